@@ -1,0 +1,137 @@
+/* What a peer offers: methods as rows, and the requests that arrive at them.
+ *
+ * A row is the only place where a method is described. Dispatch, -32602 answers that name the field, rpc.discover, the
+ * command line's help and the documentation all come from it. */
+#ifndef WEFT_METHOD_H
+#define WEFT_METHOD_H
+
+#include <weft/json.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct weft_peer weft_peer;
+typedef struct weft_req weft_req; /* one request waiting for its answer, or a notification being delivered */
+
+/* Handle one request or notification. params is borrowed and absent when the message had none. Answer now with weft_reply()
+ * or weft_fail(), or return 0 without answering, keep req and answer later. A negative return without an answer becomes
+ * -32603. Notifications go to the same handler; answering one does nothing and succeeds, and req is gone on return. */
+typedef int weft_handler(weft_req *req, const weft_json *params, void *ctx);
+
+/* ---- params tables ---- */
+
+typedef enum weft_param_type {
+    WEFT_PARAM_any,  /* weft_json */
+    WEFT_PARAM_str,  /* const char * */
+    WEFT_PARAM_int,  /* int64_t */
+    WEFT_PARAM_num,  /* double */
+    WEFT_PARAM_bool, /* bool */
+    WEFT_PARAM_obj,  /* weft_json */
+    WEFT_PARAM_arr,  /* weft_json */
+} weft_param_type;
+
+enum {
+    WEFT_REQUIRED = 1 << 0,
+    WEFT_NONEMPTY = 1 << 1, /* str, arr: at least one character or item */
+    WEFT_NULLABLE = 1 << 2, /* null counts as absent */
+};
+
+/* One row of a params table; a row with a NULL name ends it. Positional params fill the rows in order. */
+typedef struct weft_param {
+    const char *name;
+    weft_param_type type;
+    size_t offset; /* of the field in the caller's struct */
+    unsigned flags;
+    const char *help;
+} weft_param;
+
+#define WEFT_MUST(type_, field, kind, help_) {#field, WEFT_PARAM_##kind, offsetof(type_, field), WEFT_REQUIRED, help_}
+#define WEFT_MAY(type_, field, kind, help_) {#field, WEFT_PARAM_##kind, offsetof(type_, field), 0, help_}
+
+/* An error that a method documents. */
+typedef struct weft_error_row {
+    int code;
+    const char *message;
+    const char *reason; /* stable camelCase name in data.reason, or NULL */
+} weft_error_row;
+
+enum {
+    WEFT_CHANGES = 1 << 0,    /* it changes something: an idempotency key is honoured, a client does not retry it blindly */
+    WEFT_HIDDEN = 1 << 1,     /* not listed by rpc.discover */
+    WEFT_ANY_ORDER = 1 << 2,  /* positional params are refused: only named ones */
+};
+
+typedef struct weft_method {
+    const char *name;
+    weft_handler *handler;
+    const weft_param *params;     /* NULL: anything goes, the handler looks for itself */
+    const char *help;             /* one line */
+    const char *scope;            /* what the caller's identity must have; NULL: nothing */
+    const char *result;           /* JSON Schema of the result as text; NULL: any */
+    const weft_error_row *errors; /* ends with code 0; may be NULL */
+    unsigned flags;
+    void *ctx; /* handed to the handler; NULL: the service's */
+} weft_method;
+
+/* Read params into a struct by the table. Absent optional fields are left as they are. 0, or <0 after -32602 has been
+ * answered naming the field (data.reason "invalidParams", data.path): just return what it returns. The table is the
+ * method's own, which has been checked already, or another. */
+WEFT_API int weft_bind(weft_req *req, const weft_param *table, const weft_json *params, void *ret_struct);
+
+/* ---- answering ---- */
+
+#define WEFT_PARSE_ERROR (-32700)
+#define WEFT_INVALID_REQUEST (-32600)
+#define WEFT_METHOD_NOT_FOUND (-32601)
+#define WEFT_INVALID_PARAMS (-32602)
+#define WEFT_INTERNAL_ERROR (-32603)
+#define WEFT_CANCELLED (-32800)
+
+/* Answer. req is taken, whatever comes back: 0 queued; -EPIPE the caller has gone; -ENOMEM (then an error was answered in
+ * its place if at all possible). */
+WEFT_API int weft_reply(weft_req *req, weft_val result);
+WEFT_API int weft_fail(weft_req *req, int code, const char *message, weft_val data);
+/* The same with data {"reason": reason}. */
+WEFT_API int weft_refuse(weft_req *req, int code, const char *message, const char *reason);
+
+/* Send part of the answer ahead of it, to a caller that asked for parts (weft_call_opts.on_part, or the LSP and MCP tokens
+ * partialResultToken, workDoneToken, _meta.progressToken). 1 sent, 0 nobody asked, -EAGAIN the caller reads too slowly:
+ * wait for on_drain, -EPIPE gone. */
+WEFT_API int weft_part(weft_req *req, weft_val part);
+
+/* ---- asking about a request ---- */
+
+/* Who is calling: what the transport knows. Strings are never NULL. Borrowed from the connection. */
+typedef struct weft_identity {
+    const char *transport; /* "unix", "tcp", "tls", "ws", "wss", "http", "https", "stdio", "exec", "mem" */
+    const char *dialect;   /* what the connection speaks; "" until something decided it */
+    const char *name;      /* of the token or the certificate's subject; "" unknown */
+    const char *scopes;    /* space-separated; "*" is every scope */
+    const char *address;   /* of the other end, for people; "" unknown */
+    int64_t uid;           /* of a Unix-socket peer; -1 unknown */
+    int64_t pid;           /* likewise */
+    bool authenticated;
+} weft_identity;
+
+WEFT_API weft_peer *weft_req_peer(weft_req *req);
+WEFT_API const weft_identity *weft_req_identity(weft_req *req);
+WEFT_API const char *weft_req_method(weft_req *req);
+/* The text of the id as it came, empty for a notification. Borrowed. */
+WEFT_API weft_bytes weft_req_id(weft_req *req);
+WEFT_API bool weft_req_is_notification(weft_req *req);
+/* When the caller stops waiting, in the peer's milliseconds; INT64_MAX when it did not say. */
+WEFT_API int64_t weft_req_deadline(weft_req *req);
+/* A member of params._meta; absent if there is none. Only before the handler returns. */
+WEFT_API weft_json weft_req_meta(weft_req *req, const char *name);
+
+/* Hear once that an answer is no longer wanted: -ECANCELED the caller cancelled, -ETIMEDOUT its deadline passed, -EPIPE the
+ * connection has gone. The request must still be answered, with what there is or with weft_fail(). Without this a cancelled
+ * request is answered -32800 by the library, and the handler's later answer is dropped. */
+typedef void weft_on_cancel(weft_req *req, int why, void *ctx);
+WEFT_API void weft_req_on_cancel(weft_req *req, weft_on_cancel *on_cancel, void *ctx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,173 @@
+/* Peers on real transports. An endpoint is a URL everywhere:
+ *
+ *     unix:/run/echo.sock   tcp://host:port   tls://host:port   ws://host:port/path   wss://...   http://host:port/path
+ *     https://...   stdio:   exec:program arg "quoted arg"   mem:name (inside one loop)
+ *
+ * A server answers any number of endpoints with one service; a client is a weft_peer that a loop looks after. libuv does the
+ * work and is not part of this interface. Nothing here prints, exits or installs a signal handler, except weft_serve(). */
+#ifndef WEFT_NET_H
+#define WEFT_NET_H
+
+#include <weft/peer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- the loop ---- */
+
+typedef struct weft_loop weft_loop;
+WEFT_API int weft_loop_new(const weft_alloc *alloc, weft_loop **ret);
+/* Everything on it must be closed already. */
+WEFT_API weft_loop *weft_loop_free(weft_loop *loop);
+WEFT_API void weft_loop_freep(weft_loop **loop);
+/* Until weft_loop_stop() or until nothing is left to wait for. */
+WEFT_API int weft_loop_run(weft_loop *loop);
+/* One turn; waits for something to happen when wait is true. 1 there is more to come, 0 nothing left. */
+WEFT_API int weft_loop_once(weft_loop *loop, bool wait);
+WEFT_API void weft_loop_stop(weft_loop *loop);
+/* To drive it from another loop: poll this descriptor for input, wait at most the timeout (-1 for ever), call
+ * weft_loop_once(loop, false). */
+WEFT_API int weft_loop_fd(const weft_loop *loop);
+WEFT_API int weft_loop_timeout_ms(const weft_loop *loop);
+/* Monotonic milliseconds, as of this turn. */
+WEFT_API int64_t weft_loop_now(const weft_loop *loop);
+
+/* ---- TLS ---- */
+
+/* PEM files. A server needs cert and key; with ca it demands a client certificate signed by it (mTLS). A client verifies the
+ * server against ca or, when NULL, the system's roots, and its name against the host. */
+typedef struct weft_tls_opts {
+    const char *cert;
+    const char *key;
+    const char *ca;
+    const char *server_name; /* client: the name to expect instead of the URL's host */
+    bool insecure;           /* client: do not verify; for tests and first contact only */
+} weft_tls_opts;
+
+/* ---- server ---- */
+
+typedef struct weft_server weft_server;
+typedef struct weft_http weft_http; /* one HTTP request being answered by a route */
+
+typedef struct weft_token {
+    const char *token;  /* NULL ends a list */
+    const char *name;   /* for identity.name */
+    const char *scopes; /* for identity.scopes; NULL: "*" */
+} weft_token;
+
+/* How one endpoint is served. Zero means the default. */
+typedef struct weft_listen_opts {
+    weft_tls_opts tls;
+    const weft_token *tokens; /* network transports: one of these must be shown; NULL: no token is needed. Copied */
+    const char *const *hosts; /* Host names accepted besides loopback's, NULL-terminated; "*" accepts any. Copied */
+    const char *const *origins; /* Origins accepted besides none and the server's own; "*" accepts any. Copied */
+    const char *dialect;      /* what connections speak until something decides otherwise */
+    bool any_uid;             /* unix: accept peers of other users too */
+    weft_style style;
+    bool no_batch;
+    bool lenient;
+} weft_listen_opts;
+
+typedef struct weft_server_opts {
+    weft_service *service; /* referenced; required */
+    size_t max_connections;          /* 10,000 */
+    size_t max_connections_per_uid;  /* on Unix sockets: 4,096 */
+    size_t max_strangers_per_address; /* unauthenticated: 64 */
+    int64_t auth_ms;                 /* time to show a token: 5 s */
+    int64_t head_ms;                 /* time for an HTTP head: 10 s */
+    int64_t grace_ms;                /* graceful stop: 10 s */
+    void *data;
+    /* A connection is ready for messages, or has ended. May be NULL. */
+    void (*on_open)(weft_server *server, weft_peer *peer, void *data);
+    void (*on_close)(weft_server *server, weft_peer *peer, int why, void *data);
+    /* Something a person should read: a refused connection, a failed accept. One line. May be NULL. */
+    void (*on_note)(weft_server *server, const char *line, void *data);
+} weft_server_opts;
+
+WEFT_API int weft_server_new(weft_loop *loop, const weft_server_opts *opts, weft_server **ret);
+/* Serve one more endpoint. -EADDRINUSE: somebody answers there; a stale Unix socket is replaced. Port 0 takes a free port.
+ * opts may be NULL. */
+WEFT_API int weft_server_listen(weft_server *server, const char *url, const weft_listen_opts *opts);
+/* The endpoint's URL with the port that was taken, in the order of weft_server_listen(); NULL past the end. Borrowed. */
+WEFT_API const char *weft_server_url(const weft_server *server, size_t index);
+/* Stop accepting, let open requests finish for at most grace_ms, say good-bye, close. on_stopped may be NULL. */
+WEFT_API void weft_server_stop(weft_server *server, void (*on_stopped)(weft_server *server, void *ctx), void *ctx);
+/* Close everything at once and free. */
+WEFT_API weft_server *weft_server_free(weft_server *server);
+WEFT_API void weft_server_freep(weft_server **server);
+
+WEFT_API size_t weft_server_clients(const weft_server *server);
+WEFT_API weft_service *weft_server_service(const weft_server *server);
+WEFT_API weft_loop *weft_server_loop(const weft_server *server);
+/* Tell every connected client, or those that keep() chooses. Encoded once. The number told, or <0. */
+WEFT_API int weft_server_broadcast(weft_server *server, const char *method, weft_val params,
+                                   bool (*keep)(weft_peer *peer, void *ctx), void *ctx);
+
+/* ---- HTTP routes on ws:// and http:// endpoints ---- */
+
+/* By default a path answers what its URL's scheme says: ws:// upgrades, http:// takes POSTs of messages and batches and
+ * serves notifications as server-sent events to GET with Accept: text/event-stream; /health is always there. Two endpoints
+ * with one host and port share the listener and are told apart by path. */
+typedef void weft_route_handler(weft_http *http, void *ctx);
+WEFT_API int weft_server_route(weft_server *server, const char *method, const char *path, weft_route_handler *handler, void *ctx);
+WEFT_API const char *weft_http_method(const weft_http *http);
+WEFT_API const char *weft_http_path(const weft_http *http);
+WEFT_API const char *weft_http_query(const weft_http *http);
+WEFT_API const char *weft_http_header(const weft_http *http, const char *name);
+WEFT_API weft_bytes weft_http_body(const weft_http *http);
+WEFT_API const weft_identity *weft_http_identity(const weft_http *http);
+/* Answer; http is taken. type is the Content-Type. body is copied. */
+WEFT_API int weft_http_answer(weft_http *http, int status, const char *type, weft_bytes body);
+
+/* ---- client ---- */
+
+typedef enum weft_state {
+    WEFT_CONNECTING,
+    WEFT_CONNECTED,
+    WEFT_DISCONNECTED, /* will try again, unless reconnect is off */
+    WEFT_CLOSED,
+} weft_state;
+
+typedef struct weft_connect_opts {
+    weft_service *service;       /* methods the other side may call; NULL: none */
+    const weft_framing *framing; /* byte streams: NULL is NDJSON */
+    weft_tls_opts tls;
+    const char *token;           /* shown as Authorization: Bearer, where the transport has HTTP */
+    int64_t timeout_ms;          /* for connecting: 10 s; <0 none */
+    bool reconnect;              /* keep trying: 100 ms, twice as long each time, at most 16 s, +-50 % */
+    bool events;                 /* http: also listen to server-sent events */
+    bool no_deflate;             /* WebSocket: do not offer compression */
+    weft_style style;
+    bool lenient;
+    bool extras;
+    bool raw_stderr;             /* exec: the child's stderr is ours (default); otherwise /dev/null */
+    void *data;
+    void (*on_state)(weft_peer *peer, weft_state state, int why, void *data);
+    void (*on_notification)(weft_peer *peer, const char *method, const weft_json *params, void *data);
+    void (*on_drain)(weft_peer *peer, void *data);
+} weft_connect_opts;
+
+/* Connect and wait until it is ready. The peer brings a loop of its own; only the blocking functions below drive it. */
+WEFT_API int weft_connect(const char *url, weft_peer **ret);
+WEFT_API int weft_connect_with(const char *url, const weft_connect_opts *opts, weft_peer **ret);
+/* Begin connecting on a loop; on_state says how it went. Calls made before are sent once connected. */
+WEFT_API int weft_connect_on(weft_loop *loop, const char *url, const weft_connect_opts *opts, weft_peer **ret);
+/* Call and wait. Only on peers from weft_connect() and weft_connect_with(). Not inside a callback. */
+WEFT_API int weft_call(weft_peer *peer, const char *method, weft_val params, weft_answer *ret);
+WEFT_API int weft_call_with(weft_peer *peer, const char *method, weft_val params, const weft_call_opts *opts, weft_answer *ret);
+/* Deliver what arrives for at most this long (-1 for ever). 1 something was delivered, 0 time is up, <0 the connection ended. */
+WEFT_API int weft_wait(weft_peer *peer, int64_t timeout_ms);
+/* Send everything queued, or fail. */
+WEFT_API int weft_flush(weft_peer *peer, int64_t timeout_ms);
+WEFT_API weft_loop *weft_peer_loop(const weft_peer *peer);
+
+/* ---- the shortest server ---- */
+
+/* Serve methods at an endpoint until SIGINT or SIGTERM; then stop gracefully. opts may be NULL. */
+WEFT_API int weft_serve(const char *url, const weft_method *methods, const weft_service_opts *opts);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

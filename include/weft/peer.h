@@ -1,0 +1,204 @@
+/* A JSON-RPC 2.0 peer without I/O: no descriptor, no clock, no randomness. Both sides call, notify, stream and cancel.
+ *
+ * Bytes, time and ids are arguments, so that the same peer runs on any loop and under a test's virtual time:
+ *
+ *     r   = weft_peer_feed(peer, data, len, now_ms);     0 go on, <0 send what is left and close
+ *     out = weft_peer_output(peer);                      borrowed until the next call on this peer
+ *           weft_peer_sent(peer, n);
+ *           weft_peer_tick(peer, now_ms);                not before weft_peer_deadline(peer)
+ *
+ * Callbacks may queue, never feed. A completion never runs inside the call that started it, and it runs exactly once.
+ *
+ * weft_connect() and the server in <weft/net.h> do the I/O for you. Nothing here is thread-safe: one peer, one thread. */
+#ifndef WEFT_PEER_H
+#define WEFT_PEER_H
+
+#include <weft/method.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- the service: methods and limits shared by any number of peers ---- */
+
+typedef struct weft_service weft_service;
+
+/* Zero means the default in the comment. */
+typedef struct weft_limits {
+    size_t max_body;          /* an inbound message, also when inflated: 32 MiB; never over 64 MiB */
+    size_t max_body_stranger; /* the same before authentication: 1 MiB */
+    size_t max_batch;         /* items: 1000 */
+    size_t max_answer;        /* bytes of one answer or of a batch's answers: 25 MiB */
+    size_t out_soft;          /* queued output at which streams pause and reading stops: 1 MiB */
+    size_t out_hard;          /* queued output at which the connection is closed: 8 MiB */
+    size_t max_calls;         /* our calls waiting for an answer: 65,536 */
+    size_t max_requests;      /* their requests waiting for ours: 65,536 */
+    size_t max_idempotent;    /* stored answers: 4096, and 16 MiB of them */
+    int64_t call_timeout_ms;  /* 30 s; <0 none */
+    int64_t ping_ms;          /* silence after which a framing that can ping does: 25 s; <0 never */
+    int64_t pong_ms;          /* how long the answer may take: 10 s */
+    int64_t idempotent_ms;    /* how long an answer is kept for a retry: 10 min */
+    int64_t rate_per_minute;  /* requests of one network client, not on Unix sockets and stdio: 0 no limit */
+} weft_limits;
+
+typedef struct weft_service_opts {
+    const weft_method *methods; /* ends with a NULL name; borrowed for the service's life */
+    void *ctx;                  /* for handlers whose row has none */
+    const char *title;          /* for rpc.discover */
+    const char *version;
+    weft_limits limits;
+    const weft_alloc *alloc;
+    /* May this caller call this method? NULL: its identity must have the row's scope. 0 yes, -EACCES forbidden (answered
+     * 403), -EPERM not authenticated (answered 401). */
+    int (*authorize)(void *ctx, const weft_identity *who, const weft_method *method);
+    /* Every message in and out, for a log. NULL: none. Tokens and auth members are not removed here. */
+    void (*on_message)(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text);
+} weft_service_opts;
+
+WEFT_API int weft_service_new(const weft_service_opts *opts, weft_service **ret);
+WEFT_API weft_service *weft_service_ref(weft_service *service);
+WEFT_API weft_service *weft_service_unref(weft_service *service);
+/* Add or remove a method while peers are connected. The row is borrowed and must outlive its registration. -EEXIST, -ENOENT. */
+WEFT_API int weft_service_add(weft_service *service, const weft_method *method);
+WEFT_API int weft_service_remove(weft_service *service, const char *name);
+WEFT_API const weft_method *weft_service_find(weft_service *service, const char *name);
+/* The OpenRPC 1.2.6 document of the visible methods. Owned text. rpc.discover answers the same. */
+WEFT_API int weft_service_discover(weft_service *service, char **ret, size_t *ret_len);
+
+/* Counters since the service was made. */
+typedef struct weft_stats {
+    uint64_t requests, notifications, batches, answers, errors, calls;
+    uint64_t parse_errors, stray_answers, too_large, rate_limited, cancelled, expired;
+    uint64_t bytes_in, bytes_out;
+} weft_stats;
+WEFT_API const weft_stats *weft_service_stats(const weft_service *service);
+
+/* ---- the peer ---- */
+
+/* How messages lie in the byte stream. */
+typedef struct weft_framing weft_framing;
+WEFT_API extern const weft_framing weft_ndjson;         /* one text per line */
+WEFT_API extern const weft_framing weft_content_length; /* LSP's headers */
+WEFT_API extern const weft_framing weft_detect;         /* either: decided by the first bytes, answered in kind */
+WEFT_API extern const weft_framing weft_websocket;        /* RFC 6455 after the handshake, our side is the server */
+WEFT_API extern const weft_framing weft_websocket_client; /* and our side is the client */
+
+/* Under which names cancelling and progress travel. Incoming, all of them are understood. */
+typedef enum weft_style {
+    WEFT_STYLE_LSP, /* $/cancelRequest {id}, $/progress {token, value} */
+    WEFT_STYLE_ACP, /* $/cancel_request {requestId}, $/progress */
+    WEFT_STYLE_MCP, /* notifications/cancelled {requestId}, notifications/progress {progressToken, ...} */
+} weft_style;
+
+typedef struct weft_peer_opts {
+    const weft_framing *framing;   /* NULL: weft_detect when serving bytes, otherwise as the transport has it */
+    const weft_identity *identity; /* copied; NULL: nobody in particular, unauthenticated */
+    weft_style style;
+    bool no_batch;          /* refuse batches with one -32600 (ACP, MCP) */
+    bool lenient;           /* accept messages without "jsonrpc" */
+    bool extras;            /* the other side knows params._meta["weft/deadlineMs"] and ["weft/idempotencyKey"] */
+    unsigned deflate;       /* WebSocket: permessage-deflate was negotiated; 9..15 is the window for what we send */
+    uint64_t seed;          /* unpredictable; masks of a WebSocket client come from it */
+    void *data;             /* yours: weft_peer_data() */
+    /* A notification that no method row takes. Borrowed. */
+    void (*on_notification)(weft_peer *peer, const char *method, const weft_json *params, void *data);
+    /* Output appeared where there was none: flush soon. Never called from feed or tick. */
+    void (*on_output)(weft_peer *peer, void *data);
+    /* Queued output fell below the soft limit again after weft_peer_full(). */
+    void (*on_drain)(weft_peer *peer, void *data);
+} weft_peer_opts;
+
+/* service may be NULL for a peer that only calls; otherwise the peer holds a reference. */
+WEFT_API int weft_peer_new(weft_service *service, const weft_peer_opts *opts, weft_peer **ret);
+/* Complete every open call with -ECONNRESET, tell open requests -EPIPE, free everything. Safe inside callbacks. */
+WEFT_API weft_peer *weft_peer_free(weft_peer *peer);
+WEFT_API void weft_peer_freep(weft_peer **peer);
+
+/* Bytes from the other side. 0 go on; -ECONNRESET it said good-bye, other <0 it broke the protocol: in both cases send
+ * what output there is, then close. */
+WEFT_API int weft_peer_feed(weft_peer *peer, const void *data, size_t len, int64_t now_ms);
+/* There will be no more bytes. 0: it ended between messages; -EPROTO in the middle of one. Open calls fail -ECONNRESET;
+ * open requests may still be answered, unless weft_peer_free() comes first. */
+WEFT_API int weft_peer_eof(weft_peer *peer);
+WEFT_API weft_bytes weft_peer_output(weft_peer *peer);
+WEFT_API void weft_peer_sent(weft_peer *peer, size_t n);
+/* Do what is due. 0, or -ETIMEDOUT: the other side is dead, close. */
+WEFT_API int weft_peer_tick(weft_peer *peer, int64_t now_ms);
+/* When weft_peer_tick() is next needed; INT64_MAX: never. */
+WEFT_API int64_t weft_peer_deadline(const weft_peer *peer);
+/* Say good-bye if the framing has a word for it (WebSocket: a close frame with this code). */
+WEFT_API int weft_peer_close(weft_peer *peer, int code, const char *reason);
+
+/* Output is over the soft limit: do not read from this peer, do not stream to it. */
+WEFT_API bool weft_peer_full(const weft_peer *peer);
+/* Requests of theirs that we have not answered yet. */
+WEFT_API size_t weft_peer_open_requests(const weft_peer *peer);
+WEFT_API size_t weft_peer_open_calls(const weft_peer *peer);
+WEFT_API void *weft_peer_data(const weft_peer *peer);
+WEFT_API const weft_identity *weft_peer_identity(const weft_peer *peer);
+/* Who it turned out to be, once a token was shown or a dialect chosen. Copied. */
+WEFT_API int weft_peer_set_identity(weft_peer *peer, const weft_identity *identity);
+WEFT_API weft_service *weft_peer_service(const weft_peer *peer);
+
+/* ---- calling ---- */
+
+typedef struct weft_error {
+    int code;
+    const char *message;
+    weft_json data; /* absent if there is none */
+} weft_error;
+
+/* What came back. Exactly one of result and error is there. */
+typedef struct weft_answer {
+    const weft_json *result;
+    const weft_error *error;
+    weft_doc *doc_; /* ours */
+    weft_json result_;
+    weft_error error_;
+} weft_answer;
+/* Frees what a blocking weft_call() put there. */
+WEFT_API void weft_answer_done(weft_answer *answer);
+#if defined(__GNUC__)
+#define WEFT_ANSWER __attribute__((cleanup(weft_answer_done))) weft_answer
+#endif
+
+/* r is 0 and answer says what the other side said, or r < 0 and answer is NULL: -ETIMEDOUT, -ECANCELED, -ECONNRESET,
+ * -EBADMSG (the answer was no answer). Borrowed. */
+typedef void weft_on_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx);
+
+typedef struct weft_call_opts {
+    weft_on_answer *on_answer; /* required for weft_call_start() */
+    void *ctx;
+    int64_t timeout_ms; /* 0: the service's default; <0: none */
+    /* Parts sent ahead of the answer; asks for them in the request (needs named or no params). Restarts the timeout. */
+    void (*on_part)(weft_peer *peer, const weft_json *part, void *ctx);
+    const char *idempotency_key; /* sent only to peers with extras */
+    bool send_deadline;          /* tell the other side how long we wait; sent only to peers with extras */
+} weft_call_opts;
+
+/* Queue a request. on_answer runs exactly once: with a result, with the peer's error, or with why there is none.
+ * -ENOBUFS: too many calls open or output over the hard limit; nothing was sent and on_answer will not run. */
+WEFT_API int weft_call_start(weft_peer *peer, const char *method, weft_val params, const weft_call_opts *opts, int64_t *ret_id);
+/* Give up a call: on_answer runs with -ECANCELED, the other side is told. -ENOENT: it is over already. */
+WEFT_API int weft_cancel(weft_peer *peer, int64_t id);
+WEFT_API int weft_notify(weft_peer *peer, const char *method, weft_val params);
+
+/* Several calls and notifications in one message. Each call completes on its own. */
+typedef struct weft_batch weft_batch;
+WEFT_API int weft_batch_new(weft_peer *peer, weft_batch **ret);
+WEFT_API int weft_batch_call(weft_batch *batch, const char *method, weft_val params, const weft_call_opts *opts, int64_t *ret_id);
+WEFT_API int weft_batch_notify(weft_batch *batch, const char *method, weft_val params);
+/* Queue it. The batch is taken. On failure its calls complete with the same error. An empty batch sends nothing. */
+WEFT_API int weft_batch_send(weft_batch *batch);
+WEFT_API weft_batch *weft_batch_free(weft_batch *batch);
+
+/* Send the same notification to many: encoded once per framing. */
+typedef struct weft_shared weft_shared;
+WEFT_API int weft_shared_new(weft_service *service, const char *method, weft_val params, weft_shared **ret);
+WEFT_API int weft_shared_send(weft_shared *shared, weft_peer *peer);
+WEFT_API weft_shared *weft_shared_free(weft_shared *shared);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

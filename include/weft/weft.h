@@ -1,0 +1,11 @@
+/* Weft: one JSON-RPC 2.0 peer for every message boundary. This header is all of it. */
+#ifndef WEFT_H
+#define WEFT_H
+
+#include <weft/base.h>   /* bytes, allocator, errors */
+#include <weft/json.h>   /* reading and writing JSON */
+#include <weft/method.h> /* methods as rows, requests, answers */
+#include <weft/peer.h>   /* the peer without I/O */
+#include <weft/net.h>    /* transports, server, client */
+
+#endif

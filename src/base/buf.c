@@ -1,0 +1,66 @@
+/* A queue of bytes in one piece of memory. Its limit is checked by whoever knows what the bytes are. */
+#include "buf.h"
+
+#include <errno.h>
+#include <stdint.h>
+
+#define FIRST_CAP 512
+
+int weft__buf_grow(weft_buf *buf, const weft_alloc *alloc, size_t n) {
+    size_t len = weft__buf_len(buf);
+
+    /* Sliding down is cheaper than growing while at least half of the memory is free: each byte then moves at most once for
+     * each byte that was taken. */
+    if (buf->start >= len && buf->cap - len >= n) {
+        memmove(buf->data, buf->data + buf->start, len);
+        buf->start = 0;
+        buf->end = len;
+        return 0;
+    }
+    if (n > SIZE_MAX / 4 - len)
+        return -ENOMEM;
+    size_t cap = buf->cap * 2 > FIRST_CAP ? buf->cap * 2 : FIRST_CAP;
+    if (cap < len + n)
+        cap = len + n;
+    char *data = weft__alloc(alloc, cap + WEFT_SLACK);
+    if (!data)
+        return -ENOMEM;
+    if (len)
+        memcpy(data, buf->data + buf->start, len);
+    if (!buf->lent)
+        weft__free(alloc, buf->data);
+    *buf = (weft_buf){.data = data, .end = len, .cap = cap};
+    return 0;
+}
+
+void weft__buf_take(weft_buf *buf, const weft_alloc *alloc, size_t n) {
+    buf->start += n;
+    if (buf->start < buf->end)
+        return;
+    if (buf->lent)
+        buf->start = buf->end = 0;
+    else
+        weft__buf_done(buf, alloc);
+}
+
+void weft__buf_done(weft_buf *buf, const weft_alloc *alloc) {
+    if (!buf->lent)
+        weft__free(alloc, buf->data);
+    *buf = (weft_buf){0};
+}
+
+void weft__buf_lend(weft_buf *buf, const weft_alloc *alloc, char *memory, size_t size) {
+    if (weft__buf_len(buf) || buf->lent)
+        return;
+    weft__buf_done(buf, alloc);
+    *buf = (weft_buf){.data = memory, .cap = size - WEFT_SLACK, .lent = true};
+}
+
+int weft__buf_return(weft_buf *buf, const weft_alloc *alloc) {
+    if (!buf->lent)
+        return 0;
+    weft_buf own = {0};
+    int r = weft__buf_len(buf) ? weft__buf_put(&own, alloc, weft__buf_head(buf), weft__buf_len(buf)) : 0;
+    *buf = own;
+    return r;
+}

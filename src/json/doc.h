@@ -1,0 +1,23 @@
+/* The inside of a document, for the layers above: a message's spans are read in place, decoded strings go to its arena. */
+#ifndef WEFT_DOC_H
+#define WEFT_DOC_H
+
+#include <weft/json.h>
+
+#include "arena.h"
+
+struct weft_doc {
+    weft_arena arena;
+    weft_json root;
+    const weft_alloc *alloc;
+    char *text; /* owned copy, or NULL when the text is borrowed */
+};
+
+/* Decode the inside of a validated string (raw is between the quotes) to at least raw_len + 1 bytes of memory; NUL-terminated.
+ * The decoded length. A lone surrogate escape becomes U+FFFD. */
+size_t weft__unescape(const char *raw, size_t raw_len, char *ret);
+
+/* Does the raw string (with its quotes, validated) say this name? Decodes escapes. */
+bool weft__raw_is(weft_bytes raw, const char *name, size_t name_len);
+
+#endif

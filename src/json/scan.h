@@ -1,0 +1,34 @@
+/* The scanner: one pass over a text, fully validating (RFC 8259, UTF-8), copying nothing.
+ *
+ * Contract for every function: the text ends with a NUL that the caller has put there, and WEFT_SLACK bytes behind that NUL
+ * may be read. So nothing here checks for the end: a NUL is no valid byte anywhere in JSON, and the caller compares where the
+ * scan stopped with where the text ends. Stack use is constant; nesting is counted, not recursed. */
+#ifndef WEFT_SCAN_H
+#define WEFT_SCAN_H
+
+#include <weft/base.h>
+
+#define WEFT_MAX_DEPTH 128
+
+/* The first byte that is not white space. */
+static inline const char *weft__scan_ws(const char *p) {
+    while ((unsigned char) *p <= ' ' && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+        p++;
+    return p;
+}
+
+/* p is at the first byte of a value. The byte behind the value, or NULL: invalid, or nested deeper than depth levels.
+ * A scalar needs no depth; "[]" needs one. */
+const char *weft__scan_value(const char *p, int depth);
+
+/* p is at an opening quote. The byte behind the closing quote, or NULL. *ret_escaped is set to whether there is a backslash. */
+const char *weft__scan_string(const char *p, bool *ret_escaped);
+
+/* Like weft__scan_value for the params of a request; p is at '{'. Also finds the member "_meta" on the top level in the same
+ * pass (the last one): its value's span goes to *ret_meta, which is zeroed if there is none. */
+const char *weft__scan_params(const char *p, int depth, weft_bytes *ret_meta);
+
+/* Is this whole text one valid value, white space around it allowed? For const texts without a sentinel: copies when it must. */
+bool weft__json_valid(const char *text, size_t len, const weft_alloc *alloc);
+
+#endif

@@ -1,0 +1,55 @@
+/* The peer as the transports see it: the same four verbs as in <weft/peer.h>, without copying.
+ *
+ * A transport reads into memory that it owns (one shared buffer for all its connections), lends the peer a scratch area for
+ * output, feeds, writes what came out, and ends the loan. */
+#ifndef WEFT_PEER_LINK_H
+#define WEFT_PEER_LINK_H
+
+#include <weft/peer.h>
+
+#include "buf.h"
+
+/* Like weft_peer_feed(), but the bytes are decoded where they lie: they may be changed, and WEFT_SLACK bytes behind them may
+ * be read and written. */
+int weft__peer_feed(weft_peer *peer, char *data, size_t len, int64_t now_ms);
+
+/* Where the next bytes are best read to: the peer's own buffer when a large message is half there (then hand in the
+ * same pointer to weft__peer_feed(), which knows it), otherwise NULL: use your own. At least 4 KiB when not NULL. */
+char *weft__peer_room(weft_peer *peer, size_t *ret_size);
+
+/* One whole body, as HTTP delivers it; the framing is not involved in decoding it. Same memory rules as weft__peer_feed(). */
+int weft__peer_body(weft_peer *peer, char *body, size_t len, int64_t now_ms);
+
+/* Output. A transport may take the buffer's content over whole (swap it for a zeroed one) when the socket is full, and says
+ * with weft__peer_in_flight() how many bytes it holds that have not left yet; they count against the limits. */
+weft_buf *weft__peer_out(weft_peer *peer);
+void weft__peer_in_flight(weft_peer *peer, size_t bytes);
+
+/* Work in this memory until the loan ends (see buf.h). */
+void weft__peer_lend(weft_peer *peer, char *memory, size_t size);
+int weft__peer_return(weft_peer *peer);
+
+/* What time it is, for calls started outside feed and tick. */
+void weft__peer_now(weft_peer *peer, int64_t now_ms);
+
+/* The connection ended and another may follow: complete open calls with why, tell open requests -EPIPE, drop buffers, start
+ * the framing afresh (deflate as newly negotiated; framing NULL keeps the one there is). Calls started while there is no
+ * connection are queued as output and survive only if they are made after this. */
+int weft__peer_reset(weft_peer *peer, int why, const weft_framing *framing, unsigned deflate);
+
+const weft_alloc *weft__peer_alloc(const weft_peer *peer);
+/* The name of the framing that is in use, for people. */
+const char *weft__peer_framing_name(const weft_peer *peer);
+
+/* Whoever carries this peer's bytes. free() is called by weft_peer_free() before anything else, and never again. */
+typedef struct weft_carrier {
+    void (*free)(weft_peer *peer, void *carrier);
+} weft_carrier;
+void weft__peer_set_carrier(weft_peer *peer, const weft_carrier *table, void *carrier);
+void *weft__peer_carrier(const weft_peer *peer, const weft_carrier *table); /* NULL when it is another's */
+
+/* Framings that only transports need: one body and nothing around it (an HTTP answer), and server-sent events. */
+extern const weft_framing weft__body;
+extern const weft_framing weft__sse;
+
+#endif
