@@ -62,6 +62,10 @@ struct weft_framing {
     int (*control)(void *state, weft_buf *out, enum weft_frame_kind kind, int code, const char *payload, size_t n);
 };
 
+/* Framings that only transports need: one body and nothing around it (an HTTP answer), and server-sent events (out only). */
+extern const weft_framing weft__body;
+extern const weft_framing weft__sse;
+
 /* mark is relative to out->start, so that a buffer may move between begin and end. */
 
 #endif

@@ -48,8 +48,4 @@ typedef struct weft_carrier {
 void weft__peer_set_carrier(weft_peer *peer, const weft_carrier *table, void *carrier);
 void *weft__peer_carrier(const weft_peer *peer, const weft_carrier *table); /* NULL when it is another's */
 
-/* Framings that only transports need: one body and nothing around it (an HTTP answer), and server-sent events. */
-extern const weft_framing weft__body;
-extern const weft_framing weft__sse;
-
 #endif
