@@ -76,18 +76,6 @@ int weft__write_error(weft_buf *out, const weft_alloc *alloc, weft_bytes id, int
     return undo(out, len, r);
 }
 
-int weft__write_kept(weft_buf *out, const weft_alloc *alloc, weft_bytes id, weft_bytes outcome) {
-    size_t len = weft__buf_len(out);
-    int r = write_head(out, alloc, id);
-    if (r >= 0)
-        r = PUT(out, alloc, ",");
-    if (r >= 0)
-        r = weft__buf_put(out, alloc, outcome.data, outcome.len);
-    if (r >= 0)
-        r = PUT(out, alloc, "}");
-    return undo(out, len, r);
-}
-
 /* ---- params with extras ---- */
 
 #define MAX_EXTRAS 3

@@ -10,9 +10,6 @@
 int weft__write_result(weft_buf *out, const weft_alloc *alloc, weft_bytes id, const weft_val *result);
 /* A refusal. data of kind NONE is left out; an empty id is written as null. */
 int weft__write_error(weft_buf *out, const weft_alloc *alloc, weft_bytes id, int code, const char *message, const weft_val *data);
-/* An answer whose outcome was kept as text: `"result":...` or `"error":...`. */
-int weft__write_kept(weft_buf *out, const weft_alloc *alloc, weft_bytes id, weft_bytes outcome);
-
 /* What a request carries besides what the caller gave as params. */
 typedef struct weft_extras {
     int64_t progress_token;      /* 0: none */
