@@ -19,8 +19,9 @@ static void seal(weft_ws *ws, char *frame, unsigned first, size_t len) {
     uint8_t *p = (uint8_t *) frame;
     size_t wide = len <= WEFT_WS_SHORT ? 0 : len <= UINT16_MAX ? 2 : 8;
 
-    *p++ = (uint8_t) first;
-    *p++ = (uint8_t) ((ws->client ? WEFT_WS_MASKED : 0u) | (wide == 0 ? len : wide == 2 ? 126u : 127u));
+    p[0] = (uint8_t) first;
+    p[1] = (uint8_t) ((ws->client ? WEFT_WS_MASKED : 0u) | (wide == 0 ? len : wide == 2 ? 126u : 127u));
+    p += 2;
     while (wide)
         *p++ = (uint8_t) ((uint64_t) len >> (8 * --wide));
     if (ws->client) {
@@ -66,8 +67,9 @@ static int shift(weft_ws *ws, weft_buf *out, size_t mark, size_t room, size_t si
     return 0;
 }
 
-/* Put the compressed form in the body's place. 1 done; 0 it would not be smaller, or memory is short: send it as it is. */
-static int end_packed(weft_ws *ws, weft_buf *out, size_t mark, size_t room) {
+/* Put the compressed form in the body's place. 1 done; 0 it would not be smaller, or memory is short: send it as it is. Kept
+ * out of line so that messages that are not compressed do not pay for its stack. */
+__attribute__((noinline)) static int end_packed(weft_ws *ws, weft_buf *out, size_t mark, size_t room) {
     weft_buf packed = {0};
     char *frame = weft__buf_head(out) + mark;
     size_t len = weft__buf_len(out) - mark;
