@@ -3,7 +3,7 @@
 file(GLOB support CONFIGURE_DEPENDS bench/lib/*.c)
 if(support)
   add_library(bench_support STATIC ${support})
-  target_include_directories(bench_support PUBLIC bench/lib)
+  target_include_directories(bench_support PUBLIC bench bench/lib)
   target_link_libraries(bench_support PUBLIC weft_internal libweft PkgConfig::UV PkgConfig::ZLIB m)
 endif()
 file(GLOB sources CONFIGURE_DEPENDS bench/*.c)

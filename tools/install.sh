@@ -104,7 +104,8 @@ install_npm() {
     say "npm packages into $tools"
     mkdir -p $tools
     cp tests/npm/package.json tests/npm/package-lock.json tests/npm/.npmrc $tools/
-    if npm ci --prefix $tools --ignore-scripts --no-audit --no-fund --loglevel=error >&2; then
+    if npm ci --prefix $tools --ignore-scripts --no-audit --no-fund --loglevel=error --fetch-retry-mintimeout=1000 \
+        --fetch-retry-maxtimeout=5000 >&2; then
         cp tests/npm/package-lock.json $tools/installed-lock.json
     else
         say "npm failed; the tests that need its packages will be skipped"

@@ -32,7 +32,7 @@ prefix=$there/prefix
 export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
 export LD_LIBRARY_PATH="$prefix/lib"
 knows_build() {
-    ! grep -rlF -e "$BUILD" -e "$SOURCE" "$prefix/lib/cmake" "$prefix/lib/pkgconfig"
+    ! grep -rlF -e "$BUILD" -e "$SOURCE/src" -e "$SOURCE/include" "$prefix/lib/cmake" "$prefix/lib/pkgconfig"
 }
 check "no path of the build remains" knows_build
 
