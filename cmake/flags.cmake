@@ -15,7 +15,7 @@ endif()
 set(CMAKE_C_FLAGS_RELEASE "-O2 -g")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g")
 
-add_compile_options(-Wall -Wextra -Wconversion -Wshadow $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> -Werror)
+add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wconversion -Wshadow $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> -Werror)
 
 if(WEFT_FUZZ AND NOT WEFT_SANITIZE)
   set(WEFT_SANITIZE address,undefined)
