@@ -67,8 +67,9 @@ static inline void kit_put(kit_wire *wire, const kit_frame *frame) {
     }
     weft__buf_put(&wire->bytes, NULL, head, size);
     weft__buf_put(&wire->bytes, NULL, frame->data, frame->len);
+    char *payload = weft__buf_tail(&wire->bytes) - frame->len;
     for (size_t i = 0; mask && i < frame->len; i++)
-        weft__buf_tail(&wire->bytes)[i - frame->len] ^= ((const char *) &mask)[i & 3];
+        payload[i] ^= ((const char *) &mask)[i & 3];
 }
 
 /* Read one frame of what came back; payload is unmasked where it lies. */
