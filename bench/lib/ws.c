@@ -102,21 +102,30 @@ static int read_head(int fd, char *head, size_t size) {
     }
 }
 
-int ws_client_handshake(int fd, const struct endpoint *ep) {
+int ws_client_ask(int fd, const struct endpoint *ep) {
     char text[HANDSHAKE_MAX];
-    int one = 1, r;
     int n = snprintf(text, sizeof text,
                      "GET %s HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                      "Sec-WebSocket-Key: d2VmdCBiZW5jaG1hcmsuIQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
                      ep->path, ep->host);
 
-    if (send(fd, text, (size_t) n, MSG_NOSIGNAL) != n)
-        return -errno;
-    r = read_head(fd, text, sizeof text);
+    return send(fd, text, (size_t) n, MSG_NOSIGNAL) == n ? 0 : -errno;
+}
+
+int ws_client_upgraded(int fd) {
+    char text[HANDSHAKE_MAX];
+    int one = 1, r = read_head(fd, text, sizeof text);
+
     (void) setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof one);
     if (r < 0)
         return r;
     return strncmp(text, "HTTP/1.1 101", 12) ? -EPROTO : 0;
+}
+
+int ws_client_handshake(int fd, const struct endpoint *ep) {
+    int r = ws_client_ask(fd, ep);
+
+    return r < 0 ? r : ws_client_upgraded(fd);
 }
 
 int ws_server_answer(const char *p, size_t n, char *out, size_t size) {

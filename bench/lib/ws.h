@@ -33,6 +33,10 @@ void ws_mask(uint8_t *dst, const uint8_t *src, size_t n, const uint8_t mask[4]);
 /* Upgrade a blocking socket. Reads nothing beyond the answer's head. 0 or a negative errno. */
 int ws_client_handshake(int fd, const struct endpoint *ep);
 
+/* The same in two halves, for whoever upgrades many at once. */
+int ws_client_ask(int fd, const struct endpoint *ep);
+int ws_client_upgraded(int fd);
+
 /* Write the 101 answer to the request head at p, which ends in an empty line; its length, or -EPROTO. */
 int ws_server_answer(const char *p, size_t n, char *out, size_t size);
 
