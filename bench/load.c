@@ -59,6 +59,8 @@ struct load {
     size_t in_size, out_size;
     uint32_t stride; /* the window, rounded up to a power of two */
     uint64_t answers;
+    uint64_t unanswered;
+    int draining; /* nothing more is asked; what is unanswered must come */
     int epoll;
 };
 
@@ -83,6 +85,7 @@ static void ask(struct load *load, struct conn *conn, uint32_t index, uint64_t n
     slot->sent_ns = now;
     request_write(&load->req, slot->id, conn->out + conn->out_len);
     conn->out_len += load->req.len;
+    load->unanswered++;
 }
 
 static void flush(struct load *load, struct conn *conn) {
@@ -111,6 +114,11 @@ static void take(struct load *load, struct conn *conn, const struct body *body, 
     index = (id - ID_FIRST) & (load->stride - 1);
     if (id < ID_FIRST || index >= load->opt.window || conn->slots[index].id != id)
         die("%s: answer with id %u, which nobody waits for", load->opt.url, id);
+    load->unanswered--;
+    if (load->draining) {
+        conn->slots[index].id = 0;
+        return;
+    }
     hist_add(&load->hist, now - conn->slots[index].sent_ns);
     load->answers++;
     ask(load, conn, index, now);
@@ -143,7 +151,7 @@ static void receive(struct load *load, struct conn *conn) {
     flush(load, conn);
 }
 
-/* Serve events until the clock reaches `until` or enough answers came. Returns the time it stopped. */
+/* Serve events until the clock reaches `until`, enough answers came or none is missing. Returns the time it stopped. */
 static uint64_t run(struct load *load, uint64_t until, uint64_t count) {
     struct epoll_event events[EVENTS];
 
@@ -151,11 +159,11 @@ static uint64_t run(struct load *load, uint64_t until, uint64_t count) {
         uint64_t now = now_ns();
         int n;
 
-        if (now >= until || (count && load->answers >= count))
+        if (now >= until || (count && load->answers >= count) || !load->unanswered)
             return now;
         n = epoll_wait(load->epoll, events, EVENTS, STALL_MS);
         if (n == 0)
-            die("%s: no answer for %d s", load->opt.url, STALL_MS / 1000);
+            die("%s: no answer for %d s, %lu missing", load->opt.url, STALL_MS / 1000, load->unanswered);
         for (int i = 0; i < n; i++) {
             struct conn *conn = events[i].data.ptr;
 
@@ -242,6 +250,8 @@ static void measure(struct load *load) {
     cpu = server_cpu(&load->opt) - cpu;
     if (!load->answers)
         die("%s: no answers in %.1f s", load->opt.url, load->opt.seconds);
+    load->draining = 1;
+    run(load, UINT64_MAX, 0);
     report(load, (double) (end - start) / 1e9, cpu);
 }
 
