@@ -13,7 +13,7 @@
 #define LARGE (64 * 1024)
 
 static const char request[] =
-    "{\"jsonrpc\":\"2.0\",\"method\":\"echo\",\"params\":[\"hello weft, this is a text of 36\"],\"id\":1}";
+    "{\"jsonrpc\":\"2.0\",\"method\":\"echo\",\"params\":[\"hello weft, this is a text\"],\"id\":1}";
 
 typedef void work(const char *text, size_t len);
 
