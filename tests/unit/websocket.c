@@ -69,7 +69,7 @@ TEST(heads) {
                 char close[2] = {(char) (rows[i].code >> 8), (char) rows[i].code};
                 kit_expect(&k, &(kit_frame){0x88, close, 2}, 1);
             } else {
-                CHECK_INT(k.framing->decode(&k.ws, weft__buf_head(&k.in), weft__buf_len(&k.in), MAX, &used, &frame), 0);
+                CHECK_INT(k.framing->decode(&k.ws, kit_head(&k.in), weft__buf_len(&k.in), MAX, &used, &frame), 0);
                 CHECK_INT(frame.len, rows[i].need);
             }
             kit_done(&k);
@@ -390,7 +390,7 @@ static void carry(kit *from, kit *to, uint64_t *random) {
     while (weft__buf_len(&from->out)) {
         size_t n = kit_random(random) % 3000 + 1, len = weft__buf_len(&from->out);
         n = n < len ? n : len;
-        kit_feed(to, weft__buf_head(&from->out), n);
+        kit_feed(to, kit_head(&from->out), n);
         weft__buf_take(&from->out, NULL, n);
     }
 }
@@ -426,8 +426,8 @@ TEST(there_and_back) {
             CHECK_INT(kit_say(&client, body.data, body.end, kit_random(&random) % 100000, binary), 0);
             carry(&client, &server, &random);
             /* The server has echoed; read it as the client does, but do not echo again. */
-            CHECK_INT(client.framing->decode(&client.ws, weft__buf_head(&server.out), weft__buf_len(&server.out),
-                                             KIT_MAX_BODY, &used, &frame),
+            CHECK_INT(client.framing->decode(&client.ws, kit_head(&server.out), weft__buf_len(&server.out), KIT_MAX_BODY,
+                                             &used, &frame),
                       1);
             CHECK_INT(used, weft__buf_len(&server.out));
             CHECK_INT(weft__ws_binary(&client.ws), binary);
