@@ -1,0 +1,69 @@
+/* The loop: libuv's, plus what every connection on it shares, so that an idle connection costs almost nothing.
+ *
+ *   memory   one buffer to read into and one scratch area for output, lent to a peer while it is being fed
+ *   later    work to be done once before the loop waits again: flushing what was written outside of a read, mostly
+ *   timers   one uv_timer for all; setting a deadline later than before costs one store and is corrected when it fires
+ *
+ * Callbacks never run the loop. Nothing here is thread-safe. */
+#ifndef WEFT_LOOP_H
+#define WEFT_LOOP_H
+
+#include <uv.h>
+
+#include <weft/net.h>
+
+#include "alloc.h"
+#include "list.h"
+
+/* As much as libuv's own streams read at once: more does not get cheaper, less shows at 64 KiB messages. */
+#define WEFT_LOOP_READ (64 * 1024)
+/* Answers to one full read rarely exceed it; when they do, the peer moves to memory of its own. */
+#define WEFT_LOOP_SCRATCH (256 * 1024)
+
+/* Work to be done soon, once. Embedded in its owner. */
+typedef struct weft_later {
+    weft_link link;
+    void (*run)(struct weft_later *later);
+} weft_later;
+
+/* A deadline. Embedded in its owner, which must stop it before it goes. */
+typedef struct weft_timer {
+    int64_t due;                            /* when it really is due; INT64_MAX: never */
+    int64_t at;                             /* where it lies in the heap, at or before due; INT64_MAX: it does not */
+    struct weft_timer *child, *next, *prev; /* pairing heap; prev is the parent for a first child */
+    void (*on_due)(struct weft_timer *timer);
+} weft_timer;
+
+struct weft_loop {
+    uv_loop_t uv;
+    const weft_alloc *alloc;
+    char *read;    /* WEFT_LOOP_READ, WEFT_SLACK bytes behind */
+    char *scratch; /* WEFT_LOOP_SCRATCH in all */
+    weft_link later;
+    weft_timer *timers; /* the earliest */
+    int64_t armed;      /* for when uv_timer is set; INT64_MAX: it is not */
+    size_t holds;
+    uv_timer_t timer;
+    uv_prepare_t prepare;
+    uv_check_t check;
+    uv_idle_t idle;
+};
+
+/* Initialise with the function; may be queued from then on. */
+void weft__later_init(weft_later *later, void (*run)(weft_later *later));
+/* Run it before the loop waits again; once, however often it is asked for. What is queued keeps the loop alive. */
+void weft__later(weft_loop *loop, weft_later *later);
+void weft__later_cancel(weft_later *later);
+
+void weft__timer_init(weft_timer *timer, void (*on_due)(weft_timer *timer));
+/* Call on_due once when weft_loop_now() has reached due; INT64_MAX: not at all. Replaces what was set before. Timers alone
+ * do not keep the loop alive. */
+void weft__timer_set(weft_loop *loop, weft_timer *timer, int64_t due);
+/* Off, and out of the loop's memory: the owner may be freed afterwards. */
+void weft__timer_stop(weft_loop *loop, weft_timer *timer);
+
+/* Keep the loop alive although no descriptor is being watched: a client waiting to reconnect. Counted. */
+void weft__loop_hold(weft_loop *loop);
+void weft__loop_release(weft_loop *loop);
+
+#endif
