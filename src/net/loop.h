@@ -58,8 +58,8 @@ void weft__later(weft_loop *loop, weft_later *later);
 void weft__later_cancel(weft_later *later);
 
 void weft__timer_init(weft_timer *timer, void (*on_due)(weft_timer *timer));
-/* Call on_due once when weft_loop_now() has reached due; INT64_MAX: not at all. Replaces what was set before. Timers alone do
- * not keep the loop alive. */
+/* Call on_due once when weft_loop_now() has reached due; INT64_MAX: not at all. Replaces what was set before. Timers alone
+ * do not keep the loop alive. */
 void weft__timer_set(weft_loop *loop, weft_timer *timer, int64_t due);
 /* Off, and out of the loop's memory: the owner may be freed afterwards. */
 void weft__timer_stop(weft_loop *loop, weft_timer *timer);

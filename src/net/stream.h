@@ -26,10 +26,10 @@ typedef struct weft_stream_ops {
     void (*on_open)(weft_stream *stream);
     /* Bytes, in memory that may be changed, WEFT_SLACK bytes behind. The stream flushes by itself afterwards. */
     void (*on_bytes)(weft_stream *stream, char *data, size_t len);
-    /* No more bytes will come: 0 a clean end, else why not (weft__stream_why() may know more). Once; not after finish or close.
-     * After a clean end writing still works (the other side may only have shut down its half): the owner finishes or closes
-     * now or later. After an unclean one, also when on_open was never called, the owner closes. It may come a second time with
-     * an error, when the other side vanishes altogether after a clean end. */
+    /* No more bytes will come: 0 a clean end, else why not (weft__stream_why() may know more). Once; not after finish or
+     * close. After a clean end writing still works (the other side may only have shut down its half): the owner finishes or
+     * closes now or later. After an unclean one, also when on_open was never called, the owner closes. It may come a second
+     * time with an error, when the other side vanishes altogether after a clean end. */
     void (*on_end)(weft_stream *stream, int why);
     /* Closed completely; the memory may be freed. Once, never inside weft__stream_close(). */
     void (*on_closed)(weft_stream *stream);
@@ -48,19 +48,29 @@ struct weft_stream {
     weft_loop *loop;
     weft_tls *tls;       /* NULL: plain */
     uv_poll_t *out_poll; /* for out_fd when it is another descriptor and had to be watched; NULL: none */
-    weft_later flush;
+    weft_later later;
     weft_timer timer;
-    int fd, out_fd;    /* the same for a socket */
+    int fd, out_fd; /* the same for a socket */
+    int poll_fd;    /* fd, or a stand-in that is always ready, because a regular file cannot be polled */
+    int error;      /* to be told by on_end on a later turn */
     unsigned char state;
     unsigned char watching; /* what poll is set to */
-    bool socket;            /* send() works on out_fd */
-    bool keep_fds;          /* descriptors 0 and 1 are not ours to close */
-    bool connecting;
-    bool paused, ended, end_told, shut, linger, closed_out, writable_wanted;
+    unsigned char closes;   /* handles that are not closed yet */
+    bool socket : 1;        /* send() works on it */
+    bool borrowed_fds : 1;  /* descriptors 0, 1: made blocking again, never closed */
+    bool paused : 1;        /* by the owner */
+    bool ended : 1;         /* nothing more will come */
+    bool vanished : 1;      /* the other side has gone altogether */
+    bool mute : 1;          /* nobody reads what we send: it is thrown away */
+    bool full : 1;          /* the socket took only part; wait until it is writable */
+    bool urgent : 1;        /* out-of-band data: do not watch for it again */
+    bool shut : 1;          /* our half has ended */
+    bool running : 1;       /* inside read_on(): the flush comes afterwards */
 };
 
-/* Take over a connected or connecting socket, or a pair of descriptors (in, out); non-blocking from now on. Nothing happens
- * before weft__stream_start(). On failure the descriptors stay the caller's. */
+/* Take over a connected or connecting socket, or a pair of descriptors (in, out); non-blocking from now on. Descriptors 0 to
+ * 2 are only borrowed. Nothing happens before weft__stream_start(). On failure the descriptors stay the caller's; on success
+ * the stream must be closed and its memory kept until on_closed. */
 int weft__stream_init(weft_stream *stream, weft_loop *loop, const weft_stream_ops *ops, int in, int out);
 /* Wrap it in TLS; before start. host: see weft__tls_new(). */
 int weft__stream_tls(weft_stream *stream, weft_tls_ctx *ctx, const char *host);

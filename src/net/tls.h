@@ -30,7 +30,8 @@ weft_tls *weft__tls_free(weft_tls *tls);
 
 /* Ciphertext from the network. -ENOMEM. */
 int weft__tls_put(weft_tls *tls, const char *data, size_t len);
-/* Go on with the handshake. 1 done, 0 wait for bytes (there may be output), -EPROTO failed (there may be an alert to send). */
+/* Go on with the handshake. 1 done, 0 wait for bytes (there may be output), -EPROTO failed (there may be an alert to send).
+ */
 int weft__tls_handshake(weft_tls *tls);
 /* Plain bytes: >0 that many, 0 wait for more, -ECONNRESET the other side closed properly, -EPROTO broken. */
 int weft__tls_read(weft_tls *tls, char *data, size_t size);

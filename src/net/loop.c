@@ -1,0 +1,264 @@
+/* The loop: shared memory, work for later, and one timer for all deadlines. It knows nothing of sockets or peers. */
+#include "loop.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "buf.h"
+
+/* Turns that weft_loop_free() gives to handles that are closing already. Each needs one, what their callbacks close another.
+ */
+#define CLOSING_TURNS 16
+
+/* ---- later ---- */
+
+void weft__later_init(weft_later *later, void (*run)(weft_later *later)) {
+    weft__list_init(&later->link);
+    later->run = run;
+}
+
+/* An active idle handle keeps the loop from waiting and from ending, which is all it is for. */
+static void on_idle(uv_idle_t *idle) {
+    (void) idle;
+}
+
+void weft__later(weft_loop *loop, weft_later *later) {
+    if (!weft__list_empty(&later->link))
+        return;
+    weft__list_push(&loop->later, &later->link);
+    uv_idle_start(&loop->idle, on_idle);
+}
+
+void weft__later_cancel(weft_later *later) {
+    weft__list_remove(&later->link);
+}
+
+/* What is queued meanwhile waits for the next time: otherwise two that queue each other would never let the loop wait. */
+static void run_later(weft_loop *loop) {
+    weft_link now;
+    weft__list_push(&loop->later, &now); /* becomes the head of what is there */
+    weft__list_remove(&loop->later);
+    while (!weft__list_empty(&now)) {
+        weft_later *later = WEFT_CONTAINER(now.next, weft_later, link);
+        weft__list_remove(&later->link);
+        later->run(later);
+    }
+    if (weft__list_empty(&loop->later))
+        uv_idle_stop(&loop->idle);
+}
+
+/* After the poll for what reads caused, before it for what timers and closing handles did. */
+static void on_check(uv_check_t *check) {
+    run_later(check->data);
+}
+
+static void on_prepare(uv_prepare_t *prepare) {
+    run_later(prepare->data);
+}
+
+/* ---- timers: a pairing heap, because it needs no memory of its own and so cannot fail ---- */
+
+static weft_timer *meld(weft_timer *a, weft_timer *b) {
+    if (!a || !b)
+        return a ? a : b;
+    if (b->at < a->at) {
+        weft_timer *earlier = b;
+        b = a;
+        a = earlier;
+    }
+    b->prev = a;
+    b->next = a->child;
+    if (b->next)
+        b->next->prev = b;
+    a->child = b;
+    return a;
+}
+
+/* Two passes: pairs from left to right, then the pairs into one from right to left. This order is what makes it O(log n). */
+static weft_timer *meld_all(weft_timer *first) {
+    weft_timer *pairs = NULL;
+    while (first) {
+        weft_timer *a = first, *b = a->next;
+        first = b ? b->next : NULL;
+        a->next = a->prev = NULL;
+        if (b)
+            b->next = b->prev = NULL;
+        weft_timer *pair = meld(a, b);
+        pair->next = pairs;
+        pairs = pair;
+    }
+    weft_timer *all = NULL;
+    while (pairs) {
+        weft_timer *next = pairs->next;
+        pairs->next = NULL;
+        all = meld(all, pairs);
+        pairs = next;
+    }
+    return all;
+}
+
+static void heap_put(weft_loop *loop, weft_timer *timer, int64_t at) {
+    assert(!timer->queued);
+    timer->at = at;
+    timer->child = timer->next = timer->prev = NULL;
+    timer->queued = true;
+    loop->timers = meld(loop->timers, timer);
+}
+
+static void heap_remove(weft_loop *loop, weft_timer *timer) {
+    weft_timer *children = meld_all(timer->child);
+    if (timer == loop->timers)
+        loop->timers = children;
+    else {
+        if (timer->prev->child == timer)
+            timer->prev->child = timer->next;
+        else
+            timer->prev->next = timer->next;
+        if (timer->next)
+            timer->next->prev = timer->prev;
+        loop->timers = meld(loop->timers, children);
+    }
+    timer->queued = false;
+}
+
+static void on_timer(uv_timer_t *handle);
+
+static void arm(weft_loop *loop) {
+    if (!loop->timers || loop->timers->at >= loop->armed)
+        return;
+    int64_t wait = loop->timers->at - weft_loop_now(loop);
+    loop->armed = loop->timers->at;
+    uv_timer_start(&loop->timer, on_timer, wait > 0 ? (uint64_t) wait : 0, 0);
+}
+
+static void on_timer(uv_timer_t *handle) {
+    weft_loop *loop = handle->data;
+    int64_t now = weft_loop_now(loop);
+    loop->armed = INT64_MAX;
+    while (loop->timers && loop->timers->at <= now) {
+        weft_timer *timer = loop->timers;
+        heap_remove(loop, timer);
+        if (timer->due <= now) {
+            timer->due = INT64_MAX;
+            timer->on_due(timer);
+        } else if (timer->due != INT64_MAX)
+            heap_put(loop, timer, timer->due);
+    }
+    arm(loop);
+}
+
+void weft__timer_init(weft_timer *timer, void (*on_due)(weft_timer *timer)) {
+    *timer = (weft_timer){.due = INT64_MAX, .on_due = on_due};
+}
+
+void weft__timer_set(weft_loop *loop, weft_timer *timer, int64_t due) {
+    timer->due = due;
+    if (timer->queued ? due >= timer->at : due == INT64_MAX)
+        return;
+    if (timer->queued)
+        heap_remove(loop, timer);
+    /* Never at once: a timer that sets itself to the past must not keep on_timer() for ever. */
+    int64_t soonest = weft_loop_now(loop) + 1;
+    heap_put(loop, timer, due > soonest ? due : soonest);
+    arm(loop);
+}
+
+void weft__timer_stop(weft_loop *loop, weft_timer *timer) {
+    timer->due = INT64_MAX;
+    if (timer->queued)
+        heap_remove(loop, timer);
+}
+
+/* ---- the loop ---- */
+
+void weft__loop_hold(weft_loop *loop) {
+    if (loop->holds++ == 0)
+        uv_ref((uv_handle_t *) &loop->check);
+}
+
+void weft__loop_release(weft_loop *loop) {
+    assert(loop->holds > 0);
+    if (--loop->holds == 0)
+        uv_unref((uv_handle_t *) &loop->check);
+}
+
+static void start_handles(weft_loop *loop) {
+    uv_timer_init(&loop->uv, &loop->timer);
+    uv_prepare_init(&loop->uv, &loop->prepare);
+    uv_check_init(&loop->uv, &loop->check);
+    uv_idle_init(&loop->uv, &loop->idle);
+    loop->timer.data = loop->prepare.data = loop->check.data = loop->idle.data = loop;
+    uv_prepare_start(&loop->prepare, on_prepare);
+    uv_check_start(&loop->check, on_check);
+    uv_unref((uv_handle_t *) &loop->timer);
+    uv_unref((uv_handle_t *) &loop->prepare);
+    uv_unref((uv_handle_t *) &loop->check);
+}
+
+int weft_loop_new(const weft_alloc *alloc, weft_loop **ret) {
+    weft_loop *loop = weft__zalloc(alloc, sizeof *loop);
+    if (!loop)
+        return -ENOMEM;
+    loop->alloc = alloc;
+    loop->armed = INT64_MAX;
+    weft__list_init(&loop->later);
+    loop->read = weft__alloc(alloc, WEFT_LOOP_READ + WEFT_SLACK);
+    loop->scratch = weft__alloc(alloc, WEFT_LOOP_SCRATCH);
+    int r = loop->read && loop->scratch ? uv_loop_init(&loop->uv) : -ENOMEM;
+    if (r < 0) {
+        weft__free(alloc, loop->read);
+        weft__free(alloc, loop->scratch);
+        weft__free(alloc, loop);
+        return r;
+    }
+    start_handles(loop);
+    *ret = loop;
+    return 0;
+}
+
+weft_loop *weft_loop_free(weft_loop *loop) {
+    if (!loop)
+        return NULL;
+    for (int turn = 0; turn < CLOSING_TURNS && uv_loop_alive(&loop->uv); turn++)
+        uv_run(&loop->uv, UV_RUN_NOWAIT);
+    uv_close((uv_handle_t *) &loop->timer, NULL);
+    uv_close((uv_handle_t *) &loop->prepare, NULL);
+    uv_close((uv_handle_t *) &loop->check, NULL);
+    uv_close((uv_handle_t *) &loop->idle, NULL);
+    uv_run(&loop->uv, UV_RUN_NOWAIT);
+    int r = uv_loop_close(&loop->uv);
+    assert(r == 0); /* something on it was not closed */
+    (void) r;
+    weft__free(loop->alloc, loop->read);
+    weft__free(loop->alloc, loop->scratch);
+    return weft__free(loop->alloc, loop);
+}
+
+void weft_loop_freep(weft_loop **loop) {
+    *loop = weft_loop_free(*loop);
+}
+
+int weft_loop_run(weft_loop *loop) {
+    uv_run(&loop->uv, UV_RUN_DEFAULT);
+    return 0;
+}
+
+int weft_loop_once(weft_loop *loop, bool wait) {
+    return uv_run(&loop->uv, wait ? UV_RUN_ONCE : UV_RUN_NOWAIT) != 0;
+}
+
+void weft_loop_stop(weft_loop *loop) {
+    uv_stop(&loop->uv);
+}
+
+int weft_loop_fd(const weft_loop *loop) {
+    return uv_backend_fd(&loop->uv);
+}
+
+int weft_loop_timeout_ms(const weft_loop *loop) {
+    return uv_backend_timeout(&loop->uv);
+}
+
+int64_t weft_loop_now(const weft_loop *loop) {
+    return (int64_t) uv_now(&loop->uv);
+}

@@ -1,0 +1,550 @@
+/* One stream of bytes over uv_poll. It knows descriptors and TLS; it knows nothing of messages, peers or servers. */
+#include "stream.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Plain bytes encrypted before the socket is asked to take them: four records, so that a slow reader costs us 64 KiB. */
+#define TLS_PIECE (64 * 1024)
+/* Pieces in one flush; the rest comes on the next turn, so that one fast reader does not keep the others waiting. */
+#define TLS_PIECES 16
+
+enum { NEW, CONNECTING, SHAKING, OPEN, FINISHING, CLOSING };
+
+static void on_poll(uv_poll_t *handle, int status, int events);
+static void on_out_poll(uv_poll_t *handle, int status, int events);
+
+/* ---- watching ---- */
+
+/* What poll should wake us for. When there is nothing to wait for, a socket is still watched for its end: epoll always
+ * reports that, and UV_PRIORITIZED is the quietest reason to be asked at all. */
+static int wanted(const weft_stream *stream) {
+    if (stream->state == NEW || stream->state == CLOSING)
+        return 0;
+    if (stream->state == CONNECTING)
+        return UV_WRITABLE;
+    bool reading = !stream->ended && (!stream->paused || stream->state != OPEN);
+    bool writing = stream->full && stream->out_fd == stream->fd;
+    int events = (reading ? UV_READABLE : 0) | (writing ? UV_WRITABLE : 0);
+    bool can_vanish = stream->socket && !stream->vanished && !stream->urgent;
+    return events || !can_vanish ? events : UV_PRIORITIZED;
+}
+
+static void watch(weft_stream *stream) {
+    int events = wanted(stream);
+    if (events == stream->watching)
+        return;
+    stream->watching = (unsigned char) events;
+    if (events)
+        uv_poll_start(&stream->poll, events, on_poll);
+    else
+        uv_poll_stop(&stream->poll);
+}
+
+/* The other of two descriptors is watched only while it is full, which on a pipe to a living reader is rare. */
+static int watch_out(weft_stream *stream) {
+    if (stream->out_fd == stream->fd)
+        return 0;
+    if (!stream->out_poll) {
+        uv_poll_t *poll = weft__alloc(stream->loop->alloc, sizeof *poll);
+        if (!poll)
+            return -ENOMEM;
+        int r = uv_poll_init(&stream->loop->uv, poll, stream->out_fd);
+        if (r < 0) {
+            weft__free(stream->loop->alloc, poll);
+            return r;
+        }
+        poll->data = stream;
+        stream->out_poll = poll;
+        stream->closes++;
+    }
+    return stream->full ? uv_poll_start(stream->out_poll, UV_WRITABLE, on_out_poll) : uv_poll_stop(stream->out_poll);
+}
+
+/* ---- ends ---- */
+
+static void maybe_done(weft_stream *stream) {
+    if (stream->state == FINISHING && stream->shut && (stream->ended || !stream->socket))
+        weft__stream_close(stream);
+}
+
+/* No more bytes. Told once; a second time only when a clean end turns out to have been a good-bye for good. */
+static void end(weft_stream *stream, int why) {
+    if (stream->state == CLOSING || (stream->ended && (why == 0 || stream->vanished)))
+        return;
+    stream->ended = true;
+    if (why < 0)
+        stream->vanished = stream->mute = true;
+    watch(stream);
+    if (stream->state == FINISHING) {
+        if (why < 0)
+            weft__stream_close(stream);
+        else
+            maybe_done(stream);
+        return;
+    }
+    stream->ops->on_end(stream, why);
+}
+
+/* Tell a failure from the loop, not from inside the owner's own call. */
+static void end_later(weft_stream *stream, int why) {
+    stream->error = why;
+    weft__later(stream->loop, &stream->later);
+}
+
+/* Nobody will read what we send. What they sent before leaving is still read; only when there was nothing more to come is
+ * this the end. */
+static void hush(weft_stream *stream, int why) {
+    stream->mute = true;
+    stream->full = false;
+    if (stream->ended || stream->state == SHAKING)
+        end_later(stream, why);
+}
+
+/* ---- writing ---- */
+
+/* A pipe knows no MSG_NOSIGNAL. Hold SIGPIPE back, and take away the one we caused, but none that was there before. */
+static ssize_t write_pipe(int fd, const char *data, size_t len) {
+    sigset_t pipe_only, before, pending;
+    sigemptyset(&pipe_only);
+    sigaddset(&pipe_only, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
+    ssize_t n = write(fd, data, len);
+    int error = errno;
+    if (n < 0 && error == EPIPE && !sigismember(&pending, SIGPIPE))
+        sigtimedwait(&pipe_only, NULL, &(struct timespec){0});
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return n;
+}
+
+/* How many bytes the descriptor took: fewer than len when it is full, all of them when nobody reads any more. */
+static size_t push(weft_stream *stream, weft_bytes out) {
+    if (stream->mute)
+        return out.len;
+    ssize_t n;
+    do
+        n = stream->socket ? send(stream->out_fd, out.data, out.len, MSG_NOSIGNAL)
+                           : write_pipe(stream->out_fd, out.data, out.len);
+    while (n < 0 && errno == EINTR);
+    if (n >= 0)
+        return (size_t) n;
+    if (errno == EAGAIN)
+        return 0;
+    hush(stream, -errno);
+    return out.len;
+}
+
+/* true: everything there was has left. */
+static bool flush_plain(weft_stream *stream) {
+    weft_bytes out = stream->ops->output(stream);
+    if (!out.len)
+        return true;
+    size_t n = push(stream, out);
+    if (n)
+        stream->ops->sent(stream, n);
+    return n == out.len;
+}
+
+static bool flush_cipher(weft_stream *stream) {
+    weft_bytes out = weft__tls_output(stream->tls);
+    if (!out.len)
+        return true;
+    size_t n = push(stream, out);
+    weft__tls_sent(stream->tls, n);
+    return n == out.len;
+}
+
+/* Encrypt no more than the socket takes, so that what waits stays with the owner, who counts it. */
+static bool flush_tls(weft_stream *stream) {
+    for (int i = 0; i < TLS_PIECES; i++) {
+        if (!flush_cipher(stream))
+            return false;
+        if (stream->state == CLOSING || stream->state == SHAKING || stream->shut)
+            return true;
+        weft_bytes out = stream->ops->output(stream);
+        if (!out.len)
+            return true;
+        int n =
+            stream->mute ? (int) out.len : weft__tls_write(stream->tls, out.data, out.len < TLS_PIECE ? out.len : TLS_PIECE);
+        if (n < 0) {
+            hush(stream, n);
+            n = (int) out.len;
+        }
+        stream->ops->sent(stream, (size_t) n);
+    }
+    weft__stream_flush_later(stream);
+    return true;
+}
+
+static void end_our_half(weft_stream *stream) {
+    if (stream->shut)
+        return;
+    if (stream->tls) {
+        weft__tls_close(stream->tls);
+        flush_cipher(stream);
+    }
+    stream->shut = true;
+    if (stream->socket)
+        shutdown(stream->out_fd, SHUT_WR);
+}
+
+static bool has_output(weft_stream *stream) {
+    return stream->ops->output(stream).len || (stream->tls && weft__tls_output(stream->tls).len);
+}
+
+void weft__stream_flush(weft_stream *stream) {
+    if (stream->state < SHAKING || stream->state == CLOSING || stream->full)
+        return;
+    bool all = stream->tls ? flush_tls(stream) : flush_plain(stream);
+    if (stream->state == CLOSING)
+        return;
+    if (!all && !stream->mute) {
+        stream->full = true;
+        if (watch_out(stream) < 0)
+            hush(stream, -ENOMEM);
+    } else if (stream->state != SHAKING && has_output(stream))
+        weft__stream_flush_later(stream); /* sent() made room and the owner used it */
+    else if (stream->state == FINISHING) {
+        end_our_half(stream);
+        maybe_done(stream);
+    }
+    if (!stream->running && stream->state != CLOSING)
+        watch(stream);
+}
+
+void weft__stream_flush_later(weft_stream *stream) {
+    if (stream->state != CLOSING)
+        weft__later(stream->loop, &stream->later);
+}
+
+static void on_writable(weft_stream *stream) {
+    stream->full = false;
+    weft__stream_flush(stream);
+    if (stream->state != CLOSING && !stream->full)
+        watch_out(stream);
+}
+
+static void on_out_poll(uv_poll_t *handle, int status, int events) {
+    (void) events;
+    weft_stream *stream = handle->data;
+    if (status < 0)
+        stream->mute = true; /* the reader of the pipe has gone */
+    on_writable(stream);
+}
+
+/* ---- reading ---- */
+
+static void deliver(weft_stream *stream, char *data, size_t len) {
+    if (stream->state == OPEN)
+        stream->ops->on_bytes(stream, data, len);
+}
+
+static char *room(weft_stream *stream, size_t *ret_size) {
+    char *memory = stream->ops->room && stream->state == OPEN ? stream->ops->room(stream, ret_size) : NULL;
+    if (!memory) {
+        memory = stream->loop->read;
+        *ret_size = WEFT_LOOP_READ;
+    }
+    return memory;
+}
+
+static void opened(weft_stream *stream) {
+    stream->state = OPEN;
+    stream->ops->on_open(stream);
+}
+
+/* Decrypt what has arrived. What stays inside while the owner is not reading is fetched when it reads again. */
+static void read_tls(weft_stream *stream) {
+    while ((stream->state == OPEN && !stream->paused && !stream->ended) || stream->state == FINISHING) {
+        size_t size;
+        char *memory = room(stream, &size);
+        int n = weft__tls_read(stream->tls, memory, size);
+        if (n <= 0) {
+            if (n < 0)
+                end(stream, n == -ECONNRESET ? 0 : n);
+            return;
+        }
+        deliver(stream, memory, (size_t) n);
+    }
+}
+
+static void shake(weft_stream *stream) {
+    int r = weft__tls_handshake(stream->tls);
+    if (r < 0) {
+        flush_cipher(stream); /* the alert that says why */
+        end(stream, r);
+    } else if (r > 0)
+        opened(stream);
+}
+
+static void take_cipher(weft_stream *stream, const char *data, size_t len) {
+    int r = weft__tls_put(stream->tls, data, len);
+    if (r < 0) {
+        end(stream, r);
+        return;
+    }
+    if (stream->state == SHAKING)
+        shake(stream);
+    read_tls(stream);
+}
+
+/* The end of the socket without TLS's own good-bye may be somebody cutting the line (RFC 8446 section 6.1). */
+static int read_failed(const weft_stream *stream, ssize_t n) {
+    if (n < 0)
+        return -errno;
+    return stream->tls && stream->state != FINISHING ? -ECONNRESET : 0;
+}
+
+/* One read per wake-up: level-triggered polling brings us back if there is more, after the others had their turn. */
+static void read_on(weft_stream *stream) {
+    size_t size = WEFT_LOOP_READ;
+    char *memory = stream->tls ? stream->loop->read : room(stream, &size);
+    ssize_t n = read(stream->fd, memory, size);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    stream->running = true;
+    if (n <= 0)
+        end(stream, read_failed(stream, n));
+    else if (stream->tls)
+        take_cipher(stream, memory, (size_t) n);
+    else
+        deliver(stream, memory, (size_t) n);
+    weft__stream_flush(stream);
+    stream->running = false;
+    if (stream->state != CLOSING)
+        watch(stream);
+}
+
+/* ---- opening ---- */
+
+static void begin(weft_stream *stream) {
+    if (!stream->tls) {
+        opened(stream);
+        if (stream->state != CLOSING)
+            weft__stream_flush(stream);
+        return;
+    }
+    stream->state = SHAKING;
+    shake(stream);
+    if (stream->state != CLOSING)
+        weft__stream_flush(stream);
+}
+
+static void on_connected(weft_stream *stream) {
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (getsockopt(stream->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
+        error = errno;
+    if (error) {
+        stream->state = OPEN; /* as far as it will ever be */
+        end(stream, -error);
+    } else
+        begin(stream);
+    if (stream->state != CLOSING)
+        watch(stream);
+}
+
+/* Watched only for its end: has it come, or is this urgent data, which nobody asked for? */
+static void look_for_end(weft_stream *stream) {
+    struct pollfd look = {.fd = stream->fd};
+    if (poll(&look, 1, 0) > 0 && look.revents & (POLLHUP | POLLERR)) {
+        stream->mute = true;
+        stream->full = false;
+        weft__stream_flush(stream); /* forget what was to be sent */
+        if (stream->ended)
+            end(stream, -ECONNRESET);
+        stream->vanished = true;
+    } else
+        stream->urgent = true;
+    if (stream->state != CLOSING)
+        watch(stream);
+}
+
+/* libuv reports POLLERR as a failure and stops watching; reading then says what it is. */
+static void on_poll(uv_poll_t *handle, int status, int events) {
+    weft_stream *stream = handle->data;
+    if (status < 0) {
+        stream->watching = 0;
+        events = UV_READABLE | (stream->full ? UV_WRITABLE : 0);
+    }
+    if (stream->state == CONNECTING) {
+        on_connected(stream);
+        return;
+    }
+    if (events & UV_PRIORITIZED)
+        look_for_end(stream);
+    if (events & UV_WRITABLE && stream->state != CLOSING)
+        on_writable(stream);
+    if (events & UV_READABLE && stream->state != CLOSING) {
+        if (stream->ended)
+            look_for_end(stream);
+        else
+            read_on(stream);
+    }
+}
+
+static void on_later(weft_later *later) {
+    weft_stream *stream = WEFT_CONTAINER(later, weft_stream, later);
+    if (stream->error) {
+        int why = stream->error;
+        stream->error = 0;
+        end(stream, why);
+        return;
+    }
+    if (stream->state == NEW) {
+        begin(stream);
+        return;
+    }
+    if (stream->tls)
+        read_tls(stream);
+    if (stream->state != CLOSING)
+        weft__stream_flush(stream);
+}
+
+static void on_timer(weft_timer *timer) {
+    weft_stream *stream = WEFT_CONTAINER(timer, weft_stream, timer);
+    if (stream->state == FINISHING)
+        weft__stream_close(stream);
+    else
+        stream->ops->on_due(stream);
+}
+
+static bool is_socket(int fd) {
+    int type;
+    socklen_t size = sizeof type;
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
+}
+
+static void set_blocking(int fd, bool blocking) {
+    int flags = fcntl(fd, F_GETFL);
+    if (flags >= 0)
+        (void) fcntl(fd, F_SETFL, blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
+}
+
+/* A regular file is always ready and cannot be polled; an eventfd that nobody resets stands in for it. */
+static int init_poll(weft_stream *stream) {
+    stream->poll_fd = stream->fd;
+    int r = uv_poll_init(&stream->loop->uv, &stream->poll, stream->fd);
+    if (r != -EPERM)
+        return r;
+    stream->poll_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (stream->poll_fd < 0)
+        return -errno;
+    r = uv_poll_init(&stream->loop->uv, &stream->poll, stream->poll_fd);
+    if (r < 0)
+        close(stream->poll_fd);
+    return r;
+}
+
+int weft__stream_init(weft_stream *stream, weft_loop *loop, const weft_stream_ops *ops, int in, int out) {
+    *stream = (weft_stream){.ops = ops, .loop = loop, .fd = in, .out_fd = out, .state = NEW};
+    int r = init_poll(stream);
+    if (r < 0)
+        return r;
+    stream->poll.data = stream;
+    stream->closes = 1;
+    stream->socket = in == out && is_socket(in);
+    stream->borrowed_fds = in <= STDERR_FILENO;
+    if (out != in)
+        set_blocking(out, false);
+    weft__later_init(&stream->later, on_later);
+    weft__timer_init(&stream->timer, on_timer);
+    return 0;
+}
+
+int weft__stream_tls(weft_stream *stream, weft_tls_ctx *ctx, const char *host) {
+    assert(stream->state == NEW && !stream->tls);
+    return weft__tls_new(ctx, host, &stream->tls);
+}
+
+int weft__stream_start(weft_stream *stream, bool connecting) {
+    assert(stream->state == NEW);
+    if (connecting) {
+        stream->state = CONNECTING;
+        watch(stream);
+    } else
+        weft__later(stream->loop, &stream->later);
+    return 0;
+}
+
+void weft__stream_pause(weft_stream *stream, bool paused) {
+    if (stream->paused == paused || stream->state == CLOSING)
+        return;
+    stream->paused = paused;
+    if (!paused && stream->tls)
+        weft__later(stream->loop, &stream->later);
+    if (!stream->running)
+        watch(stream);
+}
+
+void weft__stream_due(weft_stream *stream, int64_t due) {
+    if (stream->state != FINISHING && stream->state != CLOSING)
+        weft__timer_set(stream->loop, &stream->timer, due);
+}
+
+/* ---- closing ---- */
+
+void weft__stream_finish(weft_stream *stream) {
+    if (stream->state == FINISHING || stream->state == CLOSING)
+        return;
+    if (stream->state != OPEN || stream->vanished) {
+        weft__stream_close(stream);
+        return;
+    }
+    weft__timer_set(stream->loop, &stream->timer, weft_loop_now(stream->loop) + WEFT_STREAM_LINGER_MS);
+    stream->state = FINISHING;
+    stream->paused = false;
+    weft__later(stream->loop, &stream->later);
+}
+
+static void on_handle_closed(uv_handle_t *handle) {
+    weft_stream *stream = handle->data;
+    if (--stream->closes)
+        return;
+    weft__free(stream->loop->alloc, stream->out_poll);
+    stream->tls = weft__tls_free(stream->tls);
+    stream->ops->on_closed(stream);
+}
+
+static void close_fds(weft_stream *stream) {
+    if (stream->poll_fd != stream->fd)
+        close(stream->poll_fd);
+    if (stream->borrowed_fds) {
+        set_blocking(stream->fd, true);
+        set_blocking(stream->out_fd, true);
+        return;
+    }
+    close(stream->fd);
+    if (stream->out_fd != stream->fd)
+        close(stream->out_fd);
+}
+
+void weft__stream_close(weft_stream *stream) {
+    if (stream->state == CLOSING)
+        return;
+    if (stream->tls && stream->state >= OPEN && !stream->shut && !stream->full && !stream->mute)
+        end_our_half(stream);
+    stream->state = CLOSING;
+    weft__later_cancel(&stream->later);
+    weft__timer_stop(stream->loop, &stream->timer);
+    uv_close((uv_handle_t *) &stream->poll, on_handle_closed);
+    if (stream->out_poll)
+        uv_close((uv_handle_t *) stream->out_poll, on_handle_closed);
+    close_fds(stream);
+}
+
+bool weft__stream_closing(const weft_stream *stream) {
+    return stream->state == CLOSING;
+}
+
+const char *weft__stream_why(const weft_stream *stream) {
+    return stream->tls ? weft__tls_why(stream->tls) : "";
+}
