@@ -27,8 +27,10 @@ struct weft_client {
     weft_loop *loop;
     bool own_loop;    /* blocking.c: nobody else drives it */
     bool driven;      /* the loop is being run by a blocking function right now */
-    weft_connect_opts opts; /* strings in it are ours */
+    weft_connect_opts opts; /* of its strings only the token is kept, ours */
+    char *token;
     weft_url url;
+    char endpoint[128]; /* the URL, or its beginning, for people */
     const weft_transport *transport;
     weft_tls_ctx *tls;
     char *authority; /* host:port as it stands in a Host header */
@@ -41,6 +43,7 @@ struct weft_client {
     weft_later begin;   /* start connecting */
     weft_later soon;    /* look after calls that were just made */
     weft_timer attempt; /* connecting takes too long, or it is time to try again */
+    int64_t connected_at;
     int64_t give_up;    /* when the attempt as a whole has taken too long */
     weft_timer tick;    /* the peer's deadlines */
     bool held;          /* the loop is kept alive while there is no connection yet */
@@ -80,6 +83,11 @@ void weft__client_lost(weft_client *client, weft_wire *wire, int why);
 /* After anything that may have started a call: when is the peer due next? */
 void weft__client_schedule(weft_client *client);
 
+/* ---- blocking.c ---- */
+
+/* The peer of a private loop is gone: let what is closing close, and free the loop. */
+void weft__client_end_loop(weft_client *client);
+
 /* ---- client_wire.c ---- */
 
 int weft__wire_new(weft_client *client, weft_wire **ret);
@@ -93,6 +101,8 @@ static inline bool weft__wire_current(const weft_wire *wire) {
 }
 /* Output appeared. */
 void weft__wire_flush(weft_wire *wire);
+/* exec: the child's bytes have ended; the process will follow, or time is up. */
+void weft__wait_for_exit(weft_wire *wire);
 /* One of the things that keep a wire's memory is gone. */
 void weft__wire_gone(weft_wire *wire);
 

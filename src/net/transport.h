@@ -1,4 +1,4 @@
-/* How a client reaches an endpoint: one row per scheme. A new transport is a new row, and a line in the table of transport.c.
+/* How a client reaches an endpoint: one row per scheme. A new transport is a new row, and a line in the table of connect.c.
  *
  * A wire (client.h) is one attempt at one connection. begin() gets it a descriptor; a handshake, where there is one, runs on
  * the wire's stream before the peer sees a byte. */
@@ -41,7 +41,6 @@ const weft_transport *weft__transport(weft_scheme scheme);
 int weft__begin_unix(struct weft_wire *wire);
 int weft__begin_tcp(struct weft_wire *wire);
 int weft__begin_stdio(struct weft_wire *wire);
-void weft__end_stdio(struct weft_wire *wire);
 int weft__begin_exec(struct weft_wire *wire);
 void weft__end_exec(struct weft_wire *wire);
 int weft__begin_mem(struct weft_wire *wire);
