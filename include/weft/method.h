@@ -59,7 +59,7 @@ typedef struct weft_error_row {
 enum {
     WEFT_CHANGES = 1 << 0,    /* it changes something: an idempotency key is honoured, a client does not retry it blindly */
     WEFT_HIDDEN = 1 << 1,     /* not listed by rpc.discover */
-    WEFT_ANY_ORDER = 1 << 2,  /* positional params are refused: only named ones */
+    WEFT_OPEN = 1 << 2,       /* may be called before authentication */
 };
 
 typedef struct weft_method {

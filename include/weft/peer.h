@@ -96,12 +96,15 @@ typedef struct weft_peer_opts {
     weft_style style;
     bool no_batch;          /* refuse batches with one -32600 (ACP, MCP) */
     bool lenient;           /* accept messages without "jsonrpc" */
+    bool locked;            /* answer 401 to every method without WEFT_OPEN until the identity is authenticated */
     bool extras;            /* the other side knows params._meta["weft/deadlineMs"] and ["weft/idempotencyKey"] */
     unsigned deflate;       /* WebSocket: permessage-deflate was negotiated; 9..15 is the window for what we send */
     uint64_t seed;          /* unpredictable; masks of a WebSocket client come from it */
     void *data;             /* yours: weft_peer_data() */
     /* A notification that no method row takes. Borrowed. */
     void (*on_notification)(weft_peer *peer, const char *method, const weft_json *params, void *data);
+    /* Every body before it is looked at as JSON; true: it was taken, and is not. For protocols that are not JSON-RPC. */
+    bool (*on_raw)(weft_peer *peer, weft_bytes body, bool binary, void *data);
     /* Output appeared where there was none: flush soon. Never called from feed or tick. */
     void (*on_output)(weft_peer *peer, void *data);
     /* Queued output fell below the soft limit again after weft_peer_full(). */
@@ -115,7 +118,8 @@ WEFT_API weft_peer *weft_peer_free(weft_peer *peer);
 WEFT_API void weft_peer_freep(weft_peer **peer);
 
 /* Bytes from the other side. 0 go on; -ECONNRESET it said good-bye, other <0 it broke the protocol: in both cases send
- * what output there is, then close. */
+ * what output there is, then close. Bytes are kept unread while the output is over the soft limit (weft_peer_full()); feed
+ * again, with none if there are none, once it has drained. */
 WEFT_API int weft_peer_feed(weft_peer *peer, const void *data, size_t len, int64_t now_ms);
 /* There will be no more bytes. 0: it ended between messages; -EPROTO in the middle of one. Open calls fail -ECONNRESET;
  * open requests may still be answered, unless weft_peer_free() comes first. */
@@ -128,6 +132,9 @@ WEFT_API int weft_peer_tick(weft_peer *peer, int64_t now_ms);
 WEFT_API int64_t weft_peer_deadline(const weft_peer *peer);
 /* Say good-bye if the framing has a word for it (WebSocket: a close frame with this code). */
 WEFT_API int weft_peer_close(weft_peer *peer, int code, const char *reason);
+
+/* Queue bytes as one message of the framing, whatever they are. binary matters on a WebSocket only. */
+WEFT_API int weft_peer_send_raw(weft_peer *peer, weft_bytes body, bool binary);
 
 /* Output is over the soft limit: do not read from this peer, do not stream to it. */
 WEFT_API bool weft_peer_full(const weft_peer *peer);

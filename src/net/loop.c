@@ -98,10 +98,9 @@ static weft_timer *meld_all(weft_timer *first) {
 }
 
 static void heap_put(weft_loop *loop, weft_timer *timer, int64_t at) {
-    assert(!timer->queued);
+    assert(timer->at == INT64_MAX);
     timer->at = at;
     timer->child = timer->next = timer->prev = NULL;
-    timer->queued = true;
     loop->timers = meld(loop->timers, timer);
 }
 
@@ -118,7 +117,7 @@ static void heap_remove(weft_loop *loop, weft_timer *timer) {
             timer->next->prev = timer->prev;
         loop->timers = meld(loop->timers, children);
     }
-    timer->queued = false;
+    timer->at = INT64_MAX;
 }
 
 static void on_timer(uv_timer_t *handle);
@@ -148,14 +147,14 @@ static void on_timer(uv_timer_t *handle) {
 }
 
 void weft__timer_init(weft_timer *timer, void (*on_due)(weft_timer *timer)) {
-    *timer = (weft_timer){.due = INT64_MAX, .on_due = on_due};
+    *timer = (weft_timer){.due = INT64_MAX, .at = INT64_MAX, .on_due = on_due};
 }
 
 void weft__timer_set(weft_loop *loop, weft_timer *timer, int64_t due) {
     timer->due = due;
-    if (timer->queued ? due >= timer->at : due == INT64_MAX)
+    if (timer->at == INT64_MAX ? due == INT64_MAX : due >= timer->at)
         return;
-    if (timer->queued)
+    if (timer->at != INT64_MAX)
         heap_remove(loop, timer);
     /* Never at once: a timer that sets itself to the past must not keep on_timer() for ever. */
     int64_t soonest = weft_loop_now(loop) + 1;
@@ -165,7 +164,7 @@ void weft__timer_set(weft_loop *loop, weft_timer *timer, int64_t due) {
 
 void weft__timer_stop(weft_loop *loop, weft_timer *timer) {
     timer->due = INT64_MAX;
-    if (timer->queued)
+    if (timer->at != INT64_MAX)
         heap_remove(loop, timer);
 }
 

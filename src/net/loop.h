@@ -29,10 +29,9 @@ typedef struct weft_later {
 /* A deadline. Embedded in its owner, which must stop it before it goes. */
 typedef struct weft_timer {
     int64_t due;                            /* when it really is due; INT64_MAX: never */
-    int64_t at;                             /* where it lies in the heap: at or before due */
+    int64_t at;                             /* where it lies in the heap, at or before due; INT64_MAX: it does not */
     struct weft_timer *child, *next, *prev; /* pairing heap; prev is the parent for a first child */
     void (*on_due)(struct weft_timer *timer);
-    bool queued;
 } weft_timer;
 
 struct weft_loop {

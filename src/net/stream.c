@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -423,38 +422,16 @@ static bool is_socket(int fd) {
     return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
 }
 
-static void set_blocking(int fd, bool blocking) {
-    int flags = fcntl(fd, F_GETFL);
-    if (flags >= 0)
-        (void) fcntl(fd, F_SETFL, blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
-}
-
-/* A regular file is always ready and cannot be polled; an eventfd that nobody resets stands in for it. */
-static int init_poll(weft_stream *stream) {
-    stream->poll_fd = stream->fd;
-    int r = uv_poll_init(&stream->loop->uv, &stream->poll, stream->fd);
-    if (r != -EPERM)
-        return r;
-    stream->poll_fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (stream->poll_fd < 0)
-        return -errno;
-    r = uv_poll_init(&stream->loop->uv, &stream->poll, stream->poll_fd);
-    if (r < 0)
-        close(stream->poll_fd);
-    return r;
-}
-
 int weft__stream_init(weft_stream *stream, weft_loop *loop, const weft_stream_ops *ops, int in, int out) {
     *stream = (weft_stream){.ops = ops, .loop = loop, .fd = in, .out_fd = out, .state = NEW};
-    int r = init_poll(stream);
+    int r = uv_poll_init(&loop->uv, &stream->poll, in);
     if (r < 0)
         return r;
     stream->poll.data = stream;
     stream->closes = 1;
     stream->socket = in == out && is_socket(in);
-    stream->borrowed_fds = in <= STDERR_FILENO;
     if (out != in)
-        set_blocking(out, false);
+        (void) fcntl(out, F_SETFL, fcntl(out, F_GETFL) | O_NONBLOCK);
     weft__later_init(&stream->later, on_later);
     weft__timer_init(&stream->timer, on_timer);
     return 0;
@@ -514,19 +491,6 @@ static void on_handle_closed(uv_handle_t *handle) {
     stream->ops->on_closed(stream);
 }
 
-static void close_fds(weft_stream *stream) {
-    if (stream->poll_fd != stream->fd)
-        close(stream->poll_fd);
-    if (stream->borrowed_fds) {
-        set_blocking(stream->fd, true);
-        set_blocking(stream->out_fd, true);
-        return;
-    }
-    close(stream->fd);
-    if (stream->out_fd != stream->fd)
-        close(stream->out_fd);
-}
-
 void weft__stream_close(weft_stream *stream) {
     if (stream->state == CLOSING)
         return;
@@ -538,7 +502,9 @@ void weft__stream_close(weft_stream *stream) {
     uv_close((uv_handle_t *) &stream->poll, on_handle_closed);
     if (stream->out_poll)
         uv_close((uv_handle_t *) stream->out_poll, on_handle_closed);
-    close_fds(stream);
+    close(stream->fd);
+    if (stream->out_fd != stream->fd)
+        close(stream->out_fd);
 }
 
 bool weft__stream_closing(const weft_stream *stream) {

@@ -51,13 +51,11 @@ struct weft_stream {
     weft_later later;
     weft_timer timer;
     int fd, out_fd; /* the same for a socket */
-    int poll_fd;    /* fd, or a stand-in that is always ready, because a regular file cannot be polled */
     int error;      /* to be told by on_end on a later turn */
     unsigned char state;
     unsigned char watching; /* what poll is set to */
     unsigned char closes;   /* handles that are not closed yet */
     bool socket : 1;        /* send() works on it */
-    bool borrowed_fds : 1;  /* descriptors 0, 1: made blocking again, never closed */
     bool paused : 1;        /* by the owner */
     bool ended : 1;         /* nothing more will come */
     bool vanished : 1;      /* the other side has gone altogether */

@@ -29,6 +29,11 @@ void weft__peer_in_flight(weft_peer *peer, size_t bytes);
 void weft__peer_lend(weft_peer *peer, char *memory, size_t size);
 int weft__peer_return(weft_peer *peer);
 
+/* Bytes were kept unread because the output was full, and it is not any more: feed none to go on. */
+bool weft__peer_stalled(const weft_peer *peer);
+/* 0, or why this connection must be closed (a queue over its hard limit, for instance); weft_peer_tick() says so too. */
+int weft__peer_status(const weft_peer *peer);
+
 /* What time it is, for calls started outside feed and tick. */
 void weft__peer_now(weft_peer *peer, int64_t now_ms);
 
@@ -36,6 +41,9 @@ void weft__peer_now(weft_peer *peer, int64_t now_ms);
  * the framing afresh (deflate as newly negotiated; framing NULL keeps the one there is). Calls started while there is no
  * connection are queued as output and survive only if they are made after this. */
 int weft__peer_reset(weft_peer *peer, int why, const weft_framing *framing, unsigned deflate);
+
+/* A copy of an answer that outlives the callback; weft_answer_done() frees it. */
+int weft__answer_keep(const weft_answer *answer, const weft_alloc *alloc, weft_answer *ret);
 
 const weft_alloc *weft__peer_alloc(const weft_peer *peer);
 /* The name of the framing that is in use, for people. */

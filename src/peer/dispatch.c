@@ -1,0 +1,179 @@
+/* One message goes where it belongs: a request to its method, an answer to the call that waits for it, and what is neither gets
+ * the error that the specification names. */
+#include <errno.h>
+#include <string.h>
+
+#include "encode.h"
+#include "peer_private.h"
+#include "scan.h"
+
+/* Longer names cannot be registered sensibly, and one that is written with escapes must be decoded to be compared. */
+#define MAX_METHOD 256
+
+void weft__answer_error(weft_peer *peer, struct weft_batch_in *batch, weft_bytes id, int code, const char *message,
+                        const char *reason, const char *detail) {
+    weft_req *req = weft__req_new(peer);
+    if (!req) {
+        peer->status = -ENOMEM;
+        return;
+    }
+    req->id = id.len ? id : (weft_bytes){"null", 4};
+    req->batch = batch;
+    weft_val data = WEFT_OBJ({"reason", weft_str(reason)}, {"detail", detail ? weft_str(detail) : weft_none()});
+    weft__req_finish(req, &(weft_outcome){.code = code, .message = message, .value = reason ? data : weft_none()});
+}
+
+/* ---- messages that the peer itself understands ---- */
+
+static bool is(weft_bytes name, const char *text) {
+    return name.len == strlen(text) && memcmp(name.data, text, name.len) == 0;
+}
+
+static void cancel(weft_peer *peer, weft_json id) {
+    weft_req *req = id.text ? weft__req_by_id(peer, (weft_bytes){id.text, id.len}) : NULL;
+    if (req)
+        weft__req_abandon(req, -ECANCELED);
+}
+
+static bool take_progress(weft_peer *peer, const weft_json *params, const char *token_name) {
+    weft_json token = weft_get(params, token_name);
+    weft_json value = weft_get(params, "value");
+    int64_t id = weft_int_of(&token, 0);
+    return id > 0 && weft__calls_part(peer, id, value.text ? &value : params) > 0;
+}
+
+/* LSP, ACP and MCP have three names for cancelling and two for progress. true: it was one of them. */
+static bool take_builtin(weft_peer *peer, weft_bytes method, const weft_json *params) {
+    if (method.data[0] == '$' && method.len > 2) {
+        if (is(method, "$/cancelRequest"))
+            return cancel(peer, weft_get(params, "id")), true;
+        if (is(method, "$/cancel_request"))
+            return cancel(peer, weft_get(params, "requestId")), true;
+        return is(method, "$/progress") && take_progress(peer, params, "token");
+    }
+    if (method.data[0] != 'n')
+        return false;
+    if (is(method, "notifications/cancelled"))
+        return cancel(peer, weft_get(params, "requestId")), true;
+    return is(method, "notifications/progress") && take_progress(peer, params, "progressToken");
+}
+
+/* ---- requests and notifications ---- */
+
+static void tell_unknown(weft_peer *peer, weft_bytes method, const weft_json *params) {
+    if (!peer->on_notification)
+        return;
+    char name[MAX_METHOD + 1];
+    memcpy(name, method.data, method.len);
+    name[method.len] = '\0';
+    peer->on_notification(peer, name, params, peer->data);
+}
+
+static void read_meta(weft_req *req) {
+    weft_json meta = {req->meta.data, req->meta.len, req->doc};
+    weft_json within = weft_get(&meta, "weft/deadlineMs");
+    if (!within.text)
+        return;
+    int64_t ms = weft_int_of(&within, INT64_MAX);
+    if (ms < INT64_MAX - req->peer->now)
+        req->deadline = req->peer->now + (ms > 0 ? ms : 0);
+}
+
+/* Everything between knowing the method and calling its handler. true: go on. */
+static bool pass_gates(weft_req *req, const weft_json *params) {
+    weft_peer *peer = req->peer;
+    weft_outcome refusal;
+    if (weft__gate(peer, req->row, &refusal) < 0) {
+        weft__req_finish(req, &refusal);
+        return false;
+    }
+    if (req->meta.data)
+        read_meta(req);
+    if (req->deadline <= peer->now) {
+        weft_refuse(req, WEFT_CANCELLED, "The deadline of the request has passed", "deadlineExceeded");
+        return false;
+    }
+    if (req->row->params) {
+        /* Check only; in_handler keeps the request alive when the refusal is written. */
+        req->in_handler = true;
+        int r = weft_bind(req, req->row->params, params, NULL);
+        req->in_handler = false;
+        if (r < 0) {
+            weft__req_release(req);
+            return false;
+        }
+    }
+    return !(req->row->flags & WEFT_CHANGES) || !req->meta.data || weft__idempotent_begin(req) == 0;
+}
+
+static void rate_limited(weft_peer *peer, weft_req *req, int64_t wait_ms) {
+    peer->service->stats.rate_limited++;
+    weft_fail(req, 429, "Too many requests", WEFT_OBJ({"reason", weft_str("rateLimited")}, {"retryAfterMs", weft_int(wait_ms)}));
+}
+
+static void start(weft_peer *peer, const weft_msg *msg, weft_bytes method, struct weft_batch_in *batch, weft_doc *doc) {
+    weft_json params = weft__json_of(msg->params, doc);
+    bool notification = msg->kind == WEFT_MSG_NOTIFICATION;
+    const weft_method *row = weft__methods_find(&peer->service->methods, method.data, method.len);
+    if (notification && !row) {
+        if (!take_builtin(peer, method, &params))
+            tell_unknown(peer, method, &params);
+        if (batch)
+            weft__batch_in_answered(batch, peer);
+        return;
+    }
+    weft_req *req = weft__req_new(peer);
+    if (!req) {
+        peer->status = -ENOMEM;
+        return;
+    }
+    req->row = row;
+    req->id = msg->id;
+    req->params = msg->params;
+    req->meta = msg->meta;
+    req->doc = doc;
+    req->batch = batch;
+    req->notification = notification;
+    int64_t wait_ms = peer->bucket ? weft__rate_take(peer) : 0;
+    if (wait_ms)
+        rate_limited(peer, req, wait_ms);
+    else if (!row)
+        weft_refuse(req, WEFT_METHOD_NOT_FOUND, "Method not found", "methodNotFound");
+    else if (pass_gates(req, &params))
+        weft__req_run(req, &params);
+}
+
+static void take_call(weft_peer *peer, const weft_msg *msg, struct weft_batch_in *batch, weft_doc *doc) {
+    char decoded[MAX_METHOD + 1];
+    weft_bytes method = msg->method;
+    if (msg->kind == WEFT_MSG_REQUEST)
+        peer->service->stats.requests++;
+    else
+        peer->service->stats.notifications++;
+    if (method.len > MAX_METHOD)
+        method = (weft_bytes){"", 0};
+    else if (msg->method_escaped)
+        method = (weft_bytes){decoded, weft__unescape(method.data, method.len, decoded)};
+    start(peer, msg, method, batch, doc);
+}
+
+void weft__dispatch(weft_peer *peer, const weft_msg *msg, struct weft_batch_in *batch) {
+    weft_doc doc = {.arena = {.alloc = peer->service->alloc}};
+    switch (msg->kind) {
+    case WEFT_MSG_REQUEST:
+    case WEFT_MSG_NOTIFICATION:
+        take_call(peer, msg, batch, &doc);
+        break;
+    case WEFT_MSG_ANSWER:
+        weft__calls_answer(peer, msg, &doc);
+        if (batch)
+            weft__batch_in_answered(batch, peer);
+        break;
+    case WEFT_MSG_INVALID:
+    case WEFT_MSG_BATCH:
+        weft__answer_error(peer, batch, msg->id, WEFT_INVALID_REQUEST, "Invalid Request", "invalidRequest", msg->why);
+        break;
+    }
+    if (doc.arena.blocks)
+        weft__arena_done(&doc.arena);
+}

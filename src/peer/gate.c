@@ -1,0 +1,49 @@
+/* May this caller call this method now? Asked before a handler runs; the answers are data, so that every gate refuses in the
+ * same form: a code, a sentence, data.reason. */
+#include <errno.h>
+#include <string.h>
+
+#include "peer_private.h"
+
+static bool has_scope(const char *scopes, const char *scope) {
+    size_t len = strlen(scope);
+    if (strcmp(scopes, "*") == 0)
+        return true;
+    for (const char *at = scopes; (at = strstr(at, scope)); at += len)
+        if ((at == scopes || at[-1] == ' ') && (at[len] == '\0' || at[len] == ' '))
+            return true;
+    return false;
+}
+
+static int default_authorize(const weft_identity *who, const weft_method *row) {
+    if (!row->scope || has_scope(who->scopes, row->scope))
+        return 0;
+    return who->authenticated ? -EACCES : -EPERM;
+}
+
+static int refuse(weft_outcome *ret, int code, const char *message, const weft_member *data) {
+    *ret = (weft_outcome){.code = code, .message = message, .value = {.kind = WEFT_VAL_OBJ, .len = 1, .as = {.members = data}}};
+    return -EACCES;
+}
+
+static int unauthorized(weft_outcome *ret) {
+    static const weft_member data[] = {{"reason", {.kind = WEFT_VAL_STR, .len = 12, .as = {.s = "unauthorized"}}}};
+    return refuse(ret, 401, "Not authenticated", data);
+}
+
+static int forbidden(weft_outcome *ret) {
+    static const weft_member data[] = {{"reason", {.kind = WEFT_VAL_STR, .len = 9, .as = {.s = "forbidden"}}}};
+    return refuse(ret, 403, "Not permitted", data);
+}
+
+int weft__gate(weft_peer *peer, const weft_method *row, weft_outcome *ret) {
+    weft_service *service = peer->service;
+    if (peer->locked && !peer->identity->authenticated && !(row->flags & WEFT_OPEN))
+        return unauthorized(ret);
+    if (!row->scope && !service->authorize)
+        return 0;
+    int r = service->authorize ? service->authorize(service->ctx, peer->identity, row) : default_authorize(peer->identity, row);
+    if (r >= 0)
+        return 0;
+    return r == -EPERM ? unauthorized(ret) : forbidden(ret);
+}

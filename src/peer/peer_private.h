@@ -1,0 +1,179 @@
+/* The inside of a peer, for the files of this folder only. */
+#ifndef WEFT_PEER_PRIVATE_H
+#define WEFT_PEER_PRIVATE_H
+
+#include <weft/peer.h>
+
+#include "buf.h"
+#include "doc.h"
+#include "frame.h"
+#include "heap.h"
+#include "link.h"
+#include "list.h"
+#include "message.h"
+#include "service.h"
+
+/* Small, because ten thousand idle ones should fit in ten megabytes with their sockets: what a connection does not always need
+ * is allocated when it is needed and given back. */
+struct weft_peer {
+    weft_service *service;
+    const weft_framing *framing;
+    void *framing_state;
+    weft_buf in;  /* the beginning of a message that has not come whole */
+    weft_buf out; /* framed messages that have not been sent */
+    size_t in_flight;
+    int64_t now;
+    int64_t heard;  /* when bytes last came */
+    int64_t pinged; /* when we asked whether anybody is there; 0: we have not since bytes came */
+    weft_link requests; /* theirs, waiting for our answer */
+    size_t open_requests;
+    struct weft_calls *calls; /* ours, waiting for their answer; NULL until the first */
+    weft_heap due;            /* deadlines of both */
+    weft_identity *identity;  /* one block with its strings */
+    struct weft_bucket *bucket; /* rate limit; NULL: none */
+    const weft_carrier *carrier_table;
+    void *carrier;
+    void *data;
+    void (*on_notification)(weft_peer *peer, const char *method, const weft_json *params, void *data);
+    bool (*on_raw)(weft_peer *peer, weft_bytes body, bool binary, void *data);
+    void (*on_output)(weft_peer *peer, void *data);
+    void (*on_drain)(weft_peer *peer, void *data);
+    const void *framing_extra;
+    uint64_t seed;
+    int status;    /* 0, or why it must be closed */
+    unsigned busy; /* depth of calls that must not see the peer freed under them */
+    unsigned deflate;
+    uint8_t style; /* weft_style */
+    bool no_batch, lenient, extras, locked;
+    bool quiet; /* inside feed or tick: the caller will look for output itself */
+    bool full;  /* the soft limit was reached and not yet left */
+    bool ended; /* no more bytes will come and calls cannot be made */
+    bool freed; /* weft_peer_free() was called while busy */
+};
+
+/* ---- time: one heap for both directions ---- */
+
+typedef struct weft_timed {
+    weft_due due;
+    enum { WEFT_TIMED_CALL, WEFT_TIMED_REQUEST } kind;
+} weft_timed;
+
+/* ---- their requests: request.c ---- */
+
+struct weft_batch_in; /* answers being collected: batch_in.c */
+
+struct weft_req {
+    weft_link link; /* in peer->requests once the handler has returned without answering */
+    weft_timed timed;
+    weft_peer *peer; /* NULL: the connection has gone */
+    weft_service *service;
+    const weft_method *row;
+    weft_bytes id;
+    weft_bytes params; /* until the handler returns */
+    weft_bytes meta;
+    weft_bytes token; /* of weft_part(), raw; found when first needed or when the params go away */
+    char *kept;       /* id and token, once the text they lay in is gone */
+    struct weft_batch_in *batch;
+    struct weft_kept *idempotent; /* the answer will be stored here */
+    weft_req *next_waiter;        /* another that waits for the same stored answer */
+    weft_req *next_free;
+    weft_on_cancel *on_cancel;
+    void *cancel_ctx;
+    int64_t deadline;
+    weft_doc *doc; /* for strings in meta, until the handler returns */
+    uint32_t parts; /* how many were sent; MCP wants a number that rises */
+    bool notification, in_handler, answered, token_known, mcp_token, deferred;
+};
+
+/* What an answer says. */
+typedef struct weft_outcome {
+    int code; /* 0: result is the value; otherwise an error */
+    const char *message;
+    weft_val value; /* the result, or the error's data */
+} weft_outcome;
+
+weft_req *weft__req_new(weft_peer *peer);
+weft_req *weft__req_release(weft_req *req);
+/* Give the one answer. req is taken unless its handler is still running. */
+int weft__req_finish(weft_req *req, const weft_outcome *outcome);
+/* Answer with text kept from another: `"result":...` or `"error":...`. */
+int weft__req_finish_kept(weft_req *req, weft_bytes outcome);
+/* Run a request or notification through its handler and see to what the handler left undone. */
+void weft__req_run(weft_req *req, const weft_json *params);
+/* The caller does not want it any more. */
+void weft__req_abandon(weft_req *req, int why);
+void weft__req_abandon_all(weft_peer *peer, int why);
+weft_req *weft__req_by_id(weft_peer *peer, weft_bytes id);
+
+/* ---- our calls: call.c ---- */
+
+struct weft_call_state;
+void weft__calls_answer(weft_peer *peer, const weft_msg *msg, weft_doc *doc);
+/* 1 the part was for one of our calls, 0 not. */
+int weft__calls_part(weft_peer *peer, int64_t token, const weft_json *part);
+void weft__calls_fail_all(weft_peer *peer, int why);
+void weft__calls_expire(weft_peer *peer, weft_timed *timed);
+size_t weft__calls_count(const weft_peer *peer);
+void weft__calls_done(weft_peer *peer);
+
+/* ---- batches coming in: batch_in.c ---- */
+
+void weft__batch_in_run(weft_peer *peer, const char *text);
+/* Where the next answer of the batch goes; NULL: no memory, or over the limit. Then weft__batch_in_answered(). */
+weft_buf *weft__batch_in_open(struct weft_batch_in *batch);
+/* One more item is answered, or needs no answer; the last one sends the array unless peer is NULL. */
+void weft__batch_in_answered(struct weft_batch_in *batch, weft_peer *peer);
+bool weft__batch_in_fits(const struct weft_batch_in *batch, const weft_service *service);
+
+/* ---- one message: dispatch.c ---- */
+
+void weft__dispatch(weft_peer *peer, const weft_msg *msg, struct weft_batch_in *batch);
+/* An answer to something that never became a request. */
+void weft__answer_error(weft_peer *peer, struct weft_batch_in *batch, weft_bytes id, int code, const char *message,
+                        const char *reason, const char *detail);
+
+/* ---- gates: gate.c, rate.c, idempotency.c ---- */
+
+/* 0 pass, or <0 after the refusal is in *ret (a static text each). */
+int weft__gate(weft_peer *peer, const weft_method *row, weft_outcome *ret);
+/* 0 pass, else milliseconds to wait. */
+int64_t weft__rate_take(weft_peer *peer);
+int weft__rate_join(weft_peer *peer);
+void weft__rate_leave(weft_peer *peer);
+void weft__rate_done(weft_service *service);
+
+/* 1 the request was answered or waits for another's answer; 0 go on, and its answer will be kept if it has a key. */
+int weft__idempotent_begin(weft_req *req);
+void weft__idempotent_store(weft_req *req, weft_bytes outcome);
+void weft__idempotent_forget(weft_req *req);
+void weft__idempotent_done(weft_service *service);
+
+/* ---- sending: send.c ---- */
+
+typedef struct weft_sending {
+    size_t mark; /* where the frame begins, from the buffer's start */
+    size_t body; /* where its body begins */
+} weft_sending;
+
+/* -ENOBUFS: the queue is over its hard limit, and the peer is to be closed. */
+int weft__send_begin(weft_peer *peer, size_t hint, weft_sending *ret);
+int weft__send_end(weft_peer *peer, const weft_sending *sending);
+void weft__send_undo(weft_peer *peer, const weft_sending *sending);
+/* Look at the limits and wake the transport. */
+void weft__send_wake(weft_peer *peer);
+int weft__send_control(weft_peer *peer, enum weft_frame_kind kind, int code, const char *payload, size_t len);
+static inline size_t weft__send_queued(const weft_peer *peer) {
+    return weft__buf_len(&peer->out) + peer->in_flight;
+}
+
+/* ---- helpers ---- */
+
+/* Between these the peer is not freed; leave() frees it if that was asked for meanwhile, and says so. */
+void weft__peer_enter(weft_peer *peer);
+bool weft__peer_leave(weft_peer *peer);
+
+static inline weft_json weft__json_of(weft_bytes span, weft_doc *doc) {
+    return (weft_json){.text = span.data, .len = span.len, .doc = doc};
+}
+
+#endif

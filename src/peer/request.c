@@ -1,0 +1,353 @@
+/* Their requests: each is answered exactly once, now or later.
+ *
+ * running ──reply in the handler──▶ answered          weft__req_finish()
+ *         ──handler returns───────▶ open              defer()
+ * open    ──reply───────────────▶ answered            weft__req_finish()
+ *         ──cancel, deadline────▶ told, or answered for the handler     weft__req_abandon()
+ *         ──connection ends─────▶ told, its answer goes nowhere         weft__req_abandon_all()
+ *
+ * The memory stays until the handler has let go of it: it returned after answering, or it answered later. */
+#include <errno.h>
+#include <string.h>
+
+#include "encode.h"
+#include "peer_private.h"
+
+/* ---- writing the answer ---- */
+
+static int write_outcome(weft_buf *out, const weft_alloc *alloc, weft_bytes id, const weft_outcome *outcome) {
+    if (outcome->code)
+        return weft__write_error(out, alloc, id, outcome->code, outcome->message, &outcome->value);
+    return weft__write_result(out, alloc, id, &outcome->value);
+}
+
+static const weft_member too_large_data[] = {
+    {"reason", {.kind = WEFT_VAL_STR, .len = 8, .as = {.s = "tooLarge"}}},
+};
+static const weft_outcome too_large = {
+    .code = 413,
+    .message = "The answer is too large",
+    .value = {.kind = WEFT_VAL_OBJ, .len = 1, .as = {.members = too_large_data}},
+};
+static const weft_outcome too_many = {.code = 429, .message = "Too many requests are waiting for an answer"};
+static const weft_outcome no_memory = {.code = WEFT_INTERNAL_ERROR, .message = "Out of memory"};
+
+static int send_alone(weft_req *req, const weft_outcome *outcome) {
+    weft_peer *peer = req->peer;
+    weft_sending sending;
+    size_t hint = weft__result_hint(req->id, &outcome->value);
+    int r = weft__send_begin(peer, hint, &sending);
+    if (r < 0)
+        return r;
+    r = write_outcome(&peer->out, peer->service->alloc, req->id, outcome);
+    if (r >= 0 && weft__buf_len(&peer->out) - sending.body > peer->service->limits.max_answer)
+        r = -EMSGSIZE;
+    if (r >= 0)
+        return weft__send_end(peer, &sending);
+    weft__send_undo(peer, &sending);
+    return r;
+}
+
+static int send_in_batch(weft_req *req, const weft_outcome *outcome) {
+    weft_buf *out = weft__batch_in_open(req->batch);
+    if (!out)
+        return -ENOMEM;
+    size_t before = weft__buf_len(out);
+    int r = write_outcome(out, req->service->alloc, req->id, outcome);
+    if (r >= 0 && !weft__batch_in_fits(req->batch, req->service)) {
+        out->end = out->start + before;
+        r = -EMSGSIZE;
+    }
+    return r;
+}
+
+static int send_outcome(weft_req *req, const weft_outcome *outcome) {
+    return req->batch ? send_in_batch(req, outcome) : send_alone(req, outcome);
+}
+
+/* An answer that cannot be given is replaced by one that says so. */
+static int send_or_excuse(weft_req *req, const weft_outcome *outcome) {
+    int r = send_outcome(req, outcome);
+    int second = 0;
+    if (r == -EMSGSIZE)
+        r = second = send_outcome(req, &too_large);
+    else if (r == -ENOMEM)
+        second = send_outcome(req, &no_memory);
+    if (second == -ENOMEM && req->peer && !req->peer->status)
+        req->peer->status = -ENOMEM; /* a caller must not wait for ever: without memory for one line, close */
+    return r;
+}
+
+/* ---- keeping the answer for a retry ---- */
+
+static void store_outcome(weft_req *req, const weft_outcome *outcome) {
+    weft_buf text = {0};
+    const weft_alloc *alloc = req->service->alloc;
+    static const char empty_id[] = "{\"jsonrpc\":\"2.0\",\"id\":null,";
+    if (write_outcome(&text, alloc, (weft_bytes){"null", 4}, outcome) < 0)
+        weft__idempotent_forget(req);
+    else
+        weft__idempotent_store(req, (weft_bytes){text.data + sizeof empty_id - 1, text.end - sizeof empty_id});
+    weft__buf_done(&text, alloc);
+}
+
+/* ---- the life of a request ---- */
+
+static void unlink_open(weft_req *req) {
+    if (!req->deferred || !req->peer)
+        return;
+    weft__list_remove(&req->link);
+    weft__heap_remove(&req->peer->due, &req->timed.due);
+    req->peer->open_requests--;
+}
+
+/* The handler is done with it. */
+static void let_go(weft_req *req) {
+    if (!req->in_handler)
+        weft__req_release(req);
+}
+
+static int deliver(weft_req *req, const weft_outcome *outcome) {
+    int r = 0;
+    weft_peer *peer = req->peer;
+    req->answered = true;
+    if (req->idempotent)
+        store_outcome(req, outcome);
+    if (!peer)
+        r = -EPIPE;
+    else if (!req->notification) {
+        weft_stats *stats = &req->service->stats;
+        stats->answers++;
+        stats->errors += outcome->code != 0;
+        r = send_or_excuse(req, outcome);
+    }
+    if (req->batch) {
+        weft__batch_in_answered(req->batch, peer);
+        req->batch = NULL;
+    }
+    return r;
+}
+
+int weft__req_finish(weft_req *req, const weft_outcome *outcome) {
+    int r = req->answered ? 0 : (unlink_open(req), deliver(req, outcome));
+    let_go(req);
+    return r;
+}
+
+int weft__req_finish_kept(weft_req *req, weft_bytes outcome) {
+    /* The text is `"result":VALUE` or `"error":VALUE`: hand the value through as it is. */
+    static const char result[] = "\"result\":";
+    if (memcmp(outcome.data, result, sizeof result - 1) == 0) {
+        weft_val value = weft_raw(outcome.data + sizeof result - 1, outcome.len - (sizeof result - 1));
+        return weft__req_finish(req, &(weft_outcome){.value = value});
+    }
+    weft_doc doc = {.arena = {.alloc = req->service->alloc}};
+    weft_json error = {outcome.data + 8, outcome.len - 8, &doc};
+    weft_json data = weft_get(&error, "data");
+    weft_outcome again = {
+        .code = (int) weft_get_int(&error, "code", WEFT_INTERNAL_ERROR),
+        .message = weft_get_str(&error, "message", ""),
+        .value = data.text ? weft_copy(&data) : weft_none(),
+    };
+    int r = weft__req_finish(req, &again);
+    weft__arena_done(&doc.arena);
+    return r;
+}
+
+/* ---- progress tokens ---- */
+
+static weft_bytes span_of(weft_json value) {
+    weft_type type = weft_typeof(&value);
+    return type == WEFT_STRING || type == WEFT_NUMBER ? (weft_bytes){value.text, value.len} : (weft_bytes){0};
+}
+
+/* Where the caller said that parts should go: LSP's tokens in params, MCP's in params._meta. */
+static void find_token(weft_req *req) {
+    static const char *const names[] = {"partialResultToken", "workDoneToken"};
+    weft_json params = {req->params.data, req->params.len, NULL};
+    weft_json meta = {req->meta.data, req->meta.len, NULL};
+    req->token_known = true;
+    if (!params.text || *params.text != '{')
+        return;
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && !req->token.len; i++)
+        req->token = span_of(weft_get(&params, names[i]));
+    if (!req->token.len && meta.text) {
+        req->token = span_of(weft_get(&meta, "progressToken"));
+        req->mcp_token = req->token.len && req->peer->style == WEFT_STYLE_MCP;
+    }
+}
+
+/* ---- running the handler ---- */
+
+/* The handler will answer later: the text that the request lies in is about to go. */
+static int defer(weft_req *req) {
+    weft_peer *peer = req->peer;
+    if (!req->token_known)
+        find_token(req);
+    char *kept = weft__alloc(req->service->alloc, req->id.len + req->token.len + 1);
+    if (!kept)
+        return -ENOMEM;
+    memcpy(kept, req->id.data, req->id.len);
+    if (req->token.len)
+        memcpy(kept + req->id.len, req->token.data, req->token.len);
+    if (req->deadline != INT64_MAX && weft__heap_set(&peer->due, req->service->alloc, &req->timed.due, req->deadline) < 0) {
+        weft__free(req->service->alloc, kept);
+        return -ENOMEM;
+    }
+    req->kept = kept;
+    req->id.data = kept;
+    req->token.data = kept + req->id.len;
+    weft__list_push(&peer->requests, &req->link);
+    peer->open_requests++;
+    return 0;
+}
+
+void weft__req_run(weft_req *req, const weft_json *params) {
+    weft_service *service = req->service;
+    void *ctx = req->row->ctx ? req->row->ctx : service->ctx;
+    req->in_handler = true;
+    int r = req->row->handler(req, params, ctx);
+    req->in_handler = false;
+
+    if (req->answered || req->notification) {
+        if (req->batch)
+            weft__batch_in_answered(req->batch, req->peer);
+        weft__req_release(req);
+        return;
+    }
+    if (r < 0) {
+        weft__req_finish(req, &(weft_outcome){.code = WEFT_INTERNAL_ERROR, .message = "Internal error"});
+        return;
+    }
+    req->deferred = true;
+    weft_service_ref(service);
+    bool many = req->peer->open_requests >= service->limits.max_requests;
+    if (many || defer(req) < 0) {
+        /* It cannot be kept: answer now. The handler's own answer, which still comes, will find it answered. */
+        deliver(req, many ? &too_many : &no_memory);
+        req->peer = NULL;
+        req->id = req->token = (weft_bytes){0};
+    }
+    req->params = req->meta = (weft_bytes){0};
+    req->doc = NULL;
+}
+
+/* ---- cancelling ---- */
+
+static const weft_outcome *excuse(int why) {
+    static const weft_member deadline_data[] = {{"reason", {.kind = WEFT_VAL_STR, .len = 16, .as = {.s = "deadlineExceeded"}}}};
+    static const weft_outcome cancelled = {.code = WEFT_CANCELLED, .message = "Request cancelled"};
+    static const weft_outcome expired = {
+        .code = WEFT_CANCELLED,
+        .message = "The deadline of the request has passed",
+        .value = {.kind = WEFT_VAL_OBJ, .len = 1, .as = {.members = deadline_data}},
+    };
+    return why == -ETIMEDOUT ? &expired : &cancelled;
+}
+
+void weft__req_abandon(weft_req *req, int why) {
+    weft_on_cancel *on_cancel = req->on_cancel;
+    req->on_cancel = NULL;
+    req->service->stats.cancelled += why == -ECANCELED;
+    req->service->stats.expired += why == -ETIMEDOUT;
+    if (req->peer)
+        weft__heap_remove(&req->peer->due, &req->timed.due);
+    if (on_cancel)
+        on_cancel(req, why, req->cancel_ctx); /* may answer, and with that free it */
+    else if (req->peer) {
+        unlink_open(req);
+        deliver(req, excuse(why));
+        req->peer = NULL;
+    }
+}
+
+void weft__req_abandon_all(weft_peer *peer, int why) {
+    while (!weft__list_empty(&peer->requests)) {
+        weft_req *req = WEFT_CONTAINER(peer->requests.next, weft_req, link);
+        unlink_open(req);
+        if (req->batch) {
+            weft__batch_in_answered(req->batch, NULL);
+            req->batch = NULL;
+        }
+        req->peer = NULL;
+        weft__req_abandon(req, why);
+    }
+}
+
+weft_req *weft__req_by_id(weft_peer *peer, weft_bytes id) {
+    for (weft_link *at = peer->requests.next; at != &peer->requests; at = at->next) {
+        weft_req *req = WEFT_CONTAINER(at, weft_req, link);
+        if (req->id.len == id.len && memcmp(req->id.data, id.data, id.len) == 0)
+            return req;
+    }
+    return NULL;
+}
+
+/* ---- public ---- */
+
+int weft_reply(weft_req *req, weft_val result) {
+    if (result.kind == WEFT_VAL_NONE)
+        result = weft_null();
+    return weft__req_finish(req, &(weft_outcome){.value = result});
+}
+
+int weft_fail(weft_req *req, int code, const char *message, weft_val data) {
+    return weft__req_finish(req, &(weft_outcome){.code = code ? code : WEFT_INTERNAL_ERROR, .message = message, .value = data});
+}
+
+int weft_refuse(weft_req *req, int code, const char *message, const char *reason) {
+    return weft_fail(req, code, message, WEFT_OBJ({"reason", weft_str(reason)}));
+}
+
+int weft_part(weft_req *req, weft_val part) {
+    weft_peer *peer = req->peer;
+    if (!peer)
+        return -EPIPE;
+    if (!req->token_known)
+        find_token(req);
+    if (!req->token.len || req->notification || req->answered)
+        return 0;
+    if (weft_peer_full(peer))
+        return -EAGAIN;
+    weft_val token = weft_raw(req->token.data, req->token.len);
+    int r = req->mcp_token
+                ? weft_notify(peer, "notifications/progress",
+                              WEFT_OBJ({"progressToken", token}, {"progress", weft_uint(++req->parts)}, {"value", part}))
+                : weft_notify(peer, "$/progress", WEFT_OBJ({"token", token}, {"value", part}));
+    return r < 0 ? r : 1;
+}
+
+weft_peer *weft_req_peer(weft_req *req) {
+    return req->peer;
+}
+
+const weft_identity *weft_req_identity(weft_req *req) {
+    static const weft_identity nobody = {"", "", "", "", "", -1, -1, false};
+    return req->peer ? weft_peer_identity(req->peer) : &nobody;
+}
+
+const char *weft_req_method(weft_req *req) {
+    return req->row->name;
+}
+
+weft_bytes weft_req_id(weft_req *req) {
+    return req->id;
+}
+
+bool weft_req_is_notification(weft_req *req) {
+    return req->notification;
+}
+
+int64_t weft_req_deadline(weft_req *req) {
+    return req->deadline;
+}
+
+weft_json weft_req_meta(weft_req *req, const char *name) {
+    weft_json meta = {req->meta.data, req->meta.len, req->doc};
+    return meta.text ? weft_get(&meta, name) : (weft_json){0};
+}
+
+void weft_req_on_cancel(weft_req *req, weft_on_cancel *on_cancel, void *ctx) {
+    req->on_cancel = on_cancel;
+    req->cancel_ctx = ctx;
+}

@@ -1,0 +1,184 @@
+/* What all peers of a service share. No connection is known here. */
+#include <errno.h>
+#include <string.h>
+
+#include "peer_private.h"
+#include "zip.h"
+
+#define KIB ((size_t) 1024)
+#define MIB (1024 * KIB)
+/* A request that was answered is used again for the next one; this many are kept for when many were open. */
+#define POOL_LIMIT 1024
+
+#define HARD_BODY_CAP (64 * MIB)
+
+static void default_size(size_t *value, size_t fallback) {
+    if (!*value)
+        *value = fallback;
+}
+
+static void default_ms(int64_t *value, int64_t fallback) {
+    if (!*value)
+        *value = fallback;
+}
+
+static void fill_limits(weft_limits *limits) {
+    default_size(&limits->max_body, 32 * MIB);
+    default_size(&limits->max_body_stranger, 1 * MIB);
+    default_size(&limits->max_batch, 1000);
+    default_size(&limits->max_answer, 25 * MIB);
+    default_size(&limits->out_soft, 1 * MIB);
+    default_size(&limits->out_hard, 8 * MIB);
+    default_size(&limits->max_calls, 65536);
+    default_size(&limits->max_requests, 65536);
+    default_size(&limits->max_idempotent, 4096);
+    default_ms(&limits->call_timeout_ms, 30000);
+    default_ms(&limits->ping_ms, 25000);
+    default_ms(&limits->pong_ms, 10000);
+    default_ms(&limits->idempotent_ms, 600000);
+    if (limits->max_body > HARD_BODY_CAP)
+        limits->max_body = HARD_BODY_CAP;
+    if (limits->max_body_stranger > limits->max_body)
+        limits->max_body_stranger = limits->max_body;
+}
+
+static int answer_discover(weft_req *req, const weft_json *params, void *ctx) {
+    (void) params, (void) ctx;
+    char *text = NULL;
+    size_t len = 0;
+    weft_service *service = req->service;
+    int r = weft_service_discover(service, &text, &len);
+    if (r < 0)
+        return r;
+    r = weft_reply(req, weft_raw(text, len));
+    weft__free(service->alloc, text);
+    return r;
+}
+
+static const weft_method discover_row = {
+    .name = "rpc.discover",
+    .handler = answer_discover,
+    .help = "The OpenRPC document of this service",
+    .result = "{\"type\":\"object\"}",
+};
+
+static int add_methods(weft_service *service, const weft_method *rows) {
+    int r = 0;
+    for (; rows && rows->name && r >= 0; rows++)
+        r = weft__methods_add(&service->methods, service->alloc, rows);
+    if (r >= 0 && !weft__methods_find(&service->methods, discover_row.name, strlen(discover_row.name)))
+        r = weft__methods_add(&service->methods, service->alloc, &discover_row);
+    return r;
+}
+
+static int fill(weft_service *service, const weft_service_opts *opts) {
+    const char *title = opts->title ? opts->title : "Weft";
+    const char *version = opts->version ? opts->version : WEFT_VERSION;
+    service->limits = opts->limits;
+    fill_limits(&service->limits);
+    service->ctx = opts->ctx;
+    service->authorize = opts->authorize;
+    service->on_message = opts->on_message;
+    service->title = weft__strndup(service->alloc, title, strlen(title));
+    service->version = weft__strndup(service->alloc, version, strlen(version));
+    if (!service->title || !service->version)
+        return -ENOMEM;
+    int r = weft__zip_new(service->alloc, &service->zip);
+    return r < 0 ? r : add_methods(service, opts->methods);
+}
+
+int weft_service_new(const weft_service_opts *opts, weft_service **ret) {
+    static const weft_service_opts none;
+    if (!opts)
+        opts = &none;
+    weft_service *service = weft__zalloc(opts->alloc, sizeof *service);
+    if (!service)
+        return -ENOMEM;
+    service->refs = 1;
+    if (opts->alloc) {
+        service->alloc_copy = *opts->alloc;
+        service->alloc = &service->alloc_copy;
+    }
+    int r = fill(service, opts);
+    if (r < 0) {
+        weft_service_unref(service);
+        return r;
+    }
+    *ret = service;
+    return 0;
+}
+
+weft_service *weft_service_ref(weft_service *service) {
+    service->refs++;
+    return service;
+}
+
+weft_service *weft_service_unref(weft_service *service) {
+    if (!service || --service->refs)
+        return NULL;
+    weft_alloc copy = service->alloc_copy; /* it lies in what is freed last */
+    const weft_alloc *alloc = service->alloc ? &copy : NULL;
+    while (service->pool) {
+        weft_req *next = service->pool->next_free;
+        weft__free(alloc, service->pool);
+        service->pool = next;
+    }
+    weft__idempotent_done(service);
+    weft__rate_done(service);
+    weft__zip_free(service->zip);
+    weft__methods_done(&service->methods, alloc);
+    weft__free(alloc, service->title);
+    weft__free(alloc, service->version);
+    weft__free(alloc, service);
+    return NULL;
+}
+
+int weft_service_add(weft_service *service, const weft_method *method) {
+    return weft__methods_add(&service->methods, service->alloc, method);
+}
+
+int weft_service_remove(weft_service *service, const char *name) {
+    return weft__methods_remove(&service->methods, name);
+}
+
+const weft_method *weft_service_find(weft_service *service, const char *name) {
+    return weft__methods_find(&service->methods, name, strlen(name));
+}
+
+const weft_stats *weft_service_stats(const weft_service *service) {
+    return &service->stats;
+}
+
+/* ---- the pool of requests ---- */
+
+weft_req *weft__req_new(weft_peer *peer) {
+    weft_service *service = peer->service;
+    weft_req *req = service->pool;
+    if (req) {
+        service->pool = req->next_free;
+        service->pooled--;
+        memset(req, 0, sizeof *req);
+    } else if (!(req = weft__zalloc(service->alloc, sizeof *req)))
+        return NULL;
+    req->peer = peer;
+    req->service = service;
+    req->deadline = INT64_MAX;
+    req->timed.kind = WEFT_TIMED_REQUEST;
+    return req;
+}
+
+weft_req *weft__req_release(weft_req *req) {
+    weft_service *service = req->service;
+    if (req->kept)
+        weft__free(service->alloc, req->kept);
+    bool deferred = req->deferred;
+    if (service->pooled < POOL_LIMIT) {
+        req->next_free = service->pool;
+        service->pool = req;
+        service->pooled++;
+    } else
+        weft__free(service->alloc, req);
+    if (deferred)
+        weft_service_unref(service); /* a request that outlives its connection keeps the service */
+    return NULL;
+}

@@ -1,0 +1,29 @@
+/* Writing messages onto a buffer. Each leaves the buffer as it was when it fails (-ENOMEM). No framing here. */
+#ifndef WEFT_ENCODE_H
+#define WEFT_ENCODE_H
+
+#include <weft/json.h>
+
+#include "buf.h"
+
+/* A success: {"jsonrpc":"2.0","id":ID,"result":VALUE}. id is raw text. */
+int weft__write_result(weft_buf *out, const weft_alloc *alloc, weft_bytes id, const weft_val *result);
+/* A refusal. data of kind NONE is left out; an empty id is written as null. */
+int weft__write_error(weft_buf *out, const weft_alloc *alloc, weft_bytes id, int code, const char *message, const weft_val *data);
+/* What a request carries besides what the caller gave as params. */
+typedef struct weft_extras {
+    int64_t progress_token;      /* 0: none */
+    bool token_in_params;        /* LSP's partialResultToken instead of _meta.progressToken */
+    int64_t deadline_ms;         /* 0: none */
+    const char *idempotency_key; /* NULL: none */
+} weft_extras;
+
+/* A request (id > 0) or a notification (id 0). params of kind NONE are left out. Extras join a _meta that params have already.
+ * -EINVAL: extras need named params. */
+int weft__write_request(weft_buf *out, const weft_alloc *alloc, int64_t id, const char *method, const weft_val *params,
+                        const weft_extras *extras);
+
+/* About how long it will be, for the framing's header. */
+size_t weft__result_hint(weft_bytes id, const weft_val *result);
+
+#endif
