@@ -31,6 +31,7 @@ typedef struct weft_framing_opts {
     uint64_t seed;           /* for masks; unpredictable in production */
     unsigned deflate;        /* permessage-deflate: 0 off, 9..15 the window our side may use; no context takeover both ways */
     struct weft_zip *zip;    /* compressor and decompressor shared by every connection of a service (zip.h); borrowed */
+    const void *extra;       /* what one framing alone needs to know (http_client.h); borrowed for the state's life */
 } weft_framing_opts;
 
 enum {
@@ -47,7 +48,7 @@ struct weft_framing {
     /* Free what the state holds. May be NULL. */
     void (*done)(void *state);
 
-    /* Find the next frame in n bytes. *ret_used says how many of them are finished with; the rest is presented again, at
+    /* Find the next frame in n bytes, behind which WEFT_SLACK more may be read and written. *ret_used says how many of them are finished with; the rest is presented again, at
      * another address perhaps, with more behind it. Bodies over max_body are not collected.
      * 1 a frame is in *ret; 0 more bytes are needed, and ret->len is how many the frame needs in all if that is known,
      * else 0; -EMSGSIZE, -EPROTO and others: broken, after which error_code() of the framing's control says why. */
@@ -60,7 +61,16 @@ struct weft_framing {
     /* Write a control frame: kind is PING, PONG or CLOSE (code, payload is the reason). A CLOSE with code 0 answers what
      * decode() found wrong (1002, 1007, 1009...). May be NULL: the framing has none. */
     int (*control)(void *state, weft_buf *out, enum weft_frame_kind kind, int code, const char *payload, size_t n);
+
+    /* No more bytes will come, and n are left: the same as decode() for a frame that only the end of the input completes (a
+     * last line without a newline, an HTTP body without a length). 1 a frame is in *ret, there is no other behind it; 0 the
+     * input ended between frames; -EPROTO in the middle of one. Once, after decode() has returned 0. May be NULL: then what is
+     * left is -EPROTO. */
+    int (*finish)(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret);
 };
+
+/* What a framing that looks at the first bytes has become; any other is itself. */
+const weft_framing *weft__framing_in_use(const weft_framing *framing, const void *state);
 
 /* Framings that only transports need: one body and nothing around it (an HTTP answer), and server-sent events (out only). */
 extern const weft_framing weft__body;

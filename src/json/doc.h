@@ -13,8 +13,8 @@ struct weft_doc {
     char *text; /* owned copy, or NULL when the text is borrowed */
 };
 
-/* Decode the inside of a validated string (raw is between the quotes) to at least raw_len + 1 bytes of memory; NUL-terminated.
- * The decoded length. A lone surrogate escape becomes U+FFFD. */
+/* Decode the inside of a validated string (raw is between the quotes) to at least raw_len + 1 bytes of memory;
+ * NUL-terminated. The decoded length. A lone surrogate escape becomes U+FFFD. */
 size_t weft__unescape(const char *raw, size_t raw_len, char *ret);
 
 /* Does the raw string (with its quotes, validated) say this name? Decodes escapes. */

@@ -1,12 +1,14 @@
 /* The scanner: one pass over a text, fully validating (RFC 8259, UTF-8), copying nothing.
  *
  * Contract for every function: the text ends with a NUL that the caller has put there, and WEFT_SLACK bytes behind that NUL
- * may be read. So nothing here checks for the end: a NUL is no valid byte anywhere in JSON, and the caller compares where the
- * scan stopped with where the text ends. Stack use is constant; nesting is counted, not recursed. */
+ * may be read. So nothing here checks for the end: a NUL is no valid byte anywhere in JSON, and the caller compares where
+ * the scan stopped with where the text ends. Stack use is constant; nesting is counted, not recursed. */
 #ifndef WEFT_SCAN_H
 #define WEFT_SCAN_H
 
 #include <weft/base.h>
+
+#include "plain.h"
 
 #define WEFT_MAX_DEPTH 128
 
@@ -21,14 +23,24 @@ static inline const char *weft__scan_ws(const char *p) {
  * A scalar needs no depth; "[]" needs one. */
 const char *weft__scan_value(const char *p, int depth);
 
-/* p is at an opening quote. The byte behind the closing quote, or NULL. *ret_escaped is set to whether there is a backslash. */
-const char *weft__scan_string(const char *p, bool *ret_escaped);
+/* The rest of a string from p, which lies inside it. *ret_escaped only ever becomes true. */
+const char *weft__scan_string_rest(const char *p, bool *ret_escaped);
+
+/* p is at an opening quote. The byte behind the closing quote, or NULL. *ret_escaped is set to whether there is a backslash.
+ * Inline as far as the first vector, because most names and short values end there. */
+static inline const char *weft__scan_string(const char *p, bool *ret_escaped) {
+    *ret_escaped = false;
+    p++;
+    p += weft__plain(p);
+    return *p == '"' ? p + 1 : weft__scan_string_rest(p, ret_escaped);
+}
 
 /* Like weft__scan_value for the params of a request; p is at '{'. Also finds the member "_meta" on the top level in the same
  * pass (the last one): its value's span goes to *ret_meta, which is zeroed if there is none. */
 const char *weft__scan_params(const char *p, int depth, weft_bytes *ret_meta);
 
-/* Is this whole text one valid value, white space around it allowed? For const texts without a sentinel: copies when it must. */
+/* Is this whole text one valid value, white space around it allowed? For const texts without a sentinel: copies when it
+ * must. */
 bool weft__json_valid(const char *text, size_t len, const weft_alloc *alloc);
 
 #endif

@@ -1,0 +1,99 @@
+/* Either NDJSON or Content-Length, decided by the first bytes of the connection and answered in kind.
+ *
+ * The first bytes that are no white space decide: "Content-", in any case, begins a header, anything else is a line. While
+ * only a part of that word is there, decoding waits; a newline is no part of it and so decides too. Until there is a
+ * decision we write NDJSON. Must not do any framing itself. */
+#include <errno.h>
+
+#include "lines.h"
+
+#define WORD "content-"
+
+enum mode { UNDECIDED, LINES, HEADERS };
+
+typedef struct detect_state {
+    enum mode mode;
+    weft_ndjson_state lines;
+    weft_content_length_state headers;
+} detect_state;
+
+static enum mode decide(const char *in, size_t n) {
+    size_t len = n < sizeof WORD - 1 ? n : sizeof WORD - 1;
+    for (size_t i = 0; i < len; i++)
+        if (weft__lower(in[i]) != WORD[i])
+            return LINES;
+    return len == sizeof WORD - 1 ? HEADERS : UNDECIDED;
+}
+
+static int decode_decided(detect_state *self, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+    if (self->mode == LINES)
+        return weft__ndjson_decode(&self->lines, in, n, max_body, ret_used, ret);
+    return weft__content_length_decode(&self->headers, in, n, max_body, ret_used, ret);
+}
+
+static int decode_first(detect_state *self, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+    size_t blank = 0;
+    while (blank < n && weft__is_space(in[blank]))
+        blank++;
+    self->mode = decide(in + blank, n - blank);
+    if (self->mode == UNDECIDED) {
+        *ret_used = blank;
+        ret->len = 0;
+        return 0;
+    }
+    int r = decode_decided(self, in + blank, n - blank, max_body, ret_used, ret);
+    if (r >= 0)
+        *ret_used += blank;
+    return r;
+}
+
+static int decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+    detect_state *self = state;
+    if (__builtin_expect(self->mode == UNDECIDED, 0))
+        return decode_first(self, in, n, max_body, ret_used, ret);
+    return decode_decided(self, in, n, max_body, ret_used, ret);
+}
+
+static int finish(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+    detect_state *self = state;
+    if (self->mode == HEADERS)
+        return weft__content_length_finish(&self->headers, n, ret_used);
+    return weft__ndjson_finish(&self->lines, in, n, max_body, ret_used, ret);
+}
+
+static int begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {
+    detect_state *self = state;
+    if (self->mode == HEADERS)
+        return weft__content_length_begin(&self->headers, out, hint, ret_mark);
+    return weft__ndjson_begin(&self->lines, out, hint, ret_mark);
+}
+
+static int end(void *state, weft_buf *out, size_t mark) {
+    detect_state *self = state;
+    if (self->mode == HEADERS)
+        return weft__content_length_end(&self->headers, out, mark);
+    return weft__ndjson_end(&self->lines, out, mark);
+}
+
+static int init(void *state, const weft_framing_opts *opts) {
+    detect_state *self = state;
+    self->lines.alloc = opts->alloc;
+    return weft__content_length_init(&self->headers, opts->alloc);
+}
+
+const weft_framing *weft__framing_in_use(const weft_framing *framing, const void *state) {
+    if (framing != &weft_detect)
+        return framing;
+    return ((const detect_state *) state)->mode == HEADERS ? &weft_content_length : &weft_ndjson;
+}
+
+const weft_framing weft_detect = {
+    .name = "detect",
+    .state_size = sizeof(detect_state),
+    .flags = WEFT_FRAMING_LINES,
+    .init = init,
+    .decode = decode,
+    .begin = begin,
+    .end = end,
+    .finish = finish,
+};

@@ -1,0 +1,201 @@
+/* Raw deflate by zlib, one message at a time and nothing carried over (RFC 7692 section 7.2). */
+#include "zip.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdint.h>
+#include <zlib.h>
+
+/* JSON at level 3 is within a few percent of level 6 in size and takes half the time. */
+#define LEVEL 3
+#define MEMORY 8
+#define INFLATE_WINDOW 15 /* reads what any smaller window wrote, so the other side's need not be known */
+
+/* What a sender cuts off the end of each message: the length fields of an empty stored block. */
+static const char trailer[4] = {0, 0, (char) 0xff, (char) 0xff};
+
+struct weft_zip {
+    const weft_alloc *alloc;
+    z_stream deflater;
+    unsigned window; /* of the deflater; 0: there is none yet */
+    z_stream inflater;
+    bool inflating; /* there is an inflater */
+};
+
+static void *zip_alloc(void *opaque, unsigned count, unsigned size) {
+    return weft__alloc(opaque, (size_t) count * size);
+}
+
+static void zip_free(void *opaque, void *ptr) {
+    weft__free(opaque, ptr);
+}
+
+int weft__zip_new(const weft_alloc *alloc, weft_zip **ret) {
+    weft_zip *zip = weft__zalloc(alloc, sizeof *zip);
+    if (!zip)
+        return -ENOMEM;
+    zip->alloc = alloc;
+    *ret = zip;
+    return 0;
+}
+
+weft_zip *weft__zip_free(weft_zip *zip) {
+    if (!zip)
+        return NULL;
+    if (zip->window)
+        deflateEnd(&zip->deflater);
+    if (zip->inflating)
+        inflateEnd(&zip->inflater);
+    return weft__free(zip->alloc, zip);
+}
+
+/* A z_stream that takes its memory from us. zlib wants the allocator without const and only hands it back. */
+static z_stream fresh_stream(const weft_alloc *alloc) {
+    return (z_stream){.zalloc = zip_alloc, .zfree = zip_free, .opaque = (void *) (uintptr_t) alloc};
+}
+
+/* zlib counts in unsigned int: how much of n goes into one call. */
+static unsigned piece(size_t n) {
+    return n < UINT_MAX ? (unsigned) n : UINT_MAX;
+}
+
+/* ---- out ---- */
+
+static int ready_deflater(weft_zip *zip, unsigned window) {
+    if (zip->window == window)
+        return deflateReset(&zip->deflater) == Z_OK ? 0 : -EINVAL;
+    if (zip->window)
+        deflateEnd(&zip->deflater);
+    zip->window = 0;
+    zip->deflater = fresh_stream(zip->alloc);
+    int z = deflateInit2(&zip->deflater, LEVEL, Z_DEFLATED, -(int) window, MEMORY, Z_DEFAULT_STRATEGY);
+    if (z != Z_OK)
+        return z == Z_MEM_ERROR ? -ENOMEM : -EINVAL;
+    zip->window = window;
+    return 0;
+}
+
+/* Run the deflater until it has taken its input and, with a flush, given everything out. */
+static int drain_deflater(weft_zip *zip, int flush, weft_buf *out) {
+    z_stream *z = &zip->deflater;
+    do {
+        int r = weft__buf_reserve(out, zip->alloc, z->avail_in / 4 + sizeof trailer + 64);
+        if (r < 0)
+            return r;
+        z->next_out = (Bytef *) weft__buf_tail(out);
+        z->avail_out = piece(out->cap - out->end);
+        deflate(z, flush); /* can only say that there was nothing to do */
+        out->end = (size_t) ((char *) z->next_out - out->data);
+    } while (z->avail_out == 0);
+    return 0;
+}
+
+int weft__zip_deflate(weft_zip *zip, unsigned window, const char *data, size_t len, weft_buf *out) {
+    size_t before = weft__buf_len(out);
+    int r = ready_deflater(zip, window);
+    while (r >= 0) {
+        unsigned n = piece(len);
+        zip->deflater.next_in = (Bytef *) (uintptr_t) data;
+        zip->deflater.avail_in = n;
+        data += n;
+        len -= n;
+        r = drain_deflater(zip, len ? Z_NO_FLUSH : Z_SYNC_FLUSH, out);
+        if (!len)
+            break;
+    }
+    if (r < 0) {
+        out->end = out->start + before;
+        return r;
+    }
+    out->end -= sizeof trailer;
+    return 0;
+}
+
+/* ---- in ---- */
+
+static int ready_inflater(weft_zip *zip) {
+    if (zip->inflating)
+        return inflateReset(&zip->inflater) == Z_OK ? 0 : -EINVAL;
+    zip->inflater = fresh_stream(zip->alloc);
+    int z = inflateInit2(&zip->inflater, -INFLATE_WINDOW);
+    if (z != Z_OK)
+        return z == Z_MEM_ERROR ? -ENOMEM : -EINVAL;
+    zip->inflating = true;
+    return 0;
+}
+
+/* Room for more output, but never beyond one byte over the limit: that one shows that there is more. */
+static int inflate_room(weft_zip *zip, size_t limit, weft_buf *out) {
+    size_t left = limit - weft__buf_len(out);
+    if (out->cap == out->end) {
+        size_t more = weft__buf_len(out) + 4 * (size_t) zip->inflater.avail_in + 64;
+        int r = weft__buf_reserve(out, zip->alloc, more < left ? more : left);
+        if (r < 0)
+            return r;
+    }
+    zip->inflater.next_out = (Bytef *) weft__buf_tail(out);
+    zip->inflater.avail_out = piece(out->cap - out->end < left ? out->cap - out->end : left);
+    return 0;
+}
+
+/* Inflate what the inflater has been given. Only inflate_room() and this know the limit, which counts from out->start. */
+static int drain_inflater(weft_zip *zip, size_t limit, weft_buf *out, bool *ended) {
+    z_stream *z = &zip->inflater;
+    for (;;) {
+        int r = inflate_room(zip, limit, out);
+        if (r < 0)
+            return r;
+        int status = inflate(z, Z_SYNC_FLUSH);
+        out->end = (size_t) ((char *) z->next_out - out->data);
+        if (weft__buf_len(out) >= limit)
+            return -EMSGSIZE;
+        if (status == Z_MEM_ERROR)
+            return -ENOMEM;
+        if (status != Z_OK && status != Z_BUF_ERROR && status != Z_STREAM_END)
+            return -EBADMSG;
+        *ended = status == Z_STREAM_END;
+        if (z->avail_in == 0 && (*ended || z->avail_out))
+            return 0;
+        /* A final block may be followed by others (section 7.2.1), which may still refer to what came before it: start
+         * again but keep the window, which is what this undocumented part of inflateReset() does. */
+        if (*ended)
+            inflateResetKeep(z);
+    }
+}
+
+/* Has everything been read up to the end of a block? Where inflate() stopped is in data_type, see zlib.h. */
+static bool between_blocks(const z_stream *z) {
+    return z->data_type & 128 && (z->data_type & 7) == 0;
+}
+
+static int feed_inflater(weft_zip *zip, const char *data, size_t len, size_t limit, weft_buf *out, bool *ended) {
+    int r = 0;
+    while (len && r >= 0) {
+        unsigned n = piece(len);
+        if (*ended)
+            inflateResetKeep(&zip->inflater);
+        zip->inflater.next_in = (Bytef *) (uintptr_t) data;
+        zip->inflater.avail_in = n;
+        data += n;
+        len -= n;
+        r = drain_inflater(zip, limit, out, ended);
+    }
+    return r;
+}
+
+int weft__zip_inflate(weft_zip *zip, const char *data, size_t len, size_t max, weft_buf *out) {
+    size_t before = weft__buf_len(out), limit = max < SIZE_MAX - before ? before + max + 1 : SIZE_MAX;
+    bool ended = false;
+    int r = ready_inflater(zip);
+    if (r >= 0)
+        r = feed_inflater(zip, data, len, limit, out, &ended);
+    /* Some end a message with a final block and do not add the empty one that the trailer belongs to. */
+    if (r >= 0 && !ended) {
+        r = feed_inflater(zip, trailer, sizeof trailer, limit, out, &ended);
+        if (r >= 0 && !ended && !between_blocks(&zip->inflater))
+            r = -EBADMSG;
+    }
+    if (r < 0)
+        out->end = out->start + before;
+    return r;
+}

@@ -1,0 +1,260 @@
+/* The scanner. It decides whether a text is JSON and where its values end; it never copies, allocates or recurses, and it
+ * reads no byte that its contract (a NUL behind the text, slack behind the NUL) does not allow.
+ *
+ * Nothing here asks "is this the end?": the NUL fails every test that a byte of JSON would have to pass. */
+#include "scan.h"
+
+#include <string.h>
+
+#include "alloc.h"
+#include "buf.h"
+#include "doc.h"
+#include "utf8.h"
+
+/* Vectors tried before a string is taken for a long one, which is then read 64 bytes at a time. */
+#define SHORT_STEPS 4
+
+/* Texts up to this size are validated in a copy on the stack. */
+#define SMALL_TEXT 512
+
+static bool is_digit(char c) {
+    return (unsigned char) (c - '0') < 10;
+}
+
+static bool is_hex(char c) {
+    return is_digit(c) || (unsigned char) ((c | 0x20) - 'a') < 6;
+}
+
+/* p is at a backslash. The byte behind the escape, or NULL. Any four hex digits will do: RFC 8259 section 8.2 allows lone
+ * surrogates in a text, what they decode to is the reader's business. */
+static const char *scan_escape(const char *p) {
+    switch (p[1]) {
+    case '"':
+    case '\\':
+    case '/':
+    case 'b':
+    case 'f':
+    case 'n':
+    case 'r':
+    case 't':
+        return p + 2;
+    case 'u':
+        return is_hex(p[2]) && is_hex(p[3]) && is_hex(p[4]) && is_hex(p[5]) ? p + 6 : NULL;
+    default:
+        return NULL;
+    }
+}
+
+/* p is at a byte of a string that is not plain and not the closing quote. What follows the escapes and UTF-8 sequences that
+ * begin here, or NULL. They come in runs (Chinese text, escaped newlines with indentation), so one call takes them all. */
+static const char *scan_special(const char *p, bool *ret_escaped) {
+    do {
+        if (*p == '\\') {
+            *ret_escaped = true;
+            p = scan_escape(p);
+        } else {
+            size_t len = (unsigned char) *p >= 0x80 ? weft__utf8_len(p, WEFT_UTF8_MAX) : 0;
+            p = len ? p + len : NULL;
+        }
+    } while (p && (*p == '\\' || (unsigned char) *p >= 0x80));
+    return p;
+}
+
+/* The first byte from p that is not plain. */
+static const char *skip_plain(const char *p) {
+    for (int i = 0; i < SHORT_STEPS; i++) {
+        size_t n = weft__plain(p);
+        p += n;
+        if (n < WEFT_STEP)
+            return p;
+    }
+    while (weft__plain64(p))
+        p += 64;
+    size_t n;
+    do {
+        n = weft__plain(p);
+        p += n;
+    } while (n == WEFT_STEP);
+    return p;
+}
+
+const char *weft__scan_string_rest(const char *p, bool *ret_escaped) {
+    for (;;) {
+        p = skip_plain(p);
+        if (*p == '"')
+            return p + 1;
+        p = scan_special(p, ret_escaped);
+        if (!p)
+            return NULL;
+    }
+}
+
+static const char *skip_digits(const char *p) {
+    while (is_digit(*p))
+        p++;
+    return p;
+}
+
+/* The fraction and exponent of a number, p behind its integer part. The byte behind the number, or NULL. */
+static const char *scan_fraction(const char *p) {
+    if (*p == '.') {
+        if (!is_digit(p[1]))
+            return NULL;
+        p = skip_digits(p + 2);
+    }
+    if ((*p | 0x20) == 'e') {
+        p++;
+        p += *p == '+' || *p == '-';
+        if (!is_digit(*p))
+            return NULL;
+        p = skip_digits(p + 1);
+    }
+    return p;
+}
+
+/* p is at a minus or a digit. */
+static const char *scan_number(const char *p) {
+    p += *p == '-';
+    if (!is_digit(*p))
+        return NULL;
+    p = *p == '0' ? p + 1 : skip_digits(p + 1);
+    return *p == '.' || (*p | 0x20) == 'e' ? scan_fraction(p) : p;
+}
+
+/* p is at the first byte of a value that is no container. */
+static inline const char *scan_scalar(const char *p) {
+    bool escaped;
+    switch (*p) {
+    case '"':
+        return weft__scan_string(p, &escaped);
+    case 't':
+        return memcmp(p, "true", 4) == 0 ? p + 4 : NULL;
+    case 'f':
+        return memcmp(p + 1, "alse", 4) == 0 ? p + 5 : NULL;
+    case 'n':
+        return memcmp(p, "null", 4) == 0 ? p + 4 : NULL;
+    default:
+        return scan_number(p);
+    }
+}
+
+/* p is at the name of a member. The first byte of its value, or NULL. */
+static inline const char *scan_name(const char *p) {
+    bool escaped;
+    if (*p != '"')
+        return NULL;
+    p = weft__scan_string(p, &escaped);
+    if (!p)
+        return NULL;
+    p = weft__scan_ws(p);
+    return *p == ':' ? weft__scan_ws(p + 1) : NULL;
+}
+
+static inline bool is_opening(char c) {
+    return (c | 0x20) == '{'; /* '[' is 0x5B, '{' is 0x7B */
+}
+
+/* p is at the opening bracket of a container. Each level that is open is remembered by the bracket that will close it, which
+ * in ASCII is the opening one plus two. */
+static const char *scan_container(const char *p, int depth) {
+    char closing[WEFT_MAX_DEPTH];
+    int level = -1;
+
+    for (;;) {
+        if (is_opening(*p)) {
+            if (++level >= depth)
+                return NULL;
+            closing[level] = (char) (*p + 2);
+            p = weft__scan_ws(p + 1);
+            if (*p != closing[level]) {
+                if (closing[level] == '}' && !(p = scan_name(p)))
+                    return NULL;
+                continue;
+            }
+        } else {
+            p = scan_scalar(p);
+            if (!p)
+                return NULL;
+            p = weft__scan_ws(p);
+        }
+        while (*p == closing[level]) {
+            p++;
+            if (--level < 0)
+                return p;
+            p = weft__scan_ws(p);
+        }
+        if (*p != ',')
+            return NULL;
+        p = weft__scan_ws(p + 1);
+        if (closing[level] == '}' && !(p = scan_name(p)))
+            return NULL;
+    }
+}
+
+const char *weft__scan_value(const char *p, int depth) {
+    if (is_opening(*p))
+        return scan_container(p, depth < WEFT_MAX_DEPTH ? depth : WEFT_MAX_DEPTH);
+    return scan_scalar(p);
+}
+
+/* Is this string (quotes included) the name "_meta"? Any spelling of it but the plain one has an escape. */
+static bool is_meta(const char *name, const char *end, bool escaped) {
+    return escaped ? weft__raw_is((weft_bytes){name, (size_t) (end - name)}, "_meta", 5) : memcmp(name, "\"_meta\"", 7) == 0;
+}
+
+/* p is where a member should begin. The first byte behind its value and the white space after that, or NULL. */
+static const char *scan_member(const char *p, int depth, weft_bytes *ret_meta) {
+    const char *name = p;
+    bool escaped;
+    if (*p != '"')
+        return NULL;
+    p = weft__scan_string(p, &escaped);
+    if (!p)
+        return NULL;
+    bool found = is_meta(name, p, escaped);
+    p = weft__scan_ws(p);
+    if (*p != ':')
+        return NULL;
+    const char *value = weft__scan_ws(p + 1);
+    p = weft__scan_value(value, depth);
+    if (!p)
+        return NULL;
+    if (found)
+        *ret_meta = (weft_bytes){value, (size_t) (p - value)};
+    return weft__scan_ws(p);
+}
+
+const char *weft__scan_params(const char *p, int depth, weft_bytes *ret_meta) {
+    weft_bytes meta = {0};
+    if (depth < 1)
+        return NULL;
+    p = weft__scan_ws(p + 1);
+    if (*p != '}') {
+        p = scan_member(p, depth - 1, &meta);
+        while (p && *p == ',')
+            p = scan_member(weft__scan_ws(p + 1), depth - 1, &meta);
+    }
+    if (!p || *p != '}')
+        return NULL;
+    *ret_meta = meta;
+    return p + 1;
+}
+
+static bool is_valid(const char *text, size_t len) {
+    const char *p = weft__scan_value(weft__scan_ws(text), WEFT_MAX_DEPTH);
+    return p && weft__scan_ws(p) == text + len;
+}
+
+bool weft__json_valid(const char *text, size_t len, const weft_alloc *alloc) {
+    char small[SMALL_TEXT + 1 + WEFT_SLACK];
+    char *copy = len <= SMALL_TEXT ? small : weft__alloc(alloc, len + 1 + WEFT_SLACK);
+    if (!copy)
+        return false;
+    if (len)
+        memcpy(copy, text, len);
+    memset(copy + len, 0, 1 + WEFT_SLACK);
+    bool valid = is_valid(copy, len);
+    if (copy != small)
+        weft__free(alloc, copy);
+    return valid;
+}
