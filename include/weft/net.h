@@ -83,6 +83,8 @@ typedef struct weft_server_opts {
     void (*on_close)(weft_server *server, weft_peer *peer, int why, void *data);
     /* Something a person should read: a refused connection, a failed accept. One line. May be NULL. */
     void (*on_note)(weft_server *server, const char *line, void *data);
+    /* Every body before it is looked at as JSON; see weft_peer_opts. data is the peer's. May be NULL. */
+    bool (*on_raw)(weft_peer *peer, weft_bytes body, bool binary, void *data);
 } weft_server_opts;
 
 WEFT_API int weft_server_new(weft_loop *loop, const weft_server_opts *opts, weft_server **ret);

@@ -58,6 +58,10 @@ void weft__client_unref(weft_client *client) {
     weft__free(alloc, client);
 }
 
+int64_t weft__client_timeout(const weft_client *client) {
+    return client->opts.timeout_ms ? client->opts.timeout_ms : CONNECT_MS;
+}
+
 void weft__client_trouble(weft_client *client, const char *format, ...) {
     va_list args;
     if (*client->trouble)
@@ -163,7 +167,7 @@ static void open_wire(weft_client *client) {
 
 static void on_begin(weft_later *later) {
     weft_client *client = weft__client_ref(WEFT_CONTAINER(later, weft_client, begin));
-    int64_t timeout = client->opts.timeout_ms ? client->opts.timeout_ms : CONNECT_MS;
+    int64_t timeout = weft__client_timeout(client);
     client->trouble[0] = '\0';
     client->give_up = timeout < 0 ? INT64_MAX : weft_loop_now(client->loop) + timeout;
     /* A lazy transport between two connections is as good as connected, and its user hears nothing. */
@@ -281,9 +285,12 @@ static void on_free(weft_peer *peer, void *data) {
     weft__timer_stop(client->loop, &client->attempt);
     weft__timer_stop(client->loop, &client->tick);
     hold_loop(client, false);
-    if (client->own_loop && !client->driven)
-        weft__client_end_loop(client);
+    /* A private loop goes with its client, unless it is running: then whoever runs it sees to that. */
+    weft_loop *loop = client->own_loop && !client->driven ? client->loop : NULL;
+    if (loop)
+        weft__loop_run_out(loop);
     weft__client_unref(client);
+    weft_loop_free(loop);
 }
 
 static const weft_carrier carrier = {.free = on_free};

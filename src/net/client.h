@@ -74,6 +74,8 @@ struct weft_wire {
 weft_client *weft__client_of(const weft_peer *peer); /* NULL: not a client's */
 weft_client *weft__client_ref(weft_client *client);
 void weft__client_unref(weft_client *client);
+/* How long connecting may take; <0 for ever. */
+int64_t weft__client_timeout(const weft_client *client);
 /* Say what went wrong, for people. The first sentence about an attempt stays: it is nearest to the cause. */
 void weft__client_trouble(weft_client *client, const char *format, ...) WEFT_PRINTF(2, 3);
 /* The wire is ready for messages. */
@@ -85,8 +87,8 @@ void weft__client_schedule(weft_client *client);
 
 /* ---- blocking.c ---- */
 
-/* The peer of a private loop is gone: let what is closing close, and free the loop. */
-void weft__client_end_loop(weft_client *client);
+/* The peer of a private loop is gone: let what is closing close. */
+void weft__loop_run_out(weft_loop *loop);
 
 /* ---- client_wire.c ---- */
 
@@ -101,6 +103,8 @@ static inline bool weft__wire_current(const weft_wire *wire) {
 }
 /* Output appeared. */
 void weft__wire_flush(weft_wire *wire);
+/* TLS: bytes that have left the peer but not us. */
+bool weft__wire_unsent(const weft_wire *wire);
 /* exec: the child's bytes have ended; the process will follow, or time is up. */
 void weft__wait_for_exit(weft_wire *wire);
 /* One of the things that keep a wire's memory is gone. */

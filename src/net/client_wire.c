@@ -219,6 +219,10 @@ void weft__wire_flush(weft_wire *wire) {
     weft__stream_flush_later(&wire->stream);
 }
 
+bool weft__wire_unsent(const weft_wire *wire) {
+    return wire->has_stream && wire->stream.tls && weft__tls_output(wire->stream.tls).len > 0;
+}
+
 /* What the peer has queued leaves with the wire: an answer to a broken message, a WebSocket's good-bye. */
 static void take_output(weft_wire *wire, weft_peer *peer) {
     weft_bytes left = weft_peer_output(peer);
