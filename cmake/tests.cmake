@@ -1,14 +1,30 @@
-# Every tests/unit/NAME.c is a program of its own; what it may see is everything.
-if(WEFT_TESTS)
-  enable_testing()
-  file(GLOB unit_tests CONFIGURE_DEPENDS tests/unit/*.c)
-  foreach(source ${unit_tests})
-    get_filename_component(name ${source} NAME_WE)
-    add_executable(test_${name} ${source} tests/harness.c)
-    target_include_directories(test_${name} PRIVATE tests ${WEFT_INTERNAL_INCLUDES})
-    target_link_libraries(test_${name} PRIVATE weft)
-    set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-    add_test(NAME ${name} COMMAND test_${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${name} PROPERTIES TIMEOUT 300)
-  endforeach()
-endif()
+# Every tests/unit/NAME.c is a program of its own that may see everything. Every executable script in tests/cli and
+# tests/interop is a test of the finished programs. All of them close with "N passed, N failed, N skipped".
+enable_testing()
+
+file(GLOB support CONFIGURE_DEPENDS tests/*.c)
+add_library(test_support STATIC ${support})
+target_include_directories(test_support PUBLIC tests)
+target_link_libraries(test_support PUBLIC weft_internal libweft PkgConfig::UV PkgConfig::SSL PkgConfig::ZLIB m)
+
+file(GLOB sources CONFIGURE_DEPENDS tests/unit/*.c)
+foreach(source ${sources})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(test_${name} ${source})
+  target_link_libraries(test_${name} PRIVATE test_support)
+  set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND test_${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
+endforeach()
+
+file(GLOB scripts CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests
+     tests/cli/*.sh tests/interop/*.sh tests/interop/*.mjs tests/interop/*.py)
+foreach(script ${scripts})
+  execute_process(COMMAND test -x ${PROJECT_SOURCE_DIR}/tests/${script} RESULT_VARIABLE not_executable)
+  if(NOT not_executable)
+    get_filename_component(label ${script} DIRECTORY)
+    add_test(NAME ${script} COMMAND tests/run-script ${CMAKE_BINARY_DIR} tests/${script}
+             WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${script} PROPERTIES LABELS ${label} TIMEOUT 300)
+  endif()
+endforeach()

@@ -27,6 +27,8 @@ static int decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_
 static int begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {
     sse_state *self = state;
     size_t mark = weft__buf_len(out);
+    if (hint > SIZE_MAX / 2)
+        return -ENOMEM;
     int r = weft__buf_reserve(out, self->alloc, FIELD_LEN + hint + 2);
     if (r < 0)
         return r;

@@ -228,9 +228,8 @@ int weft__ws_deflate_answer(weft_bytes answer) {
         return r;
     if (next_extension(&c, &more) != 0 || !ext.deflate || ext.odd)
         return -EPROTO;
-    /* We offered no client_max_window_bits, so none may be answered (section 7.1.2.2); a window for the server needs a
-     * value. */
-    if (!ext.has[SERVER_NO_CONTEXT] || ext.has[CLIENT_BITS] || (ext.has[SERVER_BITS] && !ext.bits[SERVER_BITS]))
+    /* In an answer the client's window has a value too (section 7.1.2.2), and it must be one that zlib can do. */
+    if (!ext.has[SERVER_NO_CONTEXT] || (ext.has[CLIENT_BITS] && ext.bits[CLIENT_BITS] < MIN_OUR_BITS))
         return -EPROTO;
-    return MAX_BITS;
+    return ext.has[CLIENT_BITS] ? (int) ext.bits[CLIENT_BITS] : MAX_BITS;
 }

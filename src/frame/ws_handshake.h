@@ -12,9 +12,13 @@ void weft__ws_accept(weft_bytes key, char ret[29]);
 /* Server: go through the offers of one or more joined Sec-WebSocket-Extensions headers, take the first that fits, write the
  * answer's value. The window for what we send (9..15), or 0: none fits, answer no extension. */
 unsigned weft__ws_deflate_offer(weft_bytes offers, char *ret_answer, size_t size);
+/* Enough for any answer that it writes. */
+#define WEFT_WS_DEFLATE_ANSWER_SIZE 128
 /* What our client offers. */
-#define WEFT_WS_DEFLATE_OFFER "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
-/* Client: does the server's answer fit what we offered? Window 9..15, 0 none was answered, -EPROTO it does not fit. */
+#define WEFT_WS_DEFLATE_OFFER                                                                                                \
+    "permessage-deflate; server_no_context_takeover; client_no_context_takeover; client_max_window_bits"
+/* Client: does the server's answer fit what we offered? The window for what we send (9..15), 0 none was answered, -EPROTO it
+ * does not fit. */
 int weft__ws_deflate_answer(weft_bytes answer);
 
 #endif

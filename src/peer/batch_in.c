@@ -10,13 +10,8 @@ struct weft_batch_in {
     size_t waiting; /* items not answered yet, and one for the dispatching itself */
 };
 
-weft_buf *weft__batch_in_open(struct weft_batch_in *batch) {
-    const weft_alloc *alloc = batch->service->alloc;
-    return weft__buf_put(&batch->text, alloc, weft__buf_len(&batch->text) ? "," : "[", 1) < 0 ? NULL : &batch->text;
-}
-
-bool weft__batch_in_fits(const struct weft_batch_in *batch, const weft_service *service) {
-    return weft__buf_len(&batch->text) <= service->limits.max_answer;
+weft_buf *weft__batch_in_text(struct weft_batch_in *batch) {
+    return &batch->text;
 }
 
 static void send(struct weft_batch_in *batch, weft_peer *peer) {

@@ -10,11 +10,18 @@
 /* Longer names cannot be registered sensibly, and one that is written with escapes must be decoded to be compared. */
 #define MAX_METHOD 256
 
+/* Without memory for a request nobody can be answered: close, rather than let callers wait. */
+static void no_request(weft_peer *peer, struct weft_batch_in *batch) {
+    peer->status = -ENOMEM;
+    if (batch)
+        weft__batch_in_answered(batch, peer);
+}
+
 void weft__answer_error(weft_peer *peer, struct weft_batch_in *batch, weft_bytes id, int code, const char *message,
                         const char *reason, const char *detail) {
     weft_req *req = weft__req_new(peer);
     if (!req) {
-        peer->status = -ENOMEM;
+        no_request(peer, batch);
         return;
     }
     req->id = id.len ? id : (weft_bytes){"null", 4};
@@ -124,7 +131,7 @@ static void start(weft_peer *peer, const weft_msg *msg, weft_bytes method, struc
     }
     weft_req *req = weft__req_new(peer);
     if (!req) {
-        peer->status = -ENOMEM;
+        no_request(peer, batch);
         return;
     }
     req->row = row;

@@ -100,6 +100,9 @@ int weft__req_finish(weft_req *req, const weft_outcome *outcome);
 int weft__req_finish_kept(weft_req *req, weft_bytes outcome);
 /* Run a request or notification through its handler and see to what the handler left undone. */
 void weft__req_run(weft_req *req, const weft_json *params);
+/* Keep it for later, its text is about to go. <0: it has been answered with why that is impossible, and only waits to be
+ * released by whoever was to answer it. */
+int weft__req_defer(weft_req *req);
 /* The caller does not want it any more. */
 void weft__req_abandon(weft_req *req, int why);
 void weft__req_abandon_all(weft_peer *peer, int why);
@@ -119,11 +122,10 @@ void weft__calls_done(weft_peer *peer);
 /* ---- batches coming in: batch_in.c ---- */
 
 void weft__batch_in_run(weft_peer *peer, const char *text);
-/* Where the next answer of the batch goes; NULL: no memory, or over the limit. Then weft__batch_in_answered(). */
-weft_buf *weft__batch_in_open(struct weft_batch_in *batch);
+/* The answers so far, "[" in front and commas between. */
+weft_buf *weft__batch_in_text(struct weft_batch_in *batch);
 /* One more item is answered, or needs no answer; the last one sends the array unless peer is NULL. */
 void weft__batch_in_answered(struct weft_batch_in *batch, weft_peer *peer);
-bool weft__batch_in_fits(const struct weft_batch_in *batch, const weft_service *service);
 
 /* ---- one message: dispatch.c ---- */
 

@@ -1,7 +1,7 @@
 /* Their requests: each is answered exactly once, now or later.
  *
  * running ──reply in the handler──▶ answered          weft__req_finish()
- *         ──handler returns───────▶ open              defer()
+ *         ──handler returns───────▶ open              weft__req_defer()
  * open    ──reply───────────────▶ answered            weft__req_finish()
  *         ──cancel, deadline────▶ told, or answered for the handler     weft__req_abandon()
  *         ──connection ends─────▶ told, its answer goes nowhere         weft__req_abandon_all()
@@ -49,15 +49,17 @@ static int send_alone(weft_req *req, const weft_outcome *outcome) {
 }
 
 static int send_in_batch(weft_req *req, const weft_outcome *outcome) {
-    weft_buf *out = weft__batch_in_open(req->batch);
-    if (!out)
-        return -ENOMEM;
+    weft_buf *out = weft__batch_in_text(req->batch);
+    const weft_alloc *alloc = req->service->alloc;
     size_t before = weft__buf_len(out);
-    int r = write_outcome(out, req->service->alloc, req->id, outcome);
-    if (r >= 0 && !weft__batch_in_fits(req->batch, req->service)) {
-        out->end = out->start + before;
+    int r = weft__buf_put(out, alloc, before ? "," : "[", 1);
+    if (r >= 0)
+        r = write_outcome(out, alloc, req->id, outcome);
+    /* The excuse itself always fits: there are at most max_batch of them. */
+    if (r >= 0 && outcome != &too_large && weft__buf_len(out) > req->service->limits.max_answer)
         r = -EMSGSIZE;
-    }
+    if (r < 0)
+        out->end = out->start + before;
     return r;
 }
 
@@ -180,7 +182,7 @@ static void find_token(weft_req *req) {
 /* ---- running the handler ---- */
 
 /* The handler will answer later: the text that the request lies in is about to go. */
-static int defer(weft_req *req) {
+static int keep(weft_req *req) {
     weft_peer *peer = req->peer;
     if (!req->token_known)
         find_token(req);
@@ -202,6 +204,22 @@ static int defer(weft_req *req) {
     return 0;
 }
 
+int weft__req_defer(weft_req *req) {
+    weft_service *service = weft_service_ref(req->service);
+    bool many = req->peer->open_requests >= service->limits.max_requests;
+    int r = many ? -ENOBUFS : keep(req);
+    if (r < 0) {
+        /* It cannot be kept: answer now. The handler's own answer, which still comes, will find it answered. */
+        deliver(req, many ? &too_many : &no_memory);
+        req->peer = NULL;
+        req->id = req->token = (weft_bytes){0};
+    }
+    req->deferred = true;
+    req->params = req->meta = (weft_bytes){0};
+    req->doc = NULL;
+    return r;
+}
+
 void weft__req_run(weft_req *req, const weft_json *params) {
     weft_service *service = req->service;
     void *ctx = req->row->ctx ? req->row->ctx : service->ctx;
@@ -219,17 +237,7 @@ void weft__req_run(weft_req *req, const weft_json *params) {
         weft__req_finish(req, &(weft_outcome){.code = WEFT_INTERNAL_ERROR, .message = "Internal error"});
         return;
     }
-    req->deferred = true;
-    weft_service_ref(service);
-    bool many = req->peer->open_requests >= service->limits.max_requests;
-    if (many || defer(req) < 0) {
-        /* It cannot be kept: answer now. The handler's own answer, which still comes, will find it answered. */
-        deliver(req, many ? &too_many : &no_memory);
-        req->peer = NULL;
-        req->id = req->token = (weft_bytes){0};
-    }
-    req->params = req->meta = (weft_bytes){0};
-    req->doc = NULL;
+    weft__req_defer(req);
 }
 
 /* ---- cancelling ---- */

@@ -234,7 +234,8 @@ static void framing_glued(const framing_pair *pair, const char *what, size_t ste
     weft_buf want = {0};
     CHECK_INT(framing_writer_init(&writer, pair, NULL), 0);
     framing_open(&reader, pair, FRAMING_NO_LIMIT);
-    for (size_t i = 0; i < FRAMING_SIZES; i++) {
+    /* The largest has come byte by byte on its own; once is enough. */
+    for (size_t i = 0; i < FRAMING_SIZES - (step == 1); i++) {
         size_t hints[] = {framing_sizes[i], 0, 12345};
         char *body = framing_body(framing_sizes[i]);
         CHECK_INT(framing_write(&writer, body, framing_sizes[i], hints[i % 3]), 0);
@@ -356,7 +357,7 @@ static void framing_short_memory(const framing_pair *pair) {
     CHECK_INT(r, 0);
 }
 
-static void framing_suite(const framing_pair *pair) {
+static inline void framing_suite(const framing_pair *pair) {
     framing_each_size(pair, "whole", 0);
     framing_each_size(pair, "byte by byte", 1);
     framing_each_size(pair, "odd pieces", 2);

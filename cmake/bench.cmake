@@ -1,0 +1,15 @@
+# Every bench/NAME.c becomes build/bench/NAME and may use bench/lib; bench/run runs them. Some measure layers, so they may see
+# everything.
+file(GLOB support CONFIGURE_DEPENDS bench/lib/*.c)
+if(support)
+  add_library(bench_support STATIC ${support})
+  target_include_directories(bench_support PUBLIC bench bench/lib)
+  target_link_libraries(bench_support PUBLIC weft_internal libweft PkgConfig::UV PkgConfig::ZLIB m)
+endif()
+file(GLOB sources CONFIGURE_DEPENDS bench/*.c)
+foreach(source ${sources})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(bench_${name} ${source})
+  target_link_libraries(bench_${name} PRIVATE weft_internal libweft PkgConfig::UV m $<TARGET_NAME_IF_EXISTS:bench_support>)
+  set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
+endforeach()

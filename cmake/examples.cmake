@@ -1,0 +1,16 @@
+# Every examples/NAME.c becomes build/examples/NAME. It sees the public headers and nothing else, as a user's program does.
+# examples/NAME.cc, which needs a C++ compiler, is built with the tests only.
+file(GLOB sources CONFIGURE_DEPENDS examples/*.c)
+if(WEFT_TESTS)
+  file(GLOB cxx_sources CONFIGURE_DEPENDS examples/*.cc)
+  if(cxx_sources)
+    enable_language(CXX)
+    list(APPEND sources ${cxx_sources})
+  endif()
+endif()
+foreach(source ${sources})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(example_${name} ${source})
+  target_link_libraries(example_${name} PRIVATE libweft)
+  set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/examples)
+endforeach()

@@ -1,0 +1,13 @@
+# Every tests/fuzz/NAME.c is a libFuzzer target, fuzz/NAME in the build folder; tests/run-fuzz runs them.
+if(NOT CMAKE_C_COMPILER_ID MATCHES Clang)
+  message(FATAL_ERROR "The fuzz targets need clang: -DCMAKE_C_COMPILER=clang")
+endif()
+file(GLOB sources CONFIGURE_DEPENDS tests/fuzz/*.c)
+foreach(source ${sources})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(fuzz_${name} ${source})
+  target_include_directories(fuzz_${name} PRIVATE tests)
+  target_link_libraries(fuzz_${name} PRIVATE weft_internal libweft)
+  target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  set_target_properties(fuzz_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+endforeach()

@@ -1,0 +1,29 @@
+# What "make install" leaves: the program, the headers, both libraries, and how pkg-config and CMake find them. Every file is
+# relocatable, so the prefix is chosen when installing.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
+
+if(TARGET weft)
+  install(TARGETS weft)
+endif()
+install(DIRECTORY include/weft TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
+
+# The static library names its dependencies, so it has an export of its own that is only read where they are found.
+set_target_properties(libweft PROPERTIES EXPORT_NAME static)
+install(TARGETS libweft EXPORT weftStatic)
+install(EXPORT weftStatic NAMESPACE weft:: FILE weftStatic.cmake DESTINATION ${package_dir})
+if(TARGET libweft_shared)
+  set_target_properties(libweft_shared PROPERTIES EXPORT_NAME weft)
+  install(TARGETS libweft_shared EXPORT weftShared)
+  install(EXPORT weftShared NAMESPACE weft:: FILE weftShared.cmake DESTINATION ${package_dir})
+endif()
+
+configure_package_config_file(cmake/weftConfig.cmake.in weftConfig.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(weftConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftConfigVersion.cmake DESTINATION ${package_dir})
+
+file(RELATIVE_PATH up_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" up_to_prefix ${up_to_prefix})
+configure_file(cmake/weft.pc.in weft.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

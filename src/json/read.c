@@ -1,0 +1,160 @@
+/* The lazy reader: values are places in a validated text, and looking something up walks it. It keeps no index and never
+ * changes the text; memory is only needed to decode a string or to end one in NUL.
+ *
+ * Skipping a value is scanning it again: nearly as fast as counting brackets and quotes would be, and no second reading of
+ * the grammar to keep right. */
+#include <errno.h>
+#include <string.h>
+
+#include "doc.h"
+#include "number.h"
+#include "scan.h"
+
+static weft_json span(const char *start, const char *end, weft_doc *doc) {
+    return (weft_json){start, (size_t) (end - start), doc};
+}
+
+weft_type weft_typeof(const weft_json *value) {
+    if (!value || !value->text)
+        return WEFT_ABSENT;
+    switch (*value->text) {
+    case 'n':
+        return WEFT_NULL;
+    case 't':
+    case 'f':
+        return WEFT_BOOL;
+    case '"':
+        return WEFT_STRING;
+    case '[':
+        return WEFT_ARRAY;
+    case '{':
+        return WEFT_OBJECT;
+    default:
+        return WEFT_NUMBER;
+    }
+}
+
+weft_json weft_get(const weft_json *object, const char *name) {
+    weft_json found = {0};
+    if (weft_typeof(object) != WEFT_OBJECT)
+        return found;
+    size_t len = strlen(name);
+    for (weft_iter it = weft_iterate(object); weft_next(&it);)
+        if (weft__raw_is((weft_bytes){it.name.text, it.name.len}, name, len))
+            found = it.value;
+    return found;
+}
+
+weft_json weft_at(const weft_json *array, size_t index) {
+    if (weft_typeof(array) == WEFT_ARRAY)
+        for (weft_iter it = weft_iterate(array); weft_next(&it); index--)
+            if (index == 0)
+                return it.value;
+    return (weft_json){0};
+}
+
+/* The decoded string in memory of its document, NUL-terminated. */
+static int decode(const weft_json *value, weft_bytes *ret) {
+    char *text = value->doc ? weft__arena_alloc(&value->doc->arena, value->len - 1) : NULL;
+    if (!text)
+        return -ENOMEM;
+    *ret = (weft_bytes){text, weft__unescape(value->text + 1, value->len - 2, text)};
+    return 0;
+}
+
+const char *weft_str_of(const weft_json *value, const char *fallback) {
+    weft_bytes text;
+    if (weft_typeof(value) != WEFT_STRING || decode(value, &text) < 0)
+        return fallback;
+    return memchr(text.data, '\0', text.len) ? fallback : text.data;
+}
+
+int64_t weft_int_of(const weft_json *value, int64_t fallback) {
+    int64_t i = fallback;
+    if (weft_typeof(value) == WEFT_NUMBER)
+        weft__number_int(value->text, value->len, &i);
+    return i;
+}
+
+double weft_num_of(const weft_json *value, double fallback) {
+    double d = fallback;
+    if (weft_typeof(value) == WEFT_NUMBER)
+        weft__number_double(value->text, value->len, &d);
+    return d;
+}
+
+bool weft_bool_of(const weft_json *value, bool fallback) {
+    return weft_typeof(value) == WEFT_BOOL ? *value->text == 't' : fallback;
+}
+
+const char *weft_get_str(const weft_json *object, const char *name, const char *fallback) {
+    weft_json value = weft_get(object, name);
+    return weft_str_of(&value, fallback);
+}
+
+int64_t weft_get_int(const weft_json *object, const char *name, int64_t fallback) {
+    weft_json value = weft_get(object, name);
+    return weft_int_of(&value, fallback);
+}
+
+double weft_get_num(const weft_json *object, const char *name, double fallback) {
+    weft_json value = weft_get(object, name);
+    return weft_num_of(&value, fallback);
+}
+
+bool weft_get_bool(const weft_json *object, const char *name, bool fallback) {
+    weft_json value = weft_get(object, name);
+    return weft_bool_of(&value, fallback);
+}
+
+int weft_text(const weft_json *value, weft_bytes *ret) {
+    if (weft_typeof(value) != WEFT_STRING)
+        return -EINVAL;
+    if (memchr(value->text, '\\', value->len))
+        return decode(value, ret);
+    *ret = (weft_bytes){value->text + 1, value->len - 2};
+    return 0;
+}
+
+weft_iter weft_iterate(const weft_json *container) {
+    weft_iter it = {0};
+    weft_type type = weft_typeof(container);
+    if (type != WEFT_ARRAY && type != WEFT_OBJECT)
+        return it;
+    const char *p = weft__scan_ws(container->text + 1);
+    it.value.doc = container->doc;
+    it.next_ = *p == ']' || *p == '}' ? NULL : p;
+    return it;
+}
+
+bool weft_next(weft_iter *it) {
+    const char *start = it->next_, *end = start ? weft__scan_value(start, WEFT_MAX_DEPTH) : NULL;
+    weft_doc *doc = it->value.doc;
+    if (!end)
+        return false;
+    it->name = (weft_json){0};
+    const char *p = weft__scan_ws(end);
+    /* Only the name of a member has a colon behind it. */
+    if (*p == ':') {
+        it->name = span(start, end, doc);
+        start = weft__scan_ws(p + 1);
+        end = weft__scan_value(start, WEFT_MAX_DEPTH);
+        if (!end)
+            return false;
+        p = weft__scan_ws(end);
+    }
+    it->value = span(start, end, doc);
+    it->next_ = *p == ',' ? weft__scan_ws(p + 1) : NULL;
+    return true;
+}
+
+bool weft_name_is(const weft_iter *it, const char *name) {
+    return it->name.text && weft__raw_is((weft_bytes){it->name.text, it->name.len}, name, strlen(name));
+}
+
+size_t weft_count(const weft_json *container) {
+    size_t count = 0;
+    for (weft_iter it = weft_iterate(container); weft_next(&it);)
+        count++;
+    return count;
+}

@@ -1,0 +1,185 @@
+/* The writer: a weft_val onto a buffer. What it writes is valid JSON in valid UTF-8 whatever strings it is given (a raw
+ * value is the caller's word), and strings come out as RFC 8785 wants them, so that the canonical form can use the same
+ * function. */
+#include "write.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "plain.h"
+#include "scan.h"
+#include "utf8.h"
+
+#define MAX_INT_TEXT 20    /* of an int64_t with its sign, or of a uint64_t */
+#define MAX_DOUBLE_TEXT 32 /* what weft__print_double() promises */
+
+static const char replacement[] = "\xEF\xBF\xBD"; /* U+FFFD */
+
+/* What a failed function does before it returns, given the length it began with. */
+static int undo(weft_buf *out, size_t len, int r) {
+    if (r < 0)
+        out->end = out->start + len;
+    return r;
+}
+
+static bool is_plain(char c) {
+    return (unsigned char) c >= ' ' && (unsigned char) c < 0x80 && c != '"' && c != '\\';
+}
+
+/* How many bytes at the start need no escape and no check. Reads nothing behind the text, which has no slack. */
+static size_t plain_run(const char *text, size_t len) {
+    size_t n = 0;
+    while (len - n >= WEFT_STEP) {
+        size_t plain = weft__plain(text + n);
+        n += plain;
+        if (plain < WEFT_STEP)
+            return n;
+    }
+    /* The rest is shorter than a vector. One that ends with the text sees it, and plain bytes once more. */
+    if (n)
+        return len - WEFT_STEP + weft__plain(text + len - WEFT_STEP);
+    while (n < len && is_plain(text[n]))
+        n++;
+    return n;
+}
+
+/* The escape of an ASCII character that needs one; its length. RFC 8785 section 3.2.2.2. */
+static size_t escape(unsigned char c, char ret[6]) {
+    static const char letters[] = "btn\0fr", hex[] = "0123456789abcdef";
+    ret[0] = '\\';
+    if (c == '"' || c == '\\') {
+        ret[1] = (char) c;
+        return 2;
+    }
+    if (c >= '\b' && c <= '\r' && c != '\v') {
+        ret[1] = letters[c - '\b'];
+        return 2;
+    }
+    memcpy(ret + 1, "u00", 3);
+    ret[4] = hex[c >> 4];
+    ret[5] = hex[c & 15];
+    return 6;
+}
+
+/* One character that is not plain; *p moves behind it. A byte that begins no valid sequence is replaced by itself, so one
+ * bad byte costs no good ones. */
+static int put_special(weft_buf *out, const weft_alloc *alloc, const char **p, const char *end) {
+    char text[6];
+    if ((unsigned char) **p < 0x80)
+        return weft__buf_put(out, alloc, text, escape((unsigned char) *(*p)++, text));
+    size_t len = weft__utf8_len(*p, (size_t) (end - *p));
+    const char *sequence = len ? *p : replacement;
+    *p += len ? len : 1;
+    return weft__buf_put(out, alloc, sequence, len ? len : sizeof replacement - 1);
+}
+
+static int put_string(weft_buf *out, const weft_alloc *alloc, const char *p, const char *end) {
+    int r = weft__buf_put(out, alloc, "\"", 1);
+    while (r >= 0 && p < end) {
+        size_t plain = plain_run(p, (size_t) (end - p));
+        r = weft__buf_put(out, alloc, p, plain);
+        p += plain;
+        while (r >= 0 && p < end && !is_plain(*p))
+            r = put_special(out, alloc, &p, end);
+    }
+    return r < 0 ? r : weft__buf_put(out, alloc, "\"", 1);
+}
+
+static int put_uint(weft_buf *out, const weft_alloc *alloc, uint64_t u, bool negative) {
+    char text[MAX_INT_TEXT], *p = text + sizeof text;
+    do {
+        *--p = (char) ('0' + u % 10);
+        u /= 10;
+    } while (u);
+    if (negative)
+        *--p = '-';
+    return weft__buf_put(out, alloc, p, (size_t) (text + sizeof text - p));
+}
+
+static int put_double(weft_buf *out, const weft_alloc *alloc, double d) {
+    char text[MAX_DOUBLE_TEXT];
+    if (!isfinite(d))
+        return weft__buf_put(out, alloc, "null", 4);
+    return weft__buf_put(out, alloc, text, weft__print_double(d, text));
+}
+
+static int put_value(weft_buf *out, const weft_alloc *alloc, const weft_val *value, int depth);
+
+static int put_array(weft_buf *out, const weft_alloc *alloc, const weft_val *value, int depth) {
+    int r = weft__buf_put(out, alloc, "[", 1);
+    for (size_t i = 0; r >= 0 && i < value->len; i++) {
+        if (i > 0)
+            r = weft__buf_put(out, alloc, ",", 1);
+        if (r >= 0)
+            r = put_value(out, alloc, &value->as.items[i], depth);
+    }
+    return r < 0 ? r : weft__buf_put(out, alloc, "]", 1);
+}
+
+static int put_member(weft_buf *out, const weft_alloc *alloc, const weft_member *member, int depth) {
+    int r = put_string(out, alloc, member->name, member->name + strlen(member->name));
+    if (r >= 0)
+        r = weft__buf_put(out, alloc, ":", 1);
+    return r < 0 ? r : put_value(out, alloc, &member->value, depth);
+}
+
+static int put_object(weft_buf *out, const weft_alloc *alloc, const weft_val *value, int depth) {
+    int r = weft__buf_put(out, alloc, "{", 1);
+    bool first = true;
+    for (size_t i = 0; r >= 0 && i < value->len; i++) {
+        const weft_member *member = &value->as.members[i];
+        if (member->value.kind == WEFT_VAL_NONE)
+            continue;
+        if (!first)
+            r = weft__buf_put(out, alloc, ",", 1);
+        first = false;
+        if (r >= 0)
+            r = put_member(out, alloc, member, depth);
+    }
+    return r < 0 ? r : weft__buf_put(out, alloc, "}", 1);
+}
+
+/* depth is how many containers may still be opened; nobody would read a text that nests deeper. */
+static int put_value(weft_buf *out, const weft_alloc *alloc, const weft_val *value, int depth) {
+    switch (value->kind) {
+    case WEFT_VAL_BOOL:
+        return value->as.b ? weft__buf_put(out, alloc, "true", 4) : weft__buf_put(out, alloc, "false", 5);
+    case WEFT_VAL_INT:
+        return weft__write_int(out, alloc, value->as.i);
+    case WEFT_VAL_UINT:
+        return put_uint(out, alloc, value->as.u, false);
+    case WEFT_VAL_NUM:
+        return put_double(out, alloc, value->as.d);
+    case WEFT_VAL_STR:
+        return put_string(out, alloc, value->as.s, value->as.s + value->len);
+    case WEFT_VAL_RAW:
+        return weft__buf_put(out, alloc, value->as.s, value->len);
+    case WEFT_VAL_ARR:
+        return depth ? put_array(out, alloc, value, depth - 1) : -EINVAL;
+    case WEFT_VAL_OBJ:
+        return depth ? put_object(out, alloc, value, depth - 1) : -EINVAL;
+    case WEFT_VAL_NONE:
+    case WEFT_VAL_NULL:
+        break;
+    }
+    return weft__buf_put(out, alloc, "null", 4);
+}
+
+int weft__write_val(weft_buf *out, const weft_alloc *alloc, const weft_val *value) {
+    size_t len = weft__buf_len(out);
+    return undo(out, len, put_value(out, alloc, value, WEFT_MAX_DEPTH));
+}
+
+int weft__write_str(weft_buf *out, const weft_alloc *alloc, const char *text, size_t text_len) {
+    size_t len = weft__buf_len(out);
+    return undo(out, len, put_string(out, alloc, text, text + text_len));
+}
+
+int weft__write_int(weft_buf *out, const weft_alloc *alloc, int64_t i) {
+    return put_uint(out, alloc, i < 0 ? -(uint64_t) i : (uint64_t) i, i < 0);
+}
+
+int weft__write_raw(weft_buf *out, const weft_alloc *alloc, const char *text, size_t len) {
+    return weft__buf_put(out, alloc, text, len);
+}

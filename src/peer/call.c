@@ -1,0 +1,307 @@
+/* Our calls: each completes exactly once.
+ *
+ * waiting ──answer──▶ answered   weft__calls_answer()      waiting ──deadline──▶ expired  weft__calls_expire()
+ *         ──cancel──▶ cancelled  weft_cancel()                     ──close────▶ lost     weft__calls_fail_all()
+ *
+ * Correlation is a map from id to call; there are no other states. */
+#include "call.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "encode.h"
+
+#define FIRST_CAP 16
+
+typedef struct call {
+    weft_timed timed;
+    int64_t id;
+    int64_t timeout_ms; /* <0: none */
+    weft_on_answer *on_answer;
+    void (*on_part)(weft_peer *peer, const weft_json *part, void *ctx);
+    void *ctx;
+} call;
+
+/* Open addressing by id. Ids rise by one, so a power-of-two table with linear probing has almost no collisions. */
+struct weft_calls {
+    call **slots;
+    size_t cap;
+    size_t count;
+    int64_t last_id;
+};
+
+/* ---- the map ---- */
+
+static size_t slot_of(const struct weft_calls *calls, int64_t id) {
+    return (size_t) id & (calls->cap - 1);
+}
+
+static size_t find(const struct weft_calls *calls, int64_t id) {
+    size_t i = slot_of(calls, id);
+    while (calls->slots[i] && calls->slots[i]->id != id)
+        i = (i + 1) & (calls->cap - 1);
+    return i;
+}
+
+static int grow(struct weft_calls *calls, const weft_alloc *alloc) {
+    struct weft_calls larger = *calls;
+    larger.cap = calls->cap ? calls->cap * 2 : FIRST_CAP;
+    larger.slots = weft__zalloc(alloc, larger.cap * sizeof *larger.slots);
+    if (!larger.slots)
+        return -ENOMEM;
+    for (size_t i = 0; i < calls->cap; i++)
+        if (calls->slots[i])
+            larger.slots[find(&larger, calls->slots[i]->id)] = calls->slots[i];
+    weft__free(alloc, calls->slots);
+    *calls = larger;
+    return 0;
+}
+
+/* Close the gap, so that no lookup ends before what it looks for. */
+static void remove_at(struct weft_calls *calls, size_t gap) {
+    size_t mask = calls->cap - 1;
+    calls->slots[gap] = NULL;
+    calls->count--;
+    for (size_t i = (gap + 1) & mask; calls->slots[i]; i = (i + 1) & mask) {
+        size_t home = slot_of(calls, calls->slots[i]->id);
+        if (((i - home) & mask) < ((i - gap) & mask))
+            continue;
+        calls->slots[gap] = calls->slots[i];
+        calls->slots[i] = NULL;
+        gap = i;
+    }
+}
+
+/* ---- starting ---- */
+
+static int need_calls(weft_peer *peer) {
+    const weft_alloc *alloc = peer->service->alloc;
+    if (!peer->calls && !(peer->calls = weft__zalloc(alloc, sizeof *peer->calls)))
+        return -ENOMEM;
+    struct weft_calls *calls = peer->calls;
+    if (calls->count >= peer->service->limits.max_calls)
+        return -ENOBUFS;
+    return calls->count * 2 < calls->cap ? 0 : grow(calls, alloc);
+}
+
+static int set_timer(weft_peer *peer, call *c) {
+    if (c->timeout_ms < 0)
+        return 0;
+    return weft__heap_set(&peer->due, peer->service->alloc, &c->timed.due, peer->now + c->timeout_ms);
+}
+
+static void forget(weft_peer *peer, size_t slot) {
+    call *c = peer->calls->slots[slot];
+    weft__heap_remove(&peer->due, &c->timed.due);
+    remove_at(peer->calls, slot);
+}
+
+int weft__call_open(weft_peer *peer, const weft_call_opts *opts, int64_t *ret_id) {
+    if (peer->ended || peer->status)
+        return -ENOTCONN;
+    int r = need_calls(peer);
+    if (r < 0)
+        return r;
+    call *c = weft__zalloc(peer->service->alloc, sizeof *c);
+    if (!c)
+        return -ENOMEM;
+    int64_t timeout = opts->timeout_ms ? opts->timeout_ms : peer->service->limits.call_timeout_ms;
+    c->timed.kind = WEFT_TIMED_CALL;
+    c->id = ++peer->calls->last_id;
+    c->timeout_ms = timeout;
+    c->on_answer = opts->on_answer;
+    c->on_part = opts->on_part;
+    c->ctx = opts->ctx;
+    r = set_timer(peer, c);
+    if (r < 0) {
+        weft__free(peer->service->alloc, c);
+        return r;
+    }
+    peer->calls->slots[find(peer->calls, c->id)] = c;
+    peer->calls->count++;
+    *ret_id = c->id;
+    return 0;
+}
+
+bool weft__call_undo(weft_peer *peer, int64_t id) {
+    size_t slot = find(peer->calls, id);
+    call *c = peer->calls->slots[slot];
+    if (!c)
+        return false;
+    forget(peer, slot);
+    weft__free(peer->service->alloc, c);
+    return true;
+}
+
+int weft__call_write(weft_peer *peer, weft_buf *out, int64_t id, const char *method, const weft_val *params,
+                     const weft_call_opts *opts) {
+    int64_t timeout = opts->timeout_ms ? opts->timeout_ms : peer->service->limits.call_timeout_ms;
+    weft_extras extras = {
+        .progress_token = opts->on_part ? id : 0,
+        .token_in_params = peer->style == WEFT_STYLE_LSP,
+        .deadline_ms = peer->extras && opts->send_deadline && timeout > 0 ? timeout : 0,
+        .idempotency_key = peer->extras ? opts->idempotency_key : NULL,
+    };
+    return weft__write_request(out, peer->service->alloc, id, method, params, &extras);
+}
+
+int weft_call_start(weft_peer *peer, const char *method, weft_val params, const weft_call_opts *opts, int64_t *ret_id) {
+    int64_t id;
+    weft_sending sending;
+    int r = weft__call_open(peer, opts, &id);
+    if (r < 0)
+        return r;
+    r = weft__send_begin(peer, 0, &sending);
+    if (r >= 0) {
+        r = weft__call_write(peer, &peer->out, id, method, &params, opts);
+        if (r >= 0)
+            r = weft__send_end(peer, &sending);
+        else
+            weft__send_undo(peer, &sending);
+    }
+    if (r < 0) {
+        weft__call_undo(peer, id);
+        return r;
+    }
+    peer->service->stats.calls++;
+    if (ret_id)
+        *ret_id = id;
+    return 0;
+}
+
+int weft_notify(weft_peer *peer, const char *method, weft_val params) {
+    weft_sending sending;
+    if (peer->ended)
+        return -ENOTCONN;
+    int r = weft__send_begin(peer, 0, &sending);
+    if (r < 0)
+        return r;
+    r = weft__write_request(&peer->out, peer->service->alloc, 0, method, &params, NULL);
+    if (r >= 0)
+        return weft__send_end(peer, &sending);
+    weft__send_undo(peer, &sending);
+    return r;
+}
+
+/* ---- completing ---- */
+
+/* The call is out of the map before its callback runs: whatever that does, this completion was the one. */
+static void complete(weft_peer *peer, size_t slot, int r, const weft_answer *answer) {
+    call done = *peer->calls->slots[slot];
+    call *c = peer->calls->slots[slot];
+    forget(peer, slot);
+    weft__free(peer->service->alloc, c);
+    if (done.on_answer)
+        done.on_answer(peer, r, answer, done.ctx);
+}
+
+static size_t slot_with(const weft_peer *peer, int64_t id) {
+    if (!peer->calls || !peer->calls->cap)
+        return SIZE_MAX;
+    size_t slot = find(peer->calls, id);
+    return peer->calls->slots[slot] ? slot : SIZE_MAX;
+}
+
+static int read_error(const weft_json *error, weft_answer *ret) {
+    weft_json code = weft_get(error, "code");
+    weft_json message = weft_get(error, "message");
+    if (weft_typeof(&code) != WEFT_NUMBER)
+        return -EBADMSG;
+    int64_t number = weft_int_of(&code, 0);
+    ret->error_.code = number >= INT32_MIN && number <= INT32_MAX ? (int) number : 0;
+    ret->error_.message = weft_str_of(&message, "");
+    ret->error_.data = weft_get(error, "data");
+    ret->error = &ret->error_;
+    return 0;
+}
+
+void weft__calls_answer(weft_peer *peer, const weft_msg *msg, weft_doc *doc) {
+    weft_json id = weft__json_of(msg->id, NULL);
+    size_t slot = weft_typeof(&id) == WEFT_NUMBER ? slot_with(peer, weft_int_of(&id, 0)) : SIZE_MAX;
+    if (slot == SIZE_MAX) {
+        peer->service->stats.stray_answers++;
+        return;
+    }
+    weft_answer answer = {.result_ = weft__json_of(msg->result, doc)};
+    weft_json error = weft__json_of(msg->error, doc);
+    int r = msg->proper ? 0 : -EBADMSG;
+    if (r >= 0 && error.text)
+        r = read_error(&error, &answer);
+    else if (r >= 0)
+        answer.result = &answer.result_;
+    complete(peer, slot, r, r < 0 ? NULL : &answer);
+}
+
+int weft__calls_part(weft_peer *peer, int64_t token, const weft_json *part) {
+    size_t slot = slot_with(peer, token);
+    if (slot == SIZE_MAX || !peer->calls->slots[slot]->on_part)
+        return 0;
+    call *c = peer->calls->slots[slot];
+    set_timer(peer, c); /* it is in the heap already, so this cannot fail */
+    c->on_part(peer, part, c->ctx);
+    return 1;
+}
+
+void weft__calls_fail_all(weft_peer *peer, int why) {
+    /* A callback may start another call; only those that are open now are failed. Removing one moves a later one into its
+     * slot, so the slot is looked at again; a table that grew meanwhile is begun anew. */
+    int64_t last = peer->calls ? peer->calls->last_id : 0;
+    size_t cap = peer->calls ? peer->calls->cap : 0;
+    for (size_t i = 0; i < cap;) {
+        call *c = peer->calls->slots[i];
+        if (!c || c->id > last) {
+            i++;
+            continue;
+        }
+        complete(peer, i, why, NULL);
+        if (peer->calls->cap != cap) {
+            cap = peer->calls->cap;
+            i = 0;
+        }
+    }
+}
+
+void weft__calls_expire(weft_peer *peer, weft_timed *timed) {
+    call *c = WEFT_CONTAINER(timed, call, timed);
+    int64_t id = c->id;
+    peer->service->stats.expired++;
+    if (peer->extras) /* others did not ask for notifications and may not know this one */
+        weft__call_tell_cancel(peer, id);
+    complete(peer, find(peer->calls, id), -ETIMEDOUT, NULL);
+}
+
+size_t weft__calls_count(const weft_peer *peer) {
+    return peer->calls ? peer->calls->count : 0;
+}
+
+void weft__calls_done(weft_peer *peer) {
+    if (!peer->calls)
+        return;
+    weft__free(peer->service->alloc, peer->calls->slots);
+    peer->calls = weft__free(peer->service->alloc, peer->calls);
+}
+
+void weft__call_tell_cancel(weft_peer *peer, int64_t id) {
+    switch (peer->style) {
+    case WEFT_STYLE_ACP:
+        weft_notify(peer, "$/cancel_request", WEFT_OBJ({"requestId", weft_int(id)}));
+        break;
+    case WEFT_STYLE_MCP:
+        weft_notify(peer, "notifications/cancelled", WEFT_OBJ({"requestId", weft_int(id)}));
+        break;
+    default:
+        weft_notify(peer, "$/cancelRequest", WEFT_OBJ({"id", weft_int(id)}));
+        break;
+    }
+}
+
+int weft_cancel(weft_peer *peer, int64_t id) {
+    size_t slot = slot_with(peer, id);
+    if (slot == SIZE_MAX)
+        return -ENOENT;
+    weft__peer_enter(peer);
+    weft__call_tell_cancel(peer, id);
+    complete(peer, find(peer->calls, id), -ECANCELED, NULL);
+    weft__peer_leave(peer);
+    return 0;
+}

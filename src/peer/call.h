@@ -1,0 +1,17 @@
+/* Opening calls one by one or in a batch; private to peer/. */
+#ifndef WEFT_CALL_H
+#define WEFT_CALL_H
+
+#include "peer_private.h"
+
+/* Enter a call in the books; nothing is written yet. */
+int weft__call_open(weft_peer *peer, const weft_call_opts *opts, int64_t *ret_id);
+/* Take it out again without completing it; false: it has completed already. */
+bool weft__call_undo(weft_peer *peer, int64_t id);
+/* Write its request. */
+int weft__call_write(weft_peer *peer, weft_buf *out, int64_t id, const char *method, const weft_val *params,
+                     const weft_call_opts *opts);
+/* Tell the other side under the name it knows. */
+void weft__call_tell_cancel(weft_peer *peer, int64_t id);
+
+#endif

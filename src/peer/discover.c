@@ -1,0 +1,156 @@
+/* rpc.discover: the OpenRPC 1.2.6 document, written from the method rows.
+ *
+ * 1.2.6 because every tool reads it; the test-coverage tool accepts nothing newer. Methods are sorted by name, so that the
+ * document does not change when nothing else did. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "peer_private.h"
+#include "write.h"
+
+typedef struct writer {
+    weft_buf out;
+    const weft_alloc *alloc;
+    int r; /* the first failure; later writes do nothing */
+} writer;
+
+static void raw(writer *w, const char *text) {
+    if (w->r >= 0)
+        w->r = weft__buf_put(&w->out, w->alloc, text, strlen(text));
+}
+
+static void str(writer *w, const char *text) {
+    if (w->r >= 0)
+        w->r = weft__write_str(&w->out, w->alloc, text, strlen(text));
+}
+
+static void number(writer *w, int64_t i) {
+    if (w->r >= 0)
+        w->r = weft__write_int(&w->out, w->alloc, i);
+}
+
+static void schema_of(writer *w, const weft_param *param) {
+    static const char *const types[] = {
+        [WEFT_PARAM_any] = "",
+        [WEFT_PARAM_str] = "\"type\":\"string\"",
+        [WEFT_PARAM_int] = "\"type\":\"integer\"",
+        [WEFT_PARAM_num] = "\"type\":\"number\"",
+        [WEFT_PARAM_bool] = "\"type\":\"boolean\"",
+        [WEFT_PARAM_obj] = "\"type\":\"object\"",
+        [WEFT_PARAM_arr] = "\"type\":\"array\"",
+    };
+    raw(w, "{");
+    raw(w, types[param->type]);
+    if ((param->flags & WEFT_NONEMPTY) && param->type == WEFT_PARAM_str)
+        raw(w, ",\"minLength\":1");
+    if ((param->flags & WEFT_NONEMPTY) && param->type == WEFT_PARAM_arr)
+        raw(w, ",\"minItems\":1");
+    raw(w, "}");
+}
+
+static void write_param(writer *w, const weft_param *param) {
+    raw(w, "{\"name\":");
+    str(w, param->name);
+    if (param->help) {
+        raw(w, ",\"description\":");
+        str(w, param->help);
+    }
+    raw(w, param->flags & WEFT_REQUIRED ? ",\"required\":true,\"schema\":" : ",\"required\":false,\"schema\":");
+    schema_of(w, param);
+    raw(w, "}");
+}
+
+/* OpenRPC wants required params before the others; positional order is the table's, which should have them so already. */
+static void write_params(writer *w, const weft_param *table) {
+    bool first = true;
+    for (int required = 1; required >= 0; required--)
+        for (const weft_param *param = table; param && param->name; param++)
+            if (!(param->flags & WEFT_REQUIRED) == !required) {
+                if (!first)
+                    raw(w, ",");
+                first = false;
+                write_param(w, param);
+            }
+}
+
+static void write_errors(writer *w, const weft_error_row *errors) {
+    raw(w, ",\"errors\":[");
+    for (const weft_error_row *error = errors; error->code; error++) {
+        raw(w, error == errors ? "{\"code\":" : ",{\"code\":");
+        number(w, error->code);
+        raw(w, ",\"message\":");
+        str(w, error->message);
+        if (error->reason) {
+            raw(w, ",\"data\":{\"reason\":");
+            str(w, error->reason);
+            raw(w, "}");
+        }
+        raw(w, "}");
+    }
+    raw(w, "]");
+}
+
+static void write_method(writer *w, const weft_method *row) {
+    raw(w, "{\"name\":");
+    str(w, row->name);
+    if (row->help) {
+        raw(w, ",\"summary\":");
+        str(w, row->help);
+    }
+    raw(w, ",\"paramStructure\":\"either\",\"params\":[");
+    write_params(w, row->params);
+    raw(w, "],\"result\":{\"name\":\"result\",\"schema\":");
+    raw(w, row->result ? row->result : "{}");
+    raw(w, "}");
+    if (row->errors)
+        write_errors(w, row->errors);
+    if (row->scope) {
+        raw(w, ",\"x-scope\":");
+        str(w, row->scope);
+    }
+    if (!row->params)
+        raw(w, ",\"x-params\":\"any\"");
+    raw(w, "}");
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp((*(const weft_method *const *) a)->name, (*(const weft_method *const *) b)->name);
+}
+
+static size_t visible_rows(const weft_service *service, const weft_method **rows) {
+    size_t count = 0, at = 0;
+    const weft_method *row;
+    while ((row = weft__methods_next(&service->methods, &at)))
+        if (!(row->flags & WEFT_HIDDEN))
+            rows[count++] = row;
+    qsort(rows, count, sizeof *rows, by_name);
+    return count;
+}
+
+int weft_service_discover(weft_service *service, char **ret, size_t *ret_len) {
+    writer w = {.alloc = service->alloc};
+    const weft_method **rows = weft__alloc(service->alloc, (service->methods.count + 1) * sizeof *rows);
+    if (!rows)
+        return -ENOMEM;
+    size_t count = visible_rows(service, rows);
+    raw(&w, "{\"openrpc\":\"1.2.6\",\"info\":{\"title\":");
+    str(&w, service->title);
+    raw(&w, ",\"version\":");
+    str(&w, service->version);
+    raw(&w, "},\"methods\":[");
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            raw(&w, ",");
+        write_method(&w, rows[i]);
+    }
+    raw(&w, "]}");
+    weft__free(service->alloc, rows);
+    if (w.r < 0) {
+        weft__buf_done(&w.out, service->alloc);
+        return w.r;
+    }
+    *ret = weft__buf_head(&w.out); /* nothing was taken from it: the block begins here */
+    *ret_len = weft__buf_len(&w.out);
+    return 0;
+}

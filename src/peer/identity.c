@@ -1,0 +1,38 @@
+/* Who is on the other side: one block of memory with its strings behind it. */
+#include <string.h>
+
+#include "identity.h"
+
+static const weft_identity nobody = {"", "", "", "", "", -1, -1, false};
+
+static const char *text_or(const char *text) {
+    return text ? text : "";
+}
+
+static char *put(char *at, const char *text, const char **ret) {
+    size_t len = strlen(text) + 1;
+    memcpy(at, text, len);
+    *ret = at;
+    return at + len;
+}
+
+weft_identity *weft__identity_copy(const weft_identity *from, const weft_alloc *alloc) {
+    if (!from)
+        from = &nobody;
+    const char *const texts[] = {text_or(from->transport), text_or(from->dialect), text_or(from->name), text_or(from->scopes),
+                                 text_or(from->address)};
+    size_t size = sizeof *from;
+    for (size_t i = 0; i < 5; i++)
+        size += strlen(texts[i]) + 1;
+    weft_identity *copy = weft__alloc(alloc, size);
+    if (!copy)
+        return NULL;
+    *copy = *from;
+    char *at = (char *) (copy + 1);
+    at = put(at, texts[0], &copy->transport);
+    at = put(at, texts[1], &copy->dialect);
+    at = put(at, texts[2], &copy->name);
+    at = put(at, texts[3], &copy->scopes);
+    put(at, texts[4], &copy->address);
+    return copy;
+}

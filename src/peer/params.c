@@ -1,0 +1,154 @@
+/* Params by table: checked, and put into a struct. The first field that does not fit is named in the answer. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "peer_private.h"
+
+/* Which rows were seen is a bit set. */
+#define MAX_ROWS 64
+
+static const struct {
+    const char *must_be;
+    weft_type type;
+} kinds[] = {
+    [WEFT_PARAM_any] = {"anything", WEFT_ABSENT},     [WEFT_PARAM_str] = {"a string", WEFT_STRING},
+    [WEFT_PARAM_int] = {"an integer", WEFT_NUMBER},   [WEFT_PARAM_num] = {"a number", WEFT_NUMBER},
+    [WEFT_PARAM_bool] = {"true or false", WEFT_BOOL}, [WEFT_PARAM_obj] = {"an object", WEFT_OBJECT},
+    [WEFT_PARAM_arr] = {"an array", WEFT_ARRAY},
+};
+
+/* JSON Pointer of a member (RFC 6901 section 3). */
+static void pointer_to(const char *name, char *ret, size_t size) {
+    size_t n = 0;
+    ret[n++] = '/';
+    for (; *name && n + 3 < size; name++) {
+        if (*name == '~' || *name == '/') {
+            ret[n++] = '~';
+            ret[n++] = *name == '~' ? '0' : '1';
+        } else
+            ret[n++] = *name;
+    }
+    ret[n] = '\0';
+}
+
+static int refuse(weft_req *req, const char *path, const char *sentence) {
+    char message[320];
+    snprintf(message, sizeof message, "Invalid params: %s", sentence);
+    weft_fail(req, WEFT_INVALID_PARAMS, message, WEFT_OBJ({"reason", weft_str("invalidParams")}, {"path", weft_str(path)}));
+    return -EINVAL;
+}
+
+static int refuse_field(weft_req *req, const weft_param *row, const char *what) {
+    char path[160], sentence[256];
+    pointer_to(row->name, path, sizeof path);
+    snprintf(sentence, sizeof sentence, "%s %s", row->name, what);
+    return refuse(req, path, sentence);
+}
+
+static int must_be(weft_req *req, const weft_param *row) {
+    char what[64];
+    snprintf(what, sizeof what, "must be %s", kinds[row->type].must_be);
+    return refuse_field(req, row, what);
+}
+
+static int read_str(weft_req *req, const weft_param *row, const weft_json *value, void *field) {
+    weft_bytes text;
+    int r = weft_text(value, &text);
+    if (r < 0)
+        return r;
+    if ((row->flags & WEFT_NONEMPTY) && !text.len)
+        return refuse_field(req, row, "must not be empty");
+    if (memchr(text.data, '\0', text.len))
+        return refuse_field(req, row, "must not contain a NUL");
+    if (field)
+        *(const char **) field = weft_str_of(value, "");
+    return 0;
+}
+
+static int read_int(weft_req *req, const weft_param *row, const weft_json *value, void *field) {
+    int64_t low = weft_int_of(value, 0);
+    if (low == 0 && weft_int_of(value, 1) == 1)
+        return must_be(req, row); /* 1.5, or beyond 64 bits */
+    if (field)
+        *(int64_t *) field = low;
+    return 0;
+}
+
+static int read_field(weft_req *req, const weft_param *row, const weft_json *value, void *field) {
+    weft_type type = weft_typeof(value);
+    if (row->type != WEFT_PARAM_any && type != kinds[row->type].type)
+        return must_be(req, row);
+    switch (row->type) {
+    case WEFT_PARAM_str:
+        return read_str(req, row, value, field);
+    case WEFT_PARAM_int:
+        return read_int(req, row, value, field);
+    case WEFT_PARAM_num:
+        if (field)
+            *(double *) field = weft_num_of(value, 0);
+        return 0;
+    case WEFT_PARAM_bool:
+        if (field)
+            *(bool *) field = weft_bool_of(value, false);
+        return 0;
+    case WEFT_PARAM_arr:
+        if ((row->flags & WEFT_NONEMPTY) && !weft_count(value))
+            return refuse_field(req, row, "must not be empty");
+        break;
+    case WEFT_PARAM_any:
+    case WEFT_PARAM_obj:
+        break;
+    }
+    if (field)
+        *(weft_json *) field = *value;
+    return 0;
+}
+
+static int take(weft_req *req, const weft_param *row, const weft_json *value, void *base, uint64_t *seen, size_t index) {
+    if ((row->flags & WEFT_NULLABLE) && weft_typeof(value) == WEFT_NULL)
+        return 0;
+    *seen |= 1ULL << index;
+    return read_field(req, row, value, base ? (char *) base + row->offset : NULL);
+}
+
+static int bind_named(weft_req *req, const weft_param *table, const weft_json *params, void *base, uint64_t *seen) {
+    for (weft_iter it = weft_iterate(params); weft_next(&it);)
+        for (size_t i = 0; table[i].name && i < MAX_ROWS; i++)
+            if (weft_name_is(&it, table[i].name)) {
+                int r = take(req, &table[i], &it.value, base, seen, i);
+                if (r < 0)
+                    return r;
+                break;
+            }
+    return 0;
+}
+
+static int bind_positional(weft_req *req, const weft_param *table, const weft_json *params, void *base, uint64_t *seen) {
+    size_t i = 0;
+    for (weft_iter it = weft_iterate(params); weft_next(&it); i++) {
+        if (!table[i].name || i == MAX_ROWS) {
+            char path[24], sentence[64];
+            snprintf(path, sizeof path, "/%zu", i);
+            snprintf(sentence, sizeof sentence, "there are at most %zu", i);
+            return refuse(req, path, sentence);
+        }
+        int r = take(req, &table[i], &it.value, base, seen, i);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int weft_bind(weft_req *req, const weft_param *table, const weft_json *params, void *ret_struct) {
+    uint64_t seen = 0;
+    int r = 0;
+    if (weft_typeof(params) == WEFT_OBJECT)
+        r = bind_named(req, table, params, ret_struct, &seen);
+    else if (weft_typeof(params) == WEFT_ARRAY)
+        r = bind_positional(req, table, params, ret_struct, &seen);
+    for (size_t i = 0; r >= 0 && table[i].name && i < MAX_ROWS; i++)
+        if ((table[i].flags & WEFT_REQUIRED) && !(seen & 1ULL << i))
+            r = refuse_field(req, &table[i], "is missing");
+    return r;
+}

@@ -1,0 +1,127 @@
+/* Requests per minute of one network client: a bucket that fills steadily and is emptied by requests.
+ *
+ * A client is a token or certificate name, else an address; its bucket is shared by its connections and outlives them until it
+ * is full again, so that connecting anew gains nothing. */
+#include <errno.h>
+#include <string.h>
+
+#include "peer_private.h"
+
+#define ROWS 256
+/* A bucket without connections is looked at for disposal when another client joins its row. */
+
+#define MINUTE_MS 60000
+
+typedef struct weft_bucket {
+    struct weft_bucket *next;
+    size_t peers;
+    int64_t filled_at;
+    int64_t tokens; /* in 1/60000 of a request: the rate per minute is then the gain per millisecond */
+    char client[];
+} weft_bucket;
+
+struct weft_buckets {
+    weft_bucket *rows[ROWS];
+};
+
+static size_t row_of(const char *client) {
+    uint32_t hash = 2166136261u;
+    for (; *client; client++)
+        hash = (hash ^ (unsigned char) *client) * 16777619u;
+    return hash % ROWS;
+}
+
+static int64_t capacity(const weft_service *service) {
+    return service->limits.rate_per_minute * MINUTE_MS;
+}
+
+static void refill(weft_bucket *bucket, const weft_service *service, int64_t now) {
+    int64_t passed = now - bucket->filled_at;
+    if (passed > MINUTE_MS)
+        passed = MINUTE_MS;
+    if (passed > 0)
+        bucket->tokens += passed * service->limits.rate_per_minute;
+    if (bucket->tokens > capacity(service))
+        bucket->tokens = capacity(service);
+    bucket->filled_at = now;
+}
+
+/* Find the client's bucket in a row and throw away those that nobody uses and that are full. */
+static weft_bucket *look_up(weft_bucket **row, const char *client, weft_service *service, int64_t now) {
+    weft_bucket *found = NULL;
+    while (*row) {
+        weft_bucket *bucket = *row;
+        refill(bucket, service, now);
+        if (strcmp(bucket->client, client) == 0)
+            found = bucket;
+        else if (!bucket->peers && bucket->tokens == capacity(service)) {
+            *row = bucket->next;
+            weft__free(service->alloc, bucket);
+            continue;
+        }
+        row = &bucket->next;
+    }
+    return found;
+}
+
+static bool is_local(const char *transport) {
+    return strcmp(transport, "unix") == 0 || strcmp(transport, "stdio") == 0 || strcmp(transport, "exec") == 0 ||
+           strcmp(transport, "mem") == 0 || !*transport;
+}
+
+int weft__rate_join(weft_peer *peer) {
+    weft_service *service = peer->service;
+    const weft_identity *who = peer->identity;
+    weft__rate_leave(peer);
+    if (service->limits.rate_per_minute <= 0 || is_local(who->transport))
+        return 0;
+    if (!service->buckets && !(service->buckets = weft__zalloc(service->alloc, sizeof *service->buckets)))
+        return -ENOMEM;
+    const char *client = *who->name ? who->name : who->address;
+    weft_bucket **row = &service->buckets->rows[row_of(client)];
+    weft_bucket *bucket = look_up(row, client, service, peer->now);
+    if (!bucket) {
+        size_t len = strlen(client) + 1;
+        bucket = weft__zalloc(service->alloc, sizeof *bucket + len);
+        if (!bucket)
+            return -ENOMEM;
+        memcpy(bucket->client, client, len);
+        bucket->tokens = capacity(service);
+        bucket->filled_at = peer->now;
+        bucket->next = *row;
+        *row = bucket;
+    }
+    bucket->peers++;
+    peer->bucket = bucket;
+    return 0;
+}
+
+void weft__rate_leave(weft_peer *peer) {
+    if (peer->bucket)
+        peer->bucket->peers--;
+    peer->bucket = NULL;
+}
+
+int64_t weft__rate_take(weft_peer *peer) {
+    weft_bucket *bucket = peer->bucket;
+    if (peer->now != bucket->filled_at)
+        refill(bucket, peer->service, peer->now);
+    if (bucket->tokens >= MINUTE_MS) {
+        bucket->tokens -= MINUTE_MS;
+        return 0;
+    }
+    int64_t rate = peer->service->limits.rate_per_minute;
+    return (MINUTE_MS - bucket->tokens + rate - 1) / rate;
+}
+
+void weft__rate_done(weft_service *service) {
+    if (!service->buckets)
+        return;
+    for (size_t i = 0; i < ROWS; i++)
+        while (service->buckets->rows[i]) {
+            weft_bucket *next = service->buckets->rows[i]->next;
+            weft__free(service->alloc, service->buckets->rows[i]);
+            service->buckets->rows[i] = next;
+        }
+    service->buckets = weft__free(service->alloc, service->buckets);
+}

@@ -1,0 +1,130 @@
+#!/bin/sh
+# tools/install.sh run|test|bench|lint: install what is missing for that purpose and nothing else. When nothing is missing it
+# says nothing and does not touch the network. Debian 12 is what it knows; elsewhere it names what to install by hand.
+set -eu
+cd "$(dirname "$0")/.."
+
+# One line per package: its name, and how to recognise it where it came another way: a command, pc:MODULE for pkg-config,
+# or - where only dpkg knows.
+run_packages='
+    gcc                       cc
+    libc6-dev                 -
+    cmake                     cmake
+    ninja-build               ninja
+    pkg-config                pkg-config
+    libuv1-dev                pc:libuv
+    libssl-dev                pc:openssl
+    zlib1g-dev                pc:zlib'
+test_packages='
+    g++                       c++
+    clang                     clang
+    libclang-rt-14-dev        -
+    llvm                      llvm-symbolizer
+    npm                       npm
+    ca-certificates           -
+    python3                   python3
+    python3-websockets        -
+    chromium                  chromium
+    openssl                   openssl
+    curl                      curl
+    valgrind                  valgrind'
+bench_packages='
+    g++                       c++
+    npm                       npm
+    ca-certificates           -
+    libjsonrpc-glib-1.0-dev   pc:jsonrpc-glib-1.0
+    libjsonrpccpp-dev         -'
+lint_packages='
+    clang-format              clang-format
+    cppcheck                  cppcheck'
+
+say() {
+    echo "install: $*" >&2
+}
+
+fail() {
+    say "$@"
+    exit 1
+}
+
+installed() { # PACKAGE
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+recognised() { # HOW
+    case $1 in
+    -) ! command -v dpkg-query >/dev/null ;;
+    pc:*) pkg-config --exists "${1#pc:}" 2>/dev/null ;;
+    *) command -v "$1" >/dev/null ;;
+    esac
+}
+
+missing_of() { # LIST
+    echo "$1" | while read -r package how; do
+        [ -z "$package" ] || installed "$package" || recognised "$how" || printf ' %s' "$package"
+    done
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    else
+        sudo "$@"
+    fi
+}
+
+apt() {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120 "$@" </dev/null
+}
+
+install_packages() { # LIST
+    missing=$(missing_of "$1")
+    [ -n "$missing" ] || return 0
+    command -v apt-get >/dev/null ||
+        fail "this is not Debian; please install what these Debian packages hold:$missing"
+    [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null ||
+        fail "needs root or sudo. As root: apt-get install --no-install-recommends$missing"
+    say "apt-get install$missing"
+    log=$(mktemp)
+    # The list is split into words on purpose.
+    # shellcheck disable=SC2086
+    if ! { apt update && apt install -y --no-install-recommends $missing; } >"$log" 2>&1; then
+        cat "$log" >&2
+        rm -f "$log"
+        fail "apt-get failed; see above"
+    fi
+    rm -f "$log"
+}
+
+# The programs of other people that the tests talk to, and a Node newer than Debian's, in the versions of tests/npm. Without
+# them the tests that need them are skipped, so a failure here is not the end.
+install_npm() {
+    tools=build/tools
+    cmp -s tests/npm/package-lock.json $tools/installed-lock.json && return 0
+    say "npm packages into $tools"
+    mkdir -p $tools
+    cp tests/npm/package.json tests/npm/package-lock.json tests/npm/.npmrc $tools/
+    if npm ci --prefix $tools --ignore-scripts --no-audit --no-fund --loglevel=error --fetch-retry-mintimeout=1000 \
+        --fetch-retry-maxtimeout=5000 >&2; then
+        cp tests/npm/package-lock.json $tools/installed-lock.json
+    else
+        say "npm failed; the tests that need its packages will be skipped"
+    fi
+}
+
+case ${1-} in
+run) install_packages "$run_packages" ;;
+lint) install_packages "$lint_packages" ;;
+test)
+    install_packages "$run_packages$test_packages"
+    install_npm
+    ;;
+bench)
+    install_packages "$run_packages$bench_packages"
+    install_npm
+    ;;
+*)
+    echo "usage: tools/install.sh run|test|bench|lint" >&2
+    exit 2
+    ;;
+esac
