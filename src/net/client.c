@@ -114,20 +114,14 @@ static void on_tick(weft_timer *timer) {
     weft__client_unref(client);
 }
 
-/* Calls were made outside of feeding. On a closed client nobody will answer them. */
-static void on_soon(weft_later *later) {
-    weft_client *client = weft__client_ref(WEFT_CONTAINER(later, weft_client, soon));
-    if (client->state == WEFT_CLOSED)
-        weft__peer_reset(client->peer, -ENOTCONN, NULL, 0);
-    if (client->peer)
-        weft__client_schedule(client);
-    weft__client_unref(client);
-}
-
+/* A message was queued outside of feeding, or could not be because the queue is full: then the peer's status says so, and its
+ * next tick, which is due at once. */
 static void on_output(weft_peer *peer, void *data) {
     (void) data;
     weft_client *client = weft__client_of(peer);
-    weft__later(client->loop, &client->soon);
+    if (!client)
+        return; /* it is being freed, and says good-bye */
+    weft__client_schedule(client);
     if (client->wire && client->wire->ready)
         weft__wire_flush(client->wire);
     else if (client->state == WEFT_CONNECTED && !client->wire)
@@ -192,10 +186,10 @@ void weft__client_ready(weft_client *client, weft_wire *wire) {
     forget_addresses(client);
     weft__timer_stop(client->loop, &client->attempt);
     client->connected_at = weft_loop_now(client->loop);
-    weft__peer_now(client->peer, client->connected_at);
-    if (wire->deflate)
-        weft__peer_deflate(client->peer, wire->deflate);
-    if (client->state != WEFT_CONNECTED)
+    int r = weft__peer_online(client->peer, wire->deflate, client->connected_at);
+    if (r < 0)
+        weft__client_lost(client, wire, r);
+    else if (client->state != WEFT_CONNECTED)
         set_state(client, WEFT_CONNECTED, 0);
     if (weft__wire_current(wire)) {
         weft__client_schedule(client);
@@ -207,9 +201,8 @@ void weft__client_ready(weft_client *client, weft_wire *wire) {
 /* ---- losing it ---- */
 
 static uint32_t any_number(void) {
-    uint32_t number = 0;
-    (void) getrandom(&number, sizeof number, 0); /* in the worst case there is no jitter */
-    return number;
+    uint32_t number;
+    return getrandom(&number, sizeof number, 0) == (ssize_t) sizeof number ? number : UINT32_MAX / 2;
 }
 
 static void try_later(weft_client *client) {
@@ -227,6 +220,10 @@ static void report_loss(weft_client *client, bool was_connected, int why) {
     bool again = will_try_again(client, why);
     if (was_connected || !again)
         weft__peer_reset(client->peer, was_connected ? -ECONNRESET : -ENOTCONN, NULL, 0);
+    if (client->peer && !again)
+        weft_peer_eof(client->peer); /* from now on calls are refused when they are made */
+    if (client->peer)
+        weft__peer_offline(client->peer);
     if (client->peer)
         set_state(client, again ? WEFT_DISCONNECTED : WEFT_CLOSED, why);
     if (client->peer && client->state == WEFT_DISCONNECTED)
@@ -281,7 +278,6 @@ static void on_free(weft_peer *peer, void *data) {
     client->state = WEFT_CLOSED;
     forget_addresses(client);
     weft__later_cancel(&client->begin);
-    weft__later_cancel(&client->soon);
     weft__timer_stop(client->loop, &client->attempt);
     weft__timer_stop(client->loop, &client->tick);
     hold_loop(client, false);
@@ -293,7 +289,11 @@ static void on_free(weft_peer *peer, void *data) {
     weft_loop_free(loop);
 }
 
-static const weft_carrier carrier = {.free = on_free};
+static int64_t on_now(void *data) {
+    return weft_loop_now(((const weft_client *) data)->loop);
+}
+
+static const weft_carrier carrier = {.free = on_free, .now = on_now};
 
 /* ---- making ---- */
 
@@ -407,9 +407,11 @@ static int make_peer(weft_client *client) {
                               .on_output = on_output,
                           },
                           &client->peer);
-    if (r == 0)
-        weft__peer_set_carrier(client->peer, &carrier, client);
-    return r;
+    if (r < 0)
+        return r;
+    weft__peer_set_carrier(client->peer, &carrier, client);
+    weft__peer_offline(client->peer);
+    return 0;
 }
 
 int weft_connect_on(weft_loop *loop, const char *url, const weft_connect_opts *opts, weft_peer **ret) {
@@ -421,7 +423,6 @@ int weft_connect_on(weft_loop *loop, const char *url, const weft_connect_opts *o
     client->refs = 1;
     client->loop = loop;
     weft__later_init(&client->begin, on_begin);
-    weft__later_init(&client->soon, on_soon);
     weft__timer_init(&client->attempt, on_attempt);
     weft__timer_init(&client->tick, on_tick);
     int r = prepare(client, url, opts);

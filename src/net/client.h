@@ -41,7 +41,6 @@ struct weft_client {
     struct addrinfo *addresses, *next_address;
     weft_backoff backoff;
     weft_later begin;   /* start connecting */
-    weft_later soon;    /* look after calls that were just made */
     weft_timer attempt; /* connecting takes too long, or it is time to try again */
     int64_t connected_at;
     int64_t give_up;    /* when the attempt as a whole has taken too long */

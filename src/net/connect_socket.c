@@ -39,6 +39,7 @@ static int unix_address(const char *path, struct sockaddr_un *ret, int *ret_pin)
 }
 
 static int connect_unix(const char *path, int *ret_fd) {
+    *ret_fd = -1;
     struct sockaddr_un address;
     int pin;
     int r = unix_address(path, &address, &pin);
@@ -49,10 +50,9 @@ static int connect_unix(const char *path, int *ret_fd) {
         r = -errno;
     if (pin >= 0)
         close(pin);
-    if (r == 0)
-        *ret_fd = fd;
-    else if (fd >= 0)
+    if (r < 0 && fd >= 0)
         close(fd);
+    *ret_fd = fd;
     return r;
 }
 
