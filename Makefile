@@ -58,9 +58,10 @@ lint: ## check the format, the includes and the calls; print the longest functio
 	@tools/install.sh lint
 	@tools/lint.sh
 
-format: ## rewrite the sources with clang-format
+format: ## rewrite the sources with clang-format, and the README's code with the examples it shows
 	@tools/install.sh lint
 	@git ls-files '*.c' '*.h' '*.cc' | xargs -r clang-format -i
+	@tools/readme.sh
 
 install: build ## install below PREFIX (/usr/local); DESTDIR is put before it
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"

@@ -29,6 +29,7 @@ test_packages='
     curl                      curl
     valgrind                  valgrind'
 bench_packages='
+    python3                   python3
     g++                       c++
     npm                       npm
     ca-certificates           -

@@ -23,9 +23,15 @@ badly_formatted() {
     clang-format --dry-run --ferror-limit=1 "$@" 2>&1 | grep 'warning:'
 }
 
+# shellcheck disable=SC2317
+twice() {
+    find src -name '*.h' | sed 's#.*/##' | sort | uniq -d | grep .
+}
+
 banned='(^|[^a-z_])(strcpy|strcat|sprintf|vsprintf|gets|system|popen|alloca) *\('
 check "format (make format mends it)" badly_formatted "$@"
 check "includes that climb folders" grep -nE '#include "\.\./' "$@"
+check "headers of one name, which the include path cannot tell apart" twice
 check "banned calls" grep -nE "$banned" "$@"
 
 if command -v cppcheck >/dev/null; then

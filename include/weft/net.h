@@ -112,7 +112,10 @@ WEFT_API int weft_server_broadcast(weft_server *server, const char *method, weft
  * serves notifications as server-sent events to GET with Accept: text/event-stream; /health is always there. Two endpoints
  * with one host and port share the listener and are told apart by path. */
 typedef void weft_route_handler(weft_http *http, void *ctx);
+/* A path that ends with "*" stands for everything that begins like it. Where an endpoint has tokens, routes need one too. */
 WEFT_API int weft_server_route(weft_server *server, const char *method, const char *path, weft_route_handler *handler, void *ctx);
+/* This path needs no token: a login page. weft_http_identity() says whether one was shown. */
+WEFT_API int weft_server_public(weft_server *server, const char *path);
 WEFT_API const char *weft_http_method(const weft_http *http);
 WEFT_API const char *weft_http_path(const weft_http *http);
 WEFT_API const char *weft_http_query(const weft_http *http);

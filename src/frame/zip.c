@@ -163,11 +163,6 @@ static int drain_inflater(weft_zip *zip, size_t limit, weft_buf *out, bool *ende
     }
 }
 
-/* Has everything been read up to the end of a block? Where inflate() stopped is in data_type, see zlib.h. */
-static bool between_blocks(const z_stream *z) {
-    return z->data_type & 128 && (z->data_type & 7) == 0;
-}
-
 static int feed_inflater(weft_zip *zip, const char *data, size_t len, size_t limit, weft_buf *out, bool *ended) {
     int r = 0;
     while (len && r >= 0) {
@@ -183,6 +178,18 @@ static int feed_inflater(weft_zip *zip, const char *data, size_t len, size_t lim
     return r;
 }
 
+/* Add the trailer. It must complete the empty block that the message ends with: in a message that was cut off it would be
+ * read as text, or leave inflate() in the middle of a block (which data_type tells, see zlib.h). */
+static int close_block(weft_zip *zip, size_t limit, weft_buf *out) {
+    size_t before = weft__buf_len(out);
+    bool ended = false;
+    int r = feed_inflater(zip, trailer, sizeof trailer, limit, out, &ended);
+    if (r < 0)
+        return r;
+    bool between_blocks = zip->inflater.data_type & 128 && (zip->inflater.data_type & 7) == 0;
+    return between_blocks && !ended && weft__buf_len(out) == before ? 0 : -EBADMSG;
+}
+
 int weft__zip_inflate(weft_zip *zip, const char *data, size_t len, size_t max, weft_buf *out) {
     size_t before = weft__buf_len(out), limit = max < SIZE_MAX - before ? before + max + 1 : SIZE_MAX;
     bool ended = false;
@@ -190,11 +197,8 @@ int weft__zip_inflate(weft_zip *zip, const char *data, size_t len, size_t max, w
     if (r >= 0)
         r = feed_inflater(zip, data, len, limit, out, &ended);
     /* Some end a message with a final block and do not add the empty one that the trailer belongs to. */
-    if (r >= 0 && !ended) {
-        r = feed_inflater(zip, trailer, sizeof trailer, limit, out, &ended);
-        if (r >= 0 && !ended && !between_blocks(&zip->inflater))
-            r = -EBADMSG;
-    }
+    if (r >= 0 && !ended)
+        r = close_block(zip, limit, out);
     if (r < 0)
         out->end = out->start + before;
     return r;

@@ -402,10 +402,13 @@ static void on_later(weft_later *later) {
         begin(stream);
         return;
     }
+    if (stream->resumed) {
+        stream->resumed = false;
+        deliver(stream, stream->loop->read, 0);
+    }
     if (stream->tls)
         read_tls(stream);
-    if (stream->state != CLOSING)
-        weft__stream_flush(stream);
+    weft__stream_flush(stream);
 }
 
 static void on_timer(weft_timer *timer) {
@@ -456,7 +459,8 @@ void weft__stream_pause(weft_stream *stream, bool paused) {
     if (stream->paused == paused || stream->state == CLOSING)
         return;
     stream->paused = paused;
-    if (!paused && stream->tls)
+    stream->resumed = !paused;
+    if (!paused)
         weft__later(stream->loop, &stream->later);
     if (!stream->running)
         watch(stream);

@@ -24,7 +24,8 @@ typedef struct weft_stream weft_stream;
 typedef struct weft_stream_ops {
     /* Connected, and TLS is agreed on. Called once, never inside weft__stream_start(). */
     void (*on_open)(weft_stream *stream);
-    /* Bytes, in memory that may be changed, WEFT_SLACK bytes behind. The stream flushes by itself afterwards. */
+    /* Bytes, in memory that may be changed, WEFT_SLACK bytes behind. The stream flushes by itself afterwards. Comes once
+     * with no bytes (len 0) when reading goes on after a pause, so that an owner that kept some back can go on with them. */
     void (*on_bytes)(weft_stream *stream, char *data, size_t len);
     /* No more bytes will come: 0 a clean end, else why not (weft__stream_why() may know more). Once; not after finish or
      * close. After a clean end writing still works (the other side may only have shut down its half): the owner finishes or
@@ -63,6 +64,7 @@ struct weft_stream {
     bool full : 1;          /* the socket took only part; wait until it is writable */
     bool urgent : 1;        /* out-of-band data: do not watch for it again */
     bool shut : 1;          /* our half has ended */
+    bool resumed : 1;       /* on_bytes is to be called without bytes */
     bool running : 1;       /* inside read_on(): the flush comes afterwards */
 };
 

@@ -52,6 +52,9 @@ void weft__peer_set_extra(weft_peer *peer, const void *extra);
 /* A copy of an answer that outlives the callback; weft_answer_done() frees it. */
 int weft__answer_keep(const weft_answer *answer, const weft_alloc *alloc, weft_answer *ret);
 
+/* A service's limits, with no zeroes left. */
+const weft_limits *weft__service_limits(const weft_service *service);
+
 const weft_alloc *weft__peer_alloc(const weft_peer *peer);
 /* The name of the framing that is in use, for people. */
 const char *weft__peer_framing_name(const weft_peer *peer);

@@ -40,7 +40,7 @@ static int send_alone(weft_req *req, const weft_outcome *outcome) {
     if (r < 0)
         return r;
     r = write_outcome(&peer->out, peer->service->alloc, req->id, outcome);
-    if (r >= 0 && weft__buf_len(&peer->out) - sending.body > peer->service->limits.max_answer)
+    if (r >= 0 && outcome != &too_large && weft__buf_len(&peer->out) - sending.body > peer->service->limits.max_answer)
         r = -EMSGSIZE;
     if (r >= 0)
         return weft__send_end(peer, &sending);

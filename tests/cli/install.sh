@@ -75,7 +75,7 @@ fi
 # Every example links with the shared library: what the headers declare is exported.
 for example in examples/*.c; do
     [ ! -f "$example" ] ||
-        check "$example with the shared library" with_pkg_config "$there/example" cc -std=gnu11 -Wall -Wextra -Werror "$example"
+        check "$example with the shared library" with_pkg_config "$there/example" cc -Wall -Werror "$example"
 done
 exports_others() {
     ! nm -D --defined-only "$prefix/lib/libweft.so" | awk '{ print $3 }' | grep -v '^weft_[a-z0-9]'

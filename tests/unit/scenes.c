@@ -481,7 +481,9 @@ static int open_play(play *p, const scene *s, test_memory *memory) {
     weft_peer_opts peer = {.framing = &weft_ndjson, .identity = &who, .data = p, .on_notification = on_notification};
     read_options(s, &service, &peer, &who);
     int r = weft_service_new(&service, &p->service);
-    return r < 0 ? r : weft_peer_new(p->service, &peer, &p->peer);
+    if (r >= 0)
+        r = weft_peer_new(p->service, &peer, &p->peer);
+    return r < 0 ? r : weft_peer_tick(p->peer, p->now);
 }
 
 static void close_play(play *p) {

@@ -1,0 +1,75 @@
+/* Tokens as digests, and the brake for those who guess. */
+#include "auth.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+#include <string.h>
+
+static int copy_row(weft_auth *row, const weft_token *token, const weft_alloc *alloc) {
+    const char *name = token->name ? token->name : "", *scopes = token->scopes ? token->scopes : "*";
+    SHA256((const unsigned char *) token->token, strlen(token->token), row->digest);
+    row->name = weft__strndup(alloc, name, strlen(name));
+    row->scopes = weft__strndup(alloc, scopes, strlen(scopes));
+    return row->name && row->scopes ? 0 : -ENOMEM;
+}
+
+int weft__auths_copy(weft_auths *auths, const weft_token *list, const weft_alloc *alloc) {
+    size_t count = 0;
+    *auths = (weft_auths){0};
+    while (list && list[count].token)
+        count++;
+    if (!count)
+        return 0;
+    auths->rows = weft__zalloc(alloc, count * sizeof *auths->rows);
+    if (!auths->rows)
+        return -ENOMEM;
+    auths->count = count;
+    for (size_t i = 0; i < count; i++)
+        if (copy_row(&auths->rows[i], &list[i], alloc) < 0) {
+            weft__auths_done(auths, alloc);
+            return -ENOMEM;
+        }
+    return 0;
+}
+
+void weft__auths_done(weft_auths *auths, const weft_alloc *alloc) {
+    for (size_t i = 0; i < auths->count; i++) {
+        weft__free(alloc, auths->rows[i].name);
+        weft__free(alloc, auths->rows[i].scopes);
+    }
+    weft__free(alloc, auths->rows);
+    *auths = (weft_auths){0};
+}
+
+const weft_auth *weft__auths_find(const weft_auths *auths, weft_bytes token) {
+    unsigned char digest[WEFT_DIGEST];
+    const weft_auth *found = NULL;
+    SHA256((const unsigned char *) token.data, token.len, digest);
+    for (size_t i = 0; i < auths->count; i++)
+        if (CRYPTO_memcmp(auths->rows[i].digest, digest, sizeof digest) == 0)
+            found = &auths->rows[i];
+    return found;
+}
+
+static size_t slot_of(const char *address) {
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (; *address; address++)
+        hash = (hash ^ (unsigned char) *address) * 16777619u;
+    return hash % WEFT_BRAKE_SLOTS;
+}
+
+int64_t weft__brake_wait(const weft_brake *brake, const char *address, int64_t now) {
+    size_t at = slot_of(address);
+    bool over = brake->slots[at].wrong >= WEFT_BRAKE_WRONG && now < brake->slots[at].until;
+    return over ? brake->slots[at].until - now : 0;
+}
+
+void weft__brake_wrong(weft_brake *brake, const char *address, int64_t now) {
+    size_t at = slot_of(address);
+    if (now >= brake->slots[at].until) {
+        brake->slots[at].until = now + WEFT_BRAKE_MS;
+        brake->slots[at].wrong = 0;
+    }
+    brake->slots[at].wrong++;
+}

@@ -1,0 +1,423 @@
+/* One connection of a server: a stream with a peer on it. What it may do is the listener's business, what its bytes mean the
+ * peer's; HTTP comes before the peer and lives in http_server.c. */
+#include "server.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "frame.h"
+#include "http_server.h"
+#include "link.h"
+
+/* RFC 6455 section 7.4.1 and its registry: "service restart", come back. */
+#define CLOSE_RESTART 1012
+
+static const weft_stream_ops peer_ops, last_ops;
+static const weft_carrier carrier;
+
+static weft_conn *conn_of(weft_stream *stream) {
+    return WEFT_CONTAINER(stream, weft_conn, stream);
+}
+
+weft_conn *weft__conn_of(const weft_peer *peer) {
+    return weft__peer_carrier(peer, &carrier);
+}
+
+/* ---- who is there ---- */
+
+void weft__origin_of(int fd, weft_origin *ret) {
+    struct sockaddr_storage address = {0};
+    socklen_t len = sizeof address;
+    struct ucred cred;
+    socklen_t cred_len = sizeof cred;
+    *ret = (weft_origin){.uid = -1, .pid = -1};
+    if (getpeername(fd, (struct sockaddr *) &address, &len) < 0)
+        return;
+    if (address.ss_family != AF_UNIX)
+        getnameinfo((struct sockaddr *) &address, len, ret->address, sizeof ret->address, NULL, 0, NI_NUMERICHOST);
+    else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) == 0) {
+        ret->uid = cred.uid;
+        ret->pid = cred.pid;
+    }
+}
+
+/* A Unix socket knows its user. Elsewhere, without tokens, everybody who gets through is welcome: whom to let through is the
+ * program's decision. */
+void weft__conn_identity(weft_conn *conn, weft_origin *origin, char *name, weft_identity *ret) {
+    const weft_endpoint *endpoint = conn->endpoint;
+    weft__origin_of(conn->stream.fd, origin);
+    *name = '\0';
+    bool certified = conn->stream.tls && weft__tls_subject(conn->stream.tls, name, WEFT_CONN_NAME) > 0;
+    bool local = endpoint->url.scheme == WEFT_UNIX;
+    bool known = local ? origin->uid == (int64_t) geteuid() : certified || endpoint->tokens.count == 0;
+    *ret = (weft_identity){.transport = endpoint->url.name,
+                           .dialect = endpoint->dialect,
+                           .name = name,
+                           .scopes = known ? "*" : "",
+                           .address = origin->address,
+                           .uid = origin->uid,
+                           .pid = origin->pid,
+                           .authenticated = known};
+}
+
+void weft__conn_known(weft_conn *conn) {
+    conn->auth_until = INT64_MAX;
+    if (!conn->stranger)
+        return;
+    weft__tally_drop(&weft__conn_server(conn)->strangers, conn->count);
+    conn->count = NULL;
+    conn->stranger = false;
+}
+
+/* ---- the end ---- */
+
+/* Keep what the peer has not sent: it goes before its last words do. */
+static weft_buf *take_output(weft_conn *conn) {
+    const weft_alloc *alloc = conn->stream.loop->alloc;
+    weft_bytes out = weft_peer_output(conn->peer);
+    if (!out.len)
+        return NULL;
+    weft_buf *last = weft__zalloc(alloc, sizeof *last);
+    if (last && weft__buf_put(last, alloc, out.data, out.len) < 0)
+        last = weft__free(alloc, last);
+    return last;
+}
+
+static void tell_close(weft_conn *conn, weft_peer *peer, int why) {
+    weft_server *server = weft__conn_server(conn);
+    if (!conn->told)
+        return;
+    conn->told = false;
+    server->client_count--;
+    if (server->opts.on_close)
+        server->opts.on_close(server, peer, why, server->opts.data);
+}
+
+static void part_from_peer(weft_conn *conn, int why, bool politely) {
+    weft_peer *peer = conn->peer;
+    if (!peer)
+        return;
+    if (politely)
+        conn->last = take_output(conn);
+    weft__peer_set_carrier(peer, NULL, NULL);
+    conn->peer = NULL;
+    tell_close(conn, peer, why);
+}
+
+void weft__conn_close(weft_conn *conn, int why, bool politely) {
+    weft_peer *peer = conn->peer;
+    if (weft__stream_closing(&conn->stream))
+        return;
+    part_from_peer(conn, why, politely);
+    if (conn->web)
+        weft__web_abandon(conn);
+    if (!conn->web)
+        conn->stream.ops = &last_ops;
+    if (politely)
+        weft__stream_finish(&conn->stream);
+    else
+        weft__stream_close(&conn->stream);
+    weft_peer_free(peer);
+}
+
+/* The user freed the peer: that is how a program ends a connection. */
+static void on_peer_free(weft_peer *peer, void *self) {
+    (void) peer;
+    weft_conn *conn = self;
+    part_from_peer(conn, 0, true);
+    conn->stream.ops = &last_ops;
+    weft__stream_finish(&conn->stream);
+}
+
+static const weft_carrier carrier = {.free = on_peer_free};
+
+void weft__conn_on_closed(weft_stream *stream) {
+    weft_conn *conn = conn_of(stream);
+    weft_server *server = weft__conn_server(conn);
+    weft__list_remove(&conn->link);
+    weft__tally_drop(conn->stranger ? &server->strangers : &server->by_uid, conn->count);
+    weft__web_free(conn);
+    if (conn->last)
+        weft__buf_done(conn->last, server->alloc);
+    weft__free(server->alloc, conn->last);
+    weft__free(server->alloc, conn);
+    server->conn_count--;
+    weft__server_left(server);
+    weft__server_unref(server);
+}
+
+static bool nothing_left(weft_conn *conn) {
+    return weft_peer_open_requests(conn->peer) == 0 && weft_peer_output(conn->peer).len == 0;
+}
+
+void weft__conn_leave(weft_conn *conn, bool now) {
+    conn->leaving = true;
+    if (conn->web)
+        weft__web_leave(conn, now);
+    else if (!conn->peer)
+        weft__conn_close(conn, -ECANCELED, false);
+    else if (now || weft_peer_open_requests(conn->peer) == 0) {
+        weft_peer_close(conn->peer, CLOSE_RESTART, "service restart");
+        weft__conn_close(conn, -ECANCELED, true);
+    }
+}
+
+/* ---- the peer on the stream ---- */
+
+static int64_t earlier(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static void schedule(weft_conn *conn) {
+    weft__stream_due(&conn->stream, earlier(weft_peer_deadline(conn->peer), conn->auth_until));
+}
+
+/* After anything that may have changed how the peer is doing. */
+static void settle(weft_conn *conn, int r) {
+    if (r < 0) {
+        weft__conn_close(conn, r == -ECONNRESET ? 0 : r, true);
+        return;
+    }
+    if (conn->leaving && nothing_left(conn)) {
+        weft__conn_leave(conn, false);
+        return;
+    }
+    weft__stream_pause(&conn->stream, weft_peer_full(conn->peer));
+    schedule(conn);
+}
+
+void weft__conn_feed(weft_conn *conn, char *data, size_t len) {
+    weft_peer *peer = conn->peer;
+    weft_loop *loop = conn->stream.loop;
+    if (!peer)
+        return;
+    weft__peer_lend(peer, loop->scratch, WEFT_LOOP_SCRATCH);
+    int r = weft__peer_feed(peer, data, len, weft_loop_now(loop));
+    if (conn->peer != peer)
+        return; /* freed by a callback */
+    weft__stream_flush(&conn->stream);
+    if (conn->peer != peer)
+        return;
+    int returned = weft__peer_return(peer);
+    settle(conn, r < 0 ? r : returned);
+}
+
+static void on_bytes(weft_stream *stream, char *data, size_t len) {
+    weft_conn *conn = conn_of(stream);
+    if (!conn->events)
+        weft__conn_feed(conn, data, len);
+}
+
+static void on_end(weft_stream *stream, int why) {
+    weft_conn *conn = conn_of(stream);
+    if (!conn->peer || why < 0 || conn->events) {
+        weft__conn_close(conn, why, false);
+        return;
+    }
+    int r = weft_peer_eof(conn->peer);
+    if (!conn->peer)
+        return;
+    conn->leaving = true; /* it may have closed only its half: what it asked for is still answered */
+    if (r < 0 || weft_peer_open_requests(conn->peer) == 0)
+        weft__conn_close(conn, r, true);
+}
+
+static char *room(weft_stream *stream, size_t *ret_size) {
+    weft_conn *conn = conn_of(stream);
+    return conn->peer && !conn->events ? weft__peer_room(conn->peer, ret_size) : NULL;
+}
+
+static weft_bytes output(weft_stream *stream) {
+    weft_conn *conn = conn_of(stream);
+    return conn->peer ? weft_peer_output(conn->peer) : (weft_bytes){0};
+}
+
+static void sent(weft_stream *stream, size_t n) {
+    weft_conn *conn = conn_of(stream);
+    weft_peer *peer = conn->peer;
+    weft_peer_sent(peer, n);
+    if (conn->peer != peer)
+        return;
+    if (!weft_peer_full(peer))
+        weft__stream_pause(stream, false);
+    if (conn->leaving && nothing_left(conn))
+        weft__conn_leave(conn, false);
+}
+
+static void on_due(weft_stream *stream) {
+    weft_conn *conn = conn_of(stream);
+    weft_peer *peer = conn->peer;
+    int64_t now = weft_loop_now(stream->loop);
+    if (!peer || now >= conn->auth_until) {
+        weft__conn_close(conn, -ETIMEDOUT, peer != NULL);
+        return;
+    }
+    if (conn->events) {
+        weft__sse_keep_alive(conn);
+        return;
+    }
+    int r = weft_peer_tick(peer, now);
+    if (conn->peer != peer)
+        return;
+    weft__stream_flush(stream);
+    if (conn->peer == peer)
+        settle(conn, r);
+}
+
+/* Output outside of a read: a deferred answer, a notification, a broadcast. Once per turn for all of it. */
+static void on_output(weft_peer *peer, void *data) {
+    (void) data;
+    weft_conn *conn = weft__conn_of(peer);
+    if (!conn || conn->web)
+        return;
+    weft__stream_flush_later(&conn->stream);
+    if (weft__peer_status(peer) < 0)
+        weft__stream_due(&conn->stream, weft_loop_now(conn->stream.loop));
+    else if (!conn->events)
+        schedule(conn);
+}
+
+int weft__conn_peer_new(weft_conn *conn, const weft_conn_peer *how, weft_peer **ret) {
+    const weft_endpoint *endpoint = conn->endpoint;
+    weft_peer_opts opts = {.framing = how->framing,
+                           .identity = how->identity,
+                           .style = endpoint->style,
+                           .no_batch = endpoint->no_batch,
+                           .lenient = endpoint->lenient,
+                           .deflate = how->deflate,
+                           .locked = how->locked,
+                           .on_output = how->on_output ? how->on_output : on_output,
+                           .data = how->data};
+    weft_peer *peer;
+    int r = weft_peer_new(endpoint->server->service, &opts, &peer);
+    if (r < 0)
+        return r;
+    weft__peer_now(peer, weft_loop_now(conn->stream.loop));
+    *ret = peer;
+    return 0;
+}
+
+int weft__conn_attach(weft_conn *conn, const weft_conn_peer *how) {
+    int r = weft__conn_peer_new(conn, how, &conn->peer);
+    if (r < 0)
+        return r;
+    weft__peer_set_carrier(conn->peer, &carrier, conn);
+    conn->stream.ops = &peer_ops;
+    schedule(conn);
+    return 0;
+}
+
+void weft__conn_tell_open(weft_conn *conn) {
+    weft_server *server = weft__conn_server(conn);
+    if (conn->told || !conn->peer)
+        return;
+    conn->told = true;
+    server->client_count++;
+    if (server->opts.on_open)
+        server->opts.on_open(server, conn->peer, server->opts.data);
+}
+
+static void on_open(weft_stream *stream) {
+    weft_conn *conn = conn_of(stream);
+    weft_origin origin;
+    char name[WEFT_CONN_NAME];
+    weft_identity who;
+    weft__conn_identity(conn, &origin, name, &who);
+    weft_conn_peer how = {.framing = &weft_detect, .identity = &who, .locked = !who.authenticated && conn->stranger};
+    if (!how.locked)
+        weft__conn_known(conn);
+    int r = weft__conn_attach(conn, &how);
+    if (r < 0)
+        weft__conn_close(conn, r, false);
+    else if (!how.locked)
+        weft__conn_tell_open(conn);
+}
+
+static const weft_stream_ops peer_ops = {
+    .on_open = on_open,
+    .on_bytes = on_bytes,
+    .on_end = on_end,
+    .on_closed = weft__conn_on_closed,
+    .room = room,
+    .output = output,
+    .sent = sent,
+    .on_due = on_due,
+};
+
+/* ---- after the peer: only what it left is sent ---- */
+
+static weft_bytes last_output(weft_stream *stream) {
+    weft_conn *conn = conn_of(stream);
+    return conn->last ? (weft_bytes){weft__buf_head(conn->last), weft__buf_len(conn->last)} : (weft_bytes){0};
+}
+
+static void last_sent(weft_stream *stream, size_t n) {
+    weft__buf_take(conn_of(stream)->last, stream->loop->alloc, n);
+}
+
+/* Nothing is done with these any more: the stream is finishing. */
+static void ignore_bytes(weft_stream *stream, char *data, size_t len) {
+    (void) stream, (void) data, (void) len;
+}
+
+static void ignore_end(weft_stream *stream, int why) {
+    (void) why;
+    weft__stream_close(stream);
+}
+
+static const weft_stream_ops last_ops = {
+    .on_bytes = ignore_bytes,
+    .on_end = ignore_end,
+    .on_closed = weft__conn_on_closed,
+    .output = last_output,
+    .sent = last_sent,
+    .on_due = weft__stream_close,
+};
+
+/* ---- the beginning ---- */
+
+static void close_pair(int in, int out) {
+    close(in);
+    if (out != in)
+        close(out);
+}
+
+static int start(weft_conn *conn, weft_listener *listener) {
+    int r = listener->tls ? weft__stream_tls(&conn->stream, listener->tls, NULL) : 0;
+    if (r >= 0 && listener->http)
+        r = weft__web_new(conn);
+    if (r >= 0)
+        r = weft__stream_start(&conn->stream, false);
+    return r;
+}
+
+int weft__conn_new(weft_listener *listener, int in, int out, weft_tallied *count, bool stranger, weft_conn **ret) {
+    weft_server *server = listener->server;
+    weft_conn *conn = weft__zalloc(server->alloc, sizeof *conn);
+    int r = conn ? weft__stream_init(&conn->stream, server->loop, &peer_ops, in, out) : -ENOMEM;
+    if (r < 0) {
+        weft__free(server->alloc, conn);
+        close_pair(in, out);
+        return r;
+    }
+    int64_t now = weft_loop_now(server->loop);
+    conn->endpoint = listener->endpoints;
+    conn->auth_until = stranger || listener->tls ? now + server->opts.auth_ms : INT64_MAX;
+    weft__list_push(&server->conns, &conn->link);
+    server->conn_count++;
+    weft__server_ref(server);
+    r = start(conn, listener);
+    if (r < 0) {
+        weft__stream_close(&conn->stream);
+        return r;
+    }
+    conn->count = count;
+    conn->stranger = stranger;
+    weft__stream_due(&conn->stream, listener->http && !listener->tls ? now + server->opts.head_ms : conn->auth_until);
+    if (ret)
+        *ret = conn;
+    return 0;
+}

@@ -1,0 +1,45 @@
+/* Byte streams have no headers to show a token in: it comes as the first call,
+ * {"method":"weft.auth","params":{"token":...}}. Until then every other method is answered 401, and after auth_ms the
+ * connection is closed. */
+#include <errno.h>
+
+#include "server.h"
+
+static int accept_token(weft_req *req, weft_conn *conn, const weft_auth *auth) {
+    weft_identity who = *weft_req_identity(req);
+    who.name = auth->name;
+    who.scopes = auth->scopes;
+    who.authenticated = true;
+    int r = weft_peer_set_identity(weft_req_peer(req), &who);
+    if (r < 0)
+        return r;
+    weft__conn_known(conn);
+    weft__conn_tell_open(conn);
+    return weft_reply(req, WEFT_OBJ({"name", weft_str(auth->name)}, {"scopes", weft_str(auth->scopes)}));
+}
+
+static int authenticate(weft_req *req, const weft_json *params, void *ctx) {
+    (void) ctx;
+    weft_conn *conn = weft__conn_of(weft_req_peer(req));
+    const weft_identity *who = weft_req_identity(req);
+    if (who->authenticated || !conn)
+        return weft_reply(req, WEFT_OBJ({"name", weft_str(who->name)}, {"scopes", weft_str(who->scopes)}));
+
+    weft_server *server = weft__conn_server(conn);
+    int64_t now = weft_loop_now(server->loop);
+    const char *token = weft_get_str(params, "token", NULL);
+    if (weft__brake_wait(&server->brake, who->address, now))
+        return weft_refuse(req, 429, "Too many wrong tokens", "tooManyWrongTokens");
+    const weft_auth *auth = token ? weft__auths_find(&conn->endpoint->tokens, (weft_bytes){token, strlen(token)}) : NULL;
+    if (auth)
+        return accept_token(req, conn, auth);
+    weft__brake_wrong(&server->brake, who->address, now);
+    return weft_refuse(req, 401, "Not authenticated", "unauthorized");
+}
+
+const weft_method weft__auth_method = {
+    .name = "weft.auth",
+    .handler = authenticate,
+    .help = "show a token; needed first on byte streams that ask for one",
+    .flags = WEFT_OPEN | WEFT_HIDDEN,
+};

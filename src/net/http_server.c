@@ -1,0 +1,367 @@
+/* HTTP on a connection: heads and bodies out of the bytes, one request after the other. What a request may do is judged in
+ * http_server_head.c. */
+#include "http_server.h"
+
+#include <errno.h>
+
+#include "link.h"
+
+/* A connection that has been answered may stay this long without asking again, as most servers allow. */
+#define IDLE_MS (75 * 1000)
+/* Silence in the middle of a body. */
+#define BODY_MS (30 * 1000)
+/* Half of the loop's scratch area is for answers, half for the peer that makes them. */
+#define OUT_SHARE (WEFT_LOOP_SCRATCH / 2)
+
+static const weft_stream_ops web_ops;
+
+static weft_conn *conn_of(weft_stream *stream) {
+    return WEFT_CONTAINER(stream, weft_conn, stream);
+}
+
+static void due_in(weft_conn *conn, int64_t ms) {
+    weft__stream_due(&conn->stream, weft_loop_now(conn->stream.loop) + ms);
+}
+
+/* ---- bodies ---- */
+
+static void dispatch(weft_conn *conn, char *body, size_t len) {
+    weft_web *web = conn->web;
+    web->state = WEFT_WEB_BUSY;
+    if (web->kind == WEFT_WEB_RPC)
+        weft__web_rpc(conn, body, len);
+    else if (web->kind == WEFT_WEB_ROUTE)
+        weft__http_call(web->http, (weft_bytes){body, len});
+    else if (web->kind == WEFT_WEB_HEALTH)
+        weft__web_answer(conn, 200, "application/json", NULL, (weft_bytes){"{\"status\":\"ok\"}", 15});
+}
+
+static size_t step_sized(weft_conn *conn, char *data, size_t len) {
+    size_t need = conn->web->body_len;
+    if (len < need)
+        return 0;
+    dispatch(conn, data, need);
+    return need;
+}
+
+static size_t step_chunked(weft_conn *conn, char *data, size_t len) {
+    weft_web *web = conn->web;
+    const weft_alloc *alloc = conn->stream.loop->alloc;
+    size_t used, got, max = weft__service_limits(weft__conn_server(conn)->service)->max_body;
+    int r = len ? weft__chunked(&web->chunked, data, len, &used, &got) : 0;
+    if (!len)
+        return 0;
+    if (r < 0)
+        weft__web_refuse(conn, 400, "badRequest", NULL);
+    else if (got > max - weft__buf_len(&web->body))
+        weft__web_refuse(conn, 413, "tooLarge", NULL);
+    else if (weft__buf_put(&web->body, alloc, data, got) < 0)
+        weft__web_refuse(conn, 503, "outOfMemory", NULL);
+    else if (r > 0) {
+        weft_buf body = web->body;
+        web->body = (weft_buf){0};
+        dispatch(conn, body.data, weft__buf_len(&body));
+        weft__buf_done(&body, alloc);
+    }
+    return used;
+}
+
+/* ---- heads ---- */
+
+static int status_of(int r) {
+    switch (r) {
+    case -EMSGSIZE:
+        return 431;
+    case -ENOTSUP:
+        return 505;
+    case -ENOSYS:
+        return 501;
+    default:
+        return 400;
+    }
+}
+
+static const char *reason_of(int status) {
+    return status == 431 ? "headTooLarge" : status == 505 ? "httpVersion" : status == 501 ? "transferCoding" : "badRequest";
+}
+
+/* Parse only when it can succeed or fail for good: a head that comes byte by byte must not be read from the start each time.
+ */
+static bool worth_parsing(weft_web *web, const char *data, size_t len) {
+    size_t from = web->scanned > 3 ? web->scanned - 3 : 0;
+    bool first = web->scanned == 0;
+    web->scanned = len;
+    return first || len >= WEFT_HTTP_MAX_HEAD || memmem(data + from, len - from, "\r\n\r\n", 4);
+}
+
+static int prepare(weft_conn *conn, const weft_asked *asked) {
+    if (asked->kind == WEFT_WEB_RPC)
+        return weft__web_rpc_prepare(conn, asked);
+    if (asked->kind == WEFT_WEB_ROUTE)
+        return weft__http_new(conn, asked, &conn->web->http);
+    return 0;
+}
+
+/* Before the body comes: is there too much of it, and does the client wait to be told that it is welcome? */
+static int begin_body(weft_conn *conn, const weft_http_head *head) {
+    weft_web *web = conn->web;
+    static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    size_t max = weft__service_limits(weft__conn_server(conn)->service)->max_body;
+    if (head->content_length > 0 && (uint64_t) head->content_length > max)
+        return 413;
+    web->by_chunks = head->chunked;
+    web->body_len = head->content_length > 0 ? (size_t) head->content_length : 0;
+    web->chunked = (weft_chunked){0};
+    web->state = WEFT_WEB_BODY;
+    weft_bytes expect = weft__http_find(head, "expect", NULL);
+    if (expect.data && !weft__http_has_token(expect, "100-continue"))
+        return 417;
+    if (expect.data && head->minor == 1 && (web->by_chunks || web->body_len))
+        return weft__buf_put(&web->out, conn->stream.loop->alloc, go_on, sizeof go_on - 1) < 0 ? 503 : 0;
+    return 0;
+}
+
+static char *keep_origin(weft_conn *conn, weft_bytes origin) {
+    return origin.data ? weft__strndup(conn->stream.loop->alloc, origin.data, origin.len) : NULL;
+}
+
+static void take_head(weft_conn *conn, const weft_http_head *head) {
+    weft_web *web = conn->web;
+    weft_asked asked;
+    int status = weft__web_judge(conn, head, &asked);
+    conn->endpoint = asked.endpoint;
+    web->kind = (unsigned char) asked.kind;
+    web->keep_alive = head->keep_alive && !conn->leaving;
+    web->head_only = weft__bytes_are(head->method, "HEAD");
+    web->origin = keep_origin(conn, asked.origin);
+    if (status == 0 && asked.authenticated)
+        weft__conn_known(conn);
+    if (status == 0 && asked.kind == WEFT_WEB_SOCKET)
+        status = weft__web_upgrade(conn, &asked);
+    else if (status == 0 && asked.kind == WEFT_WEB_EVENTS)
+        status = weft__web_events(conn, &asked);
+    else if (status == 0 && (status = begin_body(conn, head)) == 0 && prepare(conn, &asked) < 0)
+        status = 503;
+    /* A body that nobody will read must not be taken for the next request. */
+    if (status && (head->chunked || head->content_length > 0))
+        web->keep_alive = false;
+    if (status == 204)
+        weft__web_answer(conn, 204, NULL, asked.extra, (weft_bytes){0});
+    else if (status)
+        weft__web_refuse(conn, status, asked.reason ? asked.reason : "refused", asked.extra);
+}
+
+static size_t step_head(weft_conn *conn, char *data, size_t len) {
+    weft_web *web = conn->web;
+    weft_http_head head;
+    /* An empty line before a request is forgiven (RFC 9112 section 2.2). */
+    if (web->scanned == 0 && len >= 2 && data[0] == '\r' && data[1] == '\n')
+        return 2;
+    if (!len || (len == 1 && *data == '\r') || !worth_parsing(web, data, len))
+        return 0;
+    int r = weft__http_request(data, len, &head);
+    if (r == 0)
+        return 0;
+    web->scanned = 0;
+    if (r < 0) {
+        web->keep_alive = false;
+        weft__web_refuse(conn, status_of(r), reason_of(status_of(r)), NULL);
+        return len;
+    }
+    take_head(conn, &head);
+    /* A body that is already complete: there is none. */
+    if (conn->web == web && web->state == WEFT_WEB_BODY && !web->by_chunks && web->body_len == 0)
+        dispatch(conn, data + r, 0);
+    return (size_t) r;
+}
+
+/* ---- the pump ---- */
+
+/* One step: how many bytes are finished with, 0 wait. */
+static size_t step(weft_conn *conn, char *data, size_t len) {
+    weft_web *web = conn->web;
+    if (web->state == WEFT_WEB_HEAD)
+        return step_head(conn, data, len);
+    if (web->state == WEFT_WEB_BODY)
+        return web->by_chunks ? step_chunked(conn, data, len) : step_sized(conn, data, len);
+    return web->state == WEFT_WEB_DONE ? len : 0;
+}
+
+static size_t run(weft_conn *conn, weft_web *web, char *data, size_t len) {
+    size_t used = 0, n;
+    while (conn->web == web && !weft__stream_closing(&conn->stream) && (n = step(conn, data + used, len - used)) > 0)
+        used += n;
+    return used;
+}
+
+/* How long the other side may now take, and whether we want to hear from it at all. */
+static void settle(weft_conn *conn) {
+    weft_web *web = conn->web;
+    const weft_server *server = weft__conn_server(conn);
+    weft__stream_pause(&conn->stream, web->state == WEFT_WEB_BUSY || weft__buf_len(&web->out) > OUT_SHARE);
+    if (web->state == WEFT_WEB_BODY)
+        due_in(conn, BODY_MS);
+    else if (web->state == WEFT_WEB_BUSY)
+        weft__stream_due(&conn->stream, web->rpc ? weft_peer_deadline(web->rpc) : INT64_MAX);
+    else if (web->state == WEFT_WEB_HEAD && !weft__buf_len(&web->in))
+        due_in(conn, IDLE_MS);
+    else if (web->state == WEFT_WEB_HEAD && conn->stream.timer.due > weft_loop_now(conn->stream.loop) + server->opts.head_ms)
+        due_in(conn, server->opts.head_ms);
+}
+
+/* The stream is a peer's now: the bytes behind the head are its first. */
+static void hand_over(weft_conn *conn, weft_web *web, char *data, size_t len) {
+    const weft_alloc *alloc = conn->stream.loop->alloc;
+    weft__conn_tell_open(conn);
+    if (len && conn->peer && !conn->events)
+        weft__conn_feed(conn, data, len);
+    weft__buf_done(&web->in, alloc);
+    weft__free(alloc, web);
+}
+
+static int keep_rest(weft_web *web, const weft_alloc *alloc, bool buffered, const char *data, size_t used, size_t len) {
+    if (!buffered)
+        return weft__buf_put(&web->in, alloc, data + used, len - used);
+    weft__buf_take(&web->in, alloc, used);
+    return 0;
+}
+
+static void on_bytes(weft_stream *stream, char *data, size_t len) {
+    weft_conn *conn = conn_of(stream);
+    weft_web *web = conn->web;
+    const weft_alloc *alloc = stream->loop->alloc;
+    bool buffered = weft__buf_len(&web->in) > 0;
+    if (buffered && weft__buf_put(&web->in, alloc, data, len) < 0) {
+        weft__conn_close(conn, -ENOMEM, false);
+        return;
+    }
+    if (buffered) {
+        data = weft__buf_head(&web->in);
+        len = weft__buf_len(&web->in);
+    }
+    weft__buf_lend(&web->out, alloc, stream->loop->scratch, OUT_SHARE);
+    size_t used = run(conn, web, data, len);
+    if (web->became) {
+        hand_over(conn, web, data + used, len - used);
+        return;
+    }
+    int r = keep_rest(web, alloc, buffered, data, used, len);
+    weft__stream_flush(stream);
+    if (weft__buf_return(&web->out, alloc) < 0 || r < 0)
+        weft__conn_close(conn, -ENOMEM, false);
+    else if (!weft__stream_closing(stream))
+        settle(conn);
+}
+
+static void on_open(weft_stream *stream) {
+    weft_conn *conn = conn_of(stream);
+    due_in(conn, weft__conn_server(conn)->opts.head_ms);
+}
+
+static void on_end(weft_stream *stream, int why) {
+    weft_conn *conn = conn_of(stream);
+    if (why == 0 && conn->web->state == WEFT_WEB_BUSY)
+        conn->web->keep_alive = false;
+    else
+        weft__conn_close(conn, why, why == 0);
+}
+
+static weft_bytes output(weft_stream *stream) {
+    weft_conn *conn = conn_of(stream);
+    if (conn->web->state == WEFT_WEB_BUSY && conn->web->kind == WEFT_WEB_RPC)
+        weft__web_rpc_check(conn);
+    return (weft_bytes){weft__buf_head(&conn->web->out), weft__buf_len(&conn->web->out)};
+}
+
+static void sent(weft_stream *stream, size_t n) {
+    weft_conn *conn = conn_of(stream);
+    weft__buf_take(&conn->web->out, stream->loop->alloc, n);
+    if (conn->web->state != WEFT_WEB_BUSY && weft__buf_len(&conn->web->out) <= OUT_SHARE)
+        weft__stream_pause(stream, false);
+}
+
+static void on_due(weft_stream *stream) {
+    weft_conn *conn = conn_of(stream);
+    weft_web *web = conn->web;
+    bool begun = web->state == WEFT_WEB_BODY || weft__buf_len(&web->in) > 0;
+    if (web->state == WEFT_WEB_BUSY) {
+        if (web->rpc && weft_peer_tick(web->rpc, weft_loop_now(stream->loop)) >= 0 && conn->web->rpc)
+            weft__stream_due(stream, weft_peer_deadline(web->rpc));
+        weft__stream_flush_later(stream);
+    } else if (begun && web->state != WEFT_WEB_DONE) {
+        web->keep_alive = false;
+        weft__web_refuse(conn, 408, "timeout", NULL);
+    } else
+        weft__conn_close(conn, -ETIMEDOUT, true);
+}
+
+static const weft_stream_ops web_ops = {
+    .on_open = on_open,
+    .on_bytes = on_bytes,
+    .on_end = on_end,
+    .on_closed = weft__conn_on_closed,
+    .output = output,
+    .sent = sent,
+    .on_due = on_due,
+};
+
+/* ---- beginning and end ---- */
+
+int weft__web_new(weft_conn *conn) {
+    conn->web = weft__zalloc(conn->stream.loop->alloc, sizeof *conn->web);
+    if (!conn->web)
+        return -ENOMEM;
+    conn->stream.ops = &web_ops;
+    return 0;
+}
+
+void weft__web_abandon(weft_conn *conn) {
+    weft_web *web = conn->web;
+    weft_peer *rpc = web->rpc;
+    web->state = WEFT_WEB_DONE;
+    web->rpc = NULL;
+    weft_peer_free(rpc);
+    if (web->http)
+        weft__http_orphan(web->http);
+    web->http = NULL;
+}
+
+void weft__web_leave(weft_conn *conn, bool now) {
+    conn->web->keep_alive = false;
+    if (now || conn->web->state != WEFT_WEB_BUSY)
+        weft__conn_close(conn, -ECANCELED, true);
+}
+
+void weft__web_free(weft_conn *conn) {
+    weft_web *web = conn->web;
+    const weft_alloc *alloc = conn->stream.loop->alloc;
+    if (!web)
+        return;
+    weft__web_abandon(conn);
+    weft__buf_done(&web->in, alloc);
+    weft__buf_done(&web->out, alloc);
+    weft__buf_done(&web->body, alloc);
+    weft__free(alloc, web->origin);
+    conn->web = weft__free(alloc, web);
+}
+
+/* The web's memory is given back by on_bytes(), which still works in it. */
+int weft__web_become(weft_conn *conn, const weft_conn_peer *how, weft_bytes head) {
+    weft_web *web = conn->web;
+    const weft_alloc *alloc = conn->stream.loop->alloc;
+    int r = weft__conn_attach(conn, how);
+    if (r < 0)
+        return r;
+    weft_buf *out = weft__peer_out(conn->peer);
+    r = weft__buf_put(out, weft__peer_alloc(conn->peer), weft__buf_head(&web->out), weft__buf_len(&web->out));
+    if (r >= 0)
+        r = weft__buf_put(out, weft__peer_alloc(conn->peer), head.data, head.len);
+    weft__web_abandon(conn);
+    weft__buf_done(&web->out, alloc);
+    web->origin = weft__free(alloc, web->origin);
+    web->became = true;
+    conn->web = NULL;
+    if (r < 0)
+        weft__conn_close(conn, r, false);
+    return 0;
+}

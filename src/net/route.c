@@ -1,0 +1,218 @@
+/* Routes: the program's own HTTP paths, and the requests handed to them. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "http_server.h"
+
+struct weft_public {
+    struct weft_public *next;
+    char path[];
+};
+
+/* One block: this, the header table, the head's text cut into strings, the certificate's name. */
+struct weft_http {
+    weft_conn *conn; /* NULL: gone */
+    const weft_alloc *alloc;
+    const weft_route *route;
+    weft_buf body;
+    weft_identity identity;
+    weft_origin origin;
+    char name[WEFT_CONN_NAME];
+    const char *method, *path, *query;
+    size_t header_count;
+    bool called; /* the handler owns it */
+    struct {
+        const char *name, *value;
+    } headers[];
+};
+
+/* ---- the table ---- */
+
+static bool matches(const char *pattern, weft_bytes path) {
+    size_t len = strlen(pattern);
+    if (len && pattern[len - 1] == '*')
+        return path.len >= len - 1 && memcmp(path.data, pattern, len - 1) == 0;
+    return weft__bytes_are(path, pattern);
+}
+
+/* A GET route answers HEAD too; the answer's body is left out when it is written. */
+static bool takes(const weft_route *route, weft_bytes method) {
+    return weft__bytes_are(method, route->method) || (weft__bytes_are(method, "HEAD") && strcmp(route->method, "GET") == 0);
+}
+
+static size_t strength(const weft_route *route) {
+    size_t len = strlen(route->path);
+    return len && route->path[len - 1] == '*' ? len : SIZE_MAX;
+}
+
+const weft_route *weft__route_find(const weft_server *server, weft_bytes method, weft_bytes path, char *ret_allow,
+                                   size_t size) {
+    const weft_route *best = NULL;
+    size_t used = 0;
+    *ret_allow = '\0';
+    for (const weft_route *route = server->routes; route; route = route->next) {
+        if (!matches(route->path, path))
+            continue;
+        if (takes(route, method) && (!best || strength(route) > strength(best)))
+            best = route;
+        if (used + strlen(route->method) + 3 < size)
+            used += (size_t) snprintf(ret_allow + used, size - used, "%s%s", used ? ", " : "", route->method);
+    }
+    return best;
+}
+
+bool weft__route_public(const weft_server *server, weft_bytes path) {
+    for (const struct weft_public *at = server->publics; at; at = at->next)
+        if (matches(at->path, path))
+            return true;
+    return false;
+}
+
+static weft_route *free_route(const weft_alloc *alloc, weft_route *route) {
+    weft__free(alloc, route->method);
+    weft__free(alloc, route->path);
+    return weft__free(alloc, route);
+}
+
+int weft_server_route(weft_server *server, const char *method, const char *path, weft_route_handler *handler, void *ctx) {
+    const weft_alloc *alloc = server->alloc;
+    weft_route *route = weft__zalloc(alloc, sizeof *route);
+    if (!route)
+        return -ENOMEM;
+    *route = (weft_route){.next = server->routes,
+                          .method = weft__strndup(alloc, method, strlen(method)),
+                          .path = weft__strndup(alloc, path, strlen(path)),
+                          .handler = handler,
+                          .ctx = ctx};
+    if (!route->method || !route->path) {
+        free_route(alloc, route);
+        return -ENOMEM;
+    }
+    server->routes = route;
+    return 0;
+}
+
+int weft_server_public(weft_server *server, const char *path) {
+    struct weft_public *public = weft__alloc(server->alloc, sizeof *public + strlen(path) + 1);
+    if (!public)
+        return -ENOMEM;
+    public->next = server->publics;
+    strcpy(public->path, path);
+    server->publics = public;
+    return 0;
+}
+
+void weft__routes_done(weft_server *server) {
+    while (server->routes) {
+        weft_route *route = server->routes;
+        server->routes = route->next;
+        free_route(server->alloc, route);
+    }
+    while (server->publics) {
+        struct weft_public *public = server->publics;
+        server->publics = public->next;
+        weft__free(server->alloc, public);
+    }
+}
+
+/* ---- one request ---- */
+
+static size_t head_size(const weft_asked *asked) {
+    const weft_http_head *head = asked->head;
+    size_t size = head->method.len + asked->path.len + asked->query.len + 3;
+    for (size_t i = 0; i < head->header_count; i++)
+        size += head->headers[i].name.len + head->headers[i].value.len + 2;
+    return size;
+}
+
+static const char *put_text(char **at, weft_bytes text) {
+    char *start = *at;
+    if (text.len)
+        memcpy(start, text.data, text.len);
+    start[text.len] = '\0';
+    *at = start + text.len + 1;
+    return start;
+}
+
+int weft__http_new(weft_conn *conn, const weft_asked *asked, weft_http **ret) {
+    const weft_http_head *head = asked->head;
+    const weft_alloc *alloc = conn->stream.loop->alloc;
+    size_t table = sizeof(weft_http) + head->header_count * sizeof((weft_http *) NULL)->headers[0];
+    weft_http *http = weft__zalloc(alloc, table + head_size(asked));
+    if (!http)
+        return -ENOMEM;
+    char *at = (char *) http + table;
+    http->conn = conn;
+    http->alloc = alloc;
+    http->route = asked->route;
+    weft__web_identity(conn, asked, &http->origin, http->name, &http->identity);
+    http->method = put_text(&at, head->method);
+    http->path = put_text(&at, asked->path);
+    http->query = put_text(&at, asked->query);
+    http->header_count = head->header_count;
+    for (size_t i = 0; i < head->header_count; i++) {
+        http->headers[i].name = put_text(&at, head->headers[i].name);
+        http->headers[i].value = put_text(&at, head->headers[i].value);
+    }
+    *ret = http;
+    return 0;
+}
+
+static void free_http(weft_http *http) {
+    weft__buf_done(&http->body, http->alloc);
+    weft__free(http->alloc, http);
+}
+
+void weft__http_call(weft_http *http, weft_bytes body) {
+    if (weft__buf_put(&http->body, http->alloc, body.data, body.len) < 0) {
+        weft_http_answer(http, 503, NULL, (weft_bytes){0});
+        return;
+    }
+    http->called = true;
+    http->route->handler(http, http->route->ctx);
+}
+
+/* A request whose handler has not been called yet has no other owner. */
+void weft__http_orphan(weft_http *http) {
+    http->conn = NULL;
+    if (!http->called)
+        free_http(http);
+}
+
+const char *weft_http_method(const weft_http *http) {
+    return http->method;
+}
+
+const char *weft_http_path(const weft_http *http) {
+    return http->path;
+}
+
+const char *weft_http_query(const weft_http *http) {
+    return http->query;
+}
+
+const char *weft_http_header(const weft_http *http, const char *name) {
+    for (size_t i = 0; i < http->header_count; i++)
+        if (strcasecmp(http->headers[i].name, name) == 0)
+            return http->headers[i].value;
+    return NULL;
+}
+
+weft_bytes weft_http_body(const weft_http *http) {
+    return (weft_bytes){weft__buf_head(&http->body), weft__buf_len(&http->body)};
+}
+
+const weft_identity *weft_http_identity(const weft_http *http) {
+    return &http->identity;
+}
+
+int weft_http_answer(weft_http *http, int status, const char *type, weft_bytes body) {
+    weft_conn *conn = http->conn;
+    int r = -EPIPE;
+    if (conn) {
+        conn->web->http = NULL;
+        r = weft__web_answer(conn, status, type, NULL, body);
+    }
+    free_http(http);
+    return r;
+}

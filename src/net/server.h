@@ -1,0 +1,181 @@
+/* The inside of a server, for the files of this folder only.
+ *
+ *   server     has endpoints (what was asked for) and listeners (sockets); several endpoints may share a listener
+ *   listener   accepts, refuses, and makes connections
+ *   conn       one connection: a stream, and a peer on it as soon as messages may come. On HTTP listeners a weft_web is
+ * there first, until an upgrade or an event stream puts a peer in its place (http_server.h)
+ *
+ * Endpoints and listeners live as long as the server's memory; that lives until its last connection is closed. */
+#ifndef WEFT_SERVER_H
+#define WEFT_SERVER_H
+
+#include "auth.h"
+#include "stream.h"
+#include "tally.h"
+#include "unix_socket.h"
+#include "url.h"
+
+/* A name may resolve to more than one address (localhost to two); nobody serves on more than these under one name. */
+#define WEFT_LISTENER_SOCKETS 4
+
+typedef struct weft_conn weft_conn;
+typedef struct weft_listener weft_listener;
+typedef struct weft_endpoint weft_endpoint;
+
+struct weft_endpoint {
+    weft_server *server;
+    weft_listener *listener;
+    weft_endpoint *next; /* on the same listener */
+    weft_url url;
+    char *text; /* of the URL, with the port that was taken */
+    weft_auths tokens;
+    char **hosts, **origins; /* NULL-terminated, or NULL */
+    char *dialect;
+    weft_style style;
+    bool any_uid, no_batch, lenient;
+};
+
+typedef struct weft_accepting {
+    uv_poll_t poll;
+    weft_listener *listener;
+    int fd;         /* -1: closed */
+    char bound[64]; /* its address, as a Host header would have it */
+} weft_accepting;
+
+struct weft_listener {
+    weft_link link;
+    weft_server *server;
+    weft_endpoint *endpoints; /* at least one; the first one's rules hold where no other's do */
+    weft_tls_ctx *tls;
+    bool http;
+    bool demands_certificate;
+    int port;
+    weft_unix_socket socket;  /* unix: */
+    struct weft_local *local; /* stdio:, mem: */
+    size_t count;
+    weft_accepting sockets[WEFT_LISTENER_SOCKETS];
+};
+
+struct weft_server {
+    size_t refs; /* the user's, each connection's, each listening handle's */
+    weft_loop *loop;
+    const weft_alloc *alloc;
+    weft_service *service;
+    weft_server_opts opts; /* no zeroes left */
+    weft_endpoint **endpoints;
+    size_t endpoint_count;
+    weft_link listeners;
+    weft_link conns; /* until closed completely */
+    size_t conn_count;
+    size_t client_count; /* those with a peer that was told to the user */
+    weft_tally by_uid, strangers;
+    weft_brake brake;
+    int spare_fd; /* given up for a moment to tell somebody that there are no descriptors left */
+    struct weft_route *routes;
+    struct weft_public *publics;
+    weft_timer timer; /* the grace time of a stop */
+    weft_later stopped;
+    bool stopping, freed;
+    void (*on_stopped)(weft_server *server, void *ctx);
+    void *stopped_ctx;
+    int64_t date_second; /* of date, which changes once a second */
+    char date[40];
+};
+
+struct weft_conn {
+    weft_stream stream;
+    weft_link link;
+    weft_endpoint *endpoint; /* by whose rules it is served */
+    weft_peer *peer;         /* NULL: none yet, or none any more */
+    struct weft_web *web;    /* HTTP; NULL: bytes belong to the peer */
+    weft_buf *last;          /* what the peer left to be sent when it went */
+    weft_tallied *count;     /* where it is counted among its like; NULL: nowhere */
+    int64_t auth_until;      /* when it must have shown who it is; INT64_MAX: it has, or need not */
+    bool told : 1;           /* on_open was called */
+    bool stranger : 1;       /* it is counted in server->strangers, otherwise in by_uid */
+    bool events : 1;         /* the peer only sends (server-sent events) */
+    bool leaving : 1;        /* it closes as soon as everything is answered and sent */
+};
+
+static inline weft_server *weft__conn_server(const weft_conn *conn) {
+    return conn->endpoint->server;
+}
+
+/* ---- server.c ---- */
+
+void weft__server_note(weft_server *server, const char *format, ...) WEFT_PRINTF(2, 3);
+weft_server *weft__server_ref(weft_server *server);
+void weft__server_unref(weft_server *server);
+/* A connection has gone: a server that is stopping may be done. */
+void weft__server_left(weft_server *server);
+
+/* ---- server_endpoint.c ---- */
+
+int weft__endpoint_new(weft_server *server, const char *url, const weft_listen_opts *opts, weft_endpoint **ret);
+weft_endpoint *weft__endpoint_free(weft_endpoint *endpoint);
+/* Write its URL with this port. -ENOMEM. */
+int weft__endpoint_name(weft_endpoint *endpoint, int port);
+
+/* ---- listener.c, listener_net.c ---- */
+
+/* Serve this endpoint: on a listener that is there already, or on a new one. opts is what the user said. */
+int weft__listener_join(weft_endpoint *endpoint, const weft_listen_opts *opts);
+/* Stop accepting. */
+void weft__listener_close(weft_listener *listener);
+void weft__listener_free(weft_listener *listener);
+/* Resolve, bind and listen: fills sockets and port. */
+int weft__listener_bind_net(weft_listener *listener, const weft_url *url);
+/* An address without its port, as text. */
+int weft__address_text(const struct sockaddr *address, socklen_t len, char *ret, size_t size);
+/* Somebody has connected: serve or refuse. fd is taken. */
+void weft__listener_serve(weft_listener *listener, int fd);
+/* Begin accepting on a listening socket, which is taken. */
+int weft__listener_accept_on(weft_listener *listener, int fd);
+
+/* ---- conn.c ---- */
+
+/* Who is at the other end of a descriptor, as far as the system knows. */
+typedef struct weft_origin {
+    int64_t uid, pid;
+    char address[64]; /* "" for a Unix socket */
+} weft_origin;
+void weft__origin_of(int fd, weft_origin *ret);
+
+/* Begin serving a descriptor, or a pair of them. They are taken, also on failure. count is taken on success. */
+int weft__conn_new(weft_listener *listener, int in, int out, weft_tallied *count, bool stranger, weft_conn **ret);
+/* What the transport knows about the other end. Strings point into origin and name (WEFT_CONN_NAME bytes). */
+#define WEFT_CONN_NAME 256
+void weft__conn_identity(weft_conn *conn, weft_origin *origin, char *name, weft_identity *ret);
+
+/* Give the connection a peer. From here on the stream is the peer's. */
+typedef struct weft_conn_peer {
+    const weft_framing *framing;
+    const weft_identity *identity;
+    unsigned deflate;
+    bool locked;
+    void (*on_output)(weft_peer *peer, void *data); /* NULL: the connection's own */
+    void *data;
+} weft_conn_peer;
+int weft__conn_attach(weft_conn *conn, const weft_conn_peer *how);
+int weft__conn_peer_new(weft_conn *conn, const weft_conn_peer *how, weft_peer **ret);
+/* Feed it bytes, send what comes out, see whether it is over. */
+void weft__conn_feed(weft_conn *conn, char *data, size_t len);
+/* Tell on_open; the peer is a client now. */
+void weft__conn_tell_open(weft_conn *conn);
+/* Whoever it was, it is not a stranger any more. */
+void weft__conn_known(weft_conn *conn);
+/* End it: on_close, the peer freed, the stream finished (politely) or closed. */
+void weft__conn_close(weft_conn *conn, int why, bool politely);
+/* The server stops: leave now, or as soon as nothing is open. */
+void weft__conn_leave(weft_conn *conn, bool now);
+/* A connection's peer's connection; NULL: the peer is not a server's. */
+weft_conn *weft__conn_of(const weft_peer *peer);
+/* Where a stream is that belongs to no protocol yet: on_closed is the same for all. */
+void weft__conn_on_closed(weft_stream *stream);
+
+/* ---- conn_auth.c ---- */
+
+/* The method by which byte streams show a token. */
+extern const weft_method weft__auth_method;
+
+#endif

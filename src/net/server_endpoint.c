@@ -1,0 +1,90 @@
+/* What the user asked to be served: a URL and its rules, copied. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "server.h"
+
+static char **copy_list(const weft_alloc *alloc, const char *const *list, int *r) {
+    size_t count = 0;
+    while (list && list[count])
+        count++;
+    if (!count)
+        return NULL;
+    char **copy = weft__zalloc(alloc, (count + 1) * sizeof *copy);
+    for (size_t i = 0; copy && i < count; i++)
+        if (!(copy[i] = weft__strndup(alloc, list[i], strlen(list[i]))))
+            *r = -ENOMEM;
+    if (!copy)
+        *r = -ENOMEM;
+    return copy;
+}
+
+static void free_list(const weft_alloc *alloc, char **list) {
+    for (char **at = list; at && *at; at++)
+        weft__free(alloc, *at);
+    weft__free(alloc, list);
+}
+
+static int copy_rules(weft_endpoint *endpoint, const weft_listen_opts *opts) {
+    const weft_alloc *alloc = endpoint->server->alloc;
+    const char *dialect = opts->dialect ? opts->dialect : "";
+    int r = 0;
+    endpoint->hosts = copy_list(alloc, opts->hosts, &r);
+    endpoint->origins = copy_list(alloc, opts->origins, &r);
+    endpoint->dialect = weft__strndup(alloc, dialect, strlen(dialect));
+    endpoint->style = opts->style;
+    endpoint->any_uid = opts->any_uid;
+    endpoint->no_batch = opts->no_batch;
+    endpoint->lenient = opts->lenient;
+    if (r >= 0 && endpoint->dialect)
+        r = weft__auths_copy(&endpoint->tokens, opts->tokens, alloc);
+    return endpoint->dialect ? r : -ENOMEM;
+}
+
+weft_endpoint *weft__endpoint_free(weft_endpoint *endpoint) {
+    const weft_alloc *alloc = endpoint->server->alloc;
+    weft__url_done(&endpoint->url, alloc);
+    weft__auths_done(&endpoint->tokens, alloc);
+    free_list(alloc, endpoint->hosts);
+    free_list(alloc, endpoint->origins);
+    weft__free(alloc, endpoint->dialect);
+    weft__free(alloc, endpoint->text);
+    return weft__free(alloc, endpoint);
+}
+
+int weft__endpoint_new(weft_server *server, const char *url, const weft_listen_opts *opts, weft_endpoint **ret) {
+    const char *why;
+    weft_endpoint *endpoint = weft__zalloc(server->alloc, sizeof *endpoint);
+    if (!endpoint)
+        return -ENOMEM;
+    endpoint->server = server;
+    int r = weft__url_parse(url, server->alloc, &endpoint->url, &why);
+    if (r < 0)
+        weft__server_note(server, "%s: %s", url, why);
+    else
+        r = copy_rules(endpoint, opts);
+    if (r < 0) {
+        weft__endpoint_free(endpoint);
+        return r;
+    }
+    *ret = endpoint;
+    return 0;
+}
+
+int weft__endpoint_name(weft_endpoint *endpoint, int port) {
+    const weft_url *url = &endpoint->url;
+    bool network = url->scheme >= WEFT_TCP && url->scheme <= WEFT_HTTPS;
+    bool has_path = network && url->scheme != WEFT_TCP && url->scheme != WEFT_TLS;
+    bool v6 = strchr(url->host, ':') != NULL;
+    size_t size = strlen(url->host) + strlen(url->path) + 40;
+    char *text = weft__alloc(endpoint->server->alloc, size);
+    if (!text)
+        return -ENOMEM;
+    if (network)
+        snprintf(text, size, "%s://%s%s%s:%d%s", url->name, v6 ? "[" : "", url->host, v6 ? "]" : "", port,
+                 has_path ? url->path : "");
+    else
+        snprintf(text, size, "%s:%s", url->name, url->scheme == WEFT_STDIO ? "" : url->path);
+    endpoint->text = text;
+    return 0;
+}

@@ -1,0 +1,32 @@
+/* A listening Unix socket in the file system: private from the first instant, never in the way of a living one, and cleaned
+ * up only if it is still ours. */
+#ifndef WEFT_UNIX_SOCKET_H
+#define WEFT_UNIX_SOCKET_H
+
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/un.h>
+
+#include "alloc.h"
+
+/* Bursts of short connections are what the command line makes of a daemon; the kernel cuts it to somaxconn. */
+#define WEFT_BACKLOG 511
+
+typedef struct weft_unix_socket {
+    char *path; /* NULL: none */
+    dev_t dev;
+    ino_t ino;
+} weft_unix_socket;
+
+/* The address of a path of any length: one that does not fit goes through the descriptor of its folder, *ret_dir, which must
+ * stay open until bind or connect is done (-1: it was not needed). -ENAMETOOLONG: even the last part does not fit. */
+int weft__unix_address(const char *path, struct sockaddr_un *ret, socklen_t *ret_len, int *ret_dir);
+
+/* Bind and listen, mode 0600; a socket whose owner has died is replaced. The listening descriptor is in *ret_fd,
+ * non-blocking. -EADDRINUSE: somebody answers there. -ENOENT: the folder does not exist. -ENOTSOCK: there is a file that is
+ * no socket. */
+int weft__unix_listen(weft_unix_socket *self, const char *path, const weft_alloc *alloc, int *ret_fd);
+/* Remove it, if it is still the one we made. */
+void weft__unix_unlink(weft_unix_socket *self, const weft_alloc *alloc);
+
+#endif
