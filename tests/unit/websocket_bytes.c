@@ -6,7 +6,7 @@
 
 #include "harness.h"
 #include "mask.h"
-#include "utf8.h"
+#include "utf8_stream.h"
 
 /* ---- masks ---- */
 

@@ -1,5 +1,5 @@
 /* Is this UTF-8? Sixteen ASCII bytes at a time; other code points one by one, by the table of RFC 3629 section 4. */
-#include "utf8.h"
+#include "utf8_stream.h"
 
 #include <string.h>
 
