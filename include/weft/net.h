@@ -87,6 +87,8 @@ typedef struct weft_server_opts {
     void (*on_drain)(weft_server *server, weft_peer *peer, void *data);
     /* Something a person should read: a refused connection, a failed accept. One line. May be NULL. */
     void (*on_note)(weft_server *server, const char *line, void *data);
+    /* Every body before it is looked at as JSON; see weft_peer_opts. data is the peer's. May be NULL. */
+    bool (*on_raw)(weft_peer *peer, weft_bytes body, bool binary, void *data);
 } weft_server_opts;
 
 WEFT_API int weft_server_new(weft_loop *loop, const weft_server_opts *opts, weft_server **ret);
@@ -142,23 +144,35 @@ typedef struct weft_connect_opts {
     weft_tls_opts tls;
     const char *token;           /* shown as Authorization: Bearer, where the transport has HTTP */
     int64_t timeout_ms;          /* for connecting: 10 s; <0 none */
-    bool reconnect;              /* keep trying: 100 ms, twice as long each time, at most 16 s, +-50 % */
+    bool reconnect;              /* keep trying: after 100 ms, twice as long each time, at most 16 s, +-50 %; a refusal
+                                    (-EACCES) is final */
     bool events;                 /* http: also listen to server-sent events */
     bool no_deflate;             /* WebSocket: do not offer compression */
     weft_style style;
     bool lenient;
     bool extras;
-    bool raw_stderr;             /* exec: the child's stderr is ours (default); otherwise /dev/null */
+    bool quiet_stderr;           /* exec: the child's stderr goes to /dev/null, not to ours */
     void *data;
     void (*on_state)(weft_peer *peer, weft_state state, int why, void *data);
     void (*on_notification)(weft_peer *peer, const char *method, const weft_json *params, void *data);
     void (*on_drain)(weft_peer *peer, void *data);
+    bool (*on_raw)(weft_peer *peer, weft_bytes body, bool binary, void *data); /* see weft_peer_opts */
+    /* Where to put a sentence about a failure for which there is no peer to ask: a bad URL, a blocking connect. May be NULL;
+     * cut to trouble_size bytes, NUL-terminated; untouched on success. */
+    char *ret_trouble;
+    size_t trouble_size;
 } weft_connect_opts;
+
+/* The last failure of a client's connection as a sentence ("the server refused the token (401 Unauthorized)"); "" if there
+ * was none. Borrowed: the next attempt overwrites it. */
+WEFT_API const char *weft_peer_trouble(const weft_peer *peer);
 
 /* Connect and wait until it is ready. The peer brings a loop of its own; only the blocking functions below drive it. */
 WEFT_API int weft_connect(const char *url, weft_peer **ret);
 WEFT_API int weft_connect_with(const char *url, const weft_connect_opts *opts, weft_peer **ret);
-/* Begin connecting on a loop; on_state says how it went. Calls made before are sent once connected. */
+/* Begin connecting on a loop; on_state says how it went, always from the loop. Calls made before are sent once connected. When
+ * the connection is lost, open calls complete with -ECONNRESET; calls made while there is none wait for the next, or
+ * complete with -ENOTCONN when there will be none. weft_peer_free() closes it, the loop finishes the closing. */
 WEFT_API int weft_connect_on(weft_loop *loop, const char *url, const weft_connect_opts *opts, weft_peer **ret);
 /* Call and wait. Only on peers from weft_connect() and weft_connect_with(). Not inside a callback. */
 WEFT_API int weft_call(weft_peer *peer, const char *method, weft_val params, weft_answer *ret);

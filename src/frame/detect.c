@@ -54,13 +54,6 @@ static int decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_
     return decode_decided(self, in, n, max_body, ret_used, ret);
 }
 
-static int finish(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
-    detect_state *self = state;
-    if (self->mode == HEADERS)
-        return weft__content_length_finish(&self->headers, n, ret_used);
-    return weft__ndjson_finish(&self->lines, in, n, max_body, ret_used, ret);
-}
-
 static int begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {
     detect_state *self = state;
     if (self->mode == HEADERS)
@@ -75,10 +68,17 @@ static int end(void *state, weft_buf *out, size_t mark) {
     return weft__ndjson_end(&self->lines, out, mark);
 }
 
+static int finish(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+    detect_state *self = state;
+    if (self->mode == HEADERS)
+        return weft__content_length_finish(&self->headers, in, n, max_body, ret_used, ret);
+    return weft__ndjson_finish(&self->lines, in, n, max_body, ret_used, ret);
+}
+
 static int init(void *state, const weft_framing_opts *opts) {
     detect_state *self = state;
-    self->lines.alloc = opts->alloc;
-    return weft__content_length_init(&self->headers, opts->alloc);
+    int r = weft__ndjson_init(&self->lines, opts);
+    return r < 0 ? r : weft__content_length_init(&self->headers, opts);
 }
 
 const weft_framing *weft__framing_in_use(const weft_framing *framing, const void *state) {

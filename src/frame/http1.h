@@ -18,10 +18,10 @@ typedef struct weft_http_header_row {
 /* Everything points into the bytes that were parsed. */
 typedef struct weft_http_head {
     weft_bytes method; /* of a request */
-    weft_bytes target;
-    int status;      /* of a response */
-    int minor;       /* HTTP/1.minor: 0 or 1 */
-    bool keep_alive; /* after this message */
+    weft_bytes target; /* "/path?query" or "*"; of "http://host/path" only the path, the host being the same as Host's */
+    int status;        /* of a response */
+    int minor;         /* HTTP/1.minor: 0 or 1 */
+    bool keep_alive;   /* after this message; false for a response whose body only the end of the connection ends */
     bool chunked;
     bool upgrade;           /* Connection: upgrade is there */
     int64_t content_length; /* -1: none said */
@@ -30,7 +30,8 @@ typedef struct weft_http_head {
 } weft_http_head;
 
 /* >0: the head's length in bytes, head is filled. 0: incomplete. <0: -EBADMSG malformed (400), -EMSGSIZE over 16 KiB or 100
- * headers (431), -ENOTSUP a version we do not speak (505), -ENOSYS a transfer coding we do not know (501). */
+ * headers (431), -ENOTSUP a version we do not speak (505), -ENOSYS a transfer coding we do not know (501).
+ * Unless a length is returned, what is in *ret means nothing: copying 3 KiB on success would cost as much as the parsing. */
 int weft__http_request(const char *data, size_t len, weft_http_head *ret);
 int weft__http_response(const char *data, size_t len, weft_http_head *ret);
 /* The value of a header by name (lower case), or {NULL, 0}. *ret_count may be NULL and says how often it is there. */
@@ -45,7 +46,8 @@ typedef struct weft_chunked {
     size_t line; /* bytes of the current size or trailer line, which is limited */
 } weft_chunked;
 /* Decode in place from in[0..n): the body bytes found are moved to the front, *ret_body of them; *ret_used input bytes are
- * finished with. 1 the body is complete, 0 more is needed, -EBADMSG malformed. */
+ * finished with. 1 the body is complete, 0 more is needed, -EBADMSG malformed, or a size line over 256 bytes or trailers
+ * over 8 KiB. */
 int weft__chunked(weft_chunked *state, char *in, size_t n, size_t *ret_used, size_t *ret_body);
 
 /* The reason phrase of a status, "" when unknown. */

@@ -1,5 +1,6 @@
 /* What the framings of byte streams share: finding a newline, keeping newlines out of a body, heads that end in a length,
- * and direct calls to NDJSON and Content-Length for the framing that chooses between them. Private to this folder. */
+ * and NDJSON and Content-Length for the framing that chooses between them, which calls them directly. Private to this
+ * folder. */
 #ifndef WEFT_LINES_H
 #define WEFT_LINES_H
 
@@ -10,27 +11,45 @@
 #include <emmintrin.h>
 #endif
 
+/* Not worth a register on the way that most messages take. */
+#define WEFT_COLD __attribute__((noinline))
+
 /* White space between JSON texts (RFC 8259 section 2). */
 static inline bool weft__is_space(char c) {
     return (unsigned char) c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t');
 }
 
-/* The first newline, or NULL. WEFT_SLACK bytes behind end may be read. */
-static inline char *weft__find_newline(char *p, const char *end) {
+/* Most messages are shorter than this, and a call of memchr costs as much as looking through them in place. From there on
+ * memchr's wider vectors win. */
+#define WEFT_NEAR 256
+
+/* The first newline among the first WEFT_NEAR bytes, or NULL. WEFT_SLACK bytes behind end may be read. */
+static inline char *weft__find_near(char *p, const char *end) {
 #ifdef WEFT_LINES_SSE2
-    /* Most messages are shorter than this, and a call of memchr costs as much as looking through 100 bytes here. From there
-     * on memchr's wider vectors win. */
-    enum { NEAR = 256 };
     const __m128i newline = _mm_set1_epi8('\n');
-    for (const char *near = p + NEAR; p < end && p < near; p += 16) {
-        int mask = _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *) (const void *) p), newline));
+    for (const char *near = p + WEFT_NEAR; p < end && p < near; p += 32) {
+        const __m128i *v = (const __m128i *) (const void *) p;
+        unsigned low = (unsigned) _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128(v), newline));
+        unsigned high = (unsigned) _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128(v + 1), newline));
+        unsigned mask = low | high << 16;
         if (mask) {
-            p += __builtin_ctz((unsigned) mask);
+            p += __builtin_ctz(mask);
             return p < end ? p : NULL;
         }
     }
+    return NULL;
+#else
+    size_t n = end - p < WEFT_NEAR ? (size_t) (end - p) : WEFT_NEAR;
+    return n ? memchr(p, '\n', n) : NULL;
 #endif
-    return p < end ? memchr(p, '\n', (size_t) (end - p)) : NULL;
+}
+
+/* The first newline, or NULL. WEFT_SLACK bytes behind end may be read. */
+static inline char *weft__find_newline(char *p, const char *end) {
+    char *newline = weft__find_near(p, end);
+    if (newline || end - p <= WEFT_NEAR)
+        return newline;
+    return memchr(p + WEFT_NEAR, '\n', (size_t) (end - p) - WEFT_NEAR);
 }
 
 /* Replace every raw CR and LF by a space: in valid JSON they are white space, and on the wire they would end the line. */
@@ -70,16 +89,18 @@ int weft__sized_begin(weft_buf *out, const weft_alloc *alloc, weft_bytes head, s
                       size_t *ret_mark);
 int weft__sized_end(weft_buf *out, const weft_alloc *alloc, size_t head_len, unsigned digits, size_t mark);
 
+/* NDJSON and Content-Length as plain functions with the signatures of the table; a state is one of these two structs. */
 typedef struct weft_ndjson_state {
     const weft_alloc *alloc;
     size_t seen;   /* bytes of an unfinished line that hold no newline */
     bool skipping; /* inside a line that was reported as too large */
 } weft_ndjson_state;
 
-int weft__ndjson_decode(weft_ndjson_state *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret);
-int weft__ndjson_finish(weft_ndjson_state *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret);
-int weft__ndjson_begin(weft_ndjson_state *state, weft_buf *out, size_t hint, size_t *ret_mark);
-int weft__ndjson_end(weft_ndjson_state *state, weft_buf *out, size_t mark);
+int weft__ndjson_init(void *state, const weft_framing_opts *opts);
+int weft__ndjson_decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret);
+int weft__ndjson_begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark);
+int weft__ndjson_end(void *state, weft_buf *out, size_t mark);
+int weft__ndjson_finish(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret);
 
 typedef struct weft_content_length_state {
     const weft_alloc *alloc;
@@ -91,11 +112,10 @@ typedef struct weft_content_length_state {
     unsigned digits; /* of the frame being written */
 } weft_content_length_state;
 
-int weft__content_length_init(weft_content_length_state *state, const weft_alloc *alloc);
-int weft__content_length_decode(weft_content_length_state *state, char *in, size_t n, size_t max_body, size_t *ret_used,
-                                weft_frame *ret);
-int weft__content_length_finish(const weft_content_length_state *state, size_t n, size_t *ret_used);
-int weft__content_length_begin(weft_content_length_state *state, weft_buf *out, size_t hint, size_t *ret_mark);
-int weft__content_length_end(weft_content_length_state *state, weft_buf *out, size_t mark);
+int weft__content_length_init(void *state, const weft_framing_opts *opts);
+int weft__content_length_decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret);
+int weft__content_length_begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark);
+int weft__content_length_end(void *state, weft_buf *out, size_t mark);
+int weft__content_length_finish(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret);
 
 #endif

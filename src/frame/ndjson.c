@@ -19,70 +19,82 @@ static int too_large(size_t used, size_t *ret_used, weft_frame *ret) {
 }
 
 /* The line that begins at pos has no end yet. If its last byte is a CR, that may turn out to belong to its end. */
-static int unfinished(weft_ndjson_state *state, const char *in, size_t pos, size_t n, size_t max_body, size_t *ret_used,
-                      weft_frame *ret) {
+WEFT_COLD static int unfinished(weft_ndjson_state *self, const char *in, size_t pos, size_t n, size_t max_body,
+                                size_t *ret_used, weft_frame *ret) {
     size_t len = n - pos;
     if (len > max_body && (len - max_body > 1 || in[n - 1] != '\r')) {
-        state->skipping = true;
-        state->seen = 0;
+        self->skipping = true;
+        self->seen = 0;
         return too_large(n, ret_used, ret);
     }
-    state->seen = len;
+    self->seen = len;
     *ret_used = pos;
     ret->len = 0;
     return 0;
 }
 
 /* Drop what belongs to a line that was too large. The first byte behind it, or n. */
-static size_t skip_line(weft_ndjson_state *state, char *in, size_t n) {
+WEFT_COLD static size_t skip_line(weft_ndjson_state *self, char *in, size_t n) {
     const char *newline = weft__find_newline(in, in + n);
     if (!newline)
         return n;
-    state->skipping = false;
+    self->skipping = false;
     return (size_t) (newline - in) + 1;
 }
 
-int weft__ndjson_decode(weft_ndjson_state *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
-    size_t pos = state->skipping ? skip_line(state, in, n) : 0;
-    if (state->seen == 0)
-        while (pos < n && weft__is_space(in[pos]))
-            pos++;
-
-    const char *newline = weft__find_newline(in + pos + state->seen, in + n);
-    if (!newline)
-        return unfinished(state, in, pos, n, max_body, ret_used, ret);
-
+/* The line that begins at pos ends at newline. */
+static inline int finished(weft_ndjson_state *self, char *in, size_t pos, size_t newline, size_t max_body, size_t *ret_used,
+                           weft_frame *ret) {
     /* in[pos] is no white space, so the line holds at least one byte besides its end. */
-    size_t end = (size_t) (newline - in);
-    size_t used = end + 1;
-    if (in[end - 1] == '\r')
-        end--;
-    state->seen = 0;
-    if (end - pos > max_body)
-        return too_large(used, ret_used, ret);
-    *ret_used = used;
-    *ret = (weft_frame){.kind = WEFT_FRAME_BODY, .body = in + pos, .len = end - pos};
+    size_t len = newline - pos - (in[newline - 1] == '\r');
+    self->seen = 0;
+    if (len > max_body)
+        return too_large(newline + 1, ret_used, ret);
+    *ret_used = newline + 1;
+    *ret = (weft_frame){.kind = WEFT_FRAME_BODY, .body = in + pos, .len = len};
     return 1;
 }
 
-int weft__ndjson_finish(weft_ndjson_state *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
-    size_t used;
-    in[n] = '\n';
-    int r = weft__ndjson_decode(state, in, n + 1, max_body, &used, ret);
-    *ret_used = used > n ? n : used;
-    return r;
+/* Nothing near; the line may be a long one. */
+WEFT_COLD static int look_further(weft_ndjson_state *self, char *in, size_t pos, size_t n, size_t max_body, size_t *ret_used,
+                                  weft_frame *ret) {
+    size_t from = pos + self->seen + WEFT_NEAR;
+    const char *newline = from < n ? memchr(in + from, '\n', n - from) : NULL;
+    if (!newline)
+        return unfinished(self, in, pos, n, max_body, ret_used, ret);
+    return finished(self, in, pos, (size_t) (newline - in), max_body, ret_used, ret);
 }
 
-int weft__ndjson_begin(weft_ndjson_state *state, weft_buf *out, size_t hint, size_t *ret_mark) {
-    int r = weft__buf_reserve(out, state->alloc, hint + 1);
+int weft__ndjson_init(void *state, const weft_framing_opts *opts) {
+    ((weft_ndjson_state *) state)->alloc = opts->alloc;
+    return 0;
+}
+
+int weft__ndjson_decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+    weft_ndjson_state *self = state;
+    size_t pos = self->skipping ? skip_line(self, in, n) : 0;
+    if (self->seen == 0)
+        while (pos < n && weft__is_space(in[pos]))
+            pos++;
+
+    const char *newline = weft__find_near(in + pos + self->seen, in + n);
+    if (!newline)
+        return look_further(self, in, pos, n, max_body, ret_used, ret);
+    return finished(self, in, pos, (size_t) (newline - in), max_body, ret_used, ret);
+}
+
+int weft__ndjson_begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {
+    weft_ndjson_state *self = state;
+    int r = weft__buf_reserve(out, self->alloc, hint + 1);
     if (r < 0)
         return r;
     *ret_mark = weft__buf_len(out);
     return 0;
 }
 
-int weft__ndjson_end(weft_ndjson_state *state, weft_buf *out, size_t mark) {
-    int r = weft__buf_reserve(out, state->alloc, 1);
+int weft__ndjson_end(void *state, weft_buf *out, size_t mark) {
+    weft_ndjson_state *self = state;
+    int r = weft__buf_reserve(out, self->alloc, 1);
     if (r < 0)
         return r;
     weft__flatten(weft__buf_head(out) + mark, weft__buf_tail(out));
@@ -90,34 +102,21 @@ int weft__ndjson_end(weft_ndjson_state *state, weft_buf *out, size_t mark) {
     return 0;
 }
 
-static int init(void *state, const weft_framing_opts *opts) {
-    ((weft_ndjson_state *) state)->alloc = opts->alloc;
-    return 0;
-}
-
-static int decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
-    return weft__ndjson_decode(state, in, n, max_body, ret_used, ret);
-}
-
-static int finish(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
-    return weft__ndjson_finish(state, in, n, max_body, ret_used, ret);
-}
-
-static int begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {
-    return weft__ndjson_begin(state, out, hint, ret_mark);
-}
-
-static int end(void *state, weft_buf *out, size_t mark) {
-    return weft__ndjson_end(state, out, mark);
+int weft__ndjson_finish(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+    size_t used;
+    in[n] = '\n';
+    int r = weft__ndjson_decode(state, in, n + 1, max_body, &used, ret);
+    *ret_used = used > n ? n : used;
+    return r;
 }
 
 const weft_framing weft_ndjson = {
     .name = "ndjson",
     .state_size = sizeof(weft_ndjson_state),
     .flags = WEFT_FRAMING_LINES,
-    .init = init,
-    .decode = decode,
-    .begin = begin,
-    .end = end,
-    .finish = finish,
+    .init = weft__ndjson_init,
+    .decode = weft__ndjson_decode,
+    .begin = weft__ndjson_begin,
+    .end = weft__ndjson_end,
+    .finish = weft__ndjson_finish,
 };

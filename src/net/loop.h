@@ -40,6 +40,7 @@ struct weft_loop {
     char *read;    /* WEFT_LOOP_READ, WEFT_SLACK bytes behind */
     char *scratch; /* WEFT_LOOP_SCRATCH in all */
     weft_link later;
+    weft_link mem;      /* the mem: endpoints (mem.h); zero until the first */
     weft_timer *timers; /* the earliest */
     int64_t armed;      /* for when uv_timer is set; INT64_MAX: it is not */
     size_t holds;

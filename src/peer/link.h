@@ -42,6 +42,13 @@ void weft__peer_now(weft_peer *peer, int64_t now_ms);
  * connection are queued as output and survive only if they are made after this. */
 int weft__peer_reset(weft_peer *peer, int why, const weft_framing *framing, unsigned deflate);
 
+/* There is no connection at the moment: nobody is pinged, and a full queue refuses more without giving up what it holds. */
+void weft__peer_offline(weft_peer *peer);
+/* There is one, with this compression. What was queued before is kept. */
+int weft__peer_online(weft_peer *peer, unsigned deflate, int64_t now_ms);
+/* What the framing alone needs to know (weft_framing_opts.extra); borrowed. Takes effect with the next weft__peer_reset(). */
+void weft__peer_set_extra(weft_peer *peer, const void *extra);
+
 /* A copy of an answer that outlives the callback; weft_answer_done() frees it. */
 int weft__answer_keep(const weft_answer *answer, const weft_alloc *alloc, weft_answer *ret);
 
@@ -55,6 +62,8 @@ const char *weft__peer_framing_name(const weft_peer *peer);
 /* Whoever carries this peer's bytes. free() is called by weft_peer_free() before anything else, and never again. */
 typedef struct weft_carrier {
     void (*free)(weft_peer *peer, void *carrier);
+    /* What time it is when a call is made outside of feed and tick; NULL: what weft__peer_now() said last. */
+    int64_t (*now)(void *carrier);
 } weft_carrier;
 void weft__peer_set_carrier(weft_peer *peer, const weft_carrier *table, void *carrier);
 void *weft__peer_carrier(const weft_peer *peer, const weft_carrier *table); /* NULL when it is another's */

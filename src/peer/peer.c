@@ -24,6 +24,8 @@ static int start_framing(weft_peer *peer) {
     peer->framing_state = weft__zalloc(alloc, peer->framing->state_size);
     if (!peer->framing_state)
         return -ENOMEM;
+    /* Masks must not repeat themselves on the next connection (Knuth's multiplier: the state is as unknown as the seed). */
+    peer->seed = peer->seed * 6364136223846793005u + 1442695040888963407u;
     int r = peer->framing->init ? peer->framing->init(peer->framing_state, &opts) : 0;
     if (r < 0)
         peer->framing_state = weft__free(alloc, peer->framing_state);
@@ -420,7 +422,7 @@ void weft__peer_now(weft_peer *peer, int64_t now_ms) {
 }
 
 static bool can_ping(const weft_peer *peer) {
-    return peer->framing->control && peer->service->limits.ping_ms > 0 && !peer->ended;
+    return peer->framing->control && peer->service->limits.ping_ms > 0 && !peer->ended && !peer->offline;
 }
 
 /* When silence must be looked into. */
@@ -489,6 +491,25 @@ int weft__peer_reset(weft_peer *peer, int why, const weft_framing *framing, unsi
     int r = start_framing(peer);
     peer->status = r < 0 ? r : 0;
     return weft__peer_leave(peer) ? -ECONNRESET : r;
+}
+
+void weft__peer_offline(weft_peer *peer) {
+    peer->offline = true;
+}
+
+int weft__peer_online(weft_peer *peer, unsigned deflate, int64_t now_ms) {
+    peer->offline = false;
+    peer->now = peer->heard = now_ms;
+    peer->pinged = 0;
+    if (deflate == peer->deflate)
+        return 0;
+    stop_framing(peer);
+    peer->deflate = deflate;
+    return start_framing(peer);
+}
+
+void weft__peer_set_extra(weft_peer *peer, const void *extra) {
+    peer->framing_extra = extra;
 }
 
 int weft__peer_status(const weft_peer *peer) {

@@ -47,6 +47,7 @@ struct weft_peer {
     bool no_batch, lenient, extras, locked;
     bool quiet; /* inside feed or tick: the caller will look for output itself */
     bool full;  /* the soft limit was reached and not yet left */
+    bool offline; /* a client between two connections */
     bool ended; /* no more bytes will come and calls cannot be made */
     bool freed; /* weft_peer_free() was called while busy */
 };

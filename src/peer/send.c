@@ -17,7 +17,7 @@ int weft__send_begin(weft_peer *peer, size_t hint, weft_sending *ret) {
     if (peer->status)
         return -EPIPE;
     if (weft__send_queued(peer) >= peer->service->limits.out_hard)
-        return refuse(peer, -ENOBUFS);
+        return peer->offline ? -ENOBUFS : refuse(peer, -ENOBUFS);
     int r = peer->framing->begin(peer->framing_state, &peer->out, hint, &ret->mark);
     ret->body = weft__buf_len(&peer->out);
     return r;

@@ -1,0 +1,305 @@
+/* The client's half of JSON-RPC over HTTP: requests out, answers in. Knows just enough of a body to tell a JSON-RPC message
+ * from a page of HTML; must not parse it.
+ *
+ * Requests may be written before the answers to earlier ones are there; whether that is wise is the transport's business. */
+#include "http_client.h"
+
+#include <errno.h>
+
+#include "http1.h"
+#include "http1_bytes.h"
+#include "lines.h"
+
+/* When chunks have left this much more room between body and input than there is body, the body moves up: then each byte
+ * moves at most once for each byte that was dropped, and a body in one-byte chunks does not keep six times its size. */
+#define MIN_GAP 4096
+
+/*  HEAD ──a length──▶ SIZED ──▶ HEAD      HEAD ──chunked──▶ CHUNKS ──▶ HEAD      HEAD ──neither──▶ REST ──▶ OVER
+ *  and OVER instead of HEAD after an answer that ends the connection. */
+enum phase { HEAD, SIZED, CHUNKS, REST, OVER };
+
+/* What the functions that read return besides what decode() may: something is finished that nobody needs to know of. */
+#define GO_ON 2
+
+typedef struct client_state {
+    const weft_alloc *alloc;
+    char *head; /* of each request, up to its length; owned */
+    size_t head_len;
+    unsigned digits;
+    enum phase phase;
+    int status;
+    bool keep_alive;
+    bool too_large; /* was reported; what is left of this body is dropped */
+    size_t seen;    /* HEAD: bytes without a newline */
+    uint64_t left;  /* SIZED: bytes of the body to come */
+    size_t body;    /* CHUNKS: decoded bytes at the front of the input */
+    size_t raw;     /* CHUNKS: where the input goes on behind them */
+    weft_chunked chunked;
+} client_state;
+
+/* ---- writing ---- */
+
+static bool is_clean(const char *text, unsigned char class) {
+    for (; *text; text++)
+        if (!(weft__http_bytes[(unsigned char) *text] & class))
+            return false;
+    return true;
+}
+
+static int check(const weft_http_client_opts *opts) {
+    if (!opts || !opts->host || !opts->host[0] || !opts->path || opts->path[0] != '/')
+        return -EINVAL;
+    bool clean = is_clean(opts->host, HTTP_HOST) && is_clean(opts->path, HTTP_TARGET);
+    return clean && (!opts->token || is_clean(opts->token, HTTP_VALUE)) ? 0 : -EINVAL;
+}
+
+/* Append texts up to a NULL one. */
+static int put_texts(weft_buf *out, const weft_alloc *alloc, const char *const *texts) {
+    int r = 0;
+    for (; r >= 0 && *texts; texts++)
+        r = weft__buf_put(out, alloc, *texts, strlen(*texts));
+    return r;
+}
+
+static int init(void *state, const weft_framing_opts *opts) {
+    client_state *self = state;
+    const weft_http_client_opts *extra = opts->extra;
+    int r = check(extra);
+    if (r < 0)
+        return r;
+    bool has_token = extra->token && extra->token[0];
+    const char *const texts[] = {"POST ",
+                                 extra->path,
+                                 " HTTP/1.1\r\nHost: ",
+                                 extra->host,
+                                 "\r\nContent-Type: application/json\r\nAccept: application/json\r\n",
+                                 has_token ? "Authorization: Bearer " : "",
+                                 has_token ? extra->token : "",
+                                 has_token ? "\r\n" : "",
+                                 "Content-Length: ",
+                                 NULL};
+    weft_buf head = {0};
+    r = put_texts(&head, opts->alloc, texts);
+    if (r < 0) {
+        weft__buf_done(&head, opts->alloc);
+        return r;
+    }
+    self->alloc = opts->alloc;
+    self->head = head.data;
+    self->head_len = head.end;
+    return 0;
+}
+
+static void done(void *state) {
+    client_state *self = state;
+    self->head = weft__free(self->alloc, self->head);
+}
+
+static int begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {
+    client_state *self = state;
+    return weft__sized_begin(out, self->alloc, (weft_bytes){self->head, self->head_len}, hint, &self->digits, ret_mark);
+}
+
+static int end(void *state, weft_buf *out, size_t mark) {
+    client_state *self = state;
+    return weft__sized_end(out, self->alloc, self->head_len, self->digits, mark);
+}
+
+/* ---- reading ---- */
+
+static int wait_for(size_t used, size_t need, size_t *ret_used, weft_frame *ret) {
+    *ret_used = used;
+    ret->len = need;
+    return 0;
+}
+
+static int report_too_large(client_state *self, size_t used, size_t *ret_used, weft_frame *ret) {
+    self->too_large = true;
+    *ret_used = used;
+    *ret = (weft_frame){.kind = WEFT_FRAME_TOO_LARGE};
+    return 1;
+}
+
+/* Refuse what is no answer: a status that says so, and a body that does not say it in JSON-RPC. */
+static int judge(const client_state *self, const char *body, size_t len) {
+    static const char mark[] = "\"jsonrpc\"";
+    if (self->status >= 200 && self->status < 300)
+        return 0;
+    size_t blank = 0;
+    while (blank < len && weft__is_space(body[blank]))
+        blank++;
+    bool like_json = blank < len && (body[blank] == '{' || body[blank] == '[');
+    if (like_json && memmem(body, len, mark, sizeof mark - 1))
+        return 0;
+    return self->status == 401 || self->status == 403 ? -EACCES : -EPROTO;
+}
+
+/* Is there something to hand out? An empty answer says that a notification has arrived. */
+static bool is_silent(const client_state *self, const char *body, size_t len) {
+    if (self->status == 202 || self->status == 204)
+        return true;
+    while (len && weft__is_space(*body))
+        body++, len--;
+    return len == 0;
+}
+
+static void next_answer(client_state *self) {
+    self->phase = self->keep_alive ? HEAD : OVER;
+    self->too_large = false;
+    self->seen = self->body = self->raw = 0;
+    self->left = 0;
+    self->chunked = (weft_chunked){0};
+}
+
+/* A body is complete, and used bytes are done with. */
+static int complete(client_state *self, char *body, size_t len, size_t used, size_t *ret_used, weft_frame *ret) {
+    bool dropped = self->too_large;
+    int r = dropped ? 0 : judge(self, body, len);
+    if (r < 0)
+        return r;
+    next_answer(self);
+    *ret_used = used;
+    if (dropped || is_silent(self, body, len))
+        return GO_ON;
+    *ret = (weft_frame){.kind = WEFT_FRAME_BODY, .body = body, .len = len};
+    return 1;
+}
+
+/* What follows the head that was just read. */
+static int enter_body(client_state *self, const weft_http_head *head) {
+    self->status = head->status;
+    self->keep_alive = head->keep_alive;
+    self->seen = 0;
+    /* We asked for no upgrade; other 1xx are followed by the answer proper. */
+    if (head->status == 101)
+        return -EPROTO;
+    if (head->status < 200)
+        return 0;
+    bool none = head->status == 204 || head->status == 304;
+    self->left = none || head->content_length < 0 ? 0 : (uint64_t) head->content_length;
+    self->phase = head->chunked && !none ? CHUNKS : none || head->content_length >= 0 ? SIZED : REST;
+    return 0;
+}
+
+static int read_head(client_state *self, char *in, size_t n, size_t *ret_used, weft_frame *ret) {
+    /* The parser begins anew each time, so it is only asked when a line has been completed. */
+    bool ask = weft__find_newline(in + self->seen, in + n) || n >= WEFT_HTTP_MAX_HEAD;
+    weft_http_head head;
+    int r = ask ? weft__http_response(in, n, &head) : 0;
+    self->seen = n;
+    if (r == 0)
+        return wait_for(0, 0, ret_used, ret);
+    if (r < 0 || enter_body(self, &head) < 0)
+        return -EPROTO;
+    *ret_used = (size_t) r;
+    return GO_ON;
+}
+
+static int read_sized(client_state *self, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+    if (self->too_large || self->left > max_body) {
+        size_t take = self->left < n ? (size_t) self->left : n;
+        self->left -= take;
+        if (!self->too_large)
+            return report_too_large(self, take, ret_used, ret);
+        return self->left ? wait_for(take, 0, ret_used, ret) : complete(self, NULL, 0, take, ret_used, ret);
+    }
+    size_t len = (size_t) self->left;
+    return n < len ? wait_for(0, len, ret_used, ret) : complete(self, in, len, len, ret_used, ret);
+}
+
+/* Move the body up to where the input goes on, when the gap between them has become large. How far it moved. */
+static size_t close_gap(client_state *self, char *in) {
+    size_t gap = self->raw - self->body;
+    if (gap < MIN_GAP || gap < self->body)
+        return 0;
+    memmove(in + gap, in, self->body);
+    self->raw = self->body;
+    return gap;
+}
+
+/* The input is the body so far, a gap that the chunks' heads have left, and what is yet to be read. */
+static int read_chunks(client_state *self, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+    size_t used, found;
+    int r = weft__chunked(&self->chunked, in + self->raw, n - self->raw, &used, &found);
+    if (r < 0)
+        return -EPROTO;
+    if (self->too_large)
+        return r ? complete(self, NULL, 0, used, ret_used, ret) : wait_for(used, 0, ret_used, ret);
+    if (self->raw != self->body)
+        memmove(in + self->body, in + self->raw, found);
+    self->body += found;
+    self->raw += used;
+    if (self->body > max_body) {
+        size_t raw = self->raw;
+        self->body = self->raw = 0;
+        return report_too_large(self, raw, ret_used, ret);
+    }
+    if (r)
+        return complete(self, in, self->body, self->raw, ret_used, ret);
+    return wait_for(close_gap(self, in), 0, ret_used, ret);
+}
+
+static int read_rest(client_state *self, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+    if (self->too_large)
+        return wait_for(n, 0, ret_used, ret);
+    return n > max_body ? report_too_large(self, n, ret_used, ret) : wait_for(0, 0, ret_used, ret);
+}
+
+static int read_body(client_state *self, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+    switch (self->phase) {
+    case SIZED:
+        return read_sized(self, in, n, max_body, ret_used, ret);
+    case CHUNKS:
+        return read_chunks(self, in, n, max_body, ret_used, ret);
+    case REST:
+        return read_rest(self, n, max_body, ret_used, ret);
+    case HEAD:
+    case OVER:
+        break;
+    }
+    /* It had said that there would be no more. */
+    return n ? -EPROTO : wait_for(0, 0, ret_used, ret);
+}
+
+static int decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+    client_state *self = state;
+    for (size_t pos = 0, used;; pos += used) {
+        int r = self->phase == HEAD ? read_head(self, in + pos, n - pos, &used, ret)
+                                    : read_body(self, in + pos, n - pos, max_body, &used, ret);
+        if (r < 0)
+            return r;
+        if (r != GO_ON) {
+            *ret_used = pos + used;
+            return r;
+        }
+    }
+}
+
+/* An answer without a length is complete when the connection ends. */
+static int finish(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+    client_state *self = state;
+    (void) max_body;
+    if (self->phase == REST) {
+        int r = complete(self, in, n, n, ret_used, ret);
+        return r == GO_ON ? 0 : r;
+    }
+    if (n || (self->phase != HEAD && self->phase != OVER))
+        return -EPROTO;
+    *ret_used = 0;
+    return 0;
+}
+
+int weft__http_client_status(const void *state) {
+    return ((const client_state *) state)->status;
+}
+
+const weft_framing weft__http_client = {
+    .name = "http",
+    .state_size = sizeof(client_state),
+    .init = init,
+    .done = done,
+    .decode = decode,
+    .begin = begin,
+    .end = end,
+    .finish = finish,
+};

@@ -1,0 +1,24 @@
+/* JSON-RPC by POST over one keep-alive connection, our side being the client: each body is a request of its own, and the
+ * answers come back in order. A framing like the others; who it talks to comes in weft_framing_opts.extra. */
+#ifndef WEFT_HTTP_CLIENT_H
+#define WEFT_HTTP_CLIENT_H
+
+#include "frame.h"
+
+/* The strings are borrowed for the call of init() only. init() answers -EINVAL when there is none of these, or when a string
+ * holds a byte that does not belong into a head (a line break above all). */
+typedef struct weft_http_client_opts {
+    const char *host;  /* as in the URL, with the port when it is not the scheme's own: "[::1]:8080" */
+    const char *path;  /* "/rpc", with the query if there is one */
+    const char *token; /* for Authorization: Bearer; NULL or "": none */
+} weft_http_client_opts;
+
+/* decode(): an answer with status 200 is a body; an empty one, 202 and 204 are consumed in silence, and so is 1xx. Another
+ * status is a body if it carries a JSON-RPC message, which servers send with 400 or 500; otherwise decode() fails, with
+ * -EACCES for 401 and 403, else with -EPROTO, and weft__http_client_status() says which status it was. */
+extern const weft_framing weft__http_client;
+
+/* The status of the last answer, 0 before the first. state is the framing's. */
+int weft__http_client_status(const void *state);
+
+#endif

@@ -1,0 +1,453 @@
+/* A client: a peer with a connection that is looked after. This file is the policy, one connection is client_wire.c, and how
+ * to reach an endpoint is the transport's row.
+ *
+ * CONNECTING   ──ready──▶ CONNECTED      weft__client_ready()
+ *              ──failed─▶ DISCONNECTED   weft__client_lost()      when it may try again, else CLOSED
+ * CONNECTED    ──lost───▶ DISCONNECTED   weft__client_lost()      likewise
+ * DISCONNECTED ──time───▶ CONNECTING     begin()
+ *
+ * The user's callbacks run from the loop only, and any of them may free the peer: whoever calls one holds a reference to the
+ * client and looks at client->peer afterwards. */
+#include "client.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+/* Long enough for a name server that is slow and a TLS handshake over a bad line, short enough for somebody who waits. */
+#define CONNECT_MS 10000
+
+/* A connection this old was a good one: the next failure is the first again. A server that accepts and hangs up at once
+ * does not count as one that lives. */
+#define LIVED_MS 1000
+
+/* WebSocket's code for a normal end (RFC 6455 section 7.4.1). */
+#define NORMAL_CLOSURE 1000
+
+#define TO(state) (1u << (state))
+
+static const unsigned moves[] = {
+    [WEFT_CONNECTING] = TO(WEFT_CONNECTED) | TO(WEFT_DISCONNECTED) | TO(WEFT_CLOSED),
+    [WEFT_CONNECTED] = TO(WEFT_DISCONNECTED) | TO(WEFT_CLOSED),
+    [WEFT_DISCONNECTED] = TO(WEFT_CONNECTING) | TO(WEFT_CLOSED),
+    [WEFT_CLOSED] = 0,
+};
+
+static const weft_carrier carrier;
+
+weft_client *weft__client_of(const weft_peer *peer) {
+    return weft__peer_carrier(peer, &carrier);
+}
+
+weft_client *weft__client_ref(weft_client *client) {
+    client->refs++;
+    return client;
+}
+
+void weft__client_unref(weft_client *client) {
+    const weft_alloc *alloc = client->loop->alloc;
+    if (--client->refs)
+        return;
+    weft__tls_ctx_unref(client->tls);
+    weft__url_done(&client->url, alloc);
+    weft__free(alloc, client->authority);
+    weft__free(alloc, client->token);
+    weft__free(alloc, client);
+}
+
+int64_t weft__client_timeout(const weft_client *client) {
+    return client->opts.timeout_ms ? client->opts.timeout_ms : CONNECT_MS;
+}
+
+void weft__client_trouble(weft_client *client, const char *format, ...) {
+    va_list args;
+    if (*client->trouble)
+        return;
+    va_start(args, format);
+    vsnprintf(client->trouble, sizeof client->trouble, format, args);
+    va_end(args);
+}
+
+/* ---- state ---- */
+
+/* Without a connection nothing else keeps the loop waiting for us. */
+static void hold_loop(weft_client *client, bool hold) {
+    if (client->held == hold)
+        return;
+    client->held = hold;
+    if (hold)
+        weft__loop_hold(client->loop);
+    else
+        weft__loop_release(client->loop);
+}
+
+/* May free the peer. */
+static void set_state(weft_client *client, weft_state state, int why) {
+    assert(moves[client->state] & TO(state));
+    client->state = state;
+    client->why = why;
+    hold_loop(client, state == WEFT_CONNECTING || state == WEFT_DISCONNECTED);
+    if (client->opts.on_state)
+        client->opts.on_state(client->peer, state, why, client->opts.data);
+}
+
+/* ---- the peer's deadlines and calls ---- */
+
+void weft__client_schedule(weft_client *client) {
+    weft__timer_set(client->loop, &client->tick, weft_peer_deadline(client->peer));
+}
+
+static void on_tick(weft_timer *timer) {
+    weft_client *client = weft__client_ref(WEFT_CONTAINER(timer, weft_client, tick));
+    int r = weft_peer_tick(client->peer, weft_loop_now(client->loop));
+    if (client->peer && client->wire && client->wire->ready) {
+        if (r < 0)
+            weft__client_lost(client, client->wire, r);
+        else
+            weft__wire_flush(client->wire);
+    }
+    if (client->peer)
+        weft__client_schedule(client);
+    weft__client_unref(client);
+}
+
+/* A message was queued outside of feeding, or could not be because the queue is full: then the peer's status says so, and its
+ * next tick, which is due at once. */
+static void on_output(weft_peer *peer, void *data) {
+    (void) data;
+    weft_client *client = weft__client_of(peer);
+    if (!client)
+        return; /* it is being freed, and says good-bye */
+    weft__client_schedule(client);
+    if (client->wire && client->wire->ready)
+        weft__wire_flush(client->wire);
+    else if (client->state == WEFT_CONNECTED && !client->wire)
+        weft__later(client->loop, &client->begin);
+}
+
+/* ---- connecting ---- */
+
+static void forget_addresses(weft_client *client) {
+    if (client->addresses)
+        uv_freeaddrinfo(client->addresses);
+    client->addresses = client->next_address = NULL;
+}
+
+/* With several addresses each gets its share of the time, so that a silent first one leaves some for the others. */
+static int64_t share_of_time(const weft_client *client) {
+    int64_t now = weft_loop_now(client->loop);
+    int64_t left = 1;
+    for (const struct addrinfo *next = client->next_address; next; next = next->ai_next)
+        left++;
+    return client->give_up == INT64_MAX ? INT64_MAX : now + (client->give_up - now) / left;
+}
+
+static void open_wire(weft_client *client) {
+    weft_wire *wire;
+    int r = weft__wire_new(client, &wire);
+    if (r < 0) {
+        weft__client_lost(client, NULL, r);
+        return;
+    }
+    client->wire = wire;
+    weft__timer_set(client->loop, &client->attempt, share_of_time(client));
+    r = client->transport->begin(wire);
+    if (r < 0)
+        weft__client_lost(client, wire, r);
+}
+
+static void on_begin(weft_later *later) {
+    weft_client *client = weft__client_ref(WEFT_CONTAINER(later, weft_client, begin));
+    int64_t timeout = weft__client_timeout(client);
+    client->trouble[0] = '\0';
+    client->give_up = timeout < 0 ? INT64_MAX : weft_loop_now(client->loop) + timeout;
+    /* A lazy transport between two connections is as good as connected, and its user hears nothing. */
+    if (client->state == WEFT_DISCONNECTED)
+        set_state(client, WEFT_CONNECTING, 0);
+    if (client->peer && !client->wire)
+        open_wire(client);
+    weft__client_unref(client);
+}
+
+/* It is time to try again, or the attempt took too long. */
+static void on_attempt(weft_timer *timer) {
+    weft_client *client = WEFT_CONTAINER(timer, weft_client, attempt);
+    if (client->wire)
+        weft__client_lost(client, client->wire, -ETIMEDOUT);
+    else
+        weft__later(client->loop, &client->begin);
+}
+
+void weft__client_ready(weft_client *client, weft_wire *wire) {
+    weft__client_ref(client);
+    forget_addresses(client);
+    weft__timer_stop(client->loop, &client->attempt);
+    client->connected_at = weft_loop_now(client->loop);
+    int r = weft__peer_online(client->peer, wire->deflate, client->connected_at);
+    if (r < 0)
+        weft__client_lost(client, wire, r);
+    else if (client->state != WEFT_CONNECTED)
+        set_state(client, WEFT_CONNECTED, 0);
+    if (weft__wire_current(wire)) {
+        weft__client_schedule(client);
+        weft__wire_flush(wire);
+    }
+    weft__client_unref(client);
+}
+
+/* ---- losing it ---- */
+
+static uint32_t any_number(void) {
+    uint32_t number;
+    return getrandom(&number, sizeof number, 0) == (ssize_t) sizeof number ? number : UINT32_MAX / 2;
+}
+
+static void try_later(weft_client *client) {
+    int64_t now = weft_loop_now(client->loop);
+    weft__timer_set(client->loop, &client->attempt, now + weft__backoff_next(&client->backoff, any_number()));
+}
+
+/* A server that does not want us will not change its mind in a second. */
+static bool will_try_again(const weft_client *client, int why) {
+    return client->opts.reconnect && why != -EACCES;
+}
+
+/* Complete what was waiting, tell the user. Calls made while there was no connection wait for the next, if there is one. */
+static void report_loss(weft_client *client, bool was_connected, int why) {
+    bool again = will_try_again(client, why);
+    if (was_connected || !again)
+        weft__peer_reset(client->peer, was_connected ? -ECONNRESET : -ENOTCONN, NULL, 0);
+    if (client->peer && !again)
+        weft_peer_eof(client->peer); /* from now on calls are refused when they are made */
+    if (client->peer)
+        weft__peer_offline(client->peer);
+    if (client->peer)
+        set_state(client, again ? WEFT_DISCONNECTED : WEFT_CLOSED, why);
+    if (client->peer && client->state == WEFT_DISCONNECTED)
+        try_later(client);
+}
+
+/* HTTP: the server may close a connection that nobody uses, and no call is lost by it. */
+static bool only_idle(const weft_client *client, bool was_ready, int why) {
+    return client->transport->flags & WEFT_LAZY && was_ready && why >= 0 && weft_peer_open_calls(client->peer) == 0;
+}
+
+void weft__client_lost(weft_client *client, weft_wire *wire, int why) {
+    weft__client_ref(client);
+    bool was_ready = wire && wire->ready;
+    bool idle = only_idle(client, was_ready, why);
+    weft__timer_stop(client->loop, &client->attempt);
+    if (wire)
+        weft__wire_let_go(wire, was_ready && why < 0);
+    if (!was_ready && client->next_address)
+        open_wire(client);
+    else if (!idle) {
+        forget_addresses(client);
+        if (was_ready && weft_loop_now(client->loop) - client->connected_at >= LIVED_MS)
+            weft__backoff_reset(&client->backoff);
+        why = why ? why : -ECONNRESET;
+        weft__client_trouble(client, "%s: %s", client->endpoint, weft_strerror(why));
+        report_loss(client, client->state == WEFT_CONNECTED, why);
+    }
+    weft__client_unref(client);
+}
+
+/* ---- freeing ---- */
+
+/* Say good-bye if somebody is there to hear it. With calls still open nobody waits for the other side to finish them. */
+static void leave(weft_client *client) {
+    weft_wire *wire = client->wire;
+    bool politely = wire->ready && weft_peer_open_calls(client->peer) == 0;
+    if (politely)
+        weft_peer_close(client->peer, NORMAL_CLOSURE, "");
+    else if (wire->ready)
+        weft__stream_flush(&wire->stream);
+    if (client->wire)
+        weft__wire_let_go(client->wire, politely);
+}
+
+static void on_free(weft_peer *peer, void *data) {
+    weft_client *client = data;
+    (void) peer;
+    if (client->wire)
+        leave(client);
+    client->peer = NULL;
+    client->state = WEFT_CLOSED;
+    forget_addresses(client);
+    weft__later_cancel(&client->begin);
+    weft__timer_stop(client->loop, &client->attempt);
+    weft__timer_stop(client->loop, &client->tick);
+    hold_loop(client, false);
+    /* A private loop goes with its client, unless it is running: then whoever runs it sees to that. */
+    weft_loop *loop = client->own_loop && !client->driven ? client->loop : NULL;
+    if (loop)
+        weft__loop_run_out(loop);
+    weft__client_unref(client);
+    weft_loop_free(loop);
+}
+
+static int64_t on_now(void *data) {
+    return weft_loop_now(((const weft_client *) data)->loop);
+}
+
+static const weft_carrier carrier = {.free = on_free, .now = on_now};
+
+/* ---- making ---- */
+
+/* What goes into an HTTP head must not end it. */
+static bool fits_in_head(const char *text) {
+    for (; text && *text; text++)
+        if ((unsigned char) *text <= ' ' || *text == 0x7f)
+            return false;
+    return true;
+}
+
+static int check_head_parts(weft_client *client, const char *token) {
+    if (!(client->transport->flags & WEFT_OVER_HTTP))
+        return 0;
+    if (fits_in_head(client->url.path) && fits_in_head(client->url.query) && fits_in_head(token))
+        return 0;
+    weft__client_trouble(client, "a path or token must not contain spaces or control characters");
+    return -EINVAL;
+}
+
+/* The Host header: brackets around IPv6, no port when it is the scheme's own. */
+static int make_authority(weft_client *client) {
+    const weft_url *url = &client->url;
+    bool v6 = strchr(url->host, ':');
+    bool usual = url->port == (client->transport->flags & WEFT_OVER_TLS ? 443 : 80);
+    size_t size = strlen(url->host) + sizeof "[]:65535";
+    client->authority = weft__alloc(client->loop->alloc, size);
+    if (!client->authority)
+        return -ENOMEM;
+    int n = snprintf(client->authority, size, v6 ? "[%s]" : "%s", url->host);
+    if (!usual)
+        snprintf(client->authority + n, size - (size_t) n, ":%d", url->port);
+    return 0;
+}
+
+static int copy_opts(weft_client *client, const weft_connect_opts *opts) {
+    const weft_alloc *alloc = client->loop->alloc;
+    client->opts = *opts;
+    client->opts.token = NULL;
+    client->opts.ret_trouble = NULL;
+    client->opts.tls = (weft_tls_opts){0};
+    if (!opts->token)
+        return 0;
+    client->token = weft__strndup(alloc, opts->token, strlen(opts->token));
+    client->opts.token = client->token;
+    return client->token ? 0 : -ENOMEM;
+}
+
+static int make_tls(weft_client *client, const weft_tls_opts *opts) {
+    char why[WEFT_TLS_WHY] = "";
+    unsigned flags = client->transport->flags;
+    if (!(flags & WEFT_OVER_TLS))
+        return 0;
+    int r = weft__tls_client(opts, flags & WEFT_OVER_HTTP, client->loop->alloc, &client->tls, why);
+    if (r < 0)
+        weft__client_trouble(client, "%s", why);
+    return r;
+}
+
+/* Everything that can be said before a packet is sent. */
+static int prepare(weft_client *client, const char *url, const weft_connect_opts *opts) {
+    const weft_alloc *alloc = client->loop->alloc;
+    const char *why;
+    int r = weft__url_parse(url, alloc, &client->url, &why);
+    if (r < 0) {
+        weft__client_trouble(client, "%s", why);
+        return r;
+    }
+    snprintf(client->endpoint, sizeof client->endpoint, "%s", url);
+    client->transport = weft__transport(client->url.scheme);
+    r = check_head_parts(client, opts->token);
+    if (r == 0)
+        r = copy_opts(client, opts);
+    if (r == 0)
+        r = make_authority(client);
+    if (r == 0)
+        r = make_tls(client, &opts->tls);
+    return r;
+}
+
+/* The other side is who we chose to call: its answers may be large, and what we offer we offer to it. */
+static int make_peer(weft_client *client) {
+    const weft_connect_opts *opts = &client->opts;
+    const weft_transport *transport = client->transport;
+    const weft_framing *framing = transport->framing ? transport->framing : opts->framing ? opts->framing : &weft_ndjson;
+    weft_identity identity = {
+        .transport = transport->name,
+        .dialect = "",
+        .name = "",
+        .scopes = "*",
+        .address = client->endpoint,
+        .uid = -1,
+        .pid = -1,
+        .authenticated = true,
+    };
+    uint64_t seed;
+    if (getrandom(&seed, sizeof seed, 0) != (ssize_t) sizeof seed)
+        return -EIO;
+    int r = weft_peer_new(opts->service,
+                          &(weft_peer_opts){
+                              .framing = framing,
+                              .identity = &identity,
+                              .style = opts->style,
+                              .lenient = opts->lenient,
+                              .extras = opts->extras,
+                              .seed = seed,
+                              .data = opts->data,
+                              .on_notification = opts->on_notification,
+                              .on_raw = opts->on_raw,
+                              .on_drain = opts->on_drain,
+                              .on_output = on_output,
+                          },
+                          &client->peer);
+    if (r < 0)
+        return r;
+    weft__peer_set_carrier(client->peer, &carrier, client);
+    weft__peer_offline(client->peer);
+    return 0;
+}
+
+int weft_connect_on(weft_loop *loop, const char *url, const weft_connect_opts *opts, weft_peer **ret) {
+    static const weft_connect_opts defaults;
+    weft_client *client = weft__zalloc(loop->alloc, sizeof *client);
+    if (!client)
+        return -ENOMEM;
+    opts = opts ? opts : &defaults;
+    client->refs = 1;
+    client->loop = loop;
+    weft__later_init(&client->begin, on_begin);
+    weft__timer_init(&client->attempt, on_attempt);
+    weft__timer_init(&client->tick, on_tick);
+    int r = prepare(client, url, opts);
+    if (r == 0)
+        r = make_peer(client);
+    if (r < 0) {
+        if (opts->ret_trouble)
+            snprintf(opts->ret_trouble, opts->trouble_size, "%s", client->trouble);
+        weft__client_unref(client);
+        return r;
+    }
+    /* CONNECTING is told from the loop, like everything else. */
+    client->state = WEFT_DISCONNECTED;
+    hold_loop(client, true);
+    weft__later(loop, &client->begin);
+    *ret = client->peer;
+    return 0;
+}
+
+weft_loop *weft_peer_loop(const weft_peer *peer) {
+    const weft_client *client = weft__client_of(peer);
+    return client ? client->loop : NULL;
+}
+
+const char *weft_peer_trouble(const weft_peer *peer) {
+    const weft_client *client = weft__client_of(peer);
+    return client ? client->trouble : "";
+}

@@ -1,0 +1,112 @@
+/* The inside of a client, for the files of this folder only.
+ *
+ * A client is policy: the state its user sees, when to try again, the peer and its calls. A wire is one connection, from the
+ * first system call to the last; it belongs to its client until it is let go, and then ends by itself while the client may
+ * already have another. Both are counted, because a callback may free the peer at any time. */
+#ifndef WEFT_CLIENT_H
+#define WEFT_CLIENT_H
+
+#include <netdb.h>
+
+#include "backoff.h"
+#include "exec.h"
+#include "link.h"
+#include "stdfd.h"
+#include "stream.h"
+#include "transport.h"
+#include "url.h"
+
+#define WEFT_TROUBLE 256 /* room for a sentence */
+
+typedef struct weft_client weft_client;
+typedef struct weft_wire weft_wire;
+
+struct weft_client {
+    size_t refs;      /* the peer's, each wire's, each callback's under way */
+    weft_peer *peer;  /* NULL: freed by its user; nothing is told any more */
+    weft_loop *loop;
+    bool own_loop;    /* blocking.c: nobody else drives it */
+    bool driven;      /* the loop is being run by a blocking function right now */
+    weft_connect_opts opts; /* of its strings only the token is kept, ours */
+    char *token;
+    weft_url url;
+    char endpoint[128]; /* the URL, or its beginning, for people */
+    const weft_transport *transport;
+    weft_tls_ctx *tls;
+    char *authority; /* host:port as it stands in a Host header */
+
+    weft_state state;
+    int why;         /* the last failure */
+    weft_wire *wire; /* NULL: none */
+    struct addrinfo *addresses, *next_address;
+    weft_backoff backoff;
+    weft_later begin;   /* start connecting */
+    weft_timer attempt; /* connecting takes too long, or it is time to try again */
+    int64_t connected_at;
+    int64_t give_up;    /* when the attempt as a whole has taken too long */
+    weft_timer tick;    /* the peer's deadlines */
+    bool held;          /* the loop is kept alive while there is no connection yet */
+    uint64_t delivered; /* times something came in, for weft_wait() */
+    char trouble[WEFT_TROUBLE];
+};
+
+struct weft_wire {
+    weft_stream stream;
+    weft_client *client;
+    unsigned holds;  /* what still needs this memory: the client, the stream, a lookup, a child */
+    bool has_stream; /* the stream was initialised: on_closed will come */
+    bool ready;      /* the handshake is over, the peer takes the bytes */
+    unsigned deflate; /* agreed on by the handshake */
+    char key[25];     /* Sec-WebSocket-Key */
+    weft_buf out;     /* a handshake going out; later what the peer left to be sent */
+    weft_buf in;      /* a handshake coming in */
+    weft_later resume; /* the peer can take more of what it has been given */
+    weft_timer timer;  /* the transport's own */
+    uv_getaddrinfo_t *lookup;
+    weft_child *child;
+    weft_stdio *stdio;
+    bool ended, exited; /* exec: the bytes, the process */
+};
+
+/* ---- client.c ---- */
+
+weft_client *weft__client_of(const weft_peer *peer); /* NULL: not a client's */
+weft_client *weft__client_ref(weft_client *client);
+void weft__client_unref(weft_client *client);
+/* How long connecting may take; <0 for ever. */
+int64_t weft__client_timeout(const weft_client *client);
+/* Say what went wrong, for people. The first sentence about an attempt stays: it is nearest to the cause. */
+void weft__client_trouble(weft_client *client, const char *format, ...) WEFT_PRINTF(2, 3);
+/* The wire is ready for messages. */
+void weft__client_ready(weft_client *client, weft_wire *wire);
+/* The wire has ended: 0 by a clean end, else why. */
+void weft__client_lost(weft_client *client, weft_wire *wire, int why);
+/* After anything that may have started a call: when is the peer due next? */
+void weft__client_schedule(weft_client *client);
+
+/* ---- blocking.c ---- */
+
+/* The peer of a private loop is gone: let what is closing close. */
+void weft__loop_run_out(weft_loop *loop);
+
+/* ---- client_wire.c ---- */
+
+int weft__wire_new(weft_client *client, weft_wire **ret);
+/* Carry bytes over this connected or connecting socket, or pair of descriptors; they are taken. */
+int weft__wire_start(weft_wire *wire, int in, int out, bool connecting);
+/* The client is done with it: send what the peer left, when that makes sense, close, free. */
+void weft__wire_let_go(weft_wire *wire, bool politely);
+/* Is it still its client's? */
+static inline bool weft__wire_current(const weft_wire *wire) {
+    return wire->client->wire == wire;
+}
+/* Output appeared. */
+void weft__wire_flush(weft_wire *wire);
+/* TLS: bytes that have left the peer but not us. */
+bool weft__wire_unsent(const weft_wire *wire);
+/* exec: the child's bytes have ended; the process will follow, or time is up. */
+void weft__wait_for_exit(weft_wire *wire);
+/* One of the things that keep a wire's memory is gone. */
+void weft__wire_gone(weft_wire *wire);
+
+#endif

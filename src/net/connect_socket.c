@@ -1,0 +1,164 @@
+/* Wires over sockets: Unix paths of any length, and TCP to every address a name has. Nothing in here blocks. */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "mem.h"
+
+/* A listener whose backlog is full answers EAGAIN, and there is no event for the moment it is not: ask again this often. */
+#define FULL_BACKLOG_MS 10
+
+/* Noticed within 35 s when the other side vanishes: silence, then this many questions this far apart. */
+#define KEEPALIVE_IDLE_S 20
+#define KEEPALIVE_EVERY_S 5
+#define KEEPALIVE_COUNT 3
+
+/* ---- Unix ---- */
+
+/* The address of a socket. A path that does not fit is named by a descriptor of it, *ret_pin, to be closed afterwards. */
+static int unix_address(const char *path, struct sockaddr_un *ret, int *ret_pin) {
+    *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+    *ret_pin = -1;
+    size_t len = strlen(path);
+    if (len < sizeof ret->sun_path) {
+        memcpy(ret->sun_path, path, len);
+        return 0;
+    }
+    *ret_pin = open(path, O_PATH | O_CLOEXEC);
+    if (*ret_pin < 0)
+        return -errno;
+    snprintf(ret->sun_path, sizeof ret->sun_path, "/proc/self/fd/%d", *ret_pin);
+    return 0;
+}
+
+static int connect_unix(const char *path, int *ret_fd) {
+    *ret_fd = -1;
+    struct sockaddr_un address;
+    int pin;
+    int r = unix_address(path, &address, &pin);
+    if (r < 0)
+        return r;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *) &address, sizeof address) < 0)
+        r = -errno;
+    if (pin >= 0)
+        close(pin);
+    if (r < 0 && fd >= 0)
+        close(fd);
+    *ret_fd = fd;
+    return r;
+}
+
+static void try_unix_again(weft_timer *timer) {
+    weft_wire *wire = WEFT_CONTAINER(timer, weft_wire, timer);
+    int r = weft__begin_unix(wire);
+    if (r < 0)
+        weft__client_lost(wire->client, wire, r);
+}
+
+int weft__begin_unix(weft_wire *wire) {
+    weft_loop *loop = wire->client->loop;
+    int fd;
+    int r = connect_unix(wire->client->url.path, &fd);
+    if (r == -EAGAIN) {
+        wire->timer.on_due = try_unix_again;
+        weft__timer_set(loop, &wire->timer, weft_loop_now(loop) + FULL_BACKLOG_MS);
+        return 0;
+    }
+    return r < 0 ? r : weft__wire_start(wire, fd, fd, false);
+}
+
+/* ---- inside the loop ---- */
+
+int weft__begin_mem(weft_wire *wire) {
+    int fd;
+    int r = weft__mem_connect(wire->client->loop, wire->client->url.path, &fd);
+    return r < 0 ? r : weft__wire_start(wire, fd, fd, false);
+}
+
+/* ---- TCP ---- */
+
+static void set_option(int fd, int level, int name, int value) {
+    (void) setsockopt(fd, level, name, &value, sizeof value);
+}
+
+/* Take the next address of the list; the ones behind it are tried when this one fails. */
+static int connect_tcp(weft_wire *wire) {
+    weft_client *client = wire->client;
+    const struct addrinfo *address = client->next_address;
+    client->next_address = address->ai_next;
+    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_EVERY_S);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT);
+    if (connect(fd, address->ai_addr, address->ai_addrlen) < 0 && errno != EINPROGRESS) {
+        int r = -errno;
+        close(fd);
+        return r;
+    }
+    return weft__wire_start(wire, fd, fd, true);
+}
+
+static int lookup_error(weft_wire *wire, int status) {
+    weft_client *client = wire->client;
+    weft__client_trouble(client, "%s: %s", client->url.host, uv_strerror(status));
+    return status == UV_EAI_MEMORY ? -ENOMEM : -EHOSTUNREACH;
+}
+
+static void on_lookup(uv_getaddrinfo_t *lookup, int status, struct addrinfo *found) {
+    weft_wire *wire = lookup->data;
+    weft_client *client = wire->client;
+    wire->lookup = weft__free(client->loop->alloc, lookup);
+    if (weft__wire_current(wire)) {
+        client->addresses = client->next_address = found;
+        found = NULL;
+        int r = status < 0 ? lookup_error(wire, status) : connect_tcp(wire);
+        if (r < 0)
+            weft__client_lost(client, wire, r);
+    }
+    uv_freeaddrinfo(found);
+    weft__wire_gone(wire);
+}
+
+static int start_lookup(weft_wire *wire, const char *port, const struct addrinfo *hints) {
+    weft_client *client = wire->client;
+    wire->lookup = weft__zalloc(client->loop->alloc, sizeof *wire->lookup);
+    if (!wire->lookup)
+        return -ENOMEM;
+    wire->lookup->data = wire;
+    int r = uv_getaddrinfo(&client->loop->uv, wire->lookup, on_lookup, client->url.host, port, hints);
+    if (r < 0) {
+        wire->lookup = weft__free(client->loop->alloc, wire->lookup);
+        return r;
+    }
+    wire->holds++;
+    return 0;
+}
+
+int weft__begin_tcp(weft_wire *wire) {
+    weft_client *client = wire->client;
+    char port[16];
+    if (client->next_address)
+        return connect_tcp(wire);
+    snprintf(port, sizeof port, "%d", client->url.port);
+    /* A number needs no question to anybody, and no thread to ask it. */
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+    if (getaddrinfo(client->url.host, port, &hints, &client->addresses) == 0) {
+        client->next_address = client->addresses;
+        return connect_tcp(wire);
+    }
+    client->addresses = NULL;
+    hints.ai_flags = AI_NUMERICSERV | AI_ADDRCONFIG;
+    return start_lookup(wire, port, &hints);
+}

@@ -1,0 +1,99 @@
+/* Every transport in the suite of all links. */
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "suites/link.h"
+
+#define CERT "build/tests/links-cert.pem"
+#define KEY "build/tests/links-key.pem"
+
+/* ---- a certificate for 127.0.0.1 that signs itself ---- */
+
+static bool add_name(X509 *cert, int nid, const char *value) {
+    X509V3_CTX ctx;
+    X509V3_set_ctx(&ctx, cert, cert, NULL, NULL, 0);
+    X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, &ctx, nid, value);
+    bool ok = extension && X509_add_ext(cert, extension, -1);
+    X509_EXTENSION_free(extension);
+    return ok;
+}
+
+static bool write_files(X509 *cert, EVP_PKEY *key) {
+    FILE *cert_file = fopen(CERT, "w"), *key_file = fopen(KEY, "w");
+    bool ok = cert_file && key_file && PEM_write_X509(cert_file, cert) &&
+              PEM_write_PrivateKey(key_file, key, NULL, NULL, 0, NULL, NULL);
+    if (cert_file)
+        fclose(cert_file);
+    if (key_file)
+        fclose(key_file);
+    return ok;
+}
+
+static bool make_certificate(void) {
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *cert = X509_new();
+    X509_set_version(cert, 2);
+    ASN1_INTEGER_set(X509_get_serialNumber(cert), 1);
+    X509_gmtime_adj(X509_getm_notBefore(cert), -3600);
+    X509_gmtime_adj(X509_getm_notAfter(cert), 3600);
+    X509_set_pubkey(cert, key);
+    X509_NAME *name = X509_get_subject_name(cert);
+    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *) "links", -1, -1, 0);
+    X509_set_issuer_name(cert, name);
+    bool ok = add_name(cert, NID_subject_alt_name, "IP:127.0.0.1") && add_name(cert, NID_basic_constraints, "CA:TRUE") &&
+              X509_sign(cert, key, EVP_sha256()) && write_files(cert, key);
+    X509_free(cert);
+    EVP_PKEY_free(key);
+    return ok;
+}
+
+#define WITH_TLS .server_tls = {.cert = CERT, .key = KEY}, .client_tls = {.ca = CERT}
+
+/* ---- stdin and stdout, connected to the server for a while ---- */
+
+static int saved_in = -1, saved_out = -1;
+
+static void plug_in_stdio(const weft_server *server) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", weft_server_url(server, 0) + strlen("unix:"));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_INT(connect(fd, (struct sockaddr *) &address, sizeof address), 0);
+    fflush(stdout);
+    saved_in = fcntl(0, F_DUPFD_CLOEXEC, 10);
+    saved_out = fcntl(1, F_DUPFD_CLOEXEC, 10);
+    dup2(fd, 0);
+    dup2(fd, 1);
+    close(fd);
+}
+
+static void unplug_stdio(void) {
+    CHECK_INT(fcntl(0, F_GETFL) & O_NONBLOCK, 0); /* as we found it */
+    dup2(saved_in, 0);
+    dup2(saved_out, 1);
+    close(saved_in);
+    close(saved_out);
+}
+
+LINK_SUITE(mem, .listen = "mem:links")
+LINK_SUITE(unix, .listen = "unix:build/tests/links.sock")
+LINK_SUITE(content_length, .listen = "unix:build/tests/links.sock", .framing = &weft_content_length)
+LINK_SUITE(tcp, .listen = "tcp://127.0.0.1:0")
+LINK_SUITE(tls, .listen = "tls://127.0.0.1:0", WITH_TLS)
+LINK_SUITE(ws, .listen = "ws://127.0.0.1:0/")
+LINK_SUITE(wss, .listen = "wss://127.0.0.1:0/", WITH_TLS)
+LINK_SUITE(http, .listen = "http://127.0.0.1:0/", .no_push = true)
+LINK_SUITE(https, .listen = "https://127.0.0.1:0/", .no_push = true, WITH_TLS)
+LINK_SUITE(exec, .connect = "exec:/proc/self/exe --child")
+LINK_SUITE(stdio, .listen = "unix:build/tests/links-stdio.sock", .connect = "stdio:", .once = true, .before = plug_in_stdio,
+           .after = unplug_stdio)
+
+TEST(certificate) {
+    CHECK(make_certificate());
+}
+
+LINK_MAIN(CASE(certificate) CASE(link_mem) CASE(link_unix) CASE(link_content_length) CASE(link_tcp) CASE(link_tls)
+              CASE(link_ws) CASE(link_wss) CASE(link_http) CASE(link_https) CASE(link_exec) CASE(link_stdio))
