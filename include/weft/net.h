@@ -67,8 +67,6 @@ typedef struct weft_listen_opts {
     weft_style style;
     bool no_batch;
     bool lenient;
-    /* Every message before it is looked at as JSON, as in weft_peer_opts; data is the server's. */
-    bool (*on_raw)(weft_peer *peer, weft_bytes body, bool binary, void *data);
 } weft_listen_opts;
 
 typedef struct weft_server_opts {

@@ -301,7 +301,7 @@ int weft__conn_peer_new(weft_conn *conn, const weft_conn_peer *how, weft_peer **
                            .deflate = how->deflate,
                            .locked = how->locked,
                            .data = endpoint->server->opts.data,
-                           .on_raw = endpoint->on_raw,
+                           .on_raw = endpoint->server->opts.on_raw,
                            .on_output = how->on_output ? how->on_output : on_output,
                            .on_drain = on_drain};
     weft_peer *peer;

@@ -33,7 +33,6 @@ struct weft_endpoint {
     char *dialect;
     weft_style style;
     bool any_uid, no_batch, lenient;
-    bool (*on_raw)(weft_peer *peer, weft_bytes body, bool binary, void *data);
 };
 
 typedef struct weft_accepting {

@@ -36,7 +36,6 @@ static int copy_rules(weft_endpoint *endpoint, const weft_listen_opts *opts) {
     endpoint->any_uid = opts->any_uid;
     endpoint->no_batch = opts->no_batch;
     endpoint->lenient = opts->lenient;
-    endpoint->on_raw = opts->on_raw;
     if (r >= 0 && endpoint->dialect)
         r = weft__auths_copy(&endpoint->tokens, opts->tokens, alloc);
     return endpoint->dialect ? r : -ENOMEM;

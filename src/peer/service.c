@@ -145,10 +145,6 @@ const weft_method *weft_service_find(weft_service *service, const char *name) {
     return weft__methods_find(&service->methods, name, strlen(name));
 }
 
-const weft_limits *weft__service_limits(const weft_service *service) {
-    return &service->limits;
-}
-
 const weft_stats *weft_service_stats(const weft_service *service) {
     return &service->stats;
 }
