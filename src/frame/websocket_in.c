@@ -138,8 +138,6 @@ static int take_whole(weft_ws *ws, const head *h, char *in, size_t n, size_t max
     size_t len = (size_t) h->len, have = n - h->size < len ? n - h->size : len;
     bool binary = h->opcode == WEFT_WS_BINARY, compressed = h->first & WEFT_WS_RSV1;
 
-    if (!ws->done)
-        ws->text = (weft_utf8){0};
     if (have > ws->done) {
         uint32_t mask = ws->done ? weft__mask_turn(h->mask, ws->done) : h->mask;
         int r = take_bytes(ws, body + ws->done, have - ws->done, mask, !binary && !compressed);
@@ -196,7 +194,6 @@ static void begin_fragment(weft_ws *ws, const head *h) {
     if (h->opcode) {
         ws->opcode = h->opcode;
         ws->compressed = h->first & WEFT_WS_RSV1;
-        ws->text = (weft_utf8){0};
     }
     ws->last = h->first & WEFT_WS_FIN;
     ws->left = (size_t) h->len;
