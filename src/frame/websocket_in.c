@@ -29,12 +29,15 @@ static int fail_protocol(weft_ws *ws) {
     return fail(ws, -EPROTO, WEFT_WS_BAD_PROTOCOL);
 }
 
-/* What unpacking, collecting or checking said, as a failure of the connection. */
+/* What unpacking, collecting or checking a message said, as a failure of the connection. */
 static int fail_message(weft_ws *ws, int r) {
-    return fail(ws, r,
-                r == -EMSGSIZE                  ? WEFT_WS_TOO_LARGE
-                : r == -EBADMSG || r == -EILSEQ ? WEFT_WS_BAD_TEXT
-                                                : WEFT_WS_FAILED);
+    if (r == -EMSGSIZE)
+        return fail(ws, r, WEFT_WS_TOO_LARGE);
+    if (r == -EILSEQ)
+        return fail(ws, r, WEFT_WS_BAD_TEXT);
+    if (r == -EBADMSG) /* not a deflate stream; to everybody above, -EBADMSG means bad JSON */
+        return fail(ws, -EPROTO, WEFT_WS_BAD_TEXT);
+    return fail(ws, r, WEFT_WS_FAILED);
 }
 
 /* ---- heads ---- */
