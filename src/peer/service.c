@@ -182,3 +182,7 @@ weft_req *weft__req_release(weft_req *req) {
         weft_service_unref(service); /* a request that outlives its connection keeps the service */
     return NULL;
 }
+
+const weft_limits *weft__service_limits(const weft_service *service) {
+    return &service->limits;
+}
