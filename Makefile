@@ -46,7 +46,7 @@ asan: ## build with AddressSanitizer and run the tests
 ubsan: ## the same build: AddressSanitizer and UndefinedBehaviorSanitizer run together
 ubsan: asan
 
-tsan: ## build with ThreadSanitizer and run the unit tests
+tsan: ## build with ThreadSanitizer and run the tests that use the network or threads
 	@tools/install.sh test
 	@tests/run tsan
 

@@ -7,6 +7,11 @@ add_library(test_support STATIC ${support})
 target_include_directories(test_support PUBLIC tests)
 target_link_libraries(test_support PUBLIC weft_internal libweft PkgConfig::UV PkgConfig::SSL PkgConfig::ZLIB m)
 
+# ThreadSanitizer is slow and has something to say only where threads may be: around the network and where a test starts some.
+file(GLOB net_headers RELATIVE ${PROJECT_SOURCE_DIR}/src/net src/net/*.h)
+list(JOIN net_headers "|" net_headers)
+set(uses_threads "pthread_create|uv_|weft_(loop_new|connect|serve)|#include \"(${net_headers})\"")
+
 file(GLOB sources CONFIGURE_DEPENDS tests/unit/*.c)
 foreach(source ${sources})
   get_filename_component(name ${source} NAME_WE)
@@ -15,6 +20,10 @@ foreach(source ${sources})
   set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND test_${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
+  file(STRINGS ${source} threads REGEX "${uses_threads}")
+  if(threads)
+    set_property(TEST ${name} APPEND PROPERTY LABELS threads)
+  endif()
 endforeach()
 
 file(GLOB scripts CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests

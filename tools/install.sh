@@ -26,6 +26,7 @@ test_packages='
     python3-websockets        -
     chromium                  chromium
     openssl                   openssl
+    locales                   -
     curl                      curl
     valgrind                  valgrind'
 bench_packages='
@@ -113,11 +114,20 @@ install_npm() {
     fi
 }
 
+# A locale that writes a decimal comma, for the tests that it changes nothing; nothing on the system is touched.
+install_locale() {
+    folder=build/tools/locale
+    [ ! -d $folder/de_DE.UTF-8 ] || return 0
+    mkdir -p $folder
+    localedef -i de_DE -f UTF-8 $folder/de_DE.UTF-8 || say "localedef failed; a test will be skipped"
+}
+
 case ${1-} in
 run) install_packages "$run_packages" ;;
 lint) install_packages "$lint_packages" ;;
 test)
     install_packages "$run_packages$test_packages"
+    install_locale
     install_npm
     ;;
 bench)

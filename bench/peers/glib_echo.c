@@ -4,7 +4,8 @@
 #include <jsonrpc-glib.h>
 #include <unistd.h>
 
-static void on_echo(JsonrpcServer *server, JsonrpcClient *client, const char *method, GVariant *id, GVariant *params, void *data) {
+static void on_echo(JsonrpcServer *server, JsonrpcClient *client, const char *method, GVariant *id, GVariant *params,
+                    void *data) {
     g_autoptr(GVariant) first = g_variant_get_child_value(params, 0);
 
     (void) server, (void) method, (void) data;
@@ -33,8 +34,8 @@ int main(int argc, char **argv) {
     server = jsonrpc_server_new();
     jsonrpc_server_add_handler(server, "echo", on_echo, NULL, NULL);
     g_socket_listener_set_backlog(G_SOCKET_LISTENER(service), 511);
-    if (!g_socket_listener_add_address(G_SOCKET_LISTENER(service), address, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_DEFAULT, NULL,
-                                       NULL, &error)) {
+    if (!g_socket_listener_add_address(G_SOCKET_LISTENER(service), address, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_DEFAULT,
+                                       NULL, NULL, &error)) {
         g_printerr("%s: %s\n", argv[1], error->message);
         return 1;
     }

@@ -33,7 +33,7 @@ typedef enum weft_type {
 typedef struct weft_json {
     const char *text; /* its first byte; NULL when absent */
     size_t len;
-    struct weft_doc *doc; /* where decoded strings go; may be NULL, then weft_str_of() cannot decode escapes */
+    struct weft_doc *doc; /* where decoded strings go; may be NULL, then weft_str_of() has nowhere to put one */
 } weft_json;
 
 /* A text of its own, with the memory for what is read from it. */
@@ -58,7 +58,7 @@ WEFT_API weft_json weft_pointer(const weft_json *value, const char *pointer);
 
 /* The value itself, or the fallback when it is absent or of another type. A string is NUL-terminated, lives as long as its
  * document, and is the fallback too when it contains a NUL (ask weft_text() then) or memory is short. An integer also reads
- * 1.0 and 1e3; outside int64 is the fallback. */
+ * 1.0 and 1e3; outside int64 is the fallback, and for weft_num_of() so is a number beyond the largest double. */
 WEFT_API const char *weft_str_of(const weft_json *value, const char *fallback);
 WEFT_API int64_t weft_int_of(const weft_json *value, int64_t fallback);
 WEFT_API double weft_num_of(const weft_json *value, double fallback);

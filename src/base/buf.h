@@ -50,7 +50,8 @@ static inline int weft__buf_put(weft_buf *buf, const weft_alloc *alloc, const vo
 void weft__buf_take(weft_buf *buf, const weft_alloc *alloc, size_t n);
 void weft__buf_done(weft_buf *buf, const weft_alloc *alloc);
 
-/* Work in this memory (size includes the slack) until weft__buf_return(). Does nothing unless the buffer is empty. */
+/* Work in this memory (size includes the slack) until weft__buf_return(). Does nothing unless the buffer is empty and there is
+ * more memory than slack. */
 void weft__buf_lend(weft_buf *buf, const weft_alloc *alloc, char *memory, size_t size);
 /* End the loan; what is left moves to memory of its own. -ENOMEM: what was left is lost and the buffer is empty. */
 int weft__buf_return(weft_buf *buf, const weft_alloc *alloc);

@@ -1,5 +1,6 @@
 /* Sentences for the errors this library returns. */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include <weft/base.h>
@@ -26,7 +27,7 @@ const char *weft_strerror(int r) {
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         if (texts[i].r == r)
             return texts[i].text;
-    const char *text = strerrordesc_np(r < 0 ? -r : r);
+    const char *text = strerrordesc_np(r < 0 && r != INT_MIN ? -r : r);
     return text ? text : "unknown error";
 }
 

@@ -11,8 +11,9 @@ static const struct {
     weft_scheme scheme;
     int port;
 } schemes[] = {
-    {"unix", WEFT_UNIX, -1}, {"tcp", WEFT_TCP, -1},      {"tls", WEFT_TLS, -1},     {"ws", WEFT_WS, 80},     {"wss", WEFT_WSS, 443},
-    {"http", WEFT_HTTP, 80}, {"https", WEFT_HTTPS, 443}, {"stdio", WEFT_STDIO, -1}, {"exec", WEFT_EXEC, -1}, {"mem", WEFT_MEM, -1},
+    {"unix", WEFT_UNIX, -1}, {"tcp", WEFT_TCP, -1},   {"tls", WEFT_TLS, -1},      {"ws", WEFT_WS, 80},
+    {"wss", WEFT_WSS, 443},  {"http", WEFT_HTTP, 80}, {"https", WEFT_HTTPS, 443}, {"stdio", WEFT_STDIO, -1},
+    {"exec", WEFT_EXEC, -1}, {"mem", WEFT_MEM, -1},
 };
 
 static int refuse(const char **ret_why, const char *why) {
@@ -75,6 +76,12 @@ static int parse_port(const char *text, int *ret) {
     return 0;
 }
 
+/* What may stand in brackets: an IPv6 address, and a zone behind a percent sign. Close enough to catch a typo. */
+static bool is_ipv6(const char *text) {
+    char end = text[strspn(text, "0123456789abcdefABCDEF:.")];
+    return strchr(text, ':') && (end == '\0' || end == '%');
+}
+
 /* authority is "host", "host:port" or "[v6]:port", cut in place. */
 static int parse_authority(weft_url *url, char *authority, const char **ret_why) {
     char *port = NULL;
@@ -86,6 +93,8 @@ static int parse_authority(weft_url *url, char *authority, const char **ret_why)
             return refuse(ret_why, "an IPv6 address is written [::1]:port");
         *close = '\0';
         url->host = authority + 1;
+        if (!is_ipv6(url->host))
+            return refuse(ret_why, "an IPv6 address is written [::1]:port");
         port = close[1] ? close + 2 : NULL;
     } else {
         url->host = authority;
@@ -99,10 +108,20 @@ static int parse_authority(weft_url *url, char *authority, const char **ret_why)
     return url->port < 0 ? refuse(ret_why, "the URL needs a port, for example tcp://127.0.0.1:4000") : 0;
 }
 
+/* A URL is put into heads and looked up by name: nothing may be in it that ends a line or a word there. */
+static bool is_visible_ascii(const char *text) {
+    for (; *text; text++)
+        if (*text <= ' ' || *text >= 0x7f)
+            return false;
+    return true;
+}
+
 /* rest is what follows "scheme:". */
 static int parse_network(weft_url *url, char *rest, const char **ret_why) {
     if (strncmp(rest, "//", 2) != 0)
         return refuse(ret_why, "the scheme is followed by //host:port");
+    if (!is_visible_ascii(rest))
+        return refuse(ret_why, "a URL has no blanks and nothing but ASCII in it; write %20 for a blank");
     char *authority = rest + 2;
     char *hash = strchr(authority, '#');
     if (hash)
@@ -114,8 +133,8 @@ static int parse_network(weft_url *url, char *rest, const char **ret_why) {
     }
     char *path = strchr(authority, '/');
     if (path) {
-        /* The slash itself is overwritten by the NUL that ends the authority, so the path moves one byte to the left, over
-         * the first slash of "//", after the authority has moved too. */
+        /* The NUL that ends the authority has no place of its own before the path's slash, so the authority moves to the
+         * left, over the "//". */
         size_t host_len = (size_t) (path - authority);
         memmove(rest, authority, host_len);
         rest[host_len] = '\0';
@@ -123,8 +142,8 @@ static int parse_network(weft_url *url, char *rest, const char **ret_why) {
         url->path = path;
     }
     bool has_path = url->scheme != WEFT_TCP && url->scheme != WEFT_TLS;
-    if (!has_path && url->path[1])
-        return refuse(ret_why, "a tcp or tls URL has no path");
+    if (!has_path && (url->path[1] || query))
+        return refuse(ret_why, "a tcp or tls URL has no path and no query");
     return parse_authority(url, authority, ret_why);
 }
 
@@ -173,10 +192,11 @@ int weft__url_parse(const char *text, const weft_alloc *alloc, weft_url *ret, co
     const char *why = "";
     if (!ret_why)
         ret_why = &why;
-    *ret_why = "out of memory";
     url.text_ = weft__strndup(alloc, text, strlen(text));
-    if (!url.text_)
+    if (!url.text_) {
+        *ret_why = "out of memory";
         return -ENOMEM;
+    }
 
     int r;
     char *colon = strchr(url.text_, ':');

@@ -31,7 +31,7 @@ typedef struct weft_url {
     char *text_;
 } weft_url;
 
-/* -EINVAL with a sentence in *ret_why (static), -ENOMEM. Accepts "unix:PATH" and "unix://PATH"; a bare path that starts with
+/* -EINVAL or -ENOMEM with a sentence in *ret_why (static; ret_why may be NULL). Accepts "unix:PATH" and "unix://PATH"; a bare path that starts with
  * "/" or "./" is a Unix socket. exec: splits at blanks; quotes and backslashes group, nothing is expanded. */
 int weft__url_parse(const char *text, const weft_alloc *alloc, weft_url *ret, const char **ret_why);
 void weft__url_done(weft_url *url, const weft_alloc *alloc);

@@ -48,10 +48,12 @@ struct weft_framing {
     /* Free what the state holds. May be NULL. */
     void (*done)(void *state);
 
-    /* Find the next frame in n bytes, behind which WEFT_SLACK more may be read and written. *ret_used says how many of them are finished with; the rest is presented again, at
-     * another address perhaps, with more behind it. Bodies over max_body are not collected.
+    /* Find the next frame in n bytes, behind which WEFT_SLACK more may be read and written. *ret_used says how many of them
+     * are finished with; the rest is presented again, at another address perhaps, with more behind it. Bodies over max_body
+     * are not collected.
      * 1 a frame is in *ret; 0 more bytes are needed, and ret->len is how many the frame needs in all if that is known,
-     * else 0; -EMSGSIZE, -EPROTO and others: broken, after which error_code() of the framing's control says why. */
+     * counted from the first that is not finished with, else 0; -EMSGSIZE, -EPROTO and others: broken, after which
+     * error_code() of the framing's control says why. */
     int (*decode)(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret);
 
     /* Begin a body of about hint bytes at the end of out: leaves room for a header. *ret_mark is for end(). -ENOMEM. */

@@ -11,7 +11,7 @@
 
 #include "frame.h"
 #include "mask.h"
-#include "utf8.h"
+#include "utf8_stream.h"
 
 enum weft_ws_opcode {
     WEFT_WS_CONTINUATION = 0,

@@ -164,13 +164,14 @@ static int take_whole(weft_ws *ws, const head *h, char *in, size_t n, size_t max
 static int finish_message(weft_ws *ws, char *in, size_t max_body, weft_frame *ret) {
     bool binary = ws->opcode == WEFT_WS_BINARY;
     ws->opcode = 0;
+    size_t len = weft__buf_len(&ws->message);
+    char *body = len ? weft__buf_head(&ws->message) : in;
     if (ws->compressed)
-        return hand_out_unpacked(ws, weft__buf_head(&ws->message), weft__buf_len(&ws->message), max_body, binary, ret);
+        return hand_out_unpacked(ws, body, len, max_body, binary, ret);
     if (!weft__utf8_whole(&ws->text))
         return fail_message(ws, -EILSEQ);
-    size_t len = weft__buf_len(&ws->message);
     ws->handed_out = true;
-    return hand_out(ws, len ? weft__buf_head(&ws->message) : in, len, binary, ret);
+    return hand_out(ws, body, len, binary, ret);
 }
 
 /* Take what there is of a fragment. */
@@ -299,7 +300,7 @@ static int decode_any(weft_ws *ws, char *in, size_t n, size_t max_body, size_t *
         weft__buf_done(&ws->message, ws->alloc);
         ws->handed_out = false;
     }
-    if (ws->closed) {
+    if (ws->closed || n == 0) {
         *ret_used = n;
         *ret = frame;
         return 0;

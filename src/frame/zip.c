@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include <zlib.h>
 
-/* JSON at level 3 is within a few percent of level 6 in size and takes half the time. */
+/* On JSON level 3 is as fast as level 1 and a tenth smaller; level 6 would save another tenth and take two to five times as
+ * long. */
 #define LEVEL 3
 #define MEMORY 8
 #define INFLATE_WINDOW 15 /* reads what any smaller window wrote, so the other side's need not be known */

@@ -55,7 +55,7 @@ int weft_doc_keep(const weft_json *value, const weft_alloc *alloc, weft_doc **re
 }
 
 const weft_json *weft_doc_root(const weft_doc *doc) {
-    return &doc->root;
+    return doc ? &doc->root : NULL;
 }
 
 weft_doc *weft_doc_free(weft_doc *doc) {

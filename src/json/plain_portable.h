@@ -31,6 +31,13 @@ static inline size_t weft__plain(const char *p) {
     return specials ? (size_t) __builtin_ctzll(specials) / 8 : WEFT_STEP;
 }
 
+/* p is inside a string. How many bytes are left of it if it ends within WEFT_STEP bytes and all of them are plain, otherwise
+ * WEFT_STEP. */
+static inline size_t weft__plain_to_quote(const char *p) {
+    size_t n = weft__plain(p);
+    return n < WEFT_STEP && p[n] == '"' ? n : WEFT_STEP;
+}
+
 /* Are the next 64 bytes all plain? */
 static inline bool weft__plain64(const char *p) {
     uint64_t specials = 0;

@@ -34,14 +34,34 @@ weft_type weft_typeof(const weft_json *value) {
     }
 }
 
+/* Is the string from raw to end this name? The scanner has said whether it has escapes; nearly always it has none. */
+static bool is_name(const char *raw, const char *end, bool escaped, const char *name, size_t len) {
+    size_t raw_len = (size_t) (end - raw);
+    if (escaped)
+        return weft__raw_is((weft_bytes){raw, raw_len}, name, len);
+    return raw_len == len + 2 && memcmp(raw + 1, name, len) == 0;
+}
+
+/* Walks by itself, because the scanner knows more about a name than weft_next() passes on. */
 weft_json weft_get(const weft_json *object, const char *name) {
     weft_json found = {0};
-    if (weft_typeof(object) != WEFT_OBJECT)
-        return found;
     size_t len = strlen(name);
-    for (weft_iter it = weft_iterate(object); weft_next(&it);)
-        if (weft__raw_is((weft_bytes){it.name.text, it.name.len}, name, len))
-            found = it.value;
+    const char *p = weft_typeof(object) == WEFT_OBJECT ? weft__scan_ws(object->text + 1) : "";
+    while (*p == '"') {
+        bool escaped;
+        const char *raw = p, *raw_end = weft__scan_string(p, &escaped);
+        if (!raw_end)
+            break;
+        const char *value = weft__scan_ws(weft__scan_ws(raw_end) + 1); /* behind the colon */
+        const char *end = weft__scan_value(value, WEFT_MAX_DEPTH);
+        if (!end)
+            break;
+        if (is_name(raw, raw_end, escaped, name, len))
+            found = span(value, end, object->doc);
+        p = weft__scan_ws(end);
+        if (*p == ',')
+            p = weft__scan_ws(p + 1);
+    }
     return found;
 }
 

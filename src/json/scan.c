@@ -46,7 +46,7 @@ static const char *scan_escape(const char *p) {
 }
 
 /* p is at a byte of a string that is not plain and not the closing quote. What follows the escapes and UTF-8 sequences that
- * begin here, or NULL. They come in runs (Chinese text, escaped newlines with indentation), so one call takes them all. */
+ * begin here, or NULL. They come in runs (Chinese text, Windows line ends), so one call takes them all. */
 static const char *scan_special(const char *p, bool *ret_escaped) {
     do {
         if (*p == '\\') {
@@ -155,8 +155,8 @@ static inline bool is_opening(char c) {
 }
 
 /* p is at the opening bracket of a container. Each level that is open is remembered by the bracket that will close it, which
- * in ASCII is the opening one plus two. */
-static const char *scan_container(const char *p, int depth) {
+ * in ASCII is the opening one plus two. Not inlined, so that scalars do not pay for the array and its stack protector. */
+__attribute__((noinline)) static const char *scan_container(const char *p, int depth) {
     char closing[WEFT_MAX_DEPTH];
     int level = -1;
 

@@ -30,9 +30,8 @@ const char *weft__scan_string_rest(const char *p, bool *ret_escaped);
  * Inline as far as the first vector, because most names and short values end there. */
 static inline const char *weft__scan_string(const char *p, bool *ret_escaped) {
     *ret_escaped = false;
-    p++;
-    p += weft__plain(p);
-    return *p == '"' ? p + 1 : weft__scan_string_rest(p, ret_escaped);
+    size_t n = weft__plain_to_quote(p + 1);
+    return n < WEFT_STEP ? p + n + 2 : weft__scan_string_rest(p + 1, ret_escaped);
 }
 
 /* Like weft__scan_value for the params of a request; p is at '{'. Also finds the member "_meta" on the top level in the same

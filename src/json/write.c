@@ -27,20 +27,25 @@ static bool is_plain(char c) {
     return (unsigned char) c >= ' ' && (unsigned char) c < 0x80 && c != '"' && c != '\\';
 }
 
-/* How many bytes at the start need no escape and no check. Reads nothing behind the text, which has no slack. */
-static size_t plain_run(const char *text, size_t len) {
+/* Copy the bytes at the start that need no escape and no check; how many. Reads and writes nothing behind len, because the
+ * text has no slack; out has room for all of it. */
+static size_t copy_plain(char *out, const char *text, size_t len) {
     size_t n = 0;
     while (len - n >= WEFT_STEP) {
+        memcpy(out + n, text + n, WEFT_STEP);
         size_t plain = weft__plain(text + n);
         n += plain;
         if (plain < WEFT_STEP)
             return n;
     }
-    /* The rest is shorter than a vector. One that ends with the text sees it, and plain bytes once more. */
-    if (n)
-        return len - WEFT_STEP + weft__plain(text + len - WEFT_STEP);
-    while (n < len && is_plain(text[n]))
-        n++;
+    /* The rest is shorter than a vector. One that ends where the text ends takes it, with plain bytes once more. */
+    if (n > 0) {
+        n = len - WEFT_STEP;
+        memcpy(out + n, text + n, WEFT_STEP);
+        return n + weft__plain(text + n);
+    }
+    for (; n < len && is_plain(text[n]); n++)
+        out[n] = text[n];
     return n;
 }
 
@@ -76,14 +81,20 @@ static int put_special(weft_buf *out, const weft_alloc *alloc, const char **p, c
 
 static int put_string(weft_buf *out, const weft_alloc *alloc, const char *p, const char *end) {
     int r = weft__buf_put(out, alloc, "\"", 1);
-    while (r >= 0 && p < end) {
-        size_t plain = plain_run(p, (size_t) (end - p));
-        r = weft__buf_put(out, alloc, p, plain);
+    while (r >= 0) {
+        /* With room for the closing quote, most strings are done in one turn. */
+        r = weft__buf_reserve(out, alloc, (size_t) (end - p) + 1);
+        if (r < 0)
+            break;
+        size_t plain = copy_plain(weft__buf_tail(out), p, (size_t) (end - p));
+        out->end += plain;
         p += plain;
+        if (p == end)
+            return weft__buf_put(out, alloc, "\"", 1);
         while (r >= 0 && p < end && !is_plain(*p))
             r = put_special(out, alloc, &p, end);
     }
-    return r < 0 ? r : weft__buf_put(out, alloc, "\"", 1);
+    return r;
 }
 
 static int put_uint(weft_buf *out, const weft_alloc *alloc, uint64_t u, bool negative) {

@@ -1,4 +1,5 @@
-/* Writing JSON onto a buffer. Each function leaves the buffer as it was when it fails (-ENOMEM). */
+/* Writing JSON onto a buffer. Each function leaves the buffer as it was when it fails (-ENOMEM; -EINVAL for a value that
+ * nests deeper than WEFT_MAX_DEPTH). */
 #ifndef WEFT_WRITE_H
 #define WEFT_WRITE_H
 

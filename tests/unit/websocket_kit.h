@@ -44,6 +44,12 @@ static inline uint32_t kit_random(uint64_t *state) {
     return (uint32_t) (*state >> 33);
 }
 
+/* Where a buffer's content begins, also when there is none. */
+static inline char *kit_head(const weft_buf *buf) {
+    static char nothing[WEFT_SLACK];
+    return buf->data ? weft__buf_head(buf) : nothing;
+}
+
 /* ---- the other side ---- */
 
 typedef struct kit_wire {
@@ -74,7 +80,7 @@ static inline void kit_put(kit_wire *wire, const kit_frame *frame) {
 
 /* Read one frame of what came back; payload is unmasked where it lies. */
 static inline bool kit_read(weft_buf *bytes, bool masked, kit_frame *ret) {
-    uint8_t *p = (uint8_t *) weft__buf_head(bytes);
+    uint8_t *p = (uint8_t *) kit_head(bytes);
     size_t n = weft__buf_len(bytes), size = 2, len;
     if (n < 2 || (p[1] >> 7) != masked)
         return false;
@@ -165,7 +171,7 @@ static inline void kit_feed(kit *k, const char *data, size_t n) {
     weft__buf_put(&k->in, NULL, data, n);
     if (k->moving) {
         weft_buf moved = {0};
-        weft__buf_put(&moved, NULL, weft__buf_head(&k->in), weft__buf_len(&k->in));
+        weft__buf_put(&moved, NULL, kit_head(&k->in), weft__buf_len(&k->in));
         weft__buf_done(&k->in, NULL);
         k->in = moved;
     }
@@ -174,7 +180,7 @@ static inline void kit_feed(kit *k, const char *data, size_t n) {
     while (!k->over) {
         weft_frame frame;
         size_t used = 0, left = weft__buf_len(&k->in);
-        int r = k->framing->decode(&k->ws, weft__buf_head(&k->in), left, k->max_body, &used, &frame);
+        int r = k->framing->decode(&k->ws, kit_head(&k->in), left, k->max_body, &used, &frame);
         CHECK(used <= left);
         CHECK(memcmp(weft__buf_tail(&k->in), KIT_CANARY, WEFT_SLACK) == 0);
         k->in.start += used;
@@ -249,7 +255,7 @@ static inline void kit_run(const kit_case *c, bool client, size_t chop) {
     for (size_t i = 0; i < in + !failing; i++) {
         kit_put(&wire, i < in ? &c->in[i] : &bye);
         if (chop == KIT_FRAMEWISE) {
-            kit_feed(&k, weft__buf_head(&wire.bytes), weft__buf_len(&wire.bytes));
+            kit_feed(&k, kit_head(&wire.bytes), weft__buf_len(&wire.bytes));
             weft__buf_done(&wire.bytes, NULL);
         }
     }

@@ -112,7 +112,7 @@ static void run_thousand(const char *name, bool client, bool binary, size_t len)
     kit_init(&k, client, &(weft_framing_opts){.seed = 9});
     for (int i = 0; i < 1000; i++) {
         kit_put(&wire, &frame);
-        kit_feed(&k, weft__buf_head(&wire.bytes), weft__buf_len(&wire.bytes));
+        kit_feed(&k, kit_head(&wire.bytes), weft__buf_len(&wire.bytes));
         weft__buf_done(&wire.bytes, NULL);
         if (!CHECK(kit_read(&k.out, client, &is)) || !kit_same(&is, &frame))
             break;

@@ -1,7 +1,7 @@
 /* Is this UTF-8 (RFC 3629)? Whole or a piece at a time, and as early as the bytes allow: a prefix that nothing can make
  * valid any more is refused at the very byte that spoils it. Nothing is decoded. */
-#ifndef WEFT_UTF8_H
-#define WEFT_UTF8_H
+#ifndef WEFT_UTF8_STREAM_H
+#define WEFT_UTF8_STREAM_H
 
 #include <weft/base.h>
 

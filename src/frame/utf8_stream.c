@@ -1,5 +1,5 @@
 /* Is this UTF-8? Sixteen ASCII bytes at a time; other code points one by one, by the table of RFC 3629 section 4. */
-#include "utf8.h"
+#include "utf8_stream.h"
 
 #include <string.h>
 
@@ -77,6 +77,8 @@ static const uint8_t *skip_whole(const uint8_t *p, const uint8_t *end) {
 }
 
 bool weft__utf8_feed(weft_utf8 *state, const char *data, size_t n) {
+    if (n == 0)
+        return true; /* data may be NULL */
     const uint8_t *p = (const uint8_t *) data, *end = p + n;
     weft_utf8 at = *state;
 
