@@ -7,8 +7,8 @@
  *
  *     {"result":...}  {"error":{...}}  {"failed":"why"}  {"part":...}  {"notification":"method","params":...}
  *
- * PARAMS begin with [ or {. --together starts all calls before waiting for any; --batch sends them as one message. The
- * server may call "add" {a, b} and "refuse". Exit status 1 when there is no connection. */
+ * PARAMS begin with [ or {, or are @FILE. --together starts all calls before waiting for any; --batch sends them as one
+ * message. The server may call "add" {a, b} and "refuse". Exit status 1 when there is no connection. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,13 +113,31 @@ static int call_one(client *self, weft_batch *batch, const char *method, weft_va
     return 0;
 }
 
+static bool is_params(const char *arg) {
+    return arg && (*arg == '[' || *arg == '{' || *arg == '@');
+}
+
+/* Owned: free(). */
+static char *read_params(const char *arg) {
+    FILE *file = *arg == '@' ? fopen(arg + 1, "r") : NULL;
+    char *text = NULL;
+    size_t size = 0;
+    if (!file)
+        return strdup(arg);
+    if (getdelim(&text, &size, '\0', file) < 0)
+        text[0] = '\0';
+    fclose(file);
+    return text;
+}
+
 static int call_all(client *self, char **at) {
     weft_batch *batch = NULL;
     int r = self->mode == BATCH ? weft_batch_new(self->peer, &batch) : 0;
     while (*at && r >= 0) {
         const char *method = *at++;
-        const char *params = *at && (**at == '[' || **at == '{') ? *at++ : NULL;
+        char *params = is_params(*at) ? read_params(*at++) : NULL;
         r = call_one(self, batch, method, params ? weft_raw(params, strlen(params)) : weft_none());
+        free(params);
     }
     if (batch && r >= 0)
         r = weft_batch_send(batch);

@@ -44,6 +44,7 @@ export async function run() {
     const wanted = process.argv[2] ?? '';
     process.on('unhandledRejection', error => console.log(`  (unhandled: ${error?.message})`));
     for (const { name, run } of cases.filter(one => one.name.includes(wanted))) {
+        const began = Date.now();
         try {
             await patiently(run(), 'the test to end', 2 * PATIENCE);
             counts.passed++;
@@ -51,6 +52,8 @@ export async function run() {
             counts.failed++;
             console.log(`FAIL ${name}\n  ${(error.stack ?? String(error)).split('\n').slice(0, 4).join('\n  ')}`);
         }
+        if (process.env.WEFT_TEST_TIMES && Date.now() - began > 500)
+            console.log(`  ${Date.now() - began} ms: ${name}`);
     }
     for (const action of cleanups.reverse())
         await action();
