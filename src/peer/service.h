@@ -17,7 +17,7 @@ struct weft_method_slot {
 };
 typedef struct weft_methods {
     struct weft_method_slot *slots;
-    size_t cap; /* a power of two */
+    size_t cap;  /* a power of two */
     size_t used; /* rows and tombstones */
     size_t count;
 } weft_methods;
@@ -27,16 +27,34 @@ int weft__methods_remove(weft_methods *methods, const char *name);
 /* A few bytes tell names apart ("task.submit", "task.cancel"); the rest is compared once. name is not empty. */
 static inline uint32_t weft__method_hash(const char *name, size_t len) {
     const unsigned char *bytes = (const unsigned char *) name;
-    uint32_t mixed = (uint32_t) len * 0x9E3779B1u ^ bytes[0] ^ (uint32_t) bytes[len / 2] << 8 ^ (uint32_t) bytes[len - 1] << 16;
+    uint32_t mixed =
+        (uint32_t) len * 0x9E3779B1u ^ bytes[0] ^ (uint32_t) bytes[len / 2] << 8 ^ (uint32_t) bytes[len - 1] << 16;
     mixed *= 0x85EBCA6Bu;
     return (mixed ^ mixed >> 15) | 2; /* 0 and 1 have a meaning of their own */
+}
+/* memcmp for a few bytes costs more than the comparison. */
+static inline bool weft__same_name(const char *a, const char *b, size_t len) {
+    uint64_t x, y;
+    uint32_t u, v;
+    if (len > 16 || len < 4)
+        return memcmp(a, b, len) == 0;
+    if (len < 8) {
+        memcpy(&u, a, 4), memcpy(&v, b, 4);
+        uint32_t head = u ^ v;
+        memcpy(&u, a + len - 4, 4), memcpy(&v, b + len - 4, 4);
+        return !(head | (u ^ v));
+    }
+    memcpy(&x, a, 8), memcpy(&y, b, 8);
+    uint64_t first = x ^ y;
+    memcpy(&x, a + len - 8, 8), memcpy(&y, b + len - 8, 8);
+    return !(first | (x ^ y));
 }
 /* The table is never empty: there is always rpc.discover, and at most half of it is used. */
 static inline struct weft_method_slot *weft__methods_slot(const weft_methods *methods, const char *name, size_t len) {
     uint32_t hash = weft__method_hash(name, len);
     for (size_t i = hash & (methods->cap - 1);; i = (i + 1) & (methods->cap - 1)) {
         struct weft_method_slot *slot = &methods->slots[i];
-        if (slot->hash == hash && slot->len == len && memcmp(slot->row->name, name, len) == 0)
+        if (slot->hash == hash && slot->len == len && weft__same_name(slot->row->name, name, len))
             return slot;
         if (slot->hash == 0)
             return NULL;
@@ -64,9 +82,9 @@ struct weft_service {
     void (*on_message)(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text);
     struct weft_req *pool; /* free requests, linked by next_free */
     size_t pooled;
-    struct weft_zip *zip;              /* shared by WebSocket connections that compress */
-    struct weft_idempotent *answers;   /* kept for retries; NULL until the first */
-    struct weft_buckets *buckets;      /* rate limits by client; NULL until the first */
+    struct weft_zip *zip;            /* shared by WebSocket connections that compress */
+    struct weft_idempotent *answers; /* kept for retries; NULL until the first */
+    struct weft_buckets *buckets;    /* rate limits by client; NULL until the first */
 };
 
 #endif

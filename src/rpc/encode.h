@@ -31,8 +31,9 @@ static inline int weft__write_result(weft_buf *out, const weft_alloc *alloc, wef
     out->end += (size_t) (at - start);
     return 0;
 }
-/* A refusal. data of kind NONE is left out; an empty id is written as null. */
-int weft__write_error(weft_buf *out, const weft_alloc *alloc, weft_bytes id, int code, const char *message, const weft_val *data);
+/* A refusal. data that is NULL or of kind NONE is left out; an empty id is written as null. */
+int weft__write_error(weft_buf *out, const weft_alloc *alloc, weft_bytes id, int code, const char *message,
+                      const weft_val *data);
 /* What a request carries besides what the caller gave as params. */
 typedef struct weft_extras {
     int64_t progress_token;      /* 0: none */
@@ -41,8 +42,8 @@ typedef struct weft_extras {
     const char *idempotency_key; /* NULL: none */
 } weft_extras;
 
-/* A request (id > 0) or a notification (id 0). params of kind NONE are left out. Extras join a _meta that params have already.
- * -EINVAL: extras need named params. */
+/* A request (id > 0) or a notification (id 0). params of kind NONE are left out. Extras join a _meta that params have
+ * already. -EINVAL: extras need named params. */
 int weft__write_request(weft_buf *out, const weft_alloc *alloc, int64_t id, const char *method, const weft_val *params,
                         const weft_extras *extras);
 
