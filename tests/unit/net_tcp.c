@@ -268,6 +268,7 @@ TEST(certificates) {
         if (rows[i].has)
             HAS(w, rows[i].has);
         CHECK_INT(w->opened, rows[i].has != NULL);
+        CHECK_INT(w->notes, rows[i].has == NULL); /* and somebody is told why */
         tls_close(&client);
         world_free(w);
     }
