@@ -91,9 +91,39 @@ LINK_SUITE(exec, .connect = "exec:/proc/self/exe --child")
 LINK_SUITE(stdio, .listen = "unix:build/tests/links-stdio.sock", .connect = "stdio:", .once = true, .stays_open = true,
            .before = plug_in_stdio, .after = unplug_stdio)
 
+/* ---- server-sent events ---- */
+
+static void hear_events(const link_kind *kind) {
+    link_scene s;
+    link_begin(&s, kind);
+    weft_connect_opts opts = {.events = true,
+                              .data = &s,
+                              .tls = kind->client_tls,
+                              .on_state = link_on_state,
+                              .on_notification = link_on_notification};
+    CHECK_INT(weft_connect_on(s.loop, weft_server_url(s.server, 0), &opts, &s.peer), 0);
+    /* Nobody is told before the client listens. */
+    int told = 0;
+    LINK_UNTIL(&s, told || (told = weft_server_broadcast(s.server, "news", WEFT_ARR(weft_int(11)), NULL, NULL)));
+    LINK_UNTIL(&s, s.news == 1);
+    CHECK_INT(s.news_value, 11);
+    char *text = calloc(1, 100000);
+    memset(text, 'e', 99999);
+    weft_server_broadcast(s.server, "news", WEFT_ARR(weft_int(12), weft_str(text)), NULL, NULL);
+    LINK_UNTIL(&s, s.news == 2);
+    CHECK_INT(s.news_value, 12);
+    free(text);
+    link_end(&s);
+}
+
+TEST(events) {
+    hear_events(&(link_kind){.name = "http", .listen = "http://127.0.0.1:0/"});
+    hear_events(&(link_kind){.name = "https", .listen = "https://127.0.0.1:0/", WITH_TLS});
+}
+
 TEST(certificate) {
     CHECK(make_certificate());
 }
 
 LINK_MAIN(CASE(certificate) CASE(link_mem) CASE(link_unix) CASE(link_content_length) CASE(link_tcp) CASE(link_tls)
-              CASE(link_ws) CASE(link_wss) CASE(link_http) CASE(link_https) CASE(link_exec) CASE(link_stdio))
+              CASE(link_ws) CASE(link_wss) CASE(link_http) CASE(link_https) CASE(link_exec) CASE(link_stdio) CASE(events))
