@@ -261,7 +261,8 @@ static void go_idle(weft_client *client) {
 void weft__client_lost(weft_client *client, weft_wire *wire, int why) {
     weft__client_ref(client);
     bool was_ready = wire && wire->ready;
-    bool idle = was_ready && why == 0 && client->transport->flags & WEFT_LAZY && weft__http_harmless_end(client);
+    bool ended = was_ready && (why == 0 || why == -ECONNRESET);
+    bool idle = ended && client->transport->flags & WEFT_LAZY && weft__http_harmless_end(client, why == 0);
     weft__timer_stop(client->loop, &client->attempt);
     if (client->wire)
         weft__wire_let_go(client->wire, was_ready && why < 0);
