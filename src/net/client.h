@@ -39,8 +39,8 @@ struct weft_client {
     weft_http_client_opts http;
 
     weft_state state;
-    int why;         /* the last failure */
-    weft_wire *wire; /* NULL: none */
+    int why;                    /* the last failure */
+    weft_wire *wire;            /* NULL: none */
     struct weft_events *events; /* HTTP: listening to server-sent events; NULL: not */
     weft_backoff events_backoff;
     weft_timer events_again;

@@ -9,10 +9,11 @@
 #include "http1.h"
 #include "sse_in.h"
 
-/* Between WAITING and OPEN the stream's own machine runs; a listener that was let go (client->events is another, or none) only
- * waits for its stream to close.
+/* Between WAITING and OPEN the stream's own machine runs; a listener that was let go (client->events is another, or none)
+ * only waits for its stream to close.
  *
- * CONNECTING ──on_open()──▶ ASKING ──head of the answer──▶ LISTENING ──on_end()──▶ gone; another is started when time has come */
+ * CONNECTING ──on_open()──▶ ASKING ──head of the answer──▶ LISTENING ──on_end()──▶ gone; another is started when time has
+ * come */
 struct weft_events {
     weft_stream stream;
     weft_client *client;
@@ -39,7 +40,8 @@ static void let_go(weft_events *events) {
 
 static void try_later(weft_client *client) {
     int64_t now = weft_loop_now(client->loop);
-    weft__timer_set(client->loop, &client->events_again, now + weft__backoff_next(&client->events_backoff, weft__any_number()));
+    weft__timer_set(client->loop, &client->events_again,
+                    now + weft__backoff_next(&client->events_backoff, weft__any_number()));
 }
 
 /* It ended by itself: the client still wants it. */

@@ -1,5 +1,5 @@
-/* HTTP: a second connection on which the server sends notifications as server-sent events. It comes and goes with the client's
- * connection, and by itself when the server ends it. */
+/* HTTP: a second connection on which the server sends notifications as server-sent events. It comes and goes with the
+ * client's connection, and by itself when the server ends it. */
 #ifndef WEFT_CLIENT_EVENTS_H
 #define WEFT_CLIENT_EVENTS_H
 

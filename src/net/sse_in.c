@@ -59,7 +59,8 @@ static int keep_part(weft_sse_in *self, const char *bytes, size_t n) {
     return weft__buf_put(&self->line, self->alloc, bytes, n);
 }
 
-int weft__sse_in(weft_sse_in *self, const char *bytes, size_t n, bool (*on_event)(char *data, size_t len, void *ctx), void *ctx) {
+int weft__sse_in(weft_sse_in *self, const char *bytes, size_t n, bool (*on_event)(char *data, size_t len, void *ctx),
+                 void *ctx) {
     while (n) {
         if (self->after_cr && *bytes == '\n')
             bytes++, n--;

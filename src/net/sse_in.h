@@ -16,7 +16,8 @@ typedef struct weft_sse_in {
 
 /* Take n bytes. on_event gets each event's data (WEFT_SLACK bytes behind may be written); false from it stops. 1 all were
  * taken, 0 it was stopped, -ENOMEM. */
-int weft__sse_in(weft_sse_in *self, const char *bytes, size_t n, bool (*on_event)(char *data, size_t len, void *ctx), void *ctx);
+int weft__sse_in(weft_sse_in *self, const char *bytes, size_t n, bool (*on_event)(char *data, size_t len, void *ctx),
+                 void *ctx);
 void weft__sse_in_done(weft_sse_in *self);
 
 #endif
