@@ -23,8 +23,14 @@ static int fail(weft_req *req, const weft_json *params, void *ctx) {
     return weft_fail(req, 12, "a \"quoted\" no", WEFT_OBJ({"why", weft_int(3)}));
 }
 
+static void give_up(weft_req *req, int why, void *ctx) {
+    (void) ctx;
+    weft_fail(req, 1, weft_strerror(why), weft_none());
+}
+
 static int never(weft_req *req, const weft_json *params, void *ctx) {
-    (void) req, (void) params, (void) ctx;
+    (void) params, (void) ctx;
+    weft_req_on_cancel(req, give_up, NULL);
     return 0;
 }
 

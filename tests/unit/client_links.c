@@ -4,6 +4,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "suites/link.h"
@@ -121,9 +122,66 @@ TEST(events) {
     hear_events(&(link_kind){.name = "https", .listen = "https://127.0.0.1:0/", WITH_TLS});
 }
 
+/* ---- what only some of them have ---- */
+
+/* A certificate that nobody vouches for, or for another host. */
+TEST(untrusted) {
+    static const struct {
+        const char *what;
+        weft_tls_opts tls;
+    } rows[] = {{"not signed by anybody known", {0}}, {"for another name", {.ca = CERT, .server_name = "example.org"}}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        link_scene s;
+        link_call call;
+        link_kind kind = {.name = "tls", .listen = "tls://127.0.0.1:0", WITH_TLS};
+        kind.client_tls = rows[i].tls;
+        test_row(rows[i].what);
+        link_begin(&s, &kind);
+        CHECK_INT(link_connect(&s, false), 0);
+        link_start(&s, "echo", weft_none(), &call, NULL);
+        LINK_UNTIL(&s, s.closed);
+        CHECK_INT(s.why, -EPROTO);
+        CHECK(strstr(weft_peer_trouble(s.peer), "certificate"));
+        CHECK_INT(call.times, 1);
+        CHECK_INT(call.r, -ENOTCONN);
+        CHECK_INT(s.connected, 0);
+        link_end(&s);
+    }
+}
+
+/* Longer than the 107 bytes that a socket's address has room for. */
+TEST(long_path) {
+    char url[300];
+    int n = snprintf(url, sizeof url, "unix:build/tests/");
+    memset(url + n, 'l', 200);
+    url[n + 200] = '\0';
+    mkdir(url + strlen("unix:"), 0700);
+    snprintf(url + n + 200, sizeof url - (size_t) n - 200, "/sock");
+    link_kind kind = {.name = "unix", .listen = url};
+    link_scene s;
+    link_begin(&s, &kind);
+    CHECK_INT(link_connect(&s, false), 0);
+    link_calls(&s);
+    link_end(&s);
+}
+
+/* A name with several addresses, of which only one answers. */
+TEST(every_address) {
+    link_scene s;
+    char url[64];
+    link_kind kind = {.name = "tcp", .listen = "tcp://127.0.0.1:0"};
+    link_begin(&s, &kind);
+    snprintf(url, sizeof url, "tcp://localhost%s", strrchr(weft_server_url(s.server, 0), ':'));
+    kind.connect = url;
+    CHECK_INT(link_connect(&s, false), 0);
+    link_calls(&s);
+    link_end(&s);
+}
+
 TEST(certificate) {
     CHECK(make_certificate());
 }
 
 LINK_MAIN(CASE(certificate) CASE(link_mem) CASE(link_unix) CASE(link_content_length) CASE(link_tcp) CASE(link_tls)
-              CASE(link_ws) CASE(link_wss) CASE(link_http) CASE(link_https) CASE(link_exec) CASE(link_stdio) CASE(events))
+              CASE(link_ws) CASE(link_wss) CASE(link_http) CASE(link_https) CASE(link_exec) CASE(link_stdio) CASE(events)
+                  CASE(untrusted) CASE(long_path) CASE(every_address))
