@@ -267,6 +267,51 @@ TEST(freed_in_any_state) {
     }
 }
 
+static int64_t noted;
+static int note(weft_req *req, const weft_json *params, void *ctx) {
+    (void) params, (void) ctx;
+    noted++;
+    return weft_reply(req, weft_null());
+}
+
+/* What is said while there is no connection waits for one, up to the hard limit; what was queued by then is not lost. */
+TEST(a_queue_without_a_server) {
+    static const weft_method taking[] = {{"note", note, .help = ""}, {0}};
+    states all = {0};
+    char text[65536];
+    int r, answered = 1;
+    int64_t queued = 0;
+    weft_loop *loop;
+    weft_peer *peer;
+    weft_service *service;
+    weft_server *server;
+    memset(text, 'x', sizeof text);
+    CHECK_INT(weft_loop_new(NULL, &loop), 0);
+    weft_connect_opts opts = {.on_state = on_state, .data = &all, .reconnect = true};
+    CHECK_INT(weft_connect_on(loop, "mem:later", &opts, &peer), 0);
+    while (all.last != WEFT_DISCONNECTED)
+        weft_loop_once(loop, true);
+    CHECK_INT(
+        weft_call_start(peer, "note", weft_none(), &(weft_call_opts){.on_answer = on_any_answer, .ctx = &answered}, NULL),
+        0);
+    while ((r = weft_notify(peer, "note", WEFT_ARR(weft_strn(text, sizeof text)))) == 0)
+        queued++;
+    CHECK_INT(r, -ENOBUFS);
+    CHECK(queued > 100);
+    CHECK_INT(weft_service_new(&(weft_service_opts){.methods = taking}, &service), 0);
+    CHECK_INT(weft_server_new(loop, &(weft_server_opts){.service = service}, &server), 0);
+    CHECK_INT(weft_server_listen(server, "mem:later", NULL), 0);
+    while (noted <= queued && all.seen[WEFT_CONNECTED] < 2)
+        weft_loop_once(loop, true);
+    CHECK_INT(noted, queued + 1);
+    CHECK_INT(answered, 0);
+    weft_peer_free(peer);
+    weft_server_free(server);
+    weft_service_unref(service);
+    weft_loop_run(loop);
+    weft_loop_free(loop);
+}
+
 /* The n-th allocation fails: no crash, no leak, an error or a clean end. */
 static void try_with_memory(test_memory *memory) {
     states all = {0};
@@ -305,10 +350,10 @@ static int be_child(void) {
 }
 
 int main(int argc, char **argv) {
-    static const test_case cases[] = {CASE(a_call) CASE(a_refusal_is_kept) CASE(a_call_nobody_answers) CASE(a_call_in_parts)
-                                          CASE(the_server_dies) CASE(waiting_delivers) CASE(freed_while_it_waits)
-                                              CASE(flushing) CASE(a_silent_server) CASE(a_trouble_is_cut)
-                                                  CASE(freed_in_any_state) CASE(failing_memory)};
+    static const test_case cases[] = {
+        CASE(a_call) CASE(a_refusal_is_kept) CASE(a_call_nobody_answers) CASE(a_call_in_parts) CASE(the_server_dies)
+            CASE(waiting_delivers) CASE(freed_while_it_waits) CASE(flushing) CASE(a_silent_server) CASE(a_trouble_is_cut)
+                CASE(freed_in_any_state) CASE(a_queue_without_a_server) CASE(failing_memory)};
     if (argc == 2 && strcmp(argv[1], "--child") == 0)
         return be_child();
     return test_main(argc, argv, cases, sizeof cases / sizeof cases[0]);
