@@ -106,14 +106,15 @@ void weft__client_schedule(weft_client *client) {
 
 static void on_tick(weft_timer *timer) {
     weft_client *client = weft__client_ref(WEFT_CONTAINER(timer, weft_client, tick));
-    int r = weft_peer_tick(client->peer, weft_loop_now(client->loop));
-    if (client->peer && client->wire && client->wire->ready) {
-        if (r < 0)
-            weft__client_lost(client, client->wire, r);
-        else
-            weft__wire_flush(client->wire);
-    }
-    if (client->peer)
+    weft_peer *peer = client->peer;
+    int r = weft_peer_tick(peer, weft_loop_now(client->loop));
+    bool ready = client->peer && client->wire && client->wire->ready;
+    if (ready && r < 0)
+        weft__client_lost(client, client->wire, r);
+    else if (ready)
+        weft__wire_flush(client->wire);
+    /* A peer that is broken and has no connection to lose has nothing to look after either. */
+    if (client->peer && (ready || r >= 0))
         weft__client_schedule(client);
     weft__client_unref(client);
 }
