@@ -179,7 +179,7 @@ static inline weft_val weft_raw(const char *json, size_t len) {
     value.as.s = json;
     return value;
 }
-/* A value that came in, byte for byte; absent becomes null. */
+/* A value that came in, byte for byte but for line ends, which are written as blanks; absent becomes null. */
 static inline weft_val weft_copy(const weft_json *json) {
     return json && json->text ? weft_raw(json->text, json->len) : weft_null();
 }

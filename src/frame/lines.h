@@ -1,4 +1,4 @@
-/* What the framings of byte streams share: finding a newline, keeping newlines out of a body, heads that end in a length,
+/* What the framings of byte streams share: finding a newline, heads that end in a length,
  * and NDJSON and Content-Length for the framing that chooses between them, which calls them directly. Private to this
  * folder. */
 #ifndef WEFT_LINES_H
@@ -50,29 +50,6 @@ static inline char *weft__find_newline(char *p, const char *end) {
     if (newline || end - p <= WEFT_NEAR)
         return newline;
     return memchr(p + WEFT_NEAR, '\n', (size_t) (end - p) - WEFT_NEAR);
-}
-
-/* Replace every raw CR and LF by a space: in valid JSON they are white space, and on the wire they would end the line. */
-static inline void weft__flatten(char *p, char *end) {
-#ifdef WEFT_LINES_SSE2
-    /* Almost never is there any, so first only whether there is a control character at all, 32 bytes a turn. The last turn
-     * looks into the slack behind the end, which is overwritten with blanks so that nothing is found there. */
-    const __m128i control = _mm_set1_epi8(0x1F), blanks = _mm_set1_epi8(' ');
-    __m128i found = _mm_setzero_si128();
-    _mm_storeu_si128((__m128i *) (void *) end, blanks);
-    _mm_storeu_si128((__m128i *) (void *) (end + 16), blanks);
-    for (const char *at = p; at < end; at += 32) {
-        __m128i low = _mm_loadu_si128((const __m128i *) (const void *) at);
-        __m128i high = _mm_loadu_si128((const __m128i *) (const void *) (at + 16));
-        __m128i least = _mm_min_epu8(low, high);
-        found = _mm_or_si128(found, _mm_cmpeq_epi8(_mm_min_epu8(least, control), least));
-    }
-    if (!_mm_movemask_epi8(found))
-        return;
-#endif
-    for (; p < end; p++)
-        if (*p == '\n' || *p == '\r')
-            *p = ' ';
 }
 
 /* Only ASCII letters have a case here, whatever the locale says. */

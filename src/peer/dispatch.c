@@ -147,7 +147,7 @@ static inline __attribute__((always_inline)) void start(weft_peer *peer, const w
                                                         struct weft_batch_in *batch) {
     weft_doc doc = {.arena = {.alloc = peer->service->alloc}};
     weft_json params = weft__json_of(msg->params, &doc);
-    const weft_method *row = weft__methods_find(&peer->service->methods, method.data, method.len);
+    const weft_method *row = weft__methods_resolve(&peer->service->methods, method.data, method.len);
     weft_req *req = NULL;
     if (!row && msg->kind == WEFT_MSG_NOTIFICATION)
         take_unknown_notification(peer, method, &params, batch);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "flat.h"
 #include "identity.h"
 #include "peer_private.h"
 #include "scan.h"
@@ -417,10 +418,13 @@ int weft_peer_send_raw(weft_peer *peer, weft_bytes body, bool binary) {
     if (r < 0)
         return r;
     r = weft__buf_put(&peer->out, peer->service->alloc, body.data, body.len);
-    if (r >= 0)
-        return weft__send_end(peer, &sending);
-    weft__send_undo(peer, &sending);
-    return r;
+    if (r < 0) {
+        weft__send_undo(peer, &sending);
+        return r;
+    }
+    if (weft__framing_in_use(peer->framing, peer->framing_state)->flags & WEFT_FRAMING_LINES)
+        weft__flatten(weft__buf_tail(&peer->out) - body.len, body.len);
+    return weft__send_end(peer, &sending);
 }
 
 int weft_peer_close(weft_peer *peer, int code, const char *reason) {

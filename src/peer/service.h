@@ -20,6 +20,8 @@ typedef struct weft_methods {
     size_t cap;  /* a power of two */
     size_t used; /* rows and tombstones */
     size_t count;
+    const weft_method *last; /* found last: callers repeat themselves. NULL: none, or the table has changed */
+    size_t last_len;
 } weft_methods;
 
 int weft__methods_add(weft_methods *methods, const weft_alloc *alloc, const weft_method *row);
@@ -63,6 +65,14 @@ static inline struct weft_method_slot *weft__methods_slot(const weft_methods *me
 static inline const weft_method *weft__methods_find(const weft_methods *methods, const char *name, size_t len) {
     struct weft_method_slot *slot = len && methods->cap ? weft__methods_slot(methods, name, len) : NULL;
     return slot ? slot->row : NULL;
+}
+/* The same for a request that has arrived. */
+static inline const weft_method *weft__methods_resolve(weft_methods *methods, const char *name, size_t len) {
+    if (methods->last && methods->last_len == len && weft__same_name(methods->last->name, name, len))
+        return methods->last;
+    methods->last = weft__methods_find(methods, name, len);
+    methods->last_len = len;
+    return methods->last;
 }
 /* In no particular order: NULL at the end, *at begins at 0. */
 const weft_method *weft__methods_next(const weft_methods *methods, size_t *at);

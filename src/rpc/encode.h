@@ -8,6 +8,7 @@
 #include <weft/json.h>
 
 #include "buf.h"
+#include "flat.h"
 #include "write.h"
 
 #define WEFT_OPEN_ID "{\"jsonrpc\":\"2.0\",\"id\":"
@@ -26,7 +27,7 @@ static inline int weft__write_result(weft_buf *out, const weft_alloc *alloc, wef
     at = (char *) mempcpy(at, WEFT_OPEN_ID, sizeof WEFT_OPEN_ID - 1);
     at = (char *) mempcpy(at, id.data, id.len);
     at = (char *) mempcpy(at, WEFT_OPEN_RESULT, sizeof WEFT_OPEN_RESULT - 1);
-    at = (char *) mempcpy(at, result->as.s, result->len);
+    at = weft__copy_flat(at, result->as.s, result->len);
     *at++ = '}';
     out->end += (size_t) (at - start);
     return 0;
