@@ -188,7 +188,7 @@ TEST(content_length_rows) {
         {"skips exactly", "Content-Length: 23\r\n\r\nContent-Length: 1\r\n\r\n2\nContent-Length: 1\r\n\r\n1",
          "<too large><1>", 8},
         {"the largest length", "Content-Length: 9223372036854775807\r\n\r\n1", "<too large>!EPROTO", 0},
-        {"two different lengths", "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", "!EPROTO", 0},
+        {"two different lengths", "Content-Length: 2\r\nContent-Length: 3\r\n\r\n[1]", "!EPROTO", 0},
         {"a list of lengths", "Content-Length: 2, 2\r\n\r\n{}", "!EPROTO", 0},
         {"negative", "Content-Length: -1\r\n\r\n", "!EPROTO", 0},
         {"with a sign", "Content-Length: +2\r\n\r\n{}", "!EPROTO", 0},
