@@ -27,7 +27,6 @@ int weft__web_events(weft_conn *conn, weft_asked *asked) {
         asked->reason = "outOfMemory";
         return 503;
     }
-    weft__stream_flush_later(&conn->stream); /* a client counts itself as listening once the head is there */
     weft__stream_due(&conn->stream, weft_loop_now(conn->stream.loop) + KEEP_ALIVE_MS);
     return 0;
 }
