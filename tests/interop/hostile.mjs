@@ -254,7 +254,8 @@ hostile('1000 connections that vanish', async () => {
             socket.on('error', () => {});
             const bytes = [message('wait', {}, 1) + '\n', '{"jsonrpc":', 'Content-Length: 1000\r\n\r\n{', '', '\n'][n % 5];
             await new Promise(resolve => socket.write(bytes, resolve));
-            n % 3 ? vanish(socket) : socket.destroy();
+            /* With a request open and no reset, TCP cannot tell leaving from half-closing before the kernel's minute is over. */
+            n % 3 === 0 && n % 5 !== 0 ? socket.destroy() : vanish(socket);
         }));
     const pipe = await lines(server.url('unix:'));
     let clients;
