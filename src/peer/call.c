@@ -87,7 +87,7 @@ static int need_calls(weft_peer *peer) {
 static int set_timer(weft_peer *peer, call *c) {
     if (c->timeout_ms < 0)
         return 0;
-    return weft__heap_set(&peer->due, peer->service->alloc, &c->timed.due, peer->now + c->timeout_ms);
+    return weft__heap_set(&peer->due, peer->service->alloc, &c->timed.due, weft__after(peer->now, c->timeout_ms));
 }
 
 static void forget(weft_peer *peer, size_t slot) {

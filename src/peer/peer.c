@@ -430,7 +430,7 @@ static int64_t silence_due(const weft_peer *peer) {
     if (!can_ping(peer))
         return INT64_MAX;
     const weft_limits *limits = &peer->service->limits;
-    return peer->pinged ? peer->pinged + limits->pong_ms : peer->heard + limits->ping_ms;
+    return peer->pinged ? weft__after(peer->pinged, limits->pong_ms) : weft__after(peer->heard, limits->ping_ms);
 }
 
 int64_t weft_peer_deadline(const weft_peer *peer) {

@@ -231,6 +231,11 @@ static inline int weft__send_end(weft_peer *peer, const weft_sending *sending) {
 int weft__send_control(weft_peer *peer, enum weft_frame_kind kind, int code, const char *payload, size_t len);
 /* ---- helpers ---- */
 
+/* That much later; a time-out so long that it means for ever stays one. */
+static inline int64_t weft__after(int64_t now, int64_t ms) {
+    return ms < INT64_MAX - now ? now + ms : INT64_MAX;
+}
+
 /* Between these the peer is not freed; leave() frees it if that was asked for meanwhile, and says so. */
 void weft__peer_enter(weft_peer *peer);
 bool weft__peer_leave(weft_peer *peer);

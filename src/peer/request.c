@@ -117,8 +117,6 @@ static inline int deliver(weft_req *req, const weft_outcome *outcome) {
     int r = 0;
     weft_peer *peer = req->peer;
     req->answered = true;
-    if (req->idempotent)
-        store_outcome(req, outcome);
     if (!peer)
         r = -EPIPE;
     else if (!req->notification) {
@@ -135,7 +133,12 @@ static inline int deliver(weft_req *req, const weft_outcome *outcome) {
 }
 
 int weft__req_finish(weft_req *req, const weft_outcome *outcome) {
-    int r = req->answered ? 0 : (unlink_open(req), deliver(req, outcome));
+    if (!req->answered)
+        unlink_open(req);
+    /* What the handler came to is kept for a retry, also when the caller of this run was told something else meanwhile. */
+    if (req->idempotent)
+        store_outcome(req, outcome);
+    int r = req->answered ? 0 : deliver(req, outcome);
     let_go(req);
     return r;
 }
@@ -221,6 +224,8 @@ int weft__req_defer(weft_req *req) {
     req->deferred = true;
     req->params = req->meta = (weft_bytes){0};
     req->doc = NULL;
+    if (r < 0 && req->on_cancel)
+        weft__req_abandon(req, -ECANCELED); /* may free it */
     return r;
 }
 
