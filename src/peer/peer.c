@@ -171,6 +171,8 @@ static void take_body(weft_peer *peer, char *body, size_t len) {
                                          weft__ws_binary(peer->framing_state),
                                      peer->data))
         return;
+    if (peer->freed)
+        return;
     if (service->on_message)
         service->on_message(service->ctx, peer, false, (weft_bytes){body, len});
     /* The scanner wants a NUL behind the text; what lies there is the next frame's. */
@@ -388,7 +390,7 @@ int weft__peer_return(weft_peer *peer) {
     return weft__buf_return(&peer->out, peer->service->alloc);
 }
 
-int weft_peer_send_raw(weft_peer *peer, weft_bytes body, bool binary) {
+static int send_raw(weft_peer *peer, weft_bytes body, bool binary) {
     weft_sending sending;
     if (peer->ended)
         return -ENOTCONN;
@@ -401,6 +403,13 @@ int weft_peer_send_raw(weft_peer *peer, weft_bytes body, bool binary) {
     if (r >= 0)
         return weft__send_end(peer, &sending);
     weft__send_undo(peer, &sending);
+    return r;
+}
+
+int weft_peer_send_raw(weft_peer *peer, weft_bytes body, bool binary) {
+    weft__peer_enter(peer);
+    int r = send_raw(peer, body, binary);
+    weft__peer_leave(peer);
     return r;
 }
 

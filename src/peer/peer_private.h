@@ -201,7 +201,7 @@ int weft__send_refuse(weft_peer *peer);
 static inline void weft__send_wake(weft_peer *peer) {
     if (weft__send_queued(peer) >= peer->service->limits.out_soft)
         peer->full = true;
-    if (!peer->quiet && peer->on_output)
+    if (!peer->quiet && !peer->freed && peer->on_output)
         peer->on_output(peer, peer->data);
 }
 static inline int weft__send_begin(weft_peer *peer, size_t hint, weft_sending *ret) {

@@ -116,6 +116,9 @@ static void let_go(weft_req *req) {
 static inline int deliver(weft_req *req, const weft_outcome *outcome) {
     int r = 0;
     weft_peer *peer = req->peer;
+    bool alone = peer && !peer->quiet; /* neither feed nor tick sees to it that the peer outlives what its callbacks do */
+    if (alone)
+        weft__peer_enter(peer);
     req->answered = true;
     if (!peer)
         r = -EPIPE;
@@ -129,6 +132,8 @@ static inline int deliver(weft_req *req, const weft_outcome *outcome) {
         weft__batch_in_answered(req->batch, peer);
         req->batch = NULL;
     }
+    if (alone)
+        weft__peer_leave(peer);
     return r;
 }
 
