@@ -99,8 +99,7 @@ static void forget(weft_peer *peer, size_t slot) {
 int weft__call_open(weft_peer *peer, const weft_call_opts *opts, int64_t *ret_id) {
     if (peer->ended || peer->status)
         return -ENOTCONN;
-    if (!peer->quiet && peer->carrier_table && peer->carrier_table->now)
-        peer->now = peer->carrier_table->now(peer->carrier);
+    weft__peer_fresh_now(peer);
     int r = need_calls(peer);
     if (r < 0)
         return r;

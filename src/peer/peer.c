@@ -368,8 +368,19 @@ static void check_drain(weft_peer *peer) {
         peer->on_drain(peer, peer->data);
 }
 
+/* While the output is full nothing is read, and so no pong is heard. That bytes leave says the same: somebody takes them. */
+static void count_as_heard(weft_peer *peer) {
+    if (!peer->full)
+        return;
+    weft__peer_fresh_now(peer);
+    peer->heard = peer->now;
+    peer->pinged = 0;
+}
+
 void weft_peer_sent(weft_peer *peer, size_t n) {
     weft__buf_take(&peer->out, peer->service->alloc, n);
+    if (n)
+        count_as_heard(peer);
     check_drain(peer);
 }
 
@@ -378,6 +389,8 @@ weft_buf *weft__peer_out(weft_peer *peer) {
 }
 
 void weft__peer_in_flight(weft_peer *peer, size_t bytes) {
+    if (bytes < peer->in_flight)
+        count_as_heard(peer);
     peer->in_flight = bytes;
     check_drain(peer);
 }

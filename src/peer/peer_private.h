@@ -231,6 +231,12 @@ static inline int weft__send_end(weft_peer *peer, const weft_sending *sending) {
 int weft__send_control(weft_peer *peer, enum weft_frame_kind kind, int code, const char *payload, size_t len);
 /* ---- helpers ---- */
 
+/* Outside of feed and tick, what time it is now if the carrier knows. */
+static inline void weft__peer_fresh_now(weft_peer *peer) {
+    if (!peer->quiet && peer->carrier_table && peer->carrier_table->now)
+        peer->now = peer->carrier_table->now(peer->carrier);
+}
+
 /* That much later; a time-out so long that it means for ever stays one. */
 static inline int64_t weft__after(int64_t now, int64_t ms) {
     return ms < INT64_MAX - now ? now + ms : INT64_MAX;
