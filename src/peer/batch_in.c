@@ -61,8 +61,12 @@ static void run_items(weft_peer *peer, const char *text, size_t count) {
     batch->service = weft_service_ref(service);
     batch->waiting = count + 1;
     weft_msg item;
-    while (weft__batch_next(&text, peer->lenient, &item) > 0)
-        weft__dispatch(peer, &item, batch);
+    while (weft__batch_next(&text, peer->lenient, &item) > 0) {
+        if (peer->freed) /* by the handler of an item before this one */
+            weft__batch_in_answered(batch, NULL);
+        else
+            weft__dispatch(peer, &item, batch);
+    }
     weft__batch_in_answered(batch, peer);
 }
 

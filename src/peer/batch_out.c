@@ -117,9 +117,12 @@ static void fail(weft_batch *batch, int why) {
 }
 
 int weft_batch_send(weft_batch *batch) {
+    weft_peer *peer = batch->peer;
+    weft__peer_enter(peer);
     int r = send(batch);
     if (r < 0)
         fail(batch, r);
+    weft__peer_leave(peer);
     dispose(batch);
     return r;
 }

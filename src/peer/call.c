@@ -87,7 +87,7 @@ static int need_calls(weft_peer *peer) {
 static int set_timer(weft_peer *peer, call *c) {
     if (c->timeout_ms < 0)
         return 0;
-    return weft__heap_set(&peer->due, peer->service->alloc, &c->timed.due, peer->now + c->timeout_ms);
+    return weft__heap_set(&peer->due, peer->service->alloc, &c->timed.due, weft__after(peer->now, c->timeout_ms));
 }
 
 static void forget(weft_peer *peer, size_t slot) {
@@ -99,8 +99,7 @@ static void forget(weft_peer *peer, size_t slot) {
 int weft__call_open(weft_peer *peer, const weft_call_opts *opts, int64_t *ret_id) {
     if (peer->ended || peer->status)
         return -ENOTCONN;
-    if (!peer->quiet && peer->carrier_table && peer->carrier_table->now)
-        peer->now = peer->carrier_table->now(peer->carrier);
+    weft__peer_fresh_now(peer);
     int r = need_calls(peer);
     if (r < 0)
         return r;
@@ -147,7 +146,7 @@ int weft__call_write(weft_peer *peer, weft_buf *out, int64_t id, const char *met
     return weft__write_request(out, peer->service->alloc, id, method, params, &extras);
 }
 
-int weft_call_start(weft_peer *peer, const char *method, weft_val params, const weft_call_opts *opts, int64_t *ret_id) {
+static int start(weft_peer *peer, const char *method, const weft_val *params, const weft_call_opts *opts, int64_t *ret_id) {
     int64_t id;
     weft_sending sending;
     int r = weft__call_open(peer, opts, &id);
@@ -155,7 +154,7 @@ int weft_call_start(weft_peer *peer, const char *method, weft_val params, const 
         return r;
     r = weft__send_begin(peer, 0, &sending);
     if (r >= 0) {
-        r = weft__call_write(peer, &peer->out, id, method, &params, opts);
+        r = weft__call_write(peer, &peer->out, id, method, params, opts);
         if (r >= 0)
             r = weft__send_end(peer, &sending);
         else
@@ -171,17 +170,32 @@ int weft_call_start(weft_peer *peer, const char *method, weft_val params, const 
     return 0;
 }
 
-int weft_notify(weft_peer *peer, const char *method, weft_val params) {
+/* Sending calls on_message and on_output, and either may free the peer. */
+int weft_call_start(weft_peer *peer, const char *method, weft_val params, const weft_call_opts *opts, int64_t *ret_id) {
+    weft__peer_enter(peer);
+    int r = start(peer, method, &params, opts, ret_id);
+    weft__peer_leave(peer);
+    return r;
+}
+
+static int notify(weft_peer *peer, const char *method, const weft_val *params) {
     weft_sending sending;
     if (peer->ended)
         return -ENOTCONN;
     int r = weft__send_begin(peer, 0, &sending);
     if (r < 0)
         return r;
-    r = weft__write_request(&peer->out, peer->service->alloc, 0, method, &params, NULL);
+    r = weft__write_request(&peer->out, peer->service->alloc, 0, method, params, NULL);
     if (r >= 0)
         return weft__send_end(peer, &sending);
     weft__send_undo(peer, &sending);
+    return r;
+}
+
+int weft_notify(weft_peer *peer, const char *method, weft_val params) {
+    weft__peer_enter(peer);
+    int r = notify(peer, method, &params);
+    weft__peer_leave(peer);
     return r;
 }
 

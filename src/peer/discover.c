@@ -33,15 +33,20 @@ static void number(writer *w, int64_t i) {
 static void schema_of(writer *w, const weft_param *param) {
     static const char *const types[] = {
         [WEFT_PARAM_any] = "",
-        [WEFT_PARAM_str] = "\"type\":\"string\"",
-        [WEFT_PARAM_int] = "\"type\":\"integer\"",
-        [WEFT_PARAM_num] = "\"type\":\"number\"",
-        [WEFT_PARAM_bool] = "\"type\":\"boolean\"",
-        [WEFT_PARAM_obj] = "\"type\":\"object\"",
-        [WEFT_PARAM_arr] = "\"type\":\"array\"",
+        [WEFT_PARAM_str] = "string",
+        [WEFT_PARAM_int] = "integer",
+        [WEFT_PARAM_num] = "number",
+        [WEFT_PARAM_bool] = "boolean",
+        [WEFT_PARAM_obj] = "object",
+        [WEFT_PARAM_arr] = "array",
     };
     raw(w, "{");
-    raw(w, types[param->type]);
+    if (*types[param->type]) {
+        bool nullable = param->flags & WEFT_NULLABLE;
+        raw(w, nullable ? "\"type\":[\"" : "\"type\":\"");
+        raw(w, types[param->type]);
+        raw(w, nullable ? "\",\"null\"]" : "\"");
+    }
     if ((param->flags & WEFT_NONEMPTY) && param->type == WEFT_PARAM_str)
         raw(w, ",\"minLength\":1");
     if ((param->flags & WEFT_NONEMPTY) && param->type == WEFT_PARAM_arr)

@@ -103,7 +103,7 @@ static weft_kept *create(weft_service *service, const struct name *name, int64_t
     weft_kept *kept = weft__zalloc(service->alloc, sizeof *kept + name->len);
     if (!kept)
         return NULL;
-    kept->expires = now + service->limits.idempotent_ms;
+    kept->expires = weft__after(now, service->limits.idempotent_ms);
     kept->hash = name->hash;
     kept->name_len = name->len;
     memcpy(kept->name, name->text, name->len);

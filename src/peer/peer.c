@@ -181,6 +181,8 @@ static __attribute__((noinline)) bool show_body(weft_peer *peer, weft_bytes body
     weft_service *service = peer->service;
     if (peer->on_raw && peer->on_raw(peer, body, is_binary(peer), peer->data))
         return true;
+    if (peer->freed)
+        return true;
     if (service->on_message)
         service->on_message(service->ctx, peer, false, body);
     return false;
@@ -386,8 +388,19 @@ static void check_drain(weft_peer *peer) {
         peer->on_drain(peer, peer->data);
 }
 
+/* While the output is full nothing is read, and so no pong is heard. That bytes leave says the same: somebody takes them. */
+static void count_as_heard(weft_peer *peer) {
+    if (!peer->full)
+        return;
+    weft__peer_fresh_now(peer);
+    peer->heard = peer->now;
+    peer->pinged = 0;
+}
+
 void weft_peer_sent(weft_peer *peer, size_t n) {
     weft__buf_take(&peer->out, peer->service->alloc, n);
+    if (n)
+        count_as_heard(peer);
     check_drain(peer);
 }
 
@@ -396,6 +409,8 @@ weft_buf *weft__peer_out(weft_peer *peer) {
 }
 
 void weft__peer_in_flight(weft_peer *peer, size_t bytes) {
+    if (bytes < peer->in_flight)
+        count_as_heard(peer);
     peer->in_flight = bytes;
     check_drain(peer);
 }
@@ -408,7 +423,7 @@ int weft__peer_return(weft_peer *peer) {
     return weft__buf_return(&peer->out, peer->service->alloc);
 }
 
-int weft_peer_send_raw(weft_peer *peer, weft_bytes body, bool binary) {
+static int send_raw(weft_peer *peer, weft_bytes body, bool binary) {
     weft_sending sending;
     if (peer->ended)
         return -ENOTCONN;
@@ -425,6 +440,13 @@ int weft_peer_send_raw(weft_peer *peer, weft_bytes body, bool binary) {
     if (weft__framing_in_use(peer->framing, peer->framing_state)->flags & WEFT_FRAMING_LINES)
         weft__flatten(weft__buf_tail(&peer->out) - body.len, body.len);
     return weft__send_end(peer, &sending);
+}
+
+int weft_peer_send_raw(weft_peer *peer, weft_bytes body, bool binary) {
+    weft__peer_enter(peer);
+    int r = send_raw(peer, body, binary);
+    weft__peer_leave(peer);
+    return r;
 }
 
 int weft_peer_close(weft_peer *peer, int code, const char *reason) {
@@ -453,7 +475,7 @@ static int64_t silence_due(const weft_peer *peer) {
     if (!can_ping(peer))
         return INT64_MAX;
     const weft_limits *limits = &peer->service->limits;
-    return peer->pinged ? peer->pinged + limits->pong_ms : peer->heard + limits->ping_ms;
+    return peer->pinged ? weft__after(peer->pinged, limits->pong_ms) : weft__after(peer->heard, limits->ping_ms);
 }
 
 int64_t weft_peer_deadline(const weft_peer *peer) {

@@ -212,7 +212,7 @@ int weft__send_refuse(weft_peer *peer);
 static inline void weft__send_wake(weft_peer *peer) {
     if (weft__send_queued(peer) >= peer->service->limits.out_soft)
         peer->full = true;
-    if (!peer->quiet && peer->on_output)
+    if (!peer->quiet && !peer->freed && peer->on_output)
         peer->on_output(peer, peer->data);
 }
 static inline int weft__send_begin(weft_peer *peer, size_t hint, weft_sending *ret) {
@@ -241,6 +241,17 @@ static inline int weft__send_end(weft_peer *peer, const weft_sending *sending) {
 }
 int weft__send_control(weft_peer *peer, enum weft_frame_kind kind, int code, const char *payload, size_t len);
 /* ---- helpers ---- */
+
+/* Outside of feed and tick, what time it is now if the carrier knows. */
+static inline void weft__peer_fresh_now(weft_peer *peer) {
+    if (!peer->quiet && peer->carrier_table && peer->carrier_table->now)
+        peer->now = peer->carrier_table->now(peer->carrier);
+}
+
+/* That much later; a time-out so long that it means for ever stays one. */
+static inline int64_t weft__after(int64_t now, int64_t ms) {
+    return ms < INT64_MAX - now ? now + ms : INT64_MAX;
+}
 
 /* Between these the peer is not freed; leave() frees it if that was asked for meanwhile, and says so. */
 void weft__peer_enter(weft_peer *peer);

@@ -118,9 +118,10 @@ static void let_go(weft_req *req) {
 static inline __attribute__((always_inline)) int deliver(weft_req *req, const weft_outcome *outcome) {
     int r = 0;
     weft_peer *peer = req->peer;
+    bool alone = peer && !peer->quiet; /* neither feed nor tick sees to it that the peer outlives what its callbacks do */
+    if (alone)
+        weft__peer_enter(peer);
     req->flags |= REQ_ANSWERED;
-    if (req->idempotent)
-        store_outcome(req, outcome);
     if (!peer)
         r = -EPIPE;
     else if (!(req->flags & REQ_NOTIFICATION)) {
@@ -133,11 +134,18 @@ static inline __attribute__((always_inline)) int deliver(weft_req *req, const we
         weft__batch_in_answered(req->batch, peer);
         req->batch = NULL;
     }
+    if (alone)
+        weft__peer_leave(peer);
     return r;
 }
 
 int weft__req_finish(weft_req *req, const weft_outcome *outcome) {
-    int r = (req->flags & REQ_ANSWERED) ? 0 : (unlink_open(req), deliver(req, outcome));
+    if (!(req->flags & REQ_ANSWERED))
+        unlink_open(req);
+    /* What the handler came to is kept for a retry, also when the caller of this run was told something else meanwhile. */
+    if (req->idempotent)
+        store_outcome(req, outcome);
+    int r = req->flags & REQ_ANSWERED ? 0 : deliver(req, outcome);
     let_go(req);
     return r;
 }
@@ -225,6 +233,8 @@ int weft__req_defer(weft_req *req) {
     req->flags |= REQ_DEFERRED;
     req->params = req->meta = (weft_bytes){0};
     req->doc = NULL;
+    if (r < 0 && req->on_cancel)
+        weft__req_abandon(req, -ECANCELED); /* may free it */
     return r;
 }
 

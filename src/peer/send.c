@@ -9,7 +9,7 @@
 static int refuse(weft_peer *peer, int status) {
     if (!peer->status)
         peer->status = status;
-    if (!peer->quiet && peer->on_output)
+    if (!peer->quiet && !peer->freed && peer->on_output)
         peer->on_output(peer, peer->data);
     return status;
 }

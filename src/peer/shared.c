@@ -81,7 +81,7 @@ static int send_own(weft_shared *shared, weft_peer *peer) {
     return r;
 }
 
-int weft_shared_send(weft_shared *shared, weft_peer *peer) {
+static int send(weft_shared *shared, weft_peer *peer) {
     weft_bytes frame;
     weft_service *service = peer->service;
     if (peer->status || peer->ended)
@@ -105,6 +105,13 @@ int weft_shared_send(weft_shared *shared, weft_peer *peer) {
     service->stats.bytes_out += frame.len;
     weft__send_wake(peer);
     return 0;
+}
+
+int weft_shared_send(weft_shared *shared, weft_peer *peer) {
+    weft__peer_enter(peer);
+    int r = send(shared, peer);
+    weft__peer_leave(peer);
+    return r;
 }
 
 weft_shared *weft_shared_free(weft_shared *shared) {
