@@ -77,10 +77,12 @@ typedef struct weft_server_opts {
     int64_t auth_ms;                 /* time to show a token: 5 s */
     int64_t head_ms;                 /* time for an HTTP head: 10 s */
     int64_t grace_ms;                /* graceful stop: 10 s */
-    void *data;
+    void *data; /* also weft_peer_data() of the server's peers */
     /* A connection is ready for messages, or has ended. May be NULL. */
     void (*on_open)(weft_server *server, weft_peer *peer, void *data);
     void (*on_close)(weft_server *server, weft_peer *peer, int why, void *data);
+    /* A client that was reading too slowly has caught up: go on streaming to it. May be NULL. */
+    void (*on_drain)(weft_server *server, weft_peer *peer, void *data);
     /* Something a person should read: a refused connection, a failed accept. One line. May be NULL. */
     void (*on_note)(weft_server *server, const char *line, void *data);
     /* Every body before it is looked at as JSON; see weft_peer_opts. data is the peer's. May be NULL. */

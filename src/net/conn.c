@@ -178,7 +178,8 @@ static void schedule(weft_conn *conn) {
 /* After anything that may have changed how the peer is doing. */
 static void settle(weft_conn *conn, int r) {
     if (r < 0) {
-        weft__conn_close(conn, r == -ECONNRESET ? 0 : r, true);
+        /* Who has not read 8 MiB will not read them in two seconds either. */
+        weft__conn_close(conn, r == -ECONNRESET ? 0 : r, r != -ENOBUFS && r != -ETIMEDOUT);
         return;
     }
     if (conn->leaving && nothing_left(conn)) {
@@ -198,9 +199,12 @@ void weft__conn_feed(weft_conn *conn, char *data, size_t len) {
     int r = weft__peer_feed(peer, data, len, weft_loop_now(loop));
     if (conn->peer != peer)
         return; /* freed by a callback */
+    bool was_full = weft_peer_full(peer);
     weft__stream_flush(&conn->stream);
     if (conn->peer != peer)
         return;
+    if (was_full && !weft_peer_full(peer))
+        weft__stream_again(&conn->stream); /* it may have kept bytes back, and the socket took everything at once */
     int returned = weft__peer_return(peer);
     settle(conn, r < 0 ? r : returned);
 }
@@ -280,6 +284,13 @@ static void on_output(weft_peer *peer, void *data) {
         schedule(conn);
 }
 
+static void on_drain(weft_peer *peer, void *data) {
+    weft_conn *conn = weft__conn_of(peer);
+    weft_server *server = conn ? weft__conn_server(conn) : NULL;
+    if (server && server->opts.on_drain)
+        server->opts.on_drain(server, peer, data);
+}
+
 int weft__conn_peer_new(weft_conn *conn, const weft_conn_peer *how, weft_peer **ret) {
     const weft_endpoint *endpoint = conn->endpoint;
     weft_peer_opts opts = {.framing = how->framing,
@@ -289,8 +300,10 @@ int weft__conn_peer_new(weft_conn *conn, const weft_conn_peer *how, weft_peer **
                            .lenient = endpoint->lenient,
                            .deflate = how->deflate,
                            .locked = how->locked,
+                           .data = endpoint->server->opts.data,
+                           .on_raw = endpoint->server->opts.on_raw,
                            .on_output = how->on_output ? how->on_output : on_output,
-                           .data = how->data};
+                           .on_drain = on_drain};
     weft_peer *peer;
     int r = weft_peer_new(endpoint->server->service, &opts, &peer);
     if (r < 0)

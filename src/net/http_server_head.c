@@ -35,18 +35,9 @@ static void split_query(weft_asked *asked, weft_bytes target) {
     asked->query = mark ? (weft_bytes){mark + 1, target.len - asked->path.len - 1} : bytes_of("");
 }
 
-/* The absolute form must be understood too, and its host is the one that counts (RFC 9112 section 3.2.2). */
+/* The parser has turned the absolute form into the origin form; its host is the same as Host's. */
 static int split_target(weft_asked *asked) {
     weft_bytes target = asked->head->target;
-    size_t scheme = begins(target, "http://") ? 7 : begins(target, "https://") ? 8 : 0;
-    if (scheme) {
-        const char *host = target.data + scheme;
-        size_t left = target.len - scheme, len = 0;
-        while (len < left && host[len] != '/' && host[len] != '?')
-            len++;
-        asked->host = (weft_bytes){host, len};
-        target = len < left && host[len] == '/' ? (weft_bytes){host + len, left - len} : bytes_of("/");
-    }
     if (weft__bytes_are(target, "*") && weft__bytes_are(asked->head->method, "OPTIONS"))
         target = bytes_of("/");
     if (!target.len || target.data[0] != '/')
@@ -92,11 +83,9 @@ static bool is_bound(const weft_listener *listener, weft_bytes name) {
 /* A page whose name was made to point here (DNS rebinding) cannot fake this header. */
 static int check_host(const weft_listener *listener, weft_asked *asked) {
     size_t count;
-    weft_bytes header = weft__http_find(asked->head, "host", &count);
+    asked->host = weft__http_find(asked->head, "host", &count);
     if (count != 1)
         return refuse(asked, 400, "badHost");
-    if (!asked->host.data)
-        asked->host = header;
     weft_bytes name = host_name(asked->host);
     if (!name.len)
         return refuse(asked, 400, "badHost");

@@ -7,11 +7,14 @@
 
 #define OUT_SHARE (WEFT_LOOP_SCRATCH / 2)
 
+static const weft_carrier carrier;
+
 /* A deferred answer: look at it before the loop waits, when the request is really gone from the peer. */
 static void on_output(weft_peer *peer, void *data) {
-    (void) peer;
-    weft_conn *conn = data;
-    weft__stream_flush_later(&conn->stream);
+    (void) data;
+    weft_conn *conn = weft__peer_carrier(peer, &carrier);
+    if (conn)
+        weft__stream_flush_later(&conn->stream);
 }
 
 static void on_free(weft_peer *peer, void *data) {
@@ -39,7 +42,7 @@ int weft__web_rpc_prepare(weft_conn *conn, const weft_asked *asked) {
         return 0;
     drop_peer(web);
     weft__web_identity(conn, asked, &origin, name, &who);
-    weft_conn_peer how = {.framing = &weft__body, .identity = &who, .on_output = on_output, .data = conn};
+    weft_conn_peer how = {.framing = &weft__body, .identity = &who, .on_output = on_output};
     int r = weft__conn_peer_new(conn, &how, &web->rpc);
     if (r < 0)
         return r;

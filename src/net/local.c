@@ -1,17 +1,50 @@
-/* Endpoints that are no sockets of the system. */
+/* Endpoints that are no sockets of the system: stdin and stdout are one connection that is there at once, a name inside the
+ * loop takes any number. */
 #include "local.h"
 
 #include <errno.h>
+#include <unistd.h>
+
+#include "mem.h"
+#include "stdfd.h"
+
+struct weft_local {
+    weft_listener *listener;
+    weft_mem mem;
+    weft_stdio stdio;
+    bool has_stdio;
+};
+
+static void on_connect(weft_mem *mem, int fd) {
+    weft__listener_serve(WEFT_CONTAINER(mem, struct weft_local, mem)->listener, fd);
+}
+
+static int open_stdio(struct weft_local *local) {
+    int r = weft__stdio_open(&local->stdio, STDIN_FILENO, STDOUT_FILENO);
+    if (r < 0)
+        return r;
+    local->has_stdio = true;
+    return weft__conn_new(local->listener, local->stdio.in.fd, local->stdio.out.fd, NULL, false, NULL);
+}
 
 int weft__local_open(weft_listener *listener, const weft_url *url) {
-    (void) listener, (void) url;
-    return -ENOTSUP;
+    struct weft_local *local = weft__zalloc(listener->server->alloc, sizeof *local);
+    if (!local)
+        return -ENOMEM;
+    listener->local = local;
+    local->listener = listener;
+    local->mem.on_connect = on_connect;
+    return url->scheme == WEFT_STDIO ? open_stdio(local) : weft__mem_listen(listener->server->loop, &local->mem, url->path);
 }
 
 void weft__local_close(weft_listener *listener) {
-    (void) listener;
+    if (listener->local)
+        weft__mem_close(&listener->local->mem);
 }
 
+/* Every connection is closed by now, and with them the descriptors that stdio stands on. */
 void weft__local_free(weft_listener *listener) {
-    (void) listener;
+    if (listener->local && listener->local->has_stdio)
+        weft__stdio_done(&listener->local->stdio);
+    weft__free(listener->server->alloc, listener->local);
 }

@@ -154,7 +154,6 @@ typedef struct weft_conn_peer {
     unsigned deflate;
     bool locked;
     void (*on_output)(weft_peer *peer, void *data); /* NULL: the connection's own */
-    void *data;
 } weft_conn_peer;
 int weft__conn_attach(weft_conn *conn, const weft_conn_peer *how);
 int weft__conn_peer_new(weft_conn *conn, const weft_conn_peer *how, weft_peer **ret);

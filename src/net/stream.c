@@ -455,13 +455,17 @@ int weft__stream_start(weft_stream *stream, bool connecting) {
     return 0;
 }
 
+void weft__stream_again(weft_stream *stream) {
+    stream->resumed = true;
+    weft__stream_flush_later(stream);
+}
+
 void weft__stream_pause(weft_stream *stream, bool paused) {
     if (stream->paused == paused || stream->state == CLOSING)
         return;
     stream->paused = paused;
-    stream->resumed = !paused;
     if (!paused)
-        weft__later(stream->loop, &stream->later);
+        weft__stream_again(stream);
     if (!stream->running)
         watch(stream);
 }

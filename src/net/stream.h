@@ -81,6 +81,8 @@ int weft__stream_start(weft_stream *stream, bool connecting);
 void weft__stream_flush(weft_stream *stream);
 /* The same before the loop waits again. For output that appeared outside of on_bytes. */
 void weft__stream_flush_later(weft_stream *stream);
+/* Call on_bytes without bytes before the loop waits again: the owner kept input back and can go on with it. */
+void weft__stream_again(weft_stream *stream);
 /* Do not read for a while: the other side does not take what we send. */
 void weft__stream_pause(weft_stream *stream, bool paused);
 /* Call on_due once when this time (weft_loop_now()) has come; INT64_MAX: not. Moving it later is free. */
