@@ -50,7 +50,8 @@ static int run(weft_peer *peer) {
     int r = 1;
     while (r > 0) {
         bool output = weft_peer_output(peer).len > 0;
-        struct pollfd fds[] = {{.fd = weft_peer_full(peer) ? -1 : 0, .events = POLLIN}, {.fd = output ? 1 : -1, .events = POLLOUT}};
+        struct pollfd fds[] = {{.fd = weft_peer_full(peer) ? -1 : 0, .events = POLLIN},
+                               {.fd = output ? 1 : -1, .events = POLLOUT}};
         if (poll(fds, 2, poll_timeout(peer)) < 0)
             return -errno;
         if (fds[1].revents && (r = write_output(peer)) < 0)

@@ -1,5 +1,5 @@
-/* The methods of the JSON-RPC 2.0 specification's section 7, and two more, on any number of endpoints: something to check other
- * people's clients with.
+/* The methods of the JSON-RPC 2.0 specification's section 7, and two more, on any number of endpoints: something to check
+ * other people's clients with.
  *
  *     spec-server [--token T] [--tls-cert FILE --tls-key FILE [--tls-ca FILE]] [--any-host] URL... */
 #include <stdio.h>
@@ -152,7 +152,8 @@ int main(int argc, char **argv) {
     }
     int r = weft_loop_new(NULL, &loop);
     if (r >= 0)
-        r = weft_service_new(&(weft_service_opts){.methods = methods, .title = "spec-server", .version = WEFT_VERSION}, &service);
+        r = weft_service_new(&(weft_service_opts){.methods = methods, .title = "spec-server", .version = WEFT_VERSION},
+                             &service);
     if (r >= 0)
         r = serve(loop, service, &how);
     weft_service_unref(service);

@@ -25,11 +25,12 @@ typedef struct weft_buf {
 static inline size_t weft__buf_len(const weft_buf *buf) {
     return buf->end - buf->start;
 }
+/* NULL while it has no memory: C does not define NULL + 0. */
 static inline char *weft__buf_head(const weft_buf *buf) {
-    return buf->data + buf->start;
+    return buf->data ? buf->data + buf->start : NULL;
 }
 static inline char *weft__buf_tail(const weft_buf *buf) {
-    return buf->data + buf->end;
+    return buf->data ? buf->data + buf->end : NULL;
 }
 
 /* Make room for n more bytes behind the end. -ENOMEM; the content is untouched then. */

@@ -28,6 +28,7 @@ typedef struct client_state {
     unsigned digits;
     enum phase phase;
     int status;
+    size_t pending; /* requests without an answer */
     bool keep_alive;
     bool too_large; /* was reported; what is left of this body is dropped */
     size_t seen;    /* HEAD: bytes without a newline */
@@ -102,7 +103,9 @@ static int begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {
 
 static int end(void *state, weft_buf *out, size_t mark) {
     client_state *self = state;
-    return weft__sized_end(out, self->alloc, self->head_len, self->digits, mark);
+    int r = weft__sized_end(out, self->alloc, self->head_len, self->digits, mark);
+    self->pending += r >= 0;
+    return r;
 }
 
 /* ---- reading ---- */
@@ -145,6 +148,7 @@ static bool is_silent(const client_state *self, const char *body, size_t len) {
 
 static void next_answer(client_state *self) {
     self->phase = self->keep_alive ? HEAD : OVER;
+    self->pending -= self->pending > 0;
     self->too_large = false;
     self->seen = self->body = self->raw = 0;
     self->left = 0;
@@ -287,6 +291,22 @@ static int finish(void *state, char *in, size_t n, size_t max_body, size_t *ret_
         return -EPROTO;
     *ret_used = 0;
     return 0;
+}
+
+size_t weft__http_client_pending(const void *state) {
+    return ((const client_state *) state)->pending;
+}
+
+bool weft__http_client_over(const void *state) {
+    return ((const client_state *) state)->phase == OVER;
+}
+
+void weft__http_client_again(void *state) {
+    client_state *self = state;
+    size_t pending = self->pending;
+    self->keep_alive = true;
+    next_answer(self);
+    self->pending = pending;
 }
 
 int weft__http_client_status(const void *state) {

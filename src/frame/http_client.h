@@ -18,6 +18,12 @@ typedef struct weft_http_client_opts {
  * -EACCES for 401 and 403, else with -EPROTO, and weft__http_client_status() says which status it was. */
 extern const weft_framing weft__http_client;
 
+/* How many requests have been written and not been answered yet. */
+size_t weft__http_client_pending(const void *state);
+/* The last answer said that the connection ends with it. */
+bool weft__http_client_over(const void *state);
+/* Another connection follows: reading begins anew. What is pending goes over that one. */
+void weft__http_client_again(void *state);
 /* The status of the last answer, 0 before the first. state is the framing's. */
 int weft__http_client_status(const void *state);
 

@@ -52,23 +52,24 @@ static inline char *weft__find_newline(char *p, const char *end) {
     return memchr(p + WEFT_NEAR, '\n', (size_t) (end - p) - WEFT_NEAR);
 }
 
-/* Replace every raw CR and LF by a space: in valid JSON they are white space, and on the wire they would end the line. */
+/* Replace every raw CR and LF by a space: in valid JSON they are white space, and on the wire they would end the line. The
+ * last vector reads into the slack behind end, and writes nothing there. */
 static inline void weft__flatten(char *p, const char *end) {
 #ifdef WEFT_LINES_SSE2
     const __m128i newline = _mm_set1_epi8('\n'), carriage = _mm_set1_epi8('\r');
-    for (; end - p >= 16; p += 16) {
+    for (; p < end; p += 16) {
         __m128i v = _mm_loadu_si128((const __m128i *) (const void *) p);
         __m128i hit = _mm_or_si128(_mm_cmpeq_epi8(v, newline), _mm_cmpeq_epi8(v, carriage));
-        if (!_mm_movemask_epi8(hit))
-            continue;
-        /* c ^ ((c ^ ' ') & hit): a space where it hit. */
-        v = _mm_xor_si128(v, _mm_and_si128(_mm_xor_si128(v, _mm_set1_epi8(' ')), hit));
-        _mm_storeu_si128((__m128i *) (void *) p, v);
+        unsigned mask = (unsigned) _mm_movemask_epi8(hit);
+        for (; __builtin_expect(mask != 0, 0); mask &= mask - 1)
+            if (p + __builtin_ctz(mask) < end)
+                p[__builtin_ctz(mask)] = ' ';
     }
-#endif
+#else
     for (; p < end; p++)
         if (*p == '\n' || *p == '\r')
             *p = ' ';
+#endif
 }
 
 /* Only ASCII letters have a case here, whatever the locale says. */

@@ -56,7 +56,7 @@ typedef struct weft_ws {
     size_t left;      /* of the fragment that is being collected, how many bytes are to come */
     size_t done;      /* of the frame at the front of the input, how many payload bytes are unmasked and checked */
     uint32_t mask;    /* for what is left */
-    weft_utf8 text;   /* where the text of the current message stands */
+    weft_utf8 text;   /* where the text of the current message stands; always whole between messages */
     uint8_t opcode;   /* of the fragmented message; 0: none is open */
     bool compressed;  /* so is that message */
     bool collecting;  /* inside a fragment; its header is behind us */

@@ -29,12 +29,15 @@ static int fail_protocol(weft_ws *ws) {
     return fail(ws, -EPROTO, WEFT_WS_BAD_PROTOCOL);
 }
 
-/* What unpacking, collecting or checking said, as a failure of the connection. */
+/* What unpacking, collecting or checking a message said, as a failure of the connection. */
 static int fail_message(weft_ws *ws, int r) {
-    return fail(ws, r,
-                r == -EMSGSIZE                  ? WEFT_WS_TOO_LARGE
-                : r == -EBADMSG || r == -EILSEQ ? WEFT_WS_BAD_TEXT
-                                                : WEFT_WS_FAILED);
+    if (r == -EMSGSIZE)
+        return fail(ws, r, WEFT_WS_TOO_LARGE);
+    if (r == -EILSEQ)
+        return fail(ws, r, WEFT_WS_BAD_TEXT);
+    if (r == -EBADMSG) /* not a deflate stream; to everybody above, -EBADMSG means bad JSON */
+        return fail(ws, -EPROTO, WEFT_WS_BAD_TEXT);
+    return fail(ws, r, WEFT_WS_FAILED);
 }
 
 /* ---- heads ---- */
@@ -138,8 +141,6 @@ static int take_whole(weft_ws *ws, const head *h, char *in, size_t n, size_t max
     size_t len = (size_t) h->len, have = n - h->size < len ? n - h->size : len;
     bool binary = h->opcode == WEFT_WS_BINARY, compressed = h->first & WEFT_WS_RSV1;
 
-    if (!ws->done)
-        ws->text = (weft_utf8){0};
     if (have > ws->done) {
         uint32_t mask = ws->done ? weft__mask_turn(h->mask, ws->done) : h->mask;
         int r = take_bytes(ws, body + ws->done, have - ws->done, mask, !binary && !compressed);
@@ -196,7 +197,6 @@ static void begin_fragment(weft_ws *ws, const head *h) {
     if (h->opcode) {
         ws->opcode = h->opcode;
         ws->compressed = h->first & WEFT_WS_RSV1;
-        ws->text = (weft_utf8){0};
     }
     ws->last = h->first & WEFT_WS_FIN;
     ws->left = (size_t) h->len;

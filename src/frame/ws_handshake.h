@@ -15,7 +15,7 @@ unsigned weft__ws_deflate_offer(weft_bytes offers, char *ret_answer, size_t size
 /* Enough for any answer that it writes. */
 #define WEFT_WS_DEFLATE_ANSWER_SIZE 128
 /* What our client offers. */
-#define WEFT_WS_DEFLATE_OFFER                                                                                                \
+#define WEFT_WS_DEFLATE_OFFER                                                                                               \
     "permessage-deflate; server_no_context_takeover; client_no_context_takeover; client_max_window_bits"
 /* Client: does the server's answer fit what we offered? The window for what we send (9..15), 0 none was answered, -EPROTO it
  * does not fit. */

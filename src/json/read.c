@@ -66,10 +66,17 @@ weft_json weft_get(const weft_json *object, const char *name) {
 }
 
 weft_json weft_at(const weft_json *array, size_t index) {
-    if (weft_typeof(array) == WEFT_ARRAY)
-        for (weft_iter it = weft_iterate(array); weft_next(&it); index--)
-            if (index == 0)
-                return it.value;
+    const char *p = weft_typeof(array) == WEFT_ARRAY ? weft__scan_ws(array->text + 1) : "]";
+    while (*p != ']') {
+        const char *end = weft__scan_value(p, WEFT_MAX_DEPTH);
+        if (!end)
+            break;
+        if (index-- == 0)
+            return span(p, end, array->doc);
+        p = weft__scan_ws(end);
+        if (*p == ',')
+            p = weft__scan_ws(p + 1);
+    }
     return (weft_json){0};
 }
 

@@ -154,20 +154,24 @@ static inline bool is_opening(char c) {
     return (c | 0x20) == '{'; /* '[' is 0x5B, '{' is 0x7B */
 }
 
-/* p is at the opening bracket of a container. Each level that is open is remembered by the bracket that will close it, which
- * in ASCII is the opening one plus two. Not inlined, so that scalars do not pay for the array and its stack protector. */
+/* p is at the opening bracket of a container. What is open is a stack of bits, a one for an object, in two words: no array, so
+ * no stack protector, and the level that is open lies in a register. */
 __attribute__((noinline)) static const char *scan_container(const char *p, int depth) {
-    char closing[WEFT_MAX_DEPTH];
-    int level = -1;
+    unsigned __int128 outer = 0;
+    bool object = false;
+    int level = 0;
 
     for (;;) {
         if (is_opening(*p)) {
-            if (++level >= depth)
+            if (++level > depth)
                 return NULL;
-            closing[level] = (char) (*p + 2);
-            p = weft__scan_ws(p + 1);
-            if (*p != closing[level]) {
-                if (closing[level] == '}' && !(p = scan_name(p)))
+            outer = outer << 1 | object;
+            object = *p == '{';
+            p++;
+            if ((unsigned char) *p <= ' ')
+                p = weft__scan_ws(p);
+            if (*p != (object ? '}' : ']')) {
+                if (object && !(p = scan_name(p)))
                     return NULL;
                 continue;
             }
@@ -175,18 +179,24 @@ __attribute__((noinline)) static const char *scan_container(const char *p, int d
             p = scan_scalar(p);
             if (!p)
                 return NULL;
-            p = weft__scan_ws(p);
+            if ((unsigned char) *p <= ' ')
+                p = weft__scan_ws(p);
         }
-        while (*p == closing[level]) {
+        while (*p == (object ? '}' : ']')) {
             p++;
-            if (--level < 0)
+            if (--level == 0)
                 return p;
-            p = weft__scan_ws(p);
+            object = outer & 1;
+            outer >>= 1;
+            if ((unsigned char) *p <= ' ')
+                p = weft__scan_ws(p);
         }
         if (*p != ',')
             return NULL;
-        p = weft__scan_ws(p + 1);
-        if (closing[level] == '}' && !(p = scan_name(p)))
+        p++;
+        if ((unsigned char) *p <= ' ')
+            p = weft__scan_ws(p);
+        if (object && !(p = scan_name(p)))
             return NULL;
     }
 }

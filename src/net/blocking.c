@@ -49,7 +49,8 @@ static void leave(weft_client *client) {
     weft_loop_free(loop);
 }
 
-/* Run the loop while there is something to wait for. 1 it has happened, 0 time is up, -ECONNRESET a callback freed the peer. */
+/* Run the loop while there is something to wait for. 1 it has happened, 0 time is up, -ECONNRESET a callback freed the peer.
+ */
 static int drive(weft_client *client, still_waiting *waiting, const void *ctx, int64_t timeout_ms) {
     weft_loop *loop = client->loop;
     alarm_clock alarm = {.rang = timeout_ms == 0};

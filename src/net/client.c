@@ -9,6 +9,8 @@
  * The user's callbacks run from the loop only, and any of them may free the peer: whoever calls one holds a reference to the
  * client and looks at client->peer afterwards. */
 #include "client.h"
+#include "client_http.h"
+#include "http_client.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -54,6 +56,7 @@ void weft__client_unref(weft_client *client) {
     weft__tls_ctx_unref(client->tls);
     weft__url_done(&client->url, alloc);
     weft__free(alloc, client->authority);
+    weft__free(alloc, client->target);
     weft__free(alloc, client->token);
     weft__free(alloc, client);
 }
@@ -114,8 +117,8 @@ static void on_tick(weft_timer *timer) {
     weft__client_unref(client);
 }
 
-/* A message was queued outside of feeding, or could not be because the queue is full: then the peer's status says so, and its
- * next tick, which is due at once. */
+/* A message was queued outside of feeding, or could not be because the queue is full: then the peer's status says so, and
+ * its next tick, which is due at once. */
 static void on_output(weft_peer *peer, void *data) {
     (void) data;
     weft_client *client = weft__client_of(peer);
@@ -187,6 +190,8 @@ void weft__client_ready(weft_client *client, weft_wire *wire) {
     weft__timer_stop(client->loop, &client->attempt);
     client->connected_at = weft_loop_now(client->loop);
     int r = weft__peer_online(client->peer, wire->deflate, client->connected_at);
+    if (r == 0 && client->transport->flags & WEFT_LAZY)
+        weft__http_client_again(weft__peer_framing_state(client->peer));
     if (r < 0)
         weft__client_lost(client, wire, r);
     else if (client->state != WEFT_CONNECTED)
@@ -230,28 +235,36 @@ static void report_loss(weft_client *client, bool was_connected, int why) {
         try_later(client);
 }
 
-/* HTTP: the server may close a connection that nobody uses, and no call is lost by it. */
-static bool only_idle(const weft_client *client, bool was_ready, int why) {
-    return client->transport->flags & WEFT_LAZY && was_ready && why >= 0 && weft_peer_open_calls(client->peer) == 0;
+static void give_up(weft_client *client, bool was_ready, int why) {
+    forget_addresses(client);
+    if (was_ready && weft_loop_now(client->loop) - client->connected_at >= LIVED_MS)
+        weft__backoff_reset(&client->backoff);
+    weft__client_trouble(client, "%s: %s", client->endpoint, weft_strerror(why));
+    report_loss(client, client->state == WEFT_CONNECTED, why);
+}
+
+/* HTTP: the server closed a connection on which nothing was going on. The next one is opened when it is needed. */
+static void go_idle(weft_client *client) {
+    weft__peer_offline(client->peer);
+    if (weft_peer_output(client->peer).len > 0)
+        weft__later(client->loop, &client->begin);
 }
 
 void weft__client_lost(weft_client *client, weft_wire *wire, int why) {
     weft__client_ref(client);
     bool was_ready = wire && wire->ready;
-    bool idle = only_idle(client, was_ready, why);
+    bool idle = was_ready && why == 0 && client->transport->flags & WEFT_LAZY && weft__http_harmless_end(client);
     weft__timer_stop(client->loop, &client->attempt);
-    if (wire)
-        weft__wire_let_go(wire, was_ready && why < 0);
-    if (!was_ready && client->next_address)
+    if (client->wire)
+        weft__wire_let_go(client->wire, was_ready && why < 0);
+    if (!client->peer)
+        ; /* a callback freed it */
+    else if (idle)
+        go_idle(client);
+    else if (!was_ready && client->next_address)
         open_wire(client);
-    else if (!idle) {
-        forget_addresses(client);
-        if (was_ready && weft_loop_now(client->loop) - client->connected_at >= LIVED_MS)
-            weft__backoff_reset(&client->backoff);
-        why = why ? why : -ECONNRESET;
-        weft__client_trouble(client, "%s: %s", client->endpoint, weft_strerror(why));
-        report_loss(client, client->state == WEFT_CONNECTED, why);
-    }
+    else
+        give_up(client, was_ready, why ? why : -ECONNRESET);
     weft__client_unref(client);
 }
 
@@ -379,6 +392,7 @@ static int make_peer(weft_client *client) {
     const weft_connect_opts *opts = &client->opts;
     const weft_transport *transport = client->transport;
     const weft_framing *framing = transport->framing ? transport->framing : opts->framing ? opts->framing : &weft_ndjson;
+    bool http = framing == &weft__http_client;
     weft_identity identity = {
         .transport = transport->name,
         .dialect = "",
@@ -394,7 +408,7 @@ static int make_peer(weft_client *client) {
         return -EIO;
     int r = weft_peer_new(opts->service,
                           &(weft_peer_opts){
-                              .framing = framing,
+                              .framing = http ? &weft__body : framing, /* weft__http_prepare() gives it its own */
                               .identity = &identity,
                               .style = opts->style,
                               .lenient = opts->lenient,
@@ -409,6 +423,11 @@ static int make_peer(weft_client *client) {
                           &client->peer);
     if (r < 0)
         return r;
+    r = http ? weft__http_prepare(client) : 0;
+    if (r < 0) {
+        client->peer = weft_peer_free(client->peer);
+        return r;
+    }
     weft__peer_set_carrier(client->peer, &carrier, client);
     weft__peer_offline(client->peer);
     return 0;

@@ -10,6 +10,7 @@
 
 #include "backoff.h"
 #include "exec.h"
+#include "http_client.h"
 #include "link.h"
 #include "stdfd.h"
 #include "stream.h"
@@ -22,11 +23,11 @@ typedef struct weft_client weft_client;
 typedef struct weft_wire weft_wire;
 
 struct weft_client {
-    size_t refs;      /* the peer's, each wire's, each callback's under way */
-    weft_peer *peer;  /* NULL: freed by its user; nothing is told any more */
+    size_t refs;     /* the peer's, each wire's, each callback's under way */
+    weft_peer *peer; /* NULL: freed by its user; nothing is told any more */
     weft_loop *loop;
-    bool own_loop;    /* blocking.c: nobody else drives it */
-    bool driven;      /* the loop is being run by a blocking function right now */
+    bool own_loop;          /* blocking.c: nobody else drives it */
+    bool driven;            /* the loop is being run by a blocking function right now */
     weft_connect_opts opts; /* of its strings only the token is kept, ours */
     char *token;
     weft_url url;
@@ -34,6 +35,8 @@ struct weft_client {
     const weft_transport *transport;
     weft_tls_ctx *tls;
     char *authority; /* host:port as it stands in a Host header */
+    char *target;    /* HTTP: path and query */
+    weft_http_client_opts http;
 
     weft_state state;
     int why;         /* the last failure */
@@ -53,13 +56,13 @@ struct weft_client {
 struct weft_wire {
     weft_stream stream;
     weft_client *client;
-    unsigned holds;  /* what still needs this memory: the client, the stream, a lookup, a child */
-    bool has_stream; /* the stream was initialised: on_closed will come */
-    bool ready;      /* the handshake is over, the peer takes the bytes */
-    unsigned deflate; /* agreed on by the handshake */
-    char key[25];     /* Sec-WebSocket-Key */
-    weft_buf out;     /* a handshake going out; later what the peer left to be sent */
-    weft_buf in;      /* a handshake coming in */
+    unsigned holds;    /* what still needs this memory: the client, the stream, a lookup, a child */
+    bool has_stream;   /* the stream was initialised: on_closed will come */
+    bool ready;        /* the handshake is over, the peer takes the bytes */
+    unsigned deflate;  /* agreed on by the handshake */
+    char key[25];      /* Sec-WebSocket-Key */
+    weft_buf out;      /* a handshake going out; later what the peer left to be sent */
+    weft_buf in;       /* a handshake coming in */
     weft_later resume; /* the peer can take more of what it has been given */
     weft_timer timer;  /* the transport's own */
     uv_getaddrinfo_t *lookup;

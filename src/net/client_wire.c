@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "client.h"
-#include "http1.h"
+#include "client_http.h"
 
 static weft_wire *wire_of(weft_stream *stream) {
     return WEFT_CONTAINER(stream, weft_wire, stream);
@@ -27,6 +27,13 @@ void weft__wire_gone(weft_wire *wire) {
 
 /* ---- bytes ---- */
 
+/* HTTP: the server said that it closes now. What is still to be sent goes over the next connection. */
+static bool is_spent(const weft_wire *wire) {
+    const weft_client *client = wire->client;
+    return client->transport->flags & WEFT_LAZY && weft__peer_status(client->peer) == 0 &&
+           weft__http_client_over(weft__peer_framing_state(client->peer));
+}
+
 /* Between here and its end the client may be freed, the wire let go, or both. */
 static void feed(weft_wire *wire, char *data, size_t len) {
     weft_client *client = weft__client_ref(wire->client);
@@ -36,11 +43,16 @@ static void feed(weft_wire *wire, char *data, size_t len) {
     client->delivered++;
     weft__peer_lend(peer, loop->scratch, WEFT_LOOP_SCRATCH);
     int r = weft__peer_feed(peer, data, len, weft_loop_now(loop));
-    if (weft__wire_current(wire)) {
+    if (weft__wire_current(wire) && is_spent(wire)) {
+        r = weft__peer_return(peer);
+        weft__client_lost(client, wire, r);
+    } else if (weft__wire_current(wire)) {
         weft__stream_flush(&wire->stream);
         int returned = weft__peer_return(peer);
         if (r >= 0)
             r = returned;
+        if (r < 0 && client->transport->flags & WEFT_LAZY)
+            weft__http_describe(client);
         if (r < 0)
             weft__client_lost(client, wire, r);
         else {

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,6 +16,9 @@
 
 /* RFC 6455 section 7.4.1 and its registry: "service restart", come back. */
 #define CLOSE_RESTART 1012
+
+/* Between the probes of a half-closed connection. */
+#define PROBE_SECONDS 5
 
 static const weft_stream_ops peer_ops, last_ops;
 static const weft_carrier carrier;
@@ -132,7 +137,11 @@ static void on_peer_free(weft_peer *peer, void *self) {
     weft__stream_finish(&conn->stream);
 }
 
-static const weft_carrier carrier = {.free = on_peer_free};
+static int64_t on_now(void *self) {
+    return weft_loop_now(((const weft_conn *) self)->stream.loop);
+}
+
+static const weft_carrier carrier = {.free = on_peer_free, .now = on_now};
 
 void weft__conn_on_closed(weft_stream *stream) {
     weft_conn *conn = conn_of(stream);
@@ -215,6 +224,21 @@ static void on_bytes(weft_stream *stream, char *data, size_t len) {
         weft__conn_feed(conn, data, len);
 }
 
+/* TCP does not say whether the other side has ended its half or has gone. The system's own probes find out without a byte of
+ * ours on the wire; they fail on other sockets, which need none. */
+static void probe(int fd) {
+    static const struct {
+        int level, name, value;
+    } options[] = {
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, PROBE_SECONDS},
+        {IPPROTO_TCP, TCP_KEEPINTVL, PROBE_SECONDS},
+        {IPPROTO_TCP, TCP_KEEPCNT, 3},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof options[i].value);
+}
+
 static void on_end(weft_stream *stream, int why) {
     weft_conn *conn = conn_of(stream);
     if (!conn->peer || why < 0 || conn->events) {
@@ -227,6 +251,8 @@ static void on_end(weft_stream *stream, int why) {
     conn->leaving = true; /* it may have closed only its half: what it asked for is still answered */
     if (r < 0 || weft_peer_open_requests(conn->peer) == 0)
         weft__conn_close(conn, r, true);
+    else
+        probe(stream->fd);
 }
 
 static char *room(weft_stream *stream, size_t *ret_size) {

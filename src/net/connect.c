@@ -2,11 +2,7 @@
 #include "transport.h"
 
 #include "frame.h"
-#if __has_include("http_client.h")
 #include "http_client.h"
-#else
-#define weft__http_client weft__body
-#endif
 
 static const weft_transport transports[] = {
     {.name = "unix", .scheme = WEFT_UNIX, .begin = weft__begin_unix},

@@ -16,7 +16,8 @@ static void describe_exit(weft_client *client, int status) {
     if (status >= 0 && WIFEXITED(status))
         weft__client_trouble(client, "%s exited with status %d", program, WEXITSTATUS(status));
     else if (status >= 0)
-        weft__client_trouble(client, "%s was killed by signal %d (%s)", program, WTERMSIG(status), strsignal(WTERMSIG(status)));
+        weft__client_trouble(client, "%s was killed by signal %d (%s)", program, WTERMSIG(status),
+                             strsignal(WTERMSIG(status)));
     else
         weft__client_trouble(client, "%s exited", program);
 }
@@ -49,8 +50,8 @@ static void on_exit_of_child(void *ctx, int status) {
 int weft__begin_exec(weft_wire *wire) {
     weft_client *client = wire->client;
     int fd;
-    int r = weft__child_new(&client->loop->uv, client->url.argv, client->opts.quiet_stderr, client->loop->alloc, &wire->child,
-                            &fd);
+    int r = weft__child_new(&client->loop->uv, client->url.argv, client->opts.quiet_stderr, client->loop->alloc,
+                            &wire->child, &fd);
     if (r < 0) {
         weft__client_trouble(client, "%s: %s", client->url.argv[0],
                              r == -ENOENT ? "there is no such program" : weft_strerror(r));

@@ -5,7 +5,7 @@
 #include <strings.h>
 #include <sys/random.h>
 
-#include "client.h"
+#include "client_http.h"
 #include "ws_handshake.h"
 
 /* Sixteen random bytes, in base64. */
@@ -58,21 +58,6 @@ static int refuse(weft_wire *wire, const char *why) {
     return -EPROTO;
 }
 
-static int check_status(weft_wire *wire, int status) {
-    const weft_client *client = wire->client;
-    if (status == 101)
-        return 0;
-    if (status == 401 || status == 403) {
-        weft__client_trouble(wire->client, "%s (%d %s)",
-                             client->opts.token ? "the server refused the token" : "the server wants a token", status,
-                             weft__http_reason(status));
-        return -EACCES;
-    }
-    weft__client_trouble(wire->client, "the server answered %d %s instead of switching to WebSocket", status,
-                         weft__http_reason(status));
-    return -EPROTO;
-}
-
 static bool is_one(const weft_http_head *head, const char *name, const char *value) {
     size_t count;
     weft_bytes found = weft__http_find(head, name, &count);
@@ -94,9 +79,8 @@ static int check_extensions(weft_wire *wire, const weft_http_head *head) {
 static int check_head(weft_wire *wire, const weft_http_head *head) {
     char accept[29];
     size_t protocols;
-    int r = check_status(wire, head->status);
-    if (r < 0)
-        return r;
+    if (head->status != 101)
+        return weft__http_refused(wire->client, head->status, " instead of switching to WebSocket");
     weft__ws_accept((weft_bytes){wire->key, strlen(wire->key)}, accept);
     if (!head->upgrade || !is_one(head, "upgrade", "websocket"))
         return refuse(wire, "it does not upgrade the connection to websocket");

@@ -25,7 +25,11 @@ static void on_free(weft_peer *peer, void *data) {
     weft__conn_close(conn, -EPIPE, true);
 }
 
-static const weft_carrier carrier = {.free = on_free};
+static int64_t on_now(void *data) {
+    return weft_loop_now(((const weft_conn *) data)->stream.loop);
+}
+
+static const weft_carrier carrier = {.free = on_free, .now = on_now};
 
 static void drop_peer(weft_web *web) {
     weft_peer *peer = web->rpc;

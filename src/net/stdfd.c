@@ -1,5 +1,5 @@
-/* stdin and stdout for a loop. Tries, in this order: a description of our own through /proc (pipes, terminals), the given one
- * with its flags put back later (sockets), a thread in between (files and devices, which epoll refuses). */
+/* stdin and stdout for a loop. Tries, in this order: a description of our own through /proc (pipes, terminals), the given
+ * one with its flags put back later (sockets), a thread in between (files and devices, which epoll refuses). */
 #include "stdfd.h"
 
 #include <errno.h>

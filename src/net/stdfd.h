@@ -24,8 +24,8 @@ typedef struct weft_stdio {
     weft_stdio_end in, out;
 } weft_stdio;
 
-/* Open both; in is usually 0 and out 1. On success io->in.fd and io->out.fd belong to the caller, who hands them to libuv and
- * calls weft__stdio_done() after both were closed. io must not move in between. */
+/* Open both; in is usually 0 and out 1. On success io->in.fd and io->out.fd belong to the caller, who hands them to libuv
+ * and calls weft__stdio_done() after both were closed. io must not move in between. */
 int weft__stdio_open(weft_stdio *io, int in, int out);
 /* Put the flags back and wait until what was written has reached a file. */
 void weft__stdio_done(weft_stdio *io);

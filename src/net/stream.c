@@ -499,11 +499,18 @@ static void on_handle_closed(uv_handle_t *handle) {
     stream->ops->on_closed(stream);
 }
 
+/* On TCP a plain close looks to the other side like the end of our half only, and it would go on answering. A reset tells it
+ * that nobody is there. Unix sockets tell by themselves. */
+static void reset(int fd) {
+    struct linger now = {.l_onoff = 1};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
 void weft__stream_close(weft_stream *stream) {
     if (stream->state == CLOSING)
         return;
-    if (stream->tls && stream->state >= OPEN && !stream->shut && !stream->full && !stream->mute)
-        end_our_half(stream);
+    if (stream->state >= OPEN && stream->socket && !stream->shut && !stream->ended)
+        reset(stream->fd);
     stream->state = CLOSING;
     weft__later_cancel(&stream->later);
     weft__timer_stop(stream->loop, &stream->timer);

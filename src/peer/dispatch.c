@@ -86,14 +86,17 @@ static void read_meta(weft_req *req) {
         req->deadline = req->peer->now + (ms > 0 ? ms : 0);
 }
 
-/* Everything between knowing the method and calling its handler. true: go on. */
-static bool pass_gates(weft_req *req, const weft_json *params) {
-    weft_peer *peer = req->peer;
+static bool pass_scope(weft_req *req) {
     weft_outcome refusal;
-    if (weft__gate(peer, req->row, &refusal) < 0) {
-        weft__req_finish(req, &refusal);
-        return false;
-    }
+    if (weft__gate(req->peer, req->row, &refusal) >= 0)
+        return true;
+    weft__req_finish(req, &refusal);
+    return false;
+}
+
+/* The gates that most requests do not meet: a deadline, a params table, an idempotency key. */
+static __attribute__((noinline)) bool pass_rare_gates(weft_req *req, const weft_json *params) {
+    weft_peer *peer = req->peer;
     if (req->meta.data)
         read_meta(req);
     if (req->deadline <= peer->now) {
@@ -113,74 +116,87 @@ static bool pass_gates(weft_req *req, const weft_json *params) {
     return !(req->row->flags & WEFT_CHANGES) || !req->meta.data || weft__idempotent_begin(req) == 0;
 }
 
+/* Everything between knowing the method and calling its handler. true: go on. */
+static inline bool pass_gates(weft_req *req, const weft_json *params) {
+    return pass_scope(req) && ((!req->meta.data && !req->row->params) || pass_rare_gates(req, params));
+}
+
 static void rate_limited(weft_peer *peer, weft_req *req, int64_t wait_ms) {
     peer->service->stats.rate_limited++;
     weft_fail(req, 429, "Too many requests", WEFT_OBJ({"reason", weft_str("rateLimited")}, {"retryAfterMs", weft_int(wait_ms)}));
 }
 
-static void start(weft_peer *peer, const weft_msg *msg, weft_bytes method, struct weft_batch_in *batch, weft_doc *doc) {
-    weft_json params = weft__json_of(msg->params, doc);
-    bool notification = msg->kind == WEFT_MSG_NOTIFICATION;
-    const weft_method *row = weft__methods_find(&peer->service->methods, method.data, method.len);
-    if (notification && !row) {
-        if (!take_builtin(peer, method, &params))
-            tell_unknown(peer, method, &params);
-        if (batch)
-            weft__batch_in_answered(batch, peer);
-        return;
-    }
-    weft_req *req = weft__req_new(peer);
-    if (!req) {
-        no_request(peer, batch);
-        return;
-    }
-    req->row = row;
-    req->id = msg->id;
-    req->params = msg->params;
-    req->meta = msg->meta;
-    req->doc = doc;
-    req->batch = batch;
-    req->notification = notification;
-    int64_t wait_ms = peer->bucket ? weft__rate_take(peer) : 0;
-    if (wait_ms)
-        rate_limited(peer, req, wait_ms);
-    else if (!row)
-        weft_refuse(req, WEFT_METHOD_NOT_FOUND, "Method not found", "methodNotFound");
-    else if (pass_gates(req, &params))
-        weft__req_run(req, &params);
+static __attribute__((noinline)) void take_unknown_notification(weft_peer *peer, weft_bytes method, const weft_json *params,
+                                                                struct weft_batch_in *batch) {
+    if (!take_builtin(peer, method, params))
+        tell_unknown(peer, method, params);
+    if (batch)
+        weft__batch_in_answered(batch, peer);
 }
 
-static void take_call(weft_peer *peer, const weft_msg *msg, struct weft_batch_in *batch, weft_doc *doc) {
+static inline void start(weft_peer *peer, const weft_msg *msg, weft_bytes method, struct weft_batch_in *batch) {
+    weft_doc doc = {.arena = {.alloc = peer->service->alloc}};
+    weft_json params = weft__json_of(msg->params, &doc);
+    const weft_method *row = weft__methods_find(&peer->service->methods, method.data, method.len);
+    weft_req *req = NULL;
+    if (!row && msg->kind == WEFT_MSG_NOTIFICATION)
+        take_unknown_notification(peer, method, &params, batch);
+    else if (!(req = weft__req_new(peer)))
+        no_request(peer, batch);
+    if (req) {
+        req->row = row;
+        req->id = msg->id;
+        req->params = msg->params;
+        req->meta = msg->meta;
+        req->doc = &doc;
+        req->batch = batch;
+        req->notification = msg->kind == WEFT_MSG_NOTIFICATION;
+        int64_t wait_ms = peer->bucket ? weft__rate_take(peer) : 0;
+        if (wait_ms)
+            rate_limited(peer, req, wait_ms);
+        else if (!row)
+            weft_refuse(req, WEFT_METHOD_NOT_FOUND, "Method not found", "methodNotFound");
+        else if (pass_gates(req, &params))
+            weft__req_run(req, &params);
+    }
+    if (doc.arena.blocks)
+        weft__arena_done(&doc.arena);
+}
+
+/* A name with escapes is decoded to be looked up; one that is too long names nothing. */
+static __attribute__((noinline)) void start_odd(weft_peer *peer, const weft_msg *msg, struct weft_batch_in *batch) {
     char decoded[MAX_METHOD + 1];
-    weft_bytes method = msg->method;
-    if (msg->kind == WEFT_MSG_REQUEST)
-        peer->service->stats.requests++;
-    else
-        peer->service->stats.notifications++;
-    if (method.len > MAX_METHOD)
-        method = (weft_bytes){"", 0};
-    else if (msg->method_escaped)
-        method = (weft_bytes){decoded, weft__unescape(method.data, method.len, decoded)};
-    start(peer, msg, method, batch, doc);
+    weft_bytes method = {"", 0};
+    if (msg->method.len <= MAX_METHOD)
+        method = (weft_bytes){decoded, weft__unescape(msg->method.data, msg->method.len, decoded)};
+    start(peer, msg, method, batch);
+}
+
+static void take_answer(weft_peer *peer, const weft_msg *msg, struct weft_batch_in *batch) {
+    weft_doc doc = {.arena = {.alloc = peer->service->alloc}};
+    weft__calls_answer(peer, msg, &doc);
+    weft__arena_done(&doc.arena);
+    if (batch)
+        weft__batch_in_answered(batch, peer);
 }
 
 void weft__dispatch(weft_peer *peer, const weft_msg *msg, struct weft_batch_in *batch) {
-    weft_doc doc = {.arena = {.alloc = peer->service->alloc}};
+    weft_stats *stats = &peer->service->stats;
     switch (msg->kind) {
     case WEFT_MSG_REQUEST:
     case WEFT_MSG_NOTIFICATION:
-        take_call(peer, msg, batch, &doc);
+        *(msg->kind == WEFT_MSG_REQUEST ? &stats->requests : &stats->notifications) += 1;
+        if (msg->method_escaped || msg->method.len > MAX_METHOD)
+            start_odd(peer, msg, batch);
+        else
+            start(peer, msg, msg->method, batch);
         break;
     case WEFT_MSG_ANSWER:
-        weft__calls_answer(peer, msg, &doc);
-        if (batch)
-            weft__batch_in_answered(batch, peer);
+        take_answer(peer, msg, batch);
         break;
     case WEFT_MSG_INVALID:
     case WEFT_MSG_BATCH:
         weft__answer_error(peer, batch, msg->id, WEFT_INVALID_REQUEST, "Invalid Request", "invalidRequest", msg->why);
         break;
     }
-    if (doc.arena.blocks)
-        weft__arena_done(&doc.arena);
 }

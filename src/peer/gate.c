@@ -36,12 +36,10 @@ static int forbidden(weft_outcome *ret) {
     return refuse(ret, 403, "Not permitted", data);
 }
 
-int weft__gate(weft_peer *peer, const weft_method *row, weft_outcome *ret) {
+int weft__gate_ask(weft_peer *peer, const weft_method *row, weft_outcome *ret) {
     weft_service *service = peer->service;
     if (peer->locked && !peer->identity->authenticated && !(row->flags & WEFT_OPEN))
         return unauthorized(ret);
-    if (!row->scope && !service->authorize)
-        return 0;
     int r = service->authorize ? service->authorize(service->ctx, peer->identity, row) : default_authorize(peer->identity, row);
     if (r >= 0)
         return 0;

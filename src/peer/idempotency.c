@@ -143,7 +143,7 @@ int weft__idempotent_begin(weft_req *req) {
     }
     if (kept) {
         if (weft__req_defer(req) < 0)
-            return weft__req_release(req), 1;
+            return weft__req_release(req), 1; /* answered already */
         req->next_waiter = kept->waiters;
         kept->waiters = req;
         return 1;

@@ -56,6 +56,8 @@ int weft__answer_keep(const weft_answer *answer, const weft_alloc *alloc, weft_a
 const weft_limits *weft__service_limits(const weft_service *service);
 
 const weft_alloc *weft__peer_alloc(const weft_peer *peer);
+/* For who knows which framing it is. */
+void *weft__peer_framing_state(weft_peer *peer);
 /* The name of the framing that is in use, for people. */
 const char *weft__peer_framing_name(const weft_peer *peer);
 

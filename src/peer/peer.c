@@ -505,7 +505,10 @@ int weft__peer_online(weft_peer *peer, unsigned deflate, int64_t now_ms) {
         return 0;
     stop_framing(peer);
     peer->deflate = deflate;
-    return start_framing(peer);
+    int r = start_framing(peer);
+    if (r < 0)
+        peer->status = r;
+    return r;
 }
 
 void weft__peer_set_extra(weft_peer *peer, const void *extra) {
@@ -518,6 +521,10 @@ int weft__peer_status(const weft_peer *peer) {
 
 const weft_alloc *weft__peer_alloc(const weft_peer *peer) {
     return peer->service->alloc;
+}
+
+void *weft__peer_framing_state(weft_peer *peer) {
+    return peer->framing_state;
 }
 
 const char *weft__peer_framing_name(const weft_peer *peer) {

@@ -61,29 +61,34 @@ typedef struct weft_timed {
 
 /* ---- their requests: request.c ---- */
 
+/* A request that was answered is used again for the next one; this many are kept for when many were open. */
+#define WEFT_REQ_POOL 1024
+
 struct weft_batch_in; /* answers being collected: batch_in.c */
 
 struct weft_req {
-    weft_link link; /* in peer->requests once the handler has returned without answering */
+    /* Down to peer it is zeroed for each request, so it is short and together. */
+    bool notification, in_handler, answered, token_known, mcp_token, deferred;
+    uint32_t parts;               /* how many were sent; MCP wants a number that rises */
+    char *kept;                   /* id and token, once the text they lay in is gone */
+    struct weft_kept *idempotent; /* the answer will be stored here */
+    weft_on_cancel *on_cancel;
+    weft_bytes token; /* of weft_part(), raw; found when first needed or when the params go away */
     weft_timed timed;
+
     weft_peer *peer; /* NULL: the connection has gone */
     weft_service *service;
     const weft_method *row;
+    struct weft_batch_in *batch;
     weft_bytes id;
     weft_bytes params; /* until the handler returns */
     weft_bytes meta;
-    weft_bytes token; /* of weft_part(), raw; found when first needed or when the params go away */
-    char *kept;       /* id and token, once the text they lay in is gone */
-    struct weft_batch_in *batch;
-    struct weft_kept *idempotent; /* the answer will be stored here */
-    weft_req *next_waiter;        /* another that waits for the same stored answer */
-    weft_req *next_free;
-    weft_on_cancel *on_cancel;
-    void *cancel_ctx;
-    int64_t deadline;
     weft_doc *doc; /* for strings in meta, until the handler returns */
-    uint32_t parts; /* how many were sent; MCP wants a number that rises */
-    bool notification, in_handler, answered, token_known, mcp_token, deferred;
+    int64_t deadline;
+    weft_link link; /* in peer->requests once the handler has returned without answering */
+    void *cancel_ctx;
+    weft_req *next_waiter; /* another that waits for the same stored answer */
+    weft_req *next_free;
 };
 
 /* What an answer says. */
@@ -93,8 +98,34 @@ typedef struct weft_outcome {
     weft_val value; /* the result, or the error's data */
 } weft_outcome;
 
-weft_req *weft__req_new(weft_peer *peer);
-weft_req *weft__req_release(weft_req *req);
+/* For this peer, with nothing in it yet. NULL: no memory. */
+weft_req *weft__req_alloc(weft_service *service);
+static inline weft_req *weft__req_new(weft_peer *peer) {
+    weft_service *service = peer->service;
+    weft_req *req = service->pool;
+    if (req) {
+        service->pool = req->next_free;
+        service->pooled--;
+    } else if (!(req = weft__req_alloc(service)))
+        return NULL;
+    memset(req, 0, offsetof(weft_req, peer));
+    req->timed.kind = WEFT_TIMED_REQUEST;
+    req->deadline = INT64_MAX;
+    req->peer = peer;
+    req->service = service;
+    return req;
+}
+void weft__req_dispose(weft_req *req); /* what is rarely needed */
+static inline void weft__req_release(weft_req *req) {
+    weft_service *service = req->service;
+    if (req->kept || req->deferred || service->pooled >= WEFT_REQ_POOL) {
+        weft__req_dispose(req);
+        return;
+    }
+    req->next_free = service->pool;
+    service->pool = req;
+    service->pooled++;
+}
 /* Give the one answer. req is taken unless its handler is still running. */
 int weft__req_finish(weft_req *req, const weft_outcome *outcome);
 /* Answer with text kept from another: `"result":...` or `"error":...`. */
@@ -138,7 +169,10 @@ void weft__answer_error(weft_peer *peer, struct weft_batch_in *batch, weft_bytes
 /* ---- gates: gate.c, rate.c, idempotency.c ---- */
 
 /* 0 pass, or <0 after the refusal is in *ret (a static text each). */
-int weft__gate(weft_peer *peer, const weft_method *row, weft_outcome *ret);
+int weft__gate_ask(weft_peer *peer, const weft_method *row, weft_outcome *ret);
+static inline int weft__gate(weft_peer *peer, const weft_method *row, weft_outcome *ret) {
+    return peer->locked || row->scope || peer->service->authorize ? weft__gate_ask(peer, row, ret) : 0;
+}
 /* 0 pass, else milliseconds to wait. */
 int64_t weft__rate_take(weft_peer *peer);
 int weft__rate_join(weft_peer *peer);
@@ -158,17 +192,43 @@ typedef struct weft_sending {
     size_t body; /* where its body begins */
 } weft_sending;
 
-/* -ENOBUFS: the queue is over its hard limit, and the peer is to be closed. */
-int weft__send_begin(weft_peer *peer, size_t hint, weft_sending *ret);
-int weft__send_end(weft_peer *peer, const weft_sending *sending);
-void weft__send_undo(weft_peer *peer, const weft_sending *sending);
-/* Look at the limits and wake the transport. */
-void weft__send_wake(weft_peer *peer);
-int weft__send_control(weft_peer *peer, enum weft_frame_kind kind, int code, const char *payload, size_t len);
 static inline size_t weft__send_queued(const weft_peer *peer) {
     return weft__buf_len(&peer->out) + peer->in_flight;
 }
-
+/* Say why nothing more can be sent: -EPIPE, or -ENOBUFS when the queue is over its hard limit and the peer is to be closed. */
+int weft__send_refuse(weft_peer *peer);
+/* Look at the limits and wake the transport. */
+static inline void weft__send_wake(weft_peer *peer) {
+    if (weft__send_queued(peer) >= peer->service->limits.out_soft)
+        peer->full = true;
+    if (!peer->quiet && peer->on_output)
+        peer->on_output(peer, peer->data);
+}
+static inline int weft__send_begin(weft_peer *peer, size_t hint, weft_sending *ret) {
+    if (peer->status || weft__send_queued(peer) >= peer->service->limits.out_hard)
+        return weft__send_refuse(peer);
+    int r = peer->framing->begin(peer->framing_state, &peer->out, hint, &ret->mark);
+    ret->body = weft__buf_len(&peer->out);
+    return r;
+}
+static inline void weft__send_undo(weft_peer *peer, const weft_sending *sending) {
+    peer->out.end = peer->out.start + sending->mark;
+}
+void weft__send_log(weft_peer *peer, const weft_sending *sending);
+static inline int weft__send_end(weft_peer *peer, const weft_sending *sending) {
+    weft_service *service = peer->service;
+    if (service->on_message)
+        weft__send_log(peer, sending);
+    int r = peer->framing->end(peer->framing_state, &peer->out, sending->mark);
+    if (r < 0) {
+        weft__send_undo(peer, sending);
+        return r;
+    }
+    service->stats.bytes_out += weft__buf_len(&peer->out) - sending->mark;
+    weft__send_wake(peer);
+    return 0;
+}
+int weft__send_control(weft_peer *peer, enum weft_frame_kind kind, int code, const char *payload, size_t len);
 /* ---- helpers ---- */
 
 /* Between these the peer is not freed; leave() frees it if that was asked for meanwhile, and says so. */

@@ -15,7 +15,7 @@
 
 /* ---- writing the answer ---- */
 
-static int write_outcome(weft_buf *out, const weft_alloc *alloc, weft_bytes id, const weft_outcome *outcome) {
+static inline int write_outcome(weft_buf *out, const weft_alloc *alloc, weft_bytes id, const weft_outcome *outcome) {
     if (outcome->code)
         return weft__write_error(out, alloc, id, outcome->code, outcome->message, &outcome->value);
     return weft__write_result(out, alloc, id, &outcome->value);
@@ -32,7 +32,7 @@ static const weft_outcome too_large = {
 static const weft_outcome too_many = {.code = 429, .message = "Too many requests are waiting for an answer"};
 static const weft_outcome no_memory = {.code = WEFT_INTERNAL_ERROR, .message = "Out of memory"};
 
-static int send_alone(weft_req *req, const weft_outcome *outcome) {
+static inline int send_alone(weft_req *req, const weft_outcome *outcome) {
     weft_peer *peer = req->peer;
     weft_sending sending;
     size_t hint = weft__result_hint(req->id, &outcome->value);
@@ -48,7 +48,7 @@ static int send_alone(weft_req *req, const weft_outcome *outcome) {
     return r;
 }
 
-static int send_in_batch(weft_req *req, const weft_outcome *outcome) {
+static __attribute__((noinline)) int send_in_batch(weft_req *req, const weft_outcome *outcome) {
     weft_buf *out = weft__batch_in_text(req->batch);
     const weft_alloc *alloc = req->service->alloc;
     size_t before = weft__buf_len(out);
@@ -63,13 +63,12 @@ static int send_in_batch(weft_req *req, const weft_outcome *outcome) {
     return r;
 }
 
-static int send_outcome(weft_req *req, const weft_outcome *outcome) {
+static inline int send_outcome(weft_req *req, const weft_outcome *outcome) {
     return req->batch ? send_in_batch(req, outcome) : send_alone(req, outcome);
 }
 
 /* An answer that cannot be given is replaced by one that says so. */
-static int send_or_excuse(weft_req *req, const weft_outcome *outcome) {
-    int r = send_outcome(req, outcome);
+static __attribute__((noinline)) int excuse_failure(weft_req *req, int r) {
     int second = 0;
     if (r == -EMSGSIZE)
         r = second = send_outcome(req, &too_large);
@@ -78,6 +77,11 @@ static int send_or_excuse(weft_req *req, const weft_outcome *outcome) {
     if (second == -ENOMEM && req->peer && !req->peer->status)
         req->peer->status = -ENOMEM; /* a caller must not wait for ever: without memory for one line, close */
     return r;
+}
+
+static inline int send_or_excuse(weft_req *req, const weft_outcome *outcome) {
+    int r = send_outcome(req, outcome);
+    return r < 0 ? excuse_failure(req, r) : r;
 }
 
 /* ---- keeping the answer for a retry ---- */
@@ -109,7 +113,7 @@ static void let_go(weft_req *req) {
         weft__req_release(req);
 }
 
-static int deliver(weft_req *req, const weft_outcome *outcome) {
+static inline int deliver(weft_req *req, const weft_outcome *outcome) {
     int r = 0;
     weft_peer *peer = req->peer;
     req->answered = true;

@@ -7,9 +7,6 @@
 
 #define KIB ((size_t) 1024)
 #define MIB (1024 * KIB)
-/* A request that was answered is used again for the next one; this many are kept for when many were open. */
-#define POOL_LIMIT 1024
-
 #define HARD_BODY_CAP (64 * MIB)
 
 static void default_size(size_t *value, size_t fallback) {
@@ -151,36 +148,21 @@ const weft_stats *weft_service_stats(const weft_service *service) {
 
 /* ---- the pool of requests ---- */
 
-weft_req *weft__req_new(weft_peer *peer) {
-    weft_service *service = peer->service;
-    weft_req *req = service->pool;
-    if (req) {
-        service->pool = req->next_free;
-        service->pooled--;
-        memset(req, 0, sizeof *req);
-    } else if (!(req = weft__zalloc(service->alloc, sizeof *req)))
-        return NULL;
-    req->peer = peer;
-    req->service = service;
-    req->deadline = INT64_MAX;
-    req->timed.kind = WEFT_TIMED_REQUEST;
-    return req;
+weft_req *weft__req_alloc(weft_service *service) {
+    return weft__zalloc(service->alloc, sizeof(weft_req));
 }
 
-weft_req *weft__req_release(weft_req *req) {
+void weft__req_dispose(weft_req *req) {
     weft_service *service = req->service;
-    if (req->kept)
-        weft__free(service->alloc, req->kept);
     bool deferred = req->deferred;
-    if (service->pooled < POOL_LIMIT) {
-        req->next_free = service->pool;
-        service->pool = req;
-        service->pooled++;
-    } else
+    req->kept = weft__free(service->alloc, req->kept);
+    req->deferred = false;
+    if (service->pooled < WEFT_REQ_POOL)
+        weft__req_release(req);
+    else
         weft__free(service->alloc, req);
     if (deferred)
         weft_service_unref(service); /* a request that outlives its connection keeps the service */
-    return NULL;
 }
 
 const weft_limits *weft__service_limits(const weft_service *service) {

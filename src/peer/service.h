@@ -2,12 +2,19 @@
 #ifndef WEFT_SERVICE_H
 #define WEFT_SERVICE_H
 
+#include <string.h>
+
 #include <weft/peer.h>
 
 #include "alloc.h"
 #include "list.h"
 
 /* Methods by name, open addressing; rows are borrowed. */
+struct weft_method_slot {
+    const weft_method *row; /* NULL: free, or a tombstone when hash is 1 */
+    uint32_t hash;
+    uint32_t len;
+};
 typedef struct weft_methods {
     struct weft_method_slot *slots;
     size_t cap; /* a power of two */
@@ -17,7 +24,28 @@ typedef struct weft_methods {
 
 int weft__methods_add(weft_methods *methods, const weft_alloc *alloc, const weft_method *row);
 int weft__methods_remove(weft_methods *methods, const char *name);
-const weft_method *weft__methods_find(const weft_methods *methods, const char *name, size_t len);
+/* A few bytes tell names apart ("task.submit", "task.cancel"); the rest is compared once. name is not empty. */
+static inline uint32_t weft__method_hash(const char *name, size_t len) {
+    const unsigned char *bytes = (const unsigned char *) name;
+    uint32_t mixed = (uint32_t) len * 0x9E3779B1u ^ bytes[0] ^ (uint32_t) bytes[len / 2] << 8 ^ (uint32_t) bytes[len - 1] << 16;
+    mixed *= 0x85EBCA6Bu;
+    return (mixed ^ mixed >> 15) | 2; /* 0 and 1 have a meaning of their own */
+}
+/* The table is never empty: there is always rpc.discover, and at most half of it is used. */
+static inline struct weft_method_slot *weft__methods_slot(const weft_methods *methods, const char *name, size_t len) {
+    uint32_t hash = weft__method_hash(name, len);
+    for (size_t i = hash & (methods->cap - 1);; i = (i + 1) & (methods->cap - 1)) {
+        struct weft_method_slot *slot = &methods->slots[i];
+        if (slot->hash == hash && slot->len == len && memcmp(slot->row->name, name, len) == 0)
+            return slot;
+        if (slot->hash == 0)
+            return NULL;
+    }
+}
+static inline const weft_method *weft__methods_find(const weft_methods *methods, const char *name, size_t len) {
+    struct weft_method_slot *slot = len && methods->cap ? weft__methods_slot(methods, name, len) : NULL;
+    return slot ? slot->row : NULL;
+}
 /* In no particular order: NULL at the end, *at begins at 0. */
 const weft_method *weft__methods_next(const weft_methods *methods, size_t *at);
 void weft__methods_done(weft_methods *methods, const weft_alloc *alloc);

@@ -8,35 +8,8 @@
 
 #define PUT(out, alloc, text) weft__buf_put((out), (alloc), (text), sizeof(text) - 1)
 
-static const char open_id[] = "{\"jsonrpc\":\"2.0\",\"id\":";
-static const char open_result[] = ",\"result\":";
-
-static inline char *append(char *at, const char *text, size_t len) {
-    memcpy(at, text, len);
-    return at + len;
-}
-
-size_t weft__result_hint(weft_bytes id, const weft_val *result) {
-    return sizeof open_id + sizeof open_result + id.len + weft__val_hint(result);
-}
-
-/* Almost every answer is small or a copy: room is made once, then written without asking. */
-static int write_raw_result(weft_buf *out, const weft_alloc *alloc, weft_bytes id, const weft_val *result) {
-    size_t size = sizeof open_id + sizeof open_result + id.len + result->len;
-    if (weft__buf_reserve(out, alloc, size) < 0)
-        return -ENOMEM;
-    char *start = weft__buf_tail(out);
-    char *at = append(start, open_id, sizeof open_id - 1);
-    at = append(at, id.data, id.len);
-    at = append(at, open_result, sizeof open_result - 1);
-    at = append(at, result->as.s, result->len);
-    *at++ = '}';
-    out->end += (size_t) (at - start);
-    return 0;
-}
-
 static int write_head(weft_buf *out, const weft_alloc *alloc, weft_bytes id) {
-    int r = PUT(out, alloc, "{\"jsonrpc\":\"2.0\",\"id\":");
+    int r = PUT(out, alloc, WEFT_OPEN_ID);
     if (r < 0)
         return r;
     return id.len ? weft__buf_put(out, alloc, id.data, id.len) : PUT(out, alloc, "null");
@@ -49,13 +22,11 @@ static int undo(weft_buf *out, size_t len, int r) {
     return r;
 }
 
-int weft__write_result(weft_buf *out, const weft_alloc *alloc, weft_bytes id, const weft_val *result) {
-    if (result->kind == WEFT_VAL_RAW && id.len)
-        return write_raw_result(out, alloc, id, result);
+int weft__write_any_result(weft_buf *out, const weft_alloc *alloc, weft_bytes id, const weft_val *result) {
     size_t len = weft__buf_len(out);
     int r = write_head(out, alloc, id);
     if (r >= 0)
-        r = PUT(out, alloc, ",\"result\":");
+        r = PUT(out, alloc, WEFT_OPEN_RESULT);
     if (r >= 0)
         r = weft__write_val(out, alloc, result);
     if (r >= 0)
@@ -186,7 +157,7 @@ int weft__write_request(weft_buf *out, const weft_alloc *alloc, int64_t id, cons
     size_t len = weft__buf_len(out);
     int r;
     if (id) {
-        r = PUT(out, alloc, "{\"jsonrpc\":\"2.0\",\"id\":");
+        r = PUT(out, alloc, WEFT_OPEN_ID);
         if (r >= 0)
             r = weft__write_int(out, alloc, id);
         if (r >= 0)

@@ -2,12 +2,35 @@
 #ifndef WEFT_ENCODE_H
 #define WEFT_ENCODE_H
 
+#include <errno.h>
+#include <string.h>
+
 #include <weft/json.h>
 
 #include "buf.h"
+#include "write.h"
+
+#define WEFT_OPEN_ID "{\"jsonrpc\":\"2.0\",\"id\":"
+#define WEFT_OPEN_RESULT ",\"result\":"
 
 /* A success: {"jsonrpc":"2.0","id":ID,"result":VALUE}. id is raw text. */
-int weft__write_result(weft_buf *out, const weft_alloc *alloc, weft_bytes id, const weft_val *result);
+int weft__write_any_result(weft_buf *out, const weft_alloc *alloc, weft_bytes id, const weft_val *result);
+/* Almost every answer is small or a copy: for a copy, room is made once and then written without asking. */
+static inline int weft__write_result(weft_buf *out, const weft_alloc *alloc, weft_bytes id, const weft_val *result) {
+    if (result->kind != WEFT_VAL_RAW || !id.len)
+        return weft__write_any_result(out, alloc, id, result);
+    size_t size = sizeof WEFT_OPEN_ID + sizeof WEFT_OPEN_RESULT + id.len + result->len;
+    if (weft__buf_reserve(out, alloc, size) < 0)
+        return -ENOMEM;
+    char *start = weft__buf_tail(out), *at = start;
+    at = (char *) mempcpy(at, WEFT_OPEN_ID, sizeof WEFT_OPEN_ID - 1);
+    at = (char *) mempcpy(at, id.data, id.len);
+    at = (char *) mempcpy(at, WEFT_OPEN_RESULT, sizeof WEFT_OPEN_RESULT - 1);
+    at = (char *) mempcpy(at, result->as.s, result->len);
+    *at++ = '}';
+    out->end += (size_t) (at - start);
+    return 0;
+}
 /* A refusal. data of kind NONE is left out; an empty id is written as null. */
 int weft__write_error(weft_buf *out, const weft_alloc *alloc, weft_bytes id, int code, const char *message, const weft_val *data);
 /* What a request carries besides what the caller gave as params. */
@@ -24,6 +47,9 @@ int weft__write_request(weft_buf *out, const weft_alloc *alloc, int64_t id, cons
                         const weft_extras *extras);
 
 /* About how long it will be, for the framing's header. */
-size_t weft__result_hint(weft_bytes id, const weft_val *result);
+static inline size_t weft__result_hint(weft_bytes id, const weft_val *result) {
+    size_t value = result->kind == WEFT_VAL_RAW ? result->len : weft__val_hint(result);
+    return sizeof WEFT_OPEN_ID + sizeof WEFT_OPEN_RESULT + id.len + value;
+}
 
 #endif

@@ -39,6 +39,7 @@ static inline uint64_t load8(const char *p) {
 }
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define QUICK_KEYS 1
 #define LOW(n) (~0ULL >> (64 - 8 * (n)))
 #define WORD(a, b, c, d, e, f, g, h)                                                                                   \
     ((uint64_t) (a) | (uint64_t) (b) << 8 | (uint64_t) (c) << 16 | (uint64_t) (d) << 24 | (uint64_t) (e) << 32 |       \
@@ -75,22 +76,23 @@ static inline bool is_version(const char *p) {
 }
 #endif
 
+/* A key that is not one of ours as it stands: another, or one of ours written with escapes. Its end, or NULL. */
+static __attribute__((noinline)) const char *slow_key(const char *p, member *ret) {
+    bool escaped;
+    const char *end = weft__scan_string(p, &escaped);
+    *ret = OTHER;
+    for (size_t i = 0; end && escaped && i < sizeof names / sizeof names[0]; i++)
+        if (weft__raw_is((weft_bytes){p, (size_t) (end - p)}, names[i].name, names[i].len))
+            *ret = names[i].member;
+    return end;
+}
+
 /* p is at the opening quote of a key. Behind the colon and white space, or NULL. */
 static inline const char *take_key(const char *p, member *ret) {
     size_t n = quick_key(p + 1, ret);
-    if (n) {
-        p += 1 + n;
-    } else {
-        bool escaped;
-        const char *end = weft__scan_string(p, &escaped);
-        if (!end)
-            return NULL;
-        *ret = OTHER;
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-            if (weft__raw_is((weft_bytes){p, (size_t) (end - p)}, names[i].name, names[i].len))
-                *ret = names[i].member;
-        p = end;
-    }
+    p = n ? p + 1 + n : slow_key(p, ret);
+    if (!p)
+        return NULL;
     if (*p != ':') {
         p = weft__scan_ws(p);
         if (*p != ':')
@@ -100,7 +102,7 @@ static inline const char *take_key(const char *p, member *ret) {
     return (unsigned char) *p <= ' ' ? weft__scan_ws(p) : p;
 }
 
-static const char *take_version(const char *p, struct envelope *env) {
+static inline const char *take_version(const char *p, struct envelope *env) {
     if (is_version(p)) {
         env->good |= JSONRPC;
         return p + 5;
@@ -111,50 +113,50 @@ static const char *take_version(const char *p, struct envelope *env) {
     return end;
 }
 
-static const char *take_id(const char *p, int depth, struct envelope *env, weft_msg *msg) {
+static inline const char *take_id(const char *p, int depth, struct envelope *env, weft_msg *msg) {
     const char *end = p;
-    if (*p >= '1' && *p <= '9') { /* what almost every client sends */
-        while (*end >= '0' && *end <= '9')
-            end++;
-        if (*end == '.' || *end == 'e' || *end == 'E')
+    bool scalar = true;
+    if ((unsigned char) (*p - '1') < 9) { /* what almost every client sends */
+        while ((unsigned char) (*++end - '0') < 10)
+            ;
+        if (*end == '.' || (*end | 0x20) == 'e')
             end = weft__scan_value(p, 0);
     } else {
         end = weft__scan_value(p, depth);
+        scalar = *p == '"' || *p == '-' || *p == 'n' || *p == '0';
     }
     if (!end)
         return NULL;
-    size_t len = (size_t) (end - p);
-    bool scalar = *p == '"' || *p == '-' || *p == 'n' || (*p >= '0' && *p <= '9');
-    if (scalar && len <= WEFT_MAX_ID)
+    msg->id = (weft_bytes){0};
+    if (scalar && end - p <= WEFT_MAX_ID) {
         env->good |= ID;
-    msg->id = env->good & ID ? (weft_bytes){p, len} : (weft_bytes){0};
+        msg->id = (weft_bytes){p, (size_t) (end - p)};
+    }
     return end;
 }
 
-static const char *take_method(const char *p, int depth, struct envelope *env, weft_msg *msg) {
+static inline const char *take_method(const char *p, int depth, struct envelope *env, weft_msg *msg) {
     if (*p != '"')
         return weft__scan_value(p, depth);
     const char *end = weft__scan_string(p, &msg->method_escaped);
     if (!end)
         return NULL;
     msg->method = (weft_bytes){p + 1, (size_t) (end - p) - 2};
-    if (msg->method.len)
-        env->good |= METHOD;
+    env->good |= msg->method.len ? METHOD : 0;
     return end;
 }
 
-static const char *take_params(const char *p, int depth, struct envelope *env, weft_msg *msg) {
+static inline const char *take_params(const char *p, int depth, struct envelope *env, weft_msg *msg) {
     msg->meta = (weft_bytes){0};
     const char *end = *p == '{' ? weft__scan_params(p, depth, &msg->meta) : weft__scan_value(p, depth);
     if (!end)
         return NULL;
-    if (*p == '{' || *p == '[')
-        env->good |= PARAMS;
+    env->good |= *p == '{' || *p == '[' ? PARAMS : 0;
     msg->params = (weft_bytes){p, (size_t) (end - p)};
     return end;
 }
 
-static const char *take_plain(const char *p, int depth, weft_bytes *ret) {
+static const char *take_outcome(const char *p, int depth, weft_bytes *ret) {
     const char *end = weft__scan_value(p, depth);
     if (end)
         *ret = (weft_bytes){p, (size_t) (end - p)};
@@ -174,9 +176,9 @@ static inline const char *take_member(const char *p, member which, int depth, st
     case PARAMS:
         return take_params(p, depth, env, msg);
     case RESULT:
-        return take_plain(p, depth, &msg->result);
+        return take_outcome(p, depth, &msg->result);
     case ERROR:
-        return take_plain(p, depth, &msg->error);
+        return take_outcome(p, depth, &msg->error);
     case OTHER:
         break;
     }
@@ -188,68 +190,152 @@ static void invalid(weft_msg *msg, const char *why) {
     msg->why = why;
 }
 
-/* What it is, now that all members are known (JSON-RPC 2.0 sections 4 and 5). */
-static void classify(const struct envelope *env, bool lenient, weft_msg *msg) {
-    bool version = env->good & JSONRPC || (lenient && !(env->seen & JSONRPC));
-    unsigned outcome = env->seen & (RESULT | ERROR);
-    if (!(env->seen & METHOD) && outcome) {
+/* Everything but a plain request or notification. */
+static __attribute__((noinline)) void classify_rest(struct envelope env, bool lenient, weft_msg *msg) {
+    bool version = env.good & JSONRPC || (lenient && !(env.seen & JSONRPC));
+    unsigned outcome = env.seen & (RESULT | ERROR);
+    if (!(env.seen & METHOD) && outcome) {
         msg->kind = WEFT_MSG_ANSWER;
         msg->proper = version && outcome != (RESULT | ERROR);
     } else if (!version)
         invalid(msg, "\"jsonrpc\" must be \"2.0\"");
-    else if ((env->seen & ID) && !(env->good & ID))
+    else if ((env.seen & ID) && !(env.good & ID))
         invalid(msg, "\"id\" must be a string, a number or null of at most 256 bytes");
-    else if (!(env->good & METHOD))
+    else if (!(env.good & METHOD))
         invalid(msg, "\"method\" must be a string that is not empty");
-    else if ((env->seen & PARAMS) && !(env->good & PARAMS))
+    else if ((env.seen & PARAMS) && !(env.good & PARAMS))
         invalid(msg, "\"params\" must be an object or an array");
     else
-        msg->kind = env->seen & ID ? WEFT_MSG_REQUEST : WEFT_MSG_NOTIFICATION;
+        msg->kind = env.seen & ID ? WEFT_MSG_REQUEST : WEFT_MSG_NOTIFICATION;
 }
 
-/* p is at '{'. */
-static const char *take_object(const char *p, int depth, bool lenient, weft_msg *msg) {
+/* What it is, now that all members are known (JSON-RPC 2.0 sections 4 and 5). */
+static inline void classify(struct envelope env, bool lenient, weft_msg *msg) {
+    if (env.seen == env.good && (env.good & (JSONRPC | METHOD)) == (JSONRPC | METHOD))
+        msg->kind = env.seen & ID ? WEFT_MSG_REQUEST : WEFT_MSG_NOTIFICATION;
+    else
+        classify_rest(env, lenient, msg);
+}
+
+/* p is behind a value. The next key, *ret_end false; or behind the closing brace, *ret_end true; or NULL. */
+static inline const char *next_key(const char *p, bool *ret_end) {
+    if ((unsigned char) *p <= ' ')
+        p = weft__scan_ws(p);
+    *ret_end = *p == '}';
+    if (*p == '}')
+        return p + 1;
+    if (*p != ',')
+        return NULL;
+    p++;
+    return *p == '"' ? p : weft__scan_ws(p);
+}
+
+/* p is at '{'. Any message. */
+static __attribute__((noinline)) const char *take_any_object(const char *p, int depth, bool lenient, weft_msg *msg) {
     struct envelope env = {0};
+    bool end = false;
     if (depth < 1)
         return NULL;
     p = weft__scan_ws(p + 1);
-    if (*p == '}') {
-        classify(&env, lenient, msg);
-        return p + 1;
-    }
-    for (;;) {
+    if (*p == '}')
+        end = true, p++;
+    while (p && !end) {
         member which;
         if (*p != '"' || !(p = take_key(p, &which)) || !(p = take_member(p, which, depth - 1, &env, msg)))
             return NULL;
-        if ((unsigned char) *p <= ' ')
-            p = weft__scan_ws(p);
-        if (*p == '}')
-            break;
-        if (*p != ',')
-            return NULL;
-        p++;
-        if (*p != '"')
-            p = weft__scan_ws(p);
+        p = next_key(p, &end);
     }
-    classify(&env, lenient, msg);
+    if (p)
+        classify(env, lenient, msg);
+    return p;
+}
+
+/* ---- the usual request ---- */
+
+#ifdef QUICK_KEYS
+/* How nearly every message begins; sixteen bytes are compared at once. */
+static const char usual_start[] = "{\"jsonrpc\":\"2.0\"";
+
+/* p is at the digits of an id. */
+static inline const char *quick_id(const char *p, weft_msg *msg) {
+    const char *end = p;
+    while ((unsigned char) (*end - '0') < 10)
+        end++;
+    size_t len = (size_t) (end - p);
+    msg->id = (weft_bytes){p, len};
+    return (*end == ',' || *end == '}') && *p != '0' && len - 1 < WEFT_MAX_ID ? end : NULL;
+}
+
+/* p is behind the opening quote of a method. */
+static inline const char *quick_method(const char *p, weft_msg *msg) {
+    size_t len = weft__plain_to_quote(p);
+    msg->method = (weft_bytes){p, len};
+    return len && len < WEFT_STEP ? p + len + 1 : NULL;
+}
+
+static inline const char *quick_params(const char *p, int depth, weft_msg *msg) {
+    const char *end = NULL;
+    if (*p == '[')
+        end = weft__scan_value(p, depth);
+    else if (*p == '{')
+        end = weft__scan_params(p, depth, &msg->meta);
+    msg->params = (weft_bytes){p, (size_t) (end - p)};
+    return end;
+}
+
+/* A request or notification as programs write it: "jsonrpc" first, no white space between members, a whole number for an id, a
+ * short method, each member once at most. Commas, names and colons are compared together. Behind the object, or NULL: it is
+ * not one of these, look again with more care. */
+static inline const char *take_usual_object(const char *p, int depth, weft_msg *msg) {
+    if (memcmp(p, usual_start, sizeof usual_start - 1) != 0 || depth < 1)
+        return NULL;
+    p += sizeof usual_start - 1;
+    while (p && *p == ',') {
+        uint64_t word = load8(p);
+        if ((word & LOW(6)) == WORD(',', '"', 'i', 'd', '"', ':', 0, 0) && !msg->id.data)
+            p = quick_id(p + 6, msg);
+        else if (word == WORD(',', '"', 'm', 'e', 't', 'h', 'o', 'd') && memcmp(p + 8, "\":\"", 3) == 0 && !msg->method.data)
+            p = quick_method(p + 11, msg);
+        else if (word == WORD(',', '"', 'p', 'a', 'r', 'a', 'm', 's') && memcmp(p + 8, "\":", 2) == 0 && !msg->params.data)
+            p = quick_params(p + 10, depth - 1, msg);
+        else
+            return NULL;
+    }
+    if (!p || *p != '}' || !msg->method.data)
+        return NULL;
+    msg->kind = msg->id.data ? WEFT_MSG_REQUEST : WEFT_MSG_NOTIFICATION;
     return p + 1;
+}
+#else
+static inline const char *take_usual_object(const char *p, int depth, weft_msg *msg) {
+    (void) p, (void) depth, (void) msg;
+    return NULL;
+}
+#endif
+
+/* p is at '{', msg is zeroed. */
+static inline const char *take_object(const char *p, int depth, bool lenient, weft_msg *msg) {
+    const char *end = take_usual_object(p, depth, msg);
+    if (end)
+        return end;
+    *msg = (weft_msg){0};
+    return take_any_object(p, depth, lenient, msg);
 }
 
 int weft__msg_parse(const char *text, int depth, bool lenient, weft_msg *ret, const char **ret_rest) {
-    weft_msg msg = {0};
     const char *p = *text == '{' ? text : weft__scan_ws(text);
+    *ret = (weft_msg){0};
     if (*p == '{') {
-        p = take_object(p, depth, lenient, &msg);
+        p = take_object(p, depth, lenient, ret);
     } else {
         if (*p == '[')
-            msg.kind = WEFT_MSG_BATCH;
+            ret->kind = WEFT_MSG_BATCH;
         else
-            invalid(&msg, "a message is an object or an array of objects");
+            invalid(ret, "a message is an object or an array of objects");
         p = weft__scan_value(p, depth);
     }
     if (!p)
         return -EBADMSG;
-    *ret = msg;
     *ret_rest = (unsigned char) *p <= ' ' ? weft__scan_ws(p) : p;
     return 0;
 }

@@ -33,7 +33,7 @@ typedef struct weft_msg {
 /* Take apart the value that text begins with, white space allowed. The text ends in a NUL as scan.h wants it.
  * *ret_rest is the first byte behind the value and the white space that follows it; a caller that allows one value only
  * compares it with the text's end. lenient: "jsonrpc" may be missing. depth: how deep it may nest.
- * 0, or -EBADMSG: not JSON. */
+ * 0, or -EBADMSG: not JSON; then *ret means nothing. */
 int weft__msg_parse(const char *text, int depth, bool lenient, weft_msg *ret, const char **ret_rest);
 
 /* The items of a batch, which has been validated: *at begins at its text ('['), and moves. 1 an item in *ret, 0 no more. */

@@ -85,11 +85,11 @@ LINK_SUITE(tcp, .listen = "tcp://127.0.0.1:0")
 LINK_SUITE(tls, .listen = "tls://127.0.0.1:0", WITH_TLS)
 LINK_SUITE(ws, .listen = "ws://127.0.0.1:0/")
 LINK_SUITE(wss, .listen = "wss://127.0.0.1:0/", WITH_TLS)
-LINK_SUITE(http, .listen = "http://127.0.0.1:0/", .no_push = true)
-LINK_SUITE(https, .listen = "https://127.0.0.1:0/", .no_push = true, WITH_TLS)
+LINK_SUITE(http, .listen = "http://127.0.0.1:0/", .no_push = true, .lazy = true)
+LINK_SUITE(https, .listen = "https://127.0.0.1:0/", .no_push = true, .lazy = true, WITH_TLS)
 LINK_SUITE(exec, .connect = "exec:/proc/self/exe --child")
-LINK_SUITE(stdio, .listen = "unix:build/tests/links-stdio.sock", .connect = "stdio:", .once = true, .before = plug_in_stdio,
-           .after = unplug_stdio)
+LINK_SUITE(stdio, .listen = "unix:build/tests/links-stdio.sock", .connect = "stdio:", .once = true, .stays_open = true,
+           .before = plug_in_stdio, .after = unplug_stdio)
 
 TEST(certificate) {
     CHECK(make_certificate());

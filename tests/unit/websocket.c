@@ -47,6 +47,7 @@ TEST(heads) {
         RAW("one over the limit", "\x82\x7f\x00\x00\x00\x00\x00\x01\x11\x71", true, MAX, -EMSGSIZE, 0, 1009),
         RAW("at the limit", "\x82\x7f\x00\x00\x00\x00\x00\x01\x11\x70", true, MAX, 0, 10 + MAX, 0),
         RAW("a small one over a small limit", "\x81\x06", true, 5, -EMSGSIZE, 0, 1009),
+        RAW("a whole one over a small limit", "\x81\x06hello!", true, 5, -EMSGSIZE, 0, 1009),
         RAW("fragments over a small limit", "\x01\x03hey\x00\x02xx\x80\x01", true, 5, -EMSGSIZE, 0, 1009),
         RAW("a ping is not a message", "\x89\x05hey", true, 2, 0, 7, 0),
         RAW("a long ping, before its length", "\x89\x7e", true, MAX, -EPROTO, 0, 1002),

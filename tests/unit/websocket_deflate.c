@@ -125,10 +125,12 @@ static void other_expect(other *o, kit *k, unsigned opcode, const char *message,
     o->in.next_in = (Bytef *) (uintptr_t) is.data;
     o->in.avail_in = (unsigned) is.len;
     o->in.next_out = (Bytef *) plain;
-    o->in.avail_out = (unsigned) len;
-    CHECK_INT(inflate(&o->in, Z_SYNC_FLUSH), Z_OK);
-    CHECK_INT(o->in.avail_in, 0);
-    CHECK_INT(o->in.avail_out, 0);
+    while (o->in.total_out < len) { /* in small pieces: what is still in the output would do instead of the window */
+        o->in.avail_out = len - o->in.total_out < 100 ? (unsigned) (len - o->in.total_out) : 100;
+        if (!CHECK_INT(inflate(&o->in, Z_SYNC_FLUSH), Z_OK))
+            return;
+    }
+    CHECK(o->in.avail_in <= 1); /* the empty block at the end */
     CHECK(memcmp(plain, message, len) == 0);
 }
 
@@ -267,9 +269,9 @@ TEST(frames_with_compression) {
         {"RSV1 on a close", {FRAME(0xC8, "")}, {CLOSE_1002}, -EPROTO},
         {"RSV2 beside RSV1", {FRAME(0xE1, PACKED_HELLO)}, {CLOSE_1002}, -EPROTO},
         {"RSV3 alone", {FRAME(0x91, PACKED_HELLO)}, {CLOSE_1002}, -EPROTO},
-        {"not deflate", {FRAME(0xC1, "\xff\xff\xff")}, {CLOSE_1007}, -EBADMSG},
-        {"cut off", {FRAME(0xC1, "\xf2\x48\xcd")}, {CLOSE_1007}, -EBADMSG},
-        {"nothing at all", {FRAME(0xC1, "")}, {CLOSE_1007}, -EBADMSG},
+        {"not deflate", {FRAME(0xC1, "\xff\xff\xff")}, {CLOSE_1007}, -EPROTO},
+        {"cut off", {FRAME(0xC1, "\xf2\x48\xcd")}, {CLOSE_1007}, -EPROTO},
+        {"nothing at all", {FRAME(0xC1, "")}, {CLOSE_1007}, -EPROTO},
         {"packed, and no UTF-8", {FRAME(0xC1, "\x00\x02\x00\xfd\xff\xc3\x28\x00")}, {CLOSE_1007}, -EILSEQ},
         {"packed, no UTF-8, but binary", {FRAME(0xC2, "\x00\x02\x00\xfd\xff\xc3\x28\x00")}, {BINARY("\xc3\x28")}, 0},
         {"packed text that ends in a character", {FRAME(0xC1, "\x00\x01\x00\xfe\xff\xc3\x00")}, {CLOSE_1007}, -EILSEQ},

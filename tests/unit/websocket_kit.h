@@ -112,6 +112,7 @@ typedef struct kit {
     size_t max_body;
     weft_buf in, out;
     bool moving; /* present the rest of the input at a new address each time */
+    bool closed; /* a close frame came out: nothing may after it */
     bool over;
     int broken; /* what decode() said */
     size_t frames;
@@ -184,6 +185,7 @@ static inline void kit_feed(kit *k, const char *data, size_t n) {
         CHECK(used <= left);
         CHECK(memcmp(weft__buf_tail(&k->in), KIT_CANARY, WEFT_SLACK) == 0);
         k->in.start += used;
+        CHECK(!k->closed || r == 0);
         if (r < 0) {
             k->broken = r;
             k->over = true;
@@ -193,6 +195,7 @@ static inline void kit_feed(kit *k, const char *data, size_t n) {
             return;
         } else {
             k->frames++;
+            k->closed = frame.kind == WEFT_FRAME_CLOSE;
             r = kit_answer(k, &frame);
             if (r < 0)
                 k->broken = r, k->over = true;

@@ -116,7 +116,7 @@ TEST(windows_are_kept) {
     fill(data, BLOCK, 1);
     for (size_t i = BLOCK; i < LEN; i++) /* repeats that only the larger windows can see */
         data[i] = data[i - (i / BLOCK % 2 ? 300 : BLOCK)];
-    for (unsigned window = 9; window <= 15; window++) {
+    for (unsigned window = 15; window >= 9; window--) {
         weft_buf packed = {0};
         z_stream z = {0};
         CHECK_INT(weft__zip_deflate(zip, window, data, LEN, &packed), 0);
@@ -124,9 +124,11 @@ TEST(windows_are_kept) {
         z.next_in = (Bytef *) packed.data;
         z.avail_in = (unsigned) packed.end;
         z.next_out = (Bytef *) plain;
-        z.avail_out = LEN;
-        CHECK_INT(inflate(&z, Z_SYNC_FLUSH), Z_OK);
-        CHECK_INT(z.avail_out, 0);
+        while (z.total_out < LEN) { /* in small pieces: what is still in the output would do instead of the window */
+            z.avail_out = LEN - z.total_out < 50 ? (unsigned) (LEN - z.total_out) : 50;
+            if (!CHECK_INT(inflate(&z, Z_SYNC_FLUSH), Z_OK))
+                break;
+        }
         CHECK(memcmp(plain, data, LEN) == 0);
         inflateEnd(&z);
         weft__buf_done(&packed, NULL);

@@ -1,0 +1,20 @@
+/* What a client must know about HTTP beyond its framing: what a status means, and when a connection's end is no loss. */
+#ifndef WEFT_CLIENT_HTTP_H
+#define WEFT_CLIENT_HTTP_H
+
+#include "client.h"
+
+/* Give the peer its framing: host, path and token. -EINVAL, -ENOMEM. */
+int weft__http_prepare(weft_client *client);
+
+/* The server answered with a status that is none of success: -EACCES for 401 and 403, else -EPROTO, and a sentence. instead
+ * ends the sentence. */
+int weft__http_refused(weft_client *client, int status, const char *instead);
+/* The same for the last answer, when it was a refusal. */
+void weft__http_describe(weft_client *client);
+
+/* The server has closed the connection: was nothing lost by it? What has not been sent yet goes over the next. An answer
+ * that only the end of the connection completes is completed. May free the peer. */
+bool weft__http_harmless_end(weft_client *client);
+
+#endif
