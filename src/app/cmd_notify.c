@@ -12,7 +12,7 @@ static weft_exit notify(weft_line *line, weft_app *app, const weft_doc *params) 
     if (r >= 0)
         r = weft_flush(line->peer, timeout);
     if (r < 0)
-        return weft__fail_at(app, line->target.url, r, weft_peer_trouble(line->peer));
+        return weft__line_fail(line, app->args[0], r);
     if (app->common.json)
         weft__put_line(&app->out, WEFT_OBJ({"sent", weft_bool(true)}));
     weft__remark(app, "sent");

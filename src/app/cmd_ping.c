@@ -39,7 +39,7 @@ static weft_exit ping_once(weft_line *line, int64_t number, times *all) {
     int r = weft__line_try(line, "ping", weft_none(), &answer);
     double ms = (double) (weft__clock_ns() - begun) / 1e6;
     if (r < 0)
-        return weft__fail_at(app, line->target.url, r, weft_peer_trouble(line->peer));
+        return weft__line_fail(line, "ping", r);
     if (answer.error && answer.error->code != WEFT_METHOD_NOT_FOUND)
         return weft__fail_refused(app, "ping", answer.error, NULL);
     add_time(all, ms);

@@ -201,7 +201,7 @@ static void say_curl(const serving *self, FILE *to) {
     const char *http = url_with(self->server, "http");
     if (!http)
         return;
-    fputs("    curl ", to);
+    fputs("    curl -H 'Content-Type: application/json' ", to);
     if (self->token)
         fprintf(to, "-H \"Authorization: Bearer $(cat %s)\" ", token_path(self));
     fprintf(to, "%s-d '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' %s\n",

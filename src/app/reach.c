@@ -20,6 +20,22 @@ static int64_t time_left_ms(const weft_line *line) {
     return left > 1 ? left : 1;
 }
 
+/* An open call only hears that the connection was lost; why it was is told here. */
+static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
+    weft_line *line = data;
+    (void) peer;
+    if (state == WEFT_CLOSED || state == WEFT_DISCONNECTED)
+        line->why = why;
+}
+
+weft_exit weft__line_fail(const weft_line *line, const char *method, int r) {
+    bool lost = r == -ECONNRESET || r == -ENOTCONN;
+    if (r == -ETIMEDOUT)
+        return weft__fail(line->app, WEFT_TOO_LATE, "Wait longer with --timeout, for example --timeout 60s.",
+                          "%s: no answer in time", method);
+    return weft__fail_at(line->app, line->target.url, lost && line->why < 0 ? line->why : r, weft_peer_trouble(line->peer));
+}
+
 /* Byte streams have no header to show a token in: it is the first call. */
 static weft_exit show_token(weft_line *line) {
     WEFT_ANSWER answer = {0};
@@ -28,7 +44,7 @@ static weft_exit show_token(weft_line *line) {
         return WEFT_DONE;
     int r = weft__line_try(line, "weft.auth", WEFT_OBJ({"token", weft_str(line->target.token)}), &answer);
     if (r < 0)
-        return weft__fail_at(line->app, line->target.url, r, weft_peer_trouble(line->peer));
+        return weft__line_fail(line, "weft.auth", r);
     /* A server that asks for no token does not know the method. */
     if (!answer.error || answer.error->code == WEFT_METHOD_NOT_FOUND)
         return WEFT_DONE;
@@ -39,6 +55,8 @@ static weft_exit connect_line(weft_line *line) {
     char trouble[MAX_TROUBLE] = "";
     const weft_app *app = line->app;
     weft_connect_opts opts = weft__target_opts(app, &line->target, line->service);
+    opts.data = line;
+    opts.on_state = on_state;
     opts.ret_trouble = trouble;
     opts.trouble_size = sizeof trouble;
     weft__spinner_start(app, line->target.url);
@@ -100,11 +118,8 @@ static weft_exit explain_refusal(weft_line *line, const char *method, const weft
 weft_exit weft__line_call(weft_line *line, const char *method, weft_val params, weft_answer *ret) {
     int64_t begun = weft__clock_ns();
     int r = weft__line_try(line, method, params, ret);
-    if (r == -ETIMEDOUT)
-        return weft__fail(line->app, WEFT_TOO_LATE, "Wait longer with --timeout, for example --timeout 60s.",
-                          "%s: no answer in time", method);
     if (r < 0)
-        return weft__fail_at(line->app, line->target.url, r, weft_peer_trouble(line->peer));
+        return weft__line_fail(line, method, r);
     weft__remark(line->app, "answered in %.3f ms", (double) (weft__clock_ns() - begun) / 1e6);
     return ret->error ? explain_refusal(line, method, ret->error) : WEFT_DONE;
 }

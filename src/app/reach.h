@@ -10,6 +10,7 @@ typedef struct weft_line {
     weft_target target;
     weft_service *service; /* only logs; NULL mostly */
     weft_peer *peer;
+    int why;          /* the connection ended; 0: it has not */
     int64_t until_ns; /* when --timeout is over; INT64_MAX: it was not given */
 } weft_line;
 
@@ -21,5 +22,7 @@ void weft__line_done(weft_line *line);
 int weft__line_try(weft_line *line, const char *method, weft_val params, weft_answer *ret);
 /* The same, and a failure or a refusal is explained. */
 weft_exit weft__line_call(weft_line *line, const char *method, weft_val params, weft_answer *ret);
+/* Explain why a call or a notification came to nothing. */
+weft_exit weft__line_fail(const weft_line *line, const char *method, int r);
 
 #endif

@@ -116,7 +116,7 @@ weft_exit weft__exit_of(int r) {
 static const char *next_of(weft_exit status) {
     switch (status) {
     case WEFT_UNREACHABLE:
-        return "Is it running? \"weft serve\" starts a daemon in this folder.";
+        return "Is it running, and is this where it listens? \"weft serve\" starts a daemon in a folder.";
     case WEFT_UNAUTHORISED:
         return "Show a token: --token-file FILE, or the environment variable WEFT_TOKEN. A daemon keeps its own in "
                ".weft/token.";

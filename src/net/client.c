@@ -306,7 +306,14 @@ static int64_t on_now(void *data) {
     return weft_loop_now(((const weft_client *) data)->loop);
 }
 
-static const weft_carrier carrier = {.free = on_free, .now = on_now};
+static void on_resume(weft_peer *peer, void *data) {
+    weft_client *client = data;
+    (void) peer;
+    if (client->wire && client->wire->ready)
+        weft__wire_resume(client->wire);
+}
+
+static const weft_carrier carrier = {.free = on_free, .now = on_now, .resume = on_resume};
 
 /* ---- making ---- */
 
