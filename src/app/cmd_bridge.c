@@ -263,12 +263,10 @@ static void on_token_answer(weft_peer *peer, int r, const weft_answer *answer, v
 
 static void on_connected(side *self) {
     const weft_target *target = target_of(self);
-    bool bytes = target->scheme == WEFT_TCP || target->scheme == WEFT_TLS;
-    weft_call_opts opts = {.on_answer = on_token_answer, .ctx = self};
-    self->showing = bytes && target->token;
+    self->showing = weft__target_shows_by_call(target);
     if (!self->showing)
         become_ready(self);
-    else if (weft_call_start(self->peer, "weft.auth", WEFT_OBJ({"token", weft_str(target->token)}), &opts, NULL) < 0)
+    else if (weft__target_show(self->peer, target, on_token_answer, self) < 0)
         end_pair(self->pair, weft__fail(self->pair->bridge->app, WEFT_FAILED, NULL, "out of memory"));
 }
 

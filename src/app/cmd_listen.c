@@ -57,12 +57,10 @@ static void on_token_answer(weft_peer *peer, int r, const weft_answer *answer, v
 }
 
 static void on_connected(listening *self) {
-    bool bytes = self->target.scheme == WEFT_TCP || self->target.scheme == WEFT_TLS;
     weft__remark(self->app, "connected to %s", self->target.url);
     self->was_connected = true;
-    if (bytes && self->target.token)
-        weft_call_start(self->peer, "weft.auth", WEFT_OBJ({"token", weft_str(self->target.token)}),
-                        &(weft_call_opts){.on_answer = on_token_answer, .ctx = self}, NULL);
+    if (weft__target_shows_by_call(&self->target) && weft__target_show(self->peer, &self->target, on_token_answer, self) < 0)
+        stop(self, weft__fail(self->app, WEFT_FAILED, NULL, "out of memory"));
 }
 
 static void on_lost(listening *self, weft_state state, int why) {

@@ -140,6 +140,15 @@ void weft__target_done(weft_target *target) {
     target->token = weft__free(NULL, target->token);
 }
 
+bool weft__target_shows_by_call(const weft_target *target) {
+    return target->token && (target->scheme == WEFT_TCP || target->scheme == WEFT_TLS);
+}
+
+int weft__target_show(weft_peer *peer, const weft_target *target, weft_on_answer *on_answer, void *ctx) {
+    return weft_call_start(peer, "weft.auth", WEFT_OBJ({"token", weft_str(target->token)}),
+                           &(weft_call_opts){.on_answer = on_answer, .ctx = ctx}, NULL);
+}
+
 weft_connect_opts weft__target_opts(const weft_app *app, const weft_target *target, weft_service *service) {
     const weft_reach *reach = &app->reach;
     return (weft_connect_opts){

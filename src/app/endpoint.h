@@ -32,6 +32,11 @@ void weft__target_done(weft_target *target);
 /* The first line of a file: a token. Owned. Failures are explained. */
 weft_exit weft__token_read(const weft_app *app, const char *path, char **ret);
 
+/* Byte streams have no header to show a token in: it is the first call. on_answer is told how it went; a server that asks
+ * for no token does not know the method, which is as good. -ENOMEM. */
+bool weft__target_shows_by_call(const weft_target *target);
+int weft__target_show(weft_peer *peer, const weft_target *target, weft_on_answer *on_answer, void *ctx);
+
 /* What the command line says about connecting to this target. service is for the log; see debug.h. */
 weft_connect_opts weft__target_opts(const weft_app *app, const weft_target *target, weft_service *service);
 

@@ -36,11 +36,9 @@ weft_exit weft__line_fail(const weft_line *line, const char *method, int r) {
     return weft__fail_at(line->app, line->target.url, lost && line->why < 0 ? line->why : r, weft_peer_trouble(line->peer));
 }
 
-/* Byte streams have no header to show a token in: it is the first call. */
 static weft_exit show_token(weft_line *line) {
     WEFT_ANSWER answer = {0};
-    bool bytes = line->target.scheme == WEFT_TCP || line->target.scheme == WEFT_TLS;
-    if (!bytes || !line->target.token)
+    if (!weft__target_shows_by_call(&line->target))
         return WEFT_DONE;
     int r = weft__line_try(line, "weft.auth", WEFT_OBJ({"token", weft_str(line->target.token)}), &answer);
     if (r < 0)
