@@ -400,7 +400,8 @@ static void close_all(bridge *self) {
         end_pair(WEFT_CONTAINER(self->pairs.next, pair, link), self->status);
     weft__signals_close(&self->signals);
     weft_server_free(self->server);
-    weft_loop_run(self->loop); /* what is still being sent */
+    if (self->loop)
+        weft_loop_run(self->loop); /* what is still being sent */
     weft_loop_free(self->loop);
     weft_service_unref(self->service);
 }

@@ -48,7 +48,7 @@ static void bash_option(FILE *to, const weft_verb *verb, const weft_option *opti
 static void write_bash(FILE *to) {
     fputs("# weft completion for bash: source <(weft completion bash)\n"
           "_weft() {\n"
-          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words=\n"
+          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words= options=\n"
           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
           "        COMPREPLY=($(compgen -W '",
           to);
@@ -60,15 +60,18 @@ static void write_bash(FILE *to) {
           "    esac\n    case ${COMP_WORDS[1]} in\n",
           to);
     for (const weft_verb *const *verb = weft__verbs; *verb; verb++) {
-        fprintf(to, "    %s) words='", (*verb)->name);
+        fprintf(to, "    %s)\n        options='", (*verb)->name);
         for_options(to, *verb, bash_option);
+        fputs("'\n        words='", to);
         if (strcmp((*verb)->name, "completion") == 0)
             fputs("bash zsh fish", to);
         if (strcmp((*verb)->name, "help") == 0)
             put_verbs(to);
         fputs("' ;;\n", to);
     }
-    fputs("    esac\n    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n}\ncomplete -o default -F _weft weft\n", to);
+    fputs("    esac\n    case $word in -*) words=$options ;; esac\n    COMPREPLY=($(compgen -W \"$words\" -- "
+          "\"$word\"))\n}\ncomplete -o default -F _weft weft\n",
+          to);
 }
 
 /* ---- zsh ---- */

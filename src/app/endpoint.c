@@ -20,17 +20,18 @@
 static const char *const schemes[] = {
     "unix:", "tcp:", "tls:", "ws:", "wss:", "http:", "https:", "stdio:", "exec:", "mem:", NULL};
 
-bool weft__is_url(const char *arg) {
-    for (const char *const *scheme = schemes; *scheme; scheme++)
-        if (strncasecmp(arg, *scheme, strlen(*scheme)) == 0)
-            return true;
-    return *arg == '/' || strncmp(arg, "./", 2) == 0 || strncmp(arg, "../", 3) == 0 || strstr(arg, "://");
-}
-
 /* "localhost:4000" is no URL, but it is clear what is meant. */
 static bool is_host_and_port(const char *arg) {
     const char *colon = strrchr(arg, ':');
     return colon && colon > arg && colon[1] && colon[1 + strspn(colon + 1, "0123456789")] == '\0';
+}
+
+bool weft__is_url(const char *arg) {
+    for (const char *const *scheme = schemes; *scheme; scheme++)
+        if (strncasecmp(arg, *scheme, strlen(*scheme)) == 0)
+            return true;
+    return *arg == '/' || strncmp(arg, "./", 2) == 0 || strncmp(arg, "../", 3) == 0 || strstr(arg, "://") ||
+           is_host_and_port(arg);
 }
 
 weft_exit weft__url_check(const weft_app *app, const char *text, weft_url *ret) {
@@ -122,7 +123,7 @@ weft_exit weft__target_of(const weft_app *app, const char *text, weft_target *re
 }
 
 weft_exit weft__target_take(weft_app *app, weft_target *ret) {
-    if (app->arg_count && (weft__is_url(app->args[0]) || is_host_and_port(app->args[0]))) {
+    if (app->arg_count && weft__is_url(app->args[0])) {
         app->arg_count--;
         return weft__target_of(app, *app->args++, ret);
     }

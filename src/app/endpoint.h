@@ -11,7 +11,7 @@
 #define WEFT_HOME_TOKEN WEFT_HOME "/token"
 #define WEFT_HOME_ENDPOINT WEFT_HOME "/endpoint.json"
 
-/* Does this argument say where to go? A method name never does. */
+/* Does this argument say where to go, or try to? A method name never does. */
 bool weft__is_url(const char *arg);
 /* Check a URL that was typed. A mistake is explained. */
 weft_exit weft__url_check(const weft_app *app, const char *text, weft_url *ret);
