@@ -26,6 +26,15 @@ foreach(source ${sources})
   endif()
 endforeach()
 
+# Programs that the scripts in tests/interop talk to; like the examples they see the public headers and nothing else.
+file(GLOB sources CONFIGURE_DEPENDS tests/interop/*.c)
+foreach(source ${sources})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(interop_${name} ${source})
+  target_link_libraries(interop_${name} PRIVATE libweft)
+  set_target_properties(interop_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+endforeach()
+
 file(GLOB scripts CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests
      tests/cli/*.sh tests/interop/*.sh tests/interop/*.mjs tests/interop/*.py)
 foreach(script ${scripts})

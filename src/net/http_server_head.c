@@ -128,7 +128,9 @@ static weft_bytes token_of_protocols(weft_asked *asked) {
     weft_bytes token = {0};
     weft_bytes list = weft__http_find(asked->head, "sec-websocket-protocol", NULL);
     size_t prefix = strlen(TOKEN_PROTOCOL);
-    for (const char *at = list.data, *end = at + list.len; at && at < end;) {
+    if (!list.len)
+        return token;
+    for (const char *at = list.data, *end = at + list.len; at < end;) {
         const char *comma = memchr(at, ',', (size_t) (end - at));
         weft_bytes item = trim(at, (size_t) ((comma ? comma : end) - at));
         bool is_token = item.len > prefix && strncmp(item.data, TOKEN_PROTOCOL, prefix) == 0;
