@@ -118,6 +118,8 @@ static void on_answer(weft_peer *peer, int r, const weft_answer *answer, void *c
     if (all->over)
         return;
     all->open--;
+    if (r == -ECONNRESET || r == -ENOTCONN)
+        return; /* on_state knows why */
     if (r < 0) {
         fail(all, weft__fail_at(all->app, all->target.url, r, weft_peer_trouble(peer)));
         return;

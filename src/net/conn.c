@@ -261,8 +261,15 @@ static bool stays_after_end(weft_conn *conn) {
     return stays;
 }
 
+void weft__conn_note_end(weft_conn *conn, int why) {
+    const char *sentence = weft__stream_why(&conn->stream);
+    if (why < 0 && *sentence)
+        weft__server_note(weft__conn_server(conn), "a connection on %s ended: %s", conn->endpoint->text, sentence);
+}
+
 static void on_end(weft_stream *stream, int why) {
     weft_conn *conn = conn_of(stream);
+    weft__conn_note_end(conn, why);
     if (!conn->peer || why < 0 || conn->events) {
         weft__conn_close(conn, why, false);
         return;

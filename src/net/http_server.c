@@ -260,6 +260,7 @@ static void on_open(weft_stream *stream) {
 
 static void on_end(weft_stream *stream, int why) {
     weft_conn *conn = conn_of(stream);
+    weft__conn_note_end(conn, why);
     if (why == 0 && conn->web->state == WEFT_WEB_BUSY)
         conn->web->keep_alive = false;
     else

@@ -165,6 +165,8 @@ void weft__conn_tell_open(weft_conn *conn);
 void weft__conn_known(weft_conn *conn);
 /* End it: on_close, the peer freed, the stream finished (politely) or closed. */
 void weft__conn_close(weft_conn *conn, int why, bool politely);
+/* If there is more to say about an end than errno does, say it. */
+void weft__conn_note_end(weft_conn *conn, int why);
 /* The server stops: leave now, or as soon as nothing is open. */
 void weft__conn_leave(weft_conn *conn, bool now);
 /* A connection's peer's connection; NULL: the peer is not a server's. */

@@ -11,10 +11,10 @@ static char **copy_list(const weft_alloc *alloc, const char *const *list, int *r
     if (!count)
         return NULL;
     char **copy = weft__zalloc(alloc, (count + 1) * sizeof *copy);
-    for (size_t i = 0; copy && i < count; i++)
-        if (!(copy[i] = weft__strndup(alloc, list[i], strlen(list[i]))))
-            *r = -ENOMEM;
-    if (!copy)
+    size_t copied = 0;
+    while (copy && copied < count && (copy[copied] = weft__strndup(alloc, list[copied], strlen(list[copied]))))
+        copied++;
+    if (copied < count)
         *r = -ENOMEM;
     return copy;
 }

@@ -61,6 +61,9 @@ TEST(tokens_come_first) {
     world_say(w, fd, CALL(1, "echo"));
     world_read_lines(w, fd, 1);
     HAS(w, "\"code\":401");
+    world_say(w, fd, CALL(1, "nope"));
+    world_read_lines(w, fd, 1);
+    HAS(w, "\"code\":401"); /* not even what is not there */
     CHECK_INT(w->opened, 0);
     CHECK_INT(weft_server_broadcast(w->server, "news", weft_none(), NULL, NULL), 0); /* strangers are told nothing */
     world_say(w, fd, AUTH(2, "wrong"));
@@ -268,6 +271,7 @@ TEST(certificates) {
         if (rows[i].has)
             HAS(w, rows[i].has);
         CHECK_INT(w->opened, rows[i].has != NULL);
+        CHECK_INT(w->notes, rows[i].has == NULL); /* and somebody is told why */
         tls_close(&client);
         world_free(w);
     }
