@@ -9,6 +9,7 @@
  * The user's callbacks run from the loop only, and any of them may free the peer: whoever calls one holds a reference to the
  * client and looks at client->peer afterwards. */
 #include "client.h"
+#include "client_events.h"
 #include "client_http.h"
 #include "http_client.h"
 
@@ -105,14 +106,15 @@ void weft__client_schedule(weft_client *client) {
 
 static void on_tick(weft_timer *timer) {
     weft_client *client = weft__client_ref(WEFT_CONTAINER(timer, weft_client, tick));
-    int r = weft_peer_tick(client->peer, weft_loop_now(client->loop));
-    if (client->peer && client->wire && client->wire->ready) {
-        if (r < 0)
-            weft__client_lost(client, client->wire, r);
-        else
-            weft__wire_flush(client->wire);
-    }
-    if (client->peer)
+    weft_peer *peer = client->peer;
+    int r = weft_peer_tick(peer, weft_loop_now(client->loop));
+    bool ready = client->peer && client->wire && client->wire->ready;
+    if (ready && r < 0)
+        weft__client_lost(client, client->wire, r);
+    else if (ready)
+        weft__wire_flush(client->wire);
+    /* A peer that is broken and has no connection to lose has nothing to look after either. */
+    if (client->peer && (ready || r >= 0))
         weft__client_schedule(client);
     weft__client_unref(client);
 }
@@ -175,6 +177,10 @@ static void on_begin(weft_later *later) {
     weft__client_unref(client);
 }
 
+static void on_events_again(weft_timer *timer) {
+    weft__events_again(WEFT_CONTAINER(timer, weft_client, events_again));
+}
+
 /* It is time to try again, or the attempt took too long. */
 static void on_attempt(weft_timer *timer) {
     weft_client *client = WEFT_CONTAINER(timer, weft_client, attempt);
@@ -199,20 +205,22 @@ void weft__client_ready(weft_client *client, weft_wire *wire) {
     if (weft__wire_current(wire)) {
         weft__client_schedule(client);
         weft__wire_flush(wire);
+        if (client->opts.events && client->transport->flags & WEFT_LAZY)
+            weft__events_start(client);
     }
     weft__client_unref(client);
 }
 
 /* ---- losing it ---- */
 
-static uint32_t any_number(void) {
+uint32_t weft__any_number(void) {
     uint32_t number;
     return getrandom(&number, sizeof number, 0) == (ssize_t) sizeof number ? number : UINT32_MAX / 2;
 }
 
 static void try_later(weft_client *client) {
     int64_t now = weft_loop_now(client->loop);
-    weft__timer_set(client->loop, &client->attempt, now + weft__backoff_next(&client->backoff, any_number()));
+    weft__timer_set(client->loop, &client->attempt, now + weft__backoff_next(&client->backoff, weft__any_number()));
 }
 
 /* A server that does not want us will not change its mind in a second. */
@@ -236,6 +244,7 @@ static void report_loss(weft_client *client, bool was_connected, int why) {
 }
 
 static void give_up(weft_client *client, bool was_ready, int why) {
+    weft__events_stop(client);
     forget_addresses(client);
     if (was_ready && weft_loop_now(client->loop) - client->connected_at >= LIVED_MS)
         weft__backoff_reset(&client->backoff);
@@ -253,7 +262,8 @@ static void go_idle(weft_client *client) {
 void weft__client_lost(weft_client *client, weft_wire *wire, int why) {
     weft__client_ref(client);
     bool was_ready = wire && wire->ready;
-    bool idle = was_ready && why == 0 && client->transport->flags & WEFT_LAZY && weft__http_harmless_end(client);
+    bool ended = was_ready && (why == 0 || why == -ECONNRESET);
+    bool idle = ended && client->transport->flags & WEFT_LAZY && weft__http_harmless_end(client, why == 0);
     weft__timer_stop(client->loop, &client->attempt);
     if (client->wire)
         weft__wire_let_go(client->wire, was_ready && why < 0);
@@ -287,6 +297,7 @@ static void on_free(weft_peer *peer, void *data) {
     (void) peer;
     if (client->wire)
         leave(client);
+    weft__events_stop(client);
     client->peer = NULL;
     client->state = WEFT_CLOSED;
     forget_addresses(client);
@@ -451,6 +462,7 @@ int weft_connect_on(weft_loop *loop, const char *url, const weft_connect_opts *o
     weft__later_init(&client->begin, on_begin);
     weft__timer_init(&client->attempt, on_attempt);
     weft__timer_init(&client->tick, on_tick);
+    weft__timer_init(&client->events_again, on_events_again);
     int r = prepare(client, url, opts);
     if (r == 0)
         r = make_peer(client);

@@ -39,8 +39,13 @@ struct weft_client {
     weft_http_client_opts http;
 
     weft_state state;
-    int why;         /* the last failure */
-    weft_wire *wire; /* NULL: none */
+    int why;                    /* the last failure */
+    weft_wire *wire;            /* NULL: none */
+    struct weft_events *events; /* HTTP: listening to server-sent events; NULL: not */
+    weft_backoff events_backoff;
+    weft_timer events_again;
+    struct sockaddr_storage address; /* where they come from */
+    socklen_t address_size;
     struct addrinfo *addresses, *next_address;
     weft_backoff backoff;
     weft_later begin;   /* start connecting */
@@ -76,6 +81,8 @@ struct weft_wire {
 weft_client *weft__client_of(const weft_peer *peer); /* NULL: not a client's */
 weft_client *weft__client_ref(weft_client *client);
 void weft__client_unref(weft_client *client);
+/* From the kernel, for jitter. */
+uint32_t weft__any_number(void);
 /* How long connecting may take; <0 for ever. */
 int64_t weft__client_timeout(const weft_client *client);
 /* Say what went wrong, for people. The first sentence about an attempt stays: it is nearest to the cause. */

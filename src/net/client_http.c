@@ -50,13 +50,13 @@ static size_t count_unsent(weft_peer *peer) {
     return count;
 }
 
-bool weft__http_harmless_end(weft_client *client) {
+bool weft__http_harmless_end(weft_client *client, bool clean) {
     weft_peer *peer = client->peer;
     void *framing = weft__peer_framing_state(peer);
     size_t pending = weft__http_client_pending(framing);
     if (pending == count_unsent(peer))
         return true;
-    if (pending != 1)
+    if (pending != 1 || !clean)
         return false;
     weft_peer_eof(peer);
     if (!client->peer || weft__http_client_pending(framing) != 0)

@@ -14,7 +14,7 @@ int weft__http_refused(weft_client *client, int status, const char *instead);
 void weft__http_describe(weft_client *client);
 
 /* The server has closed the connection: was nothing lost by it? What has not been sent yet goes over the next. An answer
- * that only the end of the connection completes is completed. May free the peer. */
-bool weft__http_harmless_end(weft_client *client);
+ * that only the end of the connection completes is completed by a clean one. May free the peer. */
+bool weft__http_harmless_end(weft_client *client, bool clean);
 
 #endif

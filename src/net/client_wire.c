@@ -280,6 +280,8 @@ void weft__wire_let_go(weft_wire *wire, bool politely) {
         weft__stream_finish(&wire->stream);
     else if (wire->has_stream)
         weft__stream_close(&wire->stream);
+    if (wire->lookup)
+        uv_cancel((uv_req_t *) wire->lookup); /* one that has begun cannot be; its answer is thrown away */
     if (client->transport->end)
         client->transport->end(wire);
     weft__wire_gone(wire);

@@ -142,8 +142,9 @@ TEST(is_a_clean_place) {
     sigaddset(&blocked, SIGUSR1);
     sigprocmask(SIG_BLOCK, &blocked, &before);
     signal(SIGPIPE, SIG_IGN);
-    REQUIRE(begin(&s, "set -- /proc/$$/fd/*; n=$#; while read k v; do case $k in SigBlk:|SigIgn:) m=$m${v#?????????};; esac; done "
-                      "</proc/$$/status; read a b c d g rest </proc/$$/stat; echo $m $(test $g = $$ && echo leader) $n"));
+    REQUIRE(begin(
+        &s, "set -- /proc/$$/fd/*; n=$#; while read k v; do case $k in SigBlk:|SigIgn:) m=$m${v#?????????};; esac; done "
+            "</proc/$$/status; read a b c d g rest </proc/$$/stat; echo $m $(test $g = $$ && echo leader) $n"));
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &before, NULL);
     read_all(&s, said, sizeof said);

@@ -1,4 +1,5 @@
-/* What a client makes of the answers to its WebSocket handshake and its HTTP requests: a server that says what the row says. */
+/* What a client makes of the answers to its WebSocket handshake and its HTTP requests: a server that says what the row says.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 
 typedef struct exchange {
     const char *what;
-    const char *url;    /* with %d for the port */
+    const char *url; /* with %d for the port */
     const char *token;
     const char *answer; /* %s is the right Sec-WebSocket-Accept */
     int want;           /* of connecting, or of the first call where connecting needs no answer */
@@ -47,7 +48,8 @@ static const exchange rows[] = {
     {"the wrong accept", WS, NULL, SWITCH "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n", -EPROTO,
      "the server's WebSocket handshake is wrong: Sec-WebSocket-Accept does not belong to our key"},
     {"two accepts", WS, NULL, SWITCH ACCEPT "Sec-WebSocket-Accept: x\r\n\r\n", -EPROTO, NULL},
-    {"an extension nobody offered", WS, NULL, SWITCH ACCEPT "Sec-WebSocket-Extensions: x-webkit-frame\r\n\r\n", -EPROTO, NULL},
+    {"an extension nobody offered", WS, NULL, SWITCH ACCEPT "Sec-WebSocket-Extensions: x-webkit-frame\r\n\r\n", -EPROTO,
+     NULL},
     {"a subprotocol nobody offered", WS, NULL, SWITCH ACCEPT "Sec-WebSocket-Protocol: chat\r\n\r\n", -EPROTO, NULL},
     {"not HTTP", WS, NULL, "220 mail.example.org ESMTP\r\n\r\n", -EPROTO, NULL},
     {"hangs up", WS, NULL, "", -ECONNRESET, NULL},
@@ -56,7 +58,8 @@ static const exchange rows[] = {
      "the server wants a token (401 Unauthorized)"},
     {"HTTP, a page", HTTP, NULL, "HTTP/1.1 500 x\r\nContent-Length: 6\r\n\r\n<html>", -ECONNRESET,
      "the server answered 500 Internal Server Error"},
-    {"HTTP, an answer until the end", HTTP, NULL, "HTTP/1.0 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1}", 0, ""},
+    {"HTTP, an answer until the end", HTTP, NULL, "HTTP/1.0 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1}", 0,
+     ""},
     {"HTTP, an answer in chunks, then closed", HTTP, NULL,
      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
      "10\r\n{\"jsonrpc\":\"2.0\"\r\n15\r\n,\"id\":1,\"result\":true\r\n1\r\n}\r\n0\r\n\r\n",

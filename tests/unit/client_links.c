@@ -4,6 +4,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "suites/link.h"
@@ -91,9 +92,96 @@ LINK_SUITE(exec, .connect = "exec:/proc/self/exe --child")
 LINK_SUITE(stdio, .listen = "unix:build/tests/links-stdio.sock", .connect = "stdio:", .once = true, .stays_open = true,
            .before = plug_in_stdio, .after = unplug_stdio)
 
+/* ---- server-sent events ---- */
+
+static void hear_events(const link_kind *kind) {
+    link_scene s;
+    link_begin(&s, kind);
+    weft_connect_opts opts = {.events = true,
+                              .data = &s,
+                              .tls = kind->client_tls,
+                              .on_state = link_on_state,
+                              .on_notification = link_on_notification};
+    CHECK_INT(weft_connect_on(s.loop, weft_server_url(s.server, 0), &opts, &s.peer), 0);
+    /* Nobody is told before the client listens. */
+    int told = 0;
+    LINK_UNTIL(&s, told || (told = weft_server_broadcast(s.server, "news", WEFT_ARR(weft_int(11)), NULL, NULL)));
+    LINK_UNTIL(&s, s.news == 1);
+    CHECK_INT(s.news_value, 11);
+    char *text = calloc(1, 100000);
+    memset(text, 'e', 99999);
+    weft_server_broadcast(s.server, "news", WEFT_ARR(weft_int(12), weft_str(text)), NULL, NULL);
+    LINK_UNTIL(&s, s.news == 2);
+    CHECK_INT(s.news_value, 12);
+    free(text);
+    link_end(&s);
+}
+
+TEST(events) {
+    hear_events(&(link_kind){.name = "http", .listen = "http://127.0.0.1:0/"});
+    hear_events(&(link_kind){.name = "https", .listen = "https://127.0.0.1:0/", WITH_TLS});
+}
+
+/* ---- what only some of them have ---- */
+
+/* A certificate that nobody vouches for, or for another host. */
+TEST(untrusted) {
+    static const struct {
+        const char *what;
+        weft_tls_opts tls;
+    } rows[] = {{"not signed by anybody known", {0}}, {"for another name", {.ca = CERT, .server_name = "example.org"}}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        link_scene s;
+        link_call call;
+        link_kind kind = {.name = "tls", .listen = "tls://127.0.0.1:0", WITH_TLS};
+        kind.client_tls = rows[i].tls;
+        test_row(rows[i].what);
+        link_begin(&s, &kind);
+        CHECK_INT(link_connect(&s, false), 0);
+        link_start(&s, "echo", weft_none(), &call, NULL);
+        LINK_UNTIL(&s, s.closed);
+        CHECK_INT(s.why, -EPROTO);
+        CHECK(strstr(weft_peer_trouble(s.peer), "certificate"));
+        CHECK_INT(call.times, 1);
+        CHECK_INT(call.r, -ENOTCONN);
+        CHECK_INT(s.connected, 0);
+        link_end(&s);
+    }
+}
+
+/* Longer than the 107 bytes that a socket's address has room for. */
+TEST(long_path) {
+    char url[300];
+    int n = snprintf(url, sizeof url, "unix:build/tests/");
+    memset(url + n, 'l', 200);
+    url[n + 200] = '\0';
+    mkdir(url + strlen("unix:"), 0700);
+    snprintf(url + n + 200, sizeof url - (size_t) n - 200, "/sock");
+    link_kind kind = {.name = "unix", .listen = url};
+    link_scene s;
+    link_begin(&s, &kind);
+    CHECK_INT(link_connect(&s, false), 0);
+    link_calls(&s);
+    link_end(&s);
+}
+
+/* A name with several addresses, of which only one answers. */
+TEST(every_address) {
+    link_scene s;
+    char url[64];
+    link_kind kind = {.name = "tcp", .listen = "tcp://127.0.0.1:0"};
+    link_begin(&s, &kind);
+    snprintf(url, sizeof url, "tcp://localhost%s", strrchr(weft_server_url(s.server, 0), ':'));
+    kind.connect = url;
+    CHECK_INT(link_connect(&s, false), 0);
+    link_calls(&s);
+    link_end(&s);
+}
+
 TEST(certificate) {
     CHECK(make_certificate());
 }
 
 LINK_MAIN(CASE(certificate) CASE(link_mem) CASE(link_unix) CASE(link_content_length) CASE(link_tcp) CASE(link_tls)
-              CASE(link_ws) CASE(link_wss) CASE(link_http) CASE(link_https) CASE(link_exec) CASE(link_stdio))
+              CASE(link_ws) CASE(link_wss) CASE(link_http) CASE(link_https) CASE(link_exec) CASE(link_stdio) CASE(events)
+                  CASE(untrusted) CASE(long_path) CASE(every_address))
