@@ -146,7 +146,7 @@ typedef struct weft_connect_opts {
     const char *token;           /* shown as Authorization: Bearer, where the transport has HTTP */
     int64_t timeout_ms;          /* for connecting: 10 s; <0 none */
     bool reconnect;              /* keep trying: after 100 ms, twice as long each time, at most 16 s, +-50 %; a refusal
-                                    (-EACCES) is final */
+                                    (-EACCES, -EOPNOTSUPP) is final */
     bool events;                 /* http: also listen to server-sent events */
     bool no_deflate;             /* WebSocket: do not offer compression */
     weft_style style;

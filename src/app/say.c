@@ -94,6 +94,8 @@ weft_exit weft__exit_of(int r) {
     case EADDRINUSE:
     case ENOBUFS:
         return WEFT_BUSY;
+    case EOPNOTSUPP:
+        return WEFT_NOT_FOUND;
     case ECONNREFUSED:
     case ECONNRESET:
     case ECONNABORTED:
@@ -130,7 +132,9 @@ static const char *next_of(weft_exit status) {
 }
 
 weft_exit weft__fail_at(const weft_app *app, const char *url, int r, const char *trouble) {
-    weft_exit status = weft__exit_of(r);
+    /* A path that a web server does not know is not a socket that is missing. */
+    bool web = strncmp(url, "http", 4) == 0 || strncmp(url, "ws", 2) == 0;
+    weft_exit status = web && r == -ENOENT ? WEFT_NOT_FOUND : weft__exit_of(r);
     const char *why = trouble && *trouble ? trouble : weft_strerror(r);
     /* Some sentences name the endpoint already. */
     bool named = strncmp(why, url, strlen(url)) == 0;

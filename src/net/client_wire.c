@@ -52,7 +52,7 @@ static void feed(weft_wire *wire, char *data, size_t len) {
         if (r >= 0)
             r = returned;
         if (r < 0 && client->transport->flags & WEFT_LAZY)
-            weft__http_describe(client);
+            r = weft__http_describe(client, r);
         if (r < 0)
             weft__client_lost(client, wire, r);
         else {

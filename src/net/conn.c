@@ -250,7 +250,7 @@ static void probe(int fd) {
 /* The user may have something to say to a peer that has ended its half. May end the connection. */
 static bool stays_after_end(weft_conn *conn) {
     weft_peer *peer = conn->peer;
-    bool (*on_eof)(weft_peer *peer, void *data) = weft__conn_server(conn)->opts.on_eof;
+    bool (*on_eof)(weft_peer * peer, void *data) = weft__conn_server(conn)->opts.on_eof;
     bool stays = on_eof && on_eof(peer, weft_peer_data(peer));
     if (conn->peer != peer)
         return true; /* freed by the callback */

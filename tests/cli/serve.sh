@@ -54,13 +54,15 @@ for url in "$http" "$ws"; do
     exits "$name: the right token" 0
     WEFT_TOKEN=$token run "$weft" call "$url" ping
     exits "$name: the token from the environment" 0
-    run "$weft" bench --token-file wrong -n 10 "$url"
+    run "$weft" bench --token-file wrong -c 1 -n 10 "$url"
     exits "$name: bench with a wrong token" 4
     run "$weft" listen --token-file wrong "$url"
     exits "$name: listen with a wrong token" 4
 done
-run "$weft" call "${ws%ws}nowhere" ping
-case $rc in 4 | 5) pass ;; *) fail "a path that is not there" "status $rc: $err" ;; esac
+for url in "${ws%ws}nowhere" "${http%rpc}nowhere"; do
+    run "$weft" call --token-file right "$url" ping
+    exits "${url%%:*}: a path that is not there" 5
+done
 if command -v curl >/dev/null; then
     # The very line it told us to try.
     run bash -c "$(grep '^ *curl ' "$talk") -sS"
