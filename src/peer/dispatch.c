@@ -154,6 +154,8 @@ static inline void start(weft_peer *peer, const weft_msg *msg, weft_bytes method
         int64_t wait_ms = peer->bucket ? weft__rate_take(peer) : 0;
         if (wait_ms)
             rate_limited(peer, req, wait_ms);
+        else if (!row && weft__gate_locked(peer))
+            weft_refuse(req, 401, "Not authenticated", "unauthorized"); /* a stranger does not learn what there is */
         else if (!row)
             weft_refuse(req, WEFT_METHOD_NOT_FOUND, "Method not found", "methodNotFound");
         else if (pass_gates(req, &params))

@@ -36,9 +36,13 @@ static int forbidden(weft_outcome *ret) {
     return refuse(ret, 403, "Not permitted", data);
 }
 
+bool weft__gate_locked(const weft_peer *peer) {
+    return peer->locked && !peer->identity->authenticated;
+}
+
 int weft__gate_ask(weft_peer *peer, const weft_method *row, weft_outcome *ret) {
     weft_service *service = peer->service;
-    if (peer->locked && !peer->identity->authenticated && !(row->flags & WEFT_OPEN))
+    if (weft__gate_locked(peer) && !(row->flags & WEFT_OPEN))
         return unauthorized(ret);
     int r = service->authorize ? service->authorize(service->ctx, peer->identity, row) : default_authorize(peer->identity, row);
     if (r >= 0)

@@ -169,6 +169,8 @@ void weft__answer_error(weft_peer *peer, struct weft_batch_in *batch, weft_bytes
 
 /* ---- gates: gate.c, rate.c, idempotency.c ---- */
 
+/* Nobody has been let in yet. */
+bool weft__gate_locked(const weft_peer *peer);
 /* 0 pass, or <0 after the refusal is in *ret (a static text each). */
 int weft__gate_ask(weft_peer *peer, const weft_method *row, weft_outcome *ret);
 static inline int weft__gate(weft_peer *peer, const weft_method *row, weft_outcome *ret) {
