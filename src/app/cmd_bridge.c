@@ -58,6 +58,7 @@ struct bridge {
     weft_server *server; /* NULL: two connections of ours */
     weft_signals signals;
     weft_link pairs;
+    bool debug;           /* log what passes; the library does not look at it */
     uint64_t messages[2]; /* from A, from B */
     weft_exit status;
 };
@@ -172,6 +173,8 @@ static bool on_raw(weft_peer *peer, weft_bytes body, bool binary, void *data) {
     if (!from->pair || from->showing)
         return false; /* the token's business */
     side *to = other_of(from);
+    if (from->pair->bridge->debug)
+        weft__debug_message(NULL, peer, false, body);
     int r = to->ready ? pass_on(from, to, body, binary) : -ENOTCONN;
     if (r < 0) {
         weft__warn(from->pair->bridge->app, "weft bridge: a message could not be passed on: %s", weft_strerror(r));
@@ -365,8 +368,8 @@ static void on_signal(void *ctx) {
 static int open_all(bridge *self) {
     weft_service_opts opts = {
         .limits = {.max_body = MAX_BODY, .max_body_stranger = MAX_BODY, .out_hard = MAX_QUEUED, .max_answer = MAX_BODY},
-        .on_message = weft__debug_wanted() ? weft__debug_message : NULL,
     };
+    self->debug = weft__debug_wanted();
     weft__list_init(&self->pairs);
     int r = weft_loop_new(NULL, &self->loop);
     if (r >= 0)

@@ -45,46 +45,65 @@ static void bash_option(FILE *to, const weft_verb *verb, const weft_option *opti
         fprintf(to, "-%c ", option->letter);
 }
 
+static void bash_file_option(FILE *to, const weft_verb *verb, const weft_option *option) {
+    (void) verb;
+    if (wants_file(option))
+        fprintf(to, "--%s ", option->name);
+}
+
+static void bash_choices(FILE *to, const weft_verb *verb, const weft_option *option) {
+    (void) verb;
+    if (option->choices)
+        fprintf(to, "        [ \"$before\" = --%s ] && words='%s'\n", option->name, option->choices);
+}
+
+static void bash_verb(FILE *to, const weft_verb *verb) {
+    fprintf(to, "    %s)\n        options='", verb->name);
+    for_options(to, verb, bash_option);
+    fputs("'\n        files='", to);
+    for_options(to, verb, bash_file_option);
+    fputs("'\n        words='", to);
+    if (strcmp(verb->name, "completion") == 0)
+        fputs("bash zsh fish", to);
+    if (strcmp(verb->name, "help") == 0)
+        put_verbs(to);
+    fputs("'\n", to);
+    for_options(to, verb, bash_choices);
+    fputs("        ;;\n", to);
+}
+
 static void write_bash(FILE *to) {
     fputs("# weft completion for bash: source <(weft completion bash)\n"
           "_weft() {\n"
-          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words= options=\n"
+          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words= options= files=\n"
           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
           "        COMPREPLY=($(compgen -W '",
           to);
     put_verbs(to);
-    fputs("' -- \"$word\"))\n        return\n    fi\n    case $before in\n", to);
-    fputs("    --token-file | --cacert | --cert | --key | --tls-cert | --tls-key | --tls-ca)\n"
-          "        COMPREPLY=($(compgen -f -- \"$word\"))\n        return ;;\n"
-          "    --auth)\n        COMPREPLY=($(compgen -W 'token none' -- \"$word\"))\n        return ;;\n"
-          "    esac\n    case ${COMP_WORDS[1]} in\n",
-          to);
-    for (const weft_verb *const *verb = weft__verbs; *verb; verb++) {
-        fprintf(to, "    %s)\n        options='", (*verb)->name);
-        for_options(to, *verb, bash_option);
-        fputs("'\n        words='", to);
-        if (strcmp((*verb)->name, "completion") == 0)
-            fputs("bash zsh fish", to);
-        if (strcmp((*verb)->name, "help") == 0)
-            put_verbs(to);
-        fputs("' ;;\n", to);
-    }
-    fputs("    esac\n    case $word in -*) words=$options ;; esac\n    COMPREPLY=($(compgen -W \"$words\" -- "
-          "\"$word\"))\n}\ncomplete -o default -F _weft weft\n",
+    fputs("' -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n", to);
+    for (const weft_verb *const *verb = weft__verbs; *verb; verb++)
+        bash_verb(to, *verb);
+    fputs("    esac\n"
+          "    case $word in -*) words=$options ;; esac\n"
+          "    case \" $files \" in *\" $before \"*) COMPREPLY=($(compgen -f -- \"$word\")); return ;; esac\n"
+          "    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+          "}\n"
+          "complete -o default -F _weft weft\n",
           to);
 }
 
 /* ---- zsh ---- */
 
+/* "--name[help]:VALUE:what to offer", as _arguments wants it. */
 static void zsh_option(FILE *to, const weft_verb *verb, const weft_option *option) {
     char spec[256];
     (void) verb;
-    snprintf(spec, sizeof spec, "%s--%s[%s]%s%s%s", option->kind == WEFT_OPTION_list ? "*" : "", option->name, option->help,
-             option->value ? ":" : "", option->value ? option->value : "",
-             option->choices      ? ":(token none)"
-             : wants_file(option) ? ":_files"
-             : option->value      ? ": "
-                                  : "");
+    int n =
+        snprintf(spec, sizeof spec, "%s--%s[%s]", option->kind == WEFT_OPTION_list ? "*" : "", option->name, option->help);
+    if (option->choices)
+        snprintf(spec + n, sizeof spec - (size_t) n, ":%s:(%s)", option->value, option->choices);
+    else if (option->value)
+        snprintf(spec + n, sizeof spec - (size_t) n, ":%s:%s", option->value, wants_file(option) ? "_files" : " ");
     fputs("            ", to);
     put_quoted(to, spec);
     fputs(" \\\n", to);

@@ -45,15 +45,20 @@ weft_exit weft__url_check(const weft_app *app, const char *text, weft_url *ret) 
 
 /* ---- the daemon of this folder ---- */
 
+/* Somebody else's socket in a folder that everybody may write to is not the daemon that is meant. */
+static bool is_trusted_socket(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISSOCK(info.st_mode) && (info.st_uid == geteuid() || info.st_uid == 0);
+}
+
 /* The socket's URL in this folder or the nearest above it. Owned; NULL: none. */
 static char *find_daemon(void) {
     char folder[PATH_MAX], url[PATH_MAX + sizeof WEFT_HOME_SOCKET + 8];
-    struct stat info;
     if (!getcwd(folder, sizeof folder))
         return NULL;
     for (;;) {
         snprintf(url, sizeof url, "unix:%s/" WEFT_HOME_SOCKET, strcmp(folder, "/") == 0 ? "" : folder);
-        if (stat(url + strlen("unix:"), &info) == 0 && S_ISSOCK(info.st_mode))
+        if (is_trusted_socket(url + strlen("unix:")))
             return weft__strndup(NULL, url, strlen(url));
         char *slash = strrchr(folder, '/');
         if (!slash || !folder[1])

@@ -49,6 +49,8 @@ weft_exit weft__home_make(const weft_app *app) {
     int r = mkdir(WEFT_HOME, 0700) < 0 && errno != EEXIST ? -errno : 0;
     if (r == 0 && (stat(WEFT_HOME, &info) < 0 || !S_ISDIR(info.st_mode)))
         r = -ENOTDIR;
+    if (r == 0 && info.st_uid != geteuid())
+        r = -EPERM; /* whoever owns it could put a token of theirs there */
     if (r == 0 && (info.st_mode & 077) && chmod(WEFT_HOME, 0700) < 0)
         r = -errno;
     if (r == 0)

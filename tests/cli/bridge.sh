@@ -69,6 +69,8 @@ run "$weft" bridge stdio: "$unix" <<<'this is not JSON'
 like "what is not JSON is for the other side to refuse" '"code":-32700' "$out"
 run "$weft" bridge -v stdio: "$unix" <<<"$request"
 like "-v counts" "1 messages one way, 1 the other" "$err"
+WEFT_DEBUG=1 run "$weft" bridge stdio: "$unix" <<<"$request"
+is "WEFT_DEBUG logs both ways" 2 "$(grep -c '"way":"in"' <<<"$err")"
 run "$weft" bridge "exec:echo $(printf '%q' "$request")" "$unix"
 exits "a program that says one thing" 0
 
