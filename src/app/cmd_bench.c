@@ -193,18 +193,18 @@ static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
         become_ready(self);
 }
 
-static int open_connection(bench *self, connection *new) {
+static int open_connection(bench *self, connection *made) {
     weft_connect_opts opts = weft__target_opts(self->app, &self->target, self->service);
-    opts.data = new;
+    opts.data = made;
     opts.on_state = on_state;
     opts.no_deflate = true; /* compressing noise measures zlib */
-    new->bench = self;
-    new->slots = weft__zalloc(NULL, (size_t) self->how.window * sizeof *new->slots);
-    if (!new->slots)
+    made->bench = self;
+    made->slots = weft__zalloc(NULL, (size_t) self->how.window * sizeof *made->slots);
+    if (!made->slots)
         return -ENOMEM;
-    int r = weft_connect_on(self->loop, self->target.url, &opts, &new->peer);
+    int r = weft_connect_on(self->loop, self->target.url, &opts, &made->peer);
     for (int64_t i = 0; r >= 0 && i < self->how.window; i++)
-        new->slots[i] = (slot){.bench = self, .peer = new->peer};
+        made->slots[i] = (slot){.bench = self, .peer = made->peer};
     return r;
 }
 

@@ -150,11 +150,12 @@ static int pass_on(side *from, side *to, weft_bytes body, bool binary) {
     if (r < 0)
         return r;
     weft__buf_put(&copy, NULL, body.data, body.len);
-    weft__buf_head(&copy)[body.len] = '\0';
-    meaning what = meaning_of(weft__buf_head(&copy), body.len);
+    char *text = weft__buf_head(&copy);
+    text[body.len] = '\0';
+    meaning what = meaning_of(text, body.len);
     if (what.one_text && strcmp(weft__peer_framing_name(to->peer), "ndjson") == 0)
-        flatten(weft__buf_head(&copy), body.len);
-    r = weft_peer_send_raw(to->peer, (weft_bytes){weft__buf_head(&copy), body.len}, binary);
+        flatten(text, body.len);
+    r = weft_peer_send_raw(to->peer, (weft_bytes){text, body.len}, binary);
     weft__buf_done(&copy, NULL);
     if (r < 0)
         return r;
@@ -289,31 +290,31 @@ static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
 /* ---- clients of A ---- */
 
 static pair *new_pair(bridge *self) {
-    pair *new = weft__zalloc(NULL, sizeof *new);
-    if (!new)
+    pair *made = weft__zalloc(NULL, sizeof *made);
+    if (!made)
         return NULL;
-    new->bridge = self;
-    new->a.pair = new->b.pair = new;
-    weft__list_push(&self->pairs, &new->link);
-    return new;
+    made->bridge = self;
+    made->a.pair = made->b.pair = made;
+    weft__list_push(&self->pairs, &made->link);
+    return made;
 }
 
 static void on_open(weft_server *server, weft_peer *peer, void *data) {
     bridge *self = data;
-    pair *new = new_pair(self);
+    pair *made = new_pair(self);
     (void) server;
-    if (!new) {
+    if (!made) {
         weft_peer_free(peer);
         return;
     }
-    new->a.peer = peer;
-    new->a.ready = true;
-    weft_peer_set_data(peer, &new->a);
+    made->a.peer = peer;
+    made->a.ready = true;
+    weft_peer_set_data(peer, &made->a);
     weft_peer_pause(peer, true); /* until B is there */
-    int r = reach(&new->b, &self->to, false);
+    int r = reach(&made->b, &self->to, false);
     if (r < 0) {
-        explain(&new->b, r);
-        end_pair(new, WEFT_FAILED);
+        explain(&made->b, r);
+        end_pair(made, WEFT_FAILED);
     }
 }
 
