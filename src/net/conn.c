@@ -124,7 +124,7 @@ void weft__conn_close(weft_conn *conn, int why, bool politely) {
     if (politely)
         weft__stream_finish(&conn->stream);
     else
-        weft__stream_close(&conn->stream);
+        weft__stream_hang_up(&conn->stream);
     weft_peer_free(peer);
 }
 

@@ -17,7 +17,8 @@ int weft__peer_feed(weft_peer *peer, char *data, size_t len, int64_t now_ms);
  * same pointer to weft__peer_feed(), which knows it), otherwise NULL: use your own. At least 4 KiB when not NULL. */
 char *weft__peer_room(weft_peer *peer, size_t *ret_size);
 
-/* One whole body, as HTTP delivers it; the framing is not involved in decoding it. Same memory rules as weft__peer_feed(). */
+/* One whole body, as HTTP delivers it; the framing is not involved in decoding it. Same memory rules as weft__peer_feed().
+ */
 int weft__peer_body(weft_peer *peer, char *body, size_t len, int64_t now_ms);
 
 /* Output. A transport may take the buffer's content over whole (swap it for a zeroed one) when the socket is full, and says
@@ -48,7 +49,8 @@ int weft__peer_reset(weft_peer *peer, int why, const weft_framing *framing, unsi
 void weft__peer_offline(weft_peer *peer);
 /* There is one, with this compression. What was queued before is kept. */
 int weft__peer_online(weft_peer *peer, unsigned deflate, int64_t now_ms);
-/* What the framing alone needs to know (weft_framing_opts.extra); borrowed. Takes effect with the next weft__peer_reset(). */
+/* What the framing alone needs to know (weft_framing_opts.extra); borrowed. Takes effect with the next weft__peer_reset().
+ */
 void weft__peer_set_extra(weft_peer *peer, const void *extra);
 
 /* A copy of an answer that outlives the callback; weft_answer_done() frees it. */
