@@ -30,7 +30,9 @@ void weft__peer_in_flight(weft_peer *peer, size_t bytes);
 void weft__peer_lend(weft_peer *peer, char *memory, size_t size);
 int weft__peer_return(weft_peer *peer);
 
-/* Bytes were kept unread because the output was full, and it is not any more: feed none to go on. */
+/* Do not read: the output is full, or the user paused it. */
+bool weft__peer_choked(const weft_peer *peer);
+/* Bytes were kept unread because of that, and need not be any more: feed none to go on. */
 bool weft__peer_stalled(const weft_peer *peer);
 /* 0, or why this connection must be closed (a queue over its hard limit, for instance); weft_peer_tick() says so too. */
 int weft__peer_status(const weft_peer *peer);
@@ -68,6 +70,8 @@ typedef struct weft_carrier {
     void (*free)(weft_peer *peer, void *carrier);
     /* What time it is when a call is made outside of feed and tick; NULL: what weft__peer_now() said last. */
     int64_t (*now)(void *carrier);
+    /* The user's pause is over: read again, and feed what was kept. May be NULL. */
+    void (*resume)(weft_peer *peer, void *carrier);
 } weft_carrier;
 void weft__peer_set_carrier(weft_peer *peer, const weft_carrier *table, void *carrier);
 void *weft__peer_carrier(const weft_peer *peer, const weft_carrier *table); /* NULL when it is another's */

@@ -242,7 +242,7 @@ static int process(weft_peer *peer, char *data, size_t len, size_t *ret_used, si
     size_t used = 0;
     int r = 0;
     *ret_want = 0;
-    while (used < len && !peer->full) {
+    while (used < len && !weft__peer_choked(peer)) {
         weft_frame frame;
         size_t n = 0;
         r = peer->framing->decode(peer->framing_state, data + used, len - used, peer->max_body, &n, &frame);
@@ -370,7 +370,7 @@ char *weft__peer_room(weft_peer *peer, size_t *ret_size) {
 }
 
 bool weft__peer_stalled(const weft_peer *peer) {
-    return !peer->full && !peer->status && weft__buf_len(&peer->in) > 0;
+    return !weft__peer_choked(peer) && !peer->status && weft__buf_len(&peer->in) > 0;
 }
 
 /* ---- bytes out ---- */
@@ -425,7 +425,8 @@ int weft__peer_return(weft_peer *peer) {
 
 static int send_raw(weft_peer *peer, weft_bytes body, bool binary) {
     weft_sending sending;
-    if (peer->ended)
+    /* Who has ended its half may still listen. */
+    if (peer->ended && (peer->offline || peer->freed))
         return -ENOTCONN;
     if (binary && (peer->framing == &weft_websocket || peer->framing == &weft_websocket_client))
         weft__ws_next_binary(peer->framing_state);
@@ -591,6 +592,17 @@ bool weft_peer_full(const weft_peer *peer) {
     return peer->full;
 }
 
+bool weft__peer_choked(const weft_peer *peer) {
+    return peer->full || peer->paused;
+}
+
+void weft_peer_pause(weft_peer *peer, bool paused) {
+    bool was_paused = peer->paused;
+    peer->paused = paused;
+    if (was_paused && !paused && peer->carrier_table && peer->carrier_table->resume)
+        peer->carrier_table->resume(peer, peer->carrier);
+}
+
 size_t weft_peer_open_requests(const weft_peer *peer) {
     return peer->open_requests;
 }
@@ -601,6 +613,10 @@ size_t weft_peer_open_calls(const weft_peer *peer) {
 
 void *weft_peer_data(const weft_peer *peer) {
     return peer->data;
+}
+
+void weft_peer_set_data(weft_peer *peer, void *data) {
+    peer->data = data;
 }
 
 const weft_identity *weft_peer_identity(const weft_peer *peer) {

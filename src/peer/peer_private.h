@@ -50,6 +50,7 @@ struct weft_peer {
     bool full;    /* the soft limit was reached and not yet left */
     bool offline; /* a client between two connections */
     bool ended;   /* no more bytes will come and calls cannot be made */
+    bool paused;  /* by the user: bytes are kept unread */
     bool freed;   /* weft_peer_free() was called while busy */
 };
 
