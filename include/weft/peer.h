@@ -192,6 +192,7 @@ typedef struct weft_call_opts {
 WEFT_API int weft_call_start(weft_peer *peer, const char *method, weft_val params, const weft_call_opts *opts, int64_t *ret_id);
 /* Give up a call: on_answer runs with -ECANCELED, the other side is told. -ENOENT: it is over already. */
 WEFT_API int weft_cancel(weft_peer *peer, int64_t id);
+/* Queue a notification. -ENOTSUP on a transport that carries answers only (an HTTP POST). */
 WEFT_API int weft_notify(weft_peer *peer, const char *method, weft_val params);
 
 /* Several calls and notifications in one message. Each call completes on its own. */

@@ -31,6 +31,7 @@ static int end(void *state, weft_buf *out, size_t mark) {
 
 const weft_framing weft__body = {
     .name = "body",
+    .flags = WEFT_FRAMING_NO_CALLS | WEFT_FRAMING_NO_NOTES,
     .decode = decode,
     .begin = begin,
     .end = end,

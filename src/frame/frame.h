@@ -37,6 +37,8 @@ typedef struct weft_framing_opts {
 enum {
     WEFT_FRAMING_LINES = 1 << 0, /* a body must not contain a newline; whoever writes it sees to that, the JSON writer does */
     WEFT_FRAMING_MULTI = 1 << 1, /* one body may hold several texts separated by newlines */
+    WEFT_FRAMING_NO_CALLS = 1 << 2, /* nothing comes back, so our side cannot call */
+    WEFT_FRAMING_NO_NOTES = 1 << 3, /* what goes out is an answer: our side cannot notify either */
 };
 
 struct weft_framing {

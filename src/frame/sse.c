@@ -53,7 +53,7 @@ static int control(void *state, weft_buf *out, enum weft_frame_kind kind, int co
 const weft_framing weft__sse = {
     .name = "sse",
     .state_size = sizeof(sse_state),
-    .flags = WEFT_FRAMING_LINES,
+    .flags = WEFT_FRAMING_LINES | WEFT_FRAMING_NO_CALLS,
     .init = init,
     .decode = decode,
     .begin = begin,

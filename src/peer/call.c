@@ -99,6 +99,8 @@ static void forget(weft_peer *peer, size_t slot) {
 int weft__call_open(weft_peer *peer, const weft_call_opts *opts, int64_t *ret_id) {
     if (peer->ended || peer->status)
         return -ENOTCONN;
+    if (peer->framing->flags & WEFT_FRAMING_NO_CALLS)
+        return -ENOTSUP;
     weft__peer_fresh_now(peer);
     int r = need_calls(peer);
     if (r < 0)
@@ -182,6 +184,8 @@ static int notify(weft_peer *peer, const char *method, const weft_val *params) {
     weft_sending sending;
     if (peer->ended)
         return -ENOTCONN;
+    if (peer->framing->flags & WEFT_FRAMING_NO_NOTES)
+        return -ENOTSUP;
     int r = weft__send_begin(peer, 0, &sending);
     if (r < 0)
         return r;

@@ -137,7 +137,8 @@ static void refuse_unknown(weft_peer *peer, weft_req *req) {
 
 static __attribute__((noinline)) void take_unknown_notification(weft_peer *peer, weft_bytes method, const weft_json *params,
                                                                 struct weft_batch_in *batch) {
-    if (!take_builtin(peer, method, params))
+    bool stranger = peer->locked && !peer->identity->authenticated;
+    if (!stranger && !take_builtin(peer, method, params))
         tell_unknown(peer, method, params);
     if (batch)
         weft__batch_in_answered(batch, peer);

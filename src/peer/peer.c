@@ -232,7 +232,7 @@ static inline int take_frame(weft_peer *peer, weft_frame *frame) {
 static int break_off(weft_peer *peer, int r) {
     if (peer->framing->control)
         weft__send_control(peer, WEFT_FRAME_CLOSE, 0, NULL, 0);
-    else if (r != -ENOMEM)
+    else if (weft__framing_in_use(peer->framing, peer->framing_state) == &weft_content_length && r != -ENOMEM)
         weft__answer_error(peer, NULL, (weft_bytes){0}, WEFT_PARSE_ERROR, "Parse error", "brokenFraming", NULL);
     return r;
 }
@@ -242,7 +242,8 @@ static int process(weft_peer *peer, char *data, size_t len, size_t *ret_used, si
     size_t used = 0;
     int r = 0;
     *ret_want = 0;
-    while (used < len && !weft__peer_choked(peer)) {
+    while (!weft__peer_choked(peer)) {
+        /* Also when nothing is left: a framing that put a message together gives its memory back at the next call. */
         weft_frame frame;
         size_t n = 0;
         r = peer->framing->decode(peer->framing_state, data + used, len - used, peer->max_body, &n, &frame);

@@ -330,7 +330,7 @@ int weft_part(weft_req *req, weft_val part) {
         return -EPIPE;
     if (!(req->flags & REQ_TOKEN_KNOWN))
         find_token(req);
-    if (!req->token.len || (req->flags & REQ_NOTIFICATION) || (req->flags & REQ_ANSWERED))
+    if (!req->token.len || (peer->framing->flags & WEFT_FRAMING_NO_NOTES) || (req->flags & REQ_NOTIFICATION) || (req->flags & REQ_ANSWERED))
         return 0;
     if (weft_peer_full(peer))
         return -EAGAIN;

@@ -86,6 +86,8 @@ static int send(weft_shared *shared, weft_peer *peer) {
     weft_service *service = peer->service;
     if (peer->status || peer->ended)
         return -EPIPE;
+    if (peer->framing->flags & WEFT_FRAMING_NO_NOTES)
+        return -ENOTSUP;
     int r = weft__shared_frame(shared, peer, &frame);
     if (r == -ENOTSUP)
         return send_own(shared, peer);
