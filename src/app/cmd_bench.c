@@ -332,7 +332,7 @@ static weft_exit measure(bench *self) {
     finish(self);
     weft__progress_clear(self->app);
     if (r < 0)
-        self->status = weft__fail_at(self->app, self->target.url, r, NULL);
+        self->status = weft__fail_at(self->app, self->target.url, r, self->target.trouble);
     report(self);
     close_all(self);
     return self->status;

@@ -210,7 +210,7 @@ static bool on_eof(weft_peer *peer, void *data) {
 
 static void on_state(weft_peer *peer, weft_state state, int why, void *data);
 
-static int reach(side *self, const weft_target *target, bool is_a) {
+static int reach(side *self, weft_target *target, bool is_a) {
     bridge *all = self->pair->bridge;
     weft_connect_opts opts = weft__target_opts(all->app, target, all->service);
     bool sized = is_a ? all->how->content_length_a : all->app->reach.content_length;
@@ -224,13 +224,14 @@ static int reach(side *self, const weft_target *target, bool is_a) {
     return weft_connect_on(all->loop, target->url, &opts, &self->peer);
 }
 
-static const weft_target *target_of(const side *self) {
+static weft_target *target_of(const side *self) {
     return self == &self->pair->a ? &self->pair->bridge->from : &self->pair->bridge->to;
 }
 
 static weft_exit explain(const side *self, int why) {
     const weft_target *target = target_of(self);
-    return weft__fail_at(self->pair->bridge->app, target->url, why, self->peer ? weft_peer_trouble(self->peer) : NULL);
+    return weft__fail_at(self->pair->bridge->app, target->url, why,
+                         self->peer ? weft_peer_trouble(self->peer) : target->trouble);
 }
 
 static void become_ready(side *self) {
@@ -396,7 +397,7 @@ static weft_exit start_listening(bridge *self) {
 static weft_exit start_pair(bridge *self) {
     pair *only = new_pair(self);
     int r = only ? reach(&only->b, &self->to, false) : -ENOMEM;
-    return r < 0 ? weft__fail_at(self->app, self->to.url, r, NULL) : WEFT_DONE;
+    return r < 0 ? weft__fail_at(self->app, self->to.url, r, self->to.trouble) : WEFT_DONE;
 }
 
 static void close_all(bridge *self) {

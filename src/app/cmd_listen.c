@@ -110,7 +110,7 @@ static weft_exit listen_on(listening *self) {
         weft_loop_run(self->loop); /* its good-bye takes a turn or two */
     weft_loop_free(self->loop);
     weft_service_unref(self->service);
-    return r < 0 ? weft__fail_at(self->app, self->target.url, r, NULL) : self->status;
+    return r < 0 ? weft__fail_at(self->app, self->target.url, r, self->target.trouble) : self->status;
 }
 
 static weft_exit run(weft_app *app) {

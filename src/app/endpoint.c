@@ -155,7 +155,7 @@ int weft__target_show(weft_peer *peer, const weft_target *target, weft_on_answer
                            &(weft_call_opts){.on_answer = on_answer, .ctx = ctx}, NULL);
 }
 
-weft_connect_opts weft__target_opts(const weft_app *app, const weft_target *target, weft_service *service) {
+weft_connect_opts weft__target_opts(const weft_app *app, weft_target *target, weft_service *service) {
     const weft_reach *reach = &app->reach;
     return (weft_connect_opts){
         .service = service,
@@ -163,5 +163,7 @@ weft_connect_opts weft__target_opts(const weft_app *app, const weft_target *targ
         .tls = {.cert = reach->cert, .key = reach->key, .ca = reach->cacert, .insecure = reach->insecure},
         .token = target->token,
         .timeout_ms = reach->timeout_ms,
+        .ret_trouble = target->trouble,
+        .trouble_size = sizeof target->trouble,
     };
 }

@@ -20,6 +20,7 @@ typedef struct weft_target {
     char *url;   /* owned */
     char *token; /* owned; NULL: none */
     weft_scheme scheme;
+    char trouble[512]; /* why connecting failed, when there is no peer to ask */
 } weft_target;
 
 /* Take the URL off the front of the arguments if there is one; otherwise find the daemon's socket in this folder or above
@@ -38,6 +39,6 @@ bool weft__target_shows_by_call(const weft_target *target);
 int weft__target_show(weft_peer *peer, const weft_target *target, weft_on_answer *on_answer, void *ctx);
 
 /* What the command line says about connecting to this target. service is for the log; see debug.h. */
-weft_connect_opts weft__target_opts(const weft_app *app, const weft_target *target, weft_service *service);
+weft_connect_opts weft__target_opts(const weft_app *app, weft_target *target, weft_service *service);
 
 #endif

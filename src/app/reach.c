@@ -9,7 +9,6 @@
 #include "say.h"
 #include "spinner.h"
 
-#define MAX_TROUBLE 512
 /* Asking what methods there are, to say which one was meant, must not make a mistake slow. */
 #define SUGGEST_MS 2000
 
@@ -50,18 +49,15 @@ static weft_exit show_token(weft_line *line) {
 }
 
 static weft_exit connect_line(weft_line *line) {
-    char trouble[MAX_TROUBLE] = "";
     const weft_app *app = line->app;
     weft_connect_opts opts = weft__target_opts(app, &line->target, line->service);
     opts.data = line;
     opts.on_state = on_state;
-    opts.ret_trouble = trouble;
-    opts.trouble_size = sizeof trouble;
     weft__spinner_start(app, line->target.url);
     int r = weft_connect_with(line->target.url, &opts, &line->peer);
     weft__spinner_stop();
     if (r < 0)
-        return weft__fail_at(app, line->target.url, r, trouble);
+        return weft__fail_at(app, line->target.url, r, line->target.trouble);
     weft__remark(app, "connected to %s", line->target.url);
     return show_token(line);
 }

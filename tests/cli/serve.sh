@@ -186,6 +186,11 @@ if command -v openssl >/dev/null; then
         exits "$name: without a look at it" 0
         run "$weft" call --token-file ../project/right "$url" ping
         [ "$rc" -ne 0 ] && pass || fail "$name: an unknown certificate is refused"
+        for verb in "call $url ping" "listen $url" "bench -n 1 $url" "bridge $url $url"; do
+            run "$weft" $verb --cacert key.pem
+            exits "$name: ${verb%% *} with a file that is no certificate" 2
+            like "$name: ${verb%% *} names it" "key.pem" "$err"
+        done
         run "$weft" call --cacert cert.pem "$url" ping
         exits "$name: no token" 4
     done
