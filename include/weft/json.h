@@ -11,6 +11,8 @@
 #ifndef WEFT_JSON_H
 #define WEFT_JSON_H
 
+#include <string.h>
+
 #include <weft/base.h>
 
 #ifdef __cplusplus
@@ -101,9 +103,10 @@ enum weft_val_kind {
     WEFT_VAL_ARR,
     WEFT_VAL_OBJ,
 };
+/* Two words, so that it travels in registers; a text or list of over 4 GiB is no value. */
 struct weft_val {
     enum weft_val_kind kind;
-    size_t len;
+    uint32_t len;
     union {
         bool b;
         int64_t i;
@@ -119,22 +122,81 @@ struct weft_member {
     weft_val value;
 };
 
-WEFT_API weft_val weft_none(void);
-WEFT_API weft_val weft_null(void);
-WEFT_API weft_val weft_bool(bool b);
-WEFT_API weft_val weft_int(int64_t i);
-WEFT_API weft_val weft_uint(uint64_t u);
+/* Inline, because a value is then built where it is used. */
+static inline weft_val weft_none(void) {
+    weft_val value;
+    value.kind = WEFT_VAL_NONE;
+    value.len = 0;
+    value.as.u = 0;
+    return value;
+}
+static inline weft_val weft_null(void) {
+    weft_val value = weft_none();
+    value.kind = WEFT_VAL_NULL;
+    return value;
+}
+static inline weft_val weft_bool(bool b) {
+    weft_val value = weft_none();
+    value.kind = WEFT_VAL_BOOL;
+    value.as.b = b;
+    return value;
+}
+static inline weft_val weft_int(int64_t i) {
+    weft_val value = weft_none();
+    value.kind = WEFT_VAL_INT;
+    value.as.i = i;
+    return value;
+}
+static inline weft_val weft_uint(uint64_t u) {
+    weft_val value = weft_none();
+    value.kind = WEFT_VAL_UINT;
+    value.as.u = u;
+    return value;
+}
 /* Shortest text that reads back the same (as ECMAScript prints it); NaN and infinities become null. */
-WEFT_API weft_val weft_num(double d);
+static inline weft_val weft_num(double d) {
+    weft_val value = weft_none();
+    value.kind = WEFT_VAL_NUM;
+    value.as.d = d;
+    return value;
+}
+static inline weft_val weft_strn(const char *s, size_t len) {
+    weft_val value;
+    value.kind = s ? WEFT_VAL_STR : WEFT_VAL_NULL;
+    value.len = (uint32_t) len;
+    value.as.s = s;
+    return value;
+}
 /* A C string; NULL becomes null. Invalid UTF-8 is written as U+FFFD, so what goes out is always valid. */
-WEFT_API weft_val weft_str(const char *s);
-WEFT_API weft_val weft_strn(const char *s, size_t len);
-/* A value that came in, byte for byte; absent becomes null. */
-WEFT_API weft_val weft_copy(const weft_json *value);
+static inline weft_val weft_str(const char *s) {
+    return weft_strn(s, s ? strlen(s) : 0);
+}
 /* A JSON text that the caller vouches for. */
-WEFT_API weft_val weft_raw(const char *json, size_t len);
-WEFT_API weft_val weft_arr(const weft_val *items, size_t count);
-WEFT_API weft_val weft_obj(const weft_member *members, size_t count);
+static inline weft_val weft_raw(const char *json, size_t len) {
+    weft_val value;
+    value.kind = WEFT_VAL_RAW;
+    value.len = (uint32_t) len;
+    value.as.s = json;
+    return value;
+}
+/* A value that came in, byte for byte but for line ends, which are written as blanks; absent becomes null. */
+static inline weft_val weft_copy(const weft_json *json) {
+    return json && json->text ? weft_raw(json->text, json->len) : weft_null();
+}
+static inline weft_val weft_arr(const weft_val *items, size_t count) {
+    weft_val value;
+    value.kind = WEFT_VAL_ARR;
+    value.len = (uint32_t) count;
+    value.as.items = items;
+    return value;
+}
+static inline weft_val weft_obj(const weft_member *members, size_t count) {
+    weft_val value;
+    value.kind = WEFT_VAL_OBJ;
+    value.len = (uint32_t) count;
+    value.as.members = members;
+    return value;
+}
 
 #define WEFT_OBJ(...)                                                                                                   \
     weft_obj((const weft_member[]){__VA_ARGS__}, sizeof((const weft_member[]){__VA_ARGS__}) / sizeof(weft_member))

@@ -87,6 +87,9 @@ typedef struct weft_server_opts {
     void (*on_note)(weft_server *server, const char *line, void *data);
     /* Every body before it is looked at as JSON; see weft_peer_opts. data is the peer's. May be NULL. */
     bool (*on_raw)(weft_peer *peer, weft_bytes body, bool binary, void *data);
+    /* The client will send no more. true: it may still listen, keep the connection until weft_peer_free(). NULL or false: what
+     * it asked for is answered, then it is closed. data is the peer's. */
+    bool (*on_eof)(weft_peer *peer, void *data);
 } weft_server_opts;
 
 WEFT_API int weft_server_new(weft_loop *loop, const weft_server_opts *opts, weft_server **ret);
@@ -143,7 +146,7 @@ typedef struct weft_connect_opts {
     const char *token;           /* shown as Authorization: Bearer, where the transport has HTTP */
     int64_t timeout_ms;          /* for connecting: 10 s; <0 none */
     bool reconnect;              /* keep trying: after 100 ms, twice as long each time, at most 16 s, +-50 %; a refusal
-                                    (-EACCES) is final */
+                                    (-EACCES, -EOPNOTSUPP) is final */
     bool events;                 /* http: also listen to server-sent events */
     bool no_deflate;             /* WebSocket: do not offer compression */
     weft_style style;
@@ -155,6 +158,7 @@ typedef struct weft_connect_opts {
     void (*on_notification)(weft_peer *peer, const char *method, const weft_json *params, void *data);
     void (*on_drain)(weft_peer *peer, void *data);
     bool (*on_raw)(weft_peer *peer, weft_bytes body, bool binary, void *data); /* see weft_peer_opts */
+    bool (*on_eof)(weft_peer *peer, void *data); /* the other side will send no more; true: keep it, see weft_server_opts */
     /* Where to put a sentence about a failure for which there is no peer to ask: a bad URL, a blocking connect. May be NULL;
      * cut to trouble_size bytes, NUL-terminated; untouched on success. */
     char *ret_trouble;

@@ -138,10 +138,14 @@ WEFT_API int weft_peer_send_raw(weft_peer *peer, weft_bytes body, bool binary);
 
 /* Output is over the soft limit: do not read from this peer, do not stream to it. */
 WEFT_API bool weft_peer_full(const weft_peer *peer);
+/* Take no more messages from it for a while: bytes that come are kept unread, and a transport stops reading. For a program
+ * that passes them on to somebody slower. Without a transport, feed again, with none if there are none, once it goes on. */
+WEFT_API void weft_peer_pause(weft_peer *peer, bool paused);
 /* Requests of theirs that we have not answered yet. */
 WEFT_API size_t weft_peer_open_requests(const weft_peer *peer);
 WEFT_API size_t weft_peer_open_calls(const weft_peer *peer);
 WEFT_API void *weft_peer_data(const weft_peer *peer);
+WEFT_API void weft_peer_set_data(weft_peer *peer, void *data);
 WEFT_API const weft_identity *weft_peer_identity(const weft_peer *peer);
 /* Who it turned out to be, once a token was shown or a dialect chosen. Copied. */
 WEFT_API int weft_peer_set_identity(weft_peer *peer, const weft_identity *identity);

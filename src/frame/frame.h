@@ -35,7 +35,7 @@ typedef struct weft_framing_opts {
 } weft_framing_opts;
 
 enum {
-    WEFT_FRAMING_LINES = 1 << 0, /* a body must not contain a newline; end() sees to it */
+    WEFT_FRAMING_LINES = 1 << 0, /* a body must not contain a newline; whoever writes it sees to that, the JSON writer does */
     WEFT_FRAMING_MULTI = 1 << 1, /* one body may hold several texts separated by newlines */
 };
 

@@ -1,4 +1,4 @@
-/* What the framings of byte streams share: finding a newline, keeping newlines out of a body, heads that end in a length,
+/* What the framings of byte streams share: finding a newline, heads that end in a length,
  * and NDJSON and Content-Length for the framing that chooses between them, which calls them directly. Private to this
  * folder. */
 #ifndef WEFT_LINES_H
@@ -50,26 +50,6 @@ static inline char *weft__find_newline(char *p, const char *end) {
     if (newline || end - p <= WEFT_NEAR)
         return newline;
     return memchr(p + WEFT_NEAR, '\n', (size_t) (end - p) - WEFT_NEAR);
-}
-
-/* Replace every raw CR and LF by a space: in valid JSON they are white space, and on the wire they would end the line. The
- * last vector reads into the slack behind end, and writes nothing there. */
-static inline void weft__flatten(char *p, const char *end) {
-#ifdef WEFT_LINES_SSE2
-    const __m128i newline = _mm_set1_epi8('\n'), carriage = _mm_set1_epi8('\r');
-    for (; p < end; p += 16) {
-        __m128i v = _mm_loadu_si128((const __m128i *) (const void *) p);
-        __m128i hit = _mm_or_si128(_mm_cmpeq_epi8(v, newline), _mm_cmpeq_epi8(v, carriage));
-        unsigned mask = (unsigned) _mm_movemask_epi8(hit);
-        for (; __builtin_expect(mask != 0, 0); mask &= mask - 1)
-            if (p + __builtin_ctz(mask) < end)
-                p[__builtin_ctz(mask)] = ' ';
-    }
-#else
-    for (; p < end; p++)
-        if (*p == '\n' || *p == '\r')
-            *p = ' ';
-#endif
 }
 
 /* Only ASCII letters have a case here, whatever the locale says. */

@@ -66,7 +66,7 @@ weft_json weft_get(const weft_json *object, const char *name) {
 }
 
 weft_json weft_at(const weft_json *array, size_t index) {
-    const char *p = weft_typeof(array) == WEFT_ARRAY ? weft__scan_ws(array->text + 1) : "]";
+    const char *p = array && array->text && *array->text == '[' ? weft__scan_ws(array->text + 1) : "]";
     while (*p != ']') {
         const char *end = weft__scan_value(p, WEFT_MAX_DEPTH);
         if (!end)

@@ -79,6 +79,12 @@ static const char *skip_plain(const char *p) {
 }
 
 const char *weft__scan_string_rest(const char *p, bool *ret_escaped) {
+    /* The caller has seen that the first vector does not hold the end, not why. */
+    if (weft__plain(p) == WEFT_STEP) {
+        size_t n = weft__plain_to_quote(p + WEFT_STEP);
+        if (n < WEFT_STEP)
+            return p + WEFT_STEP + n + 1;
+    }
     for (;;) {
         p = skip_plain(p);
         if (*p == '"')
@@ -154,8 +160,8 @@ static inline bool is_opening(char c) {
     return (c | 0x20) == '{'; /* '[' is 0x5B, '{' is 0x7B */
 }
 
-/* p is at the opening bracket of a container. What is open is a stack of bits, a one for an object, in two words: no array, so
- * no stack protector, and the level that is open lies in a register. */
+/* p is at the opening bracket of a container. What is open is a stack of bits, a one for an object, in two words: no array,
+ * so no stack protector, and the level that is open lies in a register. */
 __attribute__((noinline)) static const char *scan_container(const char *p, int depth) {
     unsigned __int128 outer = 0;
     bool object = false;

@@ -31,7 +31,9 @@ const char *weft__scan_string_rest(const char *p, bool *ret_escaped);
 static inline const char *weft__scan_string(const char *p, bool *ret_escaped) {
     *ret_escaped = false;
     size_t n = weft__plain_to_quote(p + 1);
-    return n < WEFT_STEP ? p + n + 2 : weft__scan_string_rest(p + 1, ret_escaped);
+    if (n < WEFT_STEP)
+        return p + n + 2;
+    return weft__scan_string_rest(p + 1, ret_escaped);
 }
 
 /* Like weft__scan_value for the params of a request; p is at '{'. Also finds the member "_meta" on the top level in the same

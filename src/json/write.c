@@ -3,6 +3,8 @@
  * function. */
 #include "write.h"
 
+#include "flat.h"
+
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -152,6 +154,15 @@ static int put_object(weft_buf *out, const weft_alloc *alloc, const weft_val *va
 }
 
 /* depth is how many containers may still be opened; nobody would read a text that nests deeper. */
+static int put_raw(weft_buf *out, const weft_alloc *alloc, const char *text, size_t len) {
+    int r = weft__buf_reserve(out, alloc, len);
+    if (r < 0)
+        return r;
+    weft__copy_flat(weft__buf_tail(out), text, len);
+    out->end += len;
+    return 0;
+}
+
 static int put_value(weft_buf *out, const weft_alloc *alloc, const weft_val *value, int depth) {
     switch (value->kind) {
     case WEFT_VAL_BOOL:
@@ -165,7 +176,7 @@ static int put_value(weft_buf *out, const weft_alloc *alloc, const weft_val *val
     case WEFT_VAL_STR:
         return put_string(out, alloc, value->as.s, value->as.s + value->len);
     case WEFT_VAL_RAW:
-        return weft__buf_put(out, alloc, value->as.s, value->len);
+        return put_raw(out, alloc, value->as.s, value->len);
     case WEFT_VAL_ARR:
         return depth ? put_array(out, alloc, value, depth - 1) : -EINVAL;
     case WEFT_VAL_OBJ:

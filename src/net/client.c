@@ -93,7 +93,9 @@ static void set_state(weft_client *client, weft_state state, int why) {
     assert(moves[client->state] & TO(state));
     client->state = state;
     client->why = why;
-    hold_loop(client, state == WEFT_CONNECTING || state == WEFT_DISCONNECTED);
+    /* Events may come as long as we are connected, also while the server lets the connection for calls go. */
+    bool events = client->opts.events && client->transport->flags & WEFT_LAZY;
+    hold_loop(client, state == WEFT_CONNECTING || state == WEFT_DISCONNECTED || (state == WEFT_CONNECTED && events));
     if (client->opts.on_state)
         client->opts.on_state(client->peer, state, why, client->opts.data);
 }
@@ -225,7 +227,7 @@ static void try_later(weft_client *client) {
 
 /* A server that does not want us will not change its mind in a second. */
 static bool will_try_again(const weft_client *client, int why) {
-    return client->opts.reconnect && why != -EACCES;
+    return client->opts.reconnect && why != -EACCES && why != -EOPNOTSUPP;
 }
 
 /* Complete what was waiting, tell the user. Calls made while there was no connection wait for the next, if there is one. */
@@ -317,7 +319,14 @@ static int64_t on_now(void *data) {
     return weft_loop_now(((const weft_client *) data)->loop);
 }
 
-static const weft_carrier carrier = {.free = on_free, .now = on_now};
+static void on_resume(weft_peer *peer, void *data) {
+    weft_client *client = data;
+    (void) peer;
+    if (client->wire && client->wire->ready)
+        weft__wire_resume(client->wire);
+}
+
+static const weft_carrier carrier = {.free = on_free, .now = on_now, .resume = on_resume};
 
 /* ---- making ---- */
 

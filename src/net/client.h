@@ -112,6 +112,8 @@ static inline bool weft__wire_current(const weft_wire *wire) {
 }
 /* Output appeared. */
 void weft__wire_flush(weft_wire *wire);
+/* The user's pause is over. */
+void weft__wire_resume(weft_wire *wire);
 /* TLS: bytes that have left the peer but not us. */
 bool weft__wire_unsent(const weft_wire *wire);
 /* exec: the child's bytes have ended; the process will follow, or time is up. */

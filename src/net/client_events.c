@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "client_http.h"
 #include "http1.h"
 #include "sse_in.h"
 
@@ -72,12 +73,24 @@ static int take_body(weft_events *events, char *data, size_t len) {
     return taken < 0 ? taken : r > 0 ? -ECONNRESET : 0;
 }
 
+/* Asking again would not help: the same token is refused again, a server without events has none in a second either. The
+ * client ends, and this listener with it. */
+static int refused(weft_events *events, int status) {
+    weft_client *client = events->client;
+    client->trouble[0] = '\0';
+    int r = weft__http_refused(client, status, " when asked for events");
+    weft__client_lost(client, client->wire, r == -EACCES ? r : -EOPNOTSUPP);
+    return -ECONNRESET;
+}
+
 static int take_head(weft_events *events) {
     weft_http_head head;
     int len = weft__http_response(weft__buf_head(&events->head), weft__buf_len(&events->head), &head);
     if (len <= 0)
         return len;
     weft_bytes type = weft__http_find(&head, "content-type", NULL);
+    if (head.status >= 400 && head.status < 500 && head.status != 408 && head.status != 429)
+        return refused(events, head.status);
     if (head.status != 200 || type.len < 17 || memcmp(type.data, "text/event-stream", 17) != 0)
         return -EPROTO;
     events->listening = true;

@@ -27,13 +27,14 @@ int weft__http_refused(weft_client *client, int status, const char *instead) {
         return -EACCES;
     }
     weft__client_trouble(client, "the server answered %d %s%s", status, weft__http_reason(status), instead);
-    return -EPROTO;
+    if (status == 404 || status == 410)
+        return -ENOENT;
+    return status == 429 || status == 503 ? -EBUSY : -EPROTO;
 }
 
-void weft__http_describe(weft_client *client) {
+int weft__http_describe(weft_client *client, int r) {
     int status = weft__http_client_status(weft__peer_framing_state(client->peer));
-    if (status >= 300)
-        weft__http_refused(client, status, "");
+    return status >= 300 ? weft__http_refused(client, status, "") : r;
 }
 
 /* Whole requests in the peer's output; SIZE_MAX when the first of them has left in part. The heads are our own. */

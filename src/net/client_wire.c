@@ -52,11 +52,11 @@ static void feed(weft_wire *wire, char *data, size_t len) {
         if (r >= 0)
             r = returned;
         if (r < 0 && client->transport->flags & WEFT_LAZY)
-            weft__http_describe(client);
+            r = weft__http_describe(client, r);
         if (r < 0)
             weft__client_lost(client, wire, r);
         else {
-            weft__stream_pause(&wire->stream, weft_peer_full(peer));
+            weft__stream_pause(&wire->stream, weft__peer_choked(peer));
             weft__client_schedule(client);
         }
     }
@@ -125,6 +125,21 @@ static void on_bytes(weft_stream *stream, char *data, size_t len) {
         hear(wire, data, len);
 }
 
+/* The user may have something to say to a peer that has ended its half. */
+static bool stays_after_end(weft_wire *wire) {
+    weft_client *client = wire->client;
+    if (!wire->ready || !client->opts.on_eof)
+        return false;
+    wire->holds++;
+    int r = weft_peer_eof(client->peer);
+    bool stays = !weft__wire_current(wire) || (r >= 0 && client->opts.on_eof(client->peer, weft_peer_data(client->peer)));
+    stays |= !weft__wire_current(wire); /* let go by the callback: there is nothing left to lose */
+    if (weft__wire_current(wire))
+        weft__stream_flush_later(&wire->stream);
+    weft__wire_gone(wire);
+    return stays;
+}
+
 static void on_end(weft_stream *stream, int why) {
     weft_wire *wire = wire_of(stream);
     if (!weft__wire_current(wire)) {
@@ -135,6 +150,8 @@ static void on_end(weft_stream *stream, int why) {
     if (why < 0 && *sentence)
         weft__client_trouble(wire->client, "%s", sentence);
     wire->ended = true;
+    if (why == 0 && stays_after_end(wire))
+        return;
     /* A child's last words are worth more with its exit status. */
     if (wire->child && !wire->exited)
         weft__wait_for_exit(wire);
@@ -172,7 +189,7 @@ static void sent(weft_stream *stream, size_t n) {
     wire->holds++;
     weft__client_ref(client);
     weft_peer_sent(client->peer, n);
-    if (weft__wire_current(wire) && !weft_peer_full(client->peer)) {
+    if (weft__wire_current(wire) && !weft__peer_choked(client->peer)) {
         weft__stream_pause(stream, false);
         if (weft__peer_stalled(client->peer))
             weft__later(client->loop, &wire->resume);
@@ -225,6 +242,13 @@ int weft__wire_start(weft_wire *wire, int in, int out, bool connecting) {
     if (r >= 0)
         r = weft__stream_start(&wire->stream, connecting);
     return r;
+}
+
+void weft__wire_resume(weft_wire *wire) {
+    if (weft__peer_choked(wire->client->peer))
+        return;
+    weft__stream_pause(&wire->stream, false);
+    weft__later(wire->client->loop, &wire->resume);
 }
 
 void weft__wire_flush(weft_wire *wire) {

@@ -124,7 +124,7 @@ void weft__conn_close(weft_conn *conn, int why, bool politely) {
     if (politely)
         weft__stream_finish(&conn->stream);
     else
-        weft__stream_close(&conn->stream);
+        weft__stream_hang_up(&conn->stream);
     weft_peer_free(peer);
 }
 
@@ -141,7 +141,15 @@ static int64_t on_now(void *self) {
     return weft_loop_now(((const weft_conn *) self)->stream.loop);
 }
 
-static const weft_carrier carrier = {.free = on_peer_free, .now = on_now};
+static void on_resume(weft_peer *peer, void *self) {
+    weft_conn *conn = self;
+    if (weft__peer_choked(peer) || conn->events)
+        return;
+    weft__stream_pause(&conn->stream, false);
+    weft__stream_again(&conn->stream);
+}
+
+static const weft_carrier carrier = {.free = on_peer_free, .now = on_now, .resume = on_resume};
 
 void weft__conn_on_closed(weft_stream *stream) {
     weft_conn *conn = conn_of(stream);
@@ -195,7 +203,7 @@ static void settle(weft_conn *conn, int r) {
         weft__conn_leave(conn, false);
         return;
     }
-    weft__stream_pause(&conn->stream, weft_peer_full(conn->peer));
+    weft__stream_pause(&conn->stream, weft__peer_choked(conn->peer));
     schedule(conn);
 }
 
@@ -239,6 +247,20 @@ static void probe(int fd) {
         setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof options[i].value);
 }
 
+/* The user may have something to say to a peer that has ended its half. May end the connection. */
+static bool stays_after_end(weft_conn *conn) {
+    weft_peer *peer = conn->peer;
+    bool (*on_eof)(weft_peer * peer, void *data) = weft__conn_server(conn)->opts.on_eof;
+    bool stays = on_eof && on_eof(peer, weft_peer_data(peer));
+    if (conn->peer != peer)
+        return true; /* freed by the callback */
+    if (stays)
+        weft__stream_flush_later(&conn->stream);
+    if (stays)
+        probe(conn->stream.fd);
+    return stays;
+}
+
 void weft__conn_note_end(weft_conn *conn, int why) {
     const char *sentence = weft__stream_why(&conn->stream);
     if (why < 0 && *sentence)
@@ -254,6 +276,8 @@ static void on_end(weft_stream *stream, int why) {
     }
     int r = weft_peer_eof(conn->peer);
     if (!conn->peer)
+        return;
+    if (r >= 0 && stays_after_end(conn))
         return;
     conn->leaving = true; /* it may have closed only its half: what it asked for is still answered */
     if (r < 0 || weft_peer_open_requests(conn->peer) == 0)
@@ -278,7 +302,7 @@ static void sent(weft_stream *stream, size_t n) {
     weft_peer_sent(peer, n);
     if (conn->peer != peer)
         return;
-    if (!weft_peer_full(peer))
+    if (!weft__peer_choked(peer))
         weft__stream_pause(stream, false);
     if (conn->leaving && nothing_left(conn))
         weft__conn_leave(conn, false);

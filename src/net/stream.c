@@ -522,6 +522,13 @@ void weft__stream_close(weft_stream *stream) {
         close(stream->out_fd);
 }
 
+void weft__stream_hang_up(weft_stream *stream) {
+    if ((stream->state == OPEN || stream->state == FINISHING) && !stream->full)
+        end_our_half(stream);
+    stream->shut = true;
+    weft__stream_close(stream);
+}
+
 bool weft__stream_closing(const weft_stream *stream) {
     return stream->state == CLOSING;
 }

@@ -92,9 +92,10 @@ void weft__stream_due(weft_stream *stream, int64_t due);
  * thrown away meanwhile. Closing at once instead would let the system throw away answers that have not arrived yet. */
 #define WEFT_STREAM_LINGER_MS 2000
 void weft__stream_finish(weft_stream *stream);
-/* Close now; the other side learns by a reset that nobody waits for its answers. Harmless when it is closing already.
- * on_closed follows on a later turn. */
+/* Close now. Harmless when it is closing already. on_closed follows on a later turn. The other side learns by a reset that
+ * nobody waits for its answers; after hang_up it sees an ordinary end of what we had to say. */
 void weft__stream_close(weft_stream *stream);
+void weft__stream_hang_up(weft_stream *stream);
 bool weft__stream_closing(const weft_stream *stream);
 
 /* More about a failure than errno says (TLS), as a sentence; never NULL. */

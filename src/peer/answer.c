@@ -2,15 +2,16 @@
 #include <errno.h>
 #include <string.h>
 
+#include "doc.h"
 #include "encode.h"
 #include "link.h"
-#include "doc.h"
 
 /* An error is kept as its own object, in the order code, message, data. */
 static int keep_error(const weft_error *error, const weft_alloc *alloc, weft_answer *ret) {
     char *text;
     size_t len;
-    weft_val value = WEFT_OBJ({"message", weft_str(error->message)}, {"data", error->data.text ? weft_copy(&error->data) : weft_none()});
+    weft_val value =
+        WEFT_OBJ({"message", weft_str(error->message)}, {"data", error->data.text ? weft_copy(&error->data) : weft_none()});
     int r = weft_to_text(value, alloc, &text, &len);
     if (r < 0)
         return r;

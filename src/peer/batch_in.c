@@ -1,5 +1,5 @@
-/* A batch that came in: its items are dispatched one by one, its answers are collected and sent as one array when the last is
- * there. Nothing is sent when none of its items wanted an answer. */
+/* A batch that came in: its items are dispatched one by one, its answers are collected and sent as one array when the last
+ * is there. Nothing is sent when none of its items wanted an answer. */
 #include <errno.h>
 
 #include "peer_private.h"
@@ -81,9 +81,11 @@ void weft__batch_in_run(weft_peer *peer, const char *text) {
     }
     size_t count = count_items(text, peer->lenient, limit);
     if (count == 0)
-        weft__answer_error(peer, NULL, no_id, WEFT_INVALID_REQUEST, "Invalid Request", "invalidRequest", "the batch is empty");
+        weft__answer_error(peer, NULL, no_id, WEFT_INVALID_REQUEST, "Invalid Request", "invalidRequest",
+                           "the batch is empty");
     else if (count > limit)
-        weft__answer_error(peer, NULL, no_id, WEFT_INVALID_REQUEST, "Invalid Request", "tooLarge", "the batch has too many items");
+        weft__answer_error(peer, NULL, no_id, WEFT_INVALID_REQUEST, "Invalid Request", "tooLarge",
+                           "the batch has too many items");
     else
         run_items(peer, text, count);
 }

@@ -14,7 +14,7 @@ struct weft_batch {
     struct joined {
         int64_t id;
         weft_call_opts opts;
-    } *calls;
+    } * calls;
     size_t count, cap;
 };
 

@@ -1,5 +1,5 @@
-/* One message goes where it belongs: a request to its method, an answer to the call that waits for it, and what is neither gets
- * the error that the specification names. */
+/* One message goes where it belongs: a request to its method, an answer to the call that waits for it, and what is neither
+ * gets the error that the specification names. */
 #include <errno.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ void weft__answer_error(weft_peer *peer, struct weft_batch_in *batch, weft_bytes
     req->id = id.len ? id : (weft_bytes){"null", 4};
     req->batch = batch;
     weft_val data = WEFT_OBJ({"reason", weft_str(reason)}, {"detail", detail ? weft_str(detail) : weft_none()});
-    weft__req_finish(req, &(weft_outcome){.code = code, .message = message, .value = reason ? data : weft_none()});
+    weft__req_finish(req, &(weft_outcome){.code = code, .message = message, .value = reason ? &data : NULL});
 }
 
 /* ---- messages that the peer itself understands ---- */
@@ -105,9 +105,9 @@ static __attribute__((noinline)) bool pass_rare_gates(weft_req *req, const weft_
     }
     if (req->row->params) {
         /* Check only; in_handler keeps the request alive when the refusal is written. */
-        req->in_handler = true;
+        req->flags |= REQ_IN_HANDLER;
         int r = weft_bind(req, req->row->params, params, NULL);
-        req->in_handler = false;
+        req->flags &= ~(unsigned) REQ_IN_HANDLER;
         if (r < 0) {
             weft__req_release(req);
             return false;
@@ -123,7 +123,16 @@ static inline bool pass_gates(weft_req *req, const weft_json *params) {
 
 static void rate_limited(weft_peer *peer, weft_req *req, int64_t wait_ms) {
     peer->service->stats.rate_limited++;
-    weft_fail(req, 429, "Too many requests", WEFT_OBJ({"reason", weft_str("rateLimited")}, {"retryAfterMs", weft_int(wait_ms)}));
+    weft_fail(req, 429, "Too many requests",
+              WEFT_OBJ({"reason", weft_str("rateLimited")}, {"retryAfterMs", weft_int(wait_ms)}));
+}
+
+/* Strangers do not learn which methods there are. */
+static void refuse_unknown(weft_peer *peer, weft_req *req) {
+    if (peer->locked && !peer->identity->authenticated)
+        weft_refuse(req, 401, "Not authenticated", "unauthorized");
+    else
+        weft_refuse(req, WEFT_METHOD_NOT_FOUND, "Method not found", "methodNotFound");
 }
 
 static __attribute__((noinline)) void take_unknown_notification(weft_peer *peer, weft_bytes method, const weft_json *params,
@@ -134,10 +143,11 @@ static __attribute__((noinline)) void take_unknown_notification(weft_peer *peer,
         weft__batch_in_answered(batch, peer);
 }
 
-static inline void start(weft_peer *peer, const weft_msg *msg, weft_bytes method, struct weft_batch_in *batch) {
+static inline __attribute__((always_inline)) void start(weft_peer *peer, const weft_msg *msg, weft_bytes method,
+                                                        struct weft_batch_in *batch) {
     weft_doc doc = {.arena = {.alloc = peer->service->alloc}};
     weft_json params = weft__json_of(msg->params, &doc);
-    const weft_method *row = weft__methods_find(&peer->service->methods, method.data, method.len);
+    const weft_method *row = weft__methods_resolve(&peer->service->methods, method.data, method.len);
     weft_req *req = NULL;
     if (!row && msg->kind == WEFT_MSG_NOTIFICATION)
         take_unknown_notification(peer, method, &params, batch);
@@ -150,12 +160,12 @@ static inline void start(weft_peer *peer, const weft_msg *msg, weft_bytes method
         req->meta = msg->meta;
         req->doc = &doc;
         req->batch = batch;
-        req->notification = msg->kind == WEFT_MSG_NOTIFICATION;
+        req->flags = msg->kind == WEFT_MSG_NOTIFICATION ? REQ_NOTIFICATION : 0;
         int64_t wait_ms = peer->bucket ? weft__rate_take(peer) : 0;
         if (wait_ms)
             rate_limited(peer, req, wait_ms);
         else if (!row)
-            weft_refuse(req, WEFT_METHOD_NOT_FOUND, "Method not found", "methodNotFound");
+            refuse_unknown(peer, req);
         else if (pass_gates(req, &params))
             weft__req_run(req, &params);
     }

@@ -21,26 +21,26 @@ static int default_authorize(const weft_identity *who, const weft_method *row) {
     return who->authenticated ? -EACCES : -EPERM;
 }
 
-static int refuse(weft_outcome *ret, int code, const char *message, const weft_member *data) {
-    *ret = (weft_outcome){.code = code, .message = message, .value = {.kind = WEFT_VAL_OBJ, .len = 1, .as = {.members = data}}};
-    return -EACCES;
-}
-
 static int unauthorized(weft_outcome *ret) {
     static const weft_member data[] = {{"reason", {.kind = WEFT_VAL_STR, .len = 12, .as = {.s = "unauthorized"}}}};
-    return refuse(ret, 401, "Not authenticated", data);
+    static const weft_val value = {.kind = WEFT_VAL_OBJ, .len = 1, .as = {.members = data}};
+    *ret = (weft_outcome){401, "Not authenticated", &value};
+    return -EACCES;
 }
 
 static int forbidden(weft_outcome *ret) {
     static const weft_member data[] = {{"reason", {.kind = WEFT_VAL_STR, .len = 9, .as = {.s = "forbidden"}}}};
-    return refuse(ret, 403, "Not permitted", data);
+    static const weft_val value = {.kind = WEFT_VAL_OBJ, .len = 1, .as = {.members = data}};
+    *ret = (weft_outcome){403, "Not permitted", &value};
+    return -EACCES;
 }
 
 int weft__gate_ask(weft_peer *peer, const weft_method *row, weft_outcome *ret) {
     weft_service *service = peer->service;
     if (peer->locked && !peer->identity->authenticated && !(row->flags & WEFT_OPEN))
         return unauthorized(ret);
-    int r = service->authorize ? service->authorize(service->ctx, peer->identity, row) : default_authorize(peer->identity, row);
+    int r =
+        service->authorize ? service->authorize(service->ctx, peer->identity, row) : default_authorize(peer->identity, row);
     if (r >= 0)
         return 0;
     return r == -EPERM ? unauthorized(ret) : forbidden(ret);

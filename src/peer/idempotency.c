@@ -1,7 +1,8 @@
 /* Answers kept for a retry: a method that changes something, called again with the same key by the same client, is not run
  * again; the answer of the first run is given again, or waited for when it is not there yet.
  *
- * Kept in the order of arrival, for a time, up to a number and a size; the oldest goes first, one that is still running never. */
+ * Kept in the order of arrival, for a time, up to a number and a size; the oldest goes first, one that is still running
+ * never. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -127,7 +128,7 @@ int weft__idempotent_begin(weft_req *req) {
     struct name name;
     weft_service *service = req->service;
     weft_json key = weft_req_meta(req, "weft/idempotencyKey");
-    if (!key.text || req->notification)
+    if (!key.text || (req->flags & REQ_NOTIFICATION))
         return 0;
     if (!make_name(req, &key, &name)) {
         weft_refuse(req, WEFT_INVALID_PARAMS, "weft/idempotencyKey must be a string of at most 256 bytes", "invalidParams");

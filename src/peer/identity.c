@@ -19,8 +19,8 @@ static char *put(char *at, const char *text, const char **ret) {
 weft_identity *weft__identity_copy(const weft_identity *from, const weft_alloc *alloc) {
     if (!from)
         from = &nobody;
-    const char *const texts[] = {text_or(from->transport), text_or(from->dialect), text_or(from->name), text_or(from->scopes),
-                                 text_or(from->address)};
+    const char *const texts[] = {text_or(from->transport), text_or(from->dialect), text_or(from->name),
+                                 text_or(from->scopes), text_or(from->address)};
     size_t size = sizeof *from;
     for (size_t i = 0; i < 5; i++)
         size += strlen(texts[i]) + 1;

@@ -17,7 +17,8 @@ int weft__peer_feed(weft_peer *peer, char *data, size_t len, int64_t now_ms);
  * same pointer to weft__peer_feed(), which knows it), otherwise NULL: use your own. At least 4 KiB when not NULL. */
 char *weft__peer_room(weft_peer *peer, size_t *ret_size);
 
-/* One whole body, as HTTP delivers it; the framing is not involved in decoding it. Same memory rules as weft__peer_feed(). */
+/* One whole body, as HTTP delivers it; the framing is not involved in decoding it. Same memory rules as weft__peer_feed().
+ */
 int weft__peer_body(weft_peer *peer, char *body, size_t len, int64_t now_ms);
 
 /* Output. A transport may take the buffer's content over whole (swap it for a zeroed one) when the socket is full, and says
@@ -29,7 +30,9 @@ void weft__peer_in_flight(weft_peer *peer, size_t bytes);
 void weft__peer_lend(weft_peer *peer, char *memory, size_t size);
 int weft__peer_return(weft_peer *peer);
 
-/* Bytes were kept unread because the output was full, and it is not any more: feed none to go on. */
+/* Do not read: the output is full, or the user paused it. */
+bool weft__peer_choked(const weft_peer *peer);
+/* Bytes were kept unread because of that, and need not be any more: feed none to go on. */
 bool weft__peer_stalled(const weft_peer *peer);
 /* 0, or why this connection must be closed (a queue over its hard limit, for instance); weft_peer_tick() says so too. */
 int weft__peer_status(const weft_peer *peer);
@@ -46,7 +49,8 @@ int weft__peer_reset(weft_peer *peer, int why, const weft_framing *framing, unsi
 void weft__peer_offline(weft_peer *peer);
 /* There is one, with this compression. What was queued before is kept. */
 int weft__peer_online(weft_peer *peer, unsigned deflate, int64_t now_ms);
-/* What the framing alone needs to know (weft_framing_opts.extra); borrowed. Takes effect with the next weft__peer_reset(). */
+/* What the framing alone needs to know (weft_framing_opts.extra); borrowed. Takes effect with the next weft__peer_reset().
+ */
 void weft__peer_set_extra(weft_peer *peer, const void *extra);
 
 /* A copy of an answer that outlives the callback; weft_answer_done() frees it. */
@@ -66,6 +70,8 @@ typedef struct weft_carrier {
     void (*free)(weft_peer *peer, void *carrier);
     /* What time it is when a call is made outside of feed and tick; NULL: what weft__peer_now() said last. */
     int64_t (*now)(void *carrier);
+    /* The user's pause is over: read again, and feed what was kept. May be NULL. */
+    void (*resume)(weft_peer *peer, void *carrier);
 } weft_carrier;
 void weft__peer_set_carrier(weft_peer *peer, const weft_carrier *table, void *carrier);
 void *weft__peer_carrier(const weft_peer *peer, const weft_carrier *table); /* NULL when it is another's */

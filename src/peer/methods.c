@@ -51,6 +51,7 @@ int weft__methods_remove(weft_methods *methods, const char *name) {
     if (!slot)
         return -ENOENT;
     *slot = (struct weft_method_slot){.hash = 1};
+    methods->last = NULL;
     methods->count--;
     return 0;
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "flat.h"
 #include "identity.h"
 #include "peer_private.h"
 #include "scan.h"
@@ -74,6 +75,11 @@ static void dispose(weft_peer *peer) {
     weft_service_unref(service);
 }
 
+static void set_max_body(weft_peer *peer) {
+    const weft_limits *limits = &peer->service->limits;
+    peer->max_body = peer->identity->authenticated ? limits->max_body : limits->max_body_stranger;
+}
+
 static int make_peer(weft_service *service, const weft_peer_opts *opts, weft_peer **ret) {
     weft_peer *peer = weft__zalloc(service->alloc, sizeof *peer);
     if (!peer)
@@ -89,6 +95,7 @@ static int make_peer(weft_service *service, const weft_peer_opts *opts, weft_pee
         dispose(peer);
         return r;
     }
+    set_max_body(peer);
     *ret = peer;
     return 0;
 }
@@ -140,21 +147,21 @@ bool weft__peer_leave(weft_peer *peer) {
 
 /* ---- bytes in ---- */
 
-static size_t max_body(const weft_peer *peer) {
-    const weft_limits *limits = &peer->service->limits;
-    return peer->identity->authenticated ? limits->max_body : limits->max_body_stranger;
+/* What is not one JSON text. */
+static __attribute__((noinline)) void refuse_text(weft_peer *peer) {
+    peer->service->stats.parse_errors++;
+    weft__answer_error(peer, NULL, (weft_bytes){0}, WEFT_PARSE_ERROR, "Parse error", "parseError", NULL);
 }
 
-/* One text; rest is where it ended. */
-static const char *take_text(weft_peer *peer, const char *text, const char *end, bool several) {
+/* One text, or the first of several; where it ended. */
+static inline const char *take_text(weft_peer *peer, const char *text, const char *end) {
     weft_msg msg;
-    const char *rest;
+    const char *rest = end;
     int r = weft__msg_parse(text, WEFT_MAX_DEPTH, peer->lenient, &msg, &rest);
-    if (r >= 0 && rest != end && !(several && memchr(text, '\n', (size_t) (rest - text)) && rest[-1] <= ' '))
-        r = -EBADMSG;
-    if (r < 0) {
-        peer->service->stats.parse_errors++;
-        weft__answer_error(peer, NULL, (weft_bytes){0}, WEFT_PARSE_ERROR, "Parse error", "parseError", NULL);
+    bool several = rest != end && (peer->framing->flags & WEFT_FRAMING_MULTI) && rest[-1] <= ' ' &&
+                   memchr(text, '\n', (size_t) (rest - text));
+    if (r < 0 || (rest != end && !several)) {
+        refuse_text(peer);
         return end;
     }
     if (msg.kind == WEFT_MSG_BATCH)
@@ -164,32 +171,38 @@ static const char *take_text(weft_peer *peer, const char *text, const char *end,
     return rest;
 }
 
-static void take_body(weft_peer *peer, char *body, size_t len) {
+static bool is_binary(const weft_peer *peer) {
+    bool websocket = peer->framing == &weft_websocket || peer->framing == &weft_websocket_client;
+    return websocket && weft__ws_binary(peer->framing_state);
+}
+
+/* Somebody wants to see every body; true: and has taken this one. */
+static __attribute__((noinline)) bool show_body(weft_peer *peer, weft_bytes body) {
     weft_service *service = peer->service;
-    if (peer->on_raw && peer->on_raw(peer, (weft_bytes){body, len},
-                                     (peer->framing == &weft_websocket || peer->framing == &weft_websocket_client) &&
-                                         weft__ws_binary(peer->framing_state),
-                                     peer->data))
-        return;
+    if (peer->on_raw && peer->on_raw(peer, body, is_binary(peer), peer->data))
+        return true;
     if (peer->freed)
-        return;
+        return true;
     if (service->on_message)
-        service->on_message(service->ctx, peer, false, (weft_bytes){body, len});
+        service->on_message(service->ctx, peer, false, body);
+    return false;
+}
+
+static inline void take_body(weft_peer *peer, char *body, size_t len) {
+    if ((peer->on_raw || peer->service->on_message) && show_body(peer, (weft_bytes){body, len}))
+        return;
     /* The scanner wants a NUL behind the text; what lies there is the next frame's. */
     char saved = body[len];
+    const char *end = body + len;
     body[len] = '\0';
-    bool several = peer->framing->flags & WEFT_FRAMING_MULTI;
-    const char *text = body;
-    do
-        text = take_text(peer, text, body + len, several);
-    while (text < body + len && !peer->status);
+    for (const char *text = take_text(peer, body, end); text < end && !peer->status;)
+        text = take_text(peer, text, end);
     body[len] = saved;
 }
 
-static int take_frame(weft_peer *peer, weft_frame *frame) {
+static __attribute__((noinline)) int take_other_frame(weft_peer *peer, weft_frame *frame) {
     switch (frame->kind) {
     case WEFT_FRAME_BODY:
-        take_body(peer, frame->body, frame->len);
         break;
     case WEFT_FRAME_TOO_LARGE:
         peer->service->stats.too_large++;
@@ -208,6 +221,13 @@ static int take_frame(weft_peer *peer, weft_frame *frame) {
     return peer->status;
 }
 
+static inline int take_frame(weft_peer *peer, weft_frame *frame) {
+    if (frame->kind != WEFT_FRAME_BODY)
+        return take_other_frame(peer, frame);
+    take_body(peer, frame->body, frame->len);
+    return peer->status;
+}
+
 /* The framing is broken: say so in its own words, or with an error if it has none. */
 static int break_off(weft_peer *peer, int r) {
     if (peer->framing->control)
@@ -222,10 +242,10 @@ static int process(weft_peer *peer, char *data, size_t len, size_t *ret_used, si
     size_t used = 0;
     int r = 0;
     *ret_want = 0;
-    while (used < len && !peer->full) {
+    while (used < len && !weft__peer_choked(peer)) {
         weft_frame frame;
         size_t n = 0;
-        r = peer->framing->decode(peer->framing_state, data + used, len - used, max_body(peer), &n, &frame);
+        r = peer->framing->decode(peer->framing_state, data + used, len - used, peer->max_body, &n, &frame);
         if (r < 0) {
             r = break_off(peer, r);
             break;
@@ -320,7 +340,7 @@ static int finish_input(weft_peer *peer, char *data, size_t len) {
     size_t used = 0;
     if (!peer->framing->finish)
         return len ? -EPROTO : 0;
-    int r = peer->framing->finish(peer->framing_state, data, len, max_body(peer), &used, &frame);
+    int r = peer->framing->finish(peer->framing_state, data, len, peer->max_body, &used, &frame);
     return r > 0 ? take_frame(peer, &frame) : r;
 }
 
@@ -350,7 +370,7 @@ char *weft__peer_room(weft_peer *peer, size_t *ret_size) {
 }
 
 bool weft__peer_stalled(const weft_peer *peer) {
-    return !peer->full && !peer->status && weft__buf_len(&peer->in) > 0;
+    return !weft__peer_choked(peer) && !peer->status && weft__buf_len(&peer->in) > 0;
 }
 
 /* ---- bytes out ---- */
@@ -405,7 +425,8 @@ int weft__peer_return(weft_peer *peer) {
 
 static int send_raw(weft_peer *peer, weft_bytes body, bool binary) {
     weft_sending sending;
-    if (peer->ended)
+    /* Who has ended its half may still listen. */
+    if (peer->ended && (peer->offline || peer->freed))
         return -ENOTCONN;
     if (binary && (peer->framing == &weft_websocket || peer->framing == &weft_websocket_client))
         weft__ws_next_binary(peer->framing_state);
@@ -413,10 +434,13 @@ static int send_raw(weft_peer *peer, weft_bytes body, bool binary) {
     if (r < 0)
         return r;
     r = weft__buf_put(&peer->out, peer->service->alloc, body.data, body.len);
-    if (r >= 0)
-        return weft__send_end(peer, &sending);
-    weft__send_undo(peer, &sending);
-    return r;
+    if (r < 0) {
+        weft__send_undo(peer, &sending);
+        return r;
+    }
+    if (weft__framing_in_use(peer->framing, peer->framing_state)->flags & WEFT_FRAMING_LINES)
+        weft__flatten(weft__buf_tail(&peer->out) - body.len, body.len);
+    return weft__send_end(peer, &sending);
 }
 
 int weft_peer_send_raw(weft_peer *peer, weft_bytes body, bool binary) {
@@ -568,6 +592,17 @@ bool weft_peer_full(const weft_peer *peer) {
     return peer->full;
 }
 
+bool weft__peer_choked(const weft_peer *peer) {
+    return peer->full || peer->paused;
+}
+
+void weft_peer_pause(weft_peer *peer, bool paused) {
+    bool was_paused = peer->paused;
+    peer->paused = paused;
+    if (was_paused && !paused && peer->carrier_table && peer->carrier_table->resume)
+        peer->carrier_table->resume(peer, peer->carrier);
+}
+
 size_t weft_peer_open_requests(const weft_peer *peer) {
     return peer->open_requests;
 }
@@ -580,6 +615,10 @@ void *weft_peer_data(const weft_peer *peer) {
     return peer->data;
 }
 
+void weft_peer_set_data(weft_peer *peer, void *data) {
+    peer->data = data;
+}
+
 const weft_identity *weft_peer_identity(const weft_peer *peer) {
     return peer->identity;
 }
@@ -590,6 +629,7 @@ int weft_peer_set_identity(weft_peer *peer, const weft_identity *identity) {
         return -ENOMEM;
     weft__free(peer->service->alloc, peer->identity);
     peer->identity = copy;
+    set_max_body(peer);
     return weft__rate_join(peer);
 }
 

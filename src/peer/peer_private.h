@@ -13,8 +13,8 @@
 #include "message.h"
 #include "service.h"
 
-/* Small, because ten thousand idle ones should fit in ten megabytes with their sockets: what a connection does not always need
- * is allocated when it is needed and given back. */
+/* Small, because ten thousand idle ones should fit in ten megabytes with their sockets: what a connection does not always
+ * need is allocated when it is needed and given back. */
 struct weft_peer {
     weft_service *service;
     const weft_framing *framing;
@@ -22,14 +22,15 @@ struct weft_peer {
     weft_buf in;  /* the beginning of a message that has not come whole */
     weft_buf out; /* framed messages that have not been sent */
     size_t in_flight;
+    size_t max_body; /* depends on whether we know who it is */
     int64_t now;
-    int64_t heard;  /* when bytes last came */
-    int64_t pinged; /* when we asked whether anybody is there; 0: we have not since bytes came */
+    int64_t heard;      /* when bytes last came */
+    int64_t pinged;     /* when we asked whether anybody is there; 0: we have not since bytes came */
     weft_link requests; /* theirs, waiting for our answer */
     size_t open_requests;
-    struct weft_calls *calls; /* ours, waiting for their answer; NULL until the first */
-    weft_heap due;            /* deadlines of both */
-    weft_identity *identity;  /* one block with its strings */
+    struct weft_calls *calls;   /* ours, waiting for their answer; NULL until the first */
+    weft_heap due;              /* deadlines of both */
+    weft_identity *identity;    /* one block with its strings */
     struct weft_bucket *bucket; /* rate limit; NULL: none */
     const weft_carrier *carrier_table;
     void *carrier;
@@ -45,11 +46,12 @@ struct weft_peer {
     unsigned deflate;
     uint8_t style; /* weft_style */
     bool no_batch, lenient, extras, locked;
-    bool quiet; /* inside feed or tick: the caller will look for output itself */
-    bool full;  /* the soft limit was reached and not yet left */
+    bool quiet;   /* inside feed or tick: the caller will look for output itself */
+    bool full;    /* the soft limit was reached and not yet left */
     bool offline; /* a client between two connections */
-    bool ended; /* no more bytes will come and calls cannot be made */
-    bool freed; /* weft_peer_free() was called while busy */
+    bool ended;   /* no more bytes will come and calls cannot be made */
+    bool paused;  /* by the user: bytes are kept unread */
+    bool freed;   /* weft_peer_free() was called while busy */
 };
 
 /* ---- time: one heap for both directions ---- */
@@ -66,11 +68,20 @@ typedef struct weft_timed {
 
 struct weft_batch_in; /* answers being collected: batch_in.c */
 
+enum {
+    REQ_NOTIFICATION = 1 << 0,
+    REQ_IN_HANDLER = 1 << 1, /* the handler has not returned yet */
+    REQ_ANSWERED = 1 << 2,
+    REQ_DEFERRED = 1 << 3,    /* the handler has returned without answering */
+    REQ_TOKEN_KNOWN = 1 << 4, /* the params have been searched for one */
+    REQ_MCP_TOKEN = 1 << 5,
+};
+
 struct weft_req {
     /* Down to peer it is zeroed for each request, so it is short and together. */
-    bool notification, in_handler, answered, token_known, mcp_token, deferred;
-    uint32_t parts;               /* how many were sent; MCP wants a number that rises */
-    char *kept;                   /* id and token, once the text they lay in is gone */
+    unsigned flags; /* REQ_...: one word, because a byte written and then read with its neighbours stalls the processor */
+    uint32_t parts; /* how many were sent; MCP wants a number that rises */
+    char *kept;     /* id and token, once the text they lay in is gone */
     struct weft_kept *idempotent; /* the answer will be stored here */
     weft_on_cancel *on_cancel;
     weft_bytes token; /* of weft_part(), raw; found when first needed or when the params go away */
@@ -95,7 +106,7 @@ struct weft_req {
 typedef struct weft_outcome {
     int code; /* 0: result is the value; otherwise an error */
     const char *message;
-    weft_val value; /* the result, or the error's data */
+    const weft_val *value; /* the result, or the error's data (NULL: none) */
 } weft_outcome;
 
 /* For this peer, with nothing in it yet. NULL: no memory. */
@@ -118,7 +129,7 @@ static inline weft_req *weft__req_new(weft_peer *peer) {
 void weft__req_dispose(weft_req *req); /* what is rarely needed */
 static inline void weft__req_release(weft_req *req) {
     weft_service *service = req->service;
-    if (req->kept || req->deferred || service->pooled >= WEFT_REQ_POOL) {
+    if (req->kept || (req->flags & REQ_DEFERRED) || service->pooled >= WEFT_REQ_POOL) {
         weft__req_dispose(req);
         return;
     }
@@ -195,7 +206,8 @@ typedef struct weft_sending {
 static inline size_t weft__send_queued(const weft_peer *peer) {
     return weft__buf_len(&peer->out) + peer->in_flight;
 }
-/* Say why nothing more can be sent: -EPIPE, or -ENOBUFS when the queue is over its hard limit and the peer is to be closed. */
+/* Say why nothing more can be sent: -EPIPE, or -ENOBUFS when the queue is over its hard limit and the peer is to be closed.
+ */
 int weft__send_refuse(weft_peer *peer);
 /* Look at the limits and wake the transport. */
 static inline void weft__send_wake(weft_peer *peer) {

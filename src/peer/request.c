@@ -15,27 +15,25 @@
 
 /* ---- writing the answer ---- */
 
-static inline int write_outcome(weft_buf *out, const weft_alloc *alloc, weft_bytes id, const weft_outcome *outcome) {
+static inline __attribute__((always_inline)) int write_outcome(weft_buf *out, const weft_alloc *alloc, weft_bytes id,
+                                                               const weft_outcome *outcome) {
     if (outcome->code)
-        return weft__write_error(out, alloc, id, outcome->code, outcome->message, &outcome->value);
-    return weft__write_result(out, alloc, id, &outcome->value);
+        return weft__write_error(out, alloc, id, outcome->code, outcome->message, outcome->value);
+    return weft__write_result(out, alloc, id, outcome->value);
 }
 
 static const weft_member too_large_data[] = {
     {"reason", {.kind = WEFT_VAL_STR, .len = 8, .as = {.s = "tooLarge"}}},
 };
-static const weft_outcome too_large = {
-    .code = 413,
-    .message = "The answer is too large",
-    .value = {.kind = WEFT_VAL_OBJ, .len = 1, .as = {.members = too_large_data}},
-};
+static const weft_val too_large_value = {.kind = WEFT_VAL_OBJ, .len = 1, .as = {.members = too_large_data}};
+static const weft_outcome too_large = {413, "The answer is too large", &too_large_value};
 static const weft_outcome too_many = {.code = 429, .message = "Too many requests are waiting for an answer"};
 static const weft_outcome no_memory = {.code = WEFT_INTERNAL_ERROR, .message = "Out of memory"};
 
-static inline int send_alone(weft_req *req, const weft_outcome *outcome) {
+static inline __attribute__((always_inline)) int send_alone(weft_req *req, const weft_outcome *outcome) {
     weft_peer *peer = req->peer;
     weft_sending sending;
-    size_t hint = weft__result_hint(req->id, &outcome->value);
+    size_t hint = outcome->value ? weft__result_hint(req->id, outcome->value) : 0;
     int r = weft__send_begin(peer, hint, &sending);
     if (r < 0)
         return r;
@@ -63,23 +61,27 @@ static __attribute__((noinline)) int send_in_batch(weft_req *req, const weft_out
     return r;
 }
 
-static inline int send_outcome(weft_req *req, const weft_outcome *outcome) {
+static inline __attribute__((always_inline)) int send_outcome(weft_req *req, const weft_outcome *outcome) {
     return req->batch ? send_in_batch(req, outcome) : send_alone(req, outcome);
+}
+
+static __attribute__((noinline)) int send_again(weft_req *req, const weft_outcome *outcome) {
+    return send_outcome(req, outcome);
 }
 
 /* An answer that cannot be given is replaced by one that says so. */
 static __attribute__((noinline)) int excuse_failure(weft_req *req, int r) {
     int second = 0;
     if (r == -EMSGSIZE)
-        r = second = send_outcome(req, &too_large);
+        r = second = send_again(req, &too_large);
     else if (r == -ENOMEM)
-        second = send_outcome(req, &no_memory);
+        second = send_again(req, &no_memory);
     if (second == -ENOMEM && req->peer && !req->peer->status)
         req->peer->status = -ENOMEM; /* a caller must not wait for ever: without memory for one line, close */
     return r;
 }
 
-static inline int send_or_excuse(weft_req *req, const weft_outcome *outcome) {
+static inline __attribute__((always_inline)) int send_or_excuse(weft_req *req, const weft_outcome *outcome) {
     int r = send_outcome(req, outcome);
     return r < 0 ? excuse_failure(req, r) : r;
 }
@@ -100,7 +102,7 @@ static void store_outcome(weft_req *req, const weft_outcome *outcome) {
 /* ---- the life of a request ---- */
 
 static void unlink_open(weft_req *req) {
-    if (!req->deferred || !req->peer)
+    if (!(req->flags & REQ_DEFERRED) || !req->peer)
         return;
     weft__list_remove(&req->link);
     weft__heap_remove(&req->peer->due, &req->timed.due);
@@ -109,20 +111,20 @@ static void unlink_open(weft_req *req) {
 
 /* The handler is done with it. */
 static void let_go(weft_req *req) {
-    if (!req->in_handler)
+    if (!(req->flags & REQ_IN_HANDLER))
         weft__req_release(req);
 }
 
-static inline int deliver(weft_req *req, const weft_outcome *outcome) {
+static inline __attribute__((always_inline)) int deliver(weft_req *req, const weft_outcome *outcome) {
     int r = 0;
     weft_peer *peer = req->peer;
     bool alone = peer && !peer->quiet; /* neither feed nor tick sees to it that the peer outlives what its callbacks do */
     if (alone)
         weft__peer_enter(peer);
-    req->answered = true;
+    req->flags |= REQ_ANSWERED;
     if (!peer)
         r = -EPIPE;
-    else if (!req->notification) {
+    else if (!(req->flags & REQ_NOTIFICATION)) {
         weft_stats *stats = &req->service->stats;
         stats->answers++;
         stats->errors += outcome->code != 0;
@@ -138,12 +140,12 @@ static inline int deliver(weft_req *req, const weft_outcome *outcome) {
 }
 
 int weft__req_finish(weft_req *req, const weft_outcome *outcome) {
-    if (!req->answered)
+    if (!(req->flags & REQ_ANSWERED))
         unlink_open(req);
     /* What the handler came to is kept for a retry, also when the caller of this run was told something else meanwhile. */
     if (req->idempotent)
         store_outcome(req, outcome);
-    int r = req->answered ? 0 : deliver(req, outcome);
+    int r = req->flags & REQ_ANSWERED ? 0 : deliver(req, outcome);
     let_go(req);
     return r;
 }
@@ -153,15 +155,16 @@ int weft__req_finish_kept(weft_req *req, weft_bytes outcome) {
     static const char result[] = "\"result\":";
     if (memcmp(outcome.data, result, sizeof result - 1) == 0) {
         weft_val value = weft_raw(outcome.data + sizeof result - 1, outcome.len - (sizeof result - 1));
-        return weft__req_finish(req, &(weft_outcome){.value = value});
+        return weft__req_finish(req, &(weft_outcome){.value = &value});
     }
     weft_doc doc = {.arena = {.alloc = req->service->alloc}};
     weft_json error = {outcome.data + 8, outcome.len - 8, &doc};
     weft_json data = weft_get(&error, "data");
+    weft_val value = data.text ? weft_copy(&data) : weft_none();
     weft_outcome again = {
         .code = (int) weft_get_int(&error, "code", WEFT_INTERNAL_ERROR),
         .message = weft_get_str(&error, "message", ""),
-        .value = data.text ? weft_copy(&data) : weft_none(),
+        .value = &value,
     };
     int r = weft__req_finish(req, &again);
     weft__arena_done(&doc.arena);
@@ -180,14 +183,15 @@ static void find_token(weft_req *req) {
     static const char *const names[] = {"partialResultToken", "workDoneToken"};
     weft_json params = {req->params.data, req->params.len, NULL};
     weft_json meta = {req->meta.data, req->meta.len, NULL};
-    req->token_known = true;
+    req->flags |= REQ_TOKEN_KNOWN;
     if (!params.text || *params.text != '{')
         return;
     for (size_t i = 0; i < sizeof names / sizeof names[0] && !req->token.len; i++)
         req->token = span_of(weft_get(&params, names[i]));
     if (!req->token.len && meta.text) {
         req->token = span_of(weft_get(&meta, "progressToken"));
-        req->mcp_token = req->token.len && req->peer->style == WEFT_STYLE_MCP;
+        if (req->token.len && req->peer->style == WEFT_STYLE_MCP)
+            req->flags |= REQ_MCP_TOKEN;
     }
 }
 
@@ -196,7 +200,7 @@ static void find_token(weft_req *req) {
 /* The handler will answer later: the text that the request lies in is about to go. */
 static int keep(weft_req *req) {
     weft_peer *peer = req->peer;
-    if (!req->token_known)
+    if (!(req->flags & REQ_TOKEN_KNOWN))
         find_token(req);
     char *kept = weft__alloc(req->service->alloc, req->id.len + req->token.len + 1);
     if (!kept)
@@ -226,7 +230,7 @@ int weft__req_defer(weft_req *req) {
         req->peer = NULL;
         req->id = req->token = (weft_bytes){0};
     }
-    req->deferred = true;
+    req->flags |= REQ_DEFERRED;
     req->params = req->meta = (weft_bytes){0};
     req->doc = NULL;
     if (r < 0 && req->on_cancel)
@@ -237,11 +241,11 @@ int weft__req_defer(weft_req *req) {
 void weft__req_run(weft_req *req, const weft_json *params) {
     weft_service *service = req->service;
     void *ctx = req->row->ctx ? req->row->ctx : service->ctx;
-    req->in_handler = true;
+    req->flags |= REQ_IN_HANDLER;
     int r = req->row->handler(req, params, ctx);
-    req->in_handler = false;
+    req->flags &= ~(unsigned) REQ_IN_HANDLER;
 
-    if (req->answered || req->notification) {
+    if (req->flags & (REQ_ANSWERED | REQ_NOTIFICATION)) {
         if (req->batch)
             weft__batch_in_answered(req->batch, req->peer);
         weft__req_release(req);
@@ -257,13 +261,11 @@ void weft__req_run(weft_req *req, const weft_json *params) {
 /* ---- cancelling ---- */
 
 static const weft_outcome *excuse(int why) {
-    static const weft_member deadline_data[] = {{"reason", {.kind = WEFT_VAL_STR, .len = 16, .as = {.s = "deadlineExceeded"}}}};
+    static const weft_member deadline_data[] = {
+        {"reason", {.kind = WEFT_VAL_STR, .len = 16, .as = {.s = "deadlineExceeded"}}}};
     static const weft_outcome cancelled = {.code = WEFT_CANCELLED, .message = "Request cancelled"};
-    static const weft_outcome expired = {
-        .code = WEFT_CANCELLED,
-        .message = "The deadline of the request has passed",
-        .value = {.kind = WEFT_VAL_OBJ, .len = 1, .as = {.members = deadline_data}},
-    };
+    static const weft_val deadline_value = {.kind = WEFT_VAL_OBJ, .len = 1, .as = {.members = deadline_data}};
+    static const weft_outcome expired = {WEFT_CANCELLED, "The deadline of the request has passed", &deadline_value};
     return why == -ETIMEDOUT ? &expired : &cancelled;
 }
 
@@ -309,12 +311,13 @@ weft_req *weft__req_by_id(weft_peer *peer, weft_bytes id) {
 
 int weft_reply(weft_req *req, weft_val result) {
     if (result.kind == WEFT_VAL_NONE)
-        result = weft_null();
-    return weft__req_finish(req, &(weft_outcome){.value = result});
+        result.kind = WEFT_VAL_NULL;
+    return weft__req_finish(req, &(weft_outcome){.value = &result});
 }
 
 int weft_fail(weft_req *req, int code, const char *message, weft_val data) {
-    return weft__req_finish(req, &(weft_outcome){.code = code ? code : WEFT_INTERNAL_ERROR, .message = message, .value = data});
+    return weft__req_finish(req,
+                            &(weft_outcome){.code = code ? code : WEFT_INTERNAL_ERROR, .message = message, .value = &data});
 }
 
 int weft_refuse(weft_req *req, int code, const char *message, const char *reason) {
@@ -325,14 +328,14 @@ int weft_part(weft_req *req, weft_val part) {
     weft_peer *peer = req->peer;
     if (!peer)
         return -EPIPE;
-    if (!req->token_known)
+    if (!(req->flags & REQ_TOKEN_KNOWN))
         find_token(req);
-    if (!req->token.len || req->notification || req->answered)
+    if (!req->token.len || (req->flags & REQ_NOTIFICATION) || (req->flags & REQ_ANSWERED))
         return 0;
     if (weft_peer_full(peer))
         return -EAGAIN;
     weft_val token = weft_raw(req->token.data, req->token.len);
-    int r = req->mcp_token
+    int r = (req->flags & REQ_MCP_TOKEN)
                 ? weft_notify(peer, "notifications/progress",
                               WEFT_OBJ({"progressToken", token}, {"progress", weft_uint(++req->parts)}, {"value", part}))
                 : weft_notify(peer, "$/progress", WEFT_OBJ({"token", token}, {"value", part}));
@@ -357,7 +360,7 @@ weft_bytes weft_req_id(weft_req *req) {
 }
 
 bool weft_req_is_notification(weft_req *req) {
-    return req->notification;
+    return (req->flags & REQ_NOTIFICATION);
 }
 
 int64_t weft_req_deadline(weft_req *req) {

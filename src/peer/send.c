@@ -4,8 +4,8 @@
 
 #include "peer_private.h"
 
-/* A queue over the hard limit belongs to somebody who has stopped reading: never drop a message in silence, close instead, so
- * that the other side can come back and resume. */
+/* A queue over the hard limit belongs to somebody who has stopped reading: never drop a message in silence, close instead,
+ * so that the other side can come back and resume. */
 static int refuse(weft_peer *peer, int status) {
     if (!peer->status)
         peer->status = status;

@@ -154,9 +154,9 @@ weft_req *weft__req_alloc(weft_service *service) {
 
 void weft__req_dispose(weft_req *req) {
     weft_service *service = req->service;
-    bool deferred = req->deferred;
+    bool deferred = (req->flags & REQ_DEFERRED);
     req->kept = weft__free(service->alloc, req->kept);
-    req->deferred = false;
+    req->flags &= ~(unsigned) REQ_DEFERRED;
     if (service->pooled < WEFT_REQ_POOL)
         weft__req_release(req);
     else

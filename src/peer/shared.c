@@ -100,7 +100,8 @@ static int send(weft_shared *shared, weft_peer *peer) {
     if (r < 0)
         return r;
     if (service->on_message)
-        service->on_message(service->ctx, peer, true, (weft_bytes){weft__buf_head(&shared->body), weft__buf_len(&shared->body)});
+        service->on_message(service->ctx, peer, true,
+                            (weft_bytes){weft__buf_head(&shared->body), weft__buf_len(&shared->body)});
     service->stats.bytes_out += frame.len;
     weft__send_wake(peer);
     return 0;

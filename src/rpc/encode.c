@@ -34,9 +34,11 @@ int weft__write_any_result(weft_buf *out, const weft_alloc *alloc, weft_bytes id
     return undo(out, len, r);
 }
 
-int weft__write_error(weft_buf *out, const weft_alloc *alloc, weft_bytes id, int code, const char *message, const weft_val *data) {
+int weft__write_error(weft_buf *out, const weft_alloc *alloc, weft_bytes id, int code, const char *message,
+                      const weft_val *data) {
     size_t len = weft__buf_len(out);
-    weft_val error = WEFT_OBJ({"code", weft_int(code)}, {"message", weft_str(message)}, {"data", *data});
+    weft_val error =
+        WEFT_OBJ({"code", weft_int(code)}, {"message", weft_str(message)}, {"data", data ? *data : weft_none()});
     int r = write_head(out, alloc, id);
     if (r >= 0)
         r = PUT(out, alloc, ",\"error\":");
@@ -86,7 +88,8 @@ static int write_named(weft_buf *out, const weft_alloc *alloc, bool *first, cons
 }
 
 /* Everything in the caller's params but _meta, whose value comes back in *ret_meta for merging. */
-static int write_own_members(weft_buf *out, const weft_alloc *alloc, const weft_val *params, bool *first, weft_val *ret_meta) {
+static int write_own_members(weft_buf *out, const weft_alloc *alloc, const weft_val *params, bool *first,
+                             weft_val *ret_meta) {
     int r = 0;
     *ret_meta = weft_none();
     if (params->kind == WEFT_VAL_OBJ) {

@@ -8,6 +8,7 @@
 #include <weft/json.h>
 
 #include "buf.h"
+#include "flat.h"
 #include "write.h"
 
 #define WEFT_OPEN_ID "{\"jsonrpc\":\"2.0\",\"id\":"
@@ -26,13 +27,14 @@ static inline int weft__write_result(weft_buf *out, const weft_alloc *alloc, wef
     at = (char *) mempcpy(at, WEFT_OPEN_ID, sizeof WEFT_OPEN_ID - 1);
     at = (char *) mempcpy(at, id.data, id.len);
     at = (char *) mempcpy(at, WEFT_OPEN_RESULT, sizeof WEFT_OPEN_RESULT - 1);
-    at = (char *) mempcpy(at, result->as.s, result->len);
+    at = weft__copy_flat(at, result->as.s, result->len);
     *at++ = '}';
     out->end += (size_t) (at - start);
     return 0;
 }
-/* A refusal. data of kind NONE is left out; an empty id is written as null. */
-int weft__write_error(weft_buf *out, const weft_alloc *alloc, weft_bytes id, int code, const char *message, const weft_val *data);
+/* A refusal. data that is NULL or of kind NONE is left out; an empty id is written as null. */
+int weft__write_error(weft_buf *out, const weft_alloc *alloc, weft_bytes id, int code, const char *message,
+                      const weft_val *data);
 /* What a request carries besides what the caller gave as params. */
 typedef struct weft_extras {
     int64_t progress_token;      /* 0: none */
@@ -41,8 +43,8 @@ typedef struct weft_extras {
     const char *idempotency_key; /* NULL: none */
 } weft_extras;
 
-/* A request (id > 0) or a notification (id 0). params of kind NONE are left out. Extras join a _meta that params have already.
- * -EINVAL: extras need named params. */
+/* A request (id > 0) or a notification (id 0). params of kind NONE are left out. Extras join a _meta that params have
+ * already. -EINVAL: extras need named params. */
 int weft__write_request(weft_buf *out, const weft_alloc *alloc, int64_t id, const char *method, const weft_val *params,
                         const weft_extras *extras);
 

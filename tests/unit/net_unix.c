@@ -1,7 +1,9 @@
 /* Unix sockets and the byte-stream side of a server: who may connect, what happens at the edges. */
-#include <sys/file.h>
+#include <signal.h>
+#include <sys/wait.h>
 
 #include "net_world.h"
+#include "unix_socket.h"
 
 #define CALL(id, method) "{\"jsonrpc\":\"2.0\",\"id\":" #id ",\"method\":\"" method "\"}\n"
 
@@ -176,6 +178,54 @@ TEST(a_file_is_not_a_stale_socket) {
     fclose(file);
     CHECK_INT(serve_unix(w, NULL), -ENOTSOCK);
     CHECK_INT(access(path, F_OK), 0);
+    world_free(w);
+}
+
+#define STARTERS 32
+
+/* A child: wait for the start, try, report, and stay until the parent has heard everybody. */
+static void try_to_listen(const char *path, int start, int report) {
+    weft_unix_socket self = {0};
+    char go;
+    int fd;
+    (void) !read(start, &go, 1); /* the end of the pipe is the signal for all at once */
+    char result = (char) -weft__unix_listen(&self, path, NULL, &fd);
+    (void) !write(report, &result, 1);
+    pause();
+}
+
+/* Many start at once where a dead one has left its socket: one serves, the others learn that it does. */
+TEST(one_of_many_wins) {
+    world *w = world_new(NULL, NULL);
+    char path[100], result;
+    int start[2], report[2], won = 0, lost = 0;
+    pid_t children[STARTERS];
+    leave_stale(w);
+    snprintf(path, sizeof path, "%s/s", w->folder);
+    REQUIRE(pipe(start) == 0 && pipe(report) == 0);
+    for (int i = 0; i < STARTERS; i++)
+        if ((children[i] = fork()) == 0) {
+            close(start[1]);
+            try_to_listen(path, start[0], report[1]);
+            _exit(0);
+        }
+    close(start[1]);
+    for (int i = 0; i < STARTERS && read(report[0], &result, 1) == 1; i++) {
+        won += result == 0;
+        lost += result == EADDRINUSE;
+    }
+    CHECK_INT(won, 1);
+    CHECK_INT(lost, STARTERS - 1);
+    int fd = world_connect_unix(path);
+    CHECK(fd >= 0);
+    close(fd);
+    for (int i = 0; i < STARTERS; i++) {
+        kill(children[i], SIGKILL);
+        waitpid(children[i], NULL, 0);
+    }
+    close(start[0]);
+    close(report[0]);
+    close(report[1]);
     world_free(w);
 }
 
@@ -510,6 +560,7 @@ TEST_MAIN(
     CASE(living_socket_is_left_alone)
     CASE(full_backlog_is_alive)
     CASE(a_file_is_not_a_stale_socket)
+    CASE(one_of_many_wins)
     CASE(stop_removes_only_its_own_socket)
     CASE(other_users_are_refused)
     CASE(connection_limits)

@@ -1,0 +1,61 @@
+/* weft call: one request, its result on standard output. */
+#include "app.h"
+#include "params.h"
+#include "reach.h"
+#include "say.h"
+
+static void put_result(const weft_app *app, const weft_json *result) {
+    if (app->out.terminal && !app->common.json)
+        weft__put_pretty(&app->out, result);
+    else
+        weft__put_compact(&app->out, result);
+    fputc('\n', app->out.file);
+}
+
+static weft_exit call(weft_line *line, weft_app *app, const weft_doc *params) {
+    WEFT_ANSWER answer = {0};
+    weft_exit status = weft__line_call(line, app->args[0], weft__params_val(params), &answer);
+    if (status == WEFT_DONE)
+        put_result(app, answer.result);
+    return status;
+}
+
+/* Params are read before anything is connected: a mistake in them costs nobody a connection. */
+static weft_exit run(weft_app *app) {
+    weft_line line = {0};
+    WEFT_AUTO(weft_doc) params = NULL;
+    bool has_url = app->arg_count && weft__is_url(app->args[0]);
+    if (app->arg_count < (has_url ? 2 : 1))
+        return weft__misused(app, has_url ? "which method?" : "a method is missing");
+    weft_exit status = weft__params_read(app, app->args + has_url + 1, &params);
+    if (status == WEFT_DONE)
+        status = weft__line_open(app, &line);
+    if (status == WEFT_DONE)
+        status = call(&line, app, params);
+    weft__line_done(&line);
+    return status;
+}
+
+static const char *const examples[] = {
+    "weft call ping",
+    "the daemon of this folder",
+    "weft call echo text=hi n=3 tags='[\"a\",\"b\"]'",
+    "params by name; numbers, true, false, null, objects and arrays are JSON, the rest are strings",
+    "weft call ws://127.0.0.1:8080/ subtract '[42,23]'",
+    "any endpoint, params by position",
+    "weft call 'exec:my-server --stdio' initialize @params.json --content-length",
+    "a program's stdio, params from a file (- for standard input)",
+    NULL,
+};
+
+const weft_verb weft__call_verb = {
+    .name = "call",
+    .help = "call a method and print its result",
+    .usage = "[URL] METHOD [name=value... | '{...}' | '[...]' | @FILE | -]",
+    .examples = examples,
+    .about = "name=value   JSON if it is a number, true, false, null, an object or an array; otherwise a string\n"
+             "name:=json   JSON, or a mistake\n"
+             "name==text   a string, whatever it looks like\n",
+    .reaches = true,
+    .run = run,
+};

@@ -1,0 +1,193 @@
+/* weft completion: scripts for bash, zsh and fish, made from the rows of the verbs. */
+#include <string.h>
+
+#include "app.h"
+#include "say.h"
+
+typedef void writer(FILE *to);
+
+/* Call each() for every option of a verb. */
+static void for_options(FILE *to, const weft_verb *verb,
+                        void (*each)(FILE *to, const weft_verb *verb, const weft_option *option)) {
+    const weft_option *tables[WEFT_OPTION_TABLES];
+    weft__option_tables(verb, tables);
+    for (size_t i = 0; tables[i]; i++)
+        for (const weft_option *option = tables[i]; option->name; option++)
+            each(to, verb, option);
+}
+
+static bool wants_file(const weft_option *option) {
+    return option->value && strcmp(option->value, "FILE") == 0;
+}
+
+/* Text between single quotes. */
+static void put_quoted(FILE *to, const char *text) {
+    fputc('\'', to);
+    for (; *text; text++)
+        if (*text == '\'')
+            fputs("'\\''", to);
+        else
+            fputc(*text, to);
+    fputc('\'', to);
+}
+
+static void put_verbs(FILE *to) {
+    for (const weft_verb *const *verb = weft__verbs; *verb; verb++)
+        fprintf(to, "%s%s", verb == weft__verbs ? "" : " ", (*verb)->name);
+}
+
+/* ---- bash ---- */
+
+static void bash_option(FILE *to, const weft_verb *verb, const weft_option *option) {
+    (void) verb;
+    fprintf(to, "--%s ", option->name);
+    if (option->letter)
+        fprintf(to, "-%c ", option->letter);
+}
+
+static void bash_file_option(FILE *to, const weft_verb *verb, const weft_option *option) {
+    (void) verb;
+    if (wants_file(option))
+        fprintf(to, "--%s ", option->name);
+}
+
+static void bash_choices(FILE *to, const weft_verb *verb, const weft_option *option) {
+    (void) verb;
+    if (option->choices)
+        fprintf(to, "        [ \"$before\" = --%s ] && words='%s'\n", option->name, option->choices);
+}
+
+static void bash_verb(FILE *to, const weft_verb *verb) {
+    fprintf(to, "    %s)\n        options='", verb->name);
+    for_options(to, verb, bash_option);
+    fputs("'\n        files='", to);
+    for_options(to, verb, bash_file_option);
+    fputs("'\n        words='", to);
+    if (strcmp(verb->name, "completion") == 0)
+        fputs("bash zsh fish", to);
+    if (strcmp(verb->name, "help") == 0)
+        put_verbs(to);
+    fputs("'\n", to);
+    for_options(to, verb, bash_choices);
+    fputs("        ;;\n", to);
+}
+
+static void write_bash(FILE *to) {
+    fputs("# weft completion for bash: source <(weft completion bash)\n"
+          "_weft() {\n"
+          "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words= options= files=\n"
+          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+          "        COMPREPLY=($(compgen -W '",
+          to);
+    put_verbs(to);
+    fputs("' -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n", to);
+    for (const weft_verb *const *verb = weft__verbs; *verb; verb++)
+        bash_verb(to, *verb);
+    fputs("    esac\n"
+          "    case $word in -*) words=$options ;; esac\n"
+          "    case \" $files \" in *\" $before \"*) COMPREPLY=($(compgen -f -- \"$word\")); return ;; esac\n"
+          "    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+          "}\n"
+          "complete -o default -F _weft weft\n",
+          to);
+}
+
+/* ---- zsh ---- */
+
+/* "--name[help]:VALUE:what to offer", as _arguments wants it. */
+static void zsh_option(FILE *to, const weft_verb *verb, const weft_option *option) {
+    char spec[256];
+    (void) verb;
+    int n =
+        snprintf(spec, sizeof spec, "%s--%s[%s]", option->kind == WEFT_OPTION_list ? "*" : "", option->name, option->help);
+    if (option->choices)
+        snprintf(spec + n, sizeof spec - (size_t) n, ":%s:(%s)", option->value, option->choices);
+    else if (option->value)
+        snprintf(spec + n, sizeof spec - (size_t) n, ":%s:%s", option->value, wants_file(option) ? "_files" : " ");
+    fputs("            ", to);
+    put_quoted(to, spec);
+    fputs(" \\\n", to);
+}
+
+static void write_zsh(FILE *to) {
+    fputs("#compdef weft\n# weft completion for zsh: weft completion zsh > \"${fpath[1]}/_weft\"\n"
+          "_weft() {\n    local -a verbs\n    verbs=(\n",
+          to);
+    for (const weft_verb *const *verb = weft__verbs; *verb; verb++) {
+        char row[256];
+        snprintf(row, sizeof row, "%s:%s", (*verb)->name, (*verb)->help);
+        fputs("        ", to);
+        put_quoted(to, row);
+        fputc('\n', to);
+    }
+    fputs("    )\n    if (( CURRENT == 2 )); then\n        _describe verb verbs\n        return\n    fi\n"
+          "    local verb=${words[2]}\n    shift words\n    (( CURRENT-- ))\n    case $verb in\n",
+          to);
+    for (const weft_verb *const *verb = weft__verbs; *verb; verb++) {
+        fprintf(to, "    %s)\n        _arguments \\\n", (*verb)->name);
+        for_options(to, *verb, zsh_option);
+        fputs(strcmp((*verb)->name, "completion") == 0 ? "            '1:shell:(bash zsh fish)' ;;\n"
+                                                       : "            '*: :_files' ;;\n",
+              to);
+    }
+    fputs("    esac\n}\nif [ \"$funcstack[1]\" = _weft ]; then\n    _weft \"$@\"\nelse\n    compdef _weft weft\nfi\n", to);
+}
+
+/* ---- fish ---- */
+
+static void fish_option(FILE *to, const weft_verb *verb, const weft_option *option) {
+    fprintf(to, "complete -c weft -n '__fish_seen_subcommand_from %s' -l %s ", verb->name, option->name);
+    if (option->letter)
+        fprintf(to, "-s %c ", option->letter);
+    if (option->choices)
+        fprintf(to, "-x -a '%s' ", option->choices);
+    else if (option->value)
+        fputs(wants_file(option) ? "-r -F " : "-x ", to);
+    fputs("-d ", to);
+    put_quoted(to, option->help);
+    fputc('\n', to);
+}
+
+static void write_fish(FILE *to) {
+    fputs("# weft completion for fish: weft completion fish | source\n", to);
+    for (const weft_verb *const *verb = weft__verbs; *verb; verb++) {
+        fprintf(to, "complete -c weft -n __fish_use_subcommand -f -a %s -d ", (*verb)->name);
+        put_quoted(to, (*verb)->help);
+        fputc('\n', to);
+        for_options(to, *verb, fish_option);
+    }
+    fputs("complete -c weft -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'\n", to);
+}
+
+static weft_exit run(weft_app *app) {
+    static const struct {
+        const char *name;
+        writer *write;
+    } shells[] = {{"bash", write_bash}, {"zsh", write_zsh}, {"fish", write_fish}};
+    if (app->arg_count != 1)
+        return weft__misused(app, "which shell: bash, zsh or fish?");
+    for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++)
+        if (strcmp(shells[i].name, app->args[0]) == 0) {
+            shells[i].write(app->out.file);
+            return WEFT_DONE;
+        }
+    return weft__misused(app, "\"%s\" is none of bash, zsh and fish", app->args[0]);
+}
+
+static const char *const examples[] = {
+    "source <(weft completion bash)",
+    "in ~/.bashrc",
+    "weft completion zsh > \"${fpath[1]}/_weft\"",
+    "once",
+    "weft completion fish | source",
+    "in ~/.config/fish/config.fish",
+    NULL,
+};
+
+const weft_verb weft__completion_verb = {
+    .name = "completion",
+    .help = "print the completion script of a shell",
+    .usage = "bash|zsh|fish",
+    .examples = examples,
+    .run = run,
+};

@@ -1,0 +1,51 @@
+/* weft notify: one notification, sent and not answered. */
+#include "app.h"
+#include "params.h"
+#include "reach.h"
+#include "say.h"
+
+#define FLUSH_MS (10 * 1000)
+
+static weft_exit notify(weft_line *line, weft_app *app, const weft_doc *params) {
+    int64_t timeout = app->reach.timeout_ms ? app->reach.timeout_ms : FLUSH_MS;
+    int r = weft_notify(line->peer, app->args[0], weft__params_val(params));
+    if (r >= 0)
+        r = weft_flush(line->peer, timeout);
+    if (r < 0)
+        return weft__line_fail(line, app->args[0], r);
+    if (app->common.json)
+        weft__put_line(&app->out, WEFT_OBJ({"sent", weft_bool(true)}));
+    weft__remark(app, "sent");
+    return WEFT_DONE;
+}
+
+static weft_exit run(weft_app *app) {
+    weft_line line = {0};
+    WEFT_AUTO(weft_doc) params = NULL;
+    bool has_url = app->arg_count && weft__is_url(app->args[0]);
+    if (app->arg_count < (has_url ? 2 : 1))
+        return weft__misused(app, has_url ? "which method?" : "a method is missing");
+    weft_exit status = weft__params_read(app, app->args + has_url + 1, &params);
+    if (status == WEFT_DONE)
+        status = weft__line_open(app, &line);
+    if (status == WEFT_DONE)
+        status = notify(&line, app, params);
+    weft__line_done(&line);
+    return status;
+}
+
+static const char *const examples[] = {
+    "weft notify tcp://127.0.0.1:4000 log level=info text='it works'",
+    "tell a server something; there is no answer, so success means that it was sent",
+    NULL,
+};
+
+const weft_verb weft__notify_verb = {
+    .name = "notify",
+    .help = "send a notification",
+    .usage = "[URL] METHOD [name=value... | '{...}' | '[...]' | @FILE | -]",
+    .examples = examples,
+    .about = "Params are written as for \"weft call\".\n",
+    .reaches = true,
+    .run = run,
+};

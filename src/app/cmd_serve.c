@@ -1,0 +1,332 @@
+/* weft serve: a daemon in the current folder, until it is told to stop. */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "debug.h"
+#include "home.h"
+#include "say.h"
+#include "serve.h"
+#include "signals.h"
+
+#define FIRST_PORT 16180
+#define PORT_TRIES 100
+/* As in docs: a client of the network that asks faster than this is broken or hostile. */
+#define RATE_PER_MINUTE 6000
+
+typedef struct serving {
+    weft_app *app;
+    const weft_serve_settings *how;
+    weft_loop *loop;
+    weft_service *service;
+    weft_server *server;
+    weft_signals signals;
+    char *token; /* NULL: none is needed */
+    int signals_seen;
+    bool published;
+    bool on_stdio;
+} serving;
+
+/* ---- opening ---- */
+
+/* The server says something; connections of others are the more interesting part. */
+static void on_note(weft_server *server, const char *line, void *data) {
+    const serving *self = data;
+    (void) server;
+    weft__warn(self->app, "weft serve: %s", line);
+}
+
+/* Ten thousand connections need more descriptors than the usual soft limit. */
+static void raise_descriptor_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static int open_server(serving *self) {
+    weft_service_opts opts = {
+        .methods = weft__serve_methods,
+        .title = "weft",
+        .version = weft_version(),
+        .limits.rate_per_minute = self->how->no_rate ? 0
+                                  : self->how->rate  ? self->how->rate
+                                                     : RATE_PER_MINUTE,
+        .on_message = weft__debug_wanted() ? weft__debug_message : NULL,
+    };
+    int r = weft_loop_new(NULL, &self->loop);
+    if (r >= 0)
+        r = weft_service_new(&opts, &self->service);
+    if (r >= 0)
+        r = weft_server_new(self->loop, &(weft_server_opts){.service = self->service, .on_note = on_note, .data = self},
+                            &self->server);
+    return r;
+}
+
+static int listen_at(serving *self, const char *url, bool network) {
+    const weft_serve_settings *how = self->how;
+    const weft_token tokens[] = {{.token = self->token, .name = "token"}, {0}};
+    weft_listen_opts opts = {
+        .tls = {.cert = how->tls_cert, .key = how->tls_key, .ca = how->tls_ca},
+        .tokens = network && self->token ? tokens : NULL,
+        .hosts = how->hosts.count ? how->hosts.items : NULL,
+        .origins = how->origins.count ? how->origins.items : NULL,
+    };
+    return weft_server_listen(self->server, url, &opts);
+}
+
+static weft_exit explain_listen(const serving *self, const char *url, int r) {
+    if (r == -EADDRINUSE)
+        return weft__fail(self->app, WEFT_BUSY, "Perhaps a daemon is running here already: weft ping", "%s: %s", url,
+                          weft_strerror(r));
+    return weft__fail(self->app, r == -EINVAL || r == -ENOTSOCK ? WEFT_USAGE : WEFT_FAILED, NULL, "%s: %s", url,
+                      r == -ENOTSOCK ? "there is a file that is no socket" : weft_strerror(r));
+}
+
+/* HTTP and WebSocket share the first free port. */
+static weft_exit listen_on_port(serving *self) {
+    char url[64];
+    int r = -EADDRINUSE, port = FIRST_PORT;
+    for (; port < FIRST_PORT + PORT_TRIES && r == -EADDRINUSE; port++) {
+        snprintf(url, sizeof url, "http://127.0.0.1:%d/rpc", port);
+        r = listen_at(self, url, true);
+    }
+    if (r >= 0) {
+        snprintf(url, sizeof url, "ws://127.0.0.1:%d/ws", port - 1);
+        r = listen_at(self, url, true);
+    }
+    return r < 0 ? explain_listen(self, url, r) : WEFT_DONE;
+}
+
+static weft_exit listen_by_default(serving *self) {
+    weft_exit status = weft__home_make(self->app);
+    if (status)
+        return status;
+    int r = listen_at(self, "unix:" WEFT_HOME_SOCKET, false);
+    return r < 0 ? explain_listen(self, "unix:" WEFT_HOME_SOCKET, r) : listen_on_port(self);
+}
+
+static weft_exit listen_as_told(serving *self) {
+    for (size_t i = 0; i < self->how->listen.count; i++) {
+        const char *text = self->how->listen.items[i];
+        weft_url url;
+        weft_exit status = weft__url_check(self->app, text, &url);
+        if (status)
+            return status;
+        bool network = weft__serve_is_network(url.scheme);
+        self->on_stdio |= url.scheme == WEFT_STDIO;
+        weft__url_done(&url, NULL);
+        int r = listen_at(self, text, network);
+        if (r < 0)
+            return explain_listen(self, text, r);
+    }
+    return WEFT_DONE;
+}
+
+/* ---- the token ---- */
+
+/* All the URLs are looked at before anything is opened or made. *ret_network: one of them is on the network. */
+static weft_exit check_urls(const serving *self, bool *ret_network) {
+    *ret_network = self->how->listen.count == 0;
+    for (size_t i = 0; i < self->how->listen.count; i++) {
+        weft_url url;
+        weft_exit status = weft__url_check(self->app, self->how->listen.items[i], &url);
+        if (status)
+            return status;
+        *ret_network |= weft__serve_is_network(url.scheme);
+        status = weft__serve_check(self->app, self->how, &url);
+        weft__url_done(&url, NULL);
+        if (status)
+            return status;
+    }
+    return WEFT_DONE;
+}
+
+static weft_exit get_token(serving *self, bool network) {
+    if (self->how->auth && strcmp(self->how->auth, "none") == 0) {
+        if (network)
+            weft__warn(self->app, "weft serve: --auth none: every user and program of this machine may call this daemon");
+        return WEFT_DONE;
+    }
+    if (!network)
+        return WEFT_DONE;
+    return self->how->token_file ? weft__token_read(self->app, self->how->token_file, &self->token)
+                                 : weft__home_token(self->app, &self->token);
+}
+
+/* ---- telling ---- */
+
+static const char *url_with(const weft_server *server, const char *scheme) {
+    const char *url;
+    for (size_t i = 0; (url = weft_server_url(server, i)); i++)
+        if (strncmp(url, scheme, strlen(scheme)) == 0)
+            return url;
+    return NULL;
+}
+
+/* The file the token is in, for people and their scripts. */
+static const char *token_path(const serving *self) {
+    return self->how->token_file ? self->how->token_file : WEFT_HOME_TOKEN;
+}
+
+static void publish(serving *self) {
+    weft_val urls[WEFT_MAX_TEXTS];
+    char folder[PATH_MAX];
+    size_t count = 0;
+    for (const char *url; count < WEFT_MAX_TEXTS && (url = weft_server_url(self->server, count)); count++)
+        urls[count] = weft_str(url);
+    const char *unix_url = url_with(self->server, "unix:"), *http = url_with(self->server, "http"),
+               *ws = url_with(self->server, "ws");
+    weft_val about = WEFT_OBJ({"pid", weft_int(getpid())}, {"version", weft_str(weft_version())},
+                              {"folder", weft_str(getcwd(folder, sizeof folder))}, {"urls", weft_arr(urls, count)},
+                              {"unix", unix_url ? weft_str(unix_url) : weft_none()},
+                              {"http", http ? weft_str(http) : weft_none()}, {"ws", ws ? weft_str(ws) : weft_none()},
+                              {"tokenFile", self->token ? weft_str(token_path(self)) : weft_none()});
+    if (self->how->listen.count == 0) {
+        int r = weft__home_publish(about);
+        self->published = r >= 0;
+        if (r < 0)
+            weft__warn(self->app, "weft serve: " WEFT_HOME_ENDPOINT ": %s", weft_strerror(r));
+    }
+    if (self->app->common.json && !self->on_stdio)
+        weft__put_line(&self->app->out, about);
+}
+
+static void say_curl(const serving *self, FILE *to) {
+    const char *http = url_with(self->server, "http");
+    if (!http)
+        return;
+    fputs("    curl -H 'Content-Type: application/json' ", to);
+    if (self->token)
+        fprintf(to, "-H \"Authorization: Bearer $(cat %s)\" ", token_path(self));
+    fprintf(to, "%s-d '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' %s\n",
+            strncmp(http, "https", 5) == 0 ? "-k " : "", http);
+}
+
+static void say_what_next(const serving *self) {
+    FILE *to = self->app->err.file;
+    const char *url, *first = weft_server_url(self->server, 0);
+    for (size_t i = 0; (url = weft_server_url(self->server, i)); i++)
+        fprintf(to, "listening on %s\n", url);
+    if (self->on_stdio)
+        return;
+    fputs("\nTry, in another terminal:\n", to);
+    if (self->how->listen.count == 0)
+        fputs("    weft call echo text=hi\n", to);
+    else
+        fprintf(to, "    weft call %s%s %s echo text=hi\n",
+                self->token && strncmp(first, "unix:", 5) != 0 ? "--token-file " : "",
+                self->token && strncmp(first, "unix:", 5) != 0 ? token_path(self) : "", first);
+    say_curl(self, to);
+    fputs("Ctrl-C stops it.\n", to);
+    fflush(to);
+}
+
+/* ---- running ---- */
+
+static void on_stopped(weft_server *server, void *ctx) {
+    (void) server;
+    weft_loop_stop(((serving *) ctx)->loop);
+}
+
+/* The first asks for an orderly end, the second for any end. */
+static void on_signal(void *ctx) {
+    serving *self = ctx;
+    if (self->signals_seen++ > 0) {
+        weft_loop_stop(self->loop);
+        return;
+    }
+    weft__remark(self->app, "stopping; once more to stop at once");
+    weft_server_stop(self->server, on_stopped, self);
+}
+
+static weft_exit serve(serving *self) {
+    int r = weft__signals_open(&self->signals, self->loop, on_signal, self);
+    if (r < 0)
+        return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    signal(SIGPIPE, SIG_IGN); /* standard output may be a peer that leaves */
+    publish(self);
+    say_what_next(self);
+    weft_loop_run(self->loop);
+    return WEFT_DONE;
+}
+
+static weft_exit open_and_serve(serving *self) {
+    bool network;
+    weft_exit status = check_urls(self, &network);
+    if (status == WEFT_DONE)
+        status = get_token(self, network);
+    if (status)
+        return status;
+    raise_descriptor_limit();
+    int r = open_server(self);
+    if (r < 0)
+        return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    status = self->how->listen.count ? listen_as_told(self) : listen_by_default(self);
+    return status ? status : serve(self);
+}
+
+static weft_exit run(weft_app *app) {
+    serving self = {.app = app, .how = app->settings};
+    if (app->arg_count)
+        return weft__misused(app, "\"%s\" has no place here; to serve at a URL, write --listen URL", app->args[0]);
+    weft_exit status = open_and_serve(&self);
+    if (self.published)
+        weft__home_withdraw();
+    weft__signals_close(&self.signals);
+    weft_server_free(self.server);
+    weft_loop_free(self.loop);
+    weft_service_unref(self.service);
+    weft__free(NULL, self.token);
+    return status;
+}
+
+static const weft_option options[] = {
+    WEFT_OPTION(weft_serve_settings, listen, list, "listen", 'l', "URL", "serve here instead of the usual places"),
+    {.name = "auth",
+     .kind = WEFT_OPTION_text,
+     .value = "HOW",
+     .offset = offsetof(weft_serve_settings, auth),
+     .help = "what network clients must show",
+     .choices = "token none"},
+    WEFT_OPTION(weft_serve_settings, token_file, text, "token-file", 0, "FILE",
+                "the token (default .weft/token, made on the first start)"),
+    WEFT_OPTION(weft_serve_settings, tls_cert, text, "tls-cert", 0, "FILE", "certificate for tls://, wss:// and https://"),
+    WEFT_OPTION(weft_serve_settings, tls_key, text, "tls-key", 0, "FILE", "the key that belongs to it"),
+    WEFT_OPTION(weft_serve_settings, tls_ca, text, "tls-ca", 0, "FILE", "clients must have a certificate signed by this"),
+    WEFT_OPTION(weft_serve_settings, hosts, list, "allow-host", 0, "NAME", "a Host header to accept besides loopback's"),
+    WEFT_OPTION(weft_serve_settings, origins, list, "allow-origin", 0, "ORIGIN",
+                "a web page's origin to accept besides our own"),
+    WEFT_OPTION(weft_serve_settings, insecure_listen, flag, "insecure-listen", 0, NULL,
+                "listen beyond this machine without TLS"),
+    WEFT_OPTION(weft_serve_settings, rate, number, "rate", 0, "N", "requests a minute for a network client (default 6000)"),
+    WEFT_OPTION(weft_serve_settings, no_rate, flag, "no-rate", 0, NULL, "as many requests as they like"),
+    {0},
+};
+
+static const char *const examples[] = {
+    "weft serve",
+    "on the Unix socket .weft/daemon.sock, and on http and ws at 127.0.0.1:16180 with a token",
+    "weft serve --listen unix:/tmp/x.sock --listen tcp://127.0.0.1:4000",
+    "somewhere else",
+    "weft serve --listen wss://0.0.0.0:8443/ws --tls-cert cert.pem --tls-key key.pem --allow-host example.org",
+    "for other machines",
+    NULL,
+};
+
+const weft_verb weft__serve_verb = {
+    .name = "serve",
+    .help = "start a daemon in this folder",
+    .usage = "",
+    .examples = examples,
+    .about = "Answers ping, echo and rpc.discover. WEFT_DEBUG=1 logs every message on standard error, secrets removed.\n"
+             "SIGINT and SIGTERM let open requests finish (10 s at most); a second one does not.\n",
+    .options = options,
+    .settings_size = sizeof(weft_serve_settings),
+    .run = run,
+};

@@ -1,0 +1,167 @@
+/* Targets: telling URLs from methods, finding the daemon, reading tokens. Nothing is connected here. */
+#include "endpoint.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "say.h"
+
+/* Longer than any token there is; a file that is not one is noticed before it is sent anywhere. */
+#define MAX_TOKEN 4096
+
+/* ---- URLs ---- */
+
+static const char *const schemes[] = {
+    "unix:", "tcp:", "tls:", "ws:", "wss:", "http:", "https:", "stdio:", "exec:", "mem:", NULL};
+
+/* "localhost:4000" is no URL, but it is clear what is meant. */
+static bool is_host_and_port(const char *arg) {
+    const char *colon = strrchr(arg, ':');
+    return colon && colon > arg && colon[1] && colon[1 + strspn(colon + 1, "0123456789")] == '\0';
+}
+
+bool weft__is_url(const char *arg) {
+    for (const char *const *scheme = schemes; *scheme; scheme++)
+        if (strncasecmp(arg, *scheme, strlen(*scheme)) == 0)
+            return true;
+    return *arg == '/' || strncmp(arg, "./", 2) == 0 || strncmp(arg, "../", 3) == 0 || strstr(arg, "://") ||
+           is_host_and_port(arg);
+}
+
+weft_exit weft__url_check(const weft_app *app, const char *text, weft_url *ret) {
+    const char *why;
+    if (weft__url_parse(text, NULL, ret, &why) == 0)
+        return WEFT_DONE;
+    if (is_host_and_port(text))
+        return weft__misused(app, "\"%s\" is not a URL; did you mean tcp://%s?", text, text);
+    return weft__misused(app, "%s: %s", text, why);
+}
+
+/* ---- the daemon of this folder ---- */
+
+/* Somebody else's socket in a folder that everybody may write to is not the daemon that is meant. */
+static bool is_trusted_socket(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISSOCK(info.st_mode) && (info.st_uid == geteuid() || info.st_uid == 0);
+}
+
+/* The socket's URL in this folder or the nearest above it. Owned; NULL: none. */
+static char *find_daemon(void) {
+    char folder[PATH_MAX], url[PATH_MAX + sizeof WEFT_HOME_SOCKET + 8];
+    if (!getcwd(folder, sizeof folder))
+        return NULL;
+    for (;;) {
+        snprintf(url, sizeof url, "unix:%s/" WEFT_HOME_SOCKET, strcmp(folder, "/") == 0 ? "" : folder);
+        if (is_trusted_socket(url + strlen("unix:")))
+            return weft__strndup(NULL, url, strlen(url));
+        char *slash = strrchr(folder, '/');
+        if (!slash || !folder[1])
+            return NULL;
+        slash[slash == folder] = '\0';
+    }
+}
+
+/* ---- tokens ---- */
+
+static bool is_clean(const char *token) {
+    for (; *token; token++)
+        if (*token <= ' ' || *token == 0x7f)
+            return false;
+    return true;
+}
+
+static weft_exit keep_token(const weft_app *app, const char *where, char *text, char **ret) {
+    text[strcspn(text, "\r\n")] = '\0';
+    if (!*text || !is_clean(text))
+        return weft__fail(app, WEFT_USAGE, NULL, "%s: this is not a token: one line without blanks", where);
+    *ret = weft__strndup(NULL, text, strlen(text));
+    return *ret ? WEFT_DONE : weft__fail(app, WEFT_FAILED, NULL, "out of memory");
+}
+
+weft_exit weft__token_read(const weft_app *app, const char *path, char **ret) {
+    char text[MAX_TOKEN] = "";
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return weft__fail(app, WEFT_USAGE, NULL, "%s: %s", path, weft_strerror(-errno));
+    bool some = fgets(text, sizeof text, file);
+    fclose(file);
+    return keep_token(app, path, some ? text : (char[]){""}, ret);
+}
+
+static weft_exit find_token(const weft_app *app, char **ret) {
+    const char *from_environment = getenv("WEFT_TOKEN");
+    char text[MAX_TOKEN];
+    *ret = NULL;
+    if (app->reach.token_file)
+        return weft__token_read(app, app->reach.token_file, ret);
+    if (!from_environment || !*from_environment)
+        return WEFT_DONE;
+    snprintf(text, sizeof text, "%s", from_environment);
+    return keep_token(app, "WEFT_TOKEN", text, ret);
+}
+
+/* ---- targets ---- */
+
+weft_exit weft__target_of(const weft_app *app, const char *text, weft_target *ret) {
+    char with_scheme[PATH_MAX + 8];
+    weft_url url;
+    if (strncmp(text, "../", 3) == 0) {
+        snprintf(with_scheme, sizeof with_scheme, "unix:%s", text);
+        text = with_scheme;
+    }
+    weft_exit status = weft__url_check(app, text, &url);
+    if (status)
+        return status;
+    ret->scheme = url.scheme;
+    weft__url_done(&url, NULL);
+    status = find_token(app, &ret->token);
+    if (status)
+        return status;
+    ret->url = weft__strndup(NULL, text, strlen(text));
+    return ret->url ? WEFT_DONE : weft__fail(app, WEFT_FAILED, NULL, "out of memory");
+}
+
+weft_exit weft__target_take(weft_app *app, weft_target *ret) {
+    if (app->arg_count && weft__is_url(app->args[0])) {
+        app->arg_count--;
+        return weft__target_of(app, *app->args++, ret);
+    }
+    char *url = find_daemon();
+    if (!url)
+        return weft__fail(app, WEFT_UNREACHABLE, "Start a daemon here with \"weft serve\", or say where to go with a URL.",
+                          "no daemon: there is no " WEFT_HOME_SOCKET " in this folder or above it");
+    weft_exit status = weft__target_of(app, url, ret);
+    weft__free(NULL, url);
+    return status;
+}
+
+void weft__target_done(weft_target *target) {
+    target->url = weft__free(NULL, target->url);
+    target->token = weft__free(NULL, target->token);
+}
+
+bool weft__target_shows_by_call(const weft_target *target) {
+    return target->token && (target->scheme == WEFT_TCP || target->scheme == WEFT_TLS);
+}
+
+int weft__target_show(weft_peer *peer, const weft_target *target, weft_on_answer *on_answer, void *ctx) {
+    return weft_call_start(peer, "weft.auth", WEFT_OBJ({"token", weft_str(target->token)}),
+                           &(weft_call_opts){.on_answer = on_answer, .ctx = ctx}, NULL);
+}
+
+weft_connect_opts weft__target_opts(const weft_app *app, const weft_target *target, weft_service *service) {
+    const weft_reach *reach = &app->reach;
+    return (weft_connect_opts){
+        .service = service,
+        .framing = reach->content_length ? &weft_content_length : NULL,
+        .tls = {.cert = reach->cert, .key = reach->key, .ca = reach->cacert, .insecure = reach->insecure},
+        .token = target->token,
+        .timeout_ms = reach->timeout_ms,
+    };
+}

@@ -1,0 +1,43 @@
+/* Where a verb goes: a URL from the command line, or the daemon of this folder; and what it needs to get in. */
+#ifndef WEFT_ENDPOINT_H
+#define WEFT_ENDPOINT_H
+
+#include "app.h"
+#include "url.h"
+
+/* Where a daemon lives, in the folder of its project. */
+#define WEFT_HOME ".weft"
+#define WEFT_HOME_SOCKET WEFT_HOME "/daemon.sock"
+#define WEFT_HOME_TOKEN WEFT_HOME "/token"
+#define WEFT_HOME_ENDPOINT WEFT_HOME "/endpoint.json"
+
+/* Does this argument say where to go, or try to? A method name never does. */
+bool weft__is_url(const char *arg);
+/* Check a URL that was typed. A mistake is explained. */
+weft_exit weft__url_check(const weft_app *app, const char *text, weft_url *ret);
+
+typedef struct weft_target {
+    char *url;   /* owned */
+    char *token; /* owned; NULL: none */
+    weft_scheme scheme;
+} weft_target;
+
+/* Take the URL off the front of the arguments if there is one; otherwise find the daemon's socket in this folder or above
+ * it. Reads the token too. Failures are explained; free with weft__target_done(). */
+weft_exit weft__target_take(weft_app *app, weft_target *ret);
+/* The same for a URL that was typed elsewhere. */
+weft_exit weft__target_of(const weft_app *app, const char *url, weft_target *ret);
+void weft__target_done(weft_target *target);
+
+/* The first line of a file: a token. Owned. Failures are explained. */
+weft_exit weft__token_read(const weft_app *app, const char *path, char **ret);
+
+/* Byte streams have no header to show a token in: it is the first call. on_answer is told how it went; a server that asks
+ * for no token does not know the method, which is as good. -ENOMEM. */
+bool weft__target_shows_by_call(const weft_target *target);
+int weft__target_show(weft_peer *peer, const weft_target *target, weft_on_answer *on_answer, void *ctx);
+
+/* What the command line says about connecting to this target. service is for the log; see debug.h. */
+weft_connect_opts weft__target_opts(const weft_app *app, const weft_target *target, weft_service *service);
+
+#endif

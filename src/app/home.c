@@ -1,0 +1,110 @@
+/* The daemon's folder. Files appear whole (written beside, then moved) and private (0600 from their first instant). */
+#include "home.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "say.h"
+
+/* 256 bits: as many as the hash it is compared by. */
+#define TOKEN_BYTES 32
+
+static int write_all(int fd, const char *text, size_t len) {
+    while (len > 0) {
+        ssize_t n = write(fd, text, len);
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        if (n > 0) {
+            text += n;
+            len -= (size_t) n;
+        }
+    }
+    return 0;
+}
+
+/* A new file of ours; -EEXIST when there is one. */
+static int write_new(const char *path, const char *text, size_t len) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return -errno;
+    int r = write_all(fd, text, len);
+    close(fd);
+    if (r < 0)
+        unlink(path);
+    return r;
+}
+
+static void beside(const char *path, char ret[64]) {
+    snprintf(ret, 64, "%s.%ld", path, (long) getpid());
+    unlink(ret); /* of an earlier process with our number */
+}
+
+weft_exit weft__home_make(const weft_app *app) {
+    static const char ignore[] = "*\n";
+    struct stat info;
+    int r = mkdir(WEFT_HOME, 0700) < 0 && errno != EEXIST ? -errno : 0;
+    if (r == 0 && (stat(WEFT_HOME, &info) < 0 || !S_ISDIR(info.st_mode)))
+        r = -ENOTDIR;
+    if (r == 0 && info.st_uid != geteuid())
+        r = -EPERM; /* whoever owns it could put a token of theirs there */
+    if (r == 0 && (info.st_mode & 077) && chmod(WEFT_HOME, 0700) < 0)
+        r = -errno;
+    if (r == 0)
+        r = write_new(WEFT_HOME "/.gitignore", ignore, strlen(ignore));
+    if (r < 0 && r != -EEXIST)
+        return weft__fail(app, WEFT_FAILED, NULL, WEFT_HOME ": %s", weft_strerror(r));
+    return WEFT_DONE;
+}
+
+/* Linked into place: of two daemons that start at once, both end up with the same token. */
+static int make_token(void) {
+    unsigned char bytes[TOKEN_BYTES];
+    char text[2 * TOKEN_BYTES + 2], temporary[64];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
+        return -EIO;
+    for (size_t i = 0; i < TOKEN_BYTES; i++)
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    memcpy(text + 2 * TOKEN_BYTES, "\n", 2);
+    beside(WEFT_HOME_TOKEN, temporary);
+    int r = write_new(temporary, text, strlen(text));
+    if (r == 0 && link(temporary, WEFT_HOME_TOKEN) < 0 && errno != EEXIST)
+        r = -errno;
+    unlink(temporary);
+    return r;
+}
+
+weft_exit weft__home_token(const weft_app *app, char **ret) {
+    struct stat info;
+    weft_exit status = weft__home_make(app);
+    if (status)
+        return status;
+    int r = access(WEFT_HOME_TOKEN, F_OK) < 0 ? make_token() : 0;
+    if (r < 0)
+        return weft__fail(app, WEFT_FAILED, NULL, WEFT_HOME_TOKEN ": %s", weft_strerror(r));
+    if (stat(WEFT_HOME_TOKEN, &info) == 0 && (info.st_mode & 077))
+        weft__warn(app, WEFT_HOME_TOKEN " can be read by others; chmod 600 " WEFT_HOME_TOKEN);
+    return weft__token_read(app, WEFT_HOME_TOKEN, ret);
+}
+
+int weft__home_publish(weft_val endpoint) {
+    char temporary[64];
+    char *text;
+    size_t len;
+    int r = weft_to_text(endpoint, NULL, &text, &len);
+    if (r < 0)
+        return r;
+    beside(WEFT_HOME_ENDPOINT, temporary);
+    r = write_new(temporary, text, len);
+    weft_text_free(text, NULL);
+    if (r == 0 && rename(temporary, WEFT_HOME_ENDPOINT) < 0)
+        r = -errno;
+    return r;
+}
+
+void weft__home_withdraw(void) {
+    unlink(WEFT_HOME_ENDPOINT);
+}

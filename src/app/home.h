@@ -1,0 +1,16 @@
+/* The folder of a daemon, .weft in its project: private, ignored by git, with its socket, its token and where it listens. */
+#ifndef WEFT_HOME_H
+#define WEFT_HOME_H
+
+#include "app.h"
+#include "endpoint.h"
+
+/* Make the folder (0700, with a .gitignore) if it is not there. Failures are explained. */
+weft_exit weft__home_make(const weft_app *app);
+/* The daemon's token, made on the first start. Owned. Failures are explained. */
+weft_exit weft__home_token(const weft_app *app, char **ret);
+/* Say where the daemon listens, for other programs; whole or not at all. And take it back. */
+int weft__home_publish(weft_val endpoint);
+void weft__home_withdraw(void);
+
+#endif

@@ -1,0 +1,59 @@
+/* The program: finds the verb, reads its options, runs it. What verbs there are is wiring.c's business. */
+#include <string.h>
+
+#include "alloc.h"
+#include "app.h"
+#include "say.h"
+
+const weft_verb *weft__verb_find(const char *name) {
+    for (const weft_verb *const *verb = weft__verbs; *verb; verb++)
+        if (strcmp((*verb)->name, name) == 0)
+            return *verb;
+    return NULL;
+}
+
+static weft_exit unknown_verb(const weft_app *app, const char *name) {
+    weft_suggestion suggestion = {.typed = name};
+    for (const weft_verb *const *verb = weft__verbs; *verb; verb++)
+        weft__suggest(&suggestion, (*verb)->name);
+    if (*name == '-')
+        return weft__misused(app, "there is no option %s before the verb", name);
+    if (suggestion.best)
+        return weft__misused(app, "there is no verb \"%s\"; did you mean \"%s\"?", name, suggestion.best);
+    return weft__misused(app, "there is no verb \"%s\"", name);
+}
+
+static weft_exit run_verb(weft_app *app, char **argv) {
+    app->settings = weft__zalloc(NULL, app->verb->settings_size + 1);
+    if (!app->settings)
+        return weft__fail(app, WEFT_FAILED, NULL, "out of memory");
+    weft_exit status = weft__options_read(app, argv);
+    if (status == WEFT_DONE && app->common.help)
+        weft__help_verb(app->out.file, app->verb);
+    else if (status == WEFT_DONE)
+        status = app->verb->run(app);
+    weft__free(NULL, app->settings);
+    return status;
+}
+
+/* Data that did not arrive is a failure, also when everything else went well. */
+static weft_exit close_output(const weft_app *app, weft_exit status) {
+    if (fflush(app->out.file) == 0 && !ferror(app->out.file))
+        return status;
+    return status ? status : weft__fail(app, WEFT_FAILED, NULL, "cannot write to standard output");
+}
+
+int main(int argc, char **argv) {
+    static const char *const aliases[][2] = {
+        {"-h", "help"}, {"--help", "help"}, {"-V", "version"}, {"--version", "version"}};
+    weft_app app = {.out = weft__screen(stdout), .err = weft__screen(stderr)};
+    const char *name = argc > 1 ? argv[1] : "help";
+    for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++)
+        if (strcmp(name, aliases[i][0]) == 0)
+            name = aliases[i][1];
+    app.verb = weft__verb_find(name);
+    if (!app.verb)
+        return (int) unknown_verb(&app, name);
+    char *none[] = {NULL};
+    return (int) close_output(&app, run_verb(&app, argc > 1 ? argv + 2 : none));
+}

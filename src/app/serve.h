@@ -1,0 +1,26 @@
+/* What the files of "weft serve" share: its options, the rules an endpoint must keep, the methods it has. */
+#ifndef WEFT_SERVE_H
+#define WEFT_SERVE_H
+
+#include "app.h"
+#include "endpoint.h"
+
+typedef struct weft_serve_settings {
+    weft_texts listen;
+    const char *auth; /* NULL: token */
+    const char *token_file;
+    const char *tls_cert, *tls_key, *tls_ca;
+    weft_texts hosts, origins;
+    bool insecure_listen;
+    int64_t rate; /* requests a minute; 0: not given */
+    bool no_rate;
+} weft_serve_settings;
+
+/* May this URL be served with these settings? Explained if not. */
+weft_exit weft__serve_check(const weft_app *app, const weft_serve_settings *how, const weft_url *url);
+bool weft__serve_is_network(weft_scheme scheme);
+
+/* ping and echo; rpc.discover is the library's. */
+extern const weft_method weft__serve_methods[];
+
+#endif

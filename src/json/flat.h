@@ -1,0 +1,62 @@
+/* JSON text without line ends: what is written must fit on a line, and a raw line end in valid JSON is only white space. */
+#ifndef WEFT_FLAT_H
+#define WEFT_FLAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "plain.h"
+
+#define WEFT_BYTES_OF(byte) (0x0101010101010101ULL * (byte))
+
+static inline bool weft__control8(const char *p) {
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+    return ((word - WEFT_BYTES_OF(0x20)) & ~word & WEFT_BYTES_OF(0x80)) != 0;
+}
+
+/* Is there any byte below the space? Reads the text only, nothing behind it. */
+static inline bool weft__has_control(const char *p, size_t len) {
+    const char *end = p + len;
+    if (len < 8) {
+        for (; p < end; p++)
+            if ((unsigned char) *p < 0x20)
+                return true;
+        return false;
+    }
+#if defined(__SSE2__) && !defined(WEFT_PORTABLE)
+    if (len >= 16) {
+        /* The last vector overlaps the one before it. */
+        __m128i found = _mm_setzero_si128(), control = _mm_set1_epi8(0x1F);
+        for (const char *at = p; at < end; at += 16) {
+            __m128i v = _mm_loadu_si128((const __m128i *) (const void *) (at + 16 <= end ? at : end - 16));
+            found = _mm_or_si128(found, _mm_cmpeq_epi8(_mm_min_epu8(v, control), v));
+        }
+        return _mm_movemask_epi8(found) != 0;
+    }
+#endif
+    bool found = weft__control8(end - 8);
+    for (; end - p >= 8; p += 8)
+        found |= weft__control8(p);
+    return found;
+}
+
+/* Line ends become blanks. */
+static inline void weft__flatten(char *p, size_t len) {
+    for (size_t i = 0; i < len; i++)
+        if (p[i] == '\n' || p[i] == '\r')
+            p[i] = ' ';
+}
+
+/* Copy a JSON text, its line ends as blanks. Almost never is there any; the source is asked, because what was just written is
+ * slow to read back. Behind the copy. */
+static inline char *weft__copy_flat(char *to, const char *text, size_t len) {
+    memcpy(to, text, len);
+    if (__builtin_expect(weft__has_control(text, len), 0))
+        weft__flatten(to, len);
+    return to + len;
+}
+
+#endif

@@ -1,0 +1,213 @@
+#!/bin/bash
+# weft serve: its folder, its token, its ports, its end.
+. "$(dirname "$0")/kit.bash"
+
+mode() {
+    stat -c %a "$1"
+}
+
+mkdir -p project/deep/down
+cd project || exit 1
+start "$weft" serve
+first=$pid
+is "three endpoints" 3 "${#urls[@]}"
+is "the Unix socket" "unix:.weft/daemon.sock" "${urls[0]}"
+http=${urls[1]}
+ws=${urls[2]}
+like "http on loopback" "http://127.0.0.1:16" "$http"
+is "ws beside it" "ws://${http#http://}" "${ws%/ws}/rpc"
+like "it says what to try" "weft call echo text=hi" "$(cat "$talk")"
+is "the folder is private" 700 "$(mode .weft)"
+is "the socket is private" 600 "$(mode .weft/daemon.sock)"
+is "the token is private" 600 "$(mode .weft/token)"
+is "the endpoints are private" 600 "$(mode .weft/endpoint.json)"
+is "git ignores it" "*" "$(cat .weft/.gitignore)"
+is "the token has 256 bits" 64 "$(tr -d '\n' <.weft/token | wc -c)"
+like "the endpoints can be read by programs" "\"http\":\"$http\"" "$(cat .weft/endpoint.json)"
+like "with the process" "\"pid\":$first" "$(cat .weft/endpoint.json)"
+unlike "but not the token" "$(cat .weft/token)" "$(cat .weft/endpoint.json "$talk")"
+
+run "$weft" ping
+exits "found in its folder" 0
+cd deep/down || exit 1
+run "$weft" call echo here=true
+is "found from below" '{"here":true}' "$out"
+cd ../.. || exit 1
+run "$weft" call ping
+case $out in
+'{"pong":true,"timestamp":"20'??-??-??T??:??:??.???'Z"}') pass ;;
+*) fail "ping's answer" "$out" ;;
+esac
+
+# ---- the token ----
+token=$(cat .weft/token)
+echo "$token" >right
+echo "0$token" >wrong
+for url in "$http" "$ws"; do
+    name=${url%%:*}
+    run "$weft" call "$url" ping
+    exits "$name: no token" 4
+    like "$name: what to do about it" "--token-file" "$err"
+    run "$weft" call --token-file wrong "$url" ping
+    exits "$name: a wrong token" 4
+    run "$weft" call --token-file right "$url" ping
+    exits "$name: the right token" 0
+    WEFT_TOKEN=$token run "$weft" call "$url" ping
+    exits "$name: the token from the environment" 0
+    run "$weft" bench --token-file wrong -c 1 -n 10 "$url"
+    exits "$name: bench with a wrong token" 4
+    run "$weft" listen --token-file wrong "$url"
+    exits "$name: listen with a wrong token" 4
+done
+for url in "${ws%ws}nowhere" "${http%rpc}nowhere"; do
+    run "$weft" call --token-file right "$url" ping
+    exits "${url%%:*}: a path that is not there" 5
+done
+if command -v curl >/dev/null; then
+    # The very line it told us to try.
+    run bash -c "$(grep '^ *curl ' "$talk") -sS"
+    like "the curl line it says works" '"pong":true' "$out"
+else
+    skip "the curl line" "curl is not installed"
+fi
+
+# ---- a second daemon ----
+run "$weft" serve
+exits "a second one in the same folder" 6
+like "says what is the matter" "somebody is already listening there" "$err"
+run "$weft" ping
+exits "and leaves the first alone" 0
+mkdir ../other
+cd ../other || exit 1
+start "$weft" serve
+second=$pid
+other=${urls[1]}
+[ "$other" != "$http" ] && pass || fail "another folder gets another port" "$other"
+like "which is in its file" "$other" "$(cat .weft/endpoint.json)"
+run "$weft" call --token-file ../project/right "$other" ping
+exits "and another token" 4
+kill "$second"
+ended "$second"
+exits "SIGTERM ends well" 0
+cd ../project || exit 1
+
+# ---- the end ----
+kill -INT "$first"
+ended "$first"
+exits "SIGINT ends well" 0
+[ ! -e .weft/daemon.sock ] && pass || fail "the socket is gone"
+[ ! -e .weft/endpoint.json ] && pass || fail "the endpoints are gone"
+is "the token stays" "$token" "$(cat .weft/token)"
+run "$weft" ping
+exits "nobody is there" 3
+
+# ---- again, after a crash ----
+start "$weft" serve
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+[ -S .weft/daemon.sock ] && pass || fail "a crash leaves a socket"
+run "$weft" ping
+exits "a stale socket is nobody" 3
+start "$weft" serve
+run "$weft" call ping
+exits "a stale socket is replaced" 0
+is "with the same token" "$token" "$(cat .weft/token)"
+kill -HUP "$pid"
+ended "$pid"
+exits "SIGHUP ends well" 0
+chmod 644 .weft/token
+start "$weft" serve
+like "a token that others can read is remarked on" "chmod 600" "$(cat "$talk")"
+kill "$pid"
+ended "$pid"
+
+# ---- other endpoints ----
+cd "$there" || exit 1
+mkdir elsewhere
+cd elsewhere || exit 1
+start "$weft" serve --json --listen "unix:$there/a.sock" --listen tcp://127.0.0.1:0 --token-file ../project/right >json
+tcp=${urls[1]}
+is "two endpoints" 2 "${#urls[@]}"
+like "--json says where" "\"urls\":[\"unix:$there/a.sock\",\"$tcp\"]" "$(cat json)"
+[ ! -e .weft ] && pass || fail "no folder is made when nothing belongs there"
+run "$weft" call "unix:$there/a.sock" ping
+exits "unix: no token needed" 0
+run "$weft" call "$tcp" ping
+exits "tcp: no token" 4
+run "$weft" call --token-file ../project/wrong "$tcp" ping
+exits "tcp: a wrong token" 4
+run "$weft" call --token-file ../project/right "$tcp" ping
+exits "tcp: the right token" 0
+run "$weft" bench --token-file ../project/right -c 2 -n 20 "$tcp"
+exits "tcp: bench with the token" 0
+run "$weft" bench --token-file ../project/wrong -c 2 -n 20 "$tcp"
+exits "tcp: bench with a wrong token" 4
+kill "$pid"
+ended "$pid"
+
+start "$weft" serve --auth none --listen ws://127.0.0.1:0/
+like "--auth none warns" "--auth none" "$(cat "$talk")"
+run "$weft" call "${urls[0]}" ping
+exits "--auth none: no token needed" 0
+kill "$pid"
+ended "$pid"
+
+run "$weft" call "exec:$weft serve --listen stdio:" echo a=1
+is "on stdio" '{"a":1}' "$out"
+
+refused() { # NAME STATUS PART ARGUMENT...
+    local name=$1 status=$2 part=$3
+    shift 3
+    run "$weft" serve "$@"
+    exits "$name" "$status"
+    like "$name: says why" "$part" "$err"
+}
+refused "no encryption for others" 2 "not encrypted" --listen ws://0.0.0.0:0/
+refused "no --auth none for others" 2 "--auth none is for" --auth none --insecure-listen --listen ws://0.0.0.0:0/
+refused "no TLS without a certificate" 2 "--tls-cert" --listen wss://127.0.0.1:0/
+refused "a program cannot be listened on" 2 "cannot be listened on" --listen exec:cat
+refused "not a URL" 2 "did you mean tcp://localhost:1?" --listen localhost:1
+refused "a folder that is not there" 1 "No such file" --listen "unix:$there/no/such/folder.sock"
+echo data >file
+refused "a file in the way" 2 "no socket" --listen "unix:$there/elsewhere/file"
+is "which is left alone" data "$(cat file)"
+
+# ---- TLS ----
+if command -v openssl >/dev/null; then
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem -out cert.pem -days 1 \
+        -subj /CN=localhost -addext 'subjectAltName=DNS:localhost,IP:127.0.0.1' 2>/dev/null
+    start "$weft" serve --listen wss://127.0.0.1:0/ws --listen https://127.0.0.1:0/rpc --listen tls://127.0.0.1:0 \
+        --tls-cert cert.pem --tls-key key.pem --token-file ../project/right
+    for url in "${urls[@]}"; do
+        name=${url%%:*}
+        run "$weft" call --token-file ../project/right --cacert cert.pem "$url" ping
+        exits "$name: with its certificate" 0
+        run "$weft" call --token-file ../project/right -k "$url" ping
+        exits "$name: without a look at it" 0
+        run "$weft" call --token-file ../project/right "$url" ping
+        [ "$rc" -ne 0 ] && pass || fail "$name: an unknown certificate is refused"
+        run "$weft" call --cacert cert.pem "$url" ping
+        exits "$name: no token" 4
+    done
+    kill "$pid"
+    ended "$pid"
+else
+    skip "TLS" "openssl is not installed"
+fi
+
+# ---- the rate of network clients ----
+start "$weft" serve --auth none --rate 60 --listen "unix:$there/rate.sock" --listen tcp://127.0.0.1:0
+run "$weft" bench -c 1 -w 1 -n 500 "${urls[1]}"
+exits "too many requests" 6
+like "too many requests: what it is" "429" "$err"
+run "$weft" bench -c 1 -w 1 -n 500 "${urls[0]}"
+exits "no limit on the Unix socket" 0
+kill "$pid"
+ended "$pid"
+WEFT_DEBUG=1 start "$weft" serve --listen "unix:$there/debug.sock"
+run "$weft" call "${urls[0]}" echo token=s3cret note=hello
+kill "$pid"
+ended "$pid"
+like "WEFT_DEBUG logs" '"note":"hello"' "$(cat "$talk")"
+unlike "without secrets" "s3cret" "$(cat "$talk")"
+close

@@ -1,0 +1,131 @@
+#!/bin/bash
+# Help, mistakes and completions: what the tables of the verbs are turned into.
+. "$(dirname "$0")/kit.bash"
+
+verbs="serve call notify listen methods describe ping bridge bench completion version help"
+
+run "$weft"
+exits "no arguments is short help" 0
+for verb in $verbs; do
+    like "the short help lists $verb" "    $verb " "$out"
+done
+is "help goes to standard output" "" "$err"
+short=$out
+run "$weft" -h
+is "-h is the same" "$short" "$out"
+run "$weft" --help
+is "--help is the same" "$short" "$out"
+run "$weft" help
+is "help is the same" "$short" "$out"
+
+for verb in $verbs; do
+    run "$weft" "$verb" -h
+    exits "$verb -h" 0
+    like "$verb -h begins with what it is" "weft $verb: " "${out%%$'\n'*}"
+    like "$verb -h has examples" "    " "$(sed -n 3p <<<"$out")"
+    like "$verb -h has the usage" "usage: weft $verb [options]" "$out"
+    like "$verb -h has --json" "--json" "$out"
+    is "examples come before options" "examples first" \
+        "$(awk '/^usage:/ { exit } /^    (weft|source)/ { print "examples first"; exit }' <<<"$out")"
+    whole=$out
+    run "$weft" help "$verb"
+    is "help $verb is the same" "$whole" "$out"
+    run "$weft" "$verb" --nonsense-option
+    exits "$verb refuses an unknown option" 2
+    like "$verb names it" "there is no option --nonsense-option" "$err"
+done
+
+run "$weft" help nonsense
+exits "help for no verb" 2
+
+mistake() { # NAME PART-OF-MESSAGE ARGUMENT...
+    local name=$1 part=$2
+    shift 2
+    run "$weft" "$@"
+    exits "$name" 2
+    like "$name: says so" "$part" "$err"
+    is "$name: nothing on standard output" "" "$out"
+}
+mistake "a wrong verb" 'did you mean "call"?' clal ping
+mistake "a wrong verb like no other" 'there is no verb "xyzzy"' xyzzy
+mistake "a wrong verb for help" 'did you mean "listen"?' help lisen
+mistake "an option before the verb" 'before the verb' --json call
+mistake "a wrong option" 'did you mean --timeout?' call --tiemout 5s x
+mistake "a wrong letter" 'there is no option -Z' call -Z x
+mistake "an option without its value" '--timeout needs its TIME' call x --timeout
+mistake "a flag with a value" '--json takes no value' call --json=1 x
+mistake "a time that is none" 'a time such as' call --timeout soon x
+mistake "a negative time" 'a time such as' call --timeout -5s x
+mistake "no time at all" 'a time such as' call --timeout 0 x
+mistake "a number that is none" 'wants a number' ping -c many
+mistake "a number with a unit that is none" 'wants a number' ping -c 5G
+mistake "a choice that is none" 'one of: token none' serve --auth maybe
+mistake "call without a method" 'a method is missing' call
+mistake "call with a URL only" 'which method?' call unix:/nowhere
+mistake "describe without a method" 'which method?' describe unix:/nowhere
+mistake "describe with two" 'one method at a time' describe unix:/nowhere a b
+mistake "a bridge with one end" 'a bridge has two ends' bridge stdio:
+mistake "a URL that is none" 'needs a port' call tcp://localhost m
+mistake "a scheme that is none" 'a URL begins with' call ftp://localhost/ m
+mistake "a host and port" 'did you mean tcp://localhost:4000?' ping localhost:4000
+mistake "a host and port before a method" 'did you mean tcp://localhost:4000?' call localhost:4000 ping
+mistake "ping of a word" 'is no URL' ping word
+mistake "serve with an argument" '--listen URL' serve unix:/tmp/x
+mistake "a shell that is none" 'none of bash, zsh and fish' completion tcsh
+mistake "no shell" 'which shell' completion
+mistake "params that are no pair" 'is not name=value' call unix:/nowhere m word
+mistake "params that are not JSON" 'this is not JSON' call unix:/nowhere m '{"a":}'
+mistake "params behind all of the params" 'has no place' call unix:/nowhere m '{"a":1}' b=2
+mistake "a pair that must be JSON" 'is not JSON' call unix:/nowhere m a:=hello
+mistake "a pair without a name" 'is not name=value' call unix:/nowhere m =5
+mistake "a params file that is not there" 'No such file' call unix:/nowhere m @missing.json
+mistake "a token file that is not there" 'No such file' call --token-file missing unix:/nowhere m
+mistake "an empty token file" 'not a token' call --token-file /dev/null unix:/nowhere m
+echo '5' >scalar.json
+mistake "params that are a number" 'an object or an array' call unix:/nowhere m @scalar.json
+
+run "$weft" version
+exits "version" 0
+like "version says so" "weft 0." "$out"
+run "$weft" --version
+like "--version says so" "weft 0." "$out"
+run "$weft" version --json
+like "version --json" '{"weft":"0.' "$out"
+run "$weft" help --json
+like "help --json" '"name":"call"' "$out"
+run "$weft" call --json clal --timeout never
+like "a mistake with --json is JSON too" '{"error":{"exit":2,' "$out"
+
+# ---- completions ----
+for shell in bash zsh fish; do
+    run "$weft" completion $shell
+    exits "completion $shell" 0
+    echo "$out" >"completion.$shell"
+    if command -v $shell >/dev/null; then
+        run $shell -n "completion.$shell"
+        exits "$shell reads its completion" 0
+    else
+        skip "completion $shell" "$shell is not installed"
+    fi
+    for verb in $verbs; do
+        like "completion $shell knows $verb" "$verb" "$(cat "completion.$shell")"
+    done
+done
+
+completes() { # WANTED WORD...: what bash would offer for the last word
+    local wanted=$1 got
+    shift
+    got=$(bash -c '. ./completion.bash
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        _weft
+        echo "${COMPREPLY[*]}"' _ "$@")
+    is "completing: $*" "$wanted" "$got"
+}
+completes "call completion" weft c
+completes "bash zsh fish" weft completion ""
+completes "--timeout" weft call --tim
+completes "--listen" weft serve --li
+completes "token none" weft serve --auth ""
+touch one.pem
+completes "one.pem" weft call --cacert one
+close
