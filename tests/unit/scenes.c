@@ -188,7 +188,7 @@ static const weft_method methods[] = {
     {"notify_sum", sink},
     {"echo", echo},
     {"broken", broken},
-    {"refuse", refuse},
+    {"refuse", refuse, .flags = WEFT_CHANGES},
     {"later", later, .flags = WEFT_CHANGES},
     {"watch", watch},
     {"count", count_up},
