@@ -5,14 +5,12 @@
 #define WEFT_LINES_H
 
 #include "frame.h"
+#include "hint.h"
 
 #if defined(__SSE2__) && !defined(WEFT_PORTABLE)
 #define WEFT_LINES_SSE2 1
 #include <emmintrin.h>
 #endif
-
-/* Not worth a register on the way that most messages take. */
-#define WEFT_COLD __attribute__((noinline))
 
 /* White space between JSON texts (RFC 8259 section 2). */
 static inline bool weft__is_space(char c) {

@@ -9,6 +9,7 @@
 #include "alloc.h"
 #include "buf.h"
 #include "doc.h"
+#include "hint.h"
 #include "utf8.h"
 
 /* Vectors tried before a string is taken for a long one, which is then read 64 bytes at a time. */
@@ -162,7 +163,7 @@ static inline bool is_opening(char c) {
 
 /* p is at the opening bracket of a container. What is open is a stack of bits, a one for an object, in two words: no array,
  * so no stack protector, and the level that is open lies in a register. */
-__attribute__((noinline)) static const char *scan_container(const char *p, int depth) {
+WEFT_NOINLINE static const char *scan_container(const char *p, int depth) {
     unsigned __int128 outer = 0;
     bool object = false;
     int level = 0;

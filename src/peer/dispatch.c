@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "encode.h"
+#include "hint.h"
 #include "peer_private.h"
 #include "scan.h"
 
@@ -95,7 +96,7 @@ static bool pass_scope(weft_req *req) {
 }
 
 /* The gates that most requests do not meet: a deadline, a params table, an idempotency key. */
-static __attribute__((noinline)) bool pass_rare_gates(weft_req *req, const weft_json *params) {
+static WEFT_NOINLINE bool pass_rare_gates(weft_req *req, const weft_json *params) {
     weft_peer *peer = req->peer;
     if (req->meta.data)
         read_meta(req);
@@ -135,8 +136,8 @@ static void refuse_unknown(weft_peer *peer, weft_req *req) {
         weft_refuse(req, WEFT_METHOD_NOT_FOUND, "Method not found", "methodNotFound");
 }
 
-static __attribute__((noinline)) void take_unknown_notification(weft_peer *peer, weft_bytes method, const weft_json *params,
-                                                                struct weft_batch_in *batch) {
+static WEFT_NOINLINE void take_unknown_notification(weft_peer *peer, weft_bytes method, const weft_json *params,
+                                                    struct weft_batch_in *batch) {
     bool stranger = peer->locked && !peer->identity->authenticated;
     if (!stranger && !take_builtin(peer, method, params))
         tell_unknown(peer, method, params);
@@ -144,8 +145,7 @@ static __attribute__((noinline)) void take_unknown_notification(weft_peer *peer,
         weft__batch_in_answered(batch, peer);
 }
 
-static inline __attribute__((always_inline)) void start(weft_peer *peer, const weft_msg *msg, weft_bytes method,
-                                                        struct weft_batch_in *batch) {
+static WEFT_ALWAYS_INLINE void start(weft_peer *peer, const weft_msg *msg, weft_bytes method, struct weft_batch_in *batch) {
     weft_doc doc = {.arena = {.alloc = peer->service->alloc}};
     weft_json params = weft__json_of(msg->params, &doc);
     const weft_method *row = weft__methods_resolve(&peer->service->methods, method.data, method.len);
@@ -175,7 +175,7 @@ static inline __attribute__((always_inline)) void start(weft_peer *peer, const w
 }
 
 /* A name with escapes is decoded to be looked up; one that is too long names nothing. */
-static __attribute__((noinline)) void start_odd(weft_peer *peer, const weft_msg *msg, struct weft_batch_in *batch) {
+static WEFT_COLD void start_odd(weft_peer *peer, const weft_msg *msg, struct weft_batch_in *batch) {
     char decoded[MAX_METHOD + 1];
     weft_bytes method = {"", 0};
     if (msg->method.len <= MAX_METHOD)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "flat.h"
+#include "hint.h"
 #include "identity.h"
 #include "peer_private.h"
 #include "scan.h"
@@ -148,7 +149,7 @@ bool weft__peer_leave(weft_peer *peer) {
 /* ---- bytes in ---- */
 
 /* What is not one JSON text. */
-static __attribute__((noinline)) void refuse_text(weft_peer *peer) {
+static WEFT_COLD void refuse_text(weft_peer *peer) {
     peer->service->stats.parse_errors++;
     weft__answer_error(peer, NULL, (weft_bytes){0}, WEFT_PARSE_ERROR, "Parse error", "parseError", NULL);
 }
@@ -177,7 +178,7 @@ static bool is_binary(const weft_peer *peer) {
 }
 
 /* Somebody wants to see every body; true: and has taken this one. */
-static __attribute__((noinline)) bool show_body(weft_peer *peer, weft_bytes body) {
+static WEFT_NOINLINE bool show_body(weft_peer *peer, weft_bytes body) {
     weft_service *service = peer->service;
     if (peer->on_raw && peer->on_raw(peer, body, is_binary(peer), peer->data))
         return true;
@@ -200,7 +201,7 @@ static inline void take_body(weft_peer *peer, char *body, size_t len) {
     body[len] = saved;
 }
 
-static __attribute__((noinline)) int take_other_frame(weft_peer *peer, weft_frame *frame) {
+static WEFT_NOINLINE int take_other_frame(weft_peer *peer, weft_frame *frame) {
     switch (frame->kind) {
     case WEFT_FRAME_BODY:
         break;

@@ -11,12 +11,13 @@
 #include <string.h>
 
 #include "encode.h"
+#include "hint.h"
 #include "peer_private.h"
 
 /* ---- writing the answer ---- */
 
-static inline __attribute__((always_inline)) int write_outcome(weft_buf *out, const weft_alloc *alloc, weft_bytes id,
-                                                               const weft_outcome *outcome) {
+static WEFT_ALWAYS_INLINE int write_outcome(weft_buf *out, const weft_alloc *alloc, weft_bytes id,
+                                            const weft_outcome *outcome) {
     if (outcome->code)
         return weft__write_error(out, alloc, id, outcome->code, outcome->message, outcome->value);
     return weft__write_result(out, alloc, id, outcome->value);
@@ -30,7 +31,7 @@ static const weft_outcome too_large = {413, "The answer is too large", &too_larg
 static const weft_outcome too_many = {.code = 429, .message = "Too many requests are waiting for an answer"};
 static const weft_outcome no_memory = {.code = WEFT_INTERNAL_ERROR, .message = "Out of memory"};
 
-static inline __attribute__((always_inline)) int send_alone(weft_req *req, const weft_outcome *outcome) {
+static WEFT_ALWAYS_INLINE int send_alone(weft_req *req, const weft_outcome *outcome) {
     weft_peer *peer = req->peer;
     weft_sending sending;
     size_t hint = outcome->value ? weft__result_hint(req->id, outcome->value) : 0;
@@ -46,7 +47,7 @@ static inline __attribute__((always_inline)) int send_alone(weft_req *req, const
     return r;
 }
 
-static __attribute__((noinline)) int send_in_batch(weft_req *req, const weft_outcome *outcome) {
+static WEFT_NOINLINE int send_in_batch(weft_req *req, const weft_outcome *outcome) {
     weft_buf *out = weft__batch_in_text(req->batch);
     const weft_alloc *alloc = req->service->alloc;
     size_t before = weft__buf_len(out);
@@ -61,16 +62,16 @@ static __attribute__((noinline)) int send_in_batch(weft_req *req, const weft_out
     return r;
 }
 
-static inline __attribute__((always_inline)) int send_outcome(weft_req *req, const weft_outcome *outcome) {
+static WEFT_ALWAYS_INLINE int send_outcome(weft_req *req, const weft_outcome *outcome) {
     return req->batch ? send_in_batch(req, outcome) : send_alone(req, outcome);
 }
 
-static __attribute__((noinline)) int send_again(weft_req *req, const weft_outcome *outcome) {
+static WEFT_COLD int send_again(weft_req *req, const weft_outcome *outcome) {
     return send_outcome(req, outcome);
 }
 
 /* An answer that cannot be given is replaced by one that says so. */
-static __attribute__((noinline)) int excuse_failure(weft_req *req, int r) {
+static WEFT_COLD int excuse_failure(weft_req *req, int r) {
     int second = 0;
     if (r == -EMSGSIZE)
         r = second = send_again(req, &too_large);
@@ -81,7 +82,7 @@ static __attribute__((noinline)) int excuse_failure(weft_req *req, int r) {
     return r;
 }
 
-static inline __attribute__((always_inline)) int send_or_excuse(weft_req *req, const weft_outcome *outcome) {
+static WEFT_ALWAYS_INLINE int send_or_excuse(weft_req *req, const weft_outcome *outcome) {
     int r = send_outcome(req, outcome);
     return r < 0 ? excuse_failure(req, r) : r;
 }
@@ -115,7 +116,7 @@ static void let_go(weft_req *req) {
         weft__req_release(req);
 }
 
-static inline __attribute__((always_inline)) int deliver(weft_req *req, const weft_outcome *outcome) {
+static WEFT_ALWAYS_INLINE int deliver(weft_req *req, const weft_outcome *outcome) {
     int r = 0;
     weft_peer *peer = req->peer;
     bool alone = peer && !peer->quiet; /* neither feed nor tick sees to it that the peer outlives what its callbacks do */
@@ -330,7 +331,8 @@ int weft_part(weft_req *req, weft_val part) {
         return -EPIPE;
     if (!(req->flags & REQ_TOKEN_KNOWN))
         find_token(req);
-    if (!req->token.len || (peer->framing->flags & WEFT_FRAMING_NO_NOTES) || (req->flags & REQ_NOTIFICATION) || (req->flags & REQ_ANSWERED))
+    if (!req->token.len || (peer->framing->flags & WEFT_FRAMING_NO_NOTES) || (req->flags & REQ_NOTIFICATION) ||
+        (req->flags & REQ_ANSWERED))
         return 0;
     if (weft_peer_full(peer))
         return -EAGAIN;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "doc.h"
+#include "hint.h"
 #include "scan.h"
 
 typedef enum member {
@@ -78,7 +79,7 @@ static inline bool is_version(const char *p) {
 #endif
 
 /* A key that is not one of ours as it stands: another, or one of ours written with escapes. Its end, or NULL. */
-static __attribute__((noinline)) const char *slow_key(const char *p, member *ret) {
+static WEFT_COLD const char *slow_key(const char *p, member *ret) {
     bool escaped;
     const char *end = weft__scan_string(p, &escaped);
     *ret = OTHER;
@@ -192,7 +193,7 @@ static void invalid(weft_msg *msg, const char *why) {
 }
 
 /* Everything but a plain request or notification. */
-static __attribute__((noinline)) void classify_rest(struct envelope env, bool lenient, weft_msg *msg) {
+static WEFT_NOINLINE void classify_rest(struct envelope env, bool lenient, weft_msg *msg) {
     bool version = env.good & JSONRPC || (lenient && !(env.seen & JSONRPC));
     unsigned outcome = env.seen & (RESULT | ERROR);
     if (!(env.seen & METHOD) && outcome) {
@@ -232,7 +233,7 @@ static inline const char *next_key(const char *p, bool *ret_end) {
 }
 
 /* p is at '{'. Any message. */
-static __attribute__((noinline)) const char *take_any_object(const char *p, int depth, bool lenient, weft_msg *msg) {
+static WEFT_NOINLINE const char *take_any_object(const char *p, int depth, bool lenient, weft_msg *msg) {
     struct envelope env = {0};
     bool end = false;
     if (depth < 1)
