@@ -64,27 +64,22 @@ static size_t meta_members(const weft_extras *extras, weft_member ret[MAX_EXTRAS
     return n;
 }
 
-/* Members of an object or of a copied object, without the braces. *first says whether a comma is needed. */
-static int write_member(weft_buf *out, const weft_alloc *alloc, bool *first, weft_bytes raw_name, const weft_val *value) {
+/* One member of an object. *first says whether a comma is needed before it. */
+static int write_member(weft_buf *out, const weft_alloc *alloc, bool *first, const weft_val *name, const weft_val *value) {
+    if (value->kind == WEFT_VAL_NONE)
+        return 0;
     int r = *first ? 0 : PUT(out, alloc, ",");
     *first = false;
     if (r >= 0)
-        r = weft__buf_put(out, alloc, raw_name.data, raw_name.len);
+        r = weft__write_val(out, alloc, name);
     if (r >= 0)
         r = PUT(out, alloc, ":");
     return r < 0 ? r : weft__write_val(out, alloc, value);
 }
 
 static int write_named(weft_buf *out, const weft_alloc *alloc, bool *first, const char *name, const weft_val *value) {
-    if (value->kind == WEFT_VAL_NONE)
-        return 0;
-    int r = *first ? 0 : PUT(out, alloc, ",");
-    *first = false;
-    if (r >= 0)
-        r = weft__write_str(out, alloc, name, strlen(name));
-    if (r >= 0)
-        r = PUT(out, alloc, ":");
-    return r < 0 ? r : weft__write_val(out, alloc, value);
+    weft_val text = weft_str(name);
+    return write_member(out, alloc, first, &text, value);
 }
 
 /* Everything in the caller's params but _meta, whose value comes back in *ret_meta for merging. */
@@ -102,11 +97,11 @@ static int write_own_members(weft_buf *out, const weft_alloc *alloc, const weft_
     }
     const weft_json copied = {.text = params->as.s, .len = params->len};
     for (weft_iter it = weft_iterate(&copied); r >= 0 && weft_next(&it);) {
-        weft_val value = weft_copy(&it.value);
+        weft_val name = weft_copy(&it.name), value = weft_copy(&it.value);
         if (weft_name_is(&it, "_meta"))
             *ret_meta = value;
         else
-            r = write_member(out, alloc, first, (weft_bytes){it.name.text, it.name.len}, &value);
+            r = write_member(out, alloc, first, &name, &value);
     }
     return r;
 }
