@@ -140,6 +140,19 @@ static bool stays_after_end(weft_wire *wire) {
     return stays;
 }
 
+/* A last message that ends with the connection and not with a newline is one all the same. false: a callback let go of the
+ * wire. */
+static bool take_last(weft_wire *wire) {
+    weft_client *client = weft__client_ref(wire->client);
+    wire->holds++;
+    client->delivered++;
+    weft__peer_last(client->peer);
+    bool current = weft__wire_current(wire);
+    weft__wire_gone(wire);
+    weft__client_unref(client);
+    return current;
+}
+
 static void on_end(weft_stream *stream, int why) {
     weft_wire *wire = wire_of(stream);
     if (!weft__wire_current(wire)) {
@@ -150,6 +163,8 @@ static void on_end(weft_stream *stream, int why) {
     if (why < 0 && *sentence)
         weft__client_trouble(wire->client, "%s", sentence);
     wire->ended = true;
+    if (why == 0 && wire->ready && !(wire->client->transport->flags & WEFT_LAZY) && !take_last(wire))
+        return;
     if (why == 0 && stays_after_end(wire))
         return;
     /* A child's last words are worth more with its exit status. */

@@ -17,6 +17,10 @@ int weft__peer_feed(weft_peer *peer, char *data, size_t len, int64_t now_ms);
  * same pointer to weft__peer_feed(), which knows it), otherwise NULL: use your own. At least 4 KiB when not NULL. */
 char *weft__peer_room(weft_peer *peer, size_t *ret_size);
 
+/* The other side has ended its half: look at what only the end completes, a last line without its newline. Unlike after
+ * weft_peer_eof() calls stay open; whoever carries the peer says when the connection is over. */
+int weft__peer_last(weft_peer *peer);
+
 /* One whole body, as HTTP delivers it; the framing is not involved in decoding it. Same memory rules as weft__peer_feed().
  */
 int weft__peer_body(weft_peer *peer, char *body, size_t len, int64_t now_ms);

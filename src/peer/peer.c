@@ -346,15 +346,36 @@ static int finish_input(weft_peer *peer, char *data, size_t len) {
     return r > 0 ? take_frame(peer, &frame) : r;
 }
 
+/* Everything that is still there: whole messages kept back because the output was full or the user paused, of which there will
+ * be no more, and what only the end completes. */
+static int take_rest(weft_peer *peer, char *data, size_t len) {
+    int r = 0;
+    bool was_full = peer->full;
+    while (r >= 0 && weft__peer_choked(peer) && weft__buf_len(&peer->in)) {
+        peer->full = peer->paused = false;
+        r = feed_kept(peer, data, len);
+    }
+    peer->full |= was_full;
+    /* finish() may write a sentinel behind the bytes, so even none of them need memory that is ours. */
+    if (r >= 0)
+        r = weft__buf_reserve(&peer->in, peer->service->alloc, 1);
+    if (r >= 0 && !peer->finished)
+        r = finish_input(peer, weft__buf_head(&peer->in), weft__buf_len(&peer->in));
+    peer->finished = true;
+    weft__buf_done(&peer->in, peer->service->alloc);
+    return r;
+}
+
+int weft__peer_last(weft_peer *peer) {
+    return guarded(peer, take_rest, NULL, 0);
+}
+
 int weft_peer_eof(weft_peer *peer) {
     int r = 0;
     weft__peer_enter(peer);
     if (!peer->status && !peer->ended) {
         peer->quiet = true;
-        /* finish() may write a sentinel behind the bytes, so even none of them need memory that is ours. */
-        r = weft__buf_reserve(&peer->in, peer->service->alloc, 1);
-        if (r >= 0)
-            r = finish_input(peer, weft__buf_head(&peer->in), weft__buf_len(&peer->in));
+        r = take_rest(peer, NULL, 0);
         peer->quiet = false;
     }
     weft__buf_done(&peer->in, peer->service->alloc);
@@ -535,7 +556,7 @@ int weft__peer_reset(weft_peer *peer, int why, const weft_framing *framing, unsi
     peer->in_flight = 0;
     peer->pinged = 0;
     peer->heard = peer->now;
-    peer->full = peer->ended = false;
+    peer->full = peer->ended = peer->finished = false;
     int r = start_framing(peer);
     peer->status = r < 0 ? r : 0;
     return weft__peer_leave(peer) ? -ECONNRESET : r;

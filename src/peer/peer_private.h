@@ -49,6 +49,7 @@ struct weft_peer {
     bool quiet;   /* inside feed or tick: the caller will look for output itself */
     bool full;    /* the soft limit was reached and not yet left */
     bool offline; /* a client between two connections */
+    bool finished; /* no more bytes will come, and all there were have been looked at */
     bool ended;   /* no more bytes will come and calls cannot be made */
     bool paused;  /* by the user: bytes are kept unread */
     bool freed;   /* weft_peer_free() was called while busy */

@@ -96,6 +96,24 @@ TEST(soft_limit_stalls_and_resumes) {
     tear_down(&f);
 }
 
+/* What was kept back is not lost when the other side closes its half. */
+TEST(soft_limit_meets_the_end) {
+    fixture f;
+    REQUIRE(set_up(&f, (weft_limits){.out_soft = 1000, .out_hard = 100000}, &weft_ndjson));
+    static const char line[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\",\"params\":[\"0123456789\"]}\n";
+    for (int i = 0; i < 100; i++)
+        CHECK_INT(kit_say(f.peer, line, 0), 0);
+    CHECK_INT(weft_peer_feed(f.peer, line, sizeof line - 2, 0), 0); /* the last without its newline */
+    CHECK(weft_peer_full(f.peer));
+    weft_peer_pause(f.peer, true);
+    CHECK_INT(weft_peer_eof(f.peer), 0);
+    char *text = kit_take(f.peer, NULL);
+    CHECK_INT(count_lines(text), 101);
+    CHECK(strstr(text, "error") == NULL);
+    free(text);
+    tear_down(&f);
+}
+
 TEST(soft_limit_drains_at_half) {
     fixture f;
     REQUIRE(set_up(&f, (weft_limits){.out_soft = 1000}, &weft_ndjson));
@@ -360,7 +378,8 @@ TEST(a_timeout_beyond_all_time) {
     tear_down(&f);
 }
 
-TEST_MAIN(CASE(soft_limit_stalls_and_resumes) CASE(soft_limit_drains_at_half) CASE(hard_limit_closes)
-              CASE(one_answer_may_pass_the_hard_limit) CASE(answer_limit) CASE(answer_limit_of_a_batch) CASE(open_calls)
-                  CASE(open_requests) CASE(open_requests_tells_the_handler) CASE(batch_items) CASE(body_size)
-                      CASE(becoming_known_raises_the_limit) CASE(a_timeout_beyond_all_time))
+TEST_MAIN(CASE(soft_limit_stalls_and_resumes) CASE(soft_limit_meets_the_end) CASE(soft_limit_drains_at_half)
+              CASE(hard_limit_closes) CASE(one_answer_may_pass_the_hard_limit) CASE(answer_limit)
+                  CASE(answer_limit_of_a_batch) CASE(open_calls) CASE(open_requests) CASE(open_requests_tells_the_handler)
+                      CASE(batch_items) CASE(body_size) CASE(becoming_known_raises_the_limit)
+                          CASE(a_timeout_beyond_all_time))

@@ -96,6 +96,37 @@ TEST(a_thousand_methods) {
     weft_service_unref(the_service);
 }
 
+/* ---- answers kept for a retry ---- */
+
+static int refuse(weft_req *req, const weft_json *params, void *ctx) {
+    (void) ctx;
+    return weft_fail(req, (int) weft_get_int(params, "code", 1), weft_get_str(params, "m", ""), weft_none());
+}
+
+/* A kept error is read again when the retry comes; each length puts its last string somewhere else in its memory. */
+TEST(kept_errors) {
+    static const weft_method methods[] = {{"refuse", refuse, .flags = WEFT_CHANGES}, {0}};
+    weft_service *service;
+    weft_peer *peer;
+    REQUIRE(weft_service_new(&(weft_service_opts){.methods = methods}, &service) == 0);
+    REQUIRE(weft_peer_new(service, &(weft_peer_opts){.framing = &weft_ndjson}, &peer) == 0);
+    for (int len = 0; len < 70; len++) {
+        char line[300], want[300];
+        for (int round = 1; round <= 2; round++) {
+            snprintf(line, sizeof line,
+                     "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"refuse\",\"params\":{\"m\":\"%.*s\",\"_meta\":{\"weft/"
+                     "idempotencyKey\":\"%d\"}}}\n",
+                     round, len, "mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm", len);
+            snprintf(want, sizeof want, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"error\":{\"code\":1,\"message\":\"%.*s\"}}\n",
+                     round, len, "mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm");
+            CHECK_INT(kit_say(peer, line, 0), 0);
+            CHECK_SAYS(peer, want);
+        }
+    }
+    weft_peer_free(peer);
+    weft_service_unref(service);
+}
+
 /* ---- one notification for many ---- */
 
 typedef struct ear {
@@ -278,5 +309,5 @@ TEST(discover_answers_the_document) {
     weft_service_unref(service);
 }
 
-TEST_MAIN(CASE(methods_come_and_go) CASE(a_thousand_methods) CASE(shared_over_every_framing) CASE(shared_meets_a_full_queue)
-              CASE(openrpc_document) CASE(discover_answers_the_document))
+TEST_MAIN(CASE(methods_come_and_go) CASE(a_thousand_methods) CASE(kept_errors) CASE(shared_over_every_framing)
+              CASE(shared_meets_a_full_queue) CASE(openrpc_document) CASE(discover_answers_the_document))
