@@ -2,7 +2,7 @@
  * is there. Nothing is sent when none of its items wanted an answer. */
 #include <errno.h>
 
-#include "peer_private.h"
+#include "send.h"
 
 struct weft_batch_in {
     weft_service *service; /* referenced: the last answer may come after the connection has gone */

@@ -4,6 +4,7 @@
 
 #include "call.h"
 #include "encode.h"
+#include "send.h"
 
 #define FIRST_CAP 8
 

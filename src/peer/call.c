@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "encode.h"
+#include "send.h"
 
 #define FIRST_CAP 16
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "encode.h"
+#include "gate.h"
 #include "hint.h"
-#include "peer_private.h"
 #include "scan.h"
 
 /* Longer names cannot be registered sensibly, and one that is written with escapes must be decoded to be compared. */

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "peer_private.h"
+#include "gate.h"
 
 static bool has_scope(const char *scopes, const char *scope) {
     size_t len = strlen(scope);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "peer_private.h"
+#include "gate.h"
 
 #define ROWS 1024
 #define MAX_KEY 256

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "peer_private.h"
+#include "request.h"
 
 /* Which rows were seen is a bit set. */
 #define MAX_ROWS 64

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "peer_private.h"
+#include "gate.h"
 
 #define ROWS 256
 /* A bucket without connections is looked at for disposal when another client joins its row. */

@@ -11,8 +11,9 @@
 #include <string.h>
 
 #include "encode.h"
+#include "gate.h"
 #include "hint.h"
-#include "peer_private.h"
+#include "send.h"
 
 /* ---- writing the answer ---- */
 

@@ -2,7 +2,7 @@
  * peer_private.h. */
 #include <errno.h>
 
-#include "peer_private.h"
+#include "send.h"
 
 /* A queue over the hard limit belongs to somebody who has stopped reading: never drop a message in silence, close instead,
  * so that the other side can come back and resume. */

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "peer_private.h"
+#include "gate.h"
 #include "zip.h"
 
 #define KIB ((size_t) 1024)

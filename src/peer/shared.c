@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "encode.h"
-#include "peer_private.h"
+#include "send.h"
 #include "shared.h"
 
 /* NDJSON, Content-Length, WebSocket plain and with compression, server-sent events. */

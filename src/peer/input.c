@@ -1,0 +1,259 @@
+/* Bytes in: frames are decoded where they lie, each body is one message or several, each message is dispatched. */
+#include <errno.h>
+#include <string.h>
+
+#include "hint.h"
+#include "scan.h"
+#include "send.h"
+#include "websocket.h"
+
+/* Below this much room a read into the peer's own buffer is not worth it. */
+#define MIN_ROOM 4096
+
+/* What is not one JSON text. */
+static WEFT_COLD void refuse_text(weft_peer *peer) {
+    peer->service->stats.parse_errors++;
+    weft__answer_error(peer, NULL, (weft_bytes){0}, WEFT_PARSE_ERROR, "Parse error", "parseError", NULL);
+}
+
+/* One text, or the first of several; where it ended. */
+static inline const char *take_text(weft_peer *peer, const char *text, const char *end) {
+    weft_msg msg;
+    const char *rest = end;
+    int r = weft__msg_parse(text, WEFT_MAX_DEPTH, peer->lenient, &msg, &rest);
+    bool several = rest != end && (peer->framing->flags & WEFT_FRAMING_MULTI) && rest[-1] <= ' ' &&
+                   memchr(text, '\n', (size_t) (rest - text));
+    if (r < 0 || (rest != end && !several)) {
+        refuse_text(peer);
+        return end;
+    }
+    if (msg.kind == WEFT_MSG_BATCH)
+        weft__batch_in_run(peer, text);
+    else
+        weft__dispatch(peer, &msg, NULL);
+    return rest;
+}
+
+static bool is_binary(const weft_peer *peer) {
+    bool websocket = peer->framing == &weft_websocket || peer->framing == &weft_websocket_client;
+    return websocket && weft__ws_binary(peer->framing_state);
+}
+
+/* Somebody wants to see every body; true: and has taken this one. */
+static WEFT_NOINLINE bool show_body(weft_peer *peer, weft_bytes body) {
+    weft_service *service = peer->service;
+    if (peer->on_raw && peer->on_raw(peer, body, is_binary(peer), peer->data))
+        return true;
+    if (peer->freed)
+        return true;
+    if (service->on_message)
+        service->on_message(service->ctx, peer, false, body);
+    return false;
+}
+
+static inline void take_body(weft_peer *peer, char *body, size_t len) {
+    if ((peer->on_raw || peer->service->on_message) && show_body(peer, (weft_bytes){body, len}))
+        return;
+    /* The scanner wants a NUL behind the text; what lies there is the next frame's. */
+    char saved = body[len];
+    const char *end = body + len;
+    body[len] = '\0';
+    for (const char *text = take_text(peer, body, end); text < end && !peer->status;)
+        text = take_text(peer, text, end);
+    body[len] = saved;
+}
+
+static WEFT_NOINLINE int take_other_frame(weft_peer *peer, weft_frame *frame) {
+    switch (frame->kind) {
+    case WEFT_FRAME_BODY:
+        break;
+    case WEFT_FRAME_TOO_LARGE:
+        peer->service->stats.too_large++;
+        weft__answer_error(peer, NULL, (weft_bytes){0}, WEFT_INVALID_REQUEST, "Invalid Request", "tooLarge",
+                           "the message is over the size limit");
+        break;
+    case WEFT_FRAME_PING:
+        weft__send_control(peer, WEFT_FRAME_PONG, 0, frame->body, frame->len);
+        break;
+    case WEFT_FRAME_PONG:
+        break;
+    case WEFT_FRAME_CLOSE:
+        weft__send_control(peer, WEFT_FRAME_CLOSE, 0, NULL, 0);
+        return -ECONNRESET;
+    }
+    return peer->status;
+}
+
+static inline int take_frame(weft_peer *peer, weft_frame *frame) {
+    if (frame->kind != WEFT_FRAME_BODY)
+        return take_other_frame(peer, frame);
+    take_body(peer, frame->body, frame->len);
+    return peer->status;
+}
+
+/* The framing is broken: say so in its own words, or with an error if it has none. */
+static int break_off(weft_peer *peer, int r) {
+    if (peer->framing->control)
+        weft__send_control(peer, WEFT_FRAME_CLOSE, 0, NULL, 0);
+    else if (weft__framing_in_use(peer->framing, peer->framing_state) == &weft_content_length && r != -ENOMEM)
+        weft__answer_error(peer, NULL, (weft_bytes){0}, WEFT_PARSE_ERROR, "Parse error", "brokenFraming", NULL);
+    return r;
+}
+
+/* Decode what is there. *ret_used bytes are finished with; *ret_want is how many the next frame needs in all, if known. */
+static int process(weft_peer *peer, char *data, size_t len, size_t *ret_used, size_t *ret_want) {
+    size_t used = 0;
+    int r = 0;
+    *ret_want = 0;
+    while (!weft__peer_choked(peer)) {
+        /* Also when nothing is left: a framing that put a message together gives its memory back at the next call. */
+        weft_frame frame;
+        size_t n = 0;
+        r = peer->framing->decode(peer->framing_state, data + used, len - used, peer->max_body, &n, &frame);
+        if (r < 0) {
+            r = break_off(peer, r);
+            break;
+        }
+        used += n;
+        if (r == 0) {
+            *ret_want = frame.len;
+            break;
+        }
+        r = take_frame(peer, &frame);
+        if (r < 0)
+            break;
+    }
+    *ret_used = used;
+    return r;
+}
+
+/* Keep what was not finished with; reserve at once what the frame will need, so that it is copied once. */
+static int keep_rest(weft_peer *peer, const char *data, size_t len, size_t want) {
+    if (!len)
+        return 0;
+    int r = weft__buf_reserve(&peer->in, peer->service->alloc, want > len ? want : len);
+    return r < 0 ? r : weft__buf_put(&peer->in, peer->service->alloc, data, len);
+}
+
+static int feed_kept(weft_peer *peer, char *data, size_t len) {
+    size_t used, want;
+    const weft_alloc *alloc = peer->service->alloc;
+    if (len && data == weft__buf_tail(&peer->in))
+        peer->in.end += len;
+    else if (weft__buf_put(&peer->in, alloc, data, len) < 0)
+        return -ENOMEM;
+    int r = process(peer, weft__buf_head(&peer->in), weft__buf_len(&peer->in), &used, &want);
+    weft__buf_take(&peer->in, alloc, used);
+    if (r >= 0 && want > weft__buf_len(&peer->in))
+        r = weft__buf_reserve(&peer->in, alloc, want - weft__buf_len(&peer->in));
+    return r;
+}
+
+static int feed_fresh(weft_peer *peer, char *data, size_t len) {
+    size_t used, want;
+    int r = process(peer, data, len, &used, &want);
+    return r < 0 ? r : keep_rest(peer, data + used, len - used, want);
+}
+
+/* Runs one of the feeding functions with the peer protected from being freed, and remembers why it must be closed. */
+int weft__peer_guarded(weft_peer *peer, int (*run)(weft_peer *peer, char *data, size_t len), char *data, size_t len) {
+    if (peer->status)
+        return peer->status;
+    weft__peer_enter(peer);
+    bool was_quiet = peer->quiet;
+    peer->quiet = true;
+    int r = run(peer, data, len);
+    peer->quiet = was_quiet;
+    if (r < 0 && !peer->status)
+        peer->status = r;
+    r = peer->status;
+    return weft__peer_leave(peer) ? -ECONNRESET : r;
+}
+
+static void hear(weft_peer *peer, size_t len, int64_t now_ms) {
+    peer->now = now_ms;
+    peer->heard = now_ms;
+    peer->pinged = 0;
+    peer->service->stats.bytes_in += len;
+}
+
+int weft__peer_feed(weft_peer *peer, char *data, size_t len, int64_t now_ms) {
+    hear(peer, len, now_ms);
+    return weft__peer_guarded(peer, weft__buf_len(&peer->in) ? feed_kept : feed_fresh, data, len);
+}
+
+int weft_peer_feed(weft_peer *peer, const void *data, size_t len, int64_t now_ms) {
+    /* The bytes are somebody else's and end where they end: they are decoded in a copy that may be changed. */
+    hear(peer, len, now_ms);
+    int r = weft__buf_put(&peer->in, peer->service->alloc, data, len);
+    return r < 0 ? r : weft__peer_guarded(peer, feed_kept, NULL, 0);
+}
+
+static int feed_body(weft_peer *peer, char *body, size_t len) {
+    take_body(peer, body, len);
+    return 0;
+}
+
+int weft__peer_body(weft_peer *peer, char *body, size_t len, int64_t now_ms) {
+    hear(peer, len, now_ms);
+    return weft__peer_guarded(peer, feed_body, body, len);
+}
+
+static int finish_input(weft_peer *peer, char *data, size_t len) {
+    weft_frame frame;
+    size_t used = 0;
+    if (!peer->framing->finish)
+        return len ? -EPROTO : 0;
+    int r = peer->framing->finish(peer->framing_state, data, len, peer->max_body, &used, &frame);
+    return r > 0 ? take_frame(peer, &frame) : r;
+}
+
+/* Everything that is still there: whole messages kept back because the output was full or the user paused, of which there
+ * will be no more, and what only the end completes. */
+static int take_rest(weft_peer *peer, char *data, size_t len) {
+    int r = 0;
+    bool was_full = peer->full;
+    while (r >= 0 && weft__peer_choked(peer) && weft__buf_len(&peer->in)) {
+        peer->full = peer->paused = false;
+        r = feed_kept(peer, data, len);
+    }
+    peer->full |= was_full;
+    /* finish() may write a sentinel behind the bytes, so even none of them need memory that is ours. */
+    if (r >= 0)
+        r = weft__buf_reserve(&peer->in, peer->service->alloc, 1);
+    if (r >= 0 && !peer->finished)
+        r = finish_input(peer, weft__buf_head(&peer->in), weft__buf_len(&peer->in));
+    peer->finished = true;
+    weft__buf_done(&peer->in, peer->service->alloc);
+    return r;
+}
+
+int weft__peer_last(weft_peer *peer) {
+    return weft__peer_guarded(peer, take_rest, NULL, 0);
+}
+
+int weft_peer_eof(weft_peer *peer) {
+    int r = 0;
+    weft__peer_enter(peer);
+    if (!peer->status && !peer->ended) {
+        peer->quiet = true;
+        r = take_rest(peer, NULL, 0);
+        peer->quiet = false;
+    }
+    weft__buf_done(&peer->in, peer->service->alloc);
+    peer->ended = true;
+    weft__calls_fail_all(peer, -ECONNRESET);
+    return weft__peer_leave(peer) ? -ECONNRESET : r;
+}
+
+char *weft__peer_room(weft_peer *peer, size_t *ret_size) {
+    weft_buf *in = &peer->in;
+    if (!weft__buf_len(in) || in->cap - in->end < MIN_ROOM)
+        return NULL;
+    *ret_size = in->cap - in->end;
+    return weft__buf_tail(in);
+}
+
+bool weft__peer_stalled(const weft_peer *peer) {
+    return !weft__peer_choked(peer) && !peer->status && weft__buf_len(&peer->in) > 0;
+}

@@ -1,0 +1,93 @@
+/* Their requests, from arrival to the one answer. Private to peer/. */
+#ifndef WEFT_REQUEST_H
+#define WEFT_REQUEST_H
+
+#include "peer_private.h"
+
+/* A request that was answered is used again for the next one; this many are kept for when many were open. */
+#define WEFT_REQ_POOL 1024
+
+enum {
+    REQ_NOTIFICATION = 1 << 0,
+    REQ_IN_HANDLER = 1 << 1, /* the handler has not returned yet */
+    REQ_ANSWERED = 1 << 2,
+    REQ_DEFERRED = 1 << 3,    /* the handler has returned without answering */
+    REQ_TOKEN_KNOWN = 1 << 4, /* the params have been searched for one */
+    REQ_MCP_TOKEN = 1 << 5,
+};
+
+struct weft_req {
+    /* Down to peer it is zeroed for each request, so it is short and together. */
+    unsigned flags; /* REQ_...: one word, because a byte written and then read with its neighbours stalls the processor */
+    uint32_t parts; /* how many were sent; MCP wants a number that rises */
+    char *kept;     /* id and token, once the text they lay in is gone */
+    struct weft_kept *idempotent; /* the answer will be stored here */
+    weft_on_cancel *on_cancel;
+    weft_bytes token; /* of weft_part(), raw; found when first needed or when the params go away */
+    weft_timed timed;
+
+    weft_peer *peer; /* NULL: the connection has gone */
+    weft_service *service;
+    const weft_method *row;
+    struct weft_batch_in *batch;
+    weft_bytes id;
+    weft_bytes params; /* until the handler returns */
+    weft_bytes meta;
+    weft_doc *doc; /* for strings in meta, until the handler returns */
+    int64_t deadline;
+    weft_link link; /* in peer->requests once the handler has returned without answering */
+    void *cancel_ctx;
+    weft_req *next_waiter; /* another that waits for the same stored answer */
+    weft_req *next_free;
+};
+
+/* What an answer says. */
+typedef struct weft_outcome {
+    int code; /* 0: result is the value; otherwise an error */
+    const char *message;
+    const weft_val *value; /* the result, or the error's data (NULL: none) */
+} weft_outcome;
+
+/* For this peer, with nothing in it yet. NULL: no memory. */
+weft_req *weft__req_alloc(weft_service *service);
+static inline weft_req *weft__req_new(weft_peer *peer) {
+    weft_service *service = peer->service;
+    weft_req *req = service->pool;
+    if (req) {
+        service->pool = req->next_free;
+        service->pooled--;
+    } else if (!(req = weft__req_alloc(service)))
+        return NULL;
+    memset(req, 0, offsetof(weft_req, peer));
+    req->timed.kind = WEFT_TIMED_REQUEST;
+    req->deadline = INT64_MAX;
+    req->peer = peer;
+    req->service = service;
+    return req;
+}
+void weft__req_dispose(weft_req *req); /* what is rarely needed */
+static inline void weft__req_release(weft_req *req) {
+    weft_service *service = req->service;
+    if (req->kept || (req->flags & REQ_DEFERRED) || service->pooled >= WEFT_REQ_POOL) {
+        weft__req_dispose(req);
+        return;
+    }
+    req->next_free = service->pool;
+    service->pool = req;
+    service->pooled++;
+}
+/* Give the one answer. req is taken unless its handler is still running. */
+int weft__req_finish(weft_req *req, const weft_outcome *outcome);
+/* Answer with text kept from another: `"result":...` or `"error":...`. */
+int weft__req_finish_kept(weft_req *req, weft_bytes outcome);
+/* Run a request or notification through its handler and see to what the handler left undone. */
+void weft__req_run(weft_req *req, const weft_json *params);
+/* Keep it for later, its text is about to go. <0: it has been answered with why that is impossible, and only waits to be
+ * released by whoever was to answer it. */
+int weft__req_defer(weft_req *req);
+/* The caller does not want it any more. */
+void weft__req_abandon(weft_req *req, int why);
+void weft__req_abandon_all(weft_peer *peer, int why);
+weft_req *weft__req_by_id(weft_peer *peer, weft_bytes id);
+
+#endif

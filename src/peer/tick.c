@@ -1,0 +1,67 @@
+/* Time: what is due is done when the transport says what time it is. Calls and requests expire, silence is looked into. */
+#include <errno.h>
+
+#include "request.h"
+#include "send.h"
+
+/* Silence is counted from the first time we hear of time. */
+static void set_now(weft_peer *peer, int64_t now_ms) {
+    peer->now = now_ms;
+    if (!peer->heard)
+        peer->heard = now_ms;
+}
+
+void weft__peer_now(weft_peer *peer, int64_t now_ms) {
+    set_now(peer, now_ms);
+}
+
+static bool can_ping(const weft_peer *peer) {
+    return peer->framing->control && peer->service->limits.ping_ms > 0 && !peer->ended && !peer->offline;
+}
+
+/* When silence must be looked into. */
+static int64_t silence_due(const weft_peer *peer) {
+    if (!can_ping(peer))
+        return INT64_MAX;
+    const weft_limits *limits = &peer->service->limits;
+    return peer->pinged ? weft__after(peer->pinged, limits->pong_ms) : weft__after(peer->heard, limits->ping_ms);
+}
+
+int64_t weft_peer_deadline(const weft_peer *peer) {
+    const weft_due *top = weft__heap_top(&peer->due);
+    int64_t silence = silence_due(peer);
+    if (peer->status)
+        return peer->now;
+    return top && top->at < silence ? top->at : silence;
+}
+
+static int check_silence(weft_peer *peer) {
+    if (silence_due(peer) > peer->now)
+        return 0;
+    if (peer->pinged)
+        return -ETIMEDOUT;
+    peer->pinged = peer->now;
+    return weft__send_control(peer, WEFT_FRAME_PING, 0, NULL, 0);
+}
+
+static void expire_due(weft_peer *peer) {
+    weft_due *top;
+    while ((top = weft__heap_top(&peer->due)) && top->at <= peer->now) {
+        weft_timed *timed = WEFT_CONTAINER(top, weft_timed, due);
+        if (timed->kind == WEFT_TIMED_CALL)
+            weft__calls_expire(peer, timed);
+        else
+            weft__req_abandon(WEFT_CONTAINER(timed, weft_req, timed), -ETIMEDOUT);
+    }
+}
+
+static int run_tick(weft_peer *peer, char *data, size_t len) {
+    (void) data, (void) len;
+    expire_due(peer);
+    return check_silence(peer);
+}
+
+int weft_peer_tick(weft_peer *peer, int64_t now_ms) {
+    set_now(peer, now_ms);
+    return weft__peer_guarded(peer, run_tick, NULL, 0);
+}
