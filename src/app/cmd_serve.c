@@ -208,6 +208,16 @@ static void say_curl(const serving *self, FILE *to) {
             strncmp(http, "https", 5) == 0 ? "-k " : "", http);
 }
 
+/* The page that needs no token. */
+static void say_page(const serving *self, FILE *to) {
+    const char *http = url_with(self->server, "http");
+    const char *authority = http ? strstr(http, "//") : NULL;
+    if (!authority)
+        return;
+    size_t len = (size_t) (authority - http) + 2 + strcspn(authority + 2, "/");
+    fprintf(to, "and open %.*s/health\n", (int) len, http);
+}
+
 static void say_what_next(const serving *self) {
     FILE *to = self->app->err.file;
     const char *url, *first = weft_server_url(self->server, 0);
@@ -217,12 +227,13 @@ static void say_what_next(const serving *self) {
         return;
     fputs("\nTry, in another terminal:\n", to);
     if (self->how->listen.count == 0)
-        fputs("    weft call echo text=hi\n", to);
+        fprintf(to, "    %s call echo text=hi\n    %s methods\n", program_invocation_name, program_invocation_name);
     else
-        fprintf(to, "    weft call %s%s %s echo text=hi\n",
+        fprintf(to, "    %s call %s%s %s echo text=hi\n", program_invocation_name,
                 self->token && strncmp(first, "unix:", 5) != 0 ? "--token-file " : "",
                 self->token && strncmp(first, "unix:", 5) != 0 ? token_path(self) : "", first);
     say_curl(self, to);
+    say_page(self, to);
     fputs("Ctrl-C stops it.\n", to);
     fflush(to);
 }
