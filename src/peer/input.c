@@ -105,7 +105,7 @@ static int process(weft_peer *peer, char *data, size_t len, size_t *ret_used, si
     size_t used = 0;
     int r = 0;
     *ret_want = 0;
-    while (!weft__peer_choked(peer)) {
+    while (data && !weft__peer_choked(peer)) {
         /* Also when nothing is left: a framing that put a message together gives its memory back at the next call. */
         weft_frame frame;
         size_t n = 0;
