@@ -32,12 +32,8 @@ static void number(writer *w, int64_t i) {
 
 static void schema_of(writer *w, const weft_param *param) {
     static const char *const types[] = {
-        [WEFT_PARAM_any] = "",
-        [WEFT_PARAM_str] = "string",
-        [WEFT_PARAM_int] = "integer",
-        [WEFT_PARAM_num] = "number",
-        [WEFT_PARAM_bool] = "boolean",
-        [WEFT_PARAM_obj] = "object",
+        [WEFT_PARAM_any] = "",       [WEFT_PARAM_str] = "string",   [WEFT_PARAM_int] = "integer",
+        [WEFT_PARAM_num] = "number", [WEFT_PARAM_bool] = "boolean", [WEFT_PARAM_obj] = "object",
         [WEFT_PARAM_arr] = "array",
     };
     raw(w, "{");

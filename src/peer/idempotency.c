@@ -168,7 +168,8 @@ void weft__idempotent_store(weft_req *req, weft_bytes outcome) {
     weft_kept *kept = req->idempotent;
     weft_service *service = req->service;
     weft_req *waiters = take_waiters(req, kept);
-    kept->outcome = weft__alloc(service->alloc, outcome.len + WEFT_SLACK); /* an error is taken apart with the reader again */
+    kept->outcome =
+        weft__alloc(service->alloc, outcome.len + WEFT_SLACK); /* an error is taken apart with the reader again */
     if (kept->outcome) {
         memcpy(kept->outcome, outcome.data, outcome.len);
         memset(kept->outcome + outcome.len, 0, WEFT_SLACK);

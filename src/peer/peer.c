@@ -344,8 +344,8 @@ static int finish_input(weft_peer *peer, char *data, size_t len) {
     return r > 0 ? take_frame(peer, &frame) : r;
 }
 
-/* Everything that is still there: whole messages kept back because the output was full or the user paused, of which there will
- * be no more, and what only the end completes. */
+/* Everything that is still there: whole messages kept back because the output was full or the user paused, of which there
+ * will be no more, and what only the end completes. */
 static int take_rest(weft_peer *peer, char *data, size_t len) {
     int r = 0;
     bool was_full = peer->full;
