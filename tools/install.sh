@@ -28,7 +28,9 @@ test_packages='
     openssl                   openssl
     locales                   -
     curl                      curl
-    valgrind                  valgrind'
+    valgrind                  valgrind
+    fish                      fish
+    zsh                       zsh'
 bench_packages='
     python3                   python3
     g++                       c++

@@ -78,6 +78,8 @@ static void compare(const trace *a, const trace *b) {
 }
 
 static void round_trip(const weft_framing *framing, const char *body, size_t len) {
+    if ((framing->flags & WEFT_FRAMING_LINES) && memchr(body, '\n', len)) /* whoever writes a body keeps these out of it */
+        return;
     void *state = calloc(1, framing->state_size);
     weft_buf out = {0};
     size_t mark;

@@ -150,7 +150,13 @@ export async function serve(program, args) {
         child.on('error', reject);
         child.on('exit', code => reject(new Error(`${path.basename(program)} ended (${code}): ${server.stderr}`)));
     });
-    cleanup(() => server.stop());
+    cleanup(async () => {
+        await server.stop();
+        if (!/Sanitizer|runtime error:/.test(server.stderr))
+            return;
+        counts.failed++;
+        console.log(`FAIL ${path.basename(program)}: ${server.stderr.slice(0, 3000)}`);
+    });
     await patiently(ready, 'the server to listen');
     return server;
 }
