@@ -56,6 +56,25 @@ TEST(containers) {
                "{\"b\":1,\"d\":2}");
 }
 
+/* What is written fits on a line, wherever a copied text has its line ends and however long it is. The text ends exactly where
+ * its memory does, so that a sanitizer sees a look beyond. */
+TEST(line_ends_become_blanks) {
+    static const char *const ends[] = {"\n", "\r", "\t"};
+    for (size_t len = 2; len <= 70; len++)
+        for (size_t at = 1; at + 1 < len; at++)
+            for (size_t i = 0; i < 3; i++) {
+                char *text = malloc(len), want[80];
+                memset(text, ' ', len);
+                text[0] = '[', text[len - 1] = ']', text[at] = ends[i][0];
+                memcpy(want, text, len);
+                want[at] = ends[i][0] == '\t' ? '\t' : ' ';
+                want[len] = '\0';
+                check_text(weft_raw(text, len), want);
+                free(text);
+            }
+    check_text(WEFT_OBJ({"a", weft_raw("[\n1\r\n]", 6)}), "{\"a\":[ 1  ]}");
+}
+
 TEST(escapes) {
     static const struct {
         const char *text, *want;
@@ -214,5 +233,5 @@ TEST(text_without_memory) {
     CHECK_INT(memory.live, 0);
 }
 
-TEST_MAIN(CASE(scalars) CASE(containers) CASE(escapes) CASE(every_place_in_a_vector) CASE(always_valid) CASE(depth)
+TEST_MAIN(CASE(scalars) CASE(containers) CASE(line_ends_become_blanks) CASE(escapes) CASE(every_place_in_a_vector) CASE(always_valid) CASE(depth)
               CASE(appending) CASE(hints) CASE(memory_runs_out) CASE(text_without_memory))
