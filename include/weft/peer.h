@@ -195,7 +195,7 @@ WEFT_API int weft_cancel(weft_peer *peer, int64_t id);
 /* Queue a notification. -ENOTSUP on a transport that carries answers only (an HTTP POST). */
 WEFT_API int weft_notify(weft_peer *peer, const char *method, weft_val params);
 
-/* Several calls and notifications in one message. Each call completes on its own. */
+/* Several calls and notifications in one message. Each call completes on its own. Send or free it before its peer. */
 typedef struct weft_batch weft_batch;
 WEFT_API int weft_batch_new(weft_peer *peer, weft_batch **ret);
 WEFT_API int weft_batch_call(weft_batch *batch, const char *method, weft_val params, const weft_call_opts *opts, int64_t *ret_id);
