@@ -96,6 +96,7 @@ typedef struct weft_peer_opts {
     weft_style style;
     bool no_batch;          /* refuse batches with one -32600 (ACP, MCP) */
     bool lenient;           /* accept messages without "jsonrpc" */
+    bool eager;             /* lines: act on what is whole although its line has not ended; some servers end no line */
     bool locked;            /* answer 401 to every method without WEFT_OPEN until the identity is authenticated */
     bool extras;            /* the other side knows params._meta["weft/deadlineMs"] and ["weft/idempotencyKey"] */
     unsigned deflate;       /* WebSocket: permessage-deflate was negotiated; 9..15 is the window for what we send */

@@ -428,6 +428,7 @@ static int make_peer(weft_client *client) {
         return -EIO;
     int r = weft_peer_new(opts->service,
                           &(weft_peer_opts){
+                              .eager = !opts->on_raw, /* what passes through is left as it comes */
                               .framing = http ? &weft__body : framing, /* weft__http_prepare() gives it its own */
                               .identity = &identity,
                               .style = opts->style,

@@ -16,14 +16,20 @@ static WEFT_COLD void refuse_text(weft_peer *peer) {
     weft__answer_error(peer, NULL, (weft_bytes){0}, WEFT_PARSE_ERROR, "Parse error", "parseError", NULL);
 }
 
+/* May another text follow this one in the same body? A body of a WebSocket may hold several lines; who ends no line may put
+ * anything behind. */
+static WEFT_NOINLINE bool may_follow(const weft_peer *peer, const char *text, const char *rest) {
+    if (peer->eager)
+        return true;
+    return (peer->framing->flags & WEFT_FRAMING_MULTI) && rest[-1] <= ' ' && memchr(text, '\n', (size_t) (rest - text));
+}
+
 /* One text, or the first of several; where it ended. */
 static inline const char *take_text(weft_peer *peer, const char *text, const char *end) {
     weft_msg msg;
     const char *rest = end;
     int r = weft__msg_parse(text, WEFT_MAX_DEPTH, peer->lenient, &msg, &rest);
-    bool several = rest != end && (peer->framing->flags & WEFT_FRAMING_MULTI) && rest[-1] <= ' ' &&
-                   memchr(text, '\n', (size_t) (rest - text));
-    if (r < 0 || (rest != end && !several)) {
+    if (r < 0 || (rest != end && !may_follow(peer, text, rest))) {
         refuse_text(peer);
         return end;
     }
@@ -100,6 +106,31 @@ static int break_off(weft_peer *peer, int r) {
     return r;
 }
 
+/* Is this unfinished line one or more whole texts already? Looked at only when its last byte could end one. */
+static bool is_whole(char *line, size_t len) {
+    if (!len || (line[len - 1] != '}' && line[len - 1] != ']'))
+        return false;
+    char saved = line[len];
+    const char *p = line, *end = line + len;
+    line[len] = '\0';
+    while (p && p < end)
+        p = (p = weft__scan_value(p, WEFT_MAX_DEPTH)) ? weft__scan_ws(p) : NULL;
+    line[len] = saved;
+    return p == end;
+}
+
+/* The line has not ended; take it all the same when that was asked for and it is whole. 1 taken, 0 not, <0 close. */
+static int take_unended(weft_peer *peer, char *line, size_t len) {
+    weft_frame frame;
+    size_t used;
+    if (!peer->eager || weft__framing_in_use(peer->framing, peer->framing_state) != &weft_ndjson || !is_whole(line, len))
+        return 0;
+    int r = peer->framing->finish(peer->framing_state, line, len, peer->max_body, &used, &frame);
+    if (r > 0)
+        r = take_frame(peer, &frame);
+    return r < 0 ? r : 1;
+}
+
 /* Decode what is there. *ret_used bytes are finished with; *ret_want is how many the next frame needs in all, if known. */
 static int process(weft_peer *peer, char *data, size_t len, size_t *ret_used, size_t *ret_want) {
     size_t used = 0;
@@ -117,6 +148,8 @@ static int process(weft_peer *peer, char *data, size_t len, size_t *ret_used, si
         used += n;
         if (r == 0) {
             *ret_want = frame.len;
+            r = take_unended(peer, data + used, len - used);
+            used = r > 0 ? len : used;
             break;
         }
         r = take_frame(peer, &frame);

@@ -40,6 +40,7 @@ static void take_opts(weft_peer *peer, const weft_peer_opts *opts) {
     peer->no_batch = opts->no_batch;
     peer->lenient = opts->lenient;
     peer->locked = opts->locked;
+    peer->eager = opts->eager;
     peer->extras = opts->extras;
     peer->deflate = opts->deflate;
     peer->seed = opts->seed;

@@ -45,7 +45,7 @@ struct weft_peer {
     unsigned busy; /* depth of calls that must not see the peer freed under them */
     unsigned deflate;
     uint8_t style; /* weft_style */
-    bool no_batch, lenient, extras, locked;
+    bool no_batch, lenient, extras, eager, locked;
     bool quiet;    /* inside feed or tick: the caller will look for output itself */
     bool full;     /* the soft limit was reached and not yet left */
     bool offline;  /* a client between two connections */

@@ -1,7 +1,8 @@
 /* Plays every file in tests/scenes against a peer: conversations in the notation of the JSON-RPC specification.
  *
  *     # title                          begins a scene; further # lines are comments
- *     with no_batch lenient locked acp mcp extras rate=2     how the peer is made
+ *     with no_batch lenient locked eager acp mcp extras rate=2     how the peer is made
+ *     ==> TEXT                         the other side says this and does not end the line
  *     --> TEXT                         the other side says this line
  *     <-- TEXT                         the peer must say exactly this next
  *     call METHOD PARAMS [within 5s] [parts] [key K] [deadline]    the peer calls; PARAMS is JSON without blanks, or -
@@ -417,7 +418,7 @@ static size_t say_glued(play *p, const scene *s, size_t from) {
 
 static void say_line(play *p, const char *text) {
     char *line;
-    int n = asprintf(&line, "%s\n", text + 4);
+    int n = asprintf(&line, *text == '=' ? "%s" : "%s\n", text + 4);
     if (n < 0)
         return;
     say(p, line, (size_t) n);
@@ -431,7 +432,7 @@ static void play_steps(play *p, const scene *s) {
             i++;
         else if (p->mode == GLUED && starts(text, "-->"))
             i = say_glued(p, s, i);
-        else if (starts(text, "-->"))
+        else if (starts(text, "-->") || starts(text, "==>"))
             say_line(p, text), i++;
         else if (starts(text, "<--")) {
             if (p->mode == FAILING)
@@ -453,6 +454,7 @@ static void read_options(const scene *s, weft_service_opts *service, weft_peer_o
     peer->lenient = strstr(s->steps[0], "lenient");
     peer->locked = strstr(s->steps[0], "locked");
     peer->extras = strstr(s->steps[0], "extras");
+    peer->eager = strstr(s->steps[0], "eager");
     peer->style = strstr(s->steps[0], "acp") ? WEFT_STYLE_ACP : strstr(s->steps[0], "mcp") ? WEFT_STYLE_MCP : WEFT_STYLE_LSP;
     const char *rate = strstr(s->steps[0], "rate=");
     if (rate)
