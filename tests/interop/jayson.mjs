@@ -91,18 +91,8 @@ async function listen(one, ...args) {
     return one;
 }
 
-/* jayson's TCP server puts nothing between its answers, its own client cuts them by their brackets. Each of its writes is one
- * answer, so a newline behind each makes lines of them. */
-function withNewlines(tcp) {
-    tcp.prependListener('connection', socket => {
-        const { write } = socket;
-        socket.write = body => write.call(socket, `${body}\n`);
-    });
-    return tcp;
-}
-
 const http = await listen(theirs.http(), 0, '127.0.0.1');
-const tcp = await listen(withNewlines(theirs.tcp()), 0, '127.0.0.1');
+const tcp = await listen(theirs.tcp(), 0, '127.0.0.1'); /* puts nothing between its answers */
 const wss = new WebSocket.Server({ port: 0, host: '127.0.0.1' });
 theirs.websocket({ wss });
 await new Promise(resolve => wss.address() ? resolve() : wss.on('listening', resolve));
