@@ -16,6 +16,7 @@
 #include <weft/base.h>
 
 #ifdef __cplusplus
+#include <initializer_list>
 extern "C" {
 #endif
 
@@ -198,9 +199,24 @@ static inline weft_val weft_obj(const weft_member *members, size_t count) {
     return value;
 }
 
-#define WEFT_OBJ(...)                                                                                                   \
+/* Built in place. In C it lives as long as the block around it, in C++ (which has no compound literals) as long as the
+ * expression around it: write it where it is used. */
+#ifdef __cplusplus
+extern "C++" {
+static inline weft_val weft_obj(std::initializer_list<weft_member> members) {
+    return weft_obj(members.begin(), members.size());
+}
+static inline weft_val weft_arr(std::initializer_list<weft_val> items) {
+    return weft_arr(items.begin(), items.size());
+}
+}
+#define WEFT_OBJ(...) weft_obj(std::initializer_list<weft_member>{__VA_ARGS__})
+#define WEFT_ARR(...) weft_arr(std::initializer_list<weft_val>{__VA_ARGS__})
+#else
+#define WEFT_OBJ(...)                                                                                                       \
     weft_obj((const weft_member[]){__VA_ARGS__}, sizeof((const weft_member[]){__VA_ARGS__}) / sizeof(weft_member))
 #define WEFT_ARR(...) weft_arr((const weft_val[]){__VA_ARGS__}, sizeof((const weft_val[]){__VA_ARGS__}) / sizeof(weft_val))
+#endif
 
 /* Growing output, for programs that write JSON themselves. Owned: free text with weft_text_free(). */
 WEFT_API int weft_to_text(weft_val value, const weft_alloc *alloc, char **ret, size_t *ret_len);

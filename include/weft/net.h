@@ -59,7 +59,8 @@ typedef struct weft_token {
 /* How one endpoint is served. Zero means the default. */
 typedef struct weft_listen_opts {
     weft_tls_opts tls;
-    const weft_token *tokens; /* network transports: one of these must be shown; NULL: no token is needed. Copied */
+    const weft_token *tokens; /* network transports: one of these must be shown, or a client certificate where tls.ca
+                                 is set; NULL: no token is needed. Copied */
     const char *const *hosts; /* Host names accepted besides loopback's, NULL-terminated; "*" accepts any. Copied */
     const char *const *origins; /* Origins accepted besides none and the server's own; "*" accepts any. Copied */
     const char *dialect;      /* what connections speak until something decides otherwise */
@@ -127,7 +128,8 @@ WEFT_API const char *weft_http_query(const weft_http *http);
 WEFT_API const char *weft_http_header(const weft_http *http, const char *name);
 WEFT_API weft_bytes weft_http_body(const weft_http *http);
 WEFT_API const weft_identity *weft_http_identity(const weft_http *http);
-/* Answer; http is taken. type is the Content-Type. body is copied. */
+/* Answer; http is taken. type is the Content-Type. body is copied; 204 and 304 have none. -EINVAL: a status outside 200 to 599
+ * or a type with a control character; the client got a 500. */
 WEFT_API int weft_http_answer(weft_http *http, int status, const char *type, weft_bytes body);
 
 /* ---- client ---- */

@@ -93,7 +93,7 @@ static void start_call(slot *self) {
     self->begun_ns = weft__clock_ns();
     int r = weft_call_start(self->peer, all->how.method, weft_raw(all->params, all->params_len), &opts, NULL);
     if (r < 0) {
-        fail(all, weft__fail_at(all->app, all->target.url, r, weft_peer_trouble(self->peer)));
+        fail(all, weft__fail_at(all->app, all->target.shown, r, weft_peer_trouble(self->peer)));
         return;
     }
     all->started++;
@@ -121,7 +121,7 @@ static void on_answer(weft_peer *peer, int r, const weft_answer *answer, void *c
     if (r == -ECONNRESET || r == -ENOTCONN)
         return; /* on_state knows why */
     if (r < 0) {
-        fail(all, weft__fail_at(all->app, all->target.url, r, weft_peer_trouble(peer)));
+        fail(all, weft__fail_at(all->app, all->target.shown, r, weft_peer_trouble(peer)));
         return;
     }
     if (answer->error)
@@ -186,7 +186,7 @@ static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
     if (all->over)
         return;
     if (state == WEFT_CLOSED)
-        fail(all, weft__fail_at(all->app, all->target.url, why, weft_peer_trouble(peer)));
+        fail(all, weft__fail_at(all->app, all->target.shown, why, weft_peer_trouble(peer)));
     else if (state == WEFT_CONNECTED && weft__target_shows_by_call(&all->target))
         weft__target_show(peer, &all->target, on_token_answer, self);
     else if (state == WEFT_CONNECTED && !self->ready)
@@ -248,7 +248,7 @@ static void put_json(const bench *self, double seconds) {
         WEFT_OBJ({"p50Ms", weft_num(weft__latency_at(l, 0.5) / 1e6)}, {"p99Ms", weft_num(weft__latency_at(l, 0.99) / 1e6)},
                  {"p999Ms", weft_num(weft__latency_at(l, 0.999) / 1e6)}, {"maxMs", weft_num((double) l->most / 1e6)});
     weft__put_line(&self->app->out,
-                   WEFT_OBJ({"url", weft_str(self->target.url)}, {"method", weft_str(self->how.method)},
+                   WEFT_OBJ({"url", weft_str(self->target.shown)}, {"method", weft_str(self->how.method)},
                             {"connections", weft_int(self->how.connections)}, {"window", weft_int(self->how.window)},
                             {"size", weft_int(self->how.size)}, {"seconds", weft_num(seconds)},
                             {"requests", weft_uint(l->count)}, {"errors", weft_uint(self->errors)},
@@ -263,7 +263,7 @@ static void put_report(const bench *self, double seconds) {
     weft__latency_text(weft__latency_at(l, 0.99), p99);
     weft__latency_text(weft__latency_at(l, 0.999), p999);
     weft__latency_text((double) l->most, most);
-    fprintf(to, "%s, %s, %lld connections, window %lld, %lld bytes\n", self->target.url, self->how.method,
+    fprintf(to, "%s, %s, %lld connections, window %lld, %lld bytes\n", self->target.shown, self->how.method,
             (long long) self->how.connections, (long long) self->how.window, (long long) self->how.size);
     fprintf(to, "%llu requests in %.2f s: ", (unsigned long long) l->count, seconds);
     weft__ink(&self->app->out, WEFT_INK_BOLD);
@@ -332,7 +332,7 @@ static weft_exit measure(bench *self) {
     finish(self);
     weft__progress_clear(self->app);
     if (r < 0)
-        self->status = weft__fail_at(self->app, self->target.url, r, self->target.trouble);
+        self->status = weft__fail_at(self->app, self->target.shown, r, self->target.trouble);
     report(self);
     close_all(self);
     return self->status;

@@ -230,7 +230,7 @@ static weft_target *target_of(const side *self) {
 
 static weft_exit explain(const side *self, int why) {
     const weft_target *target = target_of(self);
-    return weft__fail_at(self->pair->bridge->app, target->url, why,
+    return weft__fail_at(self->pair->bridge->app, target->shown, why,
                          self->peer ? weft_peer_trouble(self->peer) : target->trouble);
 }
 
@@ -388,7 +388,7 @@ static weft_exit start_listening(bridge *self) {
                           weft_strerror(r));
     const char *url = weft_server_url(self->server, 0);
     if (self->app->common.json)
-        weft__put_line(&self->app->out, WEFT_OBJ({"listening", weft_str(url)}, {"to", weft_str(self->to.url)}));
+        weft__put_line(&self->app->out, WEFT_OBJ({"listening", weft_str(url)}, {"to", weft_str(self->to.shown)}));
     fprintf(self->app->err.file, "listening on %s\n", url);
     fflush(self->app->err.file);
     return WEFT_DONE;
@@ -397,7 +397,7 @@ static weft_exit start_listening(bridge *self) {
 static weft_exit start_pair(bridge *self) {
     pair *only = new_pair(self);
     int r = only ? reach(&only->b, &self->to, false) : -ENOMEM;
-    return r < 0 ? weft__fail_at(self->app, self->to.url, r, self->to.trouble) : WEFT_DONE;
+    return r < 0 ? weft__fail_at(self->app, self->to.shown, r, self->to.trouble) : WEFT_DONE;
 }
 
 static void close_all(bridge *self) {

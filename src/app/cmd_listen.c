@@ -57,7 +57,7 @@ static void on_token_answer(weft_peer *peer, int r, const weft_answer *answer, v
 }
 
 static void on_connected(listening *self) {
-    weft__remark(self->app, "connected to %s", self->target.url);
+    weft__remark(self->app, "connected to %s", self->target.shown);
     self->was_connected = true;
     if (weft__target_shows_by_call(&self->target) && weft__target_show(self->peer, &self->target, on_token_answer, self) < 0)
         stop(self, weft__fail(self->app, WEFT_FAILED, NULL, "out of memory"));
@@ -68,9 +68,9 @@ static void on_lost(listening *self, weft_state state, int why) {
     if (state == WEFT_CLOSED && self->target.scheme == WEFT_STDIO)
         stop(self, WEFT_DONE);
     else if (state == WEFT_CLOSED || !self->was_connected)
-        stop(self, weft__fail_at(self->app, self->target.url, why, trouble));
+        stop(self, weft__fail_at(self->app, self->target.shown, why, trouble));
     else
-        weft__warn(self->app, "%s: %s; trying again", self->target.url, *trouble ? trouble : weft_strerror(why));
+        weft__warn(self->app, "%s: %s; trying again", self->target.shown, *trouble ? trouble : weft_strerror(why));
 }
 
 static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
@@ -110,7 +110,7 @@ static weft_exit listen_on(listening *self) {
         weft_loop_run(self->loop); /* its good-bye takes a turn or two */
     weft_loop_free(self->loop);
     weft_service_unref(self->service);
-    return r < 0 ? weft__fail_at(self->app, self->target.url, r, self->target.trouble) : self->status;
+    return r < 0 ? weft__fail_at(self->app, self->target.shown, r, self->target.trouble) : self->status;
 }
 
 static weft_exit run(weft_app *app) {

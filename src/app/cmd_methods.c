@@ -64,7 +64,7 @@ static weft_exit list(weft_line *line, weft_app *app) {
         return status;
     weft_json methods = weft_get(answer.result, "methods");
     if (weft_typeof(&methods) != WEFT_ARRAY)
-        return weft__fail(app, WEFT_FAILED, NULL, "%s: its rpc.discover is not an OpenRPC document", line->target.url);
+        return weft__fail(app, WEFT_FAILED, NULL, "%s: its rpc.discover is not an OpenRPC document", line->target.shown);
     if (app->common.json)
         put_json(app, answer.result, &methods);
     else

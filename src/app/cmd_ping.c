@@ -22,12 +22,12 @@ static void add_time(times *all, double ms) {
 
 static void put_time(const weft_app *app, const weft_line *line, int64_t number, double ms, bool knows_ping) {
     if (app->common.json) {
-        weft__put_line(&app->out, WEFT_OBJ({"url", weft_str(line->target.url)}, {"number", weft_int(number)},
+        weft__put_line(&app->out, WEFT_OBJ({"url", weft_str(line->target.shown)}, {"number", weft_int(number)},
                                            {"ms", weft_num(ms)}, {"ping", weft_bool(knows_ping)}));
         return;
     }
     fputs("answer from ", app->out.file);
-    fprintf(app->out.file, "%s in %.3f ms%s\n", line->target.url, ms, knows_ping ? "" : " (it has no method ping)");
+    fprintf(app->out.file, "%s in %.3f ms%s\n", line->target.shown, ms, knows_ping ? "" : " (it has no method ping)");
     fflush(app->out.file);
 }
 

@@ -45,10 +45,20 @@ weft_exit weft__url_check(const weft_app *app, const char *text, weft_url *ret) 
 
 /* ---- the daemon of this folder ---- */
 
-/* Somebody else's socket in a folder that everybody may write to is not the daemon that is meant. */
-static bool is_trusted_socket(const char *path) {
+static bool is_trusted(const struct stat *info) {
+    return info->st_uid == geteuid() || info->st_uid == 0;
+}
+
+/* Somebody else's socket in a folder that everybody may write to is not the daemon that is meant; nor is what a link leads
+ * to, which may have come with the project. */
+static bool has_trusted_socket(const char *folder) {
+    char home[PATH_MAX + sizeof WEFT_HOME_SOCKET + 1];
     struct stat info;
-    return stat(path, &info) == 0 && S_ISSOCK(info.st_mode) && (info.st_uid == geteuid() || info.st_uid == 0);
+    snprintf(home, sizeof home, "%s/" WEFT_HOME, folder);
+    if (lstat(home, &info) < 0 || !S_ISDIR(info.st_mode) || !is_trusted(&info))
+        return false;
+    snprintf(home, sizeof home, "%s/" WEFT_HOME_SOCKET, folder);
+    return lstat(home, &info) == 0 && S_ISSOCK(info.st_mode) && is_trusted(&info);
 }
 
 /* The socket's URL in this folder or the nearest above it. Owned; NULL: none. */
@@ -58,7 +68,7 @@ static char *find_daemon(void) {
         return NULL;
     for (;;) {
         snprintf(url, sizeof url, "unix:%s/" WEFT_HOME_SOCKET, strcmp(folder, "/") == 0 ? "" : folder);
-        if (is_trusted_socket(url + strlen("unix:")))
+        if (has_trusted_socket(folder))
             return weft__strndup(NULL, url, strlen(url));
         char *slash = strrchr(folder, '/');
         if (!slash || !folder[1])
@@ -124,7 +134,8 @@ weft_exit weft__target_of(const weft_app *app, const char *text, weft_target *re
     if (status)
         return status;
     ret->url = weft__strndup(NULL, text, strlen(text));
-    return ret->url ? WEFT_DONE : weft__fail(app, WEFT_FAILED, NULL, "out of memory");
+    ret->shown = weft__strndup(NULL, text, weft__url_shown(text, ret->scheme));
+    return ret->url && ret->shown ? WEFT_DONE : weft__fail(app, WEFT_FAILED, NULL, "out of memory");
 }
 
 weft_exit weft__target_take(weft_app *app, weft_target *ret) {
@@ -143,6 +154,7 @@ weft_exit weft__target_take(weft_app *app, weft_target *ret) {
 
 void weft__target_done(weft_target *target) {
     target->url = weft__free(NULL, target->url);
+    target->shown = weft__free(NULL, target->shown);
     target->token = weft__free(NULL, target->token);
 }
 

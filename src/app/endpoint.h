@@ -18,6 +18,7 @@ weft_exit weft__url_check(const weft_app *app, const char *text, weft_url *ret);
 
 typedef struct weft_target {
     char *url;   /* owned */
+    char *shown; /* the same for people and logs: without its query, which may hold a token. Owned */
     char *token; /* owned; NULL: none */
     weft_scheme scheme;
     char trouble[512]; /* why connecting failed, when there is no peer to ask */

@@ -43,16 +43,23 @@ static void beside(const char *path, char ret[64]) {
     unlink(ret); /* of an earlier process with our number */
 }
 
-weft_exit weft__home_make(const weft_app *app) {
-    static const char ignore[] = "*\n";
+/* A project may come with a .weft of its own, and a link there would have us change and fill a folder somewhere else. */
+static int make_private(void) {
     struct stat info;
-    int r = mkdir(WEFT_HOME, 0700) < 0 && errno != EEXIST ? -errno : 0;
-    if (r == 0 && (stat(WEFT_HOME, &info) < 0 || !S_ISDIR(info.st_mode)))
-        r = -ENOTDIR;
+    int fd = open(WEFT_HOME, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int r = fd < 0 || fstat(fd, &info) < 0 ? -errno : 0;
     if (r == 0 && info.st_uid != geteuid())
         r = -EPERM; /* whoever owns it could put a token of theirs there */
-    if (r == 0 && (info.st_mode & 077) && chmod(WEFT_HOME, 0700) < 0)
+    if (r == 0 && (info.st_mode & 077) && fchmod(fd, 0700) < 0)
         r = -errno;
+    if (fd >= 0)
+        close(fd);
+    return r;
+}
+
+weft_exit weft__home_make(const weft_app *app) {
+    static const char ignore[] = "*\n";
+    int r = mkdir(WEFT_HOME, 0700) < 0 && errno != EEXIST ? -errno : make_private();
     if (r == 0)
         r = write_new(WEFT_HOME "/.gitignore", ignore, strlen(ignore));
     if (r < 0 && r != -EEXIST)
@@ -82,11 +89,17 @@ weft_exit weft__home_token(const weft_app *app, char **ret) {
     weft_exit status = weft__home_make(app);
     if (status)
         return status;
-    int r = access(WEFT_HOME_TOKEN, F_OK) < 0 ? make_token() : 0;
+    int r = lstat(WEFT_HOME_TOKEN, &info) < 0 && errno == ENOENT ? make_token() : 0;
+    if (r == 0 && lstat(WEFT_HOME_TOKEN, &info) < 0)
+        r = -errno;
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, WEFT_HOME_TOKEN ": %s", weft_strerror(r));
-    if (stat(WEFT_HOME_TOKEN, &info) == 0 && (info.st_mode & 077))
-        weft__warn(app, WEFT_HOME_TOKEN " can be read by others; chmod 600 " WEFT_HOME_TOKEN);
+    /* A token that came with the project is known to whoever made the project. */
+    if (!S_ISREG(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077))
+        return weft__fail(
+            app, WEFT_FAILED,
+            "Remove it, and the next start makes a new one; or, if you made it yourself: chmod 600 " WEFT_HOME_TOKEN,
+            WEFT_HOME_TOKEN ": it is not a private file of yours, so others may know the token");
     return weft__token_read(app, WEFT_HOME_TOKEN, ret);
 }
 

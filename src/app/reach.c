@@ -32,7 +32,8 @@ weft_exit weft__line_fail(const weft_line *line, const char *method, int r) {
     if (r == -ETIMEDOUT)
         return weft__fail(line->app, WEFT_TOO_LATE, "Wait longer with --timeout, for example --timeout 60s.",
                           "%s: no answer in time", method);
-    return weft__fail_at(line->app, line->target.url, lost && line->why < 0 ? line->why : r, weft_peer_trouble(line->peer));
+    return weft__fail_at(line->app, line->target.shown, lost && line->why < 0 ? line->why : r,
+                         weft_peer_trouble(line->peer));
 }
 
 static weft_exit show_token(weft_line *line) {
@@ -53,12 +54,12 @@ static weft_exit connect_line(weft_line *line) {
     weft_connect_opts opts = weft__target_opts(app, &line->target, line->service);
     opts.data = line;
     opts.on_state = on_state;
-    weft__spinner_start(app, line->target.url);
+    weft__spinner_start(app, line->target.shown);
     int r = weft_connect_with(line->target.url, &opts, &line->peer);
     weft__spinner_stop();
     if (r < 0)
-        return weft__fail_at(app, line->target.url, r, line->target.trouble);
-    weft__remark(app, "connected to %s", line->target.url);
+        return weft__fail_at(app, line->target.shown, r, line->target.trouble);
+    weft__remark(app, "connected to %s", line->target.shown);
     return show_token(line);
 }
 

@@ -218,3 +218,7 @@ int weft__url_parse(const char *text, const weft_alloc *alloc, weft_url *ret, co
 void weft__url_done(weft_url *url, const weft_alloc *alloc) {
     url->text_ = weft__free(alloc, url->text_);
 }
+
+size_t weft__url_shown(const char *text, weft_scheme scheme) {
+    return scheme >= WEFT_WS && scheme <= WEFT_HTTPS ? strcspn(text, "?") : strlen(text);
+}

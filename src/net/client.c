@@ -15,6 +15,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -395,7 +396,8 @@ static int prepare(weft_client *client, const char *url, const weft_connect_opts
         weft__client_trouble(client, "%s", why);
         return r;
     }
-    snprintf(client->endpoint, sizeof client->endpoint, "%s", url);
+    size_t shown = weft__url_shown(url, client->url.scheme);
+    snprintf(client->endpoint, sizeof client->endpoint, "%.*s", (int) (shown < INT_MAX ? shown : INT_MAX), url);
     client->transport = weft__transport(client->url.scheme);
     r = check_head_parts(client, opts->token);
     if (r == 0)

@@ -31,7 +31,7 @@ struct weft_client {
     weft_connect_opts opts; /* of its strings only the token is kept, ours */
     char *token;
     weft_url url;
-    char endpoint[128]; /* the URL, or its beginning, for people */
+    char endpoint[128]; /* the URL without its query, or its beginning, for people */
     const weft_transport *transport;
     weft_tls_ctx *tls;
     char *authority; /* host:port as it stands in a Host header */

@@ -4,8 +4,6 @@
 
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,12 +11,10 @@
 #include "frame.h"
 #include "http_server.h"
 #include "link.h"
+#include "tcp.h"
 
 /* RFC 6455 section 7.4.1 and its registry: "service restart", come back. */
 #define CLOSE_RESTART 1012
-
-/* Between the probes of a half-closed connection. */
-#define PROBE_SECONDS 5
 
 static const weft_stream_ops peer_ops, last_ops;
 static const weft_carrier carrier;
@@ -232,21 +228,6 @@ static void on_bytes(weft_stream *stream, char *data, size_t len) {
         weft__conn_feed(conn, data, len);
 }
 
-/* TCP does not say whether the other side has ended its half or has gone. The system's own probes find out without a byte of
- * ours on the wire; they fail on other sockets, which need none. */
-static void probe(int fd) {
-    static const struct {
-        int level, name, value;
-    } options[] = {
-        {SOL_SOCKET, SO_KEEPALIVE, 1},
-        {IPPROTO_TCP, TCP_KEEPIDLE, PROBE_SECONDS},
-        {IPPROTO_TCP, TCP_KEEPINTVL, PROBE_SECONDS},
-        {IPPROTO_TCP, TCP_KEEPCNT, 3},
-    };
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
-        setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof options[i].value);
-}
-
 /* The user may have something to say to a peer that has ended its half. May end the connection. */
 static bool stays_after_end(weft_conn *conn) {
     weft_peer *peer = conn->peer;
@@ -257,7 +238,7 @@ static bool stays_after_end(weft_conn *conn) {
     if (stays)
         weft__stream_flush_later(&conn->stream);
     if (stays)
-        probe(conn->stream.fd);
+        weft__tcp_probe(conn->stream.fd);
     return stays;
 }
 
@@ -283,7 +264,7 @@ static void on_end(weft_stream *stream, int why) {
     if (r < 0 || weft_peer_open_requests(conn->peer) == 0)
         weft__conn_close(conn, r, true);
     else
-        probe(stream->fd);
+        weft__tcp_probe(stream->fd);
 }
 
 static char *room(weft_stream *stream, size_t *ret_size) {

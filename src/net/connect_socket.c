@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,14 +10,10 @@
 
 #include "client.h"
 #include "mem.h"
+#include "tcp.h"
 
 /* A listener whose backlog is full answers EAGAIN, and there is no event for the moment it is not: ask again this often. */
 #define FULL_BACKLOG_MS 10
-
-/* Noticed within 35 s when the other side vanishes: silence, then this many questions this far apart. */
-#define KEEPALIVE_IDLE_S 20
-#define KEEPALIVE_EVERY_S 5
-#define KEEPALIVE_COUNT 3
 
 /* ---- Unix ---- */
 
@@ -85,10 +80,6 @@ int weft__begin_mem(weft_wire *wire) {
 
 /* ---- TCP ---- */
 
-static void set_option(int fd, int level, int name, int value) {
-    (void) setsockopt(fd, level, name, &value, sizeof value);
-}
-
 /* Take the next address of the list; the ones behind it are tried when this one fails. */
 static int connect_tcp(weft_wire *wire) {
     weft_client *client = wire->client;
@@ -97,11 +88,7 @@ static int connect_tcp(weft_wire *wire) {
     int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -errno;
-    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
-    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_EVERY_S);
-    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT);
+    weft__tcp_tune(fd);
     if (connect(fd, address->ai_addr, address->ai_addrlen) < 0 && errno != EINPROGRESS) {
         int r = -errno;
         close(fd);

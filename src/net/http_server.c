@@ -47,13 +47,13 @@ static size_t step_sized(weft_conn *conn, char *data, size_t len) {
 static size_t step_chunked(weft_conn *conn, char *data, size_t len) {
     weft_web *web = conn->web;
     const weft_alloc *alloc = conn->stream.loop->alloc;
-    size_t used, got, max = weft__service_limits(weft__conn_server(conn)->service)->max_body;
+    size_t used, got;
     int r = len ? weft__chunked(&web->chunked, data, len, &used, &got) : 0;
     if (!len)
         return 0;
     if (r < 0)
         weft__web_refuse(conn, 400, "badRequest", NULL);
-    else if (got > max - weft__buf_len(&web->body))
+    else if (got > web->body_max - weft__buf_len(&web->body))
         weft__web_refuse(conn, 413, "tooLarge", NULL);
     else if (weft__buf_put(&web->body, alloc, data, got) < 0)
         weft__web_refuse(conn, 503, "outOfMemory", NULL);
@@ -103,11 +103,13 @@ static int prepare(weft_conn *conn, const weft_asked *asked) {
 }
 
 /* Before the body comes: is there too much of it, and does the client wait to be told that it is welcome? */
-static int begin_body(weft_conn *conn, const weft_http_head *head) {
+static int begin_body(weft_conn *conn, const weft_asked *asked) {
     weft_web *web = conn->web;
+    const weft_http_head *head = asked->head;
     static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
-    size_t max = weft__service_limits(weft__conn_server(conn)->service)->max_body;
-    if (head->content_length > 0 && (uint64_t) head->content_length > max)
+    const weft_limits *limits = weft__service_limits(weft__conn_server(conn)->service);
+    web->body_max = asked->authenticated ? limits->max_body : limits->max_body_stranger;
+    if (head->content_length > 0 && (uint64_t) head->content_length > web->body_max)
         return 413;
     web->by_chunks = head->chunked;
     web->body_len = head->content_length > 0 ? (size_t) head->content_length : 0;
@@ -140,7 +142,7 @@ static void take_head(weft_conn *conn, const weft_http_head *head) {
         status = weft__web_upgrade(conn, &asked);
     else if (status == 0 && asked.kind == WEFT_WEB_EVENTS)
         status = weft__web_events(conn, &asked);
-    else if (status == 0 && (status = begin_body(conn, head)) == 0 && prepare(conn, &asked) < 0)
+    else if (status == 0 && (status = begin_body(conn, &asked)) == 0 && prepare(conn, &asked) < 0)
         status = 503;
     /* A body that nobody will read must not be taken for the next request. */
     if (status && (head->chunked || head->content_length > 0))
@@ -187,9 +189,16 @@ static size_t step(weft_conn *conn, char *data, size_t len) {
     return web->state == WEFT_WEB_DONE ? len : 0;
 }
 
+/* Answers that nobody fetches are enough of them: the requests behind wait, or one read full of short requests could ask for
+ * gigabytes. */
+static bool is_full(const weft_web *web) {
+    return weft__buf_len(&web->out) > OUT_SHARE;
+}
+
 static size_t run(weft_conn *conn, weft_web *web, char *data, size_t len) {
     size_t used = 0, n;
-    while (conn->web == web && !weft__stream_closing(&conn->stream) && (n = step(conn, data + used, len - used)) > 0)
+    while (conn->web == web && !weft__stream_closing(&conn->stream) && !is_full(web) &&
+           (n = step(conn, data + used, len - used)) > 0)
         used += n;
     return used;
 }
@@ -198,15 +207,16 @@ static size_t run(weft_conn *conn, weft_web *web, char *data, size_t len) {
 static void settle(weft_conn *conn) {
     weft_web *web = conn->web;
     const weft_server *server = weft__conn_server(conn);
-    weft__stream_pause(&conn->stream, web->state == WEFT_WEB_BUSY || weft__buf_len(&web->out) > OUT_SHARE);
+    weft__stream_pause(&conn->stream, web->state == WEFT_WEB_BUSY || is_full(web));
     if (web->state == WEFT_WEB_BODY)
         due_in(conn, BODY_MS);
     else if (web->state == WEFT_WEB_BUSY)
         weft__stream_due(&conn->stream, web->rpc ? weft_peer_deadline(web->rpc) : INT64_MAX);
-    else if (web->state == WEFT_WEB_HEAD && !weft__buf_len(&web->in))
+    else if (web->state == WEFT_WEB_HEAD && !weft__buf_len(&web->in) && web->rested)
         due_in(conn, IDLE_MS);
     else if (web->state == WEFT_WEB_HEAD && conn->stream.timer.due > weft_loop_now(conn->stream.loop) + server->opts.head_ms)
         due_in(conn, server->opts.head_ms);
+    web->rested = false;
 }
 
 /* The stream is a peer's now: the bytes behind the head are its first. */
@@ -246,7 +256,10 @@ static void on_bytes(weft_stream *stream, char *data, size_t len) {
         return;
     }
     int r = keep_rest(web, alloc, buffered, data, used, len);
+    bool was_full = is_full(web);
     weft__stream_flush(stream);
+    if (was_full && !is_full(web))
+        weft__stream_again(stream); /* the socket took everything at once, and there may be more requests */
     if (weft__buf_return(&web->out, alloc) < 0 || r < 0)
         weft__conn_close(conn, -ENOMEM, false);
     else if (!weft__stream_closing(stream))
@@ -277,7 +290,7 @@ static weft_bytes output(weft_stream *stream) {
 static void sent(weft_stream *stream, size_t n) {
     weft_conn *conn = conn_of(stream);
     weft__buf_take(&conn->web->out, stream->loop->alloc, n);
-    if (conn->web->state != WEFT_WEB_BUSY && weft__buf_len(&conn->web->out) <= OUT_SHARE)
+    if (conn->web->state != WEFT_WEB_BUSY && !is_full(conn->web))
         weft__stream_pause(stream, false);
 }
 

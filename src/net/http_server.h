@@ -32,6 +32,7 @@ typedef struct weft_web {
     weft_chunked chunked;
     size_t scanned;            /* bytes of in that do not hold the end of a head */
     size_t body_len;           /* by Content-Length */
+    size_t body_max;           /* what this caller may send */
     weft_peer *rpc;            /* takes the messages of POSTs; NULL until the first */
     const weft_auth *rpc_auth; /* whose it is */
     const weft_endpoint *rpc_endpoint;
@@ -41,6 +42,7 @@ typedef struct weft_web {
     unsigned char kind;
     bool keep_alive, head_only, by_chunks;
     bool became; /* a peer has taken the stream */
+    bool rested; /* something was answered since the time for the next head was set */
 } weft_web;
 
 /* What a head asks for, and what becomes of it. */

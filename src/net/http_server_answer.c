@@ -1,12 +1,13 @@
 /* Answers: one head, one body, in one piece of memory. */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "http_server.h"
 
-/* A head of ours without the origin: status line, six headers, and what a refusal adds. */
-#define MAX_HEAD 768
+/* A head of ours without its type and origin: status line, three headers, and what a refusal adds. */
+#define MAX_HEAD 512
 
 const char *weft__server_date(weft_server *server) {
     time_t now = time(NULL);
@@ -19,26 +20,37 @@ const char *weft__server_date(weft_server *server) {
     return server->date;
 }
 
-/* A 204 has no body and says nothing about one (RFC 9110 section 8.6). */
+/* These end with their head, whatever it says: what followed would be taken for the next answer (RFC 9112 section 6.3). */
+static bool is_bodiless(int status) {
+    return status == 204 || status == 304;
+}
+
+/* A header whose value is as long as somebody made it. */
+static int put_header(weft_web *web, const weft_alloc *alloc, const char *name, const char *value) {
+    if (!value)
+        return 0;
+    int r = weft__buf_put(&web->out, alloc, name, strlen(name));
+    if (r >= 0)
+        r = weft__buf_put(&web->out, alloc, value, strlen(value));
+    return r < 0 ? r : weft__buf_put(&web->out, alloc, "\r\n", 2);
+}
+
+/* A 204 says nothing about a body (RFC 9110 section 8.6). */
 static int write_head(weft_conn *conn, int status, const char *type, const char *extra, size_t len) {
     weft_web *web = conn->web;
     const weft_alloc *alloc = conn->stream.loop->alloc;
     char head[MAX_HEAD], length[48] = "";
-    if (status != 204)
+    if (!is_bodiless(status))
         snprintf(length, sizeof length, "Content-Length: %zu\r\n", len);
-    int n = snprintf(head, sizeof head, "HTTP/1.1 %d %s\r\nDate: %s\r\n%s%s%s%s%s%s", status, weft__http_reason(status),
-                     weft__server_date(weft__conn_server(conn)), type ? "Content-Type: " : "", type ? type : "",
-                     type ? "\r\n" : "", length, web->keep_alive ? "" : "Connection: close\r\n", extra ? extra : "");
+    int n = snprintf(head, sizeof head, "HTTP/1.1 %d %s\r\nDate: %s\r\n%s%s%s", status, weft__http_reason(status),
+                     weft__server_date(weft__conn_server(conn)), length, web->keep_alive ? "" : "Connection: close\r\n",
+                     extra ? extra : "");
+    assert(n > 0 && (size_t) n < sizeof head);
     int r = weft__buf_put(&web->out, alloc, head, (size_t) n);
-    if (r >= 0 && web->origin) {
-        weft_buf *out = &web->out;
-        static const char allow[] = "Vary: Origin\r\nAccess-Control-Allow-Origin: ";
-        r = weft__buf_put(out, alloc, allow, sizeof allow - 1);
-        if (r >= 0)
-            r = weft__buf_put(out, alloc, web->origin, strlen(web->origin));
-        if (r >= 0)
-            r = weft__buf_put(out, alloc, "\r\n", 2);
-    }
+    if (r >= 0)
+        r = put_header(web, alloc, "Content-Type: ", type);
+    if (r >= 0)
+        r = put_header(web, alloc, "Vary: Origin\r\nAccess-Control-Allow-Origin: ", web->origin);
     return r < 0 ? r : weft__buf_put(&web->out, alloc, "\r\n", 2);
 }
 
@@ -53,6 +65,7 @@ static void answered(weft_conn *conn) {
         return;
     }
     web->state = WEFT_WEB_HEAD;
+    web->rested = true;
     web->scanned = 0;
     weft__stream_pause(&conn->stream, false);
 }
@@ -60,7 +73,7 @@ static void answered(weft_conn *conn) {
 int weft__web_answer(weft_conn *conn, int status, const char *type, const char *extra, weft_bytes body) {
     weft_web *web = conn->web;
     int r = write_head(conn, status, type, extra, body.len);
-    if (r >= 0 && body.len && !web->head_only)
+    if (r >= 0 && body.len && !web->head_only && !is_bodiless(status))
         r = weft__buf_put(&web->out, conn->stream.loop->alloc, body.data, body.len);
     if (r < 0)
         weft__conn_close(conn, r, false);

@@ -48,14 +48,24 @@ static int split_target(weft_asked *asked) {
 
 /* ---- host and origin ---- */
 
-/* "name", "name:port", "[v6]:port" without its port and brackets. */
+/* ":" and digits, or nothing at all. */
+static bool is_port(const char *at, const char *end) {
+    bool port = at == end || *at == ':';
+    for (at++; port && at < end; at++)
+        port = *at >= '0' && *at <= '9';
+    return port;
+}
+
+/* "name", "name:port", "[v6]:port" without its port and brackets; empty when it is none of these. */
 static weft_bytes host_name(weft_bytes host) {
-    if (host.len && host.data[0] == '[') {
-        const char *close = memchr(host.data, ']', host.len);
-        return close ? (weft_bytes){host.data + 1, (size_t) (close - host.data) - 1} : (weft_bytes){host.data, 0};
-    }
-    const char *colon = memchr(host.data, ':', host.len);
-    return (weft_bytes){host.data, colon ? (size_t) (colon - host.data) : host.len};
+    bool v6 = host.len && host.data[0] == '[';
+    const char *start = host.data + v6, *end = host.data + host.len;
+    const char *stop = memchr(host.data, v6 ? ']' : ':', host.len);
+    if (!stop && v6)
+        return (weft_bytes){0};
+    if (!stop)
+        stop = end;
+    return is_port(stop + v6, end) ? (weft_bytes){start, (size_t) (stop - start)} : (weft_bytes){0};
 }
 
 static bool is_loopback(weft_bytes name) {
@@ -169,10 +179,7 @@ static bool needs_token(const weft_conn *conn, const weft_asked *asked) {
     return asked->endpoint->tokens.count && !open && !weft__route_public(weft__conn_server(conn), asked->path);
 }
 
-static int wrong_token(weft_conn *conn, weft_asked *asked, weft_bytes token, const char *address) {
-    weft_server *server = weft__conn_server(conn);
-    if (token.data)
-        weft__brake_wrong(&server->brake, address, weft_loop_now(server->loop));
+static int wrong_token(weft_asked *asked, weft_bytes token) {
     snprintf(asked->extra, sizeof asked->extra, "WWW-Authenticate: Bearer realm=\"weft\"%s\r\n",
              token.data ? ", error=\"invalid_token\"" : "");
     return refuse(asked, 401, "unauthorized");
@@ -198,7 +205,10 @@ static int check_token(weft_conn *conn, weft_asked *asked) {
     }
     asked->auth = token.data && !wait ? weft__auths_find(&asked->endpoint->tokens, token) : NULL;
     asked->authenticated = asked->auth != NULL;
-    return asked->auth || !must ? 0 : wrong_token(conn, asked, token, origin.address);
+    /* Where none is needed a wrong one counts all the same: a public page may tell whether it was right. */
+    if (token.data && !asked->auth && !wait)
+        weft__brake_wrong(&server->brake, origin.address, weft_loop_now(server->loop));
+    return asked->auth || !must ? 0 : wrong_token(asked, token);
 }
 
 /* ---- what is there ---- */

@@ -1,14 +1,13 @@
 /* Listeners: accept, look who it is, refuse or serve. Several HTTP endpoints may share one. */
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "http_server.h"
 #include "local.h"
+#include "tcp.h"
 
 /* Connections taken in one wake-up, so that a flood of new ones does not starve the old ones. */
 #define ACCEPTS 64
@@ -90,7 +89,6 @@ void weft__listener_serve(weft_listener *listener, int fd) {
     weft_origin origin;
     weft_tallied *count;
     bool stranger;
-    int one = 1;
     weft__origin_of(fd, &origin);
     const refusal *why = admit(listener, &origin, &count, &stranger);
     if (why) {
@@ -98,7 +96,7 @@ void weft__listener_serve(weft_listener *listener, int fd) {
         return;
     }
     if (*origin.address)
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+        weft__tcp_tune(fd);
     int r = weft__conn_new(listener, fd, fd, count, stranger, NULL);
     if (r < 0) {
         weft__tally_drop(stranger ? &server->strangers : &server->by_uid, count);

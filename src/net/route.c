@@ -206,13 +206,22 @@ const weft_identity *weft_http_identity(const weft_http *http) {
     return &http->identity;
 }
 
+/* A type often comes from elsewhere, a file's name or a database: it must not end its line. */
+static bool is_answer(int status, const char *type) {
+    for (; type && *type; type++)
+        if ((unsigned char) *type < ' ' || *type == 0x7f)
+            return false;
+    return status >= 200 && status <= 599;
+}
+
 int weft_http_answer(weft_http *http, int status, const char *type, weft_bytes body) {
     weft_conn *conn = http->conn;
     int r = -EPIPE;
+    bool fine = is_answer(status, type);
     if (conn) {
         conn->web->http = NULL;
-        r = weft__web_answer(conn, status, type, NULL, body);
+        r = weft__web_answer(conn, fine ? status : 500, fine ? type : NULL, NULL, fine ? body : (weft_bytes){0});
     }
     free_http(http);
-    return r;
+    return r < 0 || fine ? r : -EINVAL;
 }

@@ -48,10 +48,17 @@ static int file_error(const char *path, char *why) {
     return r;
 }
 
+/* OpenSSL would ask for a password on the terminal of whoever runs the program, and the loop would wait for it. */
+static int no_password(char *buf, int size, int writing, void *ctx) {
+    (void) buf, (void) size, (void) writing, (void) ctx;
+    return -1;
+}
+
 static int load_identity(SSL_CTX *ssl, const weft_tls_opts *opts, char *why) {
     if (!opts->cert)
         return 0;
     const char *key = opts->key ? opts->key : opts->cert;
+    SSL_CTX_set_default_passwd_cb(ssl, no_password);
     if (SSL_CTX_use_certificate_chain_file(ssl, opts->cert) != 1)
         return file_error(opts->cert, why);
     if (SSL_CTX_use_PrivateKey_file(ssl, key, SSL_FILETYPE_PEM) != 1 || SSL_CTX_check_private_key(ssl) != 1)

@@ -46,7 +46,39 @@ int main(void) {
     return strcmp(weft_version(), WEFT_VERSION) != 0;
 }
 EOT
-cp "$there/use.c" "$there/use.cc"
+cat >"$there/use.cc" <<'EOT'
+// A method, a call to it and back, with values built in place: what a C++ program needs of the headers.
+#include <cstdio>
+#include <cstring>
+#include <weft/weft.h>
+
+static int greet(weft_req *req, const weft_json *params, void *ctx) {
+    (void) ctx;
+    return weft_reply(req, WEFT_OBJ({"to", weft_str(weft_get_str(params, "name", "?"))},
+                                    {"list", WEFT_ARR(weft_int(1), weft_null(), WEFT_OBJ({"deep", weft_bool(true)}))}));
+}
+
+int main() {
+    static const char request[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"greet\",\"params\":{\"name\":\"Ann\"}}\n";
+    static const char wanted[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"to\":\"Ann\",\"list\":[1,null,{\"deep\":true}]}}\n";
+    weft_method methods[2] = {};
+    methods[0].name = "greet";
+    methods[0].handler = greet;
+    weft_service_opts opts = {};
+    opts.methods = methods;
+    weft_service *service = NULL;
+    WEFT_AUTO(weft_peer) peer = NULL;
+    if (weft_service_new(&opts, &service) < 0 || weft_peer_new(service, NULL, &peer) < 0)
+        return 1;
+    weft_service_unref(service);
+    if (weft_peer_feed(peer, request, sizeof request - 1, 0) < 0)
+        return 1;
+    weft_bytes out = weft_peer_output(peer);
+    std::printf("%.*s", (int) out.len, out.data);
+    return out.len != sizeof wanted - 1 || std::memcmp(out.data, wanted, out.len) != 0;
+}
+EOT
 
 with_pkg_config() { # OUTPUT COMPILER-ARGUMENT...
     output=$1
@@ -70,6 +102,13 @@ check "run with the static library" env -u LD_LIBRARY_PATH "$there/static"
 if command -v c++ >/dev/null; then
     check "compile as C++" with_pkg_config "$there/cxx" c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror "$there/use.cc"
     check "run the C++ program" "$there/cxx"
+    check "compile as C++17" with_pkg_config "$there/cxx17" c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror "$there/use.cc"
+    check "run the C++17 program" "$there/cxx17"
+fi
+if command -v clang++ >/dev/null; then
+    check "compile as C++ with clang" with_pkg_config "$there/clangxx" clang++ -std=c++17 -Wall -Wextra -Werror \
+        "$there/use.cc"
+    check "run clang's C++ program" "$there/clangxx"
 fi
 
 # Every example links with the shared library: what the headers declare is exported.

@@ -115,11 +115,6 @@ is "with the same token" "$token" "$(cat .weft/token)"
 kill -HUP "$pid"
 ended "$pid"
 exits "SIGHUP ends well" 0
-chmod 644 .weft/token
-start "$weft" serve
-like "a token that others can read is remarked on" "chmod 600" "$(cat "$talk")"
-kill "$pid"
-ended "$pid"
 
 # ---- other endpoints ----
 cd "$there" || exit 1
