@@ -50,11 +50,30 @@ static inline void weft__flatten(char *p, size_t len) {
             p[i] = ' ';
 }
 
-/* Copy a JSON text, its line ends as blanks. Almost never is there any; the source is asked, because what was just written is
- * slow to read back. Behind the copy. */
-static inline char *weft__copy_flat(char *to, const char *text, size_t len) {
+/* Copy and tell whether there is any byte below the space, in one go. */
+static inline bool weft__copy_has_control(char *to, const char *text, size_t len) {
+#if defined(__SSE2__) && !defined(WEFT_PORTABLE)
+    if (len >= 16) {
+        __m128i control = _mm_set1_epi8(0x1F), found = _mm_setzero_si128();
+        /* The last vector is the same wherever the others end; it overlaps the one before it. */
+        for (size_t at = 0, last = len - 16;; at += 16) {
+            at = at < last ? at : last;
+            __m128i v = _mm_loadu_si128((const __m128i *) (const void *) (text + at));
+            _mm_storeu_si128((__m128i *) (void *) (to + at), v);
+            found = _mm_or_si128(found, _mm_cmpeq_epi8(_mm_min_epu8(v, control), v));
+            if (at == last)
+                return _mm_movemask_epi8(found) != 0;
+        }
+    }
+#endif
     memcpy(to, text, len);
-    if (__builtin_expect(weft__has_control(text, len), 0))
+    return weft__has_control(text, len);
+}
+
+/* Copy a JSON text, its line ends as blanks. Almost never is there any; the source is asked, because what was just written
+ * is slow to read back. Behind the copy. */
+static inline char *weft__copy_flat(char *to, const char *text, size_t len) {
+    if (__builtin_expect(weft__copy_has_control(to, text, len), 0))
         weft__flatten(to, len);
     return to + len;
 }

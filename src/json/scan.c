@@ -51,7 +51,8 @@ static const char *scan_escape(const char *p) {
 static const char *scan_special(const char *p, bool *ret_escaped) {
     do {
         if (*p == '\\') {
-            *ret_escaped = true;
+            if (ret_escaped)
+                *ret_escaped = true;
             p = scan_escape(p);
         } else {
             size_t len = (unsigned char) *p >= 0x80 ? weft__utf8_len(p, WEFT_UTF8_MAX) : 0;
@@ -130,10 +131,9 @@ static const char *scan_number(const char *p) {
 
 /* p is at the first byte of a value that is no container. */
 static inline const char *scan_scalar(const char *p) {
-    bool escaped;
+    if (*p == '"')
+        return weft__scan_any_string(p);
     switch (*p) {
-    case '"':
-        return weft__scan_string(p, &escaped);
     case 't':
         return memcmp(p, "true", 4) == 0 ? p + 4 : NULL;
     case 'f':
@@ -147,10 +147,9 @@ static inline const char *scan_scalar(const char *p) {
 
 /* p is at the name of a member. The first byte of its value, or NULL. */
 static inline const char *scan_name(const char *p) {
-    bool escaped;
     if (*p != '"')
         return NULL;
-    p = weft__scan_string(p, &escaped);
+    p = weft__scan_any_string(p);
     if (!p)
         return NULL;
     p = weft__scan_ws(p);
