@@ -70,8 +70,9 @@ int weft__ndjson_init(void *state, const weft_framing_opts *opts) {
     return 0;
 }
 
-int weft__ndjson_decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
-    weft_ndjson_state *self = state;
+/* Anything: after blank lines, in the middle of a line, a long line. */
+WEFT_NOINLINE static int decode_any(weft_ndjson_state *self, char *in, size_t n, size_t max_body, size_t *ret_used,
+                                    weft_frame *ret) {
     size_t pos = self->skipping ? skip_line(self, in, n) : 0;
     if (self->seen == 0)
         while (pos < n && weft__is_space(in[pos]))
@@ -81,6 +82,16 @@ int weft__ndjson_decode(void *state, char *in, size_t n, size_t max_body, size_t
     if (!newline)
         return look_further(self, in, pos, n, max_body, ret_used, ret);
     return finished(self, in, pos, (size_t) (newline - in), max_body, ret_used, ret);
+}
+
+/* Nearly always a short line begins right here and is there as a whole. */
+int weft__ndjson_decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+    weft_ndjson_state *self = state;
+    bool fresh = !self->skipping && self->seen == 0 && n && (unsigned char) *in > ' ';
+    const char *newline = fresh ? weft__find_near(in, in + n) : NULL;
+    if (!newline)
+        return decode_any(self, in, n, max_body, ret_used, ret);
+    return finished(self, in, 0, (size_t) (newline - in), max_body, ret_used, ret);
 }
 
 int weft__ndjson_begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {

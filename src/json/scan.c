@@ -51,7 +51,8 @@ static const char *scan_escape(const char *p) {
 static const char *scan_special(const char *p, bool *ret_escaped) {
     do {
         if (*p == '\\') {
-            *ret_escaped = true;
+            if (ret_escaped)
+                *ret_escaped = true;
             p = scan_escape(p);
         } else {
             size_t len = (unsigned char) *p >= 0x80 ? weft__utf8_len(p, WEFT_UTF8_MAX) : 0;
@@ -130,10 +131,9 @@ static const char *scan_number(const char *p) {
 
 /* p is at the first byte of a value that is no container. */
 static inline const char *scan_scalar(const char *p) {
-    bool escaped;
+    if (*p == '"')
+        return weft__scan_any_string(p);
     switch (*p) {
-    case '"':
-        return weft__scan_string(p, &escaped);
     case 't':
         return memcmp(p, "true", 4) == 0 ? p + 4 : NULL;
     case 'f':
@@ -147,10 +147,9 @@ static inline const char *scan_scalar(const char *p) {
 
 /* p is at the name of a member. The first byte of its value, or NULL. */
 static inline const char *scan_name(const char *p) {
-    bool escaped;
     if (*p != '"')
         return NULL;
-    p = weft__scan_string(p, &escaped);
+    p = weft__scan_any_string(p);
     if (!p)
         return NULL;
     p = weft__scan_ws(p);
@@ -161,13 +160,15 @@ static inline bool is_opening(char c) {
     return (c | 0x20) == '{'; /* '[' is 0x5B, '{' is 0x7B */
 }
 
-/* p is at the opening bracket of a container. What is open is a stack of bits, a one for an object, in two words: no array,
- * so no stack protector, and the level that is open lies in a register. */
-WEFT_NOINLINE static const char *scan_container(const char *p, int depth) {
+/* What is open is a stack of bits, a one for an object, in two words: no array, so no stack protector, and the level that is
+ * open lies in a register. */
+const char *weft__scan_container(const char *p, int depth) {
     unsigned __int128 outer = 0;
     bool object = false;
     int level = 0;
 
+    if (depth > WEFT_MAX_DEPTH)
+        depth = WEFT_MAX_DEPTH;
     for (;;) {
         if (is_opening(*p)) {
             if (++level > depth)
@@ -210,7 +211,7 @@ WEFT_NOINLINE static const char *scan_container(const char *p, int depth) {
 
 const char *weft__scan_value(const char *p, int depth) {
     if (is_opening(*p))
-        return scan_container(p, depth < WEFT_MAX_DEPTH ? depth : WEFT_MAX_DEPTH);
+        return weft__scan_container(p, depth);
     return scan_scalar(p);
 }
 

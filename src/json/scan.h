@@ -22,8 +22,10 @@ static inline const char *weft__scan_ws(const char *p) {
 /* p is at the first byte of a value. The byte behind the value, or NULL: invalid, or nested deeper than depth levels.
  * A scalar needs no depth; "[]" needs one. */
 const char *weft__scan_value(const char *p, int depth);
+/* The same when it is known that p is at an opening bracket. */
+const char *weft__scan_container(const char *p, int depth);
 
-/* The rest of a string from p, which lies inside it. *ret_escaped only ever becomes true. */
+/* The rest of a string from p, which lies inside it. *ret_escaped only ever becomes true; NULL: nobody wants to know. */
 const char *weft__scan_string_rest(const char *p, bool *ret_escaped);
 
 /* p is at an opening quote. The byte behind the closing quote, or NULL. *ret_escaped is set to whether there is a backslash.
@@ -34,6 +36,12 @@ static inline const char *weft__scan_string(const char *p, bool *ret_escaped) {
     if (n < WEFT_STEP)
         return p + n + 2;
     return weft__scan_string_rest(p + 1, ret_escaped);
+}
+
+/* The same for who does not ask about escapes: nothing has to lie in memory then, and the caller needs no stack. */
+static inline const char *weft__scan_any_string(const char *p) {
+    size_t n = weft__plain_to_quote(p + 1);
+    return n < WEFT_STEP ? p + n + 2 : weft__scan_string_rest(p + 1, NULL);
 }
 
 /* Like weft__scan_value for the params of a request; p is at '{'. Also finds the member "_meta" on the top level in the same

@@ -87,9 +87,9 @@ static void read_meta(weft_req *req) {
         req->deadline = req->peer->now + (ms > 0 ? ms : 0);
 }
 
-static bool pass_scope(weft_req *req) {
+static WEFT_NOINLINE bool ask_gate(weft_req *req) {
     weft_outcome refusal;
-    if (weft__gate(req->peer, req->row, &refusal) >= 0)
+    if (weft__gate_ask(req->peer, req->row, &refusal) >= 0)
         return true;
     weft__req_finish(req, &refusal);
     return false;
@@ -119,7 +119,31 @@ static WEFT_NOINLINE bool pass_rare_gates(weft_req *req, const weft_json *params
 
 /* Everything between knowing the method and calling its handler. true: go on. */
 static inline bool pass_gates(weft_req *req, const weft_json *params) {
-    return pass_scope(req) && ((!req->meta.data && !req->row->params) || pass_rare_gates(req, params));
+    return (!weft__gate_closed(req->peer, req->row) || ask_gate(req)) &&
+           ((!req->meta.data && !req->row->params) || pass_rare_gates(req, params));
+}
+
+/* The handler has returned without answering. */
+static WEFT_NOINLINE void see_to_unanswered(weft_req *req, int r) {
+    if (r < 0)
+        weft__req_finish(req, &(weft_outcome){.code = WEFT_INTERNAL_ERROR, .message = "Internal error"});
+    else
+        weft__req_defer(req);
+}
+
+/* Run a request or notification through its handler and see to what the handler left undone. */
+static inline void run(weft_req *req, const weft_json *params) {
+    const weft_method *row = req->row;
+    req->flags |= REQ_IN_HANDLER;
+    int r = row->handler(req, params, row->ctx ? row->ctx : req->service->ctx);
+    req->flags &= ~(unsigned) REQ_IN_HANDLER;
+    if (!(req->flags & (REQ_ANSWERED | REQ_NOTIFICATION))) {
+        see_to_unanswered(req, r);
+        return;
+    }
+    if (req->batch)
+        weft__batch_in_answered(req->batch, req->peer);
+    weft__req_release(req);
 }
 
 static void rate_limited(weft_peer *peer, weft_req *req, int64_t wait_ms) {
@@ -168,7 +192,7 @@ static WEFT_ALWAYS_INLINE void start(weft_peer *peer, const weft_msg *msg, weft_
         else if (!row)
             refuse_unknown(peer, req);
         else if (pass_gates(req, &params))
-            weft__req_run(req, &params);
+            run(req, &params);
     }
     if (doc.arena.blocks)
         weft__arena_done(&doc.arena);

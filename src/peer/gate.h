@@ -4,11 +4,12 @@
 
 #include "request.h"
 
+/* Must it be asked at all? */
+static inline bool weft__gate_closed(const weft_peer *peer, const weft_method *row) {
+    return peer->locked || row->scope || peer->service->authorize;
+}
 /* 0 pass, or <0 after the refusal is in *ret (a static text each). */
 int weft__gate_ask(weft_peer *peer, const weft_method *row, weft_outcome *ret);
-static inline int weft__gate(weft_peer *peer, const weft_method *row, weft_outcome *ret) {
-    return peer->locked || row->scope || peer->service->authorize ? weft__gate_ask(peer, row, ret) : 0;
-}
 /* 0 pass, else milliseconds to wait. */
 int64_t weft__rate_take(weft_peer *peer);
 int weft__rate_join(weft_peer *peer);

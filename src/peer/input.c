@@ -136,7 +136,7 @@ static int process(weft_peer *peer, char *data, size_t len, size_t *ret_used, si
     size_t used = 0;
     int r = 0;
     *ret_want = 0;
-    while (data && !weft__peer_choked(peer)) {
+    while (data && !weft__choked(peer)) {
         /* Also when nothing is left: a framing that put a message together gives its memory back at the next call. */
         weft_frame frame;
         size_t n = 0;
@@ -246,7 +246,7 @@ static int finish_input(weft_peer *peer, char *data, size_t len) {
 static int take_rest(weft_peer *peer, char *data, size_t len) {
     int r = 0;
     bool was_full = peer->full;
-    while (r >= 0 && weft__peer_choked(peer) && weft__buf_len(&peer->in)) {
+    while (r >= 0 && weft__choked(peer) && weft__buf_len(&peer->in)) {
         peer->full = peer->paused = false;
         r = feed_kept(peer, data, len);
     }
@@ -288,5 +288,5 @@ char *weft__peer_room(weft_peer *peer, size_t *ret_size) {
 }
 
 bool weft__peer_stalled(const weft_peer *peer) {
-    return !weft__peer_choked(peer) && !peer->status && weft__buf_len(&peer->in) > 0;
+    return !weft__choked(peer) && !peer->status && weft__buf_len(&peer->in) > 0;
 }

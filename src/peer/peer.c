@@ -216,7 +216,7 @@ bool weft_peer_full(const weft_peer *peer) {
 }
 
 bool weft__peer_choked(const weft_peer *peer) {
-    return peer->full || peer->paused;
+    return weft__choked(peer);
 }
 
 void weft_peer_pause(weft_peer *peer, bool paused) {

@@ -91,6 +91,11 @@ void weft__answer_error(weft_peer *peer, struct weft_batch_in *batch, weft_bytes
 
 /* ---- helpers ---- */
 
+/* weft__peer_choked() for this folder, which asks before each message. */
+static inline bool weft__choked(const weft_peer *peer) {
+    return peer->full || peer->paused;
+}
+
 /* Outside of feed and tick, what time it is now if the carrier knows. */
 static inline void weft__peer_fresh_now(weft_peer *peer) {
     if (!peer->quiet && peer->carrier_table && peer->carrier_table->now)

@@ -103,16 +103,21 @@ static void store_outcome(weft_req *req, const weft_outcome *outcome) {
 
 /* ---- the life of a request ---- */
 
-static void unlink_open(weft_req *req) {
-    if (!(req->flags & REQ_DEFERRED) || !req->peer)
+static WEFT_NOINLINE void unlink_deferred(weft_req *req) {
+    if (!req->peer)
         return;
     weft__list_remove(&req->link);
     weft__heap_remove(&req->peer->due, &req->timed.due);
     req->peer->open_requests--;
 }
 
+static inline void unlink_open(weft_req *req) {
+    if (req->flags & REQ_DEFERRED)
+        unlink_deferred(req);
+}
+
 /* The handler is done with it. */
-static void let_go(weft_req *req) {
+static inline void let_go(weft_req *req) {
     if (!(req->flags & REQ_IN_HANDLER))
         weft__req_release(req);
 }
@@ -141,7 +146,12 @@ static WEFT_ALWAYS_INLINE int deliver(weft_req *req, const weft_outcome *outcome
     return r;
 }
 
-int weft__req_finish(weft_req *req, const weft_outcome *outcome) {
+/* The same where it is rare. */
+static WEFT_COLD int deliver_excuse(weft_req *req, const weft_outcome *outcome) {
+    return deliver(req, outcome);
+}
+
+static WEFT_ALWAYS_INLINE int finish(weft_req *req, const weft_outcome *outcome) {
     if (!(req->flags & REQ_ANSWERED))
         unlink_open(req);
     /* What the handler came to is kept for a retry, also when the caller of this run was told something else meanwhile. */
@@ -150,6 +160,10 @@ int weft__req_finish(weft_req *req, const weft_outcome *outcome) {
     int r = req->flags & REQ_ANSWERED ? 0 : deliver(req, outcome);
     let_go(req);
     return r;
+}
+
+int weft__req_finish(weft_req *req, const weft_outcome *outcome) {
+    return finish(req, outcome);
 }
 
 int weft__req_finish_kept(weft_req *req, weft_bytes outcome) {
@@ -197,7 +211,7 @@ static void find_token(weft_req *req) {
     }
 }
 
-/* ---- running the handler ---- */
+/* ---- answering later ---- */
 
 /* The handler will answer later: the text that the request lies in is about to go. */
 static int keep(weft_req *req) {
@@ -228,7 +242,7 @@ int weft__req_defer(weft_req *req) {
     int r = many ? -ENOBUFS : keep(req);
     if (r < 0) {
         /* It cannot be kept: answer now. The handler's own answer, which still comes, will find it answered. */
-        deliver(req, many ? &too_many : &no_memory);
+        deliver_excuse(req, many ? &too_many : &no_memory);
         req->peer = NULL;
         req->id = req->token = (weft_bytes){0};
     }
@@ -238,26 +252,6 @@ int weft__req_defer(weft_req *req) {
     if (r < 0 && req->on_cancel)
         weft__req_abandon(req, -ECANCELED); /* may free it */
     return r;
-}
-
-void weft__req_run(weft_req *req, const weft_json *params) {
-    weft_service *service = req->service;
-    void *ctx = req->row->ctx ? req->row->ctx : service->ctx;
-    req->flags |= REQ_IN_HANDLER;
-    int r = req->row->handler(req, params, ctx);
-    req->flags &= ~(unsigned) REQ_IN_HANDLER;
-
-    if (req->flags & (REQ_ANSWERED | REQ_NOTIFICATION)) {
-        if (req->batch)
-            weft__batch_in_answered(req->batch, req->peer);
-        weft__req_release(req);
-        return;
-    }
-    if (r < 0) {
-        weft__req_finish(req, &(weft_outcome){.code = WEFT_INTERNAL_ERROR, .message = "Internal error"});
-        return;
-    }
-    weft__req_defer(req);
 }
 
 /* ---- cancelling ---- */
@@ -282,7 +276,7 @@ void weft__req_abandon(weft_req *req, int why) {
         on_cancel(req, why, req->cancel_ctx); /* may answer, and with that free it */
     else if (req->peer) {
         unlink_open(req);
-        deliver(req, excuse(why));
+        deliver_excuse(req, excuse(why));
         req->peer = NULL;
     }
 }
@@ -314,7 +308,7 @@ weft_req *weft__req_by_id(weft_peer *peer, weft_bytes id) {
 int weft_reply(weft_req *req, weft_val result) {
     if (result.kind == WEFT_VAL_NONE)
         result.kind = WEFT_VAL_NULL;
-    return weft__req_finish(req, &(weft_outcome){.value = &result});
+    return finish(req, &(weft_outcome){.value = &result}); /* in place: nearly every answer is given here */
 }
 
 int weft_fail(weft_req *req, int code, const char *message, weft_val data) {

@@ -68,7 +68,7 @@ static inline weft_req *weft__req_new(weft_peer *peer) {
 void weft__req_dispose(weft_req *req); /* what is rarely needed */
 static inline void weft__req_release(weft_req *req) {
     weft_service *service = req->service;
-    if (req->kept || (req->flags & REQ_DEFERRED) || service->pooled >= WEFT_REQ_POOL) {
+    if ((req->flags & REQ_DEFERRED) || service->pooled >= WEFT_REQ_POOL) {
         weft__req_dispose(req);
         return;
     }
@@ -80,8 +80,6 @@ static inline void weft__req_release(weft_req *req) {
 int weft__req_finish(weft_req *req, const weft_outcome *outcome);
 /* Answer with text kept from another: `"result":...` or `"error":...`. */
 int weft__req_finish_kept(weft_req *req, weft_bytes outcome);
-/* Run a request or notification through its handler and see to what the handler left undone. */
-void weft__req_run(weft_req *req, const weft_json *params);
 /* Keep it for later, its text is about to go. <0: it has been answered with why that is impossible, and only waits to be
  * released by whoever was to answer it. */
 int weft__req_defer(weft_req *req);

@@ -7,6 +7,7 @@
 #include <weft/peer.h>
 
 #include "alloc.h"
+#include "hint.h"
 #include "list.h"
 
 /* Methods by name, open addressing; rows are borrowed. */
@@ -67,9 +68,10 @@ static inline const weft_method *weft__methods_find(const weft_methods *methods,
     return slot ? slot->row : NULL;
 }
 /* The same for a request that has arrived. */
-static inline const weft_method *weft__methods_resolve(weft_methods *methods, const char *name, size_t len) {
-    if (methods->last && methods->last_len == len && weft__same_name(methods->last->name, name, len))
-        return methods->last;
+static WEFT_ALWAYS_INLINE const weft_method *weft__methods_resolve(weft_methods *methods, const char *name, size_t len) {
+    const weft_method *last = methods->last;
+    if (methods->last_len == len && last && weft__same_name(last->name, name, len))
+        return last;
     methods->last = weft__methods_find(methods, name, len);
     methods->last_len = len;
     return methods->last;
