@@ -97,7 +97,7 @@ int weft_server_public(weft_server *server, const char *path) {
     if (!public)
         return -ENOMEM;
     public->next = server->publics;
-    strcpy(public->path, path);
+    memcpy(public->path, path, strlen(path) + 1);
     server->publics = public;
     return 0;
 }

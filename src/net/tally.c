@@ -35,7 +35,7 @@ int weft__tally_add(weft_tally *tally, const char *key, size_t max, weft_tallied
         count = weft__zalloc(tally->alloc, sizeof *count + strlen(key) + 1);
         if (!count)
             return -ENOMEM;
-        strcpy(count->key, key);
+        memcpy(count->key, key, strlen(key) + 1);
         weft__list_push(bucket, &count->link);
     }
     count->n++;

@@ -28,7 +28,7 @@ int weft__unix_address(const char *path, struct sockaddr_un *ret, socklen_t *ret
     int dir = -1;
     *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
     if (strlen(path) < sizeof ret->sun_path)
-        strcpy(ret->sun_path, path);
+        memcpy(ret->sun_path, path, strlen(path) + 1);
     else {
         const char *slash = strrchr(path, '/');
         const char *last = slash ? slash + 1 : path;
