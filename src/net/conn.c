@@ -134,7 +134,7 @@ static void on_peer_free(weft_peer *peer, void *self) {
 }
 
 static int64_t on_now(void *self) {
-    return weft_loop_now(((const weft_conn *) self)->stream.loop);
+    return weft__loop_fresh_now(((const weft_conn *) self)->stream.loop);
 }
 
 static void on_resume(weft_peer *peer, void *self) {

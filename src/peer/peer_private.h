@@ -91,9 +91,9 @@ void weft__answer_error(weft_peer *peer, struct weft_batch_in *batch, weft_bytes
 
 /* ---- helpers ---- */
 
-/* Outside of feed and tick, what time it is now if the carrier knows. */
+/* What time it is now if the carrier knows: a handler may have taken its time since the bytes came. */
 static inline void weft__peer_fresh_now(weft_peer *peer) {
-    if (!peer->quiet && peer->carrier_table && peer->carrier_table->now)
+    if (peer->carrier_table && peer->carrier_table->now)
         peer->now = peer->carrier_table->now(peer->carrier);
 }
 
