@@ -44,6 +44,10 @@ int weft__peer_status(const weft_peer *peer);
 /* What time it is, for calls started outside feed and tick. */
 void weft__peer_now(weft_peer *peer, int64_t now_ms);
 
+/* Between these the peer is not freed; leave() frees it if that was asked for meanwhile, and says so. */
+void weft__peer_enter(weft_peer *peer);
+bool weft__peer_leave(weft_peer *peer);
+
 /* The connection ended: tell open requests -EPIPE, drop buffers, start the framing afresh (NULL keeps the one there is),
  * complete open calls with why. again: another connection may follow, and calls that are made from those completions, or
  * later, are queued for it; otherwise they are refused. */

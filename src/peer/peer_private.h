@@ -105,10 +105,6 @@ static inline int64_t weft__after(int64_t now, int64_t ms) {
 /* Run something with the peer protected from being freed and quiet, and remember why it must be closed. */
 int weft__peer_guarded(weft_peer *peer, int (*run)(weft_peer *peer, char *data, size_t len), char *data, size_t len);
 
-/* Between these the peer is not freed; leave() frees it if that was asked for meanwhile, and says so. */
-void weft__peer_enter(weft_peer *peer);
-bool weft__peer_leave(weft_peer *peer);
-
 static inline weft_json weft__json_of(weft_bytes span, weft_doc *doc) {
     return (weft_json){.text = span.data, .len = span.len, .doc = doc};
 }
