@@ -218,6 +218,12 @@ static void say_page(const serving *self, FILE *to) {
     fprintf(to, "and open %.*s/health\n", (int) len, http);
 }
 
+static void say_call(const serving *self, FILE *to, const char *url) {
+    bool shows = self->token && strncmp(url, "unix:", 5) != 0;
+    fprintf(to, "    %s call %s%s%s%s echo text=hi\n", program_invocation_name, shows ? "--token-file " : "",
+            shows ? token_path(self) : "", shows ? " " : "", url);
+}
+
 static void say_what_next(const serving *self) {
     FILE *to = self->app->err.file;
     const char *url, *first = weft_server_url(self->server, 0);
@@ -229,9 +235,7 @@ static void say_what_next(const serving *self) {
     if (self->how->listen.count == 0)
         fprintf(to, "    %s call echo text=hi\n    %s methods\n", program_invocation_name, program_invocation_name);
     else
-        fprintf(to, "    %s call %s%s %s echo text=hi\n", program_invocation_name,
-                self->token && strncmp(first, "unix:", 5) != 0 ? "--token-file " : "",
-                self->token && strncmp(first, "unix:", 5) != 0 ? token_path(self) : "", first);
+        say_call(self, to, first);
     say_curl(self, to);
     say_page(self, to);
     fputs("Ctrl-C stops it.\n", to);

@@ -23,7 +23,8 @@ static const char *const schemes[] = {
 /* "localhost:4000" is no URL, but it is clear what is meant. */
 static bool is_host_and_port(const char *arg) {
     const char *colon = strrchr(arg, ':');
-    return colon && colon > arg && colon[1] && colon[1 + strspn(colon + 1, "0123456789")] == '\0';
+    bool one_host = !strchr(arg, '/') && (*arg == '[' || strchr(arg, ':') == colon);
+    return colon && colon > arg && one_host && colon[1] && colon[1 + strspn(colon + 1, "0123456789")] == '\0';
 }
 
 bool weft__is_url(const char *arg) {

@@ -89,7 +89,8 @@ static bool read_number(const char *text, int64_t *ret) {
     long long number = strtoll(text, &end, 10);
     int64_t factor = *end == 'k' ? 1000 : *end == 'M' ? 1000 * 1000 : 1;
     end += factor > 1;
-    if (errno || *text < '0' || *text > '9' || *end || number > INT64_MAX / factor)
+    /* Zero is how the settings say that nothing was given. */
+    if (errno || *text < '0' || *text > '9' || *end || number == 0 || number > INT64_MAX / factor)
         return false;
     *ret = number * factor;
     return true;
@@ -135,7 +136,7 @@ static weft_exit set_value(weft_app *app, const place *where, const char *text) 
     if (option->kind == WEFT_OPTION_text)
         *(const char **) field = text;
     else if (option->kind == WEFT_OPTION_number && !read_number(text, field))
-        return weft__misused(app, "--%s wants a number, not \"%s\"", option->name, text);
+        return weft__misused(app, "--%s wants a number from 1 up, not \"%s\"", option->name, text);
     else if (option->kind == WEFT_OPTION_time && !read_time(text, field))
         return weft__misused(app, "--%s wants a time such as 500ms, 5s or 2m, not \"%s\"", option->name, text);
     else if (option->kind == WEFT_OPTION_list) {

@@ -17,12 +17,6 @@ static void on_alarm(weft_timer *timer) {
     WEFT_CONTAINER(timer, alarm_clock, timer)->rang = true;
 }
 
-/* The loop's clock stands still while nobody drives it. */
-static int64_t fresh_now(weft_loop *loop) {
-    uv_update_time(&loop->uv);
-    return weft_loop_now(loop);
-}
-
 void weft__loop_run_out(weft_loop *loop) {
     while (weft_loop_once(loop, true) > 0)
         ;
@@ -35,7 +29,7 @@ static int enter(const weft_peer *peer, weft_client **ret) {
         return -EINVAL;
     if (client->driven)
         return -EDEADLK;
-    weft__peer_now(client->peer, fresh_now(client->loop));
+    weft__peer_now(client->peer, weft__loop_fresh_now(client->loop));
     *ret = weft__client_ref(client);
     return 0;
 }

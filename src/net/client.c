@@ -234,12 +234,12 @@ static bool will_try_again(const weft_client *client, int why) {
 /* Complete what was waiting, tell the user. Calls made while there was no connection wait for the next, if there is one. */
 static void report_loss(weft_client *client, bool was_connected, int why) {
     bool again = will_try_again(client, why);
+    weft__peer_offline(client->peer);
     if (was_connected || !again)
-        weft__peer_reset(client->peer, was_connected ? -ECONNRESET : -ENOTCONN, NULL, 0);
+        weft__peer_reset(client->peer, was_connected ? -ECONNRESET : -ENOTCONN, NULL, again);
+    weft__later_cancel(&client->begin); /* a call made again meanwhile does not make the next attempt come sooner */
     if (client->peer && !again)
         weft_peer_eof(client->peer); /* from now on calls are refused when they are made */
-    if (client->peer)
-        weft__peer_offline(client->peer);
     if (client->peer)
         set_state(client, again ? WEFT_DISCONNECTED : WEFT_CLOSED, why);
     if (client->peer && client->state == WEFT_DISCONNECTED)
@@ -317,7 +317,7 @@ static void on_free(weft_peer *peer, void *data) {
 }
 
 static int64_t on_now(void *data) {
-    return weft_loop_now(((const weft_client *) data)->loop);
+    return weft__loop_fresh_now(((const weft_client *) data)->loop);
 }
 
 static void on_resume(weft_peer *peer, void *data) {

@@ -9,6 +9,7 @@
 #include "client_http.h"
 #include "http1.h"
 #include "sse_in.h"
+#include "tcp.h"
 
 /* Between WAITING and OPEN the stream's own machine runs; a listener that was let go (client->events is another, or none)
  * only waits for its stream to close.
@@ -189,6 +190,7 @@ static int connect_to_same(weft_events *events) {
     if (fd < 0)
         return -errno;
     int r = 0;
+    weft__tcp_tune(fd);
     if (connect(fd, (const struct sockaddr *) &client->address, client->address_size) < 0 && errno != EINPROGRESS)
         r = -errno;
     if (r == 0)

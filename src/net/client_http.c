@@ -16,7 +16,7 @@ int weft__http_prepare(weft_client *client) {
     snprintf(client->target, size, "%s%s%s", url->path, *url->query ? "?" : "", url->query);
     client->http = (weft_http_client_opts){.host = client->authority, .path = client->target, .token = client->token};
     weft__peer_set_extra(client->peer, &client->http);
-    return weft__peer_reset(client->peer, -ECONNRESET, &weft__http_client, 0);
+    return weft__peer_reset(client->peer, -ECONNRESET, &weft__http_client, true);
 }
 
 int weft__http_refused(weft_client *client, int status, const char *instead) {
@@ -59,8 +59,8 @@ bool weft__http_harmless_end(weft_client *client, bool clean) {
         return true;
     if (pending != 1 || !clean)
         return false;
-    weft_peer_eof(peer);
+    weft__peer_last(peer);
     if (!client->peer || weft__http_client_pending(framing) != 0)
         return false;
-    return weft__peer_reset(peer, -ECONNRESET, NULL, 0) == 0;
+    return weft__peer_reset(peer, -ECONNRESET, NULL, true) == 0;
 }

@@ -7,8 +7,8 @@
 /* Give the peer its framing: host, path and token. -EINVAL, -ENOMEM. */
 int weft__http_prepare(weft_client *client);
 
-/* The server answered with a status that is none of success: -EACCES for 401 and 403, -ENOENT for 404 and 410, -EBUSY for 429 and
- * 503, else -EPROTO, and a sentence. instead ends the sentence. */
+/* The server answered with a status that is none of success: -EACCES for 401 and 403, -ENOENT for 404 and 410, -EBUSY for
+ * 429 and 503, else -EPROTO, and a sentence. instead ends the sentence. */
 int weft__http_refused(weft_client *client, int status, const char *instead);
 /* The same for the last answer, when it was a refusal; otherwise r. */
 int weft__http_describe(weft_client *client, int r);

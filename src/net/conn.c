@@ -112,6 +112,8 @@ void weft__conn_close(weft_conn *conn, int why, bool politely) {
     weft_peer *peer = conn->peer;
     if (weft__stream_closing(&conn->stream))
         return;
+    if (peer)
+        weft__peer_enter(peer); /* on_close may free it */
     part_from_peer(conn, why, politely);
     if (conn->web)
         weft__web_abandon(conn);
@@ -122,6 +124,8 @@ void weft__conn_close(weft_conn *conn, int why, bool politely) {
     else
         weft__stream_hang_up(&conn->stream);
     weft_peer_free(peer);
+    if (peer)
+        weft__peer_leave(peer);
 }
 
 /* The user freed the peer: that is how a program ends a connection. */
@@ -134,7 +138,7 @@ static void on_peer_free(weft_peer *peer, void *self) {
 }
 
 static int64_t on_now(void *self) {
-    return weft_loop_now(((const weft_conn *) self)->stream.loop);
+    return weft__loop_fresh_now(((const weft_conn *) self)->stream.loop);
 }
 
 static void on_resume(weft_peer *peer, void *self) {

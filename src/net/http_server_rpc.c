@@ -26,7 +26,7 @@ static void on_free(weft_peer *peer, void *data) {
 }
 
 static int64_t on_now(void *data) {
-    return weft_loop_now(((const weft_conn *) data)->stream.loop);
+    return weft__loop_fresh_now(((const weft_conn *) data)->stream.loop);
 }
 
 static const weft_carrier carrier = {.free = on_free, .now = on_now};

@@ -19,7 +19,19 @@ static void on_connect(weft_mem *mem, int fd) {
     weft__listener_serve(WEFT_CONTAINER(mem, struct weft_local, mem)->listener, fd);
 }
 
+/* Two that read one input would each get a part of it. */
+static bool has_stdio(const weft_server *server) {
+    for (const weft_link *at = server->listeners.next; at != &server->listeners; at = at->next) {
+        const weft_listener *listener = WEFT_CONTAINER(at, const weft_listener, link);
+        if (listener->local && listener->local->has_stdio)
+            return true;
+    }
+    return false;
+}
+
 static int open_stdio(struct weft_local *local) {
+    if (has_stdio(local->listener->server))
+        return -EADDRINUSE;
     int r = weft__stdio_open(&local->stdio, STDIN_FILENO, STDOUT_FILENO);
     if (r < 0)
         return r;

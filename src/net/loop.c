@@ -261,3 +261,8 @@ int weft_loop_timeout_ms(const weft_loop *loop) {
 int64_t weft_loop_now(const weft_loop *loop) {
     return (int64_t) uv_now(&loop->uv);
 }
+
+int64_t weft__loop_fresh_now(weft_loop *loop) {
+    uv_update_time(&loop->uv);
+    return weft_loop_now(loop);
+}

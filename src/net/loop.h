@@ -68,4 +68,7 @@ void weft__timer_stop(weft_loop *loop, weft_timer *timer);
 void weft__loop_hold(weft_loop *loop);
 void weft__loop_release(weft_loop *loop);
 
+/* weft_loop_now() stands still while a program is busy or drives another loop. What begins now is measured from this. */
+int64_t weft__loop_fresh_now(weft_loop *loop);
+
 #endif

@@ -1,4 +1,5 @@
 /* Server-sent events: a peer that only talks. Notifications and broadcasts go out as events until the client hangs up. */
+#include <errno.h>
 #include <stdio.h>
 
 #include "frame.h"
@@ -37,7 +38,7 @@ void weft__sse_keep_alive(weft_conn *conn) {
     if (r >= 0 && !weft__buf_len(out))
         r = weft__buf_put(out, weft__peer_alloc(conn->peer), COMMENT, sizeof COMMENT - 1);
     if (r < 0) {
-        weft__conn_close(conn, r, true);
+        weft__conn_close(conn, r, r != -ENOBUFS); /* what has not been read so far is not worth a copy */
         return;
     }
     weft__stream_flush(&conn->stream);

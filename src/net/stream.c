@@ -484,7 +484,7 @@ void weft__stream_finish(weft_stream *stream) {
         weft__stream_close(stream);
         return;
     }
-    weft__timer_set(stream->loop, &stream->timer, weft_loop_now(stream->loop) + WEFT_STREAM_LINGER_MS);
+    weft__timer_set(stream->loop, &stream->timer, weft__loop_fresh_now(stream->loop) + WEFT_STREAM_LINGER_MS);
     stream->state = FINISHING;
     stream->paused = false;
     weft__later(stream->loop, &stream->later);

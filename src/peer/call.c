@@ -264,20 +264,19 @@ int weft__calls_part(weft_peer *peer, int64_t token, const weft_json *part) {
 }
 
 void weft__calls_fail_all(weft_peer *peer, int why) {
-    /* A callback may start another call; only those that are open now are failed. Removing one moves a later one into its
-     * slot, so the slot is looked at again; a table that grew meanwhile is begun anew. */
+    /* A callback may start another call, or cancel one, which moves others to slots that were looked at already; only those
+     * that are open now are failed, and the table is looked through until none of them is left. */
     int64_t last = peer->calls ? peer->calls->last_id : 0;
-    size_t cap = peer->calls ? peer->calls->cap : 0;
-    for (size_t i = 0; i < cap;) {
-        call *c = peer->calls->slots[i];
-        if (!c || c->id > last) {
-            i++;
-            continue;
-        }
-        complete(peer, i, why, NULL);
-        if (peer->calls->cap != cap) {
-            cap = peer->calls->cap;
-            i = 0;
+    for (bool some = peer->calls; some;) {
+        some = false;
+        for (size_t i = 0; i < peer->calls->cap;) {
+            const call *c = peer->calls->slots[i];
+            bool open = c && c->id <= last;
+            if (open)
+                complete(peer, i, why, NULL); /* and look again: another may have moved here */
+            else
+                i++;
+            some |= open;
         }
     }
 }

@@ -76,12 +76,14 @@ static void drop(weft_service *service, weft_kept *kept) {
     weft__free(service->alloc, kept);
 }
 
-static void make_room(weft_service *service, int64_t now) {
+/* Drop what is too old, and the oldest until no more than so many are left. Before a key is looked up only age counts: a retry
+ * that takes no room must not cost an answer, least of all its own. */
+static void make_room(weft_service *service, int64_t now, size_t most) {
     struct weft_idempotent *all = service->answers;
     for (weft_link *at = all->oldest.next; at != &all->oldest;) {
         weft_kept *kept = WEFT_CONTAINER(at, weft_kept, age);
         at = at->next;
-        bool over = all->count >= service->limits.max_idempotent || all->bytes > MAX_BYTES;
+        bool over = all->count > most || all->bytes > MAX_BYTES;
         if (!over && kept->expires > now)
             break;
         if (kept->outcome)
@@ -136,7 +138,7 @@ int weft__idempotent_begin(weft_req *req) {
     }
     if (need_table(service) < 0)
         return weft__req_finish(req, &(weft_outcome){.code = WEFT_INTERNAL_ERROR, .message = "Out of memory"}), 1;
-    make_room(service, req->peer->now);
+    make_room(service, req->peer->now, SIZE_MAX);
     weft_kept *kept = find(service->answers, &name);
     if (kept && kept->outcome) {
         weft__req_finish_kept(req, (weft_bytes){kept->outcome, kept->len});
@@ -149,6 +151,7 @@ int weft__idempotent_begin(weft_req *req) {
         kept->waiters = req;
         return 1;
     }
+    make_room(service, req->peer->now, service->limits.max_idempotent - 1);
     req->idempotent = create(service, &name, req->peer->now);
     if (req->idempotent)
         return 0;

@@ -44,10 +44,14 @@ int weft__peer_status(const weft_peer *peer);
 /* What time it is, for calls started outside feed and tick. */
 void weft__peer_now(weft_peer *peer, int64_t now_ms);
 
-/* The connection ended and another may follow: complete open calls with why, tell open requests -EPIPE, drop buffers, start
- * the framing afresh (deflate as newly negotiated; framing NULL keeps the one there is). Calls started while there is no
- * connection are queued as output and survive only if they are made after this. */
-int weft__peer_reset(weft_peer *peer, int why, const weft_framing *framing, unsigned deflate);
+/* Between these the peer is not freed; leave() frees it if that was asked for meanwhile, and says so. */
+void weft__peer_enter(weft_peer *peer);
+bool weft__peer_leave(weft_peer *peer);
+
+/* The connection ended: tell open requests -EPIPE, drop buffers, start the framing afresh (NULL keeps the one there is),
+ * complete open calls with why. again: another connection may follow, and calls that are made from those completions, or
+ * later, are queued for it; otherwise they are refused. */
+int weft__peer_reset(weft_peer *peer, int why, const weft_framing *framing, bool again);
 
 /* There is no connection at the moment: nobody is pinged, and a full queue refuses more without giving up what it holds. */
 void weft__peer_offline(weft_peer *peer);

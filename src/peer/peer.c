@@ -143,22 +143,25 @@ bool weft__peer_leave(weft_peer *peer) {
 
 /* ---- the transport's side ---- */
 
-int weft__peer_reset(weft_peer *peer, int why, const weft_framing *framing, unsigned deflate) {
+int weft__peer_reset(weft_peer *peer, int why, const weft_framing *framing, bool again) {
     weft__peer_enter(peer);
     peer->ended = true; /* a call made from a callback below would be lost with the buffers */
-    weft__calls_fail_all(peer, why);
     weft__req_abandon_all(peer, -EPIPE);
     weft__buf_done(&peer->in, peer->service->alloc);
     weft__buf_done(&peer->out, peer->service->alloc);
     stop_framing(peer);
     peer->framing = framing ? framing : peer->framing;
-    peer->deflate = deflate;
+    peer->deflate = 0;
     peer->in_flight = 0;
     peer->pinged = 0;
     peer->heard = peer->now;
-    peer->full = peer->ended = peer->finished = false;
+    peer->full = peer->finished = false;
     int r = start_framing(peer);
-    peer->status = r < 0 ? r : 0;
+    if (!peer->freed)
+        peer->status = r < 0 ? r : 0;
+    /* Only now, when a call that is made again from its callback goes into the new buffers. */
+    peer->ended = !again;
+    weft__calls_fail_all(peer, why);
     return weft__peer_leave(peer) ? -ECONNRESET : r;
 }
 

@@ -96,9 +96,9 @@ static inline bool weft__choked(const weft_peer *peer) {
     return peer->full || peer->paused;
 }
 
-/* Outside of feed and tick, what time it is now if the carrier knows. */
+/* What time it is now if the carrier knows: a handler may have taken its time since the bytes came. */
 static inline void weft__peer_fresh_now(weft_peer *peer) {
-    if (!peer->quiet && peer->carrier_table && peer->carrier_table->now)
+    if (peer->carrier_table && peer->carrier_table->now)
         peer->now = peer->carrier_table->now(peer->carrier);
 }
 
@@ -109,10 +109,6 @@ static inline int64_t weft__after(int64_t now, int64_t ms) {
 
 /* Run something with the peer protected from being freed and quiet, and remember why it must be closed. */
 int weft__peer_guarded(weft_peer *peer, int (*run)(weft_peer *peer, char *data, size_t len), char *data, size_t len);
-
-/* Between these the peer is not freed; leave() frees it if that was asked for meanwhile, and says so. */
-void weft__peer_enter(weft_peer *peer);
-bool weft__peer_leave(weft_peer *peer);
 
 static inline weft_json weft__json_of(weft_bytes span, weft_doc *doc) {
     return (weft_json){.text = span.data, .len = span.len, .doc = doc};

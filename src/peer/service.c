@@ -8,6 +8,8 @@
 #define KIB ((size_t) 1024)
 #define MIB (1024 * KIB)
 #define HARD_BODY_CAP (64 * MIB)
+/* More than anybody can send; a minute of it is counted in 1/60000 of a request and must fit into 63 bits. */
+#define RATE_CAP ((int64_t) 1000 * 1000 * 1000 * 1000)
 
 static void default_size(size_t *value, size_t fallback) {
     if (!*value)
@@ -35,6 +37,8 @@ static void fill_limits(weft_limits *limits) {
     default_ms(&limits->idempotent_ms, 600000);
     if (limits->max_body > HARD_BODY_CAP)
         limits->max_body = HARD_BODY_CAP;
+    if (limits->rate_per_minute > RATE_CAP)
+        limits->rate_per_minute = RATE_CAP;
     if (limits->max_body_stranger > limits->max_body)
         limits->max_body_stranger = limits->max_body;
 }

@@ -80,6 +80,20 @@ exits "a URL with a secret works" 0
 like "and is logged" '"note":"hello"' "$err"
 unlike "without it" "s3cret" "$err"
 
+# ---- odd arguments ----
+run "$weft" call tcp://host:99999 x
+exits "a port that is none" 2
+unlike "a port that is none: no nonsense is proposed" "tcp://tcp" "$err"
+run "$weft" call localhost:4000 x
+like "a host and port: what was meant" "tcp://localhost:4000" "$err"
+run timeout 10 "$weft" serve --listen stdio: --listen stdio: </dev/null
+exits "standard input twice" 6
+run timeout 10 "$weft" serve --rate 0 --listen "unix:$there/rate.sock" </dev/null
+exits "a rate of nothing" 2
+like "a rate of nothing: what it wants" "--rate wants a number from 1 up" "$err"
+run timeout 10 "$weft" bench -c 0 "unix:$there/other.sock"
+exits "no connections at all" 2
+
 # ---- a key with a password: nobody is asked, least of all on a terminal that belongs to somebody else ----
 if command -v openssl >/dev/null && script -qec true /dev/null >/dev/null 2>&1; then
     openssl req -x509 -newkey rsa:2048 -passout pass:x -keyout key.pem -out cert.pem -days 1 -subj /CN=localhost 2>/dev/null

@@ -97,6 +97,35 @@ TEST(pipelined_answers_wait_for_the_reader) {
     world_free(w);
 }
 
+/* Who listens to events without reading them is closed at the hard limit; who reads hears all of them. */
+TEST(events_that_nobody_reads) {
+    weft_limits limits = {.out_soft = 10000, .out_hard = 100000};
+    char *text = calloc(1, 50001);
+    size_t heard = 0;
+    world *w = web_world(NULL, &limits, NULL);
+    int reader = world_connect_tcp(w, 0), sleeper = world_connect_tcp(w, 0), small = 4096;
+    setsockopt(sleeper, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    memset(text, 'x', 50000);
+    world_say(w, reader, "GET /rpc HTTP/1.1\r\n" HOST "Accept: text/event-stream\r\n\r\n");
+    world_say(w, sleeper, "GET /rpc HTTP/1.1\r\n" HOST "Accept: text/event-stream\r\n\r\n");
+    WORLD_UNTIL(w, w->opened == 2);
+    CHECK(world_read_until(w, reader, "\r\n\r\n"));
+    size_t told = 0;
+    for (; told < 1000 && w->closed == 0; told++) {
+        CHECK(weft_server_broadcast(w->server, "news", WEFT_OBJ({"t", weft_strn(text, 50000)}), NULL, NULL) >= 1);
+        while (heard < (told + 1) * 50000 && read_some(w, reader, &heard))
+            continue;
+    }
+    CHECK_INT(w->closed, 1);
+    CHECK_INT(w->why, -ENOBUFS);
+    CHECK_INT((int64_t) heard, (int64_t) told * 50000);
+    CHECK_INT((int64_t) weft_server_clients(w->server), 1);
+    close(reader);
+    close(sleeper);
+    free(text);
+    world_free(w);
+}
+
 /* ---- what a guesser may learn ---- */
 
 /* A public path says whether a token was right, so wrong ones count there too. */
@@ -250,6 +279,7 @@ TEST_MAIN(
     CASE(bodies_of_strangers_are_small)
     CASE(empty_lines_buy_no_time)
     CASE(pipelined_answers_wait_for_the_reader)
+    CASE(events_that_nobody_reads)
     CASE(public_paths_are_no_place_to_guess)
     CASE(hosts_to_the_letter)
     CASE(answers_of_routes_stay_in_their_frame)
