@@ -80,6 +80,8 @@ static int load(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
     if (fresh)
         return weft__epoch_new(sq->state.epoch);
     int r = weft__sq_load_state(&sq->write, &sq->state);
+    if (r == 0 && (r = weft__sq_check_pages(sq->write.db, ret_why)) >= 0)
+        return weft__epoch_new(sq->state.epoch); /* the first start ended before it had begun */
     if (r >= 0)
         r = check(sq, opts->check, ret_why);
     return r < 0 ? r : prove_continuity(sq, ret_why);

@@ -51,15 +51,15 @@ static int fill(weft_read_job *job, sqlite3_stmt *row, uint64_t at) {
             return r;
         at = job->page.last;
     }
-    /* The end came before the last event, or the stream's whole index is gone. */
-    return r < 0 ? r : at < job->page.head && at < job->page.trimmed ? 0 : at == job->page.head ? 0 : -EUCLEAN;
+    /* It must not end before the last event; but everything up to the head may have been trimmed. */
+    return r < 0 || at == job->page.head || job->page.trimmed == job->page.head ? r : -EUCLEAN;
 }
 
 static int read_all(weft_sq *sq, weft_read_job *job) {
     weft_sq_state state;
     int r = weft__sq_load_state(&sq->read, &state);
-    if (r < 0)
-        return r;
+    if (r <= 0)
+        return r < 0 ? r : -EUCLEAN;
     r = weft__page_begin(job, sq->base.epoch, (uint64_t) state.head, (uint64_t) state.trimmed);
     sqlite3_stmt *row = r == 0 ? weft__sq_prepare(&sq->read, WEFT_SQ_ALL_PAGE, &r) : NULL;
     if (!row)

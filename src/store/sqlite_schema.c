@@ -242,29 +242,38 @@ static int take_state(sqlite3_stmt *row, weft_sq_state *ret) {
     return sqlite3_column_int64(row, 6) == sum_state(ret) ? 0 : -EUCLEAN;
 }
 
+/* The highest gseq there is, 0 when there is none. */
+static int find_head(weft_sq_conn *conn, int64_t *ret) {
+    int r;
+    sqlite3_stmt *row = weft__sq_prepare(conn, WEFT_SQ_ALL_HEAD, &r);
+    if (!row)
+        return r;
+    r = weft__sq_step(row);
+    if (r > 0)
+        *ret = sqlite3_column_int64(row, 0);
+    sqlite3_reset(row);
+    return r < 0 ? r : 0;
+}
+
 int weft__sq_load_state(weft_sq_conn *conn, weft_sq_state *ret) {
     weft_sq_state state = {0};
     int r;
     sqlite3_stmt *row = weft__sq_prepare(conn, WEFT_SQ_STATE, &r);
     if (!row)
         return r;
-    r = weft__sq_step(row);
-    if (r >= 0)
-        r = r > 0 ? take_state(row, &state) : -EUCLEAN;
+    int found = weft__sq_step(row);
+    r = found > 0 ? take_state(row, &state) : found;
     sqlite3_reset(row);
-    sqlite3_stmt *head = r >= 0 ? weft__sq_prepare(conn, WEFT_SQ_ALL_HEAD, &r) : NULL;
-    if (!head)
-        return r;
-    r = weft__sq_step(head);
-    if (r > 0)
-        state.head = sqlite3_column_int64(head, 0);
-    sqlite3_reset(head);
+    if (r >= 0)
+        r = find_head(conn, &state.head);
     if (r < 0)
         return r;
+    if (!found)
+        return state.head ? -EUCLEAN : 0;
     if (state.head < state.trimmed)
         state.head = state.trimmed;
     *ret = state;
-    return 0;
+    return 1;
 }
 
 int weft__sq_save_state(weft_sq_conn *conn, const weft_sq_state *state) {

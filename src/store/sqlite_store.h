@@ -108,6 +108,7 @@ void weft__sq_conn_done(weft_sq_conn *conn);
 /* Bring the tables to this version's shape. 1 it was empty, 0 it was ours; -ENOTSUP newer, -EINVAL somebody else's, each
  * with a sentence. up_to: 0 for this version, a lower one in tests. */
 int weft__sq_migrate(sqlite3 *db, int up_to, char *ret_why);
+/* 1, or 0 when there is none yet and no event either. */
 int weft__sq_load_state(weft_sq_conn *conn, weft_sq_state *ret);
 int weft__sq_save_state(weft_sq_conn *conn, const weft_sq_state *state);
 
