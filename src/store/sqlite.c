@@ -74,6 +74,7 @@ static int prove_continuity(weft_sq *sq, char *ret_why) {
 }
 
 static int load(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
+    sq->state = (weft_sq_state){0}; /* of a journal that was moved aside */
     int fresh = weft__sq_migrate(sq->write.db, 0, ret_why);
     if (fresh < 0)
         return fresh;

@@ -87,24 +87,25 @@ static void copy_log(weft_sq *sq) {
     sq->log_pages_copied = rc == SQLITE_OK && copied > 0 ? copied : sq->log_pages;
 }
 
+static void run_group(weft_sq *sq, weft_link *jobs) {
+    settle(sq, jobs, commit(sq, jobs));
+    weft__tray_put(&sq->base.tray, jobs);
+    if (sq->log_pages < sq->log_pages_copied)
+        sq->log_pages_copied = 0; /* the log began anew */
+    if (sq->log_pages - sq->log_pages_copied >= LOG_PAGES)
+        copy_log(sq);
+}
+
 void *weft__sq_writer_main(void *ctx) {
     weft_sq *sq = ctx;
-    for (;;) {
-        weft_link jobs;
-        int wait_ms = sq->log_pages > sq->log_pages_copied ? IDLE_MS : -1;
-        int r = weft__sq_worker_take(&sq->writer, wait_ms, GROUP_BYTES, &jobs);
-        if (r < 0)
-            return NULL;
-        if (r > 0) {
-            r = commit(sq, &jobs);
-            settle(sq, &jobs, r);
-            weft__tray_put(&sq->base.tray, &jobs);
-        }
-        if (sq->log_pages < sq->log_pages_copied)
-            sq->log_pages_copied = 0; /* the log began anew */
-        if (weft__list_empty(&jobs) && r == 0 && wait_ms >= 0 && sq->log_pages > sq->log_pages_copied)
+    weft_link jobs;
+    int r, wait_ms = IDLE_MS;
+    while ((r = weft__sq_worker_take(&sq->writer, wait_ms, GROUP_BYTES, &jobs)) >= 0) {
+        if (r > 0)
+            run_group(sq, &jobs);
+        else
             copy_log(sq);
-        else if (sq->log_pages - sq->log_pages_copied >= LOG_PAGES)
-            copy_log(sq);
+        wait_ms = sq->log_pages > sq->log_pages_copied ? IDLE_MS : -1;
     }
+    return NULL;
 }
