@@ -8,6 +8,8 @@
 
 #include "sqlite_store.h"
 
+#define PAGE_BYTES 4096
+#define MAX_LOG ((size_t) 64 << 20)
 #define QUICK_PAGES 8192 /* 32 MiB: a full check of so much takes a moment, so it is done at every start */
 
 /* synchronous=FULL syncs the log at every commit. Trimmed pages need not be overwritten with zeros, which Debian's build
@@ -36,6 +38,8 @@ static int make_private(const char *path) {
 
 static int connect_db(weft_sq *sq, weft_sq_conn *conn, int flags, const char *setup) {
     int rc = sqlite3_open_v2(sq->path, &conn->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, sq->vfs);
+    if (rc == SQLITE_ERROR)
+        return -EINVAL; /* no such VFS; nothing has been read that could be damaged */
     if (rc != SQLITE_OK)
         return weft__sq_error(conn->db, rc);
     sqlite3_db_config(conn->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *) NULL);
@@ -183,6 +187,7 @@ static int open_sqlite(const weft_store_opts *opts, weft_store **ret, char *ret_
     sq->base.alloc = opts->alloc;
     sq->mark = -1;
     sq->vfs = opts->vfs;
+    sq->max_log_pages = (int) ((opts->max_log ? opts->max_log : MAX_LOG) / PAGE_BYTES);
     sq->path = weft__strndup(opts->alloc, opts->path, strlen(opts->path));
     int r = sq->path ? open_parts(sq, opts, ret_why) : -ENOMEM;
     if (r < 0) {

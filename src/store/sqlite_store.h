@@ -87,7 +87,7 @@ typedef struct weft_sq {
     weft_sq_state state;
     weft_sq_stream *streams[WEFT_SQ_ROWS];
     size_t stream_count;
-    int log_pages, log_pages_copied;
+    int log_pages, log_pages_copied, max_log_pages;
 } weft_sq;
 
 /* A negative errno for SQLite's code. */

@@ -5,10 +5,9 @@
 
 #include "sqlite_store.h"
 
-#define GROUP_BYTES ((size_t) 4 << 20)                  /* of jobs in one transaction: bounds the wait of those behind */
-#define LOG_PAGES ((int) (((int64_t) 64 << 20) / 4096)) /* of log before it is copied back in the midst of work */
-#define IDLE_MS 500                                     /* without work before it is copied back anyway */
-#define MAX_STREAMS 65536                               /* remembered by the writer; some 10 MiB */
+#define GROUP_BYTES ((size_t) 4 << 20) /* of jobs in one transaction: bounds the wait of those behind */
+#define IDLE_MS 500                    /* without work before it is copied back anyway */
+#define MAX_STREAMS 65536              /* remembered by the writer; some 10 MiB */
 
 static int apply(weft_sq *sq, weft_job *job) {
     void *whole = job; /* every job begins with this */
@@ -92,7 +91,7 @@ static void run_group(weft_sq *sq, weft_link *jobs) {
     weft__tray_put(&sq->base.tray, jobs);
     if (sq->log_pages < sq->log_pages_copied)
         sq->log_pages_copied = 0; /* the log began anew */
-    if (sq->log_pages - sq->log_pages_copied >= LOG_PAGES)
+    if (sq->log_pages - sq->log_pages_copied >= sq->max_log_pages)
         copy_log(sq);
 }
 

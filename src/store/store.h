@@ -132,6 +132,7 @@ typedef struct weft_store_opts {
     weft_check check;
     size_t max_event; /* bytes of one event's data; 0: 32 MiB, as an inbound message */
     size_t max_queue; /* bytes of appends not yet durable; 0: 64 MiB */
+    size_t max_log;   /* sqlite: bytes of log before it is copied back in the midst of work; 0: 64 MiB */
 } weft_store_opts;
 
 /* -EUCLEAN damaged, -ENOTSUP from a newer version, -EBUSY in use by somebody else, -EINVAL not a journal, or the system's
