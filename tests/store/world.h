@@ -83,7 +83,7 @@ static inline bool world_wait(store_world *world, const int *times, int want) {
     while (*times < want) {
         struct pollfd ready = {.fd = weft__store_fd(world->store), .events = POLLIN};
         if (poll(&ready, 1, WORLD_PATIENCE_MS) != 1)
-            return CHECK(!"the store said nothing");
+            return test_check(false, __FILE__, __LINE__, "the store said nothing");
         weft__store_dispatch(world->store);
     }
     return true;

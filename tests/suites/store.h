@@ -273,6 +273,8 @@ static void store_joins(store_world *world) {
     weft__follow_free(a.follow);
     CHECK_INT(world_append(world, "a", "y"), 0);
     CHECK(late.events == 2 && a.last == 701);
+    world->store = weft__store_close(world->store);
+    CHECK(late.ended == 1 && b.ended == 1 && !a.ended);
 }
 
 static void store_follow_frees(store_world *world) {
@@ -310,6 +312,7 @@ static void store_pauses(store_world *world) {
     world_wait(world, &watch.live, 2);
     CHECK_INT(watch.events, 25);
     CHECK(!watch.broken);
+    weft__follow_free(watch.follow);
 }
 
 static void store_follow_gaps(store_world *world) {
@@ -336,6 +339,7 @@ static void store_follow_gaps(store_world *world) {
     CHECK_INT(world_trim(world, &(weft_trim){.rows = 1}, &outcome), 0);
     CHECK_INT(world_append(world, "a", "x"), 0);
     CHECK(watch.events == 1 && !watch.ended && !watch.broken);
+    weft__follow_free(watch.follow);
 }
 
 /* Claims */
@@ -603,7 +607,7 @@ static void store_fails_allocations(const store_case *which) {
         if (memory.memory.count < n)
             return;
     }
-    CHECK(!"it never ran through");
+    test_check(false, __FILE__, __LINE__, "it never ran through");
 }
 
 /* The suite */

@@ -36,7 +36,7 @@ static known *stream_of(const char *name) {
 static void note(const char *line) {
     char name[32], content[CONTENT + 1];
     unsigned long long seq;
-    if (sscanf(line, "epoch %32s", content) == 1) {
+    if (strncmp(line, "epoch ", 6) == 0 && strlen(line) > WEFT_EPOCH + 6) {
         CHECK(!*epoch || strncmp(epoch, line + 6, WEFT_EPOCH) == 0);
         memcpy(epoch, line + 6, WEFT_EPOCH);
         return;
