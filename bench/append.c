@@ -111,11 +111,12 @@ static double store_rate(weft_store *store, int clients, double seconds) {
     return (double) l.done / (now_s() - start);
 }
 
-static weft_store *open_store(const char *folder, const char *name) {
+static weft_store *open_store(const char *folder, const char *name, weft_check check) {
     char path[512], why[WEFT_STORE_WHY];
     weft_store *store;
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (weft__store_open(&weft__sqlite, &(weft_store_opts){.path = path, .max_queue = (size_t) 1 << 30}, &store, why) < 0)
+    if (weft__store_open(&weft__sqlite, &(weft_store_opts){.path = path, .check = check, .max_queue = (size_t) 1 << 30},
+                         &store, why) < 0)
         give_up(path, why);
     return store;
 }
@@ -133,7 +134,7 @@ static void compare(const char *folder, weft_store *store, int clients, double s
 /* Replay */
 
 static void fill_journal(const char *folder) {
-    weft_store *store = open_store(folder, "million.db");
+    weft_store *store = open_store(folder, "million.db", WEFT_CHECK_AUTO);
     static weft_event events[1000];
     static char names[STREAMS][16];
     for (int i = 0; i < STREAMS; i++)
@@ -195,7 +196,7 @@ static void measure_replay(const char *folder) {
     double start = now_s();
     fill_journal(folder);
     double filled = now_s();
-    weft_store *store = open_store(folder, "million.db");
+    weft_store *store = open_store(folder, "million.db", WEFT_CHECK_AUTO);
     double opened = now_s();
     printf("\na journal of %d events: written in large appends in %.1f s, opened after a clean stop in %.1f ms\n", JOURNAL,
            filled - start, (opened - filled) * 1e3);
@@ -207,6 +208,10 @@ static void measure_replay(const char *folder) {
                     "in pages of 4,096");
         replay_once(store, &(weft_query){.stream = "stream7", .max_events = 32}, "in pages of 32");
     }
+    weft__store_close(store);
+    start = now_s();
+    store = open_store(folder, "million.db", WEFT_CHECK_ALWAYS);
+    printf("opened with the full check of an unclean stop in %.1f s\n", now_s() - start);
     weft__store_close(store);
 }
 
@@ -227,7 +232,7 @@ int main(int argc, char **argv) {
     if (!mkdtemp(folder))
         give_up(folder, strerror(errno));
     memset(payload, 'x', PAYLOAD);
-    weft_store *store = open_store(folder, "weft.db");
+    weft_store *store = open_store(folder, "weft.db", WEFT_CHECK_AUTO);
     store_rate(store, MAX_CLIENTS, seconds / 4);
     printf("clients   raw write/s  durable app/s     ratio   (%d bytes; raw: one fdatasync per append, or per batch of that "
            "many)\n",

@@ -11,7 +11,7 @@ target_link_libraries(test_support PUBLIC weft_internal weft_program libweft Pkg
 # test starts some.
 file(GLOB net_headers RELATIVE ${PROJECT_SOURCE_DIR}/src/net src/net/*.h)
 list(JOIN net_headers "|" net_headers)
-set(uses_threads "pthread_create|uv_|weft_(loop_new|connect|serve)|STORE_SUITE|#include \"(${net_headers}|store.h)\"")
+set(uses_threads "pthread_create|uv_|weft_(loop_new|connect|serve)|STORE_SUITE|#include \"(${net_headers}|store/world.h)\"")
 
 file(GLOB sources CONFIGURE_DEPENDS tests/unit/*.c)
 foreach(source ${sources})
