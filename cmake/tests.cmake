@@ -5,12 +5,13 @@ enable_testing()
 file(GLOB support CONFIGURE_DEPENDS tests/*.c)
 add_library(test_support STATIC ${support})
 target_include_directories(test_support PUBLIC tests)
-target_link_libraries(test_support PUBLIC weft_internal libweft PkgConfig::UV PkgConfig::SSL PkgConfig::ZLIB m)
+target_link_libraries(test_support PUBLIC weft_internal weft_program libweft PkgConfig::UV PkgConfig::SSL PkgConfig::ZLIB m)
 
-# ThreadSanitizer is slow and has something to say only where threads may be: around the network and where a test starts some.
+# ThreadSanitizer is slow and has something to say only where threads may be: around the network and the store, and where a
+# test starts some.
 file(GLOB net_headers RELATIVE ${PROJECT_SOURCE_DIR}/src/net src/net/*.h)
 list(JOIN net_headers "|" net_headers)
-set(uses_threads "pthread_create|uv_|weft_(loop_new|connect|serve)|#include \"(${net_headers})\"")
+set(uses_threads "pthread_create|uv_|weft_(loop_new|connect|serve)|STORE_SUITE|#include \"(${net_headers}|store/world.h)\"")
 
 file(GLOB sources CONFIGURE_DEPENDS tests/unit/*.c)
 foreach(source ${sources})
@@ -33,6 +34,18 @@ foreach(source ${sources})
   add_executable(interop_${name} ${source})
   target_link_libraries(interop_${name} PRIVATE libweft)
   set_target_properties(interop_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+endforeach()
+
+# Programs that a test of the store starts in order to kill them.
+file(GLOB sources CONFIGURE_DEPENDS tests/store/*.c)
+foreach(source ${sources})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(store_${name} ${source})
+  target_link_libraries(store_${name} PRIVATE test_support)
+  set_target_properties(store_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if(TARGET test_store_kill)
+    add_dependencies(test_store_kill store_${name})
+  endif()
 endforeach()
 
 file(GLOB scripts CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests

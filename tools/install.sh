@@ -14,7 +14,8 @@ run_packages='
     pkg-config                pkg-config
     libuv1-dev                pc:libuv
     libssl-dev                pc:openssl
-    zlib1g-dev                pc:zlib'
+    zlib1g-dev                pc:zlib
+    libsqlite3-dev            pc:sqlite3'
 test_packages='
     g++                       c++
     clang                     clang

@@ -1,0 +1,200 @@
+/* Followers: first what was stored, page by page, then what is being stored, with neither gap nor double where the two meet.
+ *
+ * The meeting is a comparison, not a buffer: while a follow replays it reads only up to store->told, what the owner's thread
+ * has been told of, and lets live events pass. When a page ends at told there is nothing between it and the next live event,
+ * because both come from this one thread, and the follow is live.
+ *
+ *     replaying ──page ends at told──▶ live        page_came()       any ──pause──▶ paused     weft__follow_pause()
+ *     paused    ──resume────────────▶ replaying   request_page()    any ──gap, error, close, free──▶ over */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "store_kind.h"
+
+enum state { REPLAYING, LIVE, PAUSED, OVER };
+
+struct weft_follow {
+    weft_link link;
+    weft_store *store;
+    const weft_follower *follower;
+    void *ctx;
+    enum state state;
+    bool reading;     /* a page is under way and will come back here */
+    bool started;     /* on_start has run */
+    uint32_t hash;    /* of the stream's name */
+    weft_query query; /* after: the last position seen */
+    char strings[];
+};
+
+static uint32_t hash_of(const char *name) {
+    uint32_t hash = 2166136261u;
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char) *name) * 16777619u;
+    return hash;
+}
+
+static void discard(weft_follow *follow) {
+    weft__list_remove(&follow->link);
+    weft__free(follow->store->alloc, follow);
+}
+
+/* It is over, and says so once. The memory goes when nothing points to it any more: see weft__follow_sweep(). */
+static void end(weft_follow *follow, int why) {
+    if (follow->state == OVER)
+        return;
+    follow->state = OVER;
+    if (follow->follower->on_end)
+        follow->follower->on_end(follow->ctx, why);
+}
+
+static void page_came(void *ctx, int r, const weft_page *page);
+
+static int request_page(weft_follow *follow) {
+    if (!follow->reading) {
+        follow->query.until = follow->store->told;
+        int r = weft__store_read(follow->store, &follow->query, page_came, follow);
+        if (r < 0)
+            return r;
+    }
+    follow->reading = true;
+    follow->state = REPLAYING;
+    return 0;
+}
+
+static void start(weft_follow *follow, const weft_page *page) {
+    if (follow->started)
+        return;
+    follow->started = true;
+    if (follow->follower->on_start)
+        follow->follower->on_start(follow->ctx, page);
+}
+
+static void deliver(weft_follow *follow, const weft_event *events, size_t count) {
+    const weft_event *last = &events[count - 1];
+    follow->query.after = follow->query.stream ? last->seq : last->gseq;
+    follow->follower->on_events(follow->ctx, events, count);
+}
+
+static void go_live(weft_follow *follow) {
+    follow->state = LIVE;
+    if (follow->follower->on_live)
+        follow->follower->on_live(follow->ctx);
+}
+
+/* One position after each callback that may have changed the state: paused, resumed or freed. */
+static void page_came(void *ctx, int r, const weft_page *page) {
+    weft_follow *follow = ctx;
+    uint64_t until = follow->query.until;
+    follow->reading = false;
+    if (follow->state == OVER || follow->state == PAUSED)
+        return;
+    if (r != 0) {
+        end(follow, r);
+        return;
+    }
+    start(follow, page);
+    if (follow->state == REPLAYING && !follow->reading && page->count)
+        deliver(follow, page->events, page->count);
+    if (follow->state != REPLAYING || follow->reading)
+        return;
+    /* From here on the position is one of this run. */
+    follow->query.epoch = NULL;
+    if (!page->more && until == follow->store->told)
+        go_live(follow);
+    else if ((r = request_page(follow)) < 0)
+        end(follow, r);
+}
+
+int weft__store_follow(weft_store *store, const weft_query *query, const weft_follower *follower, void *ctx,
+                       weft_follow **ret) {
+    size_t stream = query->stream ? strnlen(query->stream, WEFT_STORE_NAME + 1) + 1 : 0;
+    size_t epoch = query->epoch ? strnlen(query->epoch, WEFT_STORE_NAME + 1) + 1 : 0;
+    weft_follow *follow = weft__zalloc(store->alloc, sizeof *follow + stream + epoch);
+    if (!follow)
+        return -ENOMEM;
+    follow->store = store;
+    follow->follower = follower;
+    follow->ctx = ctx;
+    follow->query = *query;
+    if (stream) {
+        follow->query.stream = memcpy(follow->strings, query->stream, stream);
+        follow->hash = hash_of(follow->query.stream);
+    }
+    if (epoch)
+        follow->query.epoch = memcpy(follow->strings + stream, query->epoch, epoch);
+    weft__list_push(&store->follows, &follow->link);
+    int r = request_page(follow);
+    if (r < 0) {
+        discard(follow);
+        return r;
+    }
+    *ret = follow;
+    return 0;
+}
+
+void weft__follow_pause(weft_follow *follow) {
+    if (follow->state != OVER)
+        follow->state = PAUSED;
+}
+
+int weft__follow_resume(weft_follow *follow) {
+    return follow->state == PAUSED ? request_page(follow) : 0;
+}
+
+weft_follow *weft__follow_free(weft_follow *follow) {
+    if (!follow)
+        return NULL;
+    follow->state = OVER;
+    if (!follow->store->dispatching && !follow->reading)
+        discard(follow);
+    return NULL;
+}
+
+static bool wants(const weft_follow *follow, const weft_event *event, uint32_t hash) {
+    return !follow->query.stream || (follow->hash == hash && strcmp(follow->query.stream, event->stream) == 0);
+}
+
+/* Deliver the events it wants in runs, because an append mostly is of one stream. */
+static void tell_one(weft_follow *follow, const weft_event *events, const uint32_t *hashes, size_t count) {
+    size_t i = 0;
+    while (i < count && follow->state == LIVE) {
+        size_t first = i;
+        while (i < count && wants(follow, &events[i], hashes[i]))
+            i++;
+        if (i > first)
+            deliver(follow, events + first, i - first);
+        else
+            i++;
+    }
+}
+
+void weft__follow_tell(weft_store *store, const weft_event *events, size_t count) {
+    assert(count > 0 && count <= WEFT_STORE_EVENTS && events[0].gseq > store->told);
+    uint32_t hashes[WEFT_STORE_EVENTS];
+    store->told = events[count - 1].gseq;
+    if (weft__list_empty(&store->follows))
+        return;
+    for (size_t i = 0; i < count; i++)
+        hashes[i] = hash_of(events[i].stream);
+    /* Followers are added at the end and removed only by the sweep, so the walk is safe whatever the callbacks do. */
+    for (weft_link *link = store->follows.next; link != &store->follows; link = link->next)
+        tell_one(WEFT_CONTAINER(link, weft_follow, link), events, hashes, count);
+}
+
+void weft__follow_sweep(weft_store *store) {
+    for (weft_link *link = store->follows.next; link != &store->follows;) {
+        weft_follow *follow = WEFT_CONTAINER(link, weft_follow, link);
+        link = link->next;
+        if (follow->state == OVER && !follow->reading)
+            discard(follow);
+    }
+}
+
+void weft__follow_end_all(weft_store *store) {
+    store->dispatching = true;
+    for (weft_link *link = store->follows.next; link != &store->follows; link = link->next)
+        end(WEFT_CONTAINER(link, weft_follow, link), -ECANCELED);
+    store->dispatching = false;
+    weft__follow_sweep(store);
+}

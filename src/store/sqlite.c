@@ -1,0 +1,264 @@
+/* The SQLite store: opening, closing, and handing jobs to the threads. See sqlite_store.h for the parts. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sqlite_store.h"
+
+#define PAGE_BYTES 4096
+#define MAX_LOG ((size_t) 64 << 20)
+#define QUICK_PAGES 8192 /* 32 MiB: a full check of so much takes a moment, so it is done at every start */
+
+/* synchronous=FULL syncs the log at every commit. Trimmed pages need not be overwritten with zeros, which Debian's build
+ * does unless told otherwise. The log is copied back by the writer when it likes, and not by closing after a failure. */
+static const char writer_setup[] = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA secure_delete = OFF;"
+                                   "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY";
+static const char reader_setup[] = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA query_only = ON";
+
+static int log_grew(void *ctx, sqlite3 *db, const char *name, int pages) {
+    weft_sq *sq = ctx;
+    (void) db;
+    (void) name;
+    sq->log_pages = pages;
+    return SQLITE_OK;
+}
+
+/* The database is created by us, because SQLite would make it readable for everybody; its neighbours get its mode. */
+static int make_private(const char *path) {
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    int r = fchmod(fd, 0600) < 0 ? -errno : 0;
+    close(fd);
+    return r;
+}
+
+static int connect_db(weft_sq *sq, weft_sq_conn *conn, int flags, const char *setup) {
+    int rc = sqlite3_open_v2(sq->path, &conn->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, sq->vfs);
+    if (rc == SQLITE_ERROR)
+        return -EINVAL; /* no such VFS; nothing has been read that could be damaged */
+    if (rc != SQLITE_OK)
+        return weft__sq_error(conn->db, rc);
+    sqlite3_db_config(conn->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *) NULL);
+    sqlite3_db_config(conn->db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *) NULL);
+    return weft__sq_exec(conn->db, setup);
+}
+
+static int check(weft_sq *sq, weft_check how, char *ret_why) {
+    int64_t pages = 0;
+    int r = weft__sq_get_int(sq->write.db, "PRAGMA page_count", &pages);
+    if (r < 0)
+        return r;
+    if (!sq->state.clean || how == WEFT_CHECK_ALWAYS || (how == WEFT_CHECK_AUTO && pages <= QUICK_PAGES)) {
+        r = weft__sq_check_pages(sq->write.db, ret_why);
+        return r < 0 ? r : weft__sq_check_events(&sq->write, &sq->state, ret_why);
+    }
+    return 0;
+}
+
+/* Is this the continuation of what the mark speaks of? Where that cannot be said the epoch is a new one. */
+static int prove_continuity(weft_sq *sq, char *ret_why) {
+    char epoch[WEFT_EPOCH + 1];
+    uint64_t acknowledged = 0;
+    int known = weft__sq_mark_read(sq->mark, epoch, &acknowledged);
+    if (!known || strcmp(epoch, sq->state.epoch) != 0) {
+        snprintf(ret_why, WEFT_STORE_WHY, "the journal was copied or restored: its positions begin a new epoch");
+        return weft__epoch_new(sq->state.epoch);
+    }
+    if (acknowledged <= (uint64_t) sq->state.head)
+        return 0;
+    snprintf(ret_why, WEFT_STORE_WHY,
+             "the journal has lost its end: event %llu was acknowledged, and the last one there is %lld. If you have put an "
+             "older copy in its place on purpose, remove the file whose name ends in -mark",
+             (unsigned long long) acknowledged, (long long) sq->state.head);
+    return -EUCLEAN;
+}
+
+static int load(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
+    sq->state = (weft_sq_state){0}; /* of a journal that was moved aside */
+    int fresh = weft__sq_migrate(sq->write.db, 0, ret_why);
+    if (fresh < 0)
+        return fresh;
+    if (fresh)
+        return weft__epoch_new(sq->state.epoch);
+    int r = weft__sq_load_state(&sq->write, &sq->state);
+    if (r == 0 && (r = weft__sq_check_pages(sq->write.db, ret_why)) >= 0)
+        return weft__epoch_new(sq->state.epoch); /* the first start ended before it had begun */
+    if (r >= 0)
+        r = check(sq, opts->check, ret_why);
+    return r < 0 ? r : prove_continuity(sq, ret_why);
+}
+
+/* From here on a stop without close is an unclean one. */
+static int begin_run(weft_sq *sq) {
+    sq->state.clean = false;
+    int r = weft__sq_save_state(&sq->write, &sq->state);
+    if (r >= 0)
+        r = weft__sq_mark_write(sq->mark, sq->state.epoch, (uint64_t) sq->state.head);
+    if (r >= 0 && fdatasync(sq->mark) < 0)
+        r = -errno;
+    return r;
+}
+
+static int open_database(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
+    int r = make_private(sq->path);
+    if (r >= 0)
+        r = connect_db(sq, &sq->write, SQLITE_OPEN_READWRITE, writer_setup);
+    if (r >= 0)
+        r = load(sq, opts, ret_why);
+    if (r == -EUCLEAN && !*ret_why)
+        snprintf(ret_why, WEFT_STORE_WHY, "the journal is damaged: %.300s",
+                 sq->write.db ? sqlite3_errmsg(sq->write.db) : "it cannot be read");
+    if (r < 0)
+        weft__sq_conn_done(&sq->write);
+    return r;
+}
+
+static int open_whole(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
+    int r = open_database(sq, opts, ret_why);
+    if (r == -EUCLEAN && opts->on_damage == WEFT_DAMAGE_QUARANTINE) {
+        char why[WEFT_STORE_WHY];
+        r = weft__sq_quarantine(sq->path, ret_why);
+        memcpy(why, ret_why, sizeof why);
+        if (r >= 0)
+            r = open_database(sq, opts, ret_why);
+        if (r >= 0)
+            memcpy(ret_why, why, sizeof why);
+    }
+    if (r < 0)
+        return r;
+    sqlite3_wal_hook(sq->write.db, log_grew, sq);
+    r = begin_run(sq);
+    if (r >= 0)
+        r = connect_db(sq, &sq->read, SQLITE_OPEN_READONLY, reader_setup);
+    return r;
+}
+
+static int start_threads(weft_sq *sq) {
+    int r = weft__sq_worker_start(&sq->reader, weft__sq_reader_main, sq);
+    if (r < 0)
+        return r;
+    r = weft__sq_worker_start(&sq->writer, weft__sq_writer_main, sq);
+    if (r < 0)
+        weft__sq_worker_stop(&sq->reader);
+    return r;
+}
+
+static void disconnect(weft_sq *sq) {
+    /* The reader first: the last to close is the one that may tidy up. */
+    weft__sq_conn_done(&sq->read);
+    weft__sq_conn_done(&sq->write);
+    if (sq->mark >= 0)
+        close(sq->mark);
+    sq->mark = -1;
+}
+
+static int open_parts(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
+    int r = weft__sq_mark_open(sq->path, &sq->mark);
+    if (r >= 0)
+        r = open_whole(sq, opts, ret_why);
+    if (r >= 0)
+        r = weft__tray_init(&sq->base.tray);
+    if (r < 0)
+        return r;
+    memcpy(sq->base.epoch, sq->state.epoch, sizeof sq->base.epoch);
+    sq->base.told = (uint64_t) sq->state.head;
+    r = start_threads(sq);
+    if (r < 0)
+        weft__tray_done(&sq->base.tray);
+    return r;
+}
+
+static void explain(int r, char *ret_why) {
+    if (*ret_why && r != -EBUSY)
+        return;
+    snprintf(ret_why, WEFT_STORE_WHY, "%s", r == -EBUSY ? "the journal is in use by another process" : weft_strerror(r));
+}
+
+static int open_sqlite(const weft_store_opts *opts, weft_store **ret, char *ret_why) {
+    if (!opts->path || !*opts->path)
+        return -EINVAL;
+    weft_sq *sq = weft__zalloc(opts->alloc, sizeof *sq);
+    if (!sq)
+        return -ENOMEM;
+    sq->base.alloc = opts->alloc;
+    sq->mark = -1;
+    sq->vfs = opts->vfs;
+    sq->max_log_pages = (int) ((opts->max_log ? opts->max_log : MAX_LOG) / PAGE_BYTES);
+    sq->path = weft__strndup(opts->alloc, opts->path, strlen(opts->path));
+    int r = sq->path ? open_parts(sq, opts, ret_why) : -ENOMEM;
+    if (r < 0) {
+        disconnect(sq);
+        explain(r, ret_why);
+        weft__free(opts->alloc, sq->path);
+        weft__free(opts->alloc, sq);
+        return r;
+    }
+    *ret = &sq->base;
+    return 0;
+}
+
+static void give_append(weft_store *store, weft_append_job *job) {
+    weft__sq_worker_give(&((weft_sq *) (void *) store)->writer, &job->job);
+}
+
+static void give_read(weft_store *store, weft_read_job *job) {
+    weft__sq_worker_give(&((weft_sq *) (void *) store)->reader, &job->job);
+}
+
+static void give_claim(weft_store *store, weft_claim_job *job) {
+    weft__sq_worker_give(&((weft_sq *) (void *) store)->writer, &job->job);
+}
+
+static void give_trim(weft_store *store, weft_trim_job *job) {
+    weft__sq_worker_give(&((weft_sq *) (void *) store)->writer, &job->job);
+}
+
+/* Say that this stop is a clean one, and what the counts are. Where that fails the next start checks everything. */
+static void end_run(weft_sq *sq) {
+    weft_sq_conn *conn = &sq->write;
+    sq->state.clean = true;
+    int r = weft__sq_do(conn, WEFT_SQ_BEGIN);
+    if (r >= 0)
+        r = weft__sq_streams_save(sq);
+    if (r >= 0)
+        r = weft__sq_save_state(conn, &sq->state);
+    if (r >= 0)
+        r = weft__sq_do(conn, WEFT_SQ_COMMIT);
+    if (r < 0 && !sqlite3_get_autocommit(conn->db))
+        weft__sq_do(conn, WEFT_SQ_ROLLBACK);
+    if (r >= 0)
+        sqlite3_db_config(conn->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, (int *) NULL);
+    (void) weft__sq_mark_write(sq->mark, sq->base.epoch, (uint64_t) sq->state.head);
+    (void) fdatasync(sq->mark);
+}
+
+static void close_sqlite(weft_store *store) {
+    weft_sq *sq = (weft_sq *) (void *) store;
+    weft__sq_worker_stop(&sq->reader);
+    weft__sq_worker_stop(&sq->writer);
+    end_run(sq);
+    disconnect(sq);
+}
+
+static void free_sqlite(weft_store *store) {
+    weft_sq *sq = (weft_sq *) (void *) store;
+    weft__sq_streams_drop(sq);
+    weft__tray_done(&store->tray);
+    weft__free(store->alloc, sq->path);
+    weft__free(store->alloc, sq);
+}
+
+const weft_store_kind weft__sqlite = {
+    .name = "sqlite",
+    .open = open_sqlite,
+    .append = give_append,
+    .read = give_read,
+    .claim = give_claim,
+    .trim = give_trim,
+    .close = close_sqlite,
+    .free = free_sqlite,
+};

@@ -1,0 +1,95 @@
+/* An append inside the writer's transaction. */
+#include <errno.h>
+#include <string.h>
+
+#include "sqlite_store.h"
+
+static int insert(weft_sq *sq, int64_t stream, const weft_event *event, const char *key) {
+    int r;
+    sqlite3_stmt *row = weft__sq_prepare(&sq->write, WEFT_SQ_INSERT, &r);
+    if (!row)
+        return r;
+    sqlite3_bind_int64(row, 1, (int64_t) event->gseq);
+    sqlite3_bind_int64(row, 2, stream);
+    sqlite3_bind_int64(row, 3, (int64_t) event->seq);
+    sqlite3_bind_int64(row, 4, event->time_ms);
+    sqlite3_bind_text(row, 5, event->type, -1, SQLITE_STATIC);
+    if (key)
+        sqlite3_bind_text(row, 6, key, -1, SQLITE_STATIC);
+    else
+        sqlite3_bind_null(row, 6);
+    sqlite3_bind_blob64(row, 7, event->data.data, event->data.len, SQLITE_STATIC);
+    sqlite3_bind_int64(row, 8, weft__sq_sum_event(stream, event, key));
+    return weft__sq_run(row);
+}
+
+static int store_one(weft_sq *sq, weft_event *event, const char *key) {
+    int r;
+    weft_sq_stream *stream = weft__sq_stream(sq, event->stream, true, &r);
+    if (!stream)
+        return r;
+    event->seq = (uint64_t) ++stream->head;
+    event->gseq = (uint64_t) ++sq->state.head;
+    stream->changed = true;
+    if (stream->bytes >= 0)
+        stream->bytes += (int64_t) event->data.len;
+    sq->state.rows++;
+    sq->state.bytes += (int64_t) event->data.len;
+    return insert(sq, stream->id, event, key);
+}
+
+/* 1 and where it was, 0 new. */
+static int find_key(weft_sq *sq, const char *key, int64_t *ret_gseq) {
+    int r = 0;
+    sqlite3_stmt *row = key ? weft__sq_prepare(&sq->write, WEFT_SQ_KEY, &r) : NULL;
+    if (!row)
+        return r;
+    sqlite3_bind_text(row, 1, key, -1, SQLITE_STATIC);
+    r = weft__sq_step(row);
+    if (r > 0)
+        *ret_gseq = sqlite3_column_int64(row, 0);
+    sqlite3_reset(row);
+    return r;
+}
+
+/* Fill in where this event was stored the first time; nowhere if it was trimmed. 1 but it was another. */
+static int recall(sqlite3_stmt *row, int64_t gseq, weft_event *event) {
+    sqlite3_bind_int64(row, 1, gseq);
+    int r = weft__sq_step(row);
+    event->seq = r > 0 ? (uint64_t) sqlite3_column_int64(row, 0) : 0;
+    event->gseq = r > 0 ? (uint64_t) gseq : 0;
+    if (r > 0) {
+        const char *type = (const char *) sqlite3_column_text(row, 1), *name = (const char *) sqlite3_column_text(row, 2);
+        r = !type || !name ? -ENOMEM : strcmp(type, event->type) != 0 || strcmp(name, event->stream) != 0;
+    }
+    sqlite3_reset(row);
+    return r;
+}
+
+static int repeat(weft_sq *sq, weft_append_job *job, int64_t gseq) {
+    int r;
+    sqlite3_stmt *row = weft__sq_prepare(&sq->write, WEFT_SQ_AT, &r);
+    if (!row)
+        return r;
+    for (size_t i = 0; i < job->count; i++) {
+        r = recall(row, gseq + (int64_t) i, &job->events[i]);
+        if (r < 0)
+            return r;
+        if (r > 0) {
+            job->job.r = -EEXIST;
+            return 0;
+        }
+    }
+    job->repeat = true;
+    return 0;
+}
+
+int weft__sq_append(weft_sq *sq, weft_append_job *job) {
+    int64_t gseq = 0;
+    int r = find_key(sq, job->key, &gseq);
+    if (r > 0)
+        return repeat(sq, job, gseq);
+    for (size_t i = 0; r >= 0 && i < job->count; i++)
+        r = store_one(sq, &job->events[i], i == 0 ? job->key : NULL);
+    return r;
+}

@@ -1,0 +1,139 @@
+/* Whether a database is whole, and what becomes of one that is not. Nothing here repairs or deletes. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sqlite_store.h"
+
+#define MAX_QUARANTINED 1000 /* damaged journals beside one another; by then somebody should have looked */
+
+static int damaged(char *ret_why, const char *what) {
+    snprintf(ret_why, WEFT_STORE_WHY, "the journal is damaged: %.300s", what);
+    return -EUCLEAN;
+}
+
+int weft__sq_check_pages(sqlite3 *db, char *ret_why) {
+    sqlite3_stmt *statement = NULL;
+    int rc = sqlite3_prepare_v2(db, "PRAGMA integrity_check(1)", -1, &statement, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(statement);
+    int r = weft__sq_error(db, rc);
+    const char *verdict = rc == SQLITE_ROW ? (const char *) sqlite3_column_text(statement, 0) : NULL;
+    if (r >= 0 && (!verdict || strcmp(verdict, "ok") != 0))
+        r = damaged(ret_why, verdict ? verdict : "no verdict");
+    else if (r == -EUCLEAN)
+        r = damaged(ret_why, sqlite3_errmsg(db));
+    sqlite3_finalize(statement);
+    return r;
+}
+
+/* Call each for every row of the query. */
+static int walk(sqlite3 *db, const char *sql, int (*each)(sqlite3_stmt *row, void *ctx), void *ctx) {
+    sqlite3_stmt *row = NULL;
+    int r = weft__sq_error(db, sqlite3_prepare_v2(db, sql, -1, &row, NULL));
+    while (r >= 0 && (r = weft__sq_step(row)) > 0)
+        r = each(row, ctx);
+    sqlite3_finalize(row);
+    return r;
+}
+
+struct count {
+    int64_t trimmed, at, rows, bytes;
+};
+
+static int check_event(sqlite3_stmt *row, void *ctx) {
+    struct count *count = ctx;
+    weft_event event = {
+        .gseq = (uint64_t) sqlite3_column_int64(row, 0),
+        .seq = (uint64_t) sqlite3_column_int64(row, 2),
+        .time_ms = sqlite3_column_int64(row, 3),
+        .type = (const char *) sqlite3_column_text(row, 4),
+    };
+    const char *key = (const char *) sqlite3_column_text(row, 5);
+    const void *data = sqlite3_column_blob(row, 6);
+    event.data = (weft_bytes){data ? data : "", (size_t) sqlite3_column_bytes(row, 6)};
+    int64_t gseq = (int64_t) event.gseq;
+    if (!event.type || sqlite3_column_int64(row, 7) != weft__sq_sum_event(sqlite3_column_int64(row, 1), &event, key) ||
+        (gseq != count->at + 1 && gseq - 1 > count->trimmed))
+        return -EUCLEAN;
+    count->at = gseq;
+    count->rows++;
+    count->bytes += (int64_t) event.data.len;
+    return 0;
+}
+
+static int check_stream(sqlite3_stmt *row, void *ctx) {
+    (void) ctx;
+    const char *name = (const char *) sqlite3_column_text(row, 1);
+    int64_t id = sqlite3_column_int64(row, 0), head = sqlite3_column_int64(row, 2), trimmed = sqlite3_column_int64(row, 3);
+    int64_t low = sqlite3_column_int64(row, 5), high = sqlite3_column_int64(row, 6), n = sqlite3_column_int64(row, 7);
+    if (!name || sqlite3_column_int64(row, 4) != weft__sq_sum_stream(id, name, head, trimmed))
+        return -EUCLEAN;
+    if (n == 0)
+        return head <= trimmed ? 0 : -EUCLEAN;
+    return low == trimmed + 1 && high - low + 1 == n && high >= head ? 0 : -EUCLEAN;
+}
+
+static int must_not_be(sqlite3_stmt *row, void *ctx) {
+    (void) row;
+    (void) ctx;
+    return -EUCLEAN;
+}
+
+int weft__sq_check_events(weft_sq_conn *conn, weft_sq_state *state, char *ret_why) {
+    struct count count = {.trimmed = state->trimmed};
+    int r =
+        walk(conn->db, "SELECT gseq, stream, seq, time, type, key, data, sum FROM event ORDER BY gseq", check_event, &count);
+    if (r == -EUCLEAN)
+        return damaged(ret_why, "an event is missing or not as it was written");
+    if (r >= 0)
+        r = walk(conn->db,
+                 "SELECT s.id, s.name, s.head, s.trimmed, s.sum, c.low, c.high, c.n FROM stream s LEFT JOIN"
+                 " (SELECT stream, min(seq) AS low, max(seq) AS high, count(*) AS n FROM event GROUP BY stream) c"
+                 " ON c.stream = s.id",
+                 check_stream, NULL);
+    if (r >= 0)
+        r = walk(conn->db, "SELECT 1 FROM event WHERE stream NOT IN (SELECT id FROM stream) LIMIT 1", must_not_be, NULL);
+    if (r == -EUCLEAN)
+        return damaged(ret_why, "a stream has lost events");
+    if (r < 0)
+        return r;
+    state->rows = count.rows;
+    state->bytes = count.bytes;
+    return 0;
+}
+
+/* Quarantine */
+
+static int move(const char *path, const char *suffix, const char *aside) {
+    char from[4096], to[4096];
+    if (snprintf(from, sizeof from, "%s%s", path, suffix) >= (int) sizeof from ||
+        snprintf(to, sizeof to, "%s%s", aside, suffix) >= (int) sizeof to)
+        return -ENAMETOOLONG;
+    return rename(from, to) == 0 || errno == ENOENT ? 0 : -errno;
+}
+
+int weft__sq_quarantine(const char *path, char *ret_why) {
+    /* The log first: a database without its log is noticed and moved next time, a log without its database would be thrown
+     * away by SQLite. The mark stays: it is locked, and the new journal's will overwrite it. */
+    static const char *const parts[] = {"-wal", "-shm", ""};
+    char aside[4096], what[WEFT_STORE_WHY];
+    int r = 0, n = 1;
+    for (; n <= MAX_QUARANTINED; n++) {
+        if (snprintf(aside, sizeof aside, "%s.damaged-%d", path, n) >= (int) sizeof aside)
+            return -ENAMETOOLONG;
+        char log[sizeof aside + 8];
+        snprintf(log, sizeof log, "%s-wal", aside);
+        if (access(aside, F_OK) != 0 && access(log, F_OK) != 0)
+            break;
+    }
+    if (n > MAX_QUARANTINED)
+        return -EMFILE;
+    for (size_t i = 0; r >= 0 && i < sizeof parts / sizeof parts[0]; i++)
+        r = move(path, parts[i], aside);
+    memcpy(what, ret_why, sizeof what);
+    if (r >= 0)
+        snprintf(ret_why, WEFT_STORE_WHY, "%.400s; it was kept as *.damaged-%d and a new one begun", what, n);
+    return r;
+}

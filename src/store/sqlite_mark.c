@@ -1,0 +1,64 @@
+/* The mark: the last acknowledged gseq, in a small file beside the database.
+ *
+ * A log that lost its end looks to SQLite like a log that ends there, and an old copy of a database looks like a database.
+ * The mark is written after each commit and before anybody is told, so it is never ahead of what is durable; a database that
+ * ends before it has lost something that was acknowledged. It is not synced with each commit: a crash of the machine can
+ * leave an older mark, which proves less and never says anything wrong.
+ *
+ * The file is also the lock that keeps a second process out. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "sqlite_store.h"
+
+#define MAGIC "weft-mark"
+#define SIZE (sizeof MAGIC + WEFT_EPOCH + 1 + 20 + 1 + 8 + 1) /* "weft-mark EPOCH GSEQ CRC\n", always as long */
+
+int weft__sq_mark_open(const char *path, int *ret_fd) {
+    char name[4096];
+    if (snprintf(name, sizeof name, "%s-mark", path) >= (int) sizeof name)
+        return -ENAMETOOLONG;
+    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return -errno;
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0 || fchmod(fd, 0600) < 0) {
+        int r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+        close(fd);
+        return r;
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+static void print(char text[SIZE + 1], const char *epoch, uint64_t gseq) {
+    int n = snprintf(text, SIZE + 1, MAGIC " %.*s %020llu ", WEFT_EPOCH, epoch, (unsigned long long) gseq);
+    snprintf(text + n, SIZE + 1 - (size_t) n, "%08lx\n", crc32(0, (const Bytef *) text, (uInt) n));
+}
+
+int weft__sq_mark_read(int fd, char ret_epoch[WEFT_EPOCH + 1], uint64_t *ret_gseq) {
+    char text[SIZE + 1] = {0}, again[SIZE + 1], epoch[WEFT_EPOCH + 1] = {0};
+    if (pread(fd, text, SIZE, 0) != (ssize_t) SIZE || memcmp(text, MAGIC " ", sizeof MAGIC) != 0)
+        return 0;
+    memcpy(epoch, text + sizeof MAGIC, WEFT_EPOCH);
+    uint64_t gseq = strtoull(text + sizeof MAGIC + WEFT_EPOCH, NULL, 10);
+    print(again, epoch, gseq);
+    if (memcmp(text, again, SIZE) != 0)
+        return 0;
+    memcpy(ret_epoch, epoch, sizeof epoch);
+    *ret_gseq = gseq;
+    return 1;
+}
+
+int weft__sq_mark_write(int fd, const char *epoch, uint64_t gseq) {
+    char text[SIZE + 1];
+    print(text, epoch, gseq);
+    ssize_t n = pwrite(fd, text, SIZE, 0);
+    return n == (ssize_t) SIZE ? 0 : n < 0 ? -errno : -EIO;
+}

@@ -1,0 +1,114 @@
+/* The reader's thread: one page at a time, each from one snapshot, each event checked against its checksum and its
+ * neighbour. */
+#include <errno.h>
+#include <string.h>
+
+#include "sqlite_store.h"
+
+/* The columns of EVENT in sqlite_schema.c, and the name behind them. Borrowed until the next step. */
+static int take_event(sqlite3_stmt *row, const char *stream, weft_event *ret) {
+    weft_event event = {
+        .stream = stream ? stream : (const char *) sqlite3_column_text(row, 8),
+        .type = (const char *) sqlite3_column_text(row, 4),
+        .gseq = (uint64_t) sqlite3_column_int64(row, 0),
+        .seq = (uint64_t) sqlite3_column_int64(row, 2),
+        .time_ms = sqlite3_column_int64(row, 3),
+    };
+    const char *key = (const char *) sqlite3_column_text(row, 5);
+    const void *data = sqlite3_column_blob(row, 6); /* NULL when empty */
+    event.data = (weft_bytes){data ? data : "", (size_t) sqlite3_column_bytes(row, 6)};
+    if (sqlite3_errcode(sqlite3_db_handle(row)) == SQLITE_NOMEM)
+        return -ENOMEM;
+    if (!event.stream || !event.type)
+        return -EUCLEAN;
+    if (sqlite3_column_int64(row, 7) != weft__sq_sum_event(sqlite3_column_int64(row, 1), &event, key))
+        return -EUCLEAN;
+    *ret = event;
+    return 0;
+}
+
+/* Whether an event may follow the position at. In a stream it is the next; over all, streams that were trimmed leave holes,
+ * but none behind the last event that was ever removed. */
+static bool follows(const weft_read_job *job, uint64_t at, const weft_event *event) {
+    if (job->query.stream)
+        return event->seq == at + 1;
+    return event->gseq == at + 1 || (event->gseq > at && event->gseq - 1 <= job->page.trimmed);
+}
+
+static int fill(weft_read_job *job, sqlite3_stmt *row, uint64_t at) {
+    int r;
+    while ((r = weft__sq_step(row)) > 0) {
+        weft_event event;
+        r = take_event(row, job->query.stream, &event);
+        if (r < 0)
+            return r;
+        if (!follows(job, at, &event))
+            return -EUCLEAN;
+        if (job->query.until && event.gseq > job->query.until)
+            return 0;
+        r = weft__page_add(job, &event);
+        if (r <= 0)
+            return r;
+        at = job->page.last;
+    }
+    /* It must not end before the last event; but everything up to the head may have been trimmed. */
+    return r < 0 || at == job->page.head || job->page.trimmed == job->page.head ? r : -EUCLEAN;
+}
+
+static int read_all(weft_sq *sq, weft_read_job *job) {
+    weft_sq_state state;
+    int r = weft__sq_load_state(&sq->read, &state);
+    if (r <= 0)
+        return r < 0 ? r : -EUCLEAN;
+    r = weft__page_begin(job, sq->base.epoch, (uint64_t) state.head, (uint64_t) state.trimmed);
+    sqlite3_stmt *row = r == 0 ? weft__sq_prepare(&sq->read, WEFT_SQ_ALL_PAGE, &r) : NULL;
+    if (!row)
+        return r;
+    sqlite3_bind_int64(row, 1, (int64_t) job->query.after);
+    r = fill(job, row, job->query.after);
+    sqlite3_reset(row);
+    return r;
+}
+
+static int read_stream(weft_sq *sq, weft_read_job *job) {
+    int64_t id = 0, head = 0, trimmed = 0;
+    int r = weft__sq_find_stream(&sq->read, job->query.stream, &id, &head, &trimmed);
+    if (r < 0)
+        return r;
+    r = weft__page_begin(job, sq->base.epoch, (uint64_t) head, (uint64_t) trimmed);
+    sqlite3_stmt *row = r == 0 ? weft__sq_prepare(&sq->read, WEFT_SQ_PAGE, &r) : NULL;
+    if (!row)
+        return r;
+    uint64_t after = job->query.after > (uint64_t) trimmed ? job->query.after : (uint64_t) trimmed;
+    sqlite3_bind_int64(row, 1, id);
+    sqlite3_bind_int64(row, 2, (int64_t) after);
+    r = fill(job, row, after);
+    sqlite3_reset(row);
+    return r;
+}
+
+static int read_page(weft_sq *sq, weft_read_job *job) {
+    /* A position no event can have; SQLite's numbers end at 2^63. */
+    if (job->query.after > INT64_MAX)
+        job->query.after = INT64_MAX;
+    int r = weft__sq_do(&sq->read, WEFT_SQ_BEGIN);
+    if (r < 0)
+        return r;
+    r = job->query.stream ? read_stream(sq, job) : read_all(sq, job);
+    int ended = weft__sq_do(&sq->read, WEFT_SQ_COMMIT);
+    if (ended < 0 && !sqlite3_get_autocommit(sq->read.db))
+        weft__sq_do(&sq->read, WEFT_SQ_ROLLBACK);
+    return r;
+}
+
+void *weft__sq_reader_main(void *ctx) {
+    weft_sq *sq = ctx;
+    weft_link jobs;
+    /* One at a time, so that the first page is shown before the second is read. */
+    while (weft__sq_worker_take(&sq->reader, -1, 1, &jobs) > 0) {
+        weft_job *job = WEFT_CONTAINER(jobs.next, weft_job, link);
+        job->r = weft__sq_worker_stopping(&sq->reader) ? -ECANCELED : read_page(sq, (weft_read_job *) (void *) job);
+        weft__tray_put(&sq->base.tray, &jobs);
+    }
+    return NULL;
+}

@@ -1,0 +1,292 @@
+/* The tables, their versions, and the statements used on them. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "sqlite_store.h"
+
+#define APPLICATION_ID 0x57656674 /* "Weft", in the file's header: what says that a database is ours */
+
+/* Step n leads from version n to n + 1. A step that was released is never changed.
+ *
+ * gseq is the rowid, so that appends go to the end of one tree: three times faster than clustering by stream. data is a
+ * BLOB, because the length of one is known without reading it. Streams and the state carry checksums like events do. */
+static const char *const steps[] = {
+    "CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 1), epoch TEXT NOT NULL, clean INTEGER NOT NULL,"
+    " trimmed INTEGER NOT NULL, rows INTEGER NOT NULL, bytes INTEGER NOT NULL, fence INTEGER NOT NULL, sum INTEGER NOT "
+    "NULL);"
+    "CREATE TABLE stream (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, head INTEGER NOT NULL,"
+    " trimmed INTEGER NOT NULL, sum INTEGER NOT NULL);"
+    "CREATE TABLE event (gseq INTEGER PRIMARY KEY, stream INTEGER NOT NULL, seq INTEGER NOT NULL, time INTEGER NOT NULL,"
+    " type TEXT NOT NULL, key TEXT, data BLOB NOT NULL, sum INTEGER NOT NULL);"
+    "CREATE UNIQUE INDEX event_seq ON event (stream, seq);"
+    "CREATE UNIQUE INDEX event_key ON event (key) WHERE key IS NOT NULL;",
+
+    "CREATE TABLE claim (key TEXT PRIMARY KEY, owner TEXT NOT NULL, until INTEGER NOT NULL, fence INTEGER NOT NULL)"
+    " WITHOUT ROWID;",
+};
+#define VERSION ((int) (sizeof steps / sizeof steps[0]))
+
+#define EVENT "gseq, stream, seq, time, type, key, data, sum"
+
+static const char *const texts[WEFT_SQ_STATEMENTS] = {
+    [WEFT_SQ_BEGIN] = "BEGIN",
+    [WEFT_SQ_COMMIT] = "COMMIT",
+    [WEFT_SQ_ROLLBACK] = "ROLLBACK",
+    [WEFT_SQ_INSERT] = "INSERT INTO event (" EVENT ") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    [WEFT_SQ_KEY] = "SELECT gseq FROM event WHERE key = ?",
+    [WEFT_SQ_AT] = "SELECT e.seq, e.type, s.name FROM event e JOIN stream s ON s.id = e.stream WHERE e.gseq = ?",
+    [WEFT_SQ_STREAM] = "SELECT id, head, trimmed, sum FROM stream WHERE name = ?",
+    [WEFT_SQ_HEAD] = "SELECT max(seq) FROM event WHERE stream = ?",
+    [WEFT_SQ_ALL_HEAD] = "SELECT max(gseq) FROM event",
+    [WEFT_SQ_NEW_STREAM] = "INSERT INTO stream (id, name, head, trimmed, sum) VALUES"
+                           " ((SELECT ifnull(max(id), 0) + 1 FROM stream), ?, 0, 0, 0)",
+    [WEFT_SQ_SET_STREAM] = "UPDATE stream SET head = ?2, trimmed = ?3, sum = ?4 WHERE id = ?1",
+    [WEFT_SQ_STATE] = "SELECT epoch, clean, trimmed, rows, bytes, fence, sum FROM state WHERE id = 1",
+    [WEFT_SQ_SET_STATE] = "INSERT OR REPLACE INTO state (id, epoch, clean, trimmed, rows, bytes, fence, sum)"
+                          " VALUES (1, ?, ?, ?, ?, ?, ?, ?)",
+    [WEFT_SQ_PAGE] = "SELECT " EVENT " FROM event WHERE stream = ?1 AND seq > ?2 ORDER BY seq",
+    [WEFT_SQ_ALL_PAGE] = "SELECT " EVENT ", (SELECT name FROM stream WHERE id = event.stream) FROM event WHERE gseq > ?1"
+                         " ORDER BY gseq",
+    [WEFT_SQ_STREAM_BYTES] = "SELECT sum(length(data)) FROM event WHERE stream = ?",
+    [WEFT_SQ_OLDEST] = "SELECT gseq, stream, seq, time, length(data) FROM event WHERE stream = ?1 ORDER BY seq LIMIT ?2",
+    [WEFT_SQ_ALL_OLDEST] = "SELECT gseq, stream, seq, time, length(data), (SELECT name FROM stream WHERE id = event.stream)"
+                           " FROM event WHERE ?1 IS NULL ORDER BY gseq LIMIT ?2",
+    [WEFT_SQ_CUT] = "DELETE FROM event WHERE stream = ?1 AND seq <= ?2",
+    [WEFT_SQ_ALL_CUT] = "DELETE FROM event WHERE ?1 IS NULL AND gseq <= ?2",
+    [WEFT_SQ_CLAIM] = "SELECT owner, until, fence FROM claim WHERE key = ?",
+    [WEFT_SQ_SET_CLAIM] = "INSERT OR REPLACE INTO claim (key, owner, until, fence) VALUES (?, ?, ?, ?)",
+    [WEFT_SQ_DROP_CLAIM] = "DELETE FROM claim WHERE key = ?",
+};
+
+/* Statements */
+
+int weft__sq_error(sqlite3 *db, int rc) {
+    switch (rc & 0xFF) {
+    case SQLITE_OK:
+    case SQLITE_DONE:
+    case SQLITE_ROW:
+        return 0;
+    case SQLITE_NOMEM:
+        return -ENOMEM;
+    case SQLITE_FULL:
+        return -ENOSPC;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return -EBUSY;
+    case SQLITE_READONLY:
+        return -EROFS;
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+        return -EACCES;
+    /* A constraint is only ever broken by rows that should not be there. */
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_ERROR:
+        return -EUCLEAN;
+    default:
+        break;
+    }
+    int system = db ? sqlite3_system_errno(db) : 0;
+    return rc == SQLITE_IOERR_NOMEM ? -ENOMEM : (rc & 0xFF) == SQLITE_CANTOPEN && system > 0 ? -system : -EIO;
+}
+
+int weft__sq_exec(sqlite3 *db, const char *sql) {
+    return weft__sq_error(db, sqlite3_exec(db, sql, NULL, NULL, NULL));
+}
+
+int weft__sq_get_int(sqlite3 *db, const char *sql, int64_t *ret) {
+    sqlite3_stmt *statement = NULL;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(statement);
+    if (rc == SQLITE_ROW)
+        *ret = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return weft__sq_error(db, rc);
+}
+
+sqlite3_stmt *weft__sq_prepare(weft_sq_conn *conn, enum weft_sq_statement which, int *ret_r) {
+    sqlite3_stmt **statement = &conn->statements[which];
+    int rc = SQLITE_OK;
+    if (!*statement)
+        rc = sqlite3_prepare_v3(conn->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, statement, NULL);
+    *ret_r = weft__sq_error(conn->db, rc);
+    return *statement;
+}
+
+int weft__sq_step(sqlite3_stmt *statement) {
+    int rc = sqlite3_step(statement);
+    return rc == SQLITE_ROW ? 1 : weft__sq_error(sqlite3_db_handle(statement), rc);
+}
+
+int weft__sq_run(sqlite3_stmt *statement) {
+    int r = weft__sq_step(statement);
+    sqlite3_reset(statement);
+    return r;
+}
+
+int weft__sq_do(weft_sq_conn *conn, enum weft_sq_statement which) {
+    int r;
+    sqlite3_stmt *statement = weft__sq_prepare(conn, which, &r);
+    return statement ? weft__sq_run(statement) : r;
+}
+
+void weft__sq_conn_done(weft_sq_conn *conn) {
+    for (int i = 0; i < WEFT_SQ_STATEMENTS; i++)
+        sqlite3_finalize(conn->statements[i]);
+    sqlite3_close(conn->db);
+    memset(conn, 0, sizeof *conn);
+}
+
+/* Versions */
+
+static int take_step(sqlite3 *db, int version) {
+    char pragma[80];
+    snprintf(pragma, sizeof pragma, "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION_ID, version + 1);
+    int r = weft__sq_exec(db, "BEGIN IMMEDIATE");
+    if (r >= 0)
+        r = weft__sq_exec(db, steps[version]);
+    if (r >= 0)
+        r = weft__sq_exec(db, pragma);
+    if (r >= 0)
+        r = weft__sq_exec(db, "COMMIT");
+    if (r < 0 && !sqlite3_get_autocommit(db))
+        weft__sq_exec(db, "ROLLBACK");
+    return r;
+}
+
+static int identify(sqlite3 *db, int64_t *ret_version, char *ret_why) {
+    int64_t application, tables;
+    int r = weft__sq_get_int(db, "PRAGMA application_id", &application);
+    if (r >= 0)
+        r = weft__sq_get_int(db, "PRAGMA user_version", ret_version);
+    if (r >= 0)
+        r = weft__sq_get_int(db, "SELECT count(*) FROM sqlite_master", &tables);
+    if (r < 0)
+        return r;
+    if (application == APPLICATION_ID && *ret_version > VERSION) {
+        snprintf(ret_why, WEFT_STORE_WHY,
+                 "the journal was written by a newer version of Weft (its format is %lld, this version knows %d); "
+                 "use that version, or another folder",
+                 (long long) *ret_version, VERSION);
+        return -ENOTSUP;
+    }
+    if (application == 0 && *ret_version == 0 && tables == 0)
+        return 1;
+    if (application == APPLICATION_ID && *ret_version > 0)
+        return 0;
+    snprintf(ret_why, WEFT_STORE_WHY, "this is a database of another program, not a journal of Weft");
+    return -EINVAL;
+}
+
+int weft__sq_migrate(sqlite3 *db, int up_to, char *ret_why) {
+    int64_t version;
+    int fresh = identify(db, &version, ret_why);
+    int r = fresh;
+    if (r >= 0)
+        r = weft__sq_exec(db, "PRAGMA journal_mode = WAL");
+    /* Tables are not rebuilt on a database that may be broken. */
+    if (r >= 0 && !fresh && version < VERSION)
+        r = weft__sq_check_pages(db, ret_why);
+    for (; r >= 0 && version < (up_to ? up_to : VERSION); version++)
+        r = take_step(db, (int) version);
+    return r < 0 ? r : fresh;
+}
+
+/* Checksums */
+
+static uLong add_int(uLong sum, int64_t n) {
+    return crc32(sum, (const Bytef *) &n, sizeof n);
+}
+
+/* With its NUL, so that no byte can move from one text to the next. */
+static uLong add_text(uLong sum, const char *text) {
+    return crc32_z(sum, (const Bytef *) text, strlen(text) + 1);
+}
+
+uint32_t weft__sq_sum_event(int64_t stream, const weft_event *event, const char *key) {
+    uLong sum = add_int(crc32(0, NULL, 0), stream);
+    sum = add_int(sum, (int64_t) event->gseq);
+    sum = add_int(sum, (int64_t) event->seq);
+    sum = add_int(sum, event->time_ms);
+    sum = add_text(sum, event->type);
+    sum = add_text(sum, key ? key : "");
+    return (uint32_t) crc32_z(sum, (const Bytef *) event->data.data, event->data.len);
+}
+
+uint32_t weft__sq_sum_stream(int64_t id, const char *name, int64_t head, int64_t trimmed) {
+    return (uint32_t) add_int(add_int(add_text(add_int(crc32(0, NULL, 0), id), name), head), trimmed);
+}
+
+/* State */
+
+static uint32_t sum_state(const weft_sq_state *state) {
+    uLong sum = add_text(crc32(0, NULL, 0), state->epoch);
+    sum = add_int(add_int(sum, state->clean), state->trimmed);
+    return (uint32_t) add_int(add_int(add_int(sum, state->rows), state->bytes), state->fence);
+}
+
+static int take_state(sqlite3_stmt *row, weft_sq_state *ret) {
+    const char *epoch = (const char *) sqlite3_column_text(row, 0);
+    if (!epoch || strlen(epoch) != WEFT_EPOCH)
+        return -EUCLEAN;
+    memcpy(ret->epoch, epoch, WEFT_EPOCH + 1);
+    ret->clean = sqlite3_column_int(row, 1) != 0;
+    ret->trimmed = sqlite3_column_int64(row, 2);
+    ret->rows = sqlite3_column_int64(row, 3);
+    ret->bytes = sqlite3_column_int64(row, 4);
+    ret->fence = sqlite3_column_int64(row, 5);
+    return sqlite3_column_int64(row, 6) == sum_state(ret) ? 0 : -EUCLEAN;
+}
+
+/* The highest gseq there is, 0 when there is none. */
+static int find_head(weft_sq_conn *conn, int64_t *ret) {
+    int r;
+    sqlite3_stmt *row = weft__sq_prepare(conn, WEFT_SQ_ALL_HEAD, &r);
+    if (!row)
+        return r;
+    r = weft__sq_step(row);
+    if (r > 0)
+        *ret = sqlite3_column_int64(row, 0);
+    sqlite3_reset(row);
+    return r < 0 ? r : 0;
+}
+
+int weft__sq_load_state(weft_sq_conn *conn, weft_sq_state *ret) {
+    weft_sq_state state = {0};
+    int r;
+    sqlite3_stmt *row = weft__sq_prepare(conn, WEFT_SQ_STATE, &r);
+    if (!row)
+        return r;
+    int found = weft__sq_step(row);
+    r = found > 0 ? take_state(row, &state) : found;
+    sqlite3_reset(row);
+    if (r >= 0)
+        r = find_head(conn, &state.head);
+    if (r < 0)
+        return r;
+    if (!found)
+        return state.head ? -EUCLEAN : 0;
+    if (state.head < state.trimmed)
+        state.head = state.trimmed;
+    *ret = state;
+    return 1;
+}
+
+int weft__sq_save_state(weft_sq_conn *conn, const weft_sq_state *state) {
+    int r;
+    sqlite3_stmt *row = weft__sq_prepare(conn, WEFT_SQ_SET_STATE, &r);
+    if (!row)
+        return r;
+    sqlite3_bind_text(row, 1, state->epoch, -1, SQLITE_STATIC);
+    sqlite3_bind_int(row, 2, state->clean);
+    sqlite3_bind_int64(row, 3, state->trimmed);
+    sqlite3_bind_int64(row, 4, state->rows);
+    sqlite3_bind_int64(row, 5, state->bytes);
+    sqlite3_bind_int64(row, 6, state->fence);
+    sqlite3_bind_int64(row, 7, sum_state(state));
+    return weft__sq_run(row);
+}

@@ -1,0 +1,162 @@
+/* The SQLite store, in parts: sqlite.c opens and closes, sqlite_schema.c knows the tables and their versions, sqlite_check.c
+ * says whether they are whole, sqlite_mark.c remembers the last acknowledged event beside them, sqlite_writer.c commits,
+ * sqlite_append.c, sqlite_claim.c and sqlite_trim.c are what it commits, sqlite_reader.c reads.
+ *
+ * One connection writes and checkpoints, on the writer's thread; the other only reads, on the reader's. SQLite 3.40 can
+ * damage a database whose log is reset by two connections at once, and with one writer nobody ever waits for a lock. */
+#ifndef WEFT_SQLITE_STORE_H
+#define WEFT_SQLITE_STORE_H
+
+#include <sqlite3.h>
+
+#include "store_kind.h"
+
+/* What the one row of the table state holds. Numbers are SQLite's, 63 bits. */
+typedef struct weft_sq_state {
+    char epoch[WEFT_EPOCH + 1];
+    bool clean;      /* the last run ended with close; the numbers below are then true */
+    int64_t trimmed; /* highest gseq that was removed */
+    int64_t rows, bytes;
+    int64_t fence;
+    int64_t head; /* not stored: the highest gseq ever given */
+} weft_sq_state;
+
+/* What the writer knows of a stream it has used. */
+typedef struct weft_sq_stream {
+    struct weft_sq_stream *next; /* in its row of the table */
+    int64_t id;
+    int64_t head, trimmed;
+    int64_t bytes; /* -1: not counted yet */
+    bool changed;  /* the row in the database has an older head */
+    uint32_t hash;
+    char name[];
+} weft_sq_stream;
+
+#define WEFT_SQ_ROWS 1024 /* of the writer's table of streams */
+
+enum weft_sq_statement {
+    WEFT_SQ_BEGIN,
+    WEFT_SQ_COMMIT,
+    WEFT_SQ_ROLLBACK,
+    WEFT_SQ_INSERT,
+    WEFT_SQ_KEY,
+    WEFT_SQ_AT,
+    WEFT_SQ_STREAM,
+    WEFT_SQ_HEAD,
+    WEFT_SQ_ALL_HEAD,
+    WEFT_SQ_NEW_STREAM,
+    WEFT_SQ_SET_STREAM,
+    WEFT_SQ_STATE,
+    WEFT_SQ_SET_STATE,
+    WEFT_SQ_PAGE,
+    WEFT_SQ_ALL_PAGE,
+    WEFT_SQ_STREAM_BYTES,
+    WEFT_SQ_OLDEST,
+    WEFT_SQ_ALL_OLDEST,
+    WEFT_SQ_CUT,
+    WEFT_SQ_ALL_CUT,
+    WEFT_SQ_CLAIM,
+    WEFT_SQ_SET_CLAIM,
+    WEFT_SQ_DROP_CLAIM,
+    WEFT_SQ_STATEMENTS,
+};
+
+/* A connection and its statements, each prepared when it is first used. */
+typedef struct weft_sq_conn {
+    sqlite3 *db;
+    sqlite3_stmt *statements[WEFT_SQ_STATEMENTS];
+} weft_sq_conn;
+
+/* A thread with a queue of jobs. */
+typedef struct weft_sq_worker {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    weft_link jobs;
+    bool sleeping, stop;
+} weft_sq_worker;
+
+typedef struct weft_sq {
+    weft_store base;
+    char *path;
+    const char *vfs;
+    int mark; /* descriptor of the mark file, locked as long as the store is open */
+    weft_sq_conn write, read;
+    weft_sq_worker writer, reader;
+    /* The writer's thread only, once it runs. */
+    weft_sq_state state;
+    weft_sq_stream *streams[WEFT_SQ_ROWS];
+    size_t stream_count;
+    int log_pages, log_pages_copied, max_log_pages;
+} weft_sq;
+
+/* A negative errno for SQLite's code. */
+int weft__sq_error(sqlite3 *db, int rc);
+/* sqlite_schema.c */
+/* Run SQL that returns nothing. */
+int weft__sq_exec(sqlite3 *db, const char *sql);
+int weft__sq_get_int(sqlite3 *db, const char *sql, int64_t *ret);
+/* A statement, ready to be bound; NULL with *ret_r set. */
+sqlite3_stmt *weft__sq_prepare(weft_sq_conn *conn, enum weft_sq_statement which, int *ret_r);
+/* Step it: 1 a row, 0 no more, <0. */
+int weft__sq_step(sqlite3_stmt *statement);
+/* Run a bound statement that returns no row, and reset it. */
+int weft__sq_run(sqlite3_stmt *statement);
+/* Run one that has nothing to bind. */
+int weft__sq_do(weft_sq_conn *conn, enum weft_sq_statement which);
+void weft__sq_conn_done(weft_sq_conn *conn);
+/* Bring the tables to this version's shape. 1 it was empty, 0 it was ours; -ENOTSUP newer, -EINVAL somebody else's, each
+ * with a sentence. up_to: 0 for this version, a lower one in tests. */
+int weft__sq_migrate(sqlite3 *db, int up_to, char *ret_why);
+/* 1, or 0 when there is none yet and no event either. */
+int weft__sq_load_state(weft_sq_conn *conn, weft_sq_state *ret);
+int weft__sq_save_state(weft_sq_conn *conn, const weft_sq_state *state);
+
+/* The checksum stored with each event, with everything that identifies it: SQLite's own check does not notice a changed byte
+ * in a payload. */
+uint32_t weft__sq_sum_event(int64_t stream, const weft_event *event, const char *key);
+uint32_t weft__sq_sum_stream(int64_t id, const char *name, int64_t head, int64_t trimmed);
+
+/* sqlite_check.c */
+/* SQLite's full check. -EUCLEAN with a sentence. */
+int weft__sq_check_pages(sqlite3 *db, char *ret_why);
+/* Every checksum, every stream without holes; counts rows and bytes anew. */
+int weft__sq_check_events(weft_sq_conn *conn, weft_sq_state *state, char *ret_why);
+/* Move the database and its neighbours aside, under names that are free. */
+int weft__sq_quarantine(const char *path, char *ret_why);
+
+/* sqlite_mark.c */
+/* Open and lock. -EBUSY. */
+int weft__sq_mark_open(const char *path, int *ret_fd);
+/* 1 there is one, 0 there is none that can be read. */
+int weft__sq_mark_read(int fd, char ret_epoch[WEFT_EPOCH + 1], uint64_t *ret_gseq);
+int weft__sq_mark_write(int fd, const char *epoch, uint64_t gseq);
+
+/* What a job does inside the writer's transaction. <0: the transaction must be rolled back; what concerns only this job is
+ * in job->r. trim: 1 when there is more to do. */
+int weft__sq_append(weft_sq *sq, weft_append_job *job);
+int weft__sq_claim(weft_sq *sq, weft_claim_job *job);
+int weft__sq_trim(weft_sq *sq, weft_trim_job *job);
+
+/* sqlite_streams.c */
+/* A stream as the database has it. 1 found, 0 there is none. */
+int weft__sq_find_stream(weft_sq_conn *conn, const char *name, int64_t *ret_id, int64_t *ret_head, int64_t *ret_trimmed);
+/* A stream as the writer has it; NULL with *ret_r set, which is 0 when there is none and it was not to be made. */
+weft_sq_stream *weft__sq_stream(weft_sq *sq, const char *name, bool make, int *ret_r);
+int weft__sq_stream_save(weft_sq *sq, weft_sq_stream *stream);
+/* Write the heads that changed. */
+int weft__sq_streams_save(weft_sq *sq);
+void weft__sq_streams_drop(weft_sq *sq);
+
+/* sqlite_worker.c */
+int weft__sq_worker_start(weft_sq_worker *worker, void *(*main)(void *), void *ctx);
+void weft__sq_worker_give(weft_sq_worker *worker, weft_job *job);
+/* Wait for jobs and take them up to so many bytes, at least one. 1 some, 0 none in wait_ms (-1: for ever), -ECANCELED: told
+ * to stop, and the queue is empty. */
+bool weft__sq_worker_stopping(weft_sq_worker *worker);
+int weft__sq_worker_take(weft_sq_worker *worker, int wait_ms, size_t max_bytes, weft_link *ret_jobs);
+void weft__sq_worker_stop(weft_sq_worker *worker);
+void *weft__sq_writer_main(void *ctx);
+void *weft__sq_reader_main(void *ctx);
+
+#endif

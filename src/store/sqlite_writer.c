@@ -1,0 +1,110 @@
+/* The writer's thread: it takes what has come, commits it as one transaction, hands it back, and looks again. It never waits
+ * for company: what arrives during the sync of one group is the next. It also copies the log back into the database, when
+ * there is nothing else to do and when the log has grown. */
+#include <errno.h>
+
+#include "sqlite_store.h"
+
+#define GROUP_BYTES ((size_t) 4 << 20) /* of jobs in one transaction: bounds the wait of those behind */
+#define IDLE_MS 500                    /* without work before it is copied back anyway */
+#define MAX_STREAMS 65536              /* remembered by the writer; some 10 MiB */
+
+static int apply(weft_sq *sq, weft_job *job) {
+    void *whole = job; /* every job begins with this */
+    switch (job->type) {
+    case WEFT_JOB_APPEND:
+        return weft__sq_append(sq, whole);
+    case WEFT_JOB_CLAIM:
+        return weft__sq_claim(sq, whole);
+    case WEFT_JOB_TRIM:
+        return job->r = weft__sq_trim(sq, whole);
+    case WEFT_JOB_READ:
+        break;
+    }
+    return job->r = -EINVAL;
+}
+
+static int forget_streams(weft_sq *sq) {
+    if (sq->stream_count <= MAX_STREAMS)
+        return 0;
+    int r = weft__sq_streams_save(sq);
+    if (r >= 0)
+        weft__sq_streams_drop(sq);
+    return r;
+}
+
+static int apply_all(weft_sq *sq, weft_link *jobs) {
+    int r = weft__sq_do(&sq->write, WEFT_SQ_BEGIN);
+    if (r >= 0)
+        r = forget_streams(sq);
+    for (weft_link *link = jobs->next; r >= 0 && link != jobs; link = link->next)
+        r = apply(sq, WEFT_CONTAINER(link, weft_job, link));
+    return r < 0 ? r : weft__sq_do(&sq->write, WEFT_SQ_COMMIT);
+}
+
+/* One transaction. After a failure everything is as before it, in the database and in memory. */
+static int commit(weft_sq *sq, weft_link *jobs) {
+    weft_sq_state before = sq->state;
+    int r = apply_all(sq, jobs);
+    if (r < 0) {
+        if (!sqlite3_get_autocommit(sq->write.db))
+            weft__sq_do(&sq->write, WEFT_SQ_ROLLBACK);
+        weft__sq_streams_drop(sq);
+        sq->state = before;
+        return r;
+    }
+    /* A mark that cannot be written is an older one, which proves less; the events are durable all the same. */
+    if (sq->state.head != before.head)
+        (void) weft__sq_mark_write(sq->mark, sq->base.epoch, (uint64_t) sq->state.head);
+    return 0;
+}
+
+/* The outcome of a group, job by job. Trims that have more to do go back into the queue. */
+static void settle(weft_sq *sq, weft_link *jobs, int r) {
+    for (weft_link *link = jobs->next; link != jobs;) {
+        weft_job *job = WEFT_CONTAINER(link, weft_job, link);
+        link = link->next;
+        if (r < 0)
+            job->r = r;
+        if (job->type != WEFT_JOB_TRIM || r < 0)
+            continue;
+        weft_trim_job *trim = (weft_trim_job *) (void *) job;
+        trim->removed += trim->step;
+        if (job->r > 0 && weft__sq_worker_stopping(&sq->writer))
+            job->r = -ECANCELED;
+        if (job->r > 0) {
+            weft__list_remove(&job->link);
+            weft__sq_worker_give(&sq->writer, job);
+        }
+    }
+}
+
+static void copy_log(weft_sq *sq) {
+    int pages = sq->log_pages, copied = 0;
+    int rc = sqlite3_wal_checkpoint_v2(sq->write.db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied);
+    /* What could not be copied, because of a reader or the disk, is left to the next time. */
+    sq->log_pages_copied = rc == SQLITE_OK && copied > 0 ? copied : sq->log_pages;
+}
+
+static void run_group(weft_sq *sq, weft_link *jobs) {
+    settle(sq, jobs, commit(sq, jobs));
+    weft__tray_put(&sq->base.tray, jobs);
+    if (sq->log_pages < sq->log_pages_copied)
+        sq->log_pages_copied = 0; /* the log began anew */
+    if (sq->log_pages - sq->log_pages_copied >= sq->max_log_pages)
+        copy_log(sq);
+}
+
+void *weft__sq_writer_main(void *ctx) {
+    weft_sq *sq = ctx;
+    weft_link jobs;
+    int r, wait_ms = IDLE_MS;
+    while ((r = weft__sq_worker_take(&sq->writer, wait_ms, GROUP_BYTES, &jobs)) >= 0) {
+        if (r > 0)
+            run_group(sq, &jobs);
+        else
+            copy_log(sq);
+        wait_ms = sq->log_pages > sq->log_pages_copied ? IDLE_MS : -1;
+    }
+    return NULL;
+}

@@ -1,0 +1,309 @@
+/* What all kinds of store share: arguments are checked and copied into jobs here, limits kept, completions run. No kind sees
+ * the caller's memory, and no caller sees a job. */
+#include "store.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "store_kind.h"
+
+#define MAX_EVENT ((size_t) 32 << 20)
+#define MAX_QUEUE ((size_t) 64 << 20)
+#define PAGE_EVENTS 256                  /* with PAGE_BYTES: what a reader thread fetches in well under 5 ms and */
+#define PAGE_BYTES ((size_t) 256 * 1024) /* a dispatch hands over without holding up the loop */
+
+const char *weft__gap_name(int gap) {
+    switch (gap) {
+    case WEFT_GAP_EPOCH:
+        return "epochChanged";
+    case WEFT_GAP_TRIMMED:
+        return "trimmed";
+    case WEFT_GAP_FUTURE:
+        return "futureSeq";
+    default:
+        return NULL;
+    }
+}
+
+int weft__epoch_new(char ret[WEFT_EPOCH + 1]) {
+    static const char digits[] = "0123456789abcdef";
+    unsigned char bytes[WEFT_EPOCH / 2];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
+        return -EIO;
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        ret[2 * i] = digits[bytes[i] >> 4];
+        ret[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    ret[WEFT_EPOCH] = '\0';
+    return 0;
+}
+
+/* Jobs */
+
+static bool name_fits(const char *name) {
+    size_t len = name ? strnlen(name, WEFT_STORE_NAME + 1) : 0;
+    return len > 0 && len <= WEFT_STORE_NAME;
+}
+
+/* Zeroed, apart from what is set here. */
+static void *new_job(weft_store *store, weft_job_type type, size_t size, void *ctx) {
+    weft_job *job = weft__zalloc(store->alloc, size);
+    if (job) {
+        job->type = type;
+        job->bytes = size;
+        job->ctx = ctx;
+        weft__list_init(&job->link);
+    }
+    return job;
+}
+
+static void free_job(weft_store *store, weft_job *job) {
+    if (job->type == WEFT_JOB_READ)
+        weft__arena_done(&((weft_read_job *) (void *) job)->arena);
+    weft__free(store->alloc, job);
+}
+
+/* Copy text and its NUL to *at, and move on behind it. NULL stays NULL. */
+static const char *copy_text(char **at, const char *text, size_t len) {
+    if (!text)
+        return NULL;
+    char *copy = *at;
+    if (len)
+        memcpy(copy, text, len);
+    copy[len] = '\0';
+    *at += len + 1;
+    return copy;
+}
+
+static const char *copy_name(char **at, const char *name) {
+    return copy_text(at, name, name ? strlen(name) : 0);
+}
+
+static size_t room(const char *name) {
+    return name ? strlen(name) + 1 : 0;
+}
+
+/* Append */
+
+static int check_append(const weft_store *store, const weft_append *append) {
+    if (append->count == 0 || append->count > WEFT_STORE_EVENTS || (append->key && !name_fits(append->key)))
+        return -EINVAL;
+    for (size_t i = 0; i < append->count; i++) {
+        const weft_event *event = &append->events[i];
+        if (!name_fits(event->stream) || !name_fits(event->type) || (event->data.len && !event->data.data))
+            return -EINVAL;
+        if (event->data.len > store->max_event)
+            return -EMSGSIZE;
+    }
+    return 0;
+}
+
+static size_t append_size(const weft_append *append) {
+    size_t size = sizeof(weft_append_job) + append->count * sizeof(weft_event) + room(append->key);
+    for (size_t i = 0; i < append->count; i++)
+        size += room(append->events[i].stream) + room(append->events[i].type) + append->events[i].data.len + 1;
+    return size;
+}
+
+static void copy_append(weft_append_job *job, const weft_append *append) {
+    char *at = (char *) (job->events + append->count);
+    job->count = append->count;
+    job->key = copy_name(&at, append->key);
+    for (size_t i = 0; i < append->count; i++) {
+        const weft_event *from = &append->events[i];
+        weft_event *event = &job->events[i];
+        event->time_ms = from->time_ms;
+        event->stream = copy_name(&at, from->stream);
+        event->type = copy_name(&at, from->type);
+        event->data.len = from->data.len;
+        event->data.data = copy_text(&at, from->data.data ? from->data.data : "", from->data.len);
+        job->data_bytes += from->data.len;
+    }
+}
+
+int weft__store_append(weft_store *store, const weft_append *append, weft_append_done *done, void *ctx) {
+    int r = store->closing ? -ECANCELED : check_append(store, append);
+    if (r < 0)
+        return r;
+    size_t size = append_size(append);
+    if (size > store->max_queue - store->queued)
+        return -ENOBUFS;
+    weft_append_job *job = new_job(store, WEFT_JOB_APPEND, size, ctx);
+    if (!job)
+        return -ENOMEM;
+    job->done = done;
+    copy_append(job, append);
+    store->queued += size;
+    store->kind->append(store, job);
+    return 0;
+}
+
+/* Followers hear of it first: when the caller is answered, whatever follows the journal has already seen what it wrote. */
+static void finish_append(weft_store *store, weft_append_job *job) {
+    store->queued -= job->job.bytes;
+    if (job->job.r >= 0 && !job->repeat)
+        weft__follow_tell(store, job->events, job->count);
+    if (job->done)
+        job->done(job->job.ctx, job->job.r, job->events, job->count, job->repeat);
+}
+
+/* Read */
+
+static int check_query(const weft_query *query) {
+    if ((query->stream && !name_fits(query->stream)) || (query->epoch && strlen(query->epoch) > WEFT_STORE_NAME) ||
+        query->max_events > WEFT_STORE_PAGE)
+        return -EINVAL;
+    return 0;
+}
+
+int weft__store_read(weft_store *store, const weft_query *query, weft_page_done *done, void *ctx) {
+    int r = store->closing ? -ECANCELED : check_query(query);
+    if (r < 0)
+        return r;
+    weft_read_job *job = new_job(store, WEFT_JOB_READ, sizeof *job + room(query->stream) + room(query->epoch), ctx);
+    if (!job)
+        return -ENOMEM;
+    char *at = job->strings;
+    job->done = done;
+    job->arena.alloc = store->alloc;
+    job->query = *query;
+    job->query.stream = copy_name(&at, query->stream);
+    job->query.epoch = copy_name(&at, query->epoch);
+    if (!query->max_events)
+        job->query.max_events = PAGE_EVENTS;
+    if (!query->max_bytes)
+        job->query.max_bytes = PAGE_BYTES;
+    store->kind->read(store, job);
+    return 0;
+}
+
+/* Claim */
+
+int weft__store_claim(weft_store *store, const weft_claim *claim, weft_claim_done *done, void *ctx) {
+    if (store->closing)
+        return -ECANCELED;
+    if (!name_fits(claim->key) || !name_fits(claim->owner))
+        return -EINVAL;
+    weft_claim_job *job = new_job(store, WEFT_JOB_CLAIM, sizeof *job + room(claim->key) + room(claim->owner), ctx);
+    if (!job)
+        return -ENOMEM;
+    char *at = job->strings;
+    job->done = done;
+    job->claim = *claim;
+    job->claim.key = copy_name(&at, claim->key);
+    job->claim.owner = copy_name(&at, claim->owner);
+    store->kind->claim(store, job);
+    return 0;
+}
+
+/* Trim */
+
+int weft__store_trim(weft_store *store, const weft_trim *trim, weft_trim_done *done, void *ctx) {
+    if (store->closing)
+        return -ECANCELED;
+    if (trim->stream && !name_fits(trim->stream))
+        return -EINVAL;
+    weft_trim_job *job = new_job(store, WEFT_JOB_TRIM, sizeof *job + room(trim->stream), ctx);
+    if (!job)
+        return -ENOMEM;
+    char *at = job->strings;
+    job->done = done;
+    job->trim = *trim;
+    job->trim.stream = copy_name(&at, trim->stream);
+    store->kind->trim(store, job);
+    return 0;
+}
+
+/* Completion */
+
+static void finish_read(weft_read_job *job) {
+    int r = job->job.r;
+    /* What was gathered before the failure is not shown: it would be a partial answer. */
+    job->done(job->job.ctx, r, r < 0 ? NULL : &job->page);
+}
+
+static void finish_claim(weft_claim_job *job) {
+    if (job->done)
+        job->done(job->job.ctx, job->job.r, job->holder, job->until_ms, job->fence);
+}
+
+static void finish_trim(weft_trim_job *job) {
+    if (job->done)
+        job->done(job->job.ctx, job->job.r, job->removed);
+}
+
+static void finish(weft_store *store, weft_job *job) {
+    void *whole = job; /* every job begins with this */
+    switch (job->type) {
+    case WEFT_JOB_APPEND:
+        finish_append(store, whole);
+        break;
+    case WEFT_JOB_READ:
+        finish_read(whole);
+        break;
+    case WEFT_JOB_CLAIM:
+        finish_claim(whole);
+        break;
+    case WEFT_JOB_TRIM:
+        finish_trim(whole);
+        break;
+    }
+    free_job(store, job);
+}
+
+void weft__store_dispatch(weft_store *store) {
+    assert(!store->dispatching);
+    weft_link jobs;
+    weft__tray_take(&store->tray, &jobs);
+    store->dispatching = true;
+    while (!weft__list_empty(&jobs)) {
+        weft_job *job = WEFT_CONTAINER(jobs.next, weft_job, link);
+        weft__list_remove(&job->link);
+        finish(store, job);
+    }
+    weft__follow_sweep(store);
+    store->dispatching = false;
+}
+
+/* Life */
+
+int weft__store_open(const weft_store_kind *kind, const weft_store_opts *opts, weft_store **ret, char *ret_why) {
+    weft_store *store;
+    ret_why[0] = '\0';
+    int r = kind->open(opts, &store, ret_why);
+    if (r < 0)
+        return r;
+    store->kind = kind;
+    store->max_event = opts->max_event ? opts->max_event : MAX_EVENT;
+    store->max_queue = opts->max_queue ? opts->max_queue : MAX_QUEUE;
+    weft__list_init(&store->follows);
+    *ret = store;
+    return 0;
+}
+
+weft_store *weft__store_close(weft_store *store) {
+    if (!store)
+        return NULL;
+    assert(!store->dispatching);
+    store->closing = true;
+    store->kind->close(store);
+    weft__store_dispatch(store);
+    weft__follow_end_all(store);
+    assert(store->queued == 0);
+    store->kind->free(store);
+    return NULL;
+}
+
+int weft__store_fd(const weft_store *store) {
+    return store->tray.fd;
+}
+
+const char *weft__store_epoch(const weft_store *store) {
+    return store->epoch;
+}
+
+uint64_t weft__store_head(const weft_store *store) {
+    return store->told;
+}

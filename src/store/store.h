@@ -1,0 +1,177 @@
+/* The store: where events are kept before anybody is told of them. One journal, many streams; each event has a place in its
+ * stream (seq) and a place over all (gseq), and once acknowledged it has both for good.
+ *
+ * What is promised:
+ *   - An append is acknowledged, and its events are shown to followers, only when they are durable. An append is all or
+ * nothing.
+ *   - seq begins at 1 in each stream, rises by one and is never used twice; so does gseq over all streams. Both belong to an
+ *     epoch, a random name for this journal that changes whenever it cannot be proved to be the continuation of what it was.
+ *   - A reader gets every event after its position, in order, once, or is told why it cannot: a gap, never a partial answer.
+ *   - The owner's thread never waits for the disk. Every function below returns at once and completes later, exactly once,
+ * in weft__store_dispatch(); only open and close take the time they need.
+ *
+ * What it refuses to do: it has no loop and no clock (times are arguments), does not look into payloads, and does not decide
+ * what is kept how long. Everything here is for one thread, the owner's; the allocator is also used by the store's threads
+ * and must allow that. Streams are never forgotten, because their last seq is not; they are meant to be thousands, not
+ * millions. */
+#ifndef WEFT_STORE_H
+#define WEFT_STORE_H
+
+#include <weft/base.h>
+
+#define WEFT_EPOCH 32          /* characters of an epoch */
+#define WEFT_STORE_WHY 512     /* room for a sentence on why a store did not open */
+#define WEFT_STORE_NAME 255    /* bytes of a stream's name, a type, a key, an owner: they go into indexes and log lines */
+#define WEFT_STORE_EVENTS 1000 /* events of one append: as many as a batch of calls may hold */
+#define WEFT_STORE_PAGE 4096   /* events of one page, at most: what a reader may hold at a time */
+
+typedef struct weft_store weft_store;
+typedef struct weft_follow weft_follow;
+
+typedef struct weft_event {
+    const char *stream;
+    const char *type;
+    weft_bytes data; /* JSON text, kept byte for byte */
+    int64_t time_ms; /* wall clock, the writer's */
+    uint64_t seq;    /* both 0 in an append: the store gives them */
+    uint64_t gseq;
+} weft_event;
+
+/* Why a position cannot be read on from. A positive value, where an errno would be negative. */
+typedef enum weft_gap {
+    WEFT_GAP_EPOCH = 1, /* the position belongs to another epoch */
+    WEFT_GAP_TRIMMED,   /* events behind the position are no longer kept */
+    WEFT_GAP_FUTURE,    /* the position lies beyond the last event */
+} weft_gap;
+/* "epochChanged", "trimmed", "futureSeq"; NULL for anything else. */
+const char *weft__gap_name(int gap);
+
+/* Append. Everything is copied. With a key, a repeat stores nothing and gives the positions of the first time; a key is
+ * remembered as long as the first event it came with. */
+typedef struct weft_append {
+    const weft_event *events;
+    size_t count;
+    const char *key; /* NULL: none */
+} weft_append;
+/* The events with their positions (borrowed). r < 0: nothing was stored, or, after a storage error and a crash, it may turn
+ * out that it was; a key makes the repeat safe. repeat: this key was there before; a position is 0 where that event is no
+ * longer kept. */
+typedef void weft_append_done(void *ctx, int r, const weft_event *events, size_t count, bool repeat);
+
+/* Read one page. Strings and data are borrowed. */
+typedef struct weft_query {
+    const char *stream; /* NULL: all streams, and positions are gseq */
+    const char *epoch;  /* of the position; NULL: this one */
+    uint64_t after;     /* the last position already known; 0: none */
+    uint64_t until;     /* no event with a gseq above this; 0: all */
+    bool oldest;        /* begin with the oldest event kept instead of asking that nothing after the position be trimmed */
+    size_t max_events;  /* 0: 256. A page has at least one event if there is one, */
+    size_t max_bytes;   /* 0: 256 KiB. however large that is. */
+} weft_query;
+typedef struct weft_page {
+    const weft_event *events;
+    size_t count;
+    uint64_t last;    /* the position behind this page: where to read on */
+    uint64_t head;    /* the position of the last event there is */
+    uint64_t trimmed; /* the position of the last event that is no longer kept */
+    bool more;        /* there was more than the limits allowed */
+} weft_page;
+/* r 0: the page. A weft_gap: no events, but head and trimmed. < 0: page is NULL. */
+typedef void weft_page_done(void *ctx, int r, const weft_page *page);
+
+/* Claim a key for an owner. Granted if nobody holds it, if the owner does already, or if the holder's time is over. The
+ * fence rises with every change of holder, so that a late writer of an earlier holder can be told from the present one. */
+typedef struct weft_claim {
+    const char *key;
+    const char *owner;
+    int64_t now_ms;
+    int64_t until_ms; /* 0: until released */
+    bool release;     /* give it back instead */
+} weft_claim;
+/* r 1: granted, or released. 0: somebody else holds it, and this is who and until when. < 0: neither. */
+typedef void weft_claim_done(void *ctx, int r, const char *holder, int64_t until_ms, uint64_t fence);
+
+/* Remove the oldest events until what is left satisfies every limit that is not 0. Only ever from the old end: where the
+ * clock jumped, an old event behind a young one stays until its turn. */
+typedef struct weft_trim {
+    const char *stream; /* NULL: over all */
+    uint64_t rows;      /* keep at most so many events */
+    uint64_t bytes;     /* and at most so many bytes of data */
+    int64_t before_ms;  /* and none older than this */
+} weft_trim;
+/* How many events went, also when it broke off (r < 0) halfway. */
+typedef void weft_trim_done(void *ctx, int r, uint64_t removed);
+
+/* Being told. on_start: the position holds, everything after it follows. on_live: the replay has caught up. on_end: a
+ * weft_gap, a negative errno, or -ECANCELED when the store closes; the follow is over and freed. on_start and on_live may be
+ * NULL. */
+typedef struct weft_follower {
+    void (*on_start)(void *ctx, const weft_page *page);
+    void (*on_events)(void *ctx, const weft_event *events, size_t count);
+    void (*on_live)(void *ctx);
+    void (*on_end)(void *ctx, int why);
+} weft_follower;
+
+typedef enum weft_damage {
+    WEFT_DAMAGE_REFUSE,     /* do not open, say what is wrong, change nothing */
+    WEFT_DAMAGE_QUARANTINE, /* move the files aside and begin a new journal with a new epoch */
+} weft_damage;
+
+typedef enum weft_check {
+    WEFT_CHECK_AUTO,   /* in full after an unclean stop and where that is quick, otherwise what is read when it is read */
+    WEFT_CHECK_ALWAYS, /* in full */
+    WEFT_CHECK_LAZY,   /* in full after an unclean stop only */
+} weft_check;
+
+typedef struct weft_store_kind weft_store_kind;
+typedef struct weft_store_opts {
+    const weft_alloc *alloc; /* called from several threads */
+    const char *path;        /* sqlite: the database; its neighbours begin with the same name */
+    const char *vfs;         /* sqlite: NULL for the system's files */
+    weft_damage on_damage;
+    weft_check check;
+    size_t max_event; /* bytes of one event's data; 0: 32 MiB, as an inbound message */
+    size_t max_queue; /* bytes of appends not yet durable; 0: 64 MiB */
+    size_t max_log;   /* sqlite: bytes of log before it is copied back in the midst of work; 0: 64 MiB */
+} weft_store_opts;
+
+/* -EUCLEAN damaged, -ENOTSUP from a newer version, -EBUSY in use by somebody else, -EINVAL not a journal, or the system's
+ * error; with a sentence in ret_why (WEFT_STORE_WHY bytes). It may take seconds: after an unclean stop everything is
+ * checked. A journal that was opened in spite of something (quarantined, another epoch) also has a sentence; otherwise it is
+ * empty. */
+int weft__store_open(const weft_store_kind *kind, const weft_store_opts *opts, weft_store **ret, char *ret_why);
+/* Finish the appends under way, complete everything, end every follow, free it. Not from a callback. Returns NULL. */
+weft_store *weft__store_close(weft_store *store);
+
+/* Readable when weft__store_dispatch() has something to do. Borrowed. */
+int weft__store_fd(const weft_store *store);
+/* Run the completions that are due, in the order in which the store did the work. Not from a callback. */
+void weft__store_dispatch(weft_store *store);
+const char *weft__store_epoch(const weft_store *store);
+/* The gseq of the last event followers were told of. */
+uint64_t weft__store_head(const weft_store *store);
+
+/* Each returns 0 and completes later, or fails now and does not: -EINVAL a name or a count out of bounds, -EMSGSIZE an event
+ * over its limit, -ENOBUFS too much in the queue, -ECANCELED closing, -ENOMEM. done may be NULL except for reads.
+ * Completions may call everything but dispatch and close. Errors at completion: -ENOSPC, -EIO and others of the disk (try
+ * again when it works), -EUCLEAN damage was found, -EEXIST the key was used for something else. */
+int weft__store_append(weft_store *store, const weft_append *append, weft_append_done *done, void *ctx);
+int weft__store_read(weft_store *store, const weft_query *query, weft_page_done *done, void *ctx);
+int weft__store_claim(weft_store *store, const weft_claim *claim, weft_claim_done *done, void *ctx);
+int weft__store_trim(weft_store *store, const weft_trim *trim, weft_trim_done *done, void *ctx);
+
+/* Replay from the query's position (until is ignored, the maxima are those of its pages), then live, with neither gap nor
+ * double where they meet. The callbacks of an event run before the completion of its append. */
+int weft__store_follow(weft_store *store, const weft_query *query, const weft_follower *follower, void *ctx,
+                       weft_follow **ret);
+/* While paused nothing is delivered and nothing is kept; resuming replays from where it stopped. */
+void weft__follow_pause(weft_follow *follow);
+int weft__follow_resume(weft_follow *follow);
+/* No callback runs afterwards; also from its own callbacks. NULL is fine. Returns NULL. */
+weft_follow *weft__follow_free(weft_follow *follow);
+
+/* The in-memory reference, and SQLite. */
+extern const weft_store_kind weft__memory;
+extern const weft_store_kind weft__sqlite;
+
+#endif

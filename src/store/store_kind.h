@@ -1,0 +1,131 @@
+/* What a kind of store implements: one table. Checking arguments, copying, limits, completions and followers are done once,
+ * in store.c, tray.c and follow.c, for all kinds.
+ *
+ * A kind is given jobs that own copies of everything. It works on them on whatever thread it likes, leaves the outcome in
+ * the job and hands each back once, with weft__tray_put(), from any thread. Jobs come back in the order in which the work
+ * took effect; appends in the order of their gseq. */
+#ifndef WEFT_STORE_KIND_H
+#define WEFT_STORE_KIND_H
+
+#include <pthread.h>
+
+#include "arena.h"
+#include "list.h"
+#include "store.h"
+
+typedef enum weft_job_type { WEFT_JOB_APPEND, WEFT_JOB_READ, WEFT_JOB_CLAIM, WEFT_JOB_TRIM } weft_job_type;
+
+/* What all jobs begin with. */
+typedef struct weft_job {
+    weft_link link;
+    weft_job_type type;
+    int r;        /* the outcome */
+    size_t bytes; /* of memory, for the limit of the queue */
+    void *ctx;
+} weft_job;
+
+typedef struct weft_append_job {
+    weft_job job;
+    weft_append_done *done;
+    const char *key; /* NULL: none */
+    bool repeat;
+    size_t count;
+    size_t data_bytes;
+    weft_event events[]; /* the strings lie behind them */
+} weft_append_job;
+
+typedef struct weft_read_job {
+    weft_job job;
+    weft_page_done *done;
+    weft_query query; /* limits filled in */
+    weft_page page;
+    weft_event *events; /* room for query.max_events when the first comes */
+    size_t data_bytes;
+    weft_arena arena; /* everything the page points to */
+    char strings[];
+} weft_read_job;
+
+typedef struct weft_claim_job {
+    weft_job job;
+    weft_claim_done *done;
+    weft_claim claim;
+    char holder[WEFT_STORE_NAME + 1];
+    int64_t until_ms;
+    uint64_t fence;
+    char strings[];
+} weft_claim_job;
+
+typedef struct weft_trim_job {
+    weft_job job;
+    weft_trim_done *done;
+    weft_trim trim;
+    uint64_t removed;
+    uint64_t step; /* in the transaction under way, for kinds that work in pieces */
+    char strings[];
+} weft_trim_job;
+
+/* Where finished jobs wait for the owner's thread. */
+typedef struct weft_tray {
+    pthread_mutex_t lock;
+    weft_link jobs;
+    int fd;
+} weft_tray;
+
+int weft__tray_init(weft_tray *tray);
+void weft__tray_done(weft_tray *tray);
+/* Hand in a list of finished jobs, which is empty afterwards. From any thread. */
+void weft__tray_put(weft_tray *tray, weft_link *jobs);
+/* Take all that is there. */
+void weft__tray_take(weft_tray *tray, weft_link *ret_jobs);
+
+struct weft_store_kind {
+    const char *name;
+    /* Make the store, its base filled in: epoch and told (the last gseq there is). May block. On failure nothing is left
+     * behind but what a quarantine moved, and ret_why has a sentence. */
+    int (*open)(const weft_store_opts *opts, weft_store **ret, char *ret_why);
+    /* Take the job. Cannot fail and does not block: failure is an outcome of the job. Give seq and gseq to every event, make
+     * all durable or none, then hand it back. With a key that is known: give the positions stored for it, set repeat;
+     * -EEXIST when stream or type of an event differ. Several appends may become durable together. An append does not wait
+     * for others to come. */
+    void (*append)(weft_store *store, weft_append_job *job);
+    /* Likewise. Fill the page with weft__page_begin() and weft__page_add(); only durable events, in order, without holes. */
+    void (*read)(weft_store *store, weft_read_job *job);
+    /* Likewise; durable before it is handed back. holder, until_ms and fence say who has it afterwards. */
+    void (*claim)(weft_store *store, weft_claim_job *job);
+    /* Likewise. Must not hold up appends for long: work in pieces. The positions stay used. */
+    void (*trim)(weft_store *store, weft_trim_job *job);
+    /* Finish or fail every job that was taken, hand all of them back, end the threads. May block for as long as the work
+     * taken takes. No job comes afterwards. */
+    void (*close)(weft_store *store);
+    /* Free it, once the completions of close have run. */
+    void (*free)(weft_store *store);
+};
+
+/* What every kind's store begins with. The owner's thread only, apart from what is fixed after open: alloc, epoch, tray. */
+struct weft_store {
+    const weft_store_kind *kind;
+    const weft_alloc *alloc;
+    char epoch[WEFT_EPOCH + 1];
+    weft_tray tray;
+    size_t max_event, max_queue;
+    size_t queued; /* bytes of appends that have not come back */
+    uint64_t told; /* the last gseq followers have heard of */
+    weft_link follows;
+    bool dispatching, closing;
+};
+
+/* A new epoch. -EIO when the system has no random bytes. */
+int weft__epoch_new(char ret[WEFT_EPOCH + 1]);
+
+/* Say whether the position holds, given what there is: 0, or the gap. Sets what every page has. */
+int weft__page_begin(weft_read_job *job, const char *epoch, uint64_t head, uint64_t trimmed);
+/* Add a copy of an event. 1 it is in, 0 the page is full and there is more, -ENOMEM. */
+int weft__page_add(weft_read_job *job, const weft_event *event);
+
+/* Tell the followers of durable events, in order. On the owner's thread. */
+void weft__follow_tell(weft_store *store, const weft_event *events, size_t count);
+/* End every follow; free what was ended earlier. */
+void weft__follow_end_all(weft_store *store);
+void weft__follow_sweep(weft_store *store);
+
+#endif
