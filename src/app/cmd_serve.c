@@ -271,12 +271,13 @@ static weft_exit serve(serving *self) {
         return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     signal(SIGPIPE, SIG_IGN); /* standard output may be a peer that leaves */
     publish(self);
+    weft_exit status = weft__daemon_ready(&self->daemon);
+    if (status)
+        return status;
     if (!self->daemon.background)
         say_what_next(self);
-    weft_exit status = weft__daemon_ready(&self->daemon);
-    if (status == WEFT_DONE)
-        weft_loop_run(self->loop);
-    return status;
+    weft_loop_run(self->loop);
+    return WEFT_DONE;
 }
 
 static weft_exit open_and_serve(serving *self) {
