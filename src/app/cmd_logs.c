@@ -117,24 +117,20 @@ static int put_new(reading *self) {
     return 0;
 }
 
-/* Where the last lines begin. */
+/* Where the last lines begin; lines < 0: all of them. The line end at the end of the file begins no line. */
 static off_t find_lines(int fd, int64_t lines) {
     static char block[BLOCK];
     struct stat info;
     if (lines < 0 || fstat(fd, &info) < 0)
         return 0;
-    off_t at = info.st_size;
-    int64_t seen = 0;
-    while (at > 0) {
-        off_t begin = at > BLOCK ? at - BLOCK : 0;
+    if (lines == 0)
+        return info.st_size;
+    for (off_t at = info.st_size, begin; at > 0; at = begin) {
+        begin = at > BLOCK ? at - BLOCK : 0;
         ssize_t n = pread(fd, block, (size_t) (at - begin), begin);
         for (ssize_t i = n - 1; i >= 0; i--)
-            /* The line end at the end of the file ends the last line, and begins none. */
-            if (block[i] == '\n' && begin + i + 1 < info.st_size && ++seen >= lines)
+            if (block[i] == '\n' && begin + i + 1 < info.st_size && --lines == 0)
                 return begin + i + 1;
-            else if (lines == 0)
-                return info.st_size;
-        at = n > 0 ? begin : 0;
     }
     return 0;
 }

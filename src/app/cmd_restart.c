@@ -1,4 +1,5 @@
 /* weft restart: end the daemon of this project and start it again, with the options it had or with new ones. */
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,15 +23,17 @@ static weft_exit stop_and_start(weft_app *app, char **args) {
 
 static weft_exit run(weft_app *app) {
     char **args, *memory;
-    pid_t pid = getpid(), holder;
+    pid_t holder;
     weft_exit status = weft__start_check(app);
     if (status)
         return status;
     int r = weft__daemon_project();
-    if (r == 1 && !has_options(app) && weft__daemon_holder(&holder) == 1 && holder)
-        pid = holder;
-    if (r >= 0)
-        r = weft__daemon_args(pid, &args, &memory);
+    if (r < 0)
+        return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    bool as_before = r == 1 && !has_options(app) && weft__daemon_holder(&holder) == 1;
+    r = as_before ? weft__daemon_args(holder, "serve", &args, &memory) : -ENOENT;
+    if (r < 0)
+        r = weft__daemon_args(getpid(), app->verb->name, &args, &memory);
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     status = stop_and_start(app, args);

@@ -24,7 +24,7 @@ static weft_exit run(weft_app *app) {
         return status;
     int r = weft__daemon_project();
     if (r >= 0)
-        r = weft__daemon_args(getpid(), &args, &memory);
+        r = weft__daemon_args(getpid(), app->verb->name, &args, &memory);
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     status = weft__daemon_start(app, args);

@@ -78,7 +78,7 @@ static weft_exit ask(weft_app *app, weft_line *line, pid_t pid) {
     if (status)
         return status;
     if (app->common.json)
-        weft__put_line(&app->out, WEFT_OBJ({"state", weft_str("running")}, {"pid", weft_int(pid)},
+        weft__put_line(&app->out, WEFT_OBJ({"state", weft_str("running")}, {"pid", pid ? weft_int(pid) : weft_none()},
                                            {"status", weft_copy(answer.result)}));
     else
         put_all(app, answer.result);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "home.h"
 #include "say.h"
 
@@ -46,10 +47,12 @@ static weft_exit open_log(weft_daemon *daemon) {
 
 weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, bool wanted) {
     *daemon = (weft_daemon){.app = app, .started_ns = weft__clock_ns(), .background = is_background()};
+    daemon->notify = weft__daemon_notify_take();
     weft__clock_text(daemon->started_at);
     if (!wanted && !daemon->background)
         return WEFT_DONE;
-    umask(077);
+    if (daemon->background)
+        umask(077);
     weft_exit status = weft__home_make(app);
     if (status)
         return status;
@@ -105,7 +108,7 @@ weft_exit weft__daemon_ready(weft_daemon *daemon) {
         return weft__fail(daemon->app, WEFT_FAILED, NULL, WEFT_HOME_PID ": %s", weft_strerror(r));
     daemon->announced = daemon->held;
     log_urls(daemon);
-    weft__daemon_notify("READY=1");
+    weft__daemon_notify(daemon->notify, "READY=1");
     if (daemon->background)
         let_go(daemon);
     return WEFT_DONE;
@@ -115,7 +118,7 @@ weft_exit weft__daemon_ready(weft_daemon *daemon) {
 
 void weft__daemon_stopping(weft_daemon *daemon) {
     weft__log_put(&daemon->log, WEFT_LOG_INFO, "stopping");
-    weft__daemon_notify("STOPPING=1");
+    weft__daemon_notify(daemon->notify, "STOPPING=1");
 }
 
 void weft__daemon_leave(weft_daemon *daemon) {
@@ -124,6 +127,7 @@ void weft__daemon_leave(weft_daemon *daemon) {
     if (daemon->announced)
         weft__log_put(&daemon->log, WEFT_LOG_INFO, "stopped");
     daemon->app->log = NULL;
+    daemon->notify = weft__free(NULL, daemon->notify);
     weft__log_close(&daemon->log);
     if (daemon->held)
         close(daemon->lock);

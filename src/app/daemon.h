@@ -1,8 +1,8 @@
 /* The life of a daemon: exactly one per folder, from its lock to its last log line, and what others can find out about it.
  *
- * A daemon holds a record lock on .weft/daemon.lock as long as it lives. Who holds it is what the kernel says, so a process
- * that died leaves nothing to clean up first, and a pid file is never believed: it is there for other people's tools, and to
- * say that the daemon is ready. All paths are relative: whoever asks stands in the project's folder. */
+ * A daemon holds a lock on .weft/daemon.lock as long as it lives; the kernel lets go of it, however it ends. A pid file is
+ * never believed: it is there for other people's tools, and to say that the daemon is ready. All paths are relative: whoever
+ * asks stands in the project's folder. */
 #ifndef WEFT_DAEMON_H
 #define WEFT_DAEMON_H
 
@@ -31,6 +31,7 @@ typedef struct weft_daemon {
     weft_server *server;
     weft_log log;
     weft_method status_row;
+    char *notify; /* where the service manager listens; NULL: there is none */
     char started_at[WEFT_CLOCK_TEXT];
     int64_t started_ns;
     int lock;
@@ -52,7 +53,7 @@ void weft__daemon_leave(weft_daemon *daemon);
 
 /* ---- daemon_lock.c ---- */
 
-/* -EBUSY: another holds it. The lock lasts until *ret_fd is closed; this process must not open the file again meanwhile. */
+/* -EBUSY: another holds it. The lock lasts until *ret_fd is closed. */
 int weft__daemon_lock(int *ret_fd);
 /* 1 a daemon has this folder; *ret is its process, 0 if that cannot be seen from here (a container's). 0 there is none. */
 int weft__daemon_holder(pid_t *ret);
@@ -75,8 +76,9 @@ weft_doc *weft__daemon_endpoint(void);
 
 /* ---- daemon_start.c, daemon_stop.c ---- */
 
-/* The arguments behind the verb in a process's command line. Owned with *ret_memory; NULL-terminated. */
-int weft__daemon_args(pid_t pid, char ***ret, char **ret_memory);
+/* The arguments behind the verb in a process's command line. Owned with *ret_memory; NULL-terminated. -ENOENT: the verb is
+ * another. */
+int weft__daemon_args(pid_t pid, const char *verb, char ***ret, char **ret_memory);
 /* "weft serve" with these arguments, in the background; back when it is ready, or runs already. Tells and explains. */
 weft_exit weft__daemon_start(weft_app *app, char **args);
 /* Ask it to end and wait. *ret_pid is 0 when there was none. A failure is explained. */
@@ -84,8 +86,11 @@ weft_exit weft__daemon_stop(const weft_app *app, int64_t grace_ms, bool force, p
 
 /* ---- daemon_notify.c ---- */
 
-/* A line for the service manager, if one is listening (NOTIFY_SOCKET, sd_notify(3)). */
-void weft__daemon_notify(const char *state);
+/* The socket of the service manager that started us, and nobody below us (NOTIFY_SOCKET, sd_notify(3)). Owned; NULL: none.
+ */
+char *weft__daemon_notify_take(void);
+/* A line for it; path may be NULL. */
+void weft__daemon_notify(const char *path, const char *state);
 
 /* ---- daemon_status.c ---- */
 

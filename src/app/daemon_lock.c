@@ -1,17 +1,46 @@
-/* Who has the folder. A record lock and not flock(), because the kernel names its holder: to signal "the daemon of this
- * folder" then needs no file that could be old, and no guess whether a number was given to another program since. */
+/* Who has the folder. The lock belongs to an open file (F_OFD_SETLK), so that no other code of the daemon can lose it by
+ * opening and closing the same file, as it could a record lock. Its holder writes its number into the file; it is believed
+ * of a process that has the file open while the lock is held, and so never of one that was given a dead daemon's number. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "daemon.h"
 
+/* Between locking and writing its number, a daemon does nothing else. */
+#define NAME_MS 1000
+
 static struct flock whole_file(void) {
     return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
+}
+
+/* poll(), until the time is really over: a spinner's signals interrupt it. The number of descriptors that are ready, or 0.
+ */
+static int wait_for(struct pollfd *fds, nfds_t count, int64_t until_ns) {
+    for (;;) {
+        int64_t left_ms = (until_ns - weft__clock_ns()) / 1000000;
+        int n = poll(fds, count, left_ms > 0 ? (int) left_ms : 0);
+        if (n > 0 || (n == 0 && left_ms <= 0))
+            return n;
+        if (n < 0 && errno != EINTR)
+            return -errno;
+    }
+}
+
+/* ---- the lock ---- */
+
+/* Always as long, so that it is replaced in one write. */
+static int write_name(int fd) {
+    char text[24];
+    int n = snprintf(text, sizeof text, "%-20ld\n", (long) getpid());
+    return pwrite(fd, text, (size_t) n, 0) == n ? 0 : -EIO;
 }
 
 int weft__daemon_lock(int *ret_fd) {
@@ -19,27 +48,79 @@ int weft__daemon_lock(int *ret_fd) {
     int fd = open(WEFT_HOME_LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
-    if (fcntl(fd, F_SETLK, &lock) < 0) {
-        int r = errno == EACCES || errno == EAGAIN ? -EBUSY : -errno;
+    int r = fcntl(fd, F_OFD_SETLK, &lock) < 0 ? -errno : write_name(fd);
+    if (r < 0) {
         close(fd);
-        return r;
+        return r == -EACCES || r == -EAGAIN ? -EBUSY : r;
     }
     *ret_fd = fd;
     return 0;
 }
 
-int weft__daemon_holder(pid_t *ret) {
+/* Asks without taking it, so that nobody who looks can be in the way of somebody who starts. */
+static int is_locked(int fd) {
     struct flock lock = whole_file();
+    if (fcntl(fd, F_OFD_GETLK, &lock) < 0)
+        return -errno;
+    return lock.l_type != F_UNLCK;
+}
+
+static bool has_open(pid_t pid, const struct stat *file) {
+    char path[64];
+    struct dirent *entry;
+    struct stat info;
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%ld/fd", (long) pid);
+    DIR *folder = opendir(path);
+    while (folder && !found && (entry = readdir(folder)))
+        found = fstatat(dirfd(folder), entry->d_name, &info, 0) == 0 && info.st_ino == file->st_ino &&
+                info.st_dev == file->st_dev;
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
+/* Who the file says, if that can be true; else 0. */
+static pid_t named(int fd) {
+    char text[24] = "";
+    struct stat info;
+    if (pread(fd, text, sizeof text - 1, 0) <= 0 || fstat(fd, &info) < 0)
+        return 0;
+    pid_t pid = (pid_t) strtol(text, NULL, 10);
+    return pid > 0 && has_open(pid, &info) ? pid : 0;
+}
+
+/* The lock is held: wait for the name if it is not there yet. */
+static pid_t wait_for_name(int fd) {
+    char events[1024];
+    int64_t until_ns = weft__clock_ns() + (int64_t) NAME_MS * 1000000;
+    pid_t pid = named(fd);
+    int changes = pid ? -1 : inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (changes < 0)
+        return pid;
+    if (inotify_add_watch(changes, WEFT_HOME_LOCK, IN_MODIFY) >= 0)
+        while (!(pid = named(fd)) && wait_for(&(struct pollfd){.fd = changes, .events = POLLIN}, 1, until_ns) > 0)
+            if (read(changes, events, sizeof events) < 0 && errno != EAGAIN && errno != EINTR)
+                break;
+    close(changes);
+    return pid;
+}
+
+int weft__daemon_holder(pid_t *ret) {
     int fd = open(WEFT_HOME_LOCK, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return errno == ENOENT ? 0 : -errno;
-    int r = fcntl(fd, F_GETLK, &lock) < 0 ? -errno : 0;
+    int r = is_locked(fd);
+    pid_t pid = r == 1 ? wait_for_name(fd) : 0;
+    if (r == 1 && pid == 0)
+        r = is_locked(fd); /* it may have ended while we waited for its name */
     close(fd);
-    if (r < 0 || lock.l_type == F_UNLCK)
-        return r;
-    *ret = lock.l_pid > 0 ? lock.l_pid : 0;
-    return 1;
+    if (r == 1)
+        *ret = pid;
+    return r;
 }
+
+/* ---- its process ---- */
 
 bool weft__daemon_is_ready(pid_t pid) {
     char text[32] = "";
@@ -61,19 +142,6 @@ int weft__daemon_process(pid_t pid) {
         return fd;
     close(fd);
     return -ESRCH;
-}
-
-/* poll(), until the time is really over: a spinner's signals interrupt it. The number of descriptors that are ready, or 0.
- */
-static int wait_for(struct pollfd *fds, nfds_t count, int64_t until_ns) {
-    for (;;) {
-        int64_t left_ms = (until_ns - weft__clock_ns()) / 1000000;
-        int n = poll(fds, count, left_ms > 0 ? (int) left_ms : 0);
-        if (n > 0 || (n == 0 && left_ms <= 0))
-            return n;
-        if (n < 0 && errno != EINTR)
-            return -errno;
-    }
 }
 
 int weft__daemon_wait_end(int process, int64_t timeout_ms) {

@@ -6,10 +6,18 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "daemon.h"
 
-void weft__daemon_notify(const char *state) {
+/* Taken out of the environment: an agent must not be able to speak for us. */
+char *weft__daemon_notify_take(void) {
     const char *path = getenv("NOTIFY_SOCKET");
+    char *copy = path ? weft__strndup(NULL, path, strlen(path)) : NULL;
+    unsetenv("NOTIFY_SOCKET");
+    return copy;
+}
+
+void weft__daemon_notify(const char *path, const char *state) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t len = path ? strlen(path) : 0;
     if (len < 2 || len >= sizeof address.sun_path || (*path != '/' && *path != '@'))

@@ -54,21 +54,22 @@ static int read_command_line(pid_t pid, char *text, size_t size, size_t *ret_len
     return 0;
 }
 
-int weft__daemon_args(pid_t pid, char ***ret, char **ret_memory) {
+int weft__daemon_args(pid_t pid, const char *verb, char ***ret, char **ret_memory) {
     char *text = weft__alloc(NULL, MAX_COMMAND_LINE);
     size_t len = 0, count = 0;
     int r = text ? read_command_line(pid, text, MAX_COMMAND_LINE, &len) : -ENOMEM;
     for (size_t i = 0; r == 0 && i < len; i++)
         count += text[i] == '\0';
-    char **args = r == 0 ? weft__zalloc(NULL, (count + 2) * sizeof *args) : NULL;
+    if (r == 0 && (count < 2 || strcmp(text + strlen(text) + 1, verb) != 0))
+        r = -ENOENT;
+    char **args = r == 0 ? weft__zalloc(NULL, (count - 1) * sizeof *args) : NULL;
     if (!args) {
         weft__free(NULL, text);
         return r < 0 ? r : -ENOMEM;
     }
-    char *at = text;
-    for (size_t i = 0; i < count; i++, at += strlen(at) + 1)
-        if (i >= 2) /* behind the program and the verb */
-            args[i - 2] = at;
+    char *at = text + strlen(text) + 1; /* the verb */
+    for (size_t i = 0; i < count - 2; i++)
+        args[i] = at += strlen(at) + 1;
     *ret = args;
     *ret_memory = text;
     return 0;
