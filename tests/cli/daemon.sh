@@ -305,15 +305,55 @@ exits "a file in the way" 1
 like "a file in the way: says so" ".weft: " "$err"
 is "a file in the way: left alone" data "$(cat .weft)"
 project unwritable
-chmod 555 .
-if [ "$(id -u)" -ne 0 ]; then
-    daemon start
-    exits "a folder that cannot be written to" 1
-    like "a folder that cannot be written to: says so" "Permission denied" "$err"
+chmod 755 "$there" .
+as_nobody=
+if [ "$(id -u)" -eq 0 ]; then
+    as_nobody="setpriv --reuid 65534 --regid 65534 --clear-groups"
 else
-    skip "a folder that cannot be written to" "root may write anywhere"
+    chmod 555 .
+fi
+if $as_nobody test -x "$weft" 2>/dev/null; then
+    run timeout 60 $as_nobody "$weft" start
+    exits "a folder that cannot be written to" 1
+    like "a folder that cannot be written to: says so" ".weft: not permitted" "$err"
+    run timeout 60 $as_nobody "$weft" start --json
+    is "a folder that cannot be written to, for programs" 1 "$(field "$out" .error.exit)"
+else
+    skip "a folder that cannot be written to" "root may write anywhere, and others cannot run the program"
 fi
 chmod 755 .
+
+# ---- one that is not ready yet ----
+# A process that holds the lock as a daemon does, and goes away without ever being ready.
+project slow
+mkdir -m 700 .weft
+mkfifo go
+cat >holder.py <<'PY'
+import fcntl, os, struct, sys
+lock = os.open(".weft/daemon.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+fcntl.fcntl(lock, fcntl.F_OFD_SETLK, struct.pack("hhxxxxqqixxxx", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+os.pwrite(lock, b"%-20d\n" % os.getpid(), 0)
+print("locked", flush=True)
+sys.stdin.readline()
+PY
+exec {go}<>go
+exec {locked}< <(timeout 120 /usr/bin/python3 holder.py <go)
+read -r -t 30 -u "$locked" _
+daemon status
+exits "starting: not reachable yet" 3
+is "starting: in a word" starting "$out"
+daemon status --json
+is "starting: for programs" starting "$(field "$out" .state)"
+daemon serve
+exits "starting: serve does not wait" 6
+timeout 120 "$weft" start 2>waited &
+waiter=$!
+echo >&"$go" # it ends
+ended "$waiter"
+exits "start waits for it, then it is its turn" 0
+like "and starts" "started in" "$(cat waited)"
+exec {go}>&- {locked}<&-
+daemon stop
 
 # ---- a hundred at once ----
 hundred() { # NAME: everybody is back with status 0 and names the same process; one was started
