@@ -99,8 +99,10 @@ static weft_exit run(weft_app *app) {
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     if (r == 0)
         return put_absent(app, "not running", 0, "\"weft start\" starts a daemon here.");
+    /* Where it listens is written just before it is ready, and stays until its end. */
     if (pid && !weft__daemon_is_ready(pid))
-        return put_absent(app, "starting", pid, "\"weft start\" waits until it is ready.");
+        return put_absent(app, access(WEFT_HOME_ENDPOINT, F_OK) == 0 ? "stopping" : "starting", pid,
+                          "\"weft start\" waits until one is ready.");
     app->args = args;
     app->arg_count = 1;
     app->reach.timeout_ms = ANSWER_MS;

@@ -116,7 +116,10 @@ weft_exit weft__daemon_ready(weft_daemon *daemon) {
 
 /* ---- ending ---- */
 
+/* The pid file goes first: who starts one now waits for our end, and is not told that we are ready. */
 void weft__daemon_stopping(weft_daemon *daemon) {
+    if (daemon->announced)
+        unlink(WEFT_HOME_PID);
     weft__log_put(&daemon->log, WEFT_LOG_INFO, "stopping");
     weft__daemon_notify(daemon->notify, "STOPPING=1");
 }

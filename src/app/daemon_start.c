@@ -235,13 +235,17 @@ static weft_exit tell(const weft_app *app, pid_t pid, bool started) {
         *folder = '\0';
     if (app->common.json) {
         weft_val about = endpoint ? weft_copy(weft_doc_root(endpoint)) : weft_none();
-        weft__put_line(&app->out, WEFT_OBJ({"state", weft_str(started ? "started" : "running")}, {"pid", weft_int(pid)},
-                                           {"folder", weft_str(folder)}, {"endpoint", about}));
+        weft__put_line(&app->out, WEFT_OBJ({"state", weft_str(started ? "started" : "running")},
+                                           {"pid", pid ? weft_int(pid) : weft_none()}, {"folder", weft_str(folder)},
+                                           {"endpoint", about}));
         return WEFT_DONE;
     }
     fprintf(app->err.file, "%s in ", started ? "started" : "already running");
     weft__put_text(&app->err, folder, strlen(folder));
-    fprintf(app->err.file, ", pid %ld\n", (long) pid);
+    if (pid)
+        fprintf(app->err.file, ", pid %ld\n", (long) pid);
+    else
+        fputs(", where it cannot be seen from here (a container's, perhaps)\n", app->err.file);
     if (!started || !endpoint)
         return WEFT_DONE;
     weft_json urls = weft_get(weft_doc_root(endpoint), "urls");

@@ -332,13 +332,21 @@ cat >holder.py <<'PY'
 import fcntl, os, struct, sys
 lock = os.open(".weft/daemon.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 fcntl.fcntl(lock, fcntl.F_OFD_SETLK, struct.pack("hhxxxxqqixxxx", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
-os.pwrite(lock, b"%-20d\n" % os.getpid(), 0)
+os.pwrite(lock, b"%-20d\n" % (os.getpid() if len(sys.argv) == 1 else int(sys.argv[1])), 0)
 print("locked", flush=True)
 sys.stdin.readline()
 PY
+hold() { # [PID]: until somebody writes to $go
+    exec {locked}< <(timeout 120 /usr/bin/python3 holder.py "$@" <go)
+    read -r -t 30 -u "$locked" _
+}
+release() { # and wait for its end
+    echo >&"$go"
+    read -r -t 30 -u "$locked" _
+    exec {locked}<&-
+}
 exec {go}<>go
-exec {locked}< <(timeout 120 /usr/bin/python3 holder.py <go)
-read -r -t 30 -u "$locked" _
+hold
 daemon status
 exits "starting: not reachable yet" 3
 is "starting: in a word" starting "$out"
@@ -346,14 +354,26 @@ daemon status --json
 is "starting: for programs" starting "$(field "$out" .state)"
 daemon serve
 exits "starting: serve does not wait" 6
+echo '{}' >.weft/endpoint.json
+daemon status
+exits "stopping: not reachable any more" 3
+is "stopping: in a word" stopping "$out"
 timeout 120 "$weft" start 2>waited &
 waiter=$!
 echo >&"$go" # it ends
 ended "$waiter"
 exits "start waits for it, then it is its turn" 0
 like "and starts" "started in" "$(cat waited)"
-exec {go}>&- {locked}<&-
 daemon stop
+hold $$
+daemon start
+exits "whose process cannot be seen: start" 0
+like "whose process cannot be seen: start says so" "already running in $there/slow, where it cannot be seen" "$err"
+daemon stop
+exits "whose process cannot be seen: stop" 1
+like "whose process cannot be seen: what to do" "container" "$err"
+release
+exec {go}>&-
 
 # ---- a hundred at once ----
 hundred() { # NAME: everybody is back with status 0 and names the same process; one was started
