@@ -133,6 +133,6 @@ void weft__daemon_leave(weft_daemon *daemon) {
     daemon->notify = weft__free(NULL, daemon->notify);
     weft__log_close(&daemon->log);
     if (daemon->held)
-        close(daemon->lock);
+        weft__daemon_unlock(daemon->lock);
     daemon->held = false;
 }

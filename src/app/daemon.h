@@ -53,8 +53,9 @@ void weft__daemon_leave(weft_daemon *daemon);
 
 /* ---- daemon_lock.c ---- */
 
-/* -EBUSY: another holds it. The lock lasts until *ret_fd is closed. */
+/* -EBUSY: another holds it. The lock lasts until it is given back, or we end. */
 int weft__daemon_lock(int *ret_fd);
+void weft__daemon_unlock(int fd);
 /* 1 a daemon has this folder; *ret is its process, 0 if that cannot be seen from here (a container's). 0 there is none. */
 int weft__daemon_holder(pid_t *ret);
 /* Has this one said that it is ready? */

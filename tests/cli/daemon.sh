@@ -169,6 +169,7 @@ daemon stop
 exits "stop" 0
 is "stop: says so" "stopped, pid $pid" "$err"
 gone "it has ended when stop is back" "$pid"
+is "nor its number" "" "$(cat .weft/daemon.lock)"
 absent "nothing of it is left" .weft/daemon.pid .weft/daemon.sock .weft/endpoint.json
 daemon status
 exits "status after it" 3
