@@ -80,6 +80,7 @@ extern const weft_option weft__reach_options[];
 /* ---- verbs ---- */
 
 typedef struct weft_app weft_app;
+typedef struct weft_log weft_log; /* daemon_log.h */
 
 typedef struct weft_verb {
     const char *name;
@@ -102,6 +103,7 @@ struct weft_app {
     char **args; /* what is left when the options are taken out; NULL-terminated */
     size_t arg_count;
     weft_screen out, err;
+    weft_log *log; /* where a daemon keeps what it says; NULL: nowhere */
 };
 
 /* All of them, in the order of the help; NULL-terminated. wiring.c. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "app.h"
+#include "daemon.h"
 #include "debug.h"
 #include "home.h"
 #include "say.h"
@@ -25,6 +26,7 @@ typedef struct serving {
     weft_service *service;
     weft_server *server;
     weft_signals signals;
+    weft_daemon daemon;
     char *token; /* NULL: none is needed */
     int signals_seen;
     bool published;
@@ -38,6 +40,13 @@ static void on_note(weft_server *server, const char *line, void *data) {
     const serving *self = data;
     (void) server;
     weft__warn(self->app, "weft serve: %s", line);
+}
+
+/* Messages are logged past the log, on standard error: it must be asked whether it has become too large. */
+static void on_message(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text) {
+    serving *self = ctx;
+    weft__debug_message(NULL, peer, outgoing, text);
+    weft__log_rotate(&self->daemon.log);
 }
 
 /* Ten thousand connections need more descriptors than the usual soft limit. */
@@ -57,7 +66,8 @@ static int open_server(serving *self) {
         .limits.rate_per_minute = self->how->no_rate ? 0
                                   : self->how->rate  ? self->how->rate
                                                      : RATE_PER_MINUTE,
-        .on_message = weft__debug_wanted() ? weft__debug_message : NULL,
+        .on_message = weft__debug_wanted() ? on_message : NULL,
+        .ctx = self,
     };
     int r = weft_loop_new(NULL, &self->loop);
     if (r >= 0)
@@ -65,7 +75,7 @@ static int open_server(serving *self) {
     if (r >= 0)
         r = weft_server_new(self->loop, &(weft_server_opts){.service = self->service, .on_note = on_note, .data = self},
                             &self->server);
-    return r;
+    return r < 0 ? r : weft__daemon_offer(&self->daemon, self->service, self->server);
 }
 
 static int listen_at(serving *self, const char *url, bool network) {
@@ -103,12 +113,10 @@ static weft_exit listen_on_port(serving *self) {
     return r < 0 ? explain_listen(self, url, r) : WEFT_DONE;
 }
 
-static weft_exit listen_by_default(serving *self) {
-    weft_exit status = weft__home_make(self->app);
-    if (status)
-        return status;
-    int r = listen_at(self, "unix:" WEFT_HOME_SOCKET, false);
-    return r < 0 ? explain_listen(self, "unix:" WEFT_HOME_SOCKET, r) : listen_on_port(self);
+/* The socket by which the other verbs find us. */
+static weft_exit listen_at_home(serving *self) {
+    int r = self->daemon.held ? listen_at(self, "unix:" WEFT_HOME_SOCKET, false) : 0;
+    return r < 0 ? explain_listen(self, "unix:" WEFT_HOME_SOCKET, r) : WEFT_DONE;
 }
 
 static weft_exit listen_as_told(serving *self) {
@@ -175,10 +183,10 @@ static const char *token_path(const serving *self) {
 }
 
 static void publish(serving *self) {
-    weft_val urls[WEFT_MAX_TEXTS];
+    weft_val urls[WEFT_MAX_TEXTS + 1];
     char folder[PATH_MAX];
     size_t count = 0;
-    for (const char *url; count < WEFT_MAX_TEXTS && (url = weft_server_url(self->server, count)); count++)
+    for (const char *url; count <= WEFT_MAX_TEXTS && (url = weft_server_url(self->server, count)); count++)
         urls[count] = weft_str(url);
     const char *unix_url = url_with(self->server, "unix:"), *http = url_with(self->server, "http"),
                *ws = url_with(self->server, "ws");
@@ -187,7 +195,7 @@ static void publish(serving *self) {
                               {"unix", unix_url ? weft_str(unix_url) : weft_none()},
                               {"http", http ? weft_str(http) : weft_none()}, {"ws", ws ? weft_str(ws) : weft_none()},
                               {"tokenFile", self->token ? weft_str(token_path(self)) : weft_none()});
-    if (self->how->listen.count == 0) {
+    if (self->daemon.held) {
         int r = weft__home_publish(about);
         self->published = r >= 0;
         if (r < 0)
@@ -257,6 +265,7 @@ static void on_signal(void *ctx) {
         return;
     }
     weft__remark(self->app, "stopping; once more to stop at once");
+    weft__daemon_stopping(&self->daemon);
     weft_server_stop(self->server, on_stopped, self);
 }
 
@@ -266,7 +275,11 @@ static weft_exit serve(serving *self) {
         return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     signal(SIGPIPE, SIG_IGN); /* standard output may be a peer that leaves */
     publish(self);
-    say_what_next(self);
+    weft_exit status = weft__daemon_ready(&self->daemon);
+    if (status)
+        return status;
+    if (!self->daemon.background)
+        say_what_next(self);
     weft_loop_run(self->loop);
     return WEFT_DONE;
 }
@@ -275,6 +288,8 @@ static weft_exit open_and_serve(serving *self) {
     bool network;
     weft_exit status = check_urls(self, &network);
     if (status == WEFT_DONE)
+        status = weft__daemon_enter(&self->daemon, self->app, self->how->listen.count == 0);
+    if (status == WEFT_DONE)
         status = get_token(self, network);
     if (status)
         return status;
@@ -282,12 +297,14 @@ static weft_exit open_and_serve(serving *self) {
     int r = open_server(self);
     if (r < 0)
         return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
-    status = self->how->listen.count ? listen_as_told(self) : listen_by_default(self);
+    status = listen_at_home(self);
+    if (status == WEFT_DONE)
+        status = self->how->listen.count ? listen_as_told(self) : listen_on_port(self);
     return status ? status : serve(self);
 }
 
 static weft_exit run(weft_app *app) {
-    serving self = {.app = app, .how = app->settings};
+    serving self = {.app = app, .how = app->settings, .daemon.app = app};
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here; to serve at a URL, write --listen URL", app->args[0]);
     weft_exit status = open_and_serve(&self);
@@ -298,10 +315,11 @@ static weft_exit run(weft_app *app) {
     weft_loop_free(self.loop);
     weft_service_unref(self.service);
     weft__free(NULL, self.token);
+    weft__daemon_leave(&self.daemon); /* the last, so that who waits for our end finds nothing of us */
     return status;
 }
 
-static const weft_option options[] = {
+const weft_option weft__serve_options[] = {
     WEFT_OPTION(weft_serve_settings, listen, list, "listen", 'l', "URL", "serve here instead of the usual places"),
     {.name = "auth",
      .kind = WEFT_OPTION_text,
@@ -339,9 +357,10 @@ const weft_verb weft__serve_verb = {
     .help = "start a daemon in this folder",
     .usage = "",
     .examples = examples,
-    .about = "Answers ping, echo and rpc.discover. WEFT_DEBUG=1 logs every message on standard error, secrets removed.\n"
+    .about = "Answers ping, echo, daemon.status and rpc.discover. WEFT_DEBUG=1 logs every message on standard error, "
+             "secrets removed.\n"
              "SIGINT and SIGTERM let open requests finish (10 s at most); a second one does not.\n",
-    .options = options,
+    .options = weft__serve_options,
     .settings_size = sizeof(weft_serve_settings),
     .run = run,
 };

@@ -103,18 +103,25 @@ weft_exit weft__home_token(const weft_app *app, char **ret) {
     return weft__token_read(app, WEFT_HOME_TOKEN, ret);
 }
 
-int weft__home_publish(weft_val endpoint) {
+int weft__home_put(const char *path, const char *text, size_t len) {
     char temporary[64];
+    beside(path, temporary);
+    int r = write_new(temporary, text, len);
+    if (r == 0 && rename(temporary, path) < 0) {
+        r = -errno;
+        unlink(temporary);
+    }
+    return r;
+}
+
+int weft__home_publish(weft_val endpoint) {
     char *text;
     size_t len;
     int r = weft_to_text(endpoint, NULL, &text, &len);
     if (r < 0)
         return r;
-    beside(WEFT_HOME_ENDPOINT, temporary);
-    r = write_new(temporary, text, len);
+    r = weft__home_put(WEFT_HOME_ENDPOINT, text, len);
     weft_text_free(text, NULL);
-    if (r == 0 && rename(temporary, WEFT_HOME_ENDPOINT) < 0)
-        r = -errno;
     return r;
 }
 

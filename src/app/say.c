@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "daemon_log.h"
+
 #define MAX_SENTENCE 1024
 
 static void put_what(const weft_app *app, const char *what) {
@@ -34,6 +36,8 @@ weft_exit weft__fail(const weft_app *app, weft_exit status, const char *next, co
     va_end(args);
     if (app->common.json)
         weft__put_line(&app->out, WEFT_OBJ({"error", WEFT_OBJ({"exit", weft_int(status)}, {"message", weft_str(what)})}));
+    if (app->log)
+        weft__log_put(app->log, WEFT_LOG_ERROR, what);
     put_what(app, what);
     put_next(app, next);
     return status;
@@ -53,9 +57,11 @@ weft_exit weft__misused(const weft_app *app, const char *format, ...) {
     return weft__fail(app, WEFT_USAGE, next, "%s", what);
 }
 
-static void talk(const weft_app *app, const char *ink, const char *format, va_list args) {
+static void talk(const weft_app *app, const char *level, const char *ink, const char *format, va_list args) {
     char line[MAX_SENTENCE];
     vsnprintf(line, sizeof line, format, args);
+    if (app->log)
+        weft__log_put(app->log, level, line);
     weft__ink(&app->err, ink);
     weft__put_text(&app->err, line, strlen(line));
     weft__plain(&app->err);
@@ -67,14 +73,14 @@ void weft__remark(const weft_app *app, const char *format, ...) {
     if (!app->common.verbose)
         return;
     va_start(args, format);
-    talk(app, WEFT_INK_DIM, format, args);
+    talk(app, WEFT_LOG_DEBUG, WEFT_INK_DIM, format, args);
     va_end(args);
 }
 
 void weft__warn(const weft_app *app, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    talk(app, WEFT_INK_WARN, format, args);
+    talk(app, WEFT_LOG_WARN, WEFT_INK_WARN, format, args);
     va_end(args);
 }
 

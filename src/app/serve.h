@@ -16,6 +16,12 @@ typedef struct weft_serve_settings {
     bool no_rate;
 } weft_serve_settings;
 
+/* Also those of "weft start" and "weft restart". */
+extern const weft_option weft__serve_options[];
+
+/* Can "weft start" and "weft restart" do with the command line? Explained if not. */
+weft_exit weft__start_check(const weft_app *app);
+
 /* May this URL be served with these settings? Explained if not. */
 weft_exit weft__serve_check(const weft_app *app, const weft_serve_settings *how, const weft_url *url);
 bool weft__serve_is_network(weft_scheme scheme);

@@ -74,7 +74,7 @@ fi
 # ---- a second daemon ----
 run "$weft" serve
 exits "a second one in the same folder" 6
-like "says what is the matter" "somebody is already listening there" "$err"
+like "says what is the matter" "already running in this folder (pid $first)" "$err"
 run "$weft" ping
 exits "and leaves the first alone" 0
 mkdir ../other

@@ -2,7 +2,7 @@
 # Help, mistakes and completions: what the tables of the verbs are turned into.
 . "$(dirname "$0")/kit.bash"
 
-verbs="serve call notify listen methods describe ping bridge bench completion version help"
+verbs="serve start stop restart status logs call notify listen methods describe ping bridge bench completion version help"
 
 run "$weft"
 exits "no arguments is short help" 0
@@ -71,6 +71,11 @@ mistake "a host and port" 'did you mean tcp://localhost:4000?' ping localhost:40
 mistake "a host and port before a method" 'did you mean tcp://localhost:4000?' call localhost:4000 ping
 mistake "ping of a word" 'is no URL' ping word
 mistake "serve with an argument" '--listen URL' serve unix:/tmp/x
+mistake "start with an argument" '--listen URL' start unix:/tmp/x
+mistake "start on stdio" 'stdio: cannot' start --listen stdio:
+mistake "stop with an argument" 'has no place' stop now
+mistake "status with an argument" 'has no place' status now
+mistake "logs of so many lines" 'a number or "all"' logs -n many
 mistake "a shell that is none" 'none of bash, zsh and fish' completion tcsh
 mistake "no shell" 'which shell' completion
 mistake "params that are no pair" 'is not name=value' call unix:/nowhere m word

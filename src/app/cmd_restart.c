@@ -1,0 +1,58 @@
+/* weft restart: end the daemon of this project and start it again, with the options it had or with new ones. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "daemon.h"
+#include "say.h"
+#include "serve.h"
+
+/* All options of "weft serve" are zero when they are not given. */
+static bool has_options(const weft_app *app) {
+    static const weft_serve_settings none;
+    return memcmp(app->settings, &none, sizeof none) != 0;
+}
+
+static weft_exit stop_and_start(weft_app *app, char **args) {
+    pid_t pid;
+    bool killed;
+    weft_exit status = weft__daemon_stop(app, WEFT_STOP_MS, false, &pid, &killed);
+    return status ? status : weft__daemon_start(app, args);
+}
+
+static weft_exit run(weft_app *app) {
+    char **args, *memory;
+    pid_t holder;
+    weft_exit status = weft__start_check(app);
+    if (status)
+        return status;
+    int r = weft__daemon_project();
+    if (r < 0)
+        return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    bool as_before = r == 1 && !has_options(app) && weft__daemon_holder(&holder) == 1;
+    r = as_before ? weft__daemon_args(holder, "serve", &args, &memory) : -ENOENT;
+    if (r < 0)
+        r = weft__daemon_args(getpid(), app->verb->name, &args, &memory);
+    if (r < 0)
+        return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    status = stop_and_start(app, args);
+    weft__free(NULL, args);
+    weft__free(NULL, memory);
+    return status;
+}
+
+static const char *const examples[] = {
+    "weft restart", "with the options that it was started with", "weft restart --rate 60000", "with these instead", NULL,
+};
+
+const weft_verb weft__restart_verb = {
+    .name = "restart",
+    .help = "end the daemon of this project and start it again",
+    .usage = "",
+    .examples = examples,
+    .about = "Where none runs, one is started. A daemon in the foreground comes back in the background.\n",
+    .options = weft__serve_options,
+    .settings_size = sizeof(weft_serve_settings),
+    .run = run,
+};

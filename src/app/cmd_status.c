@@ -1,0 +1,129 @@
+/* weft status: does the daemon of this project run, and how is it? */
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon.h"
+#include "reach.h"
+#include "say.h"
+
+/* It answers in a millisecond, or it is stuck. */
+#define ANSWER_MS 5000
+
+/* ---- for people ---- */
+
+static void put_label(const weft_app *app, const char *label) {
+    weft__ink(&app->out, WEFT_INK_BOLD);
+    fprintf(app->out.file, "%-10s", label);
+    weft__plain(&app->out);
+}
+
+static void put_text(const weft_app *app, const char *label, const char *text) {
+    put_label(app, label);
+    weft__put_text(&app->out, text, strlen(text));
+    fputc('\n', app->out.file);
+}
+
+static void put_duration(FILE *to, long long seconds) {
+    if (seconds >= 24 * 3600)
+        fprintf(to, "%lld d ", seconds / (24 * 3600));
+    if (seconds >= 3600)
+        fprintf(to, "%lld h ", seconds / 3600 % 24);
+    if (seconds >= 60)
+        fprintf(to, "%lld min ", seconds / 60 % 60);
+    fprintf(to, "%lld s", seconds % 60);
+}
+
+static void put_running(const weft_app *app, const weft_json *status) {
+    put_label(app, "running");
+    fprintf(app->out.file, "pid %lld, for ", (long long) weft_get_int(status, "pid", 0));
+    put_duration(app->out.file, (long long) weft_get_int(status, "uptime_seconds", 0));
+    fprintf(app->out.file, ", %s\n", weft_get_str(status, "health", "healthy"));
+}
+
+static void put_all(const weft_app *app, const weft_json *status) {
+    weft_json ours = weft_get(status, "weft"), urls = weft_get(&ours, "urls");
+    weft_json clients = weft_pointer(status, "/subsystems/ipc/clients");
+    put_running(app, status);
+    put_text(app, "folder", weft_get_str(&ours, "folder", ""));
+    for (weft_iter it = weft_iterate(&urls); weft_next(&it);)
+        put_text(app, "endpoint", weft_str_of(&it.value, ""));
+    put_label(app, "clients");
+    fprintf(app->out.file, "%lld, this one included\n", (long long) weft_int_of(&clients, 0));
+    put_label(app, "requests");
+    fprintf(app->out.file, "%lld, %lld answered with an error\n", (long long) weft_get_int(&ours, "requests", 0),
+            (long long) weft_get_int(&ours, "errors", 0));
+    put_label(app, "memory");
+    fprintf(app->out.file, "%.1f MiB\n", (double) weft_get_int(&ours, "memoryBytes", 0) / (1024 * 1024));
+}
+
+/* ---- asking ---- */
+
+/* Not there, or not yet. */
+static weft_exit put_absent(const weft_app *app, const char *state, pid_t pid, const char *next) {
+    if (app->common.json)
+        weft__put_line(&app->out, WEFT_OBJ({"state", weft_str(state)}, {"pid", pid ? weft_int(pid) : weft_none()}));
+    else
+        fprintf(app->out.file, "%s\n", state);
+    if (!app->common.json)
+        fprintf(app->err.file, "  %s\n", next);
+    return WEFT_UNREACHABLE;
+}
+
+static weft_exit ask(weft_app *app, weft_line *line, pid_t pid) {
+    WEFT_ANSWER answer = {0};
+    weft_exit status = weft__line_open(app, line);
+    if (status == WEFT_DONE)
+        status = weft__line_call(line, "daemon.status", weft_none(), &answer);
+    if (status)
+        return status;
+    if (app->common.json)
+        weft__put_line(&app->out, WEFT_OBJ({"state", weft_str("running")}, {"pid", pid ? weft_int(pid) : weft_none()},
+                                           {"status", weft_copy(answer.result)}));
+    else
+        put_all(app, answer.result);
+    return WEFT_DONE;
+}
+
+static weft_exit run(weft_app *app) {
+    static char url[] = "unix:" WEFT_HOME_SOCKET;
+    char *args[] = {url, NULL};
+    weft_line line = {0};
+    pid_t pid = 0;
+    if (app->arg_count)
+        return weft__misused(app, "\"%s\" has no place here", app->args[0]);
+    int r = weft__daemon_project();
+    if (r == 1)
+        r = weft__daemon_holder(&pid);
+    if (r < 0)
+        return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    if (r == 0)
+        return put_absent(app, "not running", 0, "\"weft start\" starts a daemon here.");
+    /* Where it listens is written just before it is ready, and stays until its end. */
+    if (pid && !weft__daemon_is_ready(pid))
+        return put_absent(app, access(WEFT_HOME_ENDPOINT, F_OK) == 0 ? "stopping" : "starting", pid,
+                          "\"weft start\" waits until one is ready.");
+    app->args = args;
+    app->arg_count = 1;
+    app->reach.timeout_ms = ANSWER_MS;
+    weft_exit status = ask(app, &line, pid);
+    weft__line_done(&line);
+    return status;
+}
+
+static const char *const examples[] = {
+    "weft status",
+    "exit status 0: it runs; 3: it does not",
+    "weft status --json | jq .status.weft.memoryBytes",
+    "everything it says, as JSON",
+    NULL,
+};
+
+const weft_verb weft__status_verb = {
+    .name = "status",
+    .help = "say how the daemon of this project is",
+    .usage = "",
+    .examples = examples,
+    .about = "Asks it with daemon.status on its Unix socket.\n",
+    .run = run,
+};

@@ -1,0 +1,138 @@
+/* A daemon from its lock to its end. What "weft serve" and "weft start" have in common is here; what a daemon does meanwhile
+ * is not. */
+#include "daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "home.h"
+#include "say.h"
+
+/* A URL may be long; in the log it is for people. */
+#define MAX_LINE 1024
+
+/* ---- entering ---- */
+
+/* "weft start" puts its own process number there, so that a variable left in some environment means nothing. */
+static bool is_background(void) {
+    const char *parent = getenv(WEFT_BACKGROUND);
+    bool yes = parent && strtol(parent, NULL, 10) == (long) getppid();
+    unsetenv(WEFT_BACKGROUND);
+    return yes;
+}
+
+static weft_exit explain_busy(const weft_daemon *daemon) {
+    pid_t pid = 0;
+    if (daemon->background)
+        return WEFT_BUSY;
+    weft__daemon_holder(&pid);
+    return weft__fail(daemon->app, WEFT_BUSY, "\"weft status\" says how it is, \"weft stop\" ends it.",
+                      "a daemon is already running in this folder (pid %ld)", (long) pid);
+}
+
+static weft_exit open_log(weft_daemon *daemon) {
+    if (!daemon->background)
+        return WEFT_DONE;
+    int r = weft__log_open(&daemon->log);
+    if (r < 0)
+        return weft__fail(daemon->app, WEFT_FAILED, NULL, WEFT_HOME_LOG ": %s", weft_strerror(r));
+    daemon->app->log = &daemon->log;
+    return WEFT_DONE;
+}
+
+weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, bool wanted) {
+    *daemon = (weft_daemon){.app = app, .started_ns = weft__clock_ns(), .background = is_background()};
+    daemon->notify = weft__daemon_notify_take();
+    weft__clock_text(daemon->started_at);
+    if (!wanted && !daemon->background)
+        return WEFT_DONE;
+    if (daemon->background)
+        umask(077);
+    weft_exit status = weft__home_make(app);
+    if (status)
+        return status;
+    int r = weft__daemon_lock(&daemon->lock);
+    if (r == -EBUSY)
+        return explain_busy(daemon);
+    if (r < 0)
+        return weft__fail(app, WEFT_FAILED, NULL, WEFT_HOME_LOCK ": %s", weft_strerror(r));
+    daemon->held = true;
+    unlink(WEFT_HOME_PID); /* of one that was killed */
+    weft__home_withdraw();
+    return open_log(daemon);
+}
+
+int weft__daemon_offer(weft_daemon *daemon, weft_service *service, weft_server *server) {
+    daemon->server = server;
+    daemon->status_row = weft__daemon_status_row;
+    daemon->status_row.ctx = daemon;
+    return weft_service_add(service, &daemon->status_row);
+}
+
+/* ---- being ready ---- */
+
+static int write_pid(void) {
+    char text[32];
+    int n = snprintf(text, sizeof text, "%ld\n", (long) getpid());
+    return weft__home_put(WEFT_HOME_PID, text, (size_t) n);
+}
+
+/* Closing the pipes of "weft start" is what tells it that we are ready. Talk for people goes nowhere from then on. */
+static void let_go(weft_daemon *daemon) {
+    FILE *nowhere = fopen("/dev/null", "we");
+    if (!nowhere)
+        return;
+    fflush(daemon->app->out.file);
+    dup2(fileno(nowhere), STDOUT_FILENO);
+    daemon->app->err.file = nowhere;
+    weft__log_take_stderr(&daemon->log);
+}
+
+static void log_urls(weft_daemon *daemon) {
+    char line[MAX_LINE];
+    const char *url;
+    for (size_t i = 0; (url = weft_server_url(daemon->server, i)); i++) {
+        snprintf(line, sizeof line, "listening on %s", url);
+        weft__log_put(&daemon->log, WEFT_LOG_INFO, line);
+    }
+}
+
+weft_exit weft__daemon_ready(weft_daemon *daemon) {
+    int r = daemon->held ? write_pid() : 0;
+    if (r < 0)
+        return weft__fail(daemon->app, WEFT_FAILED, NULL, WEFT_HOME_PID ": %s", weft_strerror(r));
+    daemon->announced = daemon->held;
+    log_urls(daemon);
+    weft__daemon_notify(daemon->notify, "READY=1");
+    if (daemon->background)
+        let_go(daemon);
+    return WEFT_DONE;
+}
+
+/* ---- ending ---- */
+
+/* The pid file goes first: who starts one now waits for our end, and is not told that we are ready. */
+void weft__daemon_stopping(weft_daemon *daemon) {
+    if (daemon->announced)
+        unlink(WEFT_HOME_PID);
+    weft__log_put(&daemon->log, WEFT_LOG_INFO, "stopping");
+    weft__daemon_notify(daemon->notify, "STOPPING=1");
+}
+
+void weft__daemon_leave(weft_daemon *daemon) {
+    if (daemon->announced)
+        unlink(WEFT_HOME_PID);
+    if (daemon->announced)
+        weft__log_put(&daemon->log, WEFT_LOG_INFO, "stopped");
+    daemon->app->log = NULL;
+    daemon->notify = weft__free(NULL, daemon->notify);
+    weft__log_close(&daemon->log);
+    if (daemon->held)
+        weft__daemon_unlock(daemon->lock);
+    daemon->held = false;
+}

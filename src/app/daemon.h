@@ -1,0 +1,100 @@
+/* The life of a daemon: exactly one per folder, from its lock to its last log line, and what others can find out about it.
+ *
+ * A daemon holds a lock on .weft/daemon.lock as long as it lives; the kernel lets go of it, however it ends. A pid file is
+ * never believed: it is there for other people's tools, and to say that the daemon is ready. All paths are relative: whoever
+ * asks stands in the project's folder. */
+#ifndef WEFT_DAEMON_H
+#define WEFT_DAEMON_H
+
+#include <sys/types.h>
+
+#include "app.h"
+#include "clock.h"
+#include "daemon_log.h"
+#include "endpoint.h"
+
+#define WEFT_HOME_LOCK WEFT_HOME "/daemon.lock"
+#define WEFT_HOME_PID WEFT_HOME "/daemon.pid"
+
+/* The variable by which "weft start" tells "weft serve" that it is to be in the background. */
+#define WEFT_BACKGROUND "WEFT_BACKGROUND"
+
+/* A store of a million events opens in seconds; who needs longer than this is stuck. */
+#define WEFT_START_MS (120 * 1000)
+/* Open requests get 10 s, and then there are connections to close. */
+#define WEFT_STOP_MS (15 * 1000)
+
+/* ---- being one: daemon.c ---- */
+
+typedef struct weft_daemon {
+    weft_app *app;
+    weft_server *server;
+    weft_log log;
+    weft_method status_row;
+    char *notify; /* where the service manager listens; NULL: there is none */
+    char started_at[WEFT_CLOCK_TEXT];
+    int64_t started_ns;
+    int lock;
+    bool held;       /* this folder is ours: the lock, the pid file, the socket */
+    bool background; /* started by "weft start" */
+    bool announced;  /* the pid file is written */
+} weft_daemon;
+
+/* The folder becomes ours if it is wanted, and always in the background. Explained when it cannot, but for one case: in the
+ * background WEFT_BUSY says silently that another has it. End with weft__daemon_leave() in any case. */
+weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, bool wanted);
+/* Answer daemon.status with what this server can tell. */
+int weft__daemon_offer(weft_daemon *daemon, weft_service *service, weft_server *server);
+/* All endpoints are open: tell whoever waits for it, and let go of the terminal. A failure is explained. */
+weft_exit weft__daemon_ready(weft_daemon *daemon);
+/* No new work is taken from here on. */
+void weft__daemon_stopping(weft_daemon *daemon);
+void weft__daemon_leave(weft_daemon *daemon);
+
+/* ---- daemon_lock.c ---- */
+
+/* -EBUSY: another holds it. The lock lasts until it is given back, or we end. */
+int weft__daemon_lock(int *ret_fd);
+void weft__daemon_unlock(int fd);
+/* 1 a daemon has this folder; *ret is its process, 0 if that cannot be seen from here (a container's). 0 there is none. */
+int weft__daemon_holder(pid_t *ret);
+/* Has this one said that it is ready? */
+bool weft__daemon_is_ready(pid_t pid);
+/* Wait until it is. 1 ready, 0 it has ended, -ETIMEDOUT. */
+int weft__daemon_wait_ready(pid_t pid, int64_t timeout_ms);
+/* Its process, safe against numbers that are used again: a pidfd to close. -ESRCH: it is not the holder any more. */
+int weft__daemon_process(pid_t pid);
+/* 1 it has ended, 0 time is up. */
+int weft__daemon_wait_end(int process, int64_t timeout_ms);
+
+/* ---- daemon_project.c ---- */
+
+/* Go to the project's folder: the nearest one, from here upward, with a .weft of ours. 1 there, 0 there is none and we stay.
+ */
+int weft__daemon_project(void);
+/* What the daemon has written about itself: endpoint.json. Owned; NULL: nothing that can be read. */
+weft_doc *weft__daemon_endpoint(void);
+
+/* ---- daemon_start.c, daemon_stop.c ---- */
+
+/* The arguments behind the verb in a process's command line. Owned with *ret_memory; NULL-terminated. -ENOENT: the verb is
+ * another. */
+int weft__daemon_args(pid_t pid, const char *verb, char ***ret, char **ret_memory);
+/* "weft serve" with these arguments, in the background; back when it is ready, or runs already. Tells and explains. */
+weft_exit weft__daemon_start(weft_app *app, char **args);
+/* Ask it to end and wait. *ret_pid is 0 when there was none. A failure is explained. */
+weft_exit weft__daemon_stop(const weft_app *app, int64_t grace_ms, bool force, pid_t *ret_pid, bool *ret_killed);
+
+/* ---- daemon_notify.c ---- */
+
+/* The socket of the service manager that started us, and nobody below us (NOTIFY_SOCKET, sd_notify(3)). Owned; NULL: none.
+ */
+char *weft__daemon_notify_take(void);
+/* A line for it; path may be NULL. */
+void weft__daemon_notify(const char *path, const char *state);
+
+/* ---- daemon_status.c ---- */
+
+extern const weft_method weft__daemon_status_row;
+
+#endif
