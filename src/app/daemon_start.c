@@ -255,17 +255,31 @@ static weft_exit tell(const weft_app *app, pid_t pid, bool started) {
     return WEFT_DONE;
 }
 
-/* It has explained itself; its own words are passed on. */
+/* The last line it printed is its error, for programs. */
+static void pass_on_error(const weft_app *app, const weft_buf *said) {
+    size_t len = weft__buf_len(said);
+    const char *text = weft__buf_head(said);
+    const char *before = len ? memrchr(text, '\n', len - 1) : NULL;
+    if (before) {
+        len -= (size_t) (before + 1 - text);
+        text = before + 1;
+    }
+    fwrite(text ? text : "", 1, len, app->out.file);
+}
+
 static weft_exit tell_failure(const weft_app *app, const birth *self, int status) {
+    static const char *const next = "\"weft logs\" may say why.";
     if (WIFSIGNALED(status))
-        return weft__fail(app, WEFT_FAILED, "\"weft logs\" may say why.", "the daemon was killed by signal %d (%s)",
-                          WTERMSIG(status), strsignal(WTERMSIG(status)));
-    if (app->common.json && weft__buf_len(&self->said))
-        fwrite(weft__buf_head(&self->said), 1, weft__buf_len(&self->said), app->out.file);
-    else if (!weft__buf_len(&self->talk))
-        return weft__fail(app, WEFT_FAILED, "\"weft logs\" may say why.", "the daemon ended at once, with status %d",
-                          WEXITSTATUS(status));
-    return WEXITSTATUS(status) ? (weft_exit) WEXITSTATUS(status) : WEFT_FAILED;
+        return weft__fail(app, WEFT_FAILED, next, "the daemon was killed by signal %d (%s)", WTERMSIG(status),
+                          strsignal(WTERMSIG(status)));
+    if (WEXITSTATUS(status) == 0)
+        return weft__fail(app, WEFT_FAILED, next, "the daemon was stopped as soon as it had started");
+    if (!weft__buf_len(&self->talk))
+        return weft__fail(app, WEFT_FAILED, next, "the daemon ended with status %d", WEXITSTATUS(status));
+    /* It has explained itself, and that was passed on. */
+    if (app->common.json)
+        pass_on_error(app, &self->said);
+    return (weft_exit) WEXITSTATUS(status);
 }
 
 /* ---- starting ---- */

@@ -105,7 +105,8 @@ weft_exit weft__home_token(const weft_app *app, char **ret) {
 
 int weft__home_put(const char *path, const char *text, size_t len) {
     char temporary[64];
-    beside(path, temporary);
+    snprintf(temporary, sizeof temporary, "%s.new", path);
+    unlink(temporary); /* of one that was killed between the two steps */
     int r = write_new(temporary, text, len);
     if (r == 0 && rename(temporary, path) < 0) {
         r = -errno;

@@ -9,7 +9,7 @@
 weft_exit weft__home_make(const weft_app *app);
 /* The daemon's token, made on the first start. Owned. Failures are explained. */
 weft_exit weft__home_token(const weft_app *app, char **ret);
-/* Put a file there, in place of what was; whole or not at all. */
+/* Put a file there, in place of what was; whole or not at all. Only whoever has the folder to itself may. */
 int weft__home_put(const char *path, const char *text, size_t len);
 /* Say where the daemon listens, for other programs; whole or not at all. And take it back. */
 int weft__home_publish(weft_val endpoint);
