@@ -203,20 +203,30 @@ static size_t run(weft_conn *conn, weft_web *web, char *data, size_t len) {
     return used;
 }
 
+/* The time for a head begins with its first byte, or with the answer before it when that byte is there already. Until then,
+ * and while the other side is to read and not to send, the connection may rest. An empty line is neither a head nor a rest.
+ */
+static void await_head(weft_conn *conn) {
+    weft_web *web = conn->web;
+    int64_t head_ms = weft__conn_server(conn)->opts.head_ms;
+    bool begun = weft__buf_len(&web->in) > 0 && !is_full(web);
+    if (web->rested || is_full(web))
+        due_in(conn, begun ? head_ms : IDLE_MS);
+    else if (begun && conn->stream.timer.due > weft_loop_now(conn->stream.loop) + head_ms)
+        due_in(conn, head_ms);
+    web->rested = false;
+}
+
 /* How long the other side may now take, and whether we want to hear from it at all. */
 static void settle(weft_conn *conn) {
     weft_web *web = conn->web;
-    const weft_server *server = weft__conn_server(conn);
     weft__stream_pause(&conn->stream, web->state == WEFT_WEB_BUSY || is_full(web));
     if (web->state == WEFT_WEB_BODY)
         due_in(conn, BODY_MS);
     else if (web->state == WEFT_WEB_BUSY)
         weft__stream_due(&conn->stream, web->rpc ? weft_peer_deadline(web->rpc) : INT64_MAX);
-    else if (web->state == WEFT_WEB_HEAD && !weft__buf_len(&web->in) && web->rested)
-        due_in(conn, IDLE_MS);
-    else if (web->state == WEFT_WEB_HEAD && conn->stream.timer.due > weft_loop_now(conn->stream.loop) + server->opts.head_ms)
-        due_in(conn, server->opts.head_ms);
-    web->rested = false;
+    else if (web->state == WEFT_WEB_HEAD)
+        await_head(conn);
 }
 
 /* The stream is a peer's now: the bytes behind the head are its first. */
