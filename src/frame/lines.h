@@ -25,7 +25,7 @@ static inline bool weft__is_space(char c) {
 static inline char *weft__find_near(char *p, const char *end) {
 #ifdef WEFT_LINES_SSE2
     const __m128i newline = _mm_set1_epi8('\n');
-    for (const char *near = p + WEFT_NEAR; p < end && p < near; p += 32) {
+    for (const char *stop = end - p < WEFT_NEAR ? end : p + WEFT_NEAR; p < stop; p += 32) {
         const __m128i *v = (const __m128i *) (const void *) p;
         unsigned low = (unsigned) _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128(v), newline));
         unsigned high = (unsigned) _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128(v + 1), newline));

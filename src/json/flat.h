@@ -50,24 +50,41 @@ static inline void weft__flatten(char *p, size_t len) {
             p[i] = ' ';
 }
 
-/* Copy and tell whether there is any byte below the space, in one go. */
+/* memcpy for a few bytes costs more than the copy: these are at most 16. */
+static inline void weft__copy_few(char *to, const char *from, size_t len) {
+    uint64_t first, last;
+    uint32_t head, tail;
+    if (len >= 8) {
+        memcpy(&first, from, 8), memcpy(&last, from + len - 8, 8);
+        memcpy(to, &first, 8), memcpy(to + len - 8, &last, 8);
+    } else if (len >= 4) {
+        memcpy(&head, from, 4), memcpy(&tail, from + len - 4, 4);
+        memcpy(to, &head, 4), memcpy(to + len - 4, &tail, 4);
+    } else
+        for (size_t i = 0; i < len; i++)
+            to[i] = from[i];
+}
+
+/* Copy, and say whether there is any byte below the space. */
 static inline bool weft__copy_has_control(char *to, const char *text, size_t len) {
-#if defined(__SSE2__) && !defined(WEFT_PORTABLE)
-    if (len >= 16) {
-        __m128i control = _mm_set1_epi8(0x1F), found = _mm_setzero_si128();
-        /* The last vector is the same wherever the others end; it overlaps the one before it. */
-        for (size_t at = 0, last = len - 16;; at += 16) {
-            at = at < last ? at : last;
-            __m128i v = _mm_loadu_si128((const __m128i *) (const void *) (text + at));
-            _mm_storeu_si128((__m128i *) (void *) (to + at), v);
-            found = _mm_or_si128(found, _mm_cmpeq_epi8(_mm_min_epu8(v, control), v));
-            if (at == last)
-                return _mm_movemask_epi8(found) != 0;
-        }
+    if (len < 16) {
+        weft__copy_few(to, text, len);
+        return weft__has_control(text, len);
     }
-#endif
+#if defined(__SSE2__) && !defined(WEFT_PORTABLE)
+    /* The last vector ends with the text and overlaps the one before it. */
+    __m128i found = _mm_setzero_si128(), control = _mm_set1_epi8(0x1F);
+    for (size_t at = 0, last = len - 16;; at = at + 16 < last ? at + 16 : last) {
+        __m128i v = _mm_loadu_si128((const __m128i *) (const void *) (text + at));
+        _mm_storeu_si128((__m128i *) (void *) (to + at), v);
+        found = _mm_or_si128(found, _mm_cmpeq_epi8(_mm_min_epu8(v, control), v));
+        if (at == last)
+            return _mm_movemask_epi8(found) != 0;
+    }
+#else
     memcpy(to, text, len);
     return weft__has_control(text, len);
+#endif
 }
 
 /* Copy a JSON text, its line ends as blanks. Almost never is there any; the source is asked, because what was just written

@@ -42,6 +42,11 @@ static bool is_name(const char *raw, const char *end, bool escaped, const char *
     return raw_len == len + 2 && memcmp(raw + 1, name, len) == 0;
 }
 
+/* Behind a value. What is looked for is a string more often than not. */
+static inline const char *skip(const char *p) {
+    return *p == '"' ? weft__scan_any_string(p) : weft__scan_value(p, WEFT_MAX_DEPTH);
+}
+
 /* Walks by itself, because the scanner knows more about a name than weft_next() passes on. */
 weft_json weft_get(const weft_json *object, const char *name) {
     weft_json found = {0};
@@ -53,7 +58,7 @@ weft_json weft_get(const weft_json *object, const char *name) {
         if (!raw_end)
             break;
         const char *value = weft__scan_ws(weft__scan_ws(raw_end) + 1); /* behind the colon */
-        const char *end = weft__scan_value(value, WEFT_MAX_DEPTH);
+        const char *end = skip(value);
         if (!end)
             break;
         if (is_name(raw, raw_end, escaped, name, len))
@@ -68,7 +73,7 @@ weft_json weft_get(const weft_json *object, const char *name) {
 weft_json weft_at(const weft_json *array, size_t index) {
     const char *p = array && array->text && *array->text == '[' ? weft__scan_ws(array->text + 1) : "]";
     while (*p != ']') {
-        const char *end = weft__scan_value(p, WEFT_MAX_DEPTH);
+        const char *end = skip(p);
         if (!end)
             break;
         if (index-- == 0)

@@ -160,13 +160,15 @@ static inline bool is_opening(char c) {
     return (c | 0x20) == '{'; /* '[' is 0x5B, '{' is 0x7B */
 }
 
-/* p is at the opening bracket of a container. What is open is a stack of bits, a one for an object, in two words: no array,
- * so no stack protector, and the level that is open lies in a register. */
-WEFT_NOINLINE static const char *scan_container(const char *p, int depth) {
+/* What is open is a stack of bits, a one for an object, in two words: no array, so no stack protector, and the level that is
+ * open lies in a register. */
+const char *weft__scan_container(const char *p, int depth) {
     unsigned __int128 outer = 0;
     bool object = false;
     int level = 0;
 
+    if (depth > WEFT_MAX_DEPTH)
+        depth = WEFT_MAX_DEPTH;
     for (;;) {
         if (is_opening(*p)) {
             if (++level > depth)
@@ -209,7 +211,7 @@ WEFT_NOINLINE static const char *scan_container(const char *p, int depth) {
 
 const char *weft__scan_value(const char *p, int depth) {
     if (is_opening(*p))
-        return scan_container(p, depth < WEFT_MAX_DEPTH ? depth : WEFT_MAX_DEPTH);
+        return weft__scan_container(p, depth);
     return scan_scalar(p);
 }
 

@@ -22,6 +22,8 @@ static inline const char *weft__scan_ws(const char *p) {
 /* p is at the first byte of a value. The byte behind the value, or NULL: invalid, or nested deeper than depth levels.
  * A scalar needs no depth; "[]" needs one. */
 const char *weft__scan_value(const char *p, int depth);
+/* The same when it is known that p is at an opening bracket. */
+const char *weft__scan_container(const char *p, int depth);
 
 /* The rest of a string from p, which lies inside it. *ret_escaped only ever becomes true; NULL: nobody wants to know. */
 const char *weft__scan_string_rest(const char *p, bool *ret_escaped);

@@ -117,7 +117,7 @@ static inline void unlink_open(weft_req *req) {
 }
 
 /* The handler is done with it. */
-static void let_go(weft_req *req) {
+static inline void let_go(weft_req *req) {
     if (!(req->flags & REQ_IN_HANDLER))
         weft__req_release(req);
 }
@@ -144,6 +144,11 @@ static WEFT_ALWAYS_INLINE int deliver(weft_req *req, const weft_outcome *outcome
     if (alone)
         weft__peer_leave(peer);
     return r;
+}
+
+/* The same where it is rare. */
+static WEFT_COLD int deliver_excuse(weft_req *req, const weft_outcome *outcome) {
+    return deliver(req, outcome);
 }
 
 static WEFT_ALWAYS_INLINE int finish(weft_req *req, const weft_outcome *outcome) {
@@ -237,7 +242,7 @@ int weft__req_defer(weft_req *req) {
     int r = many ? -ENOBUFS : keep(req);
     if (r < 0) {
         /* It cannot be kept: answer now. The handler's own answer, which still comes, will find it answered. */
-        deliver(req, many ? &too_many : &no_memory);
+        deliver_excuse(req, many ? &too_many : &no_memory);
         req->peer = NULL;
         req->id = req->token = (weft_bytes){0};
     }
@@ -271,7 +276,7 @@ void weft__req_abandon(weft_req *req, int why) {
         on_cancel(req, why, req->cancel_ctx); /* may answer, and with that free it */
     else if (req->peer) {
         unlink_open(req);
-        deliver(req, excuse(why));
+        deliver_excuse(req, excuse(why));
         req->peer = NULL;
     }
 }

@@ -68,7 +68,7 @@ static inline weft_req *weft__req_new(weft_peer *peer) {
 void weft__req_dispose(weft_req *req); /* what is rarely needed */
 static inline void weft__req_release(weft_req *req) {
     weft_service *service = req->service;
-    if (req->kept || (req->flags & REQ_DEFERRED) || service->pooled >= WEFT_REQ_POOL) {
+    if ((req->flags & REQ_DEFERRED) || service->pooled >= WEFT_REQ_POOL) {
         weft__req_dispose(req);
         return;
     }

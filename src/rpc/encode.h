@@ -9,6 +9,7 @@
 
 #include "buf.h"
 #include "flat.h"
+#include "hint.h"
 #include "write.h"
 
 #define WEFT_OPEN_ID "{\"jsonrpc\":\"2.0\",\"id\":"
@@ -17,7 +18,8 @@
 /* A success: {"jsonrpc":"2.0","id":ID,"result":VALUE}. id is raw text. */
 int weft__write_any_result(weft_buf *out, const weft_alloc *alloc, weft_bytes id, const weft_val *result);
 /* Almost every answer is small or a copy: for a copy, room is made once and then written without asking. */
-static inline int weft__write_result(weft_buf *out, const weft_alloc *alloc, weft_bytes id, const weft_val *result) {
+static WEFT_ALWAYS_INLINE int weft__write_result(weft_buf *out, const weft_alloc *alloc, weft_bytes id,
+                                                 const weft_val *result) {
     if (result->kind != WEFT_VAL_RAW || !id.len)
         return weft__write_any_result(out, alloc, id, result);
     size_t size = sizeof WEFT_OPEN_ID + sizeof WEFT_OPEN_RESULT + id.len + result->len;
@@ -25,7 +27,11 @@ static inline int weft__write_result(weft_buf *out, const weft_alloc *alloc, wef
         return -ENOMEM;
     char *start = weft__buf_tail(out), *at = start;
     at = (char *) mempcpy(at, WEFT_OPEN_ID, sizeof WEFT_OPEN_ID - 1);
-    at = (char *) mempcpy(at, id.data, id.len);
+    if (id.len <= 16)
+        weft__copy_few(at, id.data, id.len);
+    else
+        memcpy(at, id.data, id.len);
+    at += id.len;
     at = (char *) mempcpy(at, WEFT_OPEN_RESULT, sizeof WEFT_OPEN_RESULT - 1);
     at = weft__copy_flat(at, result->as.s, result->len);
     *at++ = '}';

@@ -258,11 +258,21 @@ static WEFT_NOINLINE const char *take_any_object(const char *p, int depth, bool 
 /* How nearly every message begins; sixteen bytes are compared at once. */
 static const char usual_start[] = "{\"jsonrpc\":\"2.0\"";
 
+/* How many of the eight bytes are digits before the first that is not. A digit less '0' is below ten, and only from ten on
+ * does adding 0x76 reach the top bit; what carries over lies behind the first. */
+static inline size_t leading_digits(uint64_t word) {
+    uint64_t less = word ^ 0x3030303030303030;
+    uint64_t others = ((less + 0x7676767676767676) | less) & 0x8080808080808080;
+    return others ? (size_t) __builtin_ctzll(others) / 8 : 8;
+}
+
 /* p is at the digits of an id. */
 static inline const char *quick_id(const char *p, weft_msg *msg) {
     const char *end = p;
-    while ((unsigned char) (*end - '0') < 10)
-        end++;
+    size_t n;
+    do
+        end += n = leading_digits(load8(end));
+    while (n == 8);
     size_t len = (size_t) (end - p);
     msg->id = (weft_bytes){p, len};
     return (*end == ',' || *end == '}') && *p != '0' && len - 1 < WEFT_MAX_ID ? end : NULL;
@@ -278,7 +288,7 @@ static inline const char *quick_method(const char *p, weft_msg *msg) {
 static inline const char *quick_params(const char *p, int depth, weft_msg *msg) {
     const char *end = NULL;
     if (*p == '[')
-        end = weft__scan_value(p, depth);
+        end = weft__scan_container(p, depth);
     else if (*p == '{')
         end = weft__scan_params(p, depth, &msg->meta);
     msg->params = (weft_bytes){p, (size_t) (end - p)};
@@ -288,7 +298,7 @@ static inline const char *quick_params(const char *p, int depth, weft_msg *msg) 
 /* A request or notification as programs write it: "jsonrpc" first, no white space between members, a whole number for an id,
  * a short method, each member once at most. Commas, names and colons are compared together. Behind the object, or NULL: it
  * is not one of these, look again with more care. */
-static inline const char *take_usual_object(const char *p, int depth, weft_msg *msg) {
+static WEFT_ALWAYS_INLINE const char *take_usual_object(const char *p, int depth, weft_msg *msg) {
     if (memcmp(p, usual_start, sizeof usual_start - 1) != 0 || depth < 1)
         return NULL;
     p += sizeof usual_start - 1;
@@ -332,7 +342,7 @@ static inline void clear(weft_msg *msg) {
 }
 
 /* p is at '{', msg is clear. */
-static inline const char *take_object(const char *p, int depth, bool lenient, weft_msg *msg) {
+static WEFT_ALWAYS_INLINE const char *take_object(const char *p, int depth, bool lenient, weft_msg *msg) {
     const char *end = take_usual_object(p, depth, msg);
     if (end)
         return end;
