@@ -84,13 +84,19 @@ WEFT_NOINLINE static int decode_any(weft_ndjson_state *self, char *in, size_t n,
     return finished(self, in, pos, (size_t) (newline - in), max_body, ret_used, ret);
 }
 
-/* Nearly always a short line begins right here and is there as a whole. */
+static int decode_nothing(size_t *ret_used, weft_frame *ret) {
+    *ret_used = 0;
+    ret->len = 0;
+    return 0;
+}
+
+/* Nearly always a short line begins right here and is there as a whole; and behind the last one there is nothing. */
 int weft__ndjson_decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
     weft_ndjson_state *self = state;
-    bool fresh = !self->skipping && self->seen == 0 && n && (unsigned char) *in > ' ';
+    bool fresh = n && !self->skipping && self->seen == 0 && (unsigned char) *in > ' ';
     const char *newline = fresh ? weft__find_near(in, in + n) : NULL;
     if (!newline)
-        return decode_any(self, in, n, max_body, ret_used, ret);
+        return n ? decode_any(self, in, n, max_body, ret_used, ret) : decode_nothing(ret_used, ret);
     return finished(self, in, 0, (size_t) (newline - in), max_body, ret_used, ret);
 }
 
