@@ -65,6 +65,15 @@ static inline void weft__copy_few(char *to, const char *from, size_t len) {
             to[i] = from[i];
 }
 
+#if defined(__SSE2__) && !defined(WEFT_PORTABLE)
+/* Copy sixteen bytes; the top bit of each that is below the space. */
+static inline __m128i weft__copy_control16(char *to, const char *from) {
+    __m128i bytes = _mm_loadu_si128((const __m128i *) (const void *) from);
+    _mm_storeu_si128((__m128i *) (void *) to, bytes);
+    return _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1F)), bytes);
+}
+#endif
+
 /* Copy, and say whether there is any byte below the space. */
 static inline bool weft__copy_has_control(char *to, const char *text, size_t len) {
     if (len < 16) {
@@ -73,14 +82,11 @@ static inline bool weft__copy_has_control(char *to, const char *text, size_t len
     }
 #if defined(__SSE2__) && !defined(WEFT_PORTABLE)
     /* The last vector ends with the text and overlaps the one before it. */
-    __m128i found = _mm_setzero_si128(), control = _mm_set1_epi8(0x1F);
-    for (size_t at = 0, last = len - 16;; at = at + 16 < last ? at + 16 : last) {
-        __m128i v = _mm_loadu_si128((const __m128i *) (const void *) (text + at));
-        _mm_storeu_si128((__m128i *) (void *) (to + at), v);
-        found = _mm_or_si128(found, _mm_cmpeq_epi8(_mm_min_epu8(v, control), v));
-        if (at == last)
-            return _mm_movemask_epi8(found) != 0;
-    }
+    const size_t last = len - 16;
+    __m128i found = weft__copy_control16(to + last, text + last);
+    for (size_t at = 0; at < last; at += 16)
+        found = _mm_or_si128(found, weft__copy_control16(to + at, text + at));
+    return _mm_movemask_epi8(found) != 0;
 #else
     memcpy(to, text, len);
     return weft__has_control(text, len);
