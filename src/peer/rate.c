@@ -1,13 +1,16 @@
 /* Requests per minute of one network client: a bucket that fills steadily and is emptied by requests.
  *
- * A client is a token or certificate name, else an address; its bucket is shared by its connections and outlives them until
+ * A client is the name of its token or certificate at an address; its bucket is shared by its connections and outlives them until
  * it is full again, so that connecting anew gains nothing. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "gate.h"
 
 #define ROWS 256
+/* Longer names share a bucket with those that begin like them. */
+#define CLIENT_SIZE 256
 /* A bucket without connections is looked at for disposal when another client joins its row. */
 
 #define MINUTE_MS 60000
@@ -77,7 +80,8 @@ int weft__rate_join(weft_peer *peer) {
         return 0;
     if (!service->buckets && !(service->buckets = weft__zalloc(service->alloc, sizeof *service->buckets)))
         return -ENOMEM;
-    const char *client = *who->name ? who->name : who->address;
+    char client[CLIENT_SIZE];
+    snprintf(client, sizeof client, "%s@%s", who->name, who->address);
     weft_bucket **row = &service->buckets->rows[row_of(client)];
     weft_bucket *bucket = look_up(row, client, service, peer->now);
     if (!bucket) {
