@@ -91,7 +91,8 @@ int weft__relaxed_parse(const char *text, size_t len, const weft_alloc *alloc, w
     if (r == -EBADMSG) {
         weft_fault found = weft__fault_find(copy, len);
         /* What was left out because a comment did not end is not what is wrong. */
-        *ret_fault = found.why && found.at < open ? found : (weft_fault){open, "this comment does not end"};
+        bool ended = open == len || (found.why && found.at < open);
+        *ret_fault = ended ? found : (weft_fault){open, "this comment does not end"};
     }
     weft__free(alloc, copy);
     return r;

@@ -37,7 +37,7 @@ TEST(blanked) {
         {"behind a string that ends in one", "[\"a,\",]", "[\"a,\" ]"},
         {"with white space", "[1 , \n\t]", "[1   \n\t]"},
         {"with comments", "[1, // a\n/* b */ ]", "[1      \n        ]"},
-        {"with a comment before", "[1 /* a */, ]", "[1           ]"},
+        {"with a comment before", "[1 /* a */, ]", "[1          ]"},
         {"a comma and a bracket in a string", "[\",]\"]", "[\",]\"]"},
         {"a byte order mark", "\xef\xbb\xbf{}", "   {}"},
     };
@@ -90,7 +90,7 @@ TEST(faults) {
         {"[1,,2]", 1, 4, "expected a value"},
         {"[1,/* , */,]", 1, 11, "expected a value"},
         {"{\"a\":,}", 1, 6, "expected a value"},
-        {"{\"a\",}", 1, 5, "expected a ':'"},
+        {"{\"a\",}", 1, 6, "expected a ':'"},
         {"{\"a\":1,,}", 1, 8, "expected a name in double quotes"},
         {"[1,}", 1, 4, "expected a ',' or a ']'"},
         {"[1,", 1, 4, "expected a value"},
