@@ -71,7 +71,12 @@ static const char *meant(const char *path) {
 
 static void warn_unknown(const loading *self, const weft_json *name, const char *path) {
     weft_checking checking = {.to = self->to, .file = self->file, .where = self->file->path};
-    const char *best = meant(path);
+    const char *best = meant(path), *dot = strchr(path, '.');
+    if (best && dot && strcmp(best, path) == 0) {
+        weft__config_say(&checking, name, false, "unknown key \"%s\"; did you mean \"%.*s\": {\"%s\": ...}?", path,
+                         (int) (dot - path), path, dot + 1);
+        return;
+    }
     weft__config_say(&checking, name, false, "unknown key \"%s\"%s%s%s", path, best ? "; did you mean \"" : "",
                      best ? best : "", best ? "\"?" : "");
 }
