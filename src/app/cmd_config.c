@@ -293,6 +293,7 @@ const weft_verb weft__config_verb = {
     .name = "config",
     .help = "show and check the configuration",
     .usage = "[show [-- OPTION...] | path [project|user] | check [FILE] | schema | keys]",
+    .words = "show path check schema keys",
     .examples = examples,
     .about =
         "An option counts more than an environment variable, that more than the project's .weft/config.json, that more\n"

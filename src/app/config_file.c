@@ -71,21 +71,18 @@ static int read_all(int fd, char *to, size_t size, size_t *ret_len) {
     return 0;
 }
 
-/* Who may write the file may run the daemon as they like; so it is ours or root's. Opening must not wait for anything. */
-static int open_file(const char *path) {
+/* Who may write the file may run the daemon as they like. */
+static int check_file(int fd) {
     struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
+    if (fstat(fd, &info) < 0)
         return -errno;
-    int r = fstat(fd, &info) < 0                                  ? -errno
-            : !S_ISREG(info.st_mode)                              ? -EISDIR
-            : info.st_uid != geteuid() && info.st_uid != 0        ? -EPERM
-            : info.st_size < 0 || info.st_size > (off_t) MAX_FILE ? -EFBIG
-                                                                  : 0;
-    if (r == 0)
-        return fd;
-    close(fd);
-    return r;
+    if (!S_ISREG(info.st_mode))
+        return -EISDIR;
+    if (info.st_uid != geteuid() && info.st_uid != 0)
+        return -EPERM;
+    if (info.st_mode & S_IWOTH)
+        return -EACCES;
+    return info.st_size > (off_t) MAX_FILE ? -EFBIG : 0;
 }
 
 /* A file may grow while it is read; the byte beyond the limit tells. */
@@ -106,22 +103,27 @@ static int take_text(weft_config_file *file, int fd, const weft_alloc *alloc) {
     return 0;
 }
 
-static int load_text(weft_config_file *file, const weft_alloc *alloc) {
-    int fd = open_file(file->path);
-    if (fd < 0)
-        return fd;
-    int r = take_text(file, fd, alloc);
-    close(fd);
-    return r;
+static const char *why_not(int r) {
+    return r == -EISDIR   ? "this is not a regular file"
+           : r == -EPERM  ? "this file belongs to somebody else"
+           : r == -EACCES ? "everybody may write to this file; chmod o-w makes it yours"
+           : r == -EFBIG  ? "this is longer than 1 MiB"
+                          : weft_strerror(r);
 }
 
-static int cannot_read(const weft_config_file *file, const weft_remarks *to, int r) {
-    const char *why = r == -EISDIR  ? "this is not a regular file"
-                      : r == -EPERM ? "this file belongs to somebody else"
-                      : r == -EFBIG ? "this is longer than 1 MiB"
-                                    : weft_strerror(r);
-    weft__config_say(&(weft_checking){.to = to, .where = file->path}, NULL, true, "%s", why);
-    return -EBADMSG;
+/* Opening must not wait for anything; so not for the writer of a pipe. */
+static int load_text(weft_config_file *file, const weft_alloc *alloc, const char **ret_why) {
+    int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        *ret_why = weft_strerror(-errno);
+        return errno == ENOENT || errno == ENOTDIR ? -ENOENT : -EBADMSG;
+    }
+    int r = check_file(fd);
+    if (r >= 0)
+        r = take_text(file, fd, alloc);
+    close(fd);
+    *ret_why = why_not(r);
+    return r >= 0 || r == -ENOMEM ? r : -EBADMSG;
 }
 
 static int scan(weft_config_file *file, const weft_remarks *to, const weft_alloc *alloc) {
@@ -142,12 +144,13 @@ int weft__config_read(weft_config_file *file, const char *path, const weft_remar
     file->path = weft__strndup(alloc, path, strlen(path));
     if (!file->path)
         return -ENOMEM;
-    int r = load_text(file, alloc);
-    if (r == -ENOENT || r == -ENOTDIR)
-        return 0;
-    if (r == -ENOMEM)
-        return r;
-    return r < 0 ? cannot_read(file, to, r) : scan(file, to, alloc);
+    const char *why;
+    int r = load_text(file, alloc, &why);
+    if (r == -EBADMSG)
+        weft__config_say(&(weft_checking){.to = to, .where = path}, NULL, true, "%s", why);
+    if (r < 0)
+        return r == -ENOENT ? 0 : r;
+    return scan(file, to, alloc);
 }
 
 void weft__config_file_done(weft_config_file *file, const weft_alloc *alloc) {

@@ -123,6 +123,7 @@ completes() { # WANTED WORD...: what bash would offer for the last word
 }
 completes "call config completion" weft c
 completes "bash zsh fish" weft completion ""
+completes "show schema" weft config s
 completes "--timeout" weft call --tim
 completes "--listen" weft serve --li
 completes "token none" weft serve --auth ""

@@ -389,6 +389,22 @@ TEST(somebody_elses_file) {
     leave_world();
 }
 
+TEST(everybodys_file) {
+    weft_config config;
+    char want[160];
+    make_world();
+    write_file(world.project, "{}", 2);
+    CHECK_INT(chmod(world.project, 0664), 0);
+    CHECK_INT(load(&config, NULL, NULL), 0);
+    weft__config_done(&config);
+    CHECK_INT(chmod(world.project, 0666), 0);
+    CHECK_INT(load(&config, NULL, NULL), -EBADMSG);
+    snprintf(want, sizeof want, "error %s everybody may write to this file; chmod o-w makes it yours\n", world.project);
+    CHECK_STR(world.said, want);
+    weft__config_done(&config);
+    leave_world();
+}
+
 TEST(same) {
     static const struct {
         const char *a, *b;
@@ -445,4 +461,5 @@ TEST(failing_allocations) {
 
 TEST_MAIN(CASE(defaults_are_the_librarys) CASE(rows_keep_their_own_rules) CASE(schema) CASE(the_strongest_wins)
               CASE(all_kinds_from_all_sources) CASE(variables) CASE(what_is_said) CASE(too_many_items) CASE(sizes)
-                  CASE(not_regular_files) CASE(somebody_elses_file) CASE(same) CASE(failing_allocations))
+                  CASE(not_regular_files) CASE(somebody_elses_file) CASE(everybodys_file) CASE(same)
+                      CASE(failing_allocations))
