@@ -112,12 +112,20 @@ static const char *why_not(int r) {
 }
 
 /* Opening must not wait for anything; so not for the writer of a pipe. */
+static int open_file(const char *path, const char **ret_why) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0)
+        return fd;
+    int r = -errno;
+    *ret_why = weft_strerror(r);
+    return r == -ENOENT || r == -ENOTDIR ? -ENOENT : -EBADMSG;
+}
+
+/* -ENOENT; -EBADMSG with a sentence; -ENOMEM. */
 static int load_text(weft_config_file *file, const weft_alloc *alloc, const char **ret_why) {
-    int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) {
-        *ret_why = weft_strerror(-errno);
-        return errno == ENOENT || errno == ENOTDIR ? -ENOENT : -EBADMSG;
-    }
+    int fd = open_file(file->path, ret_why);
+    if (fd < 0)
+        return fd;
     int r = check_file(fd);
     if (r >= 0)
         r = take_text(file, fd, alloc);

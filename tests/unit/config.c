@@ -335,7 +335,7 @@ TEST(too_many_items) {
 
 TEST(sizes) {
     size_t limit = 1024 * 1024;
-    char *text = malloc(limit + 1), want[160];
+    char *text = malloc(limit + 1), want[256];
     weft_config config;
     make_world();
     REQUIRE(text);
@@ -356,7 +356,7 @@ TEST(sizes) {
 /* Opening one of these must not wait for somebody to write. */
 TEST(not_regular_files) {
     weft_config config;
-    char want[160];
+    char want[256];
     make_world();
     snprintf(want, sizeof want, "error %s this is not a regular file\n", world.project);
     CHECK_INT(mkfifo(world.project, 0600), 0);
@@ -374,7 +374,7 @@ TEST(not_regular_files) {
 
 TEST(somebody_elses_file) {
     weft_config config;
-    char want[160];
+    char want[256];
     if (geteuid() != 0) {
         test_skip("only root can give a file away");
         return;
@@ -391,7 +391,7 @@ TEST(somebody_elses_file) {
 
 TEST(everybodys_file) {
     weft_config config;
-    char want[160];
+    char want[256];
     make_world();
     write_file(world.project, "{}", 2);
     CHECK_INT(chmod(world.project, 0664), 0);
