@@ -2,15 +2,26 @@
 #include "app.h"
 
 extern const weft_verb weft__serve_verb, weft__call_verb, weft__notify_verb, weft__listen_verb, weft__methods_verb,
-    weft__describe_verb, weft__ping_verb, weft__bridge_verb, weft__bench_verb, weft__config_verb, weft__completion_verb,
-    weft__version_verb, weft__help_verb_row;
+    weft__describe_verb, weft__ping_verb, weft__bridge_verb, weft__bench_verb, weft__completion_verb, weft__version_verb,
+    weft__help_verb_row;
+extern const weft_verb weft__config_verb;
 
+/* One per line, so that adding one changes one. */
+/* clang-format off */
 const weft_verb *const weft__verbs[] = {
-    &weft__serve_verb,      &weft__call_verb,
-    &weft__notify_verb,     &weft__listen_verb,
-    &weft__methods_verb,    &weft__describe_verb,
-    &weft__ping_verb,       &weft__bridge_verb,
-    &weft__bench_verb,      &weft__config_verb,
-    &weft__completion_verb, &weft__version_verb,
-    &weft__help_verb_row,   NULL,
+    &weft__serve_verb,
+    &weft__call_verb,
+    &weft__notify_verb,
+    &weft__listen_verb,
+    &weft__methods_verb,
+    &weft__describe_verb,
+    &weft__ping_verb,
+    &weft__bridge_verb,
+    &weft__bench_verb,
+    &weft__config_verb,
+    &weft__completion_verb,
+    &weft__version_verb,
+    &weft__help_verb_row,
+    NULL,
 };
+/* clang-format on */
