@@ -7,6 +7,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 if(TARGET weft)
   install(TARGETS weft)
 endif()
+install(FILES packaging/config.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/weft)
 install(DIRECTORY include/weft TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
 
 # The static library names its dependencies, so it has an export of its own that is only read where they are found.

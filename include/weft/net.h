@@ -97,6 +97,8 @@ WEFT_API int weft_server_new(weft_loop *loop, const weft_server_opts *opts, weft
 /* Serve one more endpoint. -EADDRINUSE: somebody answers there; a stale Unix socket is replaced. Port 0 takes a free port.
  * opts may be NULL. */
 WEFT_API int weft_server_listen(weft_server *server, const char *url, const weft_listen_opts *opts);
+/* Replace the Host names and the origins that all endpoints accept, as in weft_listen_opts. -ENOMEM: nothing has changed. */
+WEFT_API int weft_server_allow(weft_server *server, const char *const *hosts, const char *const *origins);
 /* The endpoint's URL with the port that was taken, in the order of weft_server_listen(); NULL past the end. Borrowed. */
 WEFT_API const char *weft_server_url(const weft_server *server, size_t index);
 /* Stop accepting, let open requests finish for at most grace_ms, say good-bye, close. on_stopped may be NULL. */

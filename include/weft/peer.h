@@ -62,6 +62,9 @@ WEFT_API weft_service *weft_service_unref(weft_service *service);
 WEFT_API int weft_service_add(weft_service *service, const weft_method *method);
 WEFT_API int weft_service_remove(weft_service *service, const char *name);
 WEFT_API const weft_method *weft_service_find(weft_service *service, const char *name);
+/* Change the limits while peers are connected. A peer keeps its max_body until its identity changes; a rate begins to count
+ * for clients that connect after there was none. */
+WEFT_API void weft_service_set_limits(weft_service *service, const weft_limits *limits);
 /* The OpenRPC 1.2.6 document of the visible methods. Owned text. rpc.discover answers the same. */
 WEFT_API int weft_service_discover(weft_service *service, char **ret, size_t *ret_len);
 

@@ -86,6 +86,7 @@ typedef struct weft_verb {
     const char *name;
     const char *help;            /* one line */
     const char *usage;           /* what follows the name, without [options] */
+    const char *words;           /* the first argument is one of these, separated by blanks; NULL: anything */
     const char *const *examples; /* NULL-terminated: a command line, then what it does, by turns */
     const char *about;           /* more to know, in whole lines; NULL: nothing */
     const weft_option *options;  /* its own; may be NULL */

@@ -63,8 +63,8 @@ static void bash_verb(FILE *to, const weft_verb *verb) {
     fputs("'\n        files='", to);
     for_options(to, verb, bash_file_option);
     fputs("'\n        words='", to);
-    if (strcmp(verb->name, "completion") == 0)
-        fputs("bash zsh fish", to);
+    if (verb->words)
+        fputs(verb->words, to);
     if (strcmp(verb->name, "help") == 0)
         put_verbs(to);
     fputs("'\n", to);
@@ -126,9 +126,9 @@ static void write_zsh(FILE *to) {
     for (const weft_verb *const *verb = weft__verbs; *verb; verb++) {
         fprintf(to, "    %s)\n        _arguments \\\n", (*verb)->name);
         for_options(to, *verb, zsh_option);
-        fputs(strcmp((*verb)->name, "completion") == 0 ? "            '1:shell:(bash zsh fish)' ;;\n"
-                                                       : "            '*: :_files' ;;\n",
-              to);
+        if ((*verb)->words)
+            fprintf(to, "            '1: :(%s)' \\\n", (*verb)->words);
+        fputs("            '*: :_files' ;;\n", to);
     }
     fputs("    esac\n}\nif [ \"$funcstack[1]\" = _weft ]; then\n    _weft \"$@\"\nelse\n    compdef _weft weft\nfi\n", to);
 }
@@ -155,8 +155,9 @@ static void write_fish(FILE *to) {
         put_quoted(to, (*verb)->help);
         fputc('\n', to);
         for_options(to, *verb, fish_option);
+        if ((*verb)->words)
+            fprintf(to, "complete -c weft -n '__fish_seen_subcommand_from %s' -f -a '%s'\n", (*verb)->name, (*verb)->words);
     }
-    fputs("complete -c weft -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'\n", to);
 }
 
 static weft_exit run(weft_app *app) {
@@ -188,6 +189,7 @@ const weft_verb weft__completion_verb = {
     .name = "completion",
     .help = "print the completion script of a shell",
     .usage = "bash|zsh|fish",
+    .words = "bash zsh fish",
     .examples = examples,
     .run = run,
 };

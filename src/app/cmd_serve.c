@@ -16,11 +16,10 @@
 
 #define FIRST_PORT 16180
 #define PORT_TRIES 100
-/* As in docs: a client of the network that asks faster than this is broken or hostile. */
-#define RATE_PER_MINUTE 6000
 
 typedef struct serving {
     weft_app *app;
+    weft_serve_config *config;
     const weft_serve_settings *how;
     weft_loop *loop;
     weft_service *service;
@@ -63,18 +62,19 @@ static int open_server(serving *self) {
         .methods = weft__serve_methods,
         .title = "weft",
         .version = weft_version(),
-        .limits.rate_per_minute = self->how->no_rate ? 0
-                                  : self->how->rate  ? self->how->rate
-                                                     : RATE_PER_MINUTE,
+        .limits = self->how->limits,
         .on_message = weft__debug_wanted() ? on_message : NULL,
         .ctx = self,
     };
+    weft_server_opts server_opts = self->how->server;
     int r = weft_loop_new(NULL, &self->loop);
     if (r >= 0)
         r = weft_service_new(&opts, &self->service);
+    server_opts.service = self->service;
+    server_opts.on_note = on_note;
+    server_opts.data = self;
     if (r >= 0)
-        r = weft_server_new(self->loop, &(weft_server_opts){.service = self->service, .on_note = on_note, .data = self},
-                            &self->server);
+        r = weft_server_new(self->loop, &server_opts, &self->server);
     return r < 0 ? r : weft__daemon_offer(&self->daemon, self->service, self->server);
 }
 
@@ -269,7 +269,14 @@ static void on_signal(void *ctx) {
     weft_server_stop(self->server, on_stopped, self);
 }
 
+static void on_hangup(void *ctx) {
+    serving *self = ctx;
+    if (!weft__serve_config_reload(self->config, self->server))
+        on_signal(self);
+}
+
 static weft_exit serve(serving *self) {
+    self->signals.on_hangup = on_hangup;
     int r = weft__signals_open(&self->signals, self->loop, on_signal, self);
     if (r < 0)
         return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
@@ -304,10 +311,14 @@ static weft_exit open_and_serve(serving *self) {
 }
 
 static weft_exit run(weft_app *app) {
-    serving self = {.app = app, .how = app->settings, .daemon.app = app};
+    serving self = {.app = app, .daemon.app = app};
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here; to serve at a URL, write --listen URL", app->args[0]);
-    weft_exit status = open_and_serve(&self);
+    weft_exit status = weft__serve_config_new(app, &self.config);
+    if (status)
+        return status;
+    self.how = weft__serve_config_settings(self.config);
+    status = open_and_serve(&self);
     if (self.published)
         weft__home_withdraw();
     weft__signals_close(&self.signals);
@@ -315,6 +326,7 @@ static weft_exit run(weft_app *app) {
     weft_loop_free(self.loop);
     weft_service_unref(self.service);
     weft__free(NULL, self.token);
+    weft__serve_config_free(self.config);
     weft__daemon_leave(&self.daemon); /* the last, so that who waits for our end finds nothing of us */
     return status;
 }
@@ -359,7 +371,8 @@ const weft_verb weft__serve_verb = {
     .examples = examples,
     .about = "Answers ping, echo, daemon.status and rpc.discover. WEFT_DEBUG=1 logs every message on standard error, "
              "secrets removed.\n"
-             "SIGINT and SIGTERM let open requests finish (10 s at most); a second one does not.\n",
+             "SIGINT and SIGTERM let open requests finish (10 s at most); a second one does not. SIGHUP reads the\n"
+             "configuration again; \"weft config -h\" has more about that.\n",
     .options = weft__serve_options,
     .settings_size = sizeof(weft_serve_settings),
     .run = run,

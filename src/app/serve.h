@@ -12,8 +12,10 @@ typedef struct weft_serve_settings {
     const char *tls_cert, *tls_key, *tls_ca;
     weft_texts hosts, origins;
     bool insecure_listen;
-    int64_t rate; /* requests a minute; 0: not given */
+    int64_t rate; /* requests a minute; in what was typed, 0: not given */
     bool no_rate;
+    weft_limits limits;      /* of the service */
+    weft_server_opts server; /* its limits */
 } weft_serve_settings;
 
 /* Also those of "weft start" and "weft restart". */
@@ -21,6 +23,17 @@ extern const weft_option weft__serve_options[];
 
 /* Can "weft start" and "weft restart" do with the command line? Explained if not. */
 weft_exit weft__start_check(const weft_app *app);
+
+/* The settings of a daemon and what they were made of. */
+typedef struct weft_serve_config weft_serve_config;
+/* Everything that was typed, in the environment and in the files, put together. Mistakes are explained. */
+weft_exit weft__serve_config_new(weft_app *app, weft_serve_config **ret);
+weft_serve_config *weft__serve_config_free(weft_serve_config *config);
+/* Borrowed for the config's life; not touched by reloading. */
+const weft_serve_settings *weft__serve_config_settings(const weft_serve_config *config);
+/* SIGHUP came: read everything again, change what can be changed now, name what cannot. A file with a mistake changes
+ * nothing. False: it came because our terminal is gone, and nobody asked to outlive it. */
+bool weft__serve_config_reload(weft_serve_config *config, weft_server *server);
 
 /* May this URL be served with these settings? Explained if not. */
 weft_exit weft__serve_check(const weft_app *app, const weft_serve_settings *how, const weft_url *url);

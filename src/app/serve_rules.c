@@ -31,7 +31,8 @@ weft_exit weft__serve_check(const weft_app *app, const weft_serve_settings *how,
     if (!weft__serve_is_network(url->scheme))
         return WEFT_DONE;
     if (is_encrypted(url->scheme) && (!how->tls_cert || !how->tls_key))
-        return weft__misused(app, "%s:// needs --tls-cert and --tls-key", url->name);
+        return weft__misused(app, "%s:// needs --tls-cert and --tls-key, or tls.cert and tls.key in the configuration",
+                             url->name);
     if (is_loopback(url->host))
         return WEFT_DONE;
     if (open)

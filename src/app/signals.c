@@ -7,8 +7,10 @@
 
 static void on_uv_signal(uv_signal_t *handle, int number) {
     weft_signals *signals = handle->data;
-    (void) number;
-    signals->on_signal(signals->ctx);
+    if (number == SIGHUP && signals->on_hangup)
+        signals->on_hangup(signals->ctx);
+    else
+        signals->on_signal(signals->ctx);
 }
 
 int weft__signals_open(weft_signals *signals, weft_loop *loop, void (*on_signal)(void *ctx), void *ctx) {

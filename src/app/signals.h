@@ -11,6 +11,7 @@
 typedef struct weft_signals {
     uv_signal_t handles[WEFT_SIGNALS];
     void (*on_signal)(void *ctx);
+    void (*on_hangup)(void *ctx); /* SIGHUP, if it is to be told apart; set before opening */
     void *ctx;
     bool open;
 } weft_signals;

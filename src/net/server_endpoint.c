@@ -71,6 +71,30 @@ int weft__endpoint_new(weft_server *server, const char *url, const weft_listen_o
     return 0;
 }
 
+/* All copies are made before the first is put in place. */
+int weft_server_allow(weft_server *server, const char *const *hosts, const char *const *origins) {
+    const weft_alloc *alloc = server->alloc;
+    size_t count = server->endpoint_count;
+    int r = 0;
+    char ***lists = weft__zalloc(alloc, (2 * count + 1) * sizeof *lists);
+    if (!lists)
+        return -ENOMEM;
+    for (size_t i = 0; i < 2 * count && r >= 0; i++)
+        lists[i] = copy_list(alloc, i < count ? hosts : origins, &r);
+    for (size_t i = 0; i < count && r >= 0; i++) {
+        weft_endpoint *endpoint = server->endpoints[i];
+        char **old_hosts = endpoint->hosts, **old_origins = endpoint->origins;
+        endpoint->hosts = lists[i];
+        endpoint->origins = lists[count + i];
+        lists[i] = old_hosts;
+        lists[count + i] = old_origins;
+    }
+    for (size_t i = 0; i < 2 * count; i++)
+        free_list(alloc, lists[i]);
+    weft__free(alloc, lists);
+    return r;
+}
+
 int weft__endpoint_name(weft_endpoint *endpoint, int port) {
     const weft_url *url = &endpoint->url;
     bool network = url->scheme >= WEFT_TCP && url->scheme <= WEFT_HTTPS;

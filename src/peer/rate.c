@@ -108,13 +108,15 @@ void weft__rate_leave(weft_peer *peer) {
 
 int64_t weft__rate_take(weft_peer *peer) {
     weft_bucket *bucket = peer->bucket;
+    int64_t rate = peer->service->limits.rate_per_minute;
+    if (rate <= 0) /* there is no limit any more */
+        return 0;
     if (peer->now != bucket->filled_at)
         refill(bucket, peer->service, peer->now);
     if (bucket->tokens >= MINUTE_MS) {
         bucket->tokens -= MINUTE_MS;
         return 0;
     }
-    int64_t rate = peer->service->limits.rate_per_minute;
     return (MINUTE_MS - bucket->tokens + rate - 1) / rate;
 }
 

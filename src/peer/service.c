@@ -109,6 +109,11 @@ int weft_service_new(const weft_service_opts *opts, weft_service **ret) {
     return 0;
 }
 
+void weft_service_set_limits(weft_service *service, const weft_limits *limits) {
+    service->limits = *limits;
+    fill_limits(&service->limits);
+}
+
 weft_service *weft_service_ref(weft_service *service) {
     service->refs++;
     return service;

@@ -2,7 +2,7 @@
 # Help, mistakes and completions: what the tables of the verbs are turned into.
 . "$(dirname "$0")/kit.bash"
 
-verbs="serve start stop restart status logs call notify listen methods describe ping bridge bench completion version help"
+verbs="serve start stop restart status logs call notify listen methods describe ping bridge bench config completion version help"
 
 run "$weft"
 exits "no arguments is short help" 0
@@ -126,8 +126,9 @@ completes() { # WANTED WORD...: what bash would offer for the last word
         echo "${COMPREPLY[*]}"' _ "$@")
     is "completing: $*" "$wanted" "$got"
 }
-completes "call completion" weft c
+completes "call config completion" weft c
 completes "bash zsh fish" weft completion ""
+completes "show schema" weft config s
 completes "--timeout" weft call --tim
 completes "--listen" weft serve --li
 completes "token none" weft serve --auth ""

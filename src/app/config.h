@@ -1,0 +1,139 @@
+/* The configuration: what may be set, where each value came from, and what is wrong with a file.
+ *
+ * A key is a row. Checking, "weft config", the JSON Schema and the documentation all come from the rows; a new key is a row
+ * and a field of the settings it goes to. Of five sources the strongest wins, key by key. Nothing in here prints: what
+ * there is to say is handed to somebody who does. Secrets are not keys; a file may name a file that has one. */
+#ifndef WEFT_CONFIG_H
+#define WEFT_CONFIG_H
+
+#include "buf.h"
+#include "fault.h"
+#include "serve.h"
+
+/* ---- keys ---- */
+
+typedef enum weft_key_kind {
+    WEFT_KEY_text,   /* const char * */
+    WEFT_KEY_flag,   /* bool */
+    WEFT_KEY_number, /* int64_t */
+    WEFT_KEY_size,   /* size_t */
+    WEFT_KEY_texts,  /* weft_texts */
+    WEFT_KEY_urls,   /* weft_texts, each of them a URL */
+} weft_key_kind;
+
+typedef struct weft_key {
+    const char *path; /* of names, with a dot between the object's and the member's; NULL ends the table */
+    weft_key_kind kind;
+    size_t offset;        /* of its field in weft_serve_settings */
+    const char *fallback; /* JSON; NULL: it has no value unless it is given one */
+    const char *help;
+    const char *option;  /* of "weft serve", without its value; NULL: none */
+    const char *choices; /* the only values, separated by blanks; NULL: any */
+    int64_t min, max;    /* of a number or a size */
+    bool live;           /* SIGHUP changes it while the daemon runs */
+} weft_key;
+
+#define WEFT_MAX_KEYS 48
+extern const weft_key weft__keys[];
+/* What its value must be: "a string", "a whole number from 1 to 5". */
+#define WEFT_KEY_TEXT 128
+void weft__key_wants(const weft_key *key, char ret[WEFT_KEY_TEXT]);
+/* The environment variable: WEFT_TLS_CERT for tls.cert. */
+void weft__key_variable(const weft_key *key, char ret[WEFT_KEY_TEXT]);
+
+/* ---- what there is to say ---- */
+
+typedef struct weft_remark {
+    bool error;        /* otherwise a warning */
+    const char *where; /* a path, a variable or an option */
+    weft_place place;  /* in the file; line 0: none */
+    const char *text;
+} weft_remark;
+
+typedef struct weft_remarks {
+    void (*say)(void *ctx, const weft_remark *remark); /* borrowed */
+    void *ctx;
+} weft_remarks;
+
+/* The usual way to say it, on standard error. cmd_config.c. */
+void weft__warn_about(const weft_app *app, const weft_remark *remark);
+
+/* ---- values ---- */
+
+typedef enum weft_source {
+    WEFT_FROM_default,
+    WEFT_FROM_user,
+    WEFT_FROM_project,
+    WEFT_FROM_environment,
+    WEFT_FROM_flag,
+} weft_source;
+extern const char *const weft__source_names[];
+
+typedef struct weft_config_file {
+    char *path; /* owned */
+    char *text; /* owned, as it was read, NUL-terminated; NULL: there is no such file */
+    size_t len;
+    weft_doc *doc; /* the same text without what JSON does not have */
+} weft_config_file;
+
+typedef struct weft_setting {
+    weft_json value; /* absent: the key has none */
+    weft_source source;
+    weft_doc *doc; /* owned; NULL: the value lies in a file */
+} weft_setting;
+
+typedef struct weft_config {
+    weft_setting settings[WEFT_MAX_KEYS]; /* in the order of the rows */
+    weft_config_file user, project;
+    const weft_alloc *alloc;
+} weft_config;
+
+/* Where to look. NULL: not there. */
+typedef struct weft_config_from {
+    const char *user, *project;
+    char *(*variable)(const char *name);
+    const weft_serve_settings *flags; /* zero: not given; a negative number stands for a 0 that was given */
+} weft_config_from;
+
+/* Everything that is wrong is said before it fails: -EBADMSG, or -ENOMEM. The config must be done with in any case. */
+int weft__config_load(weft_config *config, const weft_config_from *from, const weft_remarks *to, const weft_alloc *alloc);
+void weft__config_done(weft_config *config);
+/* The settings; their strings are borrowed from the config. -ENOMEM. */
+int weft__config_fill(const weft_config *config, weft_serve_settings *ret);
+/* Where a value of a file stands. Line 0: it is not from a file. */
+weft_place weft__config_place(const weft_config *config, const weft_setting *setting);
+const char *weft__config_where(const weft_config *config, const weft_setting *setting);
+/* Is it the same value, however it is written? */
+bool weft__config_same(const weft_setting *a, const weft_setting *b);
+
+/* ---- config_file.c ---- */
+
+/* Read and scan a file. 1 it is there, 0 it is not; -EBADMSG after what is wrong was said, -ENOMEM. */
+int weft__config_read(weft_config_file *file, const char *path, const weft_remarks *to, const weft_alloc *alloc);
+void weft__config_file_done(weft_config_file *file, const weft_alloc *alloc);
+weft_place weft__config_file_place(const weft_config_file *file, const weft_json *value);
+/* The file of this user ("" without a home), and that of the nearest project from this folder upwards. */
+#define WEFT_PATH_SIZE 4096
+#define WEFT_CONFIG_PROJECT ".weft/config.json"
+void weft__config_user_path(char ret[WEFT_PATH_SIZE]);
+void weft__config_project_path(char ret[WEFT_PATH_SIZE]);
+
+/* ---- config_check.c ---- */
+
+/* Is this a value for the key? -EBADMSG after what is wrong was said; -ENOMEM. file may be NULL. */
+typedef struct weft_checking {
+    const weft_remarks *to;
+    const weft_config_file *file; /* NULL: the value is not from one */
+    const char *where;
+    const weft_alloc *alloc;
+} weft_checking;
+int weft__config_check(const weft_checking *checking, const weft_key *key, const weft_json *value);
+void weft__config_say(const weft_checking *checking, const weft_json *at, bool error, const char *format, ...)
+    WEFT_PRINTF(4, 5);
+
+/* ---- config_schema.c ---- */
+
+/* The JSON Schema of a file, in one line. Owned: weft__buf_done(). */
+int weft__config_schema(weft_buf *ret, const weft_alloc *alloc);
+
+#endif

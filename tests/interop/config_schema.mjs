@@ -1,0 +1,59 @@
+#!/usr/bin/env node
+/* The shipped JSON Schema of a configuration, checked with ajv: it is one, and it agrees with "weft config check" on what is
+ * right. What is only a warning for the program is not allowed by the schema, so that an editor marks it. */
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { check, needed, run, same, scratch, source, test } from './kit.mjs';
+
+const { default: Ajv } = needed('ajv/dist/2020.js');
+const schema = JSON.parse(fs.readFileSync(path.join(source, 'packaging/config.schema.json'), 'utf8'));
+const weft = process.env.WEFT ?? path.resolve('build/weft');
+
+/* The two words that say what an editor may accept are not JSON Schema's own. */
+const ajv = new Ajv({ strict: true, allErrors: true });
+ajv.addVocabulary(['allowComments', 'allowTrailingCommas']);
+const validate = ajv.compile(schema);
+
+const right = [
+    {},
+    { $schema: 'config.schema.json' },
+    { listen: ['unix:a', 'tcp://127.0.0.1:1'], auth: 'none', token_file: 't' },
+    { tls: { cert: 'a', key: 'b', ca: 'c' }, insecure_listen: true },
+    { rate_per_minute: 0, allowed_hosts: [], allowed_origins: ['*'] },
+    { limits: { max_body: 67108864, ping_ms: 1, max_connections: 5 } },
+    { rate_per_minute: 1e9 },
+];
+const wrong = [
+    [], 5, { lsten: [] }, { auth: 'perhaps' }, { auth: null }, { listen: 'unix:a' }, { listen: [5] }, { listen: [''] },
+    { listen: Array(33).fill('unix:a') }, { tls: [] }, { tls: { crt: 'a' } }, { tls: { cert: '' } }, { insecure_listen: 1 },
+    { rate_per_minute: -1 }, { rate_per_minute: 1.5 }, { rate_per_minute: '5' }, { rate_per_minute: 1e9 + 1 },
+    { limits: { max_body: 0 } }, { limits: { max_body: 67108865 } }, { limits: { nonsense: 1 } }, { 'tls.cert': 'a' },
+];
+
+/* The program finds nothing to remark on. */
+function accepts(value) {
+    const file = scratch('config.json');
+    fs.writeFileSync(file, JSON.stringify(value));
+    const { stdout } = spawnSync(weft, ['config', 'check', '--json', file], { encoding: 'utf8', timeout: 30000 });
+    return stdout === '';
+}
+
+for (const [verdict, values] of [[true, right], [false, wrong]])
+    for (const value of values)
+        test(`${verdict ? 'right' : 'wrong'}: ${JSON.stringify(value).slice(0, 60)}`, () => {
+            same(validate(value), verdict);
+            same(accepts(value), verdict);
+        });
+
+test('every default is allowed', () => {
+    const defaults = properties => Object.fromEntries(Object.entries(properties)
+        .map(([name, each]) => [name, each.properties ? defaults(each.properties) : each.default])
+        .filter(([, value]) => value !== undefined));
+    const value = defaults(schema.properties);
+    check(Object.keys(value.limits).length > 10, JSON.stringify(value));
+    check(validate(value), JSON.stringify(validate.errors));
+    check(accepts(value), 'the program');
+});
+
+await run();
