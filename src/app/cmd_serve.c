@@ -291,11 +291,17 @@ static weft_exit serve(serving *self) {
     return WEFT_DONE;
 }
 
+/* Is this the daemon of its folder? Only who typed URLs meant something beside it; a configuration is the folder's own. */
+static bool is_projects(const serving *self) {
+    const weft_serve_settings *typed = self->app->settings;
+    return typed->listen.count == 0;
+}
+
 static weft_exit open_and_serve(serving *self) {
     bool network;
     weft_exit status = check_urls(self, &network);
     if (status == WEFT_DONE)
-        status = weft__daemon_enter(&self->daemon, self->app, self->how->listen.count == 0);
+        status = weft__daemon_enter(&self->daemon, self->app, is_projects(self));
     if (status == WEFT_DONE)
         status = get_token(self, network);
     if (status)

@@ -87,6 +87,14 @@ static int take_value(loading *self, size_t index, const weft_iter *member) {
     if (self->config->settings[index].source == self->source)
         weft__config_say(&checking, &member->name, false, "%s is there twice; this one counts", key->path);
     int r = weft__config_check(&checking, key, &member->value);
+    if (r >= 0 && key->door && self->source == WEFT_FROM_project && self->file->shared) {
+        /* A project can bring a .weft along, and who clones it has not opened any door yet. */
+        weft__config_say(
+            &checking, &member->name, true,
+            "%s says who may come in, and this file may have come with the project; if it is yours, chmod 600 it",
+            key->path);
+        r = -EBADMSG;
+    }
     if (r >= 0)
         set(self, index, member->value, NULL);
     return note(self, r);

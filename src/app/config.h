@@ -31,6 +31,7 @@ typedef struct weft_key {
     const char *choices; /* the only values, separated by blanks; NULL: any */
     int64_t min, max;    /* of a number or a size */
     bool live;           /* SIGHUP changes it while the daemon runs */
+    bool door;           /* it says who may come in: not taken from a project's file that others can read */
 } weft_key;
 
 #define WEFT_MAX_KEYS 48
@@ -74,6 +75,7 @@ typedef struct weft_config_file {
     char *text; /* owned, as it was read, NUL-terminated; NULL: there is no such file */
     size_t len;
     weft_doc *doc; /* the same text without what JSON does not have */
+    bool shared;   /* others can read it, as they can what came with a clone */
 } weft_config_file;
 
 typedef struct weft_setting {

@@ -72,7 +72,7 @@ static int read_all(int fd, char *to, size_t size, size_t *ret_len) {
 }
 
 /* Who may write the file may run the daemon as they like. */
-static int check_file(int fd) {
+static int check_file(weft_config_file *file, int fd) {
     struct stat info;
     if (fstat(fd, &info) < 0)
         return -errno;
@@ -82,6 +82,7 @@ static int check_file(int fd) {
         return -EPERM;
     if (info.st_mode & S_IWOTH)
         return -EACCES;
+    file->shared = info.st_mode & (S_IRGRP | S_IROTH);
     return info.st_size > (off_t) MAX_FILE ? -EFBIG : 0;
 }
 
@@ -126,7 +127,7 @@ static int load_text(weft_config_file *file, const weft_alloc *alloc, const char
     int fd = open_file(file->path, ret_why);
     if (fd < 0)
         return fd;
-    int r = check_file(fd);
+    int r = check_file(file, fd);
     if (r >= 0)
         r = take_text(file, fd, alloc);
     close(fd);

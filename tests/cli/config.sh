@@ -3,6 +3,7 @@
 . "$(dirname "$0")/kit.bash"
 
 export XDG_CONFIG_HOME=$there/xdg
+umask 077 # what says who may come in must be for our eyes only
 user=$XDG_CONFIG_HOME/weft/config.json
 mkdir -p "$there/xdg/weft" project/.weft project/deep/down plain
 cd project || exit 1
@@ -104,6 +105,18 @@ exits "serve does not start with a mistake" 1
 like "and names it" ".weft/config.json:1:17: expected a name" "$err"
 like "and says what to do" "weft config check" "$err"
 
+# ---- what came with a clone ----
+echo '{"auth": "none", "rate_per_minute": 7}' >.weft/config.json
+chmod 644 .weft/config.json
+run "$weft" config check
+exits "a door in a file that others can read" 1
+like "says so" ".weft/config.json:1:2: auth says who may come in" "$err"
+like "and what to do" "chmod 600" "$err"
+echo '{"rate_per_minute": 7}' >.weft/config.json
+run "$weft" config check
+exits "what opens no door may be read by all" 0
+rm .weft/config.json
+
 # ---- what is shipped ----
 run "$weft" config schema
 is "the shipped schema is this program's" "$(cat "$SOURCE/packaging/config.schema.json")" "$out"
@@ -170,9 +183,11 @@ hangup() {
 }
 
 serve
-is "it listens where the file says" 2 "${#urls[@]}"
-is "on this socket" "unix:$there/s.sock" "${urls[0]}"
-http=${urls[1]}
+is "it listens at home and where the file says" 3 "${#urls[@]}"
+is "on this socket" "unix:$there/s.sock" "${urls[1]}"
+http=${urls[2]}
+run "$weft" ping
+exits "it is the daemon of the folder" 0
 run "$weft" call --token-file token.txt "$http" ping
 exits "with the token of the file" 0
 run "$weft" bench --token-file token.txt -c 1 -w 1 -n 500 "$http"

@@ -34,7 +34,7 @@ const wrong = [
 /* The program finds nothing to remark on. */
 function accepts(value) {
     const file = scratch('config.json');
-    fs.writeFileSync(file, JSON.stringify(value));
+    fs.writeFileSync(file, JSON.stringify(value), { mode: 0o600 });
     const { stdout } = spawnSync(weft, ['config', 'check', '--json', file], { encoding: 'utf8', timeout: 30000 });
     return stdout === '';
 }

@@ -36,6 +36,7 @@ static void leave_world(void) {
 }
 
 static void write_file(const char *path, const char *text, size_t len) {
+    umask(077); /* what says who may come in must be for our eyes only */
     FILE *file = fopen(path, "wb");
     if (!file || fwrite(text, 1, len, file) != len || fclose(file) != 0)
         abort();
