@@ -314,6 +314,7 @@ else
     chmod 555 .
 fi
 if $as_nobody test -x "$weft" 2>/dev/null; then
+    export XDG_CONFIG_HOME=$there/none # one that nobody can look for a configuration in
     run timeout 60 $as_nobody "$weft" start
     exits "a folder that cannot be written to" 1
     like "a folder that cannot be written to: says so" ".weft: not permitted" "$err"
