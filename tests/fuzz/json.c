@@ -12,10 +12,14 @@
 #define WEFT_PORTABLE 1
 #endif
 #define weft__scan_value portable_scan_value
+#define weft__scan_container portable_scan_container
+#define weft__scan_any_string portable_scan_any_string
 #define weft__scan_string_rest portable_scan_string_rest
 #define weft__scan_params portable_scan_params
 #define weft__json_valid portable_json_valid
 #include "scan.c"
+#undef weft__scan_container
+#undef weft__scan_any_string
 #undef weft__scan_value
 #undef weft__scan_string_rest
 #undef weft__scan_params
