@@ -2,16 +2,37 @@
  * changes the text; memory is only needed to decode a string or to end one in NUL.
  *
  * Skipping a value is scanning it again: nearly as fast as counting brackets and quotes would be, and no second reading of
- * the grammar to keep right. */
+ * the grammar to keep right. Only of a string it is enough to find the end. */
 #include <errno.h>
 #include <string.h>
 
 #include "doc.h"
+#include "hint.h"
 #include "number.h"
 #include "scan.h"
 
 static weft_json span(const char *start, const char *end, weft_doc *doc) {
     return (weft_json){start, (size_t) (end - start), doc};
+}
+
+/* A string that is long: only its end is looked for. A quote behind an odd number of backslashes is part of it. */
+static WEFT_NOINLINE const char *skip_long_string(const char *p) {
+    for (;;) {
+        const char *quote = rawmemchr(p, '"'), *slash = quote;
+        while (slash[-1] == '\\')
+            slash--;
+        p = quote + 1;
+        if ((quote - slash) % 2 == 0)
+            return p;
+    }
+}
+
+/* Behind a value that has been validated. */
+static inline const char *skip_value(const char *p) {
+    if (*p != '"')
+        return weft__scan_value(p, WEFT_MAX_DEPTH);
+    size_t n = weft__plain_to_quote(p + 1);
+    return n < WEFT_STEP ? p + n + 2 : skip_long_string(p + 1);
 }
 
 weft_type weft_typeof(const weft_json *value) {
@@ -42,11 +63,6 @@ static bool is_name(const char *raw, const char *end, bool escaped, const char *
     return raw_len == len + 2 && memcmp(raw + 1, name, len) == 0;
 }
 
-/* Behind a value. What is looked for is a string more often than not. */
-static inline const char *skip(const char *p) {
-    return *p == '"' ? weft__scan_any_string(p) : weft__scan_value(p, WEFT_MAX_DEPTH);
-}
-
 /* Walks by itself, because the scanner knows more about a name than weft_next() passes on. */
 weft_json weft_get(const weft_json *object, const char *name) {
     weft_json found = {0};
@@ -58,7 +74,7 @@ weft_json weft_get(const weft_json *object, const char *name) {
         if (!raw_end)
             break;
         const char *value = weft__scan_ws(weft__scan_ws(raw_end) + 1); /* behind the colon */
-        const char *end = skip(value);
+        const char *end = skip_value(value);
         if (!end)
             break;
         if (is_name(raw, raw_end, escaped, name, len))
@@ -73,7 +89,7 @@ weft_json weft_get(const weft_json *object, const char *name) {
 weft_json weft_at(const weft_json *array, size_t index) {
     const char *p = array && array->text && *array->text == '[' ? weft__scan_ws(array->text + 1) : "]";
     while (*p != ']') {
-        const char *end = skip(p);
+        const char *end = skip_value(p);
         if (!end)
             break;
         if (index-- == 0)
@@ -160,7 +176,7 @@ weft_iter weft_iterate(const weft_json *container) {
 }
 
 bool weft_next(weft_iter *it) {
-    const char *start = it->next_, *end = start ? weft__scan_value(start, WEFT_MAX_DEPTH) : NULL;
+    const char *start = it->next_, *end = start ? skip_value(start) : NULL;
     weft_doc *doc = it->value.doc;
     if (!end)
         return false;
@@ -170,7 +186,7 @@ bool weft_next(weft_iter *it) {
     if (*p == ':') {
         it->name = span(start, end, doc);
         start = weft__scan_ws(p + 1);
-        end = weft__scan_value(start, WEFT_MAX_DEPTH);
+        end = skip_value(start);
         if (!end)
             return false;
         p = weft__scan_ws(end);

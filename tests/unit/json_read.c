@@ -388,5 +388,23 @@ TEST(memory_runs_out) {
     CHECK_INT(failed, 6);
 }
 
-TEST_MAIN(CASE(types) CASE(documents) CASE(keeping) CASE(members) CASE(items) CASE(iterating) CASE(strings)
+/* A long string ends at the first quote behind an even number of backslashes, wherever it stands. */
+TEST(long_strings_are_passed) {
+    for (size_t len = 0; len < 80; len++)
+        for (size_t slashes = 0; slashes < 6; slashes++) {
+            char text[200], *p = text;
+            p += sprintf(p, "[\"");
+            memset(p, 'x', len), p += len;
+            memset(p, '\\', slashes), p += slashes;
+            p += sprintf(p, slashes % 2 ? "\"yy\",7]" : "\",7]");
+            weft_doc *doc = NULL;
+            REQUIRE(weft_doc_parse(text, (size_t) (p - text), NULL, &doc) == 0);
+            weft_json second = weft_at(weft_doc_root(doc), 1);
+            CHECK_INT(weft_int_of(&second, 0), 7);
+            CHECK_INT(weft_count(weft_doc_root(doc)), 2);
+            weft_doc_free(doc);
+        }
+}
+
+TEST_MAIN(CASE(long_strings_are_passed) CASE(types) CASE(documents) CASE(keeping) CASE(members) CASE(items) CASE(iterating) CASE(strings)
               CASE(names_of_raw_strings) CASE(strings_without_document) CASE(fallbacks) CASE(pointers) CASE(memory_runs_out))
