@@ -20,18 +20,7 @@ static weft_exit notify(weft_line *line, weft_app *app, const weft_doc *params) 
 }
 
 static weft_exit run(weft_app *app) {
-    weft_line line = {0};
-    WEFT_AUTO(weft_doc) params = NULL;
-    bool has_url = app->arg_count && weft__is_url(app->args[0]);
-    if (app->arg_count < (has_url ? 2 : 1))
-        return weft__misused(app, has_url ? "which method?" : "a method is missing");
-    weft_exit status = weft__params_read(app, app->args + has_url + 1, &params);
-    if (status == WEFT_DONE)
-        status = weft__line_open(app, &line);
-    if (status == WEFT_DONE)
-        status = notify(&line, app, params);
-    weft__line_done(&line);
-    return status;
+    return weft__say_method(app, notify);
 }
 
 static const char *const examples[] = {

@@ -149,3 +149,19 @@ weft_exit weft__params_read(const weft_app *app, char **args, weft_doc **ret) {
 weft_val weft__params_val(const weft_doc *doc) {
     return doc ? weft_copy(weft_doc_root(doc)) : weft_none();
 }
+
+/* Params are read before anything is connected: a mistake in them costs nobody a connection. */
+weft_exit weft__say_method(weft_app *app, weft_exit (*say)(weft_line *line, weft_app *app, const weft_doc *params)) {
+    weft_line line = {0};
+    WEFT_AUTO(weft_doc) params = NULL;
+    bool has_url = app->arg_count && weft__is_url(app->args[0]);
+    if (app->arg_count < (has_url ? 2 : 1))
+        return weft__misused(app, has_url ? "which method?" : "a method is missing");
+    weft_exit status = weft__params_read(app, app->args + has_url + 1, &params);
+    if (status == WEFT_DONE)
+        status = weft__line_open(app, &line);
+    if (status == WEFT_DONE)
+        status = say(&line, app, params);
+    weft__line_done(&line);
+    return status;
+}

@@ -3,11 +3,15 @@
 #define WEFT_CLI_PARAMS_H
 
 #include "app.h"
+#include "reach.h"
 
 /* From the arguments behind the method; none of them means no params (*ret is then NULL). The document is owned. A mistake
  * is explained. */
 weft_exit weft__params_read(const weft_app *app, char **args, weft_doc **ret);
 /* How to write them to a call: none when doc is NULL. */
 weft_val weft__params_val(const weft_doc *doc);
+
+/* [URL] METHOD [params] from the command line: read, connected, handed to say; the method is then app->args[0]. */
+weft_exit weft__say_method(weft_app *app, weft_exit (*say)(weft_line *line, weft_app *app, const weft_doc *params));
 
 #endif

@@ -99,12 +99,7 @@ size_t weft__unescape(const char *raw, size_t raw_len, char *ret) {
 static bool escaped_is(const char *p, const char *end, const char *name, const char *name_end) {
     while (p < end) {
         char bytes[WEFT_ESCAPE_MAX];
-        size_t len = 1;
-        bool lone = false;
-        if (*p == '\\')
-            p = weft__escape_read(p, end, bytes, &len, &lone);
-        else
-            bytes[0] = *p++;
+        size_t len = weft__next_piece(&p, end, bytes);
         if ((size_t) (name_end - name) < len || memcmp(name, bytes, len) != 0)
             return false;
         name += len;

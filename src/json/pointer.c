@@ -29,12 +29,7 @@ static char token_byte(const char **token) {
 static bool matches(const char *p, const char *end, const char *token, const char *token_end) {
     while (p < end) {
         char bytes[WEFT_ESCAPE_MAX];
-        size_t len = 1;
-        bool lone = false;
-        if (*p == '\\')
-            p = weft__escape_read(p, end, bytes, &len, &lone);
-        else
-            bytes[0] = *p++;
+        size_t len = weft__next_piece(&p, end, bytes);
         for (size_t i = 0; i < len; i++)
             if (token == token_end || token_byte(&token) != bytes[i])
                 return false;

@@ -24,6 +24,7 @@
  * allocation with that allocation failing: then only survival, tidiness and "every call completes exactly once" are checked. */
 #include <dirent.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 
 #include <weft/weft.h>
@@ -68,7 +69,6 @@ typedef struct play {
 /* ---- what happens is written down ---- */
 
 static void note(play *p, const char *format, ...) WEFT_PRINTF(2, 3);
-#include <stdarg.h>
 static void note(play *p, const char *format, ...) {
     va_list args;
     va_start(args, format);
