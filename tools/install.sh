@@ -15,7 +15,8 @@ run_packages='
     libuv1-dev                pc:libuv
     libssl-dev                pc:openssl
     zlib1g-dev                pc:zlib
-    libsqlite3-dev            pc:sqlite3'
+    libsqlite3-dev            pc:sqlite3
+    libpcre2-dev              pc:libpcre2-8'
 test_packages='
     g++                       c++
     clang                     clang

@@ -1,0 +1,62 @@
+/* What a dialect has before it: the engine, who is connected, and a few facts about the daemon. Every handler of every
+ * dialect gets the hub as its ctx. */
+#ifndef WEFT_HUB_H
+#define WEFT_HUB_H
+
+#include "automation.h"
+#include "engine.h"
+
+typedef struct weft_hub weft_hub;
+typedef struct weft_dialect weft_dialect;
+typedef struct weft_feed weft_feed;
+typedef struct weft_telling weft_telling; /* feed.h */
+
+/* What only the program knows. Borrowed for the hub's life. */
+typedef struct weft_hub_host {
+    const char *version;
+    const char *started_at; /* ISO 8601 */
+    int64_t (*uptime_s)(void *ctx);
+    /* daemon.status's own member "weft"; adds nothing when NULL. Owned text. */
+    int (*about)(void *ctx, char **ret, size_t *ret_len);
+    /* Somebody asked the daemon to stop. The answer has not been sent yet: stop later. */
+    void (*stop)(void *ctx, bool force);
+    void *ctx;
+} weft_hub_host;
+
+struct weft_hub {
+    weft_engine *engine;
+    weft_automation *automation; /* NULL: not started */
+    weft_server *server;
+    weft_service *service;
+    weft_feed *feed;
+    const weft_hub_host *host;
+    const weft_alloc *alloc;
+    bool stopping;
+};
+
+/* ---- dialects ---- */
+
+/* One vocabulary. At most one file each, and a row in the wiring. */
+struct weft_dialect {
+    const char *name;           /* as in weft_identity.dialect */
+    const weft_method *methods; /* ends with a NULL name; may be NULL */
+    /* Say an event in this vocabulary: weft__tell() any number of times. Called once for all who listen live, and again for
+     * each who catches up. data is the event's. May be NULL. */
+    void (*render)(const weft_hub *hub, weft_telling *telling, const weft_event *event, const weft_json *data);
+    /* Every so many milliseconds, to all live connections of this dialect (cdev's heartbeat); 0: never. */
+    int64_t beat_ms;
+    void (*beat)(const weft_hub *hub, weft_telling *telling);
+};
+
+extern const weft_dialect weft__aiwg, weft__cdev, weft__own;
+
+/* The rows of all dialects as one table: a name that several have becomes one row that asks the connection which it speaks.
+ * The wiring gives the list; NULL-terminated. */
+typedef struct weft_dialects weft_dialects;
+int weft__dialects_new(const weft_dialect *const *list, const weft_alloc *alloc, weft_dialects **ret);
+weft_dialects *weft__dialects_free(weft_dialects *dialects);
+const weft_method *weft__dialects_methods(const weft_dialects *dialects);
+/* NULL: there is none of this name. */
+const weft_dialect *weft__dialects_find(const weft_dialects *dialects, const char *name);
+
+#endif

@@ -1,0 +1,51 @@
+/* What can happen: the types of events, the streams they lie in, and what their data holds. Stored events are read again by
+ * later versions, so a member is added, never renamed or given another meaning. Times are the store's (time_ms), ids are
+ * strings, absent means unknown.
+ *
+ * Stream "hub" (WEFT_STREAM_HUB): what the read models are folded from.
+ *
+ *   session.created    {sessionId, agent, folder}
+ *   session.agent      {sessionId, agentSessionId}                  the agent's own name for it; absent: it cannot be gone
+ * on with task.queued        {taskId, number, prompt, agent|null, runsOn, priority, sessionId, metadata{}, timeoutMs,
+ * retries, depth, key?} task.started       {taskId, attempt}                            its state is running from here on
+ *   task.process       {taskId, pid}
+ *   task.retrying      {taskId, attempt, delayMs, error, reason}    its state is queued again
+ *   task.completed     {taskId, stopReason?, exitCode?, output, outputBytes, outputFrom?, outputTo?}
+ *   task.failed        {taskId, error, reason, exitCode?, signal?, output, outputBytes, outputFrom?, outputTo?}
+ *   task.cancelled     {taskId, by?, output, outputBytes, outputFrom?, outputTo?}
+ *                      output is its end, at most WEFT_TASK_TAIL bytes; the rest is in the session's stream, in the events
+ *                      from outputFrom to outputTo (seq)
+ *   question.asked     {questionId, number, taskId?, sessionId?, ruleId?, kind, title, options[], detail{}, digest,
+ * timeoutMs} question.answered  {questionId, option, name?, by, text?}       text: what the person added, a reason for
+ * instance question.expired   {questionId} question.withdrawn {questionId, reason}                         taskEnded,
+ * agentWithdrew question.orphaned  {questionId}                                 its agent is gone with a daemon, the
+ * question stays open agent.chosen       {agent|null}                                 the default for tasks that name none;
+ * null: as configured automation.switched {enabled, ruleId?} rule.fired         {ruleId, eventType, status, taskId?,
+ * questionId?, error?}   status: triggered, pendingApproval, approved, denied, failed, skipped notice             {message,
+ * ruleId?, level}                    something to be shown to people; level: info, warning hub.started        {pid, version}
+ *   hub.stopped        {}
+ *   hub.counted        {tasks, questions, totals{completed,failed,cancelled}}   the counters, before older events are
+ * trimmed
+ *
+ * Stream "session/ID" (WEFT_STREAM_SESSION and the id): what an agent says.
+ *
+ *   session.output     {sessionId, taskId, stream: "stdout"|"stderr", text}
+ *   session.update     {sessionId, taskId, update{}}                one update of ACP v1, as it came
+ *
+ * Stream "files" (WEFT_STREAM_FILES): what the watcher saw.
+ *
+ *   file.create, file.modify, file.delete   {path, size?}           relative to the folder
+ *
+ * Stream "cron":  cron.fired {job, schedule} */
+#ifndef WEFT_EVENTS_H
+#define WEFT_EVENTS_H
+
+#define WEFT_STREAM_HUB "hub"
+#define WEFT_STREAM_SESSION "session/"
+#define WEFT_STREAM_FILES "files"
+#define WEFT_STREAM_CRON "cron"
+
+/* How much of the end of a task's output the read model keeps and its last event holds. */
+#define WEFT_TASK_TAIL (16 * 1024)
+
+#endif

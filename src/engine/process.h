@@ -1,0 +1,52 @@
+/* A program and everything it starts, under a guard. The guard is this binary again ("weft __guard"): it has a pipe to us,
+ * is the reaper of all that the program leaves behind, and when we tell it to, or are gone ourselves, nothing of that stays,
+ * whatever session or group it moved to.
+ *
+ * The program gets a process group of its own, the signals, the umask and the descriptor limit that we were started with,
+ * and no descriptor of ours but its three. */
+#ifndef WEFT_PROCESS_H
+#define WEFT_PROCESS_H
+
+#include <sys/types.h>
+
+#include <weft/net.h>
+
+typedef struct weft_process weft_process;
+
+typedef struct weft_process_end {
+    int exit_code; /* -1: it did not exit by itself */
+    int signal;    /* that ended it; 0: none */
+    int error;     /* it was never started: a negative errno (-ENOENT, -EACCES, ...); 0: it was */
+} weft_process_end;
+
+typedef struct weft_process_opts {
+    weft_loop *loop;
+    const weft_alloc *alloc;
+    const char *guard;       /* this binary; NULL: /proc/self/exe */
+    const char *const *argv; /* a name without a slash is looked for in the absolute folders of PATH */
+    const char *const *env;  /* NAME=VALUE, besides ours; NULL: none */
+    const char *folder;      /* to start in */
+    int64_t grace_ms;        /* between SIGTERM and SIGKILL; 0: 5 s */
+    void *ctx;
+    /* It runs. Not called when it could not be started. May be NULL. */
+    void (*on_start)(void *ctx, pid_t pid);
+    /* The program has ended and nothing of what it started is left. Exactly once, unless freed before. */
+    void (*on_end)(void *ctx, const weft_process_end *end);
+} weft_process_opts;
+
+/* What the daemon found when it started, before it raised limits or changed its umask; guards give it back to programs. Call
+ * once, early in main(). */
+void weft__process_remember(void);
+
+/* Start it. Everything is copied. ret_fds are our ends of its stdin, stdout and stderr: non-blocking, close-on-exec, owned
+ * by the caller. <0: nothing was started. A program that is not there is told by on_end. */
+int weft__process_start(const weft_process_opts *opts, weft_process **ret, int ret_fds[3]);
+/* End all of it: SIGTERM, after the grace time SIGKILL; force: SIGKILL now. on_end follows. */
+void weft__process_stop(weft_process *process, bool force);
+/* Nothing is called any more; what still runs is killed by the guard. Returns NULL. */
+weft_process *weft__process_free(weft_process *process);
+
+/* The guard itself: main() of "weft __guard ...". */
+int weft__guard_main(int argc, char **argv);
+
+#endif
