@@ -12,6 +12,7 @@
 #include "home.h"
 #include "say.h"
 #include "serve.h"
+#include "serve_hub.h"
 #include "signals.h"
 
 #define FIRST_PORT 16180
@@ -22,12 +23,14 @@ typedef struct serving {
     weft_serve_config *config;
     const weft_serve_settings *how;
     weft_loop *loop;
+    weft_serve_hub *hub;
     weft_service *service;
     weft_server *server;
     weft_signals signals;
     weft_daemon daemon;
     char *token; /* NULL: none is needed */
     int signals_seen;
+    bool stopping;
     bool published;
     bool on_stdio;
 } serving;
@@ -43,9 +46,8 @@ static void on_note(weft_server *server, const char *line, void *data) {
 
 /* Messages are logged past the log, on standard error: it must be asked whether it has become too large. */
 static void on_message(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text) {
-    serving *self = ctx;
     weft__debug_message(NULL, peer, outgoing, text);
-    weft__log_rotate(&self->daemon.log);
+    weft__serve_hub_logged(ctx);
 }
 
 /* Ten thousand connections need more descriptors than the usual soft limit. */
@@ -57,25 +59,46 @@ static void raise_descriptor_limit(void) {
     }
 }
 
+static void on_open(weft_server *server, weft_peer *peer, void *data) {
+    (void) server;
+    weft__serve_hub_opened(((serving *) data)->hub, peer);
+}
+
+static void on_close(weft_server *server, weft_peer *peer, int why, void *data) {
+    (void) server, (void) why;
+    weft__serve_hub_closed(((serving *) data)->hub, peer);
+}
+
+static void on_drain(weft_server *server, weft_peer *peer, void *data) {
+    (void) server;
+    weft__serve_hub_drained(((serving *) data)->hub, peer);
+}
+
 static int open_server(serving *self) {
     weft_service_opts opts = {
-        .methods = weft__serve_methods,
+        .methods = weft__serve_hub_methods(self->hub),
         .title = "weft",
         .version = weft_version(),
         .limits = self->how->limits,
         .on_message = weft__debug_wanted() ? on_message : NULL,
-        .ctx = self,
+        .ctx = weft__serve_hub_ctx(self->hub),
     };
     weft_server_opts server_opts = self->how->server;
-    int r = weft_loop_new(NULL, &self->loop);
-    if (r >= 0)
-        r = weft_service_new(&opts, &self->service);
+    int r = weft_service_new(&opts, &self->service);
     server_opts.service = self->service;
     server_opts.on_note = on_note;
+    server_opts.on_open = on_open;
+    server_opts.on_close = on_close;
+    server_opts.on_drain = on_drain;
     server_opts.data = self;
-    if (r >= 0)
-        r = weft_server_new(self->loop, &server_opts, &self->server);
-    return r < 0 ? r : weft__daemon_offer(&self->daemon, self->service, self->server);
+    return r < 0 ? r : weft_server_new(self->loop, &server_opts, &self->server);
+}
+
+/* What connections speak until something decides otherwise: wire.md, "Which dialect a connection speaks". */
+static const char *dialect_of(const char *url) {
+    if (strncmp(url, "ws", 2) == 0)
+        return "cdev";
+    return "aiwg";
 }
 
 static int listen_at(serving *self, const char *url, bool network) {
@@ -86,6 +109,7 @@ static int listen_at(serving *self, const char *url, bool network) {
         .tokens = network && self->token ? tokens : NULL,
         .hosts = how->hosts.count ? how->hosts.items : NULL,
         .origins = how->origins.count ? how->origins.items : NULL,
+        .dialect = dialect_of(url),
     };
     return weft_server_listen(self->server, url, &opts);
 }
@@ -257,6 +281,20 @@ static void on_stopped(weft_server *server, void *ctx) {
     weft_loop_stop(((serving *) ctx)->loop);
 }
 
+/* Whoever watched the last tasks has been told how they ended. */
+static void on_hub_stopped(void *ctx) {
+    serving *self = ctx;
+    weft_server_stop(self->server, on_stopped, self);
+}
+
+static void stop(void *ctx, bool force) {
+    serving *self = ctx;
+    if (!self->stopping)
+        weft__daemon_stopping(&self->daemon);
+    self->stopping = true;
+    weft__serve_hub_stop(self->hub, force, on_hub_stopped, self);
+}
+
 /* The first asks for an orderly end, the second for any end. */
 static void on_signal(void *ctx) {
     serving *self = ctx;
@@ -265,14 +303,16 @@ static void on_signal(void *ctx) {
         return;
     }
     weft__remark(self->app, "stopping; once more to stop at once");
-    weft__daemon_stopping(&self->daemon);
-    weft_server_stop(self->server, on_stopped, self);
+    stop(self, false);
 }
 
 static void on_hangup(void *ctx) {
     serving *self = ctx;
-    if (!weft__serve_config_reload(self->config, self->server))
+    const weft_serve_settings *changed;
+    if (!weft__serve_config_reload(self->config, self->server, &changed))
         on_signal(self);
+    else if (changed)
+        weft__serve_hub_set(self->hub, changed);
 }
 
 static weft_exit serve(serving *self) {
@@ -291,10 +331,39 @@ static weft_exit serve(serving *self) {
     return WEFT_DONE;
 }
 
-/* Is this the daemon of its folder? Only who typed URLs meant something beside it; a configuration is the folder's own. */
+/* Does what happens outlive us? Not when that was asked for, and not in a child that speaks to its parent alone. */
+static bool keeps(const serving *self) {
+    const weft_serve_settings *typed = self->app->settings;
+    bool child = typed->listen.count == 1 && strncmp(typed->listen.items[0], "stdio:", 6) == 0;
+    return !child && strcmp(self->how->store_kind, "memory") != 0;
+}
+
+/* Is this the daemon of its folder? Not one that keeps nothing and was given places of its own to listen at: it is somebody's
+ * child, or beside the daemon on purpose. */
 static bool is_projects(const serving *self) {
     const weft_serve_settings *typed = self->app->settings;
-    return typed->listen.count == 0;
+    return keeps(self) || typed->listen.count == 0;
+}
+
+static weft_exit open_hub(serving *self) {
+    int r = weft_loop_new(NULL, &self->loop);
+    if (r < 0)
+        return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    weft_serve_hub_opts opts = {.app = self->app,
+                                .loop = self->loop,
+                                .daemon = &self->daemon,
+                                .how = self->how,
+                                .keep = keeps(self),
+                                .on_stop = stop,
+                                .ctx = self};
+    weft_exit status = weft__serve_hub_open(&opts, &self->hub);
+    if (status)
+        return status;
+    r = open_server(self);
+    if (r < 0)
+        return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    weft__daemon_offer(&self->daemon, self->server);
+    return weft__serve_hub_start(self->hub, self->server);
 }
 
 static weft_exit open_and_serve(serving *self) {
@@ -307,10 +376,9 @@ static weft_exit open_and_serve(serving *self) {
     if (status)
         return status;
     raise_descriptor_limit();
-    int r = open_server(self);
-    if (r < 0)
-        return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
-    status = listen_at_home(self);
+    status = open_hub(self);
+    if (status == WEFT_DONE)
+        status = listen_at_home(self);
     if (status == WEFT_DONE)
         status = self->how->listen.count ? listen_as_told(self) : listen_on_port(self);
     return status ? status : serve(self);
@@ -329,8 +397,9 @@ static weft_exit run(weft_app *app) {
         weft__home_withdraw();
     weft__signals_close(&self.signals);
     weft_server_free(self.server);
-    weft_loop_free(self.loop);
     weft_service_unref(self.service);
+    weft__serve_hub_close(self.hub);
+    weft_loop_free(self.loop);
     weft__free(NULL, self.token);
     weft__serve_config_free(self.config);
     weft__daemon_leave(&self.daemon); /* the last, so that who waits for our end finds nothing of us */

@@ -1,5 +1,5 @@
-/* Every verb of the program. A new one is a file and two lines here. */
-#include "app.h"
+/* Every verb, driver and dialect of the program. A new one is a file and a line or two here. */
+#include "wiring.h"
 
 extern const weft_verb weft__serve_verb, weft__call_verb, weft__notify_verb, weft__listen_verb, weft__methods_verb,
     weft__describe_verb, weft__ping_verb, weft__bridge_verb, weft__bench_verb, weft__completion_verb, weft__version_verb,
@@ -30,3 +30,7 @@ const weft_verb *const weft__verbs[] = {
     NULL,
 };
 /* clang-format on */
+
+const weft_driver *const weft__drivers[] = {&weft__driver_acp, &weft__driver_cli, &weft__driver_demo, NULL};
+
+const weft_dialect *const weft__dialect_list[] = {&weft__aiwg, &weft__cdev, &weft__own, NULL};
