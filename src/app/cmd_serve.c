@@ -338,8 +338,8 @@ static bool keeps(const serving *self) {
     return !child && strcmp(self->how->store_kind, "memory") != 0;
 }
 
-/* Is this the daemon of its folder? Not one that keeps nothing and was given places of its own to listen at: it is somebody's
- * child, or beside the daemon on purpose. */
+/* Is this the daemon of its folder? Not one that keeps nothing and was given places of its own to listen at: it is
+ * somebody's child, or beside the daemon on purpose. */
 static bool is_projects(const serving *self) {
     const weft_serve_settings *typed = self->app->settings;
     return keeps(self) || typed->listen.count == 0;

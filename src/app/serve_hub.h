@@ -1,5 +1,5 @@
-/* The hub behind a daemon's endpoints: store, engine, automation and dialects, put together in the right order and taken apart
- * in the opposite one. The only place that knows all of them; which there are is wiring.c's business. */
+/* The hub behind a daemon's endpoints: store, engine, automation and dialects, put together in the right order and taken
+ * apart in the opposite one. The only place that knows all of them; which there are is wiring.c's business. */
 #ifndef WEFT_SERVE_HUB_H
 #define WEFT_SERVE_HUB_H
 
@@ -25,8 +25,8 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
 /* The rows of all dialects and their ctx, for the service. */
 const weft_method *weft__serve_hub_methods(const weft_serve_hub *self);
 weft_hub *weft__serve_hub_ctx(weft_serve_hub *self);
-/* Read the journal, clear up what an earlier daemon left, begin. Runs the loop until that is done; clients may come afterwards.
- * Failures are explained. */
+/* Read the journal, clear up what an earlier daemon left, begin. Runs the loop until that is done; clients may come
+ * afterwards. Failures are explained. */
 weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server);
 /* Before the store opens there is a service and nothing behind it; afterwards these belong into weft_server_opts. */
 void weft__serve_hub_opened(weft_serve_hub *self, weft_peer *peer);
