@@ -29,4 +29,8 @@ const weft_verb *const weft__verbs[] = {
     &weft__help_verb_row,
     NULL,
 };
+
+const weft_inner weft__inner[] = {
+    {0},
+};
 /* clang-format on */
