@@ -308,11 +308,8 @@ static void on_signal(void *ctx) {
 
 static void on_hangup(void *ctx) {
     serving *self = ctx;
-    const weft_serve_settings *changed;
-    if (!weft__serve_config_reload(self->config, self->server, &changed))
+    if (!weft__serve_config_reload(self->config, self->server))
         on_signal(self);
-    else if (changed)
-        weft__serve_hub_set(self->hub, changed);
 }
 
 static weft_exit serve(serving *self) {

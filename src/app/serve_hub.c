@@ -21,6 +21,7 @@ struct weft_serve_hub {
     weft_engine *engine;
     weft_automation *automation;
     weft_dialects *dialects;
+    weft_agents agents; /* the lists stay when the configuration is read again, this does not */
     weft_hub hub;
     weft_hub_host host;
     char folder[PATH_MAX];
@@ -75,7 +76,8 @@ static weft_exit explain_store(const weft_serve_hub *self, int r, const char *wh
 static weft_exit open_store(weft_serve_hub *self) {
     char why[WEFT_STORE_WHY] = "";
     const weft_serve_settings *how = self->opts.how;
-    weft_store_opts opts = {.path = how->store_path, .on_damage = how->store_damage};
+    weft_store_opts opts = {.path = how->store_path,
+                            .on_damage = how->quarantine ? WEFT_DAMAGE_QUARANTINE : WEFT_DAMAGE_REFUSE};
     int r = weft__store_open(self->opts.keep ? &weft__sqlite : &weft__memory, &opts, &self->store, why);
     if (r < 0)
         return explain_store(self, r, why);
@@ -96,7 +98,7 @@ static int make(weft_serve_hub *self) {
     const weft_serve_settings *how = self->opts.how;
     weft_engine_opts opts = {.loop = self->opts.loop,
                              .store = self->store,
-                             .agents = &how->agents,
+                             .agents = &self->agents,
                              .drivers = weft__drivers,
                              .folder = getcwd(self->folder, sizeof self->folder),
                              .requeue = how->requeue,
@@ -105,6 +107,7 @@ static int make(weft_serve_hub *self) {
                              .ctx = self};
     if (!opts.folder)
         return -errno;
+    self->agents = how->agents;
     int r = weft__engine_new(&opts, &self->engine);
     return r < 0 ? r : weft__dialects_new(weft__dialect_list, NULL, &self->dialects);
 }
@@ -162,7 +165,7 @@ static int begin(weft_serve_hub *self) {
 
 /* What cannot start is noted and answered for; the daemon works without. */
 static void automate(weft_serve_hub *self, const weft_serve_settings *how) {
-    weft_automation_opts opts = how->automation;
+    weft_automation_opts opts = weft__serve_automation(how);
     opts.on_note = note;
     opts.ctx = self;
     self->hub.automation = NULL;
@@ -205,7 +208,8 @@ void weft__serve_hub_logged(weft_hub *hub) {
 
 void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how) {
     weft_engine_limits limits = limits_of(how);
-    weft__engine_set(self->engine, &how->agents, &limits);
+    self->agents = how->agents;
+    weft__engine_set(self->engine, &self->agents, &limits);
     automate(self, how);
 }
 
