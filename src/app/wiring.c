@@ -1,5 +1,6 @@
 /* Every verb of the program. A new one is a file and two lines here. */
 #include "app.h"
+#include "process.h"
 
 extern const weft_verb weft__serve_verb, weft__call_verb, weft__notify_verb, weft__listen_verb, weft__methods_verb,
     weft__describe_verb, weft__ping_verb, weft__bridge_verb, weft__bench_verb, weft__completion_verb, weft__version_verb,
@@ -31,6 +32,7 @@ const weft_verb *const weft__verbs[] = {
 };
 
 const weft_inner weft__inner[] = {
+    {"__guard", weft__guard_main},
     {0},
 };
 /* clang-format on */
