@@ -7,6 +7,8 @@ extern const weft_verb weft__serve_verb, weft__call_verb, weft__notify_verb, wef
     weft__help_verb_row, weft__start_verb, weft__stop_verb, weft__restart_verb, weft__status_verb, weft__logs_verb,
     weft__config_verb;
 
+int weft__demo_main(int argc, char **argv);
+
 /* One per line, so that adding one changes one. */
 /* clang-format off */
 const weft_verb *const weft__verbs[] = {
@@ -33,6 +35,7 @@ const weft_verb *const weft__verbs[] = {
 
 const weft_inner weft__inner[] = {
     {"__guard", weft__guard_main},
+    {"__demo", weft__demo_main},
     {0},
 };
 /* clang-format on */
