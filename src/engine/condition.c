@@ -258,17 +258,10 @@ static const operator_row *find_operator(const char *name) {
     return NULL;
 }
 
-/* NULL when it is no text; -ENOMEM when it is and there is no room for it. */
-static int read_text(const weft_json *value, const char *name, const char **ret) {
-    weft_json member = weft_get(value, name);
-    weft_bytes bytes;
-    *ret = weft_str_of(&member, NULL);
-    return !*ret && weft_text(&member, &bytes) == -ENOMEM ? -ENOMEM : 0;
-}
-
 static int prepare(weft_condition *condition, const weft_json *value, char *why) {
     const char *field, *name;
-    if (read_text(value, "field", &field) < 0 || read_text(value, "operator", &name) < 0)
+    weft_json of_field = weft_get(value, "field"), of_name = weft_get(value, "operator");
+    if (weft__field_text(&of_field, &field) < 0 || weft__field_text(&of_name, &name) < 0)
         return -ENOMEM;
     if (!field || !*field)
         return refuse(why, "a condition has no field%s", "");

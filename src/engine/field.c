@@ -1,6 +1,7 @@
 /* Walking down an event. */
 #include "field.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,4 +47,12 @@ weft_json weft__field(const weft_json *event, weft_bytes path) {
         return found;
     weft_json payload = weft_get(event, "payload");
     return payload.text ? walk(&payload, path) : payload;
+}
+
+int weft__field_text(const weft_json *value, const char **ret) {
+    weft_bytes bytes;
+    *ret = weft_str_of(value, NULL);
+    if (*ret || weft_typeof(value) != WEFT_STRING)
+        return 0;
+    return weft_text(value, &bytes) == 0 && memchr(bytes.data, '\0', bytes.len) ? 0 : -ENOMEM;
 }

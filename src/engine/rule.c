@@ -38,10 +38,9 @@ static int read_text(weft_rule *rule, const weft_json *object, const char *name,
     *ret = NULL;
     if (weft_typeof(&value) == WEFT_ABSENT || weft_typeof(&value) == WEFT_NULL)
         return 0;
-    weft_bytes bytes;
-    *ret = weft_str_of(&value, NULL);
-    if (!*ret && weft_text(&value, &bytes) == -ENOMEM)
-        return -ENOMEM;
+    int r = weft__field_text(&value, ret);
+    if (r < 0)
+        return r;
     return *ret ? 0 : wrong(rule, "\"%s\" must be a text", name);
 }
 
