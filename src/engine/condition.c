@@ -243,7 +243,7 @@ static int compile(weft_condition *condition, weft_bytes pattern, char *why) {
         return 0;
     pcre2_get_error_message(error, (PCRE2_UCHAR *) message, sizeof message);
     snprintf(why, WEFT_RULE_WHY, "the regular expression is wrong at character %zu: %s", (size_t) at + 1, message);
-    return error == PCRE2_ERROR_NOMEMORY ? -ENOMEM : -EINVAL;
+    return error == PCRE2_ERROR_HEAP_FAILED ? -ENOMEM : -EINVAL;
 }
 
 static int refuse(char *why, const char *format, const char *what) {
