@@ -155,9 +155,8 @@ void weft__config_file_done(weft_config_file *file, const weft_alloc *alloc);
 weft_place weft__config_file_place(const weft_config_file *file, const weft_json *value);
 /* The file of this user ("" without a home), and that of the nearest project from this folder upwards. */
 #define WEFT_PATH_SIZE 4096
-#define WEFT_CONFIG_PROJECT ".weft/config.json"
 void weft__config_user_path(char ret[WEFT_PATH_SIZE]);
-void weft__config_project_path(char ret[WEFT_PATH_SIZE]);
+void weft__config_project_path(const weft_layout *layout, char ret[WEFT_PATH_SIZE]);
 
 /* ---- config_check.c ---- */
 
