@@ -115,6 +115,7 @@ typedef struct weft_config_file {
     size_t len;
     weft_doc *doc; /* the same text without what JSON does not have */
     bool shared;   /* others can read it, as they can what came with a clone */
+    bool foreign;  /* it is AIWG's: the document is what Weft's own would say, and nothing in it has a place */
 } weft_config_file;
 
 typedef struct weft_setting {
@@ -133,6 +134,7 @@ typedef struct weft_config {
 typedef struct weft_config_from {
     const char *user, *project;
     char *(*variable)(const char *name);
+    bool aiwg;                        /* the project's file is AIWG's; what it does not say is as AIWG has it */
     const weft_serve_settings *flags; /* zero: not given; a negative number stands for a 0 that was given */
 } weft_config_from;
 
