@@ -66,8 +66,8 @@ struct weft_telling {
     weft_guest *guest; /* only to this one; NULL: to all that are live, as told */
     size_t dialect;
     uint64_t gseq;
-    int r;          /* the first failure */
-    bool done;      /* it was rendered already */
+    int r;     /* the first failure */
+    bool done; /* it was rendered already */
     weft_told *told;
     size_t count, cap;
     char *asked; /* the last session somebody was looked for, and whether there was one */
@@ -85,7 +85,7 @@ struct weft_feed {
     weft_later bury;
     void *peer_data; /* what peers have as theirs before they are guests */
     bool opened;
-    bool failing; /* some guest is */
+    bool failing;                        /* some guest is */
     weft_telling telling[WEFT_DIALECTS]; /* about the event of the moment */
     weft_shared *shared;                 /* the event itself, likewise; NULL: nobody wanted it yet */
 };

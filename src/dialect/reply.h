@@ -30,9 +30,12 @@ int weft__say_no_agent(weft_req *req, const weft_hub *hub, int code, const char 
 int weft__say_failure(weft_req *req, int r);
 
 /* The rows of those, for a method's own. */
-#define WEFT_ERROR_STOPPING {503, "The daemon is stopping", "shuttingDown"}
-#define WEFT_ERROR_STORAGE {507, "It could not be stored", "storageFailed"}
-#define WEFT_ERROR_PARAMS {WEFT_INVALID_PARAMS, "Invalid params", "invalidParams"}
+#define WEFT_ERROR_STOPPING                                                                                                 \
+    { 503, "The daemon is stopping", "shuttingDown" }
+#define WEFT_ERROR_STORAGE                                                                                                  \
+    { 507, "It could not be stored", "storageFailed" }
+#define WEFT_ERROR_PARAMS                                                                                                   \
+    { WEFT_INVALID_PARAMS, "Invalid params", "invalidParams" }
 
 /* The caller's idempotency key, made its own, so that nobody is given what another did. 0 without one (ret is empty) or
  * with; <0 after -32602 has been answered. Only before the handler returns. */

@@ -73,7 +73,7 @@ static weft_filter *filter_of(const weft_subscription_spec *spec, const weft_all
 
 #define EVENT(event, time)                                                                                                  \
     WEFT_OBJ({"gseq", weft_uint((event)->gseq)}, {"seq", weft_uint((event)->seq)}, {"stream", weft_str((event)->stream)},   \
-             {"type", weft_str((event)->type)}, {"time", weft_str(weft__stamp((event)->time_ms, time))},                   \
+             {"type", weft_str((event)->type)}, {"time", weft_str(weft__stamp((event)->time_ms, time))},                    \
              {"data", weft_raw((event)->data.data, (event)->data.len)})
 
 int weft__subscription_share(weft_feed *feed, const weft_event *event, weft_shared **ret) {

@@ -1,5 +1,5 @@
-/* From an event to notifications: a dialect renders it once for all who are live, or for one who catches up. What is rendered
- * for all is encoded once per framing and sent to each. */
+/* From an event to notifications: a dialect renders it once for all who are live, or for one who catches up. What is
+ * rendered for all is encoded once per framing and sent to each. */
 #include <errno.h>
 #include <string.h>
 
@@ -63,8 +63,8 @@ static int forgive(int r) {
 void weft__tell(weft_telling *telling, const char *session, const char *method, weft_val params) {
     if (telling->r < 0 || !weft__heard(telling, session))
         return;
-    telling->r = telling->guest ? forgive(weft_notify(telling->guest->peer, method, params))
-                                : keep(telling, session, method, params);
+    telling->r =
+        telling->guest ? forgive(weft_notify(telling->guest->peer, method, params)) : keep(telling, session, method, params);
 }
 
 static const weft_dialect *dialect_of(const weft_telling *telling) {
