@@ -46,8 +46,9 @@ static void on_note(weft_server *server, const char *line, void *data) {
 
 /* Messages are logged past the log, on standard error: it must be asked whether it has become too large. */
 static void on_message(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text) {
+    serving *self = ctx;
     weft__debug_message(NULL, peer, outgoing, text);
-    weft__serve_hub_logged(ctx);
+    weft__log_rotate(&self->daemon.log);
 }
 
 /* Ten thousand connections need more descriptors than the usual soft limit. */
@@ -81,10 +82,12 @@ static int open_server(serving *self) {
         .version = weft_version(),
         .limits = self->how->limits,
         .on_message = weft__debug_wanted() ? on_message : NULL,
-        .ctx = weft__serve_hub_ctx(self->hub),
+        .ctx = self,
     };
     weft_server_opts server_opts = self->how->server;
     int r = weft_service_new(&opts, &self->service);
+    if (r >= 0)
+        r = weft_service_add(self->service, &weft__serve_echo);
     server_opts.service = self->service;
     server_opts.on_note = on_note;
     server_opts.on_open = on_open;
@@ -139,8 +142,10 @@ static weft_exit listen_on_port(serving *self) {
 
 /* The socket by which the other verbs find us. */
 static weft_exit listen_at_home(serving *self) {
-    int r = self->daemon.held ? listen_at(self, "unix:" WEFT_HOME_SOCKET, false) : 0;
-    return r < 0 ? explain_listen(self, "unix:" WEFT_HOME_SOCKET, r) : WEFT_DONE;
+    char url[64];
+    snprintf(url, sizeof url, "unix:%s", self->app->layout->socket);
+    int r = self->daemon.held ? listen_at(self, url, false) : 0;
+    return r < 0 ? explain_listen(self, url, r) : WEFT_DONE;
 }
 
 static weft_exit listen_as_told(serving *self) {
@@ -203,7 +208,7 @@ static const char *url_with(const weft_server *server, const char *scheme) {
 
 /* The file the token is in, for people and their scripts. */
 static const char *token_path(const serving *self) {
-    return self->how->token_file ? self->how->token_file : WEFT_HOME_TOKEN;
+    return self->how->token_file ? self->how->token_file : self->app->layout->token;
 }
 
 static void publish(serving *self) {
@@ -220,10 +225,10 @@ static void publish(serving *self) {
                               {"http", http ? weft_str(http) : weft_none()}, {"ws", ws ? weft_str(ws) : weft_none()},
                               {"tokenFile", self->token ? weft_str(token_path(self)) : weft_none()});
     if (self->daemon.held) {
-        int r = weft__home_publish(about);
+        int r = weft__home_publish(self->app->layout, about);
         self->published = r >= 0;
         if (r < 0)
-            weft__warn(self->app, "weft serve: " WEFT_HOME_ENDPOINT ": %s", weft_strerror(r));
+            weft__warn(self->app, "weft serve: %s: %s", self->app->layout->endpoint, weft_strerror(r));
     }
     if (self->app->common.json && !self->on_stdio)
         weft__put_line(&self->app->out, about);
@@ -385,13 +390,15 @@ static weft_exit run(weft_app *app) {
     serving self = {.app = app, .daemon.app = app};
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here; to serve at a URL, write --listen URL", app->args[0]);
+    const weft_serve_settings *typed = app->settings;
+    app->layout = typed->aiwg ? &weft__layout_aiwg : &weft__layout_weft;
     weft_exit status = weft__serve_config_new(app, &self.config);
     if (status)
         return status;
     self.how = weft__serve_config_settings(self.config);
     status = open_and_serve(&self);
     if (self.published)
-        weft__home_withdraw();
+        weft__home_withdraw(app->layout);
     weft__signals_close(&self.signals);
     weft_server_free(self.server);
     weft_service_unref(self.service);
@@ -423,6 +430,7 @@ const weft_option weft__serve_options[] = {
                 "listen beyond this machine without TLS"),
     WEFT_OPTION(weft_serve_settings, rate, number, "rate", 0, "N", "requests a minute for a network client (default 6000)"),
     WEFT_OPTION(weft_serve_settings, no_rate, flag, "no-rate", 0, NULL, "as many requests as they like"),
+    WEFT_OPTION(weft_serve_settings, aiwg, flag, "aiwg", 0, NULL, "be an AIWG daemon: its files in .aiwg, its agent"),
     {0},
 };
 

@@ -109,7 +109,7 @@ static int make(weft_serve_hub *self) {
         return -errno;
     self->agents = how->agents;
     int r = weft__engine_new(&opts, &self->engine);
-    return r < 0 ? r : weft__dialects_new(weft__dialect_list, NULL, &self->dialects);
+    return r < 0 ? r : weft__dialects_new(weft__dialect_list, &self->hub, NULL, &self->dialects);
 }
 
 weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub **ret) {
@@ -130,6 +130,7 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
     if (r < 0)
         status = weft__fail(opts->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     self->hub.engine = self->engine;
+    self->hub.cdev_parallel = opts->how->cdev_parallel;
     if (status)
         weft__serve_hub_close(self);
     else
@@ -139,10 +140,6 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
 
 const weft_method *weft__serve_hub_methods(const weft_serve_hub *self) {
     return weft__dialects_methods(self->dialects);
-}
-
-weft_hub *weft__serve_hub_ctx(weft_serve_hub *self) {
-    return &self->hub;
 }
 
 /* ---- beginning ---- */
@@ -199,11 +196,6 @@ void weft__serve_hub_closed(weft_serve_hub *self, weft_peer *peer) {
 
 void weft__serve_hub_drained(weft_serve_hub *self, weft_peer *peer) {
     weft__feed_drain(self->hub.feed, peer);
-}
-
-void weft__serve_hub_logged(weft_hub *hub) {
-    weft_serve_hub *self = WEFT_CONTAINER(hub, weft_serve_hub, hub);
-    weft__log_rotate(&self->opts.daemon->log);
 }
 
 void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how) {

@@ -22,9 +22,8 @@ typedef struct weft_serve_hub_opts {
 
 /* Open the store, which takes seconds after an unclean stop. Failures are explained. */
 weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub **ret);
-/* The rows of all dialects and their ctx, for the service. */
+/* The rows of all dialects, for the service. */
 const weft_method *weft__serve_hub_methods(const weft_serve_hub *self);
-weft_hub *weft__serve_hub_ctx(weft_serve_hub *self);
 /* Read the journal, clear up what an earlier daemon left, begin. Runs the loop until that is done; clients may come
  * afterwards. Failures are explained. */
 weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server);
@@ -32,8 +31,6 @@ weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server);
 void weft__serve_hub_opened(weft_serve_hub *self, weft_peer *peer);
 void weft__serve_hub_closed(weft_serve_hub *self, weft_peer *peer);
 void weft__serve_hub_drained(weft_serve_hub *self, weft_peer *peer);
-/* From the service's on_message, whose ctx is the hub: a message went to standard error, past the log. */
-void weft__serve_hub_logged(weft_hub *hub);
 /* The configuration was read again. */
 void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how);
 /* Take nothing new, let what runs end (not with force), then tell. Again with force is fine. */

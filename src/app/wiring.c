@@ -1,6 +1,8 @@
 /* Every verb, driver and dialect of the program. A new one is a file and a line or two here. */
 #include "wiring.h"
 
+#include "process.h"
+
 extern const weft_verb weft__serve_verb, weft__call_verb, weft__notify_verb, weft__listen_verb, weft__methods_verb,
     weft__describe_verb, weft__ping_verb, weft__bridge_verb, weft__bench_verb, weft__completion_verb, weft__version_verb,
     weft__help_verb_row, weft__start_verb, weft__stop_verb, weft__restart_verb, weft__status_verb, weft__logs_verb,
@@ -33,6 +35,7 @@ const weft_verb *const weft__verbs[] = {
 };
 
 const weft_inner weft__inner[] = {
+    {"__guard", weft__guard_main},
     {"__demo", weft__demo_main},
     {0},
 };
