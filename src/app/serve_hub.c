@@ -61,8 +61,13 @@ static void note(void *ctx, const char *line) {
 
 /* ---- opening ---- */
 
+static const char *store_path(const weft_serve_hub *self) {
+    const char *told = self->opts.how->store_path;
+    return told ? told : self->opts.app->layout->store;
+}
+
 static weft_exit explain_store(const weft_serve_hub *self, int r, const char *why) {
-    const char *path = self->opts.how->store_path;
+    const char *path = store_path(self);
     if (r == -EUCLEAN)
         return weft__fail(self->opts.app, WEFT_FAILED,
                           "\"weft doctor\" looks at it closely. To begin anew and keep the damaged files beside it, set "
@@ -76,7 +81,7 @@ static weft_exit explain_store(const weft_serve_hub *self, int r, const char *wh
 static weft_exit open_store(weft_serve_hub *self) {
     char why[WEFT_STORE_WHY] = "";
     const weft_serve_settings *how = self->opts.how;
-    weft_store_opts opts = {.path = how->store_path,
+    weft_store_opts opts = {.path = store_path(self),
                             .on_damage = how->quarantine ? WEFT_DAMAGE_QUARANTINE : WEFT_DAMAGE_REFUSE};
     int r = weft__store_open(self->opts.keep ? &weft__sqlite : &weft__memory, &opts, &self->store, why);
     if (r < 0)
