@@ -13,6 +13,7 @@
 #include "say.h"
 #include "serve.h"
 #include "serve_hub.h"
+#include "serve_tell.h"
 #include "signals.h"
 
 #define FIRST_PORT 16180
@@ -196,89 +197,6 @@ static weft_exit get_token(serving *self, bool network) {
                                  : weft__home_token(self->app, &self->token);
 }
 
-/* ---- telling ---- */
-
-static const char *url_with(const weft_server *server, const char *scheme) {
-    const char *url;
-    for (size_t i = 0; (url = weft_server_url(server, i)); i++)
-        if (strncmp(url, scheme, strlen(scheme)) == 0)
-            return url;
-    return NULL;
-}
-
-/* The file the token is in, for people and their scripts. */
-static const char *token_path(const serving *self) {
-    return self->how->token_file ? self->how->token_file : self->app->layout->token;
-}
-
-static void publish(serving *self) {
-    weft_val urls[WEFT_MAX_TEXTS + 1];
-    char folder[PATH_MAX];
-    size_t count = 0;
-    for (const char *url; count <= WEFT_MAX_TEXTS && (url = weft_server_url(self->server, count)); count++)
-        urls[count] = weft_str(url);
-    const char *unix_url = url_with(self->server, "unix:"), *http = url_with(self->server, "http"),
-               *ws = url_with(self->server, "ws");
-    weft_val about = WEFT_OBJ({"pid", weft_int(getpid())}, {"version", weft_str(weft_version())},
-                              {"folder", weft_str(getcwd(folder, sizeof folder))}, {"urls", weft_arr(urls, count)},
-                              {"unix", unix_url ? weft_str(unix_url) : weft_none()},
-                              {"http", http ? weft_str(http) : weft_none()}, {"ws", ws ? weft_str(ws) : weft_none()},
-                              {"tokenFile", self->token ? weft_str(token_path(self)) : weft_none()});
-    if (self->daemon.held) {
-        int r = weft__home_publish(self->app->layout, about);
-        self->published = r >= 0;
-        if (r < 0)
-            weft__warn(self->app, "weft serve: %s: %s", self->app->layout->endpoint, weft_strerror(r));
-    }
-    if (self->app->common.json && !self->on_stdio)
-        weft__put_line(&self->app->out, about);
-}
-
-static void say_curl(const serving *self, FILE *to) {
-    const char *http = url_with(self->server, "http");
-    if (!http)
-        return;
-    fputs("    curl -H 'Content-Type: application/json' ", to);
-    if (self->token)
-        fprintf(to, "-H \"Authorization: Bearer $(cat %s)\" ", token_path(self));
-    fprintf(to, "%s-d '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' %s\n",
-            strncmp(http, "https", 5) == 0 ? "-k " : "", http);
-}
-
-/* The page that needs no token. */
-static void say_page(const serving *self, FILE *to) {
-    const char *http = url_with(self->server, "http");
-    const char *authority = http ? strstr(http, "//") : NULL;
-    if (!authority)
-        return;
-    size_t len = (size_t) (authority - http) + 2 + strcspn(authority + 2, "/");
-    fprintf(to, "and open %.*s/health\n", (int) len, http);
-}
-
-static void say_call(const serving *self, FILE *to, const char *url) {
-    bool shows = self->token && strncmp(url, "unix:", 5) != 0;
-    fprintf(to, "    %s call %s%s%s%s echo text=hi\n", program_invocation_name, shows ? "--token-file " : "",
-            shows ? token_path(self) : "", shows ? " " : "", url);
-}
-
-static void say_what_next(const serving *self) {
-    FILE *to = self->app->err.file;
-    const char *url, *first = weft_server_url(self->server, 0);
-    for (size_t i = 0; (url = weft_server_url(self->server, i)); i++)
-        fprintf(to, "listening on %s\n", url);
-    if (self->on_stdio)
-        return;
-    fputs("\nTry, in another terminal:\n", to);
-    if (self->how->listen.count == 0)
-        fprintf(to, "    %s call echo text=hi\n    %s methods\n", program_invocation_name, program_invocation_name);
-    else
-        say_call(self, to, first);
-    say_curl(self, to);
-    say_page(self, to);
-    fputs("Ctrl-C stops it.\n", to);
-    fflush(to);
-}
-
 /* ---- running ---- */
 
 static void on_stopped(weft_server *server, void *ctx) {
@@ -323,12 +241,13 @@ static weft_exit serve(serving *self) {
     if (r < 0)
         return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     signal(SIGPIPE, SIG_IGN); /* standard output may be a peer that leaves */
-    publish(self);
+    weft_serve_facts facts = {self->app, self->server, self->how, self->token != NULL, self->daemon.held, self->on_stdio};
+    self->published = weft__serve_publish(&facts);
     weft_exit status = weft__daemon_ready(&self->daemon);
     if (status)
         return status;
     if (!self->daemon.background)
-        say_what_next(self);
+        weft__serve_say_what_next(&facts);
     weft_loop_run(self->loop);
     return WEFT_DONE;
 }
