@@ -48,6 +48,20 @@ foreach(source ${sources})
   endif()
 endforeach()
 
+# Agents that do not behave, and the tests that start them under a guard, which is the program itself.
+file(GLOB sources CONFIGURE_DEPENDS tests/agents/*.c)
+foreach(source ${sources})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(agent_${name} ${source})
+  target_compile_definitions(agent_${name} PRIVATE _GNU_SOURCE)
+  set_target_properties(agent_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  foreach(test process driver_cli)
+    if(TARGET test_${test})
+      add_dependencies(test_${test} agent_${name} weft)
+    endif()
+  endforeach()
+endforeach()
+
 file(GLOB scripts CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests
      tests/cli/*.sh tests/interop/*.sh tests/interop/*.mjs tests/interop/*.py)
 foreach(script ${scripts})
