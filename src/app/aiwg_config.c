@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "app.h"
-#include "config.h"
+#include "buf.h"
+#include "condition.h"
 #include "write.h"
 
 /* What AIWG has when its file says nothing. */
@@ -197,6 +198,69 @@ static void put_old_condition(translation *self, const weft_json *condition) {
     put(self, "}");
 }
 
+/* The events of AIWG that its rules can be about. */
+static const char *const events[][2] = {
+    {"file.create:watch", "file\\.create"},
+    {"file.modify:watch", "file\\.modify"},
+    {"file.delete:watch", "file\\.delete"},
+    {"cron.fired:schedule", "cron\\.fired"},
+};
+
+/* The types that an expression for TYPE:SOURCE matches, as one for TYPE. -EINVAL: it is none. */
+static int match_types(const weft_condition *pattern, const weft_alloc *alloc, char *ret, size_t size) {
+    snprintf(ret, size, "^(?:");
+    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
+        char text[64];
+        weft_doc *doc;
+        snprintf(text, sizeof text, "{\"event\":\"%s\"}", events[i][0]);
+        int r = weft_doc_parse(text, strlen(text), alloc, &doc);
+        if (r < 0)
+            return r;
+        r = weft__condition_holds(pattern, weft_doc_root(doc));
+        weft_doc_free(doc);
+        if (r == -ENOMEM)
+            return r;
+        if (r > 0) {
+            add(ret, size, ret[4] ? "|" : "");
+            add(ret, size, events[i][1]);
+        }
+    }
+    add(ret, size, ret[4] ? ")$" : "(?!))$"); /* none: it never fires */
+    return 0;
+}
+
+static int translate_pattern(const weft_json *pattern, const weft_alloc *alloc, char *ret, size_t size) {
+    char *text, why[WEFT_RULE_WHY];
+    size_t len;
+    weft_doc *doc = NULL;
+    weft_condition *condition = NULL;
+    int r = weft_to_text(
+        WEFT_OBJ({"field", weft_str("event")}, {"operator", weft_str("matches")}, {"value", weft_copy(pattern)}), alloc,
+        &text, &len);
+    if (r < 0)
+        return r;
+    r = weft_doc_parse(text, len, alloc, &doc);
+    weft_text_free(text, alloc);
+    if (r >= 0)
+        r = weft__condition_new(weft_doc_root(doc), alloc, &condition, why);
+    if (r >= 0)
+        r = match_types(condition, alloc, ret, size);
+    weft__condition_free(condition);
+    weft_doc_free(doc);
+    return r;
+}
+
+/* An expression that is none stays as it is, in a place where it is reported. */
+static void put_pattern(translation *self, const weft_json *pattern) {
+    char types[128];
+    int r = self->r < 0 ? self->r : translate_pattern(pattern, self->alloc, types, sizeof types);
+    if (r == -ENOMEM)
+        self->r = r;
+    next(self);
+    put_val(self, WEFT_OBJ({"field", weft_str("type")}, {"operator", weft_str("matches")},
+                           {"value", r < 0 ? weft_copy(pattern) : weft_str(types)}));
+}
+
 static bool is_about_files(const weft_json *trigger) {
     return strncmp(weft_get_str(trigger, "type", ""), "file.", 5) == 0 ||
            strcmp(weft_get_str(trigger, "source", ""), "watch") == 0;
@@ -209,12 +273,15 @@ static void put_conditions(translation *self, const weft_json *rule, const char 
         put_old_condition(self, &it.value);
     if (*paths && is_about_files(&trigger))
         put_condition(self, "payload.path", "matches", paths);
-    if (weft_typeof(&trigger) == WEFT_OBJECT && weft_count(&trigger) == 0)
+    weft_json pattern = weft_get(&trigger, "pattern");
+    if (pattern.text)
+        put_pattern(self, &pattern);
+    else if (weft_typeof(&trigger) == WEFT_OBJECT && weft_count(&trigger) == 0)
         put_condition(self, "source", "neq", "queue"); /* AIWG's tasks are no events for its rules */
     put(self, "]");
 }
 
-/* A trigger that names nothing means everything. */
+/* A trigger that names nothing means everything. The pattern has become a condition. */
 static void put_trigger(translation *self, const weft_json *trigger) {
     const char *source = weft_get_str(trigger, "source", NULL);
     if (weft_typeof(trigger) != WEFT_OBJECT) {
@@ -223,6 +290,8 @@ static void put_trigger(translation *self, const weft_json *trigger) {
     }
     put(self, "{");
     for (weft_iter it = weft_iterate(trigger); weft_next(&it);) {
+        if (weft_name_is(&it, "pattern"))
+            continue;
         put_name(self, &it.name);
         if (weft_name_is(&it, "source") && source && strcmp(source, "watch") == 0)
             put(self, "\"watcher\"");
@@ -231,7 +300,11 @@ static void put_trigger(translation *self, const weft_json *trigger) {
         else
             put_val(self, weft_copy(&it.value));
     }
-    put(self, weft_count(trigger) ? "}" : "\"type\":\"*\"}");
+    if (!source && !weft_get(trigger, "type").text) {
+        next(self);
+        put(self, "\"type\":\"*\"");
+    }
+    put(self, "}");
 }
 
 static void put_rule(translation *self, const weft_json *rule, const char *paths) {

@@ -47,6 +47,16 @@ TEST(translations) {
         {"{\"rules\": [{\"id\": \"r\", \"trigger\": {\"source\": \"schedule\", \"type\": \"cron.fired\"}}]}",
          "/automation/rules/0/trigger", "{\"source\":\"scheduler\",\"type\":\"cron.fired\"}"},
         {"{\"rules\": [{\"trigger\": {}}]}", "/automation/rules/0/trigger", "{\"type\":\"*\"}"},
+        {"{\"rules\": [{\"trigger\": {\"pattern\": \"^file\"}}]}", "/automation/rules/0",
+         "{\"trigger\":{\"type\":\"*\"},\"conditions\":[{\"field\":\"type\",\"operator\":\"matches\",\"value\":\"^(?:"
+         "file\\\\.create|"
+         "file\\\\.modify|file\\\\.delete)$\"}]}"},
+        {"{\"rules\": [{\"trigger\": {\"source\": \"watch\", \"pattern\": \"modify:watch|schedule$\"}}]}",
+         "/automation/rules/0/conditions/0/value", "\"^(?:file\\\\.modify|cron\\\\.fired)$\""},
+        {"{\"rules\": [{\"trigger\": {\"pattern\": \"task\"}}]}", "/automation/rules/0/conditions/0/value",
+         "\"^(?:(?!))$\""},
+        {"{\"rules\": [{\"trigger\": {\"pattern\": \"(\"}}]}", "/automation/rules/0/conditions/0/value", "\"(\""},
+        {"{\"rules\": [{\"trigger\": {\"pattern\": 5}}]}", "/automation/rules/0/conditions/0/value", "5"},
         {"{\"rules\": [{\"trigger\": {}}]}", "/automation/rules/0/conditions",
          "[{\"field\":\"source\",\"operator\":\"neq\",\"value\":\"queue\"}]"},
         {"{\"rules\": [{\"trigger\": {\"type\": \"a\"}, \"conditions\": [{\"field\": \"payload.job_id\", \"operator\": "
@@ -84,9 +94,9 @@ TEST(translations) {
 }
 
 TEST(failing_allocations) {
-    static const char text[] =
-        "{\"rules\": [{\"id\": \"\\u0061\", \"trigger\": {\"type\": \"fil\\u0065.modify\"}}], \"watch\": "
-        "{\"paths\": [{\"path\": \"\\u0061\"}]}}";
+    static const char text[] = "{\"rules\": [{\"id\": \"\\u0061\", \"trigger\": {\"type\": \"fil\\u0065.modify\", "
+                               "\"pattern\": \"f\"}}], \"watch\": "
+                               "{\"paths\": [{\"path\": \"\\u0061\"}]}}";
     test_memory memory;
     int r = -ENOMEM;
     for (long fail_at = 1; r == -ENOMEM && fail_at < 1000; fail_at++) {
