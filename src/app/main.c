@@ -58,7 +58,7 @@ int main(int argc, char **argv) {
     if (inner)
         return inner->main(argc - 1, argv + 1);
     weft__process_remember();
-    weft_app app = {.out = weft__screen(stdout), .err = weft__screen(stderr)};
+    weft_app app = {.out = weft__screen(stdout), .err = weft__screen(stderr), .layout = &weft__layout_weft};
     const char *name = argc > 1 ? argv[1] : "help";
     for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++)
         if (strcmp(name, aliases[i][0]) == 0)
