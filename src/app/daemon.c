@@ -82,11 +82,8 @@ weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, bool wanted) {
     return open_log(daemon);
 }
 
-int weft__daemon_offer(weft_daemon *daemon, weft_service *service, weft_server *server) {
+void weft__daemon_offer(weft_daemon *daemon, weft_server *server) {
     daemon->server = server;
-    daemon->status_row = weft__daemon_status_row;
-    daemon->status_row.ctx = daemon;
-    return weft_service_add(service, &daemon->status_row);
 }
 
 /* ---- being ready ---- */

@@ -27,7 +27,6 @@ typedef struct weft_daemon {
     weft_app *app;
     weft_server *server;
     weft_log log;
-    weft_method status_row;
     char *notify; /* where the service manager listens; NULL: there is none */
     char started_at[WEFT_CLOCK_TEXT];
     int64_t started_ns;
@@ -40,8 +39,8 @@ typedef struct weft_daemon {
 /* The folder becomes ours if it is wanted, and always in the background. Explained when it cannot, but for one case: in the
  * background WEFT_BUSY says silently that another has it. End with weft__daemon_leave() in any case. */
 weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, bool wanted);
-/* Answer daemon.status with what this server can tell. */
-int weft__daemon_offer(weft_daemon *daemon, weft_service *service, weft_server *server);
+/* This is the server whose endpoints are told of. */
+void weft__daemon_offer(weft_daemon *daemon, weft_server *server);
 /* All endpoints are open: tell whoever waits for it, and let go of the terminal. A failure is explained. */
 weft_exit weft__daemon_ready(weft_daemon *daemon);
 /* No new work is taken from here on. */
@@ -98,6 +97,7 @@ void weft__daemon_notify(const char *path, const char *state);
 
 /* ---- daemon_status.c ---- */
 
-extern const weft_method weft__daemon_status_row;
+/* The member "weft" of daemon.status. Owned text. */
+int weft__daemon_about(const weft_daemon *daemon, char **ret, size_t *ret_len);
 
 #endif

@@ -1,5 +1,6 @@
-/* Every verb of the program. A new one is a file and two lines here. */
-#include "app.h"
+/* Every verb, driver and dialect of the program. A new one is a file and a line or two here. */
+#include "wiring.h"
+
 #include "process.h"
 
 extern const weft_verb weft__serve_verb, weft__call_verb, weft__notify_verb, weft__listen_verb, weft__methods_verb,
@@ -39,3 +40,7 @@ const weft_inner weft__inner[] = {
     {0},
 };
 /* clang-format on */
+
+const weft_driver *const weft__drivers[] = {&weft__driver_acp, &weft__driver_cli, &weft__driver_demo, NULL};
+
+const weft_dialect *const weft__dialect_list[] = {&weft__aiwg, &weft__cdev, &weft__own, NULL};
