@@ -29,6 +29,7 @@
 #include <dirent.h>
 
 #include "hub_world.h"
+#include "link.h"
 
 #define MAX_STEPS 256
 #define MAX_CONNECTIONS 8
@@ -137,6 +138,15 @@ static void on_drain(weft_peer *peer, void *data) {
     weft__feed_drain(hub_stage->hub.feed, peer);
 }
 
+/* The feed may end a connection. */
+static void on_free(weft_peer *peer, void *carrier) {
+    connection *c = carrier;
+    (void) peer;
+    c->peer = NULL;
+}
+
+static const weft_carrier carrier = {.free = on_free};
+
 static void connect_as(play *p, const char *name, const char *dialect) {
     weft_identity who = {
         .transport = "unix", .dialect = dialect, .name = "", .scopes = "*", .address = "", .uid = 1000, .pid = 1};
@@ -149,6 +159,7 @@ static void connect_as(play *p, const char *name, const char *dialect) {
     c->play = p;
     p->connection_count++;
     p->speaker = c;
+    weft__peer_set_carrier(c->peer, &carrier, c);
     weft__feed_open(p->world.hub.feed, c->peer);
 }
 
@@ -173,7 +184,7 @@ static void hang_up(play *p) {
     if (!peer)
         return;
     weft__feed_close(p->world.hub.feed, peer);
-    p->speaker->peer = weft_peer_free(peer);
+    weft_peer_free(peer);
 }
 
 static void say(play *p, const char *text) {
@@ -215,7 +226,8 @@ static void expect(play *p, const char *text) {
     if (p->failing || (said && matches(p, line, want)))
         return;
     p->name_count = names;
-    CHECK_STR(said ? line : "(nothing)", want);
+    const char *is = said ? line : "(nothing)";
+    CHECK_STR(is, want);
 }
 
 static void expect_silence(play *p) {
@@ -305,7 +317,7 @@ static void agent_step(play *p, const char *args) {
     else if (strcmp(verb, "fails") == 0)
         agent_fails(run, text);
     else
-        CHECK_STR(verb, "a verb");
+        test_check_text(verb, strlen(verb), "a verb", 6, __FILE__, __LINE__, "verb");
     hub_settle(&p->world);
 }
 
