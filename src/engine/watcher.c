@@ -433,9 +433,22 @@ static bool look_at(weft_watcher *watcher, const char *path) {
     return true;
 }
 
+/* Something happened to the folder itself: is it still where it was? We hold it open, so the system does not say it has
+ * gone. */
+static void check_root(weft_watcher *watcher) {
+    struct stat ours, there;
+    bool same = fstat(watcher->root_fd, &ours) == 0 && stat(watcher->folder, &there) == 0 && ours.st_ino == there.st_ino &&
+                ours.st_dev == there.st_dev;
+    if (same || watcher->failed)
+        return;
+    watcher->failed = -ENOENT;
+    note(watcher, "the folder itself has gone: nothing is watched any more");
+}
+
 static void on_settled(weft_timer *timer) {
     weft_watcher *watcher = WEFT_CONTAINER(timer, weft_watcher, settle);
     int64_t now = weft_loop_now(watcher->opts.loop);
+    check_root(watcher);
     if (watcher->rescan) {
         watcher->rescan = false;
         forget_hints(watcher);
@@ -488,18 +501,6 @@ static void put_hint(weft_watcher *watcher, const char *path) {
 }
 
 /* ---- inotify ---- */
-
-/* Something happened to the folder itself: is it still where it was? We hold it open, so the system does not say it has
- * gone. */
-static void check_root(weft_watcher *watcher) {
-    struct stat ours, there;
-    bool same = fstat(watcher->root_fd, &ours) == 0 && stat(watcher->folder, &there) == 0 && ours.st_ino == there.st_ino &&
-                ours.st_dev == there.st_dev;
-    if (same || watcher->failed)
-        return;
-    watcher->failed = -ENOENT;
-    note(watcher, "the folder itself has gone: nothing is watched any more");
-}
 
 static void take_event(weft_watcher *watcher, const struct inotify_event *event) {
     char path[PATH_MAX];
