@@ -13,7 +13,8 @@ static void for_options(FILE *to, const weft_verb *verb,
     weft__option_tables(verb, tables);
     for (size_t i = 0; tables[i]; i++)
         for (const weft_option *option = tables[i]; option->name; option++)
-            each(to, verb, option);
+            if (!weft__option_hidden(verb, tables[i], option))
+                each(to, verb, option);
 }
 
 static bool wants_file(const weft_option *option) {
