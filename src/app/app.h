@@ -112,6 +112,14 @@ struct weft_app {
 extern const weft_verb *const weft__verbs[];
 const weft_verb *weft__verb_find(const char *name);
 
+/* Programs inside the program, which Weft starts for itself: "weft __NAME ...". Nobody types them, so no help, completion or
+ * suggestion knows them, and they begin before anything is set up for people. A row with a NULL name ends it. wiring.c. */
+typedef struct weft_inner {
+    const char *name;
+    int (*main)(int argc, char **argv); /* argv[0] is the name */
+} weft_inner;
+extern const weft_inner weft__inner[];
+
 /* ---- help.c ---- */
 
 void weft__help_all(FILE *to);

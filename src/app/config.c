@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agents.h"
 #include "doc.h"
 
 /* Longer than every path of a key, so what does not fit is none. */
@@ -89,10 +90,9 @@ static int take_value(loading *self, size_t index, const weft_iter *member) {
     int r = weft__config_check(&checking, key, &member->value);
     if (r >= 0 && key->door && self->source == WEFT_FROM_project && self->file->shared) {
         /* A project can bring a .weft along, and who clones it has not opened any door yet. */
-        weft__config_say(
-            &checking, &member->name, true,
-            "%s says who may come in, and this file may have come with the project; if it is yours, chmod 600 it",
-            key->path);
+        weft__config_say(&checking, &member->name, true,
+                         "%s says %s, and this file may have come with the project; if it is yours, chmod 600 it", key->path,
+                         key->door);
         r = -EBADMSG;
     }
     if (r >= 0)
@@ -290,17 +290,40 @@ static const weft_setting *setting_of(const weft_config *config, const char *pat
     return &config->settings[find_key(path)];
 }
 
-/* What is right by itself and wrong together. */
-static int check_together(loading *self) {
+static int refuse_together(loading *self, const weft_setting *given, const char *text) {
+    self->to->say(self->to->ctx, &(weft_remark){true, weft__config_where(self->config, given),
+                                                weft__config_place(self->config, given), text});
+    return note(self, -EBADMSG);
+}
+
+static int check_out(loading *self) {
     const weft_setting *soft = setting_of(self->config, "limits.out_soft"),
                        *hard = setting_of(self->config, "limits.out_hard");
     if (weft_int_of(&soft->value, 0) <= weft_int_of(&hard->value, 0))
         return 0;
-    const weft_setting *given = soft->source > hard->source ? soft : hard;
-    self->to->say(self->to->ctx,
-                  &(weft_remark){true, weft__config_where(self->config, given), weft__config_place(self->config, given),
-                                 "limits.out_soft is more than limits.out_hard"});
-    return note(self, -EBADMSG);
+    return refuse_together(self, soft->source > hard->source ? soft : hard, "limits.out_soft is more than limits.out_hard");
+}
+
+static int check_default_agent(loading *self) {
+    const weft_setting *chosen = setting_of(self->config, "default_agent"), *agents = setting_of(self->config, "agents");
+    char text[256];
+    const char *name = weft_str_of(&chosen->value, NULL);
+    if (!name)
+        return -ENOMEM;
+    if (weft__agent_preset(name) || weft_get(&agents->value, name).text)
+        return 0;
+    weft_suggestion suggestion = {.typed = name};
+    weft__agent_suggest(&suggestion, &agents->value);
+    const char *best = suggestion.best;
+    snprintf(text, sizeof text, "there is no agent \"%.64s\" for default_agent%s%.64s%s", name,
+             best ? "; did you mean \"" : "", best ? best : "", best ? "\"?" : "");
+    return refuse_together(self, chosen, text);
+}
+
+/* What is right by itself and wrong together. */
+static int check_together(loading *self) {
+    int r = check_out(self);
+    return r < 0 ? r : check_default_agent(self);
 }
 
 int weft__config_load(weft_config *config, const weft_config_from *from, const weft_remarks *to, const weft_alloc *alloc) {
@@ -353,9 +376,43 @@ static int fill_field(const weft_key *key, const weft_json *value, void *field) 
     case WEFT_KEY_size:
         *(size_t *) field = (size_t) weft_int_of(value, 0);
         return 0;
+    case WEFT_KEY_named:
+    case WEFT_KEY_list:
+        *(weft_json *) field = *value;
+        return 0;
     default:
         return fill_texts(value, field);
     }
+}
+
+/* Does a rule wait for something that only the watcher tells? Its type says so, or its pattern or source name files. */
+static bool wants_files(const weft_json *rule) {
+    weft_json trigger = weft_get(rule, "trigger");
+    return strncmp(weft_get_str(&trigger, "type", ""), "file.", 5) == 0 ||
+           strstr(weft_get_str(&trigger, "source", ""), "file") || strstr(weft_get_str(&trigger, "pattern", ""), "file");
+}
+
+static bool any_wants_files(const weft_json *rules) {
+    for (weft_iter it = weft_iterate(rules); weft_next(&it);)
+        if (wants_files(&it.value))
+            return true;
+    return false;
+}
+
+/* What a file says in other words than those who use it. */
+static void finish(const weft_config *config, weft_serve_settings *settings) {
+    weft_engine_limits *engine = &settings->engine;
+    settings->limits.rate_per_minute = settings->rate;
+    if (settings->paused)
+        engine->max_running = SIZE_MAX;
+    if (engine->timeout_ms == 0)
+        engine->timeout_ms = -1;
+    engine->drain_ms = settings->server.grace_ms;
+    engine->keep_ms = settings->retention_days * 24 * 3600 * 1000;
+    settings->requeue = strcmp(settings->on_restart, "requeue") == 0;
+    settings->quarantine = strcmp(settings->on_damage, "quarantine") == 0;
+    if (!setting_of(config, "automation.watch")->value.text)
+        settings->watch = any_wants_files(&settings->rules);
 }
 
 int weft__config_fill(const weft_config *config, weft_serve_settings *ret) {
@@ -366,7 +423,7 @@ int weft__config_fill(const weft_config *config, weft_serve_settings *ret) {
         if (r < 0)
             return r;
     }
-    settings.limits.rate_per_minute = settings.rate;
+    finish(config, &settings);
     *ret = settings;
     return 0;
 }

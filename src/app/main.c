@@ -43,9 +43,19 @@ static weft_exit close_output(const weft_app *app, weft_exit status) {
     return status ? status : weft__fail(app, WEFT_FAILED, NULL, "cannot write to standard output");
 }
 
+static const weft_inner *inner_find(const char *name) {
+    for (const weft_inner *inner = weft__inner; inner->name; inner++)
+        if (strcmp(inner->name, name) == 0)
+            return inner;
+    return NULL;
+}
+
 int main(int argc, char **argv) {
     static const char *const aliases[][2] = {
         {"-h", "help"}, {"--help", "help"}, {"-V", "version"}, {"--version", "version"}};
+    const weft_inner *inner = argc > 1 ? inner_find(argv[1]) : NULL;
+    if (inner)
+        return inner->main(argc - 1, argv + 1);
     weft_app app = {.out = weft__screen(stdout), .err = weft__screen(stderr)};
     const char *name = argc > 1 ? argv[1] : "help";
     for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++)

@@ -7,6 +7,8 @@ extern const weft_verb weft__serve_verb, weft__call_verb, weft__notify_verb, wef
     weft__config_verb, weft__task_verb, weft__chat_verb, weft__answer_verb, weft__agents_verb, weft__automation_verb,
     weft__events_verb, weft__doctor_verb, weft__man_verb;
 
+int weft__demo_main(int argc, char **argv);
+
 /* One per line, so that adding one changes one. */
 /* clang-format off */
 const weft_verb *const weft__verbs[] = {
@@ -37,5 +39,10 @@ const weft_verb *const weft__verbs[] = {
     &weft__version_verb,
     &weft__help_verb_row,
     NULL,
+};
+
+const weft_inner weft__inner[] = {
+    {"__demo", weft__demo_main},
+    {0},
 };
 /* clang-format on */

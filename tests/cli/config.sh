@@ -12,7 +12,7 @@ cd project || exit 1
 run "$weft" config
 exits "no configuration is one" 0
 like "it shows defaults" "rate_per_minute                  6000" "$out"
-unlike "without their origin" "default" "$out"
+unlike "without their origin" "6000  default" "$out"
 run "$weft" config show --origin
 like "--origin says so" "rate_per_minute                  6000  default" "$out"
 run "$weft" config check
@@ -115,6 +115,10 @@ like "and what to do" "chmod 600" "$err"
 echo '{"rate_per_minute": 7}' >.weft/config.json
 run "$weft" config check
 exits "what opens no door may be read by all" 0
+echo '{"agents": {"claude": {"permission": "allow"}}}' >.weft/config.json
+run "$weft" config check
+exits "what runs in a file that others can read" 1
+like "says so too" ".weft/config.json:1:2: agents says what runs" "$err"
 rm .weft/config.json
 
 # ---- what is shipped ----
