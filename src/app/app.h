@@ -19,7 +19,7 @@ typedef enum weft_exit {
     WEFT_NOT_FOUND = 5,
     WEFT_BUSY = 6,
     WEFT_TOO_LATE = 7,
-    WEFT_REFUSED = 8, /* the other side answered with an error */
+    WEFT_REFUSED = 8,       /* the other side answered with an error */
     WEFT_INTERRUPTED = 130, /* Ctrl-C, in the words of shells */
 } weft_exit;
 

@@ -1,4 +1,5 @@
-/* Showing a question. The detail is what came from the agent: for a permission, the tool call of the Agent Client Protocol. */
+/* Showing a question. The detail is what came from the agent: for a permission, the tool call of the Agent Client Protocol.
+ */
 #include "asked.h"
 
 #include <ctype.h>

@@ -64,7 +64,10 @@ static void draw(weft_attend *self) {
     weft__duration(since, (weft__clock_ns() - self->begun_ns) / 1000000);
     if (!self->running && self->place)
         snprintf(place, sizeof place, ", number %lld in the queue", (long long) self->place);
-    weft__talk_bottom(&self->talk, "%s %s%s, %s%s", self->task, self->live.lost ? "out of sight" : self->running ? "running" : "queued",
+    weft__talk_bottom(&self->talk, "%s %s%s, %s%s", self->task,
+                      self->live.lost ? "out of sight"
+                      : self->running ? "running"
+                                      : "queued",
                       place, since, self->plan);
 }
 
@@ -273,8 +276,8 @@ static void on_gap(void *ctx, const char *reason) {
     weft_attend *self = ctx;
     self->gapped = true;
     if (*self->task)
-        weft__talk_line(&self->talk, WEFT_INK_WARN, "some of what it said is missing here (%s): \"weft task get %s --output\"",
-                        reason, self->task);
+        weft__talk_line(&self->talk, WEFT_INK_WARN,
+                        "some of what it said is missing here (%s): \"weft task get %s --output\"", reason, self->task);
 }
 
 static void on_cancelled(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {

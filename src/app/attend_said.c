@@ -1,5 +1,5 @@
-/* What an agent says, for people: its answer is data; its thoughts, its tools and its plan are talk. Updates are those of the
- * Agent Client Protocol, version 1. */
+/* What an agent says, for people: its answer is data; its thoughts, its tools and its plan are talk. Updates are those of
+ * the Agent Client Protocol, version 1. */
 #include <string.h>
 
 #include "attend.h"

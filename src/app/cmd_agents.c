@@ -111,8 +111,9 @@ const weft_verb weft__agents_verb = {
     .usage = "[list | use NAME | use --reset]",
     .words = "list use",
     .examples = examples,
-    .about = "The demo agent is the default until another is chosen, so that nothing costs money unasked. Without a daemon the\n"
-             "list comes from the configuration and what is installed here.\n",
+    .about =
+        "The demo agent is the default until another is chosen, so that nothing costs money unasked. Without a daemon the\n"
+        "list comes from the configuration and what is installed here.\n",
     .options = options,
     .settings_size = sizeof(settings),
     .reaches = true,

@@ -28,10 +28,9 @@ static int add_rule(weft_table *table, const weft_json *rule) {
              *pattern ? " " : "", pattern);
     snprintf(action, sizeof action, "%s: %s", weft_get_str(&todo, "type", ""),
              weft_get_str(&todo, "prompt", weft_get_str(&todo, "message", weft_get_str(&todo, "url", ""))));
-    return add_row(table, (const char *const[]){weft_get_str(rule, "id", ""),
-                                                weft_get_bool(rule, "enabled", true) ? "on" : "off",
-                                                weft_get_bool(rule, "requiresApproval", false) ? "yes" : "no", trigger,
-                                                action, NULL});
+    return add_row(
+        table, (const char *const[]){weft_get_str(rule, "id", ""), weft_get_bool(rule, "enabled", true) ? "on" : "off",
+                                     weft_get_bool(rule, "requiresApproval", false) ? "yes" : "no", trigger, action, NULL});
 }
 
 static int add_execution(weft_table *table, const weft_json *done) {
@@ -83,9 +82,8 @@ static weft_exit status(weft_app *app) {
 static weft_exit turn(weft_app *app, const char *method, const char *word) {
     const settings *how = app->settings;
     WEFT_ANSWER answer = {0};
-    weft_exit failed =
-        weft__ask_once(app, how->url, method, WEFT_OBJ({"ruleId", app->arg_count ? weft_str(app->args[0]) : weft_none()}),
-                       &answer);
+    weft_exit failed = weft__ask_once(app, how->url, method,
+                                      WEFT_OBJ({"ruleId", app->arg_count ? weft_str(app->args[0]) : weft_none()}), &answer);
     if (failed)
         return failed;
     if (app->common.json)

@@ -23,8 +23,8 @@ typedef struct looking {
     weft_live live;
     weft_talk talk;
     weft_timer silence;
-    uint64_t head;     /* where to end; 0: never */
-    int64_t since_ms;  /* no event older than this */
+    uint64_t head;    /* where to end; 0: never */
+    int64_t since_ms; /* no event older than this */
     char epoch[64];
 } looking;
 
@@ -198,7 +198,8 @@ static weft_exit run(weft_app *app) {
 
 static const weft_option options[] = {
     WEFT_OPTION(settings, follow, flag, "follow", 'f', NULL, "go on with what happens from now on"),
-    WEFT_OPTION(settings, since, text, "since", 's', "WHERE", "behind this position (N, EPOCH:N), after this time, or \"now\""),
+    WEFT_OPTION(settings, since, text, "since", 's', "WHERE",
+                "behind this position (N, EPOCH:N), after this time, or \"now\""),
     WEFT_OPTION(settings, types, list, "type", 0, "TYPE", "only those that begin so: task. question.asked"),
     WEFT_OPTION(settings, task, text, "task", 0, "ID", "only those about this task"),
     WEFT_URL_OPTION(settings),
@@ -222,9 +223,10 @@ const weft_verb weft__events_verb = {
     .help = "show what happened, and what happens next",
     .usage = "",
     .examples = examples,
-    .about = "With -f a connection that is lost is made again and goes on behind the last event shown. When that cannot be,\n"
-             "because the events are no longer kept (trimmed), the journal was begun anew (epochChanged) or has not come that\n"
-             "far (futureSeq), it says so and goes on with what there is. On a terminal data is cut to the line; -v shows all.\n",
+    .about =
+        "With -f a connection that is lost is made again and goes on behind the last event shown. When that cannot be,\n"
+        "because the events are no longer kept (trimmed), the journal was begun anew (epochChanged) or has not come that\n"
+        "far (futureSeq), it says so and goes on with what there is. On a terminal data is cut to the line; -v shows all.\n",
     .options = options,
     .settings_size = sizeof(settings),
     .reaches = true,

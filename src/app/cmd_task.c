@@ -24,7 +24,7 @@ static int add_task(weft_table *table, const weft_json *task) {
     const char *agent = weft_get_str(task, "runsOn", weft_get_str(task, "agent", "-"));
     if (created)
         weft__duration(age, weft__when_now() - created);
-    const char *cells[] = {weft_get_str(task, "id", ""), weft_get_str(task, "state", ""), agent, age, took(time, task),
+    const char *cells[] = {weft_get_str(task, "id", ""),    weft_get_str(task, "state", ""), agent, age, took(time, task),
                            weft_get_str(task, "prompt", "")};
     int r = 0;
     for (size_t i = 0; i < sizeof cells / sizeof cells[0] && r >= 0; i++)
@@ -146,8 +146,7 @@ static weft_exit get(weft_app *app) {
 static weft_exit cancel(weft_app *app) {
     const weft_task_settings *how = app->settings;
     WEFT_ANSWER answer = {0};
-    weft_exit status =
-        weft__ask_once(app, how->url, "task.cancel", WEFT_OBJ({"taskId", weft_str(app->args[0])}), &answer);
+    weft_exit status = weft__ask_once(app, how->url, "task.cancel", WEFT_OBJ({"taskId", weft_str(app->args[0])}), &answer);
     if (status)
         return status;
     if (app->common.json)

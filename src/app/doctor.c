@@ -109,11 +109,12 @@ static void descriptors(weft_doctor *doctor) {
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
         return;
     bool low = limit.rlim_max != RLIM_INFINITY && limit.rlim_max < DESCRIPTORS;
-    weft__doctor_tell(doctor, low ? WEFT_FINDING_WARNING : WEFT_FINDING_OK,
-                      low ? "Fewer clients than usual can be connected. Raise the hard limit: ulimit -Hn, or LimitNOFILE= of "
-                            "systemd."
-                          : NULL,
-                      "up to %llu", (unsigned long long) limit.rlim_max);
+    weft__doctor_tell(
+        doctor, low ? WEFT_FINDING_WARNING : WEFT_FINDING_OK,
+        low ? "Fewer clients than usual can be connected. Raise the hard limit: ulimit -Hn, or LimitNOFILE= of "
+              "systemd."
+            : NULL,
+        "up to %llu", (unsigned long long) limit.rlim_max);
 }
 
 static long read_number(const char *path) {

@@ -65,7 +65,8 @@ static void ask_daemon(weft_doctor *doctor) {
         r = weft_call_with(peer, "daemon.status", weft_none(), &(weft_call_opts){.timeout_ms = ANSWER_MS}, &answer);
     if (r < 0)
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, "It may be stuck: \"weft logs\", then \"weft restart\".",
-                          "runs, pid %ld, but does not answer: %s", (long) doctor->pid, *trouble ? trouble : weft_strerror(r));
+                          "runs, pid %ld, but does not answer: %s", (long) doctor->pid,
+                          *trouble ? trouble : weft_strerror(r));
     else if (answer.error)
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, NULL, "answers daemon.status with an error: %s",
                           answer.error->message);
@@ -120,14 +121,16 @@ static void check_store(weft_doctor *doctor) {
     int r = weft__store_open(&weft__sqlite, &opts, &store, why);
     if (r < 0) {
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM,
-                          r == -EUCLEAN ? "Nothing was changed. Move " STORE_PATH "* away, or back from a copy; a daemon begins a "
+                          r == -EUCLEAN ? "Nothing was changed. Move " STORE_PATH
+                                          "* away, or back from a copy; a daemon begins a "
                                           "new one where there is none."
                                         : NULL,
                           "%s", *why ? why : weft_strerror(r));
         return;
     }
-    weft__doctor_tell(doctor, *why ? WEFT_FINDING_WARNING : WEFT_FINDING_OK, NULL, "checked in full, %llu events so far, epoch %s%s%s",
-                      (unsigned long long) weft__store_head(store), weft__store_epoch(store), *why ? "; " : "", why);
+    weft__doctor_tell(doctor, *why ? WEFT_FINDING_WARNING : WEFT_FINDING_OK, NULL,
+                      "checked in full, %llu events so far, epoch %s%s%s", (unsigned long long) weft__store_head(store),
+                      weft__store_epoch(store), *why ? "; " : "", why);
     weft__store_close(store);
 }
 

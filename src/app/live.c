@@ -181,9 +181,10 @@ static void on_connected(weft_live *self) {
 static void on_impatient(weft_timer *timer) {
     weft_live *self = (weft_live *) ((char *) timer - offsetof(weft_live, patience));
     clear(self);
-    weft__live_end(self, weft__fail(self->app, WEFT_UNREACHABLE,
-                                    "What was submitted goes on without us: \"weft task list\" shows it once the daemon is back.",
-                                    "%s: the connection was lost and could not be made again", self->target.shown));
+    weft__live_end(self,
+                   weft__fail(self->app, WEFT_UNREACHABLE,
+                              "What was submitted goes on without us: \"weft task list\" shows it once the daemon is back.",
+                              "%s: the connection was lost and could not be made again", self->target.shown));
 }
 
 static void on_lost(weft_live *self, bool for_good, int why) {

@@ -2,8 +2,8 @@
  * daemon was restarted for instance, it is made again and the subscription goes on behind the last event that came; when
  * that cannot be, the gap is told in words, never passed over.
  *
- * It has a loop of its own, on which its user may start calls; it is over when its user says so, when a signal comes, or when
- * the hub cannot be reached. It prints nothing but what is wrong with the connection. */
+ * It has a loop of its own, on which its user may start calls; it is over when its user says so, when a signal comes, or
+ * when the hub cannot be reached. It prints nothing but what is wrong with the connection. */
 #ifndef WEFT_LIVE_H
 #define WEFT_LIVE_H
 
@@ -14,20 +14,20 @@
 
 /* Where to begin, and what to hear of. Texts are borrowed as long as it is live. */
 typedef struct weft_live_from {
-    bool now;           /* with what comes next; otherwise behind this position, 0: all that is kept */
-    uint64_t after;     /* gseq */
-    const char *epoch;  /* the position's; NULL: whatever it is */
-    const char *task;   /* only events about this task; NULL: any */
+    bool now;                /* with what comes next; otherwise behind this position, 0: all that is kept */
+    uint64_t after;          /* gseq */
+    const char *epoch;       /* the position's; NULL: whatever it is */
+    const char *task;        /* only events about this task; NULL: any */
     const weft_texts *types; /* whose names begin with one of these; NULL: all */
 } weft_live_from;
 
 typedef struct weft_live weft_live;
 
 typedef struct weft_live_opts {
-    const char *url;      /* NULL: the daemon of this folder */
+    const char *url; /* NULL: the daemon of this folder */
     weft_live_from from;
-    int64_t patience_ms;  /* how long to try to connect again; <=0: for ever */
-    weft_talk *talk;      /* who else writes on the terminal; may be NULL */
+    int64_t patience_ms; /* how long to try to connect again; <=0: for ever */
+    weft_talk *talk;     /* who else writes on the terminal; may be NULL */
     void *ctx;
     /* The subscription holds; head is the position of the last event there is. Again after a connection was lost. */
     void (*on_ready)(void *ctx, uint64_t head);
@@ -51,12 +51,12 @@ struct weft_live {
     weft_signals signals;
     weft_timer patience;
     char epoch[64];
-    uint64_t gseq;     /* of the last event that came */
-    uint64_t round;    /* which subscription: answers to an earlier one say nothing any more */
-    bool positioned;   /* epoch and gseq are from the hub */
-    bool ready;        /* the subscription holds */
+    uint64_t gseq;   /* of the last event that came */
+    uint64_t round;  /* which subscription: answers to an earlier one say nothing any more */
+    bool positioned; /* epoch and gseq are from the hub */
+    bool ready;      /* the subscription holds */
     bool was_connected, lost;
-    bool was_ready;    /* before this time */
+    bool was_ready; /* before this time */
     bool over;
     weft_exit status;
 };

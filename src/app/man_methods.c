@@ -5,7 +5,7 @@
 #include "serve.h"
 
 static const char *const types[] = {
-    [WEFT_PARAM_any] = "any",   [WEFT_PARAM_str] = "string",  [WEFT_PARAM_int] = "integer", [WEFT_PARAM_num] = "number",
+    [WEFT_PARAM_any] = "any",      [WEFT_PARAM_str] = "string", [WEFT_PARAM_int] = "integer", [WEFT_PARAM_num] = "number",
     [WEFT_PARAM_bool] = "boolean", [WEFT_PARAM_obj] = "object", [WEFT_PARAM_arr] = "array",
 };
 
