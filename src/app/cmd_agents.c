@@ -1,6 +1,7 @@
 /* weft agents: who can do the work, who does it when nobody is named, and how to get the others. */
 #include <string.h>
 
+#include "agents_here.h"
 #include "ask.h"
 #include "daemon.h"
 #include "say.h"
@@ -49,11 +50,22 @@ static weft_exit put(weft_app *app, const weft_json *list) {
     return r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : WEFT_DONE;
 }
 
+/* Is there a daemon of this folder that can be asked? We stand in the project's folder afterwards. */
+static bool has_daemon(void) {
+    pid_t pid = 0;
+    return weft__daemon_project() == 1 && weft__daemon_holder(&pid) == 1 && (!pid || weft__daemon_is_ready(pid));
+}
+
 static weft_exit list(weft_app *app) {
     const settings *how = app->settings;
+    WEFT_AUTO(weft_doc) here = NULL;
     WEFT_ANSWER answer = {0};
-    weft_exit status = weft__ask_once(app, how->url, "agent.list", weft_none(), &answer);
-    return status ? status : put(app, answer.result);
+    if (how->url || has_daemon()) {
+        weft_exit status = weft__ask_once(app, how->url, "agent.list", weft_none(), &answer);
+        return status ? status : put(app, answer.result);
+    }
+    weft_exit status = weft__agents_here(app, &here);
+    return status ? status : put(app, weft_doc_root(here));
 }
 
 /* ---- use ---- */

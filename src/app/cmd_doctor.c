@@ -81,7 +81,7 @@ static weft_exit run(weft_app *app) {
         put_json(&doctor, ok);
     else
         sum_up(&doctor);
-    weft__buf_done(&doctor.json, NULL);
+    weft__doctor_end(&doctor);
     return ok ? WEFT_DONE : WEFT_FAILED;
 }
 

@@ -175,7 +175,7 @@ static weft_exit stats(weft_app *app) {
 /* ---- the verb ---- */
 
 static const weft_word words[] = {
-    {"submit", " agent priority timeout retries session wait key url ", "what is to be done?", 1, SIZE_MAX,
+    {"submit", " agent priority timeout retries session wait once url ", "what is to be done?", 1, SIZE_MAX,
      weft__task_submit_word},
     {"list", " state limit url ", NULL, 0, 0, list},
     {"get", " output url ", "which task?", 1, 1, get},
@@ -196,7 +196,7 @@ static const weft_option options[] = {
     WEFT_OPTION(weft_task_settings, timeout_ms, time, "timeout", 't', "TIME", "submit: how long it may run: 90s, 10m, 2h"),
     WEFT_OPTION(weft_task_settings, retries, number, "retries", 'r', "N", "submit: try again so often when it fails"),
     WEFT_OPTION(weft_task_settings, session, text, "session", 's', "ID", "submit: go on with this conversation"),
-    WEFT_OPTION(weft_task_settings, key, text, "key", 0, "KEY", "submit: the same key again is the same task"),
+    WEFT_OPTION(weft_task_settings, once, text, "once", 0, "KEY", "submit: the same key again is the same task"),
     {.name = "state",
      .kind = WEFT_OPTION_text,
      .value = "STATE",

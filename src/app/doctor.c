@@ -5,13 +5,14 @@
 #include <openssl/crypto.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 #include <uv.h>
 
-#include "config.h"
+#include "agents.h"
 #include "daemon.h"
 
 /* The store keeps 1 GiB of events at most, and its log comes on top. */
@@ -39,6 +40,12 @@ void weft__doctor_begin(weft_doctor *doctor) {
     doctor->running = doctor->project ? weft__daemon_holder(&doctor->pid) : 0;
 }
 
+void weft__doctor_end(weft_doctor *doctor) {
+    weft__config_done(&doctor->config);
+    weft__arena_done(&doctor->memory);
+    weft__buf_done(&doctor->json, NULL);
+}
+
 static void version(weft_doctor *doctor) {
     weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "weft %s, libuv %s, %s", weft_version(), uv_version_string(),
                       OpenSSL_version(OPENSSL_VERSION));
@@ -62,24 +69,62 @@ static void on_remark(void *ctx, const weft_remark *remark) {
         weft__doctor_tell(self->doctor, finding, NULL, "%s: %s", remark->where, remark->text);
 }
 
+/* What "weft serve" would make of it. */
+static int fill(weft_doctor *doctor) {
+    int r = weft__config_fill(&doctor->config, &doctor->settings);
+    if (r >= 0)
+        r = weft__agents_make(&doctor->settings.agent_rows, doctor->settings.default_agent, &doctor->memory,
+                              &doctor->settings.agents);
+    return r;
+}
+
 static void configuration(weft_doctor *doctor) {
-    static char user[WEFT_PATH_SIZE], project[WEFT_PATH_SIZE];
-    static weft_serve_settings none;
-    static weft_config config; /* too large for a stack */
+    char user[WEFT_PATH_SIZE], project[WEFT_PATH_SIZE];
+    const weft_serve_settings none = {0};
+    const weft_config *config = &doctor->config;
     reading self = {doctor, 0};
     weft__config_user_path(user);
     weft__config_project_path(project);
     weft_config_from from = {user, project, getenv, &none};
-    int r = weft__config_load(&config, &from, &(weft_remarks){on_remark, &self}, NULL);
+    int r = weft__config_load(&doctor->config, &from, &(weft_remarks){on_remark, &self}, NULL);
+    if (r >= 0)
+        r = fill(doctor);
+    doctor->configured = r >= 0;
     if (r < 0 && r != -EBADMSG)
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, NULL, "%s", weft_strerror(r));
     else if (self.said == 0)
-        weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "%s%s%s", config.project.text ? project : "",
-                          config.project.text && config.user.text ? ", " : "",
-                          config.user.text      ? user
-                          : config.project.text ? ""
-                                                : "no files, so everything is as usual");
-    weft__config_done(&config);
+        weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "%s%s%s", config->project.text ? project : "",
+                          config->project.text && config->user.text ? ", " : "",
+                          config->user.text      ? user
+                          : config->project.text ? ""
+                                                 : "no files, so everything is as usual");
+}
+
+/* ---- agents ---- */
+
+static void agents(weft_doctor *doctor) {
+    const weft_agents *all = &doctor->settings.agents;
+    const weft_agent *usual = NULL;
+    char found[512] = "";
+    size_t used = 0, count = 0;
+    if (!doctor->configured) {
+        weft__doctor_tell(doctor, WEFT_FINDING_WARNING, "Mend the configuration first.", "not looked for");
+        return;
+    }
+    for (size_t i = 0; i < all->count; i++) {
+        if (strcmp(all->list[i].name, all->fallback) == 0)
+            usual = &all->list[i];
+        if (!weft__agent_found(&all->list[i]))
+            continue;
+        if (used < sizeof found)
+            used += (size_t) snprintf(found + used, sizeof found - used, "%s%s", count ? ", " : "", all->list[i].name);
+        count++;
+    }
+    weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "%zu of %zu found: %s", count, all->count, found);
+    if (!usual || !weft__agent_found(usual))
+        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM,
+                          usual && usual->advice ? usual->advice : "Choose another: \"weft agents use NAME\".",
+                          "%s, which does what names no agent, is not installed", all->fallback);
 }
 
 /* ---- the machine ---- */
@@ -161,6 +206,7 @@ const weft_doctor_check weft__doctor_checks[] = {
     {"daemon", weft__doctor_daemon},
     {"journal", weft__doctor_store},
     {"port", weft__doctor_port},
+    {"agents", agents},
     {"disk", disk},
     {"descriptors", descriptors},
     {"watching", watching},

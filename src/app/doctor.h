@@ -6,7 +6,9 @@
 #include <sys/types.h>
 
 #include "app.h"
+#include "arena.h"
 #include "buf.h"
+#include "config.h"
 
 typedef enum weft_finding {
     WEFT_FINDING_OK,
@@ -28,6 +30,10 @@ struct weft_doctor {
     bool project;                   /* there is a .weft, and we stand beside it */
     int running;                    /* a daemon has this folder */
     pid_t pid;                      /* 0: none, or it cannot be seen */
+    bool configured;                /* the configuration is right, and these are the settings */
+    weft_serve_settings settings;
+    weft_config config;
+    weft_arena memory; /* the agents' */
     size_t counts[WEFT_FINDINGS];
     weft_buf json;
 };
@@ -37,6 +43,7 @@ extern const weft_doctor_check weft__doctor_checks[];
 
 /* Go to the project and see who runs there. */
 void weft__doctor_begin(weft_doctor *doctor);
+void weft__doctor_end(weft_doctor *doctor);
 /* Say what was found; next: what to do about it, may be NULL. cmd_doctor.c. */
 void weft__doctor_say(weft_doctor *doctor, weft_finding finding, const char *next, const char *text);
 void weft__doctor_tell(weft_doctor *doctor, weft_finding finding, const char *next, const char *format, ...)

@@ -114,10 +114,15 @@ void weft__doctor_daemon(weft_doctor *doctor) {
 
 /* ---- the journal ---- */
 
+static const char *store_path(const weft_doctor *doctor) {
+    const char *path = doctor->configured ? doctor->settings.store_path : NULL;
+    return path ? path : STORE_PATH;
+}
+
 static void check_store(weft_doctor *doctor) {
     char why[WEFT_STORE_WHY] = "";
     weft_store *store = NULL;
-    weft_store_opts opts = {.path = STORE_PATH, .check = WEFT_CHECK_ALWAYS, .on_damage = WEFT_DAMAGE_REFUSE};
+    weft_store_opts opts = {.path = store_path(doctor), .check = WEFT_CHECK_ALWAYS, .on_damage = WEFT_DAMAGE_REFUSE};
     int r = weft__store_open(&weft__sqlite, &opts, &store, why);
     if (r < 0) {
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM,
@@ -142,7 +147,7 @@ void weft__doctor_store(weft_doctor *doctor) {
                           "the daemon has it, and checked it when it started; \"weft stop\" first for a full check");
         return;
     }
-    if (!doctor->project || access(STORE_PATH, F_OK) < 0) {
+    if (!doctor->project || access(store_path(doctor), F_OK) < 0) {
         weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "there is none yet");
         return;
     }

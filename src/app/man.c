@@ -123,7 +123,7 @@ static void put_statuses(FILE *to) {
         fprintf(to, ".TP\n.B %d\n%s\n", statuses[i].status, statuses[i].means);
 }
 
-/* Whole lines as they are in the help; an empty one begins a paragraph. */
+/* The lines of the help become paragraphs; an empty one begins another. */
 static void put_about(FILE *to, const char *about) {
     while (*about) {
         size_t n = strcspn(about, "\n");
@@ -133,7 +133,7 @@ static void put_about(FILE *to, const char *about) {
             fputs(".PP\n", to);
         else {
             weft__man_text(to, line);
-            fputs("\n.br\n", to);
+            fputs(strstr(line, "  ") ? "\n.br\n" : "\n", to); /* columns stay columns */
         }
         about += n + (about[n] == '\n');
     }

@@ -140,7 +140,7 @@ weft_exit weft__task_submit_word(weft_app *app) {
         return status;
     /* Whoever waits may have to send it twice, over two connections: once is meant. */
     weft__attend_key(key);
-    const char *once = how->key ? how->key : how->wait ? key : NULL;
+    const char *once = how->once ? how->once : how->wait ? key : NULL;
     weft_val params = WEFT_OBJ({"prompt", weft_str(prompt)}, {"agent", how->agent ? weft_str(how->agent) : weft_none()},
                                {"priority", how->priority ? weft_int(priority) : weft_none()},
                                {"timeoutMs", how->timeout_ms ? weft_int(how->timeout_ms) : weft_none()},
