@@ -113,8 +113,7 @@ static void finish(weft_attend *self, const ending *end) {
     if (self->talk.bytes == 0 && weft_text(&end->output, &output) >= 0)
         weft__talk_data(&self->talk, output.data, output.len);
     weft__talk_clear(&self->talk);
-    if (self->app->out.terminal)
-        weft__talk_break(&self->talk);
+    weft__talk_break(&self->talk);
     weft__attend_forget(self);
     weft_exit how = explain(self, end);
     *self->task = '\0';
