@@ -3,85 +3,40 @@
 #include "asked.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "diff.h"
 #include "talk.h"
 #include "when.h"
 
 /* Nobody reads more than this before saying yes; --json has all of it. */
 #define MAX_LINES 200
 
-/* ---- a change as a diff ---- */
+/* ---- texts ---- */
 
-typedef struct lines {
-    const char *text, *end;
-} lines;
-
-static lines lines_of(const char *text) {
-    return (lines){text, text + strlen(text)};
-}
-
-/* The next line with its end; len 0: there is none. */
-static size_t next_line(const lines *at) {
-    const char *end = at->text < at->end ? memchr(at->text, '\n', (size_t) (at->end - at->text)) : NULL;
-    return (size_t) ((end ? end + 1 : at->end) - at->text);
-}
-
-/* Leave out the lines both begin and end with: what is left is what changes. */
-static void trim_common(lines *a, lines *b) {
-    for (;;) {
-        size_t n = next_line(a);
-        if (n == 0 || n != next_line(b) || memcmp(a->text, b->text, n) != 0)
-            break;
-        a->text += n;
-        b->text += n;
-    }
-    const char *x = a->end, *y = b->end, *kept_x = x, *kept_y = y;
-    while (x > a->text && y > b->text && x[-1] == y[-1]) {
-        x--;
-        y--;
-        if (x == a->text || y == b->text || x[-1] == '\n')
-            if ((x == a->text || x[-1] == '\n') && (y == b->text || y[-1] == '\n')) {
-                kept_x = x;
-                kept_y = y;
-            }
-    }
-    a->end = kept_x;
-    b->end = kept_y;
-}
-
-static size_t put_lines(const weft_screen *screen, lines at, char mark, const char *ink, size_t room) {
-    size_t n, put = 0;
-    for (; (n = next_line(&at)) > 0 && put < room; at.text += n, put++) {
-        bool ends = at.text[n - 1] == '\n';
-        weft__ink(screen, ink);
-        fprintf(screen->file, "    %c ", mark);
-        weft__put_prose(screen, at.text, n - ends);
-        weft__plain(screen);
+static void put_lines(const weft_screen *screen, const char *text) {
+    size_t put = 0;
+    for (; *text && put < MAX_LINES; put++) {
+        size_t len = strcspn(text, "\n");
+        fputs("    ", screen->file);
+        weft__put_prose(screen, text, len);
         fputc('\n', screen->file);
+        text += len + (text[len] == '\n');
     }
-    size_t left = 0;
-    for (; (n = next_line(&at)) > 0; at.text += n)
-        left++;
-    if (left)
-        fprintf(screen->file, "    … %zu more; --json has all of them\n", left);
-    return put;
+    if (*text)
+        fputs("    … and more; --json has all of it\n", screen->file);
 }
 
 static void put_diff(const weft_screen *screen, const weft_json *content) {
     const char *path = weft_get_str(content, "path", "");
-    lines old = lines_of(weft_get_str(content, "oldText", "")), new = lines_of(weft_get_str(content, "newText", ""));
     weft_json before = weft_get(content, "oldText");
-    trim_common(&old, &new);
     fputs("  ", screen->file);
     weft__ink(screen, WEFT_INK_BOLD);
     weft__put_text(screen, path, strlen(path));
     weft__plain(screen);
     fputs(weft_typeof(&before) == WEFT_STRING ? "\n" : " (new)\n", screen->file);
-    size_t used = put_lines(screen, old, '-', WEFT_INK_BAD, MAX_LINES / 2);
-    put_lines(screen, new, '+', WEFT_INK_STRING, MAX_LINES - used);
+    weft__diff_put(screen, weft_str_of(&before, ""), weft_get_str(content, "newText", ""), MAX_LINES);
 }
 
 /* ---- the detail ---- */
@@ -92,7 +47,7 @@ static void put_part(const weft_screen *screen, const weft_json *part) {
     if (strcmp(type, "diff") == 0)
         put_diff(screen, part);
     else if (weft_typeof(&text) == WEFT_STRING)
-        put_lines(screen, lines_of(weft_str_of(&text, "")), ' ', WEFT_INK_DIM, MAX_LINES);
+        put_lines(screen, weft_str_of(&text, ""));
 }
 
 /* Strings as they are, the rest as JSON: a command line is easier to read without its quotes escaped. */

@@ -9,6 +9,13 @@
 #include "when.h"
 #include "words.h"
 
+/* --timeout is how long a task may run when one is submitted, and how long to wait for the answer otherwise. */
+static weft_exit ask(weft_app *app, const char *method, weft_val params, weft_answer *ret) {
+    const weft_task_settings *how = app->settings;
+    app->reach.timeout_ms = how->timeout_ms;
+    return weft__ask_once(app, how->url, method, params, ret);
+}
+
 /* ---- list ---- */
 
 static const char *took(char ret[WEFT_WHEN_TEXT], const weft_json *task) {
@@ -49,10 +56,10 @@ static weft_exit put_list(weft_app *app, const weft_json *tasks) {
 static weft_exit list(weft_app *app) {
     const weft_task_settings *how = app->settings;
     WEFT_ANSWER answer = {0};
-    weft_exit status = weft__ask_once(app, how->url, "task.list",
-                                      WEFT_OBJ({"state", how->state ? weft_str(how->state) : weft_none()},
-                                               {"limit", how->limit ? weft_int(how->limit) : weft_none()}),
-                                      &answer);
+    weft_exit status = ask(app, "task.list",
+                           WEFT_OBJ({"state", how->state ? weft_str(how->state) : weft_none()},
+                                    {"limit", how->limit ? weft_int(how->limit) : weft_none()}),
+                           &answer);
     if (status)
         return status;
     weft_json tasks = weft_get(answer.result, "tasks");
@@ -129,7 +136,7 @@ static void put_task(const weft_app *app, const weft_json *task) {
 static weft_exit get(weft_app *app) {
     const weft_task_settings *how = app->settings;
     WEFT_ANSWER answer = {0};
-    weft_exit status = weft__ask_once(app, how->url, "task.get", WEFT_OBJ({"taskId", weft_str(app->args[0])}), &answer);
+    weft_exit status = ask(app, "task.get", WEFT_OBJ({"taskId", weft_str(app->args[0])}), &answer);
     if (status)
         return status;
     if (app->common.json)
@@ -144,9 +151,8 @@ static weft_exit get(weft_app *app) {
 /* ---- cancel, stats ---- */
 
 static weft_exit cancel(weft_app *app) {
-    const weft_task_settings *how = app->settings;
     WEFT_ANSWER answer = {0};
-    weft_exit status = weft__ask_once(app, how->url, "task.cancel", WEFT_OBJ({"taskId", weft_str(app->args[0])}), &answer);
+    weft_exit status = ask(app, "task.cancel", WEFT_OBJ({"taskId", weft_str(app->args[0])}), &answer);
     if (status)
         return status;
     if (app->common.json)
@@ -158,9 +164,8 @@ static weft_exit cancel(weft_app *app) {
 
 static weft_exit stats(weft_app *app) {
     static const char *const names[] = {"total", "queued", "running", "completed", "failed", "cancelled"};
-    const weft_task_settings *how = app->settings;
     WEFT_ANSWER answer = {0};
-    weft_exit status = weft__ask_once(app, how->url, "task.stats", weft_none(), &answer);
+    weft_exit status = ask(app, "task.stats", weft_none(), &answer);
     if (status)
         return status;
     if (app->common.json)
@@ -177,10 +182,10 @@ static weft_exit stats(weft_app *app) {
 static const weft_word words[] = {
     {"submit", " agent priority timeout retries session wait once url ", "what is to be done?", 1, SIZE_MAX,
      weft__task_submit_word},
-    {"list", " state limit url ", NULL, 0, 0, list},
-    {"get", " output url ", "which task?", 1, 1, get},
-    {"cancel", " url ", "which task?", 1, 1, cancel},
-    {"stats", " url ", NULL, 0, 0, stats},
+    {"list", " state limit timeout url ", NULL, 0, 0, list},
+    {"get", " output timeout url ", "which task?", 1, 1, get},
+    {"cancel", " timeout url ", "which task?", 1, 1, cancel},
+    {"stats", " timeout url ", NULL, 0, 0, stats},
     {"watch", " url ", NULL, 0, 1, weft__task_watch_word},
     {0},
 };
@@ -193,7 +198,8 @@ static const weft_option options[] = {
     WEFT_OPTION(weft_task_settings, wait, flag, "wait", 'w', NULL, "submit: stay until it has ended, show what it says"),
     WEFT_OPTION(weft_task_settings, agent, text, "agent", 'a', "NAME", "submit: by this agent (see \"weft agents\")"),
     WEFT_OPTION(weft_task_settings, priority, text, "priority", 'p', "N", "submit: higher runs first (default 0)"),
-    WEFT_OPTION(weft_task_settings, timeout_ms, time, "timeout", 't', "TIME", "submit: how long it may run: 90s, 10m, 2h"),
+    WEFT_OPTION(weft_task_settings, timeout_ms, time, "timeout", 't', "TIME",
+                "submit: how long it may run: 90s, 10m, 2h; else: how long to wait"),
     WEFT_OPTION(weft_task_settings, retries, number, "retries", 'r', "N", "submit: try again so often when it fails"),
     WEFT_OPTION(weft_task_settings, session, text, "session", 's', "ID", "submit: go on with this conversation"),
     WEFT_OPTION(weft_task_settings, once, text, "once", 0, "KEY", "submit: the same key again is the same task"),
