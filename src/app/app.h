@@ -7,6 +7,7 @@
 
 #include <weft/weft.h>
 
+#include "layout.h"
 #include "screen.h"
 
 /* What the program ends with. Scripts depend on these numbers. */
@@ -105,7 +106,8 @@ struct weft_app {
     char **args; /* what is left when the options are taken out; NULL-terminated */
     size_t arg_count;
     weft_screen out, err;
-    weft_log *log; /* where a daemon keeps what it says; NULL: nowhere */
+    weft_log *log;             /* where a daemon keeps what it says; NULL: nowhere */
+    const weft_layout *layout; /* of the daemon it is about */
 };
 
 /* All of them, in the order of the help; NULL-terminated. wiring.c. */

@@ -56,9 +56,10 @@ static weft_exit failed(const looking *self, int r) {
 }
 
 static weft_exit load(looking *self) {
-    weft_config_from from = {self->user, self->project, getenv, &self->typed};
+    const weft_layout *layout = self->typed.aiwg ? &weft__layout_aiwg : self->app->layout;
+    weft_config_from from = {self->user, self->project, getenv, layout->aiwg, &self->typed};
     weft__config_user_path(self->user);
-    weft__config_project_path(self->project);
+    weft__config_project_path(layout, self->project);
     int r = weft__config_load(&self->config, &from, &(weft_remarks){say, self}, NULL);
     return r < 0 ? failed(self, r) : WEFT_DONE;
 }
@@ -142,7 +143,7 @@ static void put_path(const looking *self, const char *name, const char *path) {
 static weft_exit path(looking *self, char **args) {
     const weft_app *app = self->app;
     weft__config_user_path(self->user);
-    weft__config_project_path(self->project);
+    weft__config_project_path(self->app->layout, self->project);
     const char *one = !*args                          ? NULL
                       : strcmp(*args, "project") == 0 ? self->project
                       : strcmp(*args, "user") == 0    ? self->user

@@ -3,6 +3,7 @@
 
 #include "alloc.h"
 #include "app.h"
+#include "process.h"
 #include "say.h"
 
 const weft_verb *weft__verb_find(const char *name) {
@@ -56,7 +57,8 @@ int main(int argc, char **argv) {
     const weft_inner *inner = argc > 1 ? inner_find(argv[1]) : NULL;
     if (inner)
         return inner->main(argc - 1, argv + 1);
-    weft_app app = {.out = weft__screen(stdout), .err = weft__screen(stderr)};
+    weft__process_remember();
+    weft_app app = {.out = weft__screen(stdout), .err = weft__screen(stderr), .layout = &weft__layout_weft};
     const char *name = argc > 1 ? argv[1] : "help";
     for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++)
         if (strcmp(name, aliases[i][0]) == 0)
