@@ -43,6 +43,7 @@ static const char *next_of(const weft_error *error) {
         {"subsystemUnavailable", "\"weft status\" and \"weft logs\" say what did not start."},
         {"agentNotFound", "\"weft agents\" shows which there are."},
         {"sessionNotFound", "\"weft call session.list\" shows which there are."},
+        {"sessionBusy", "One message at a time: wait for its task, or cancel it."},
         {"questionNotFound", "\"weft answer\" shows which are open."},
         {"questionResolved", "Somebody was first, or nobody waits for it any more: \"weft answer\" shows which are open."},
         {"ruleNotFound", "\"weft automation\" shows which there are."},
@@ -53,6 +54,11 @@ static const char *next_of(const weft_error *error) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (strcmp(rows[i].reason, reason) == 0)
             return rows[i].next;
+    const char *path = weft_get_str(&error->data, "path", "");
+    if (strcmp(path, "/agent") == 0)
+        return "\"weft agents\" shows which there are.";
+    if (strcmp(path, "/sessionId") == 0)
+        return "\"weft call session.list\" shows which there are.";
     if (error->code == WEFT_METHOD_NOT_FOUND)
         return "What answers there is no hub, or an older one: \"weft methods\" lists what it has.";
     return NULL;

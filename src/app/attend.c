@@ -137,8 +137,8 @@ static void on_whole(weft_peer *peer, int r, const weft_answer *answer, void *ct
         return;
     }
     const weft_json *task = answer->result;
-    ending end = {weft_get_str(task, "state", ""), weft_get_str(task, "error", ""), weft_get_str(task, "reason", ""),
-                  weft_get(task, "output")};
+    ending end = {weft_get_str(task, "state", ""), weft_get_str(task, "error", ""),
+                  weft_get_str(task, "reason", self->reason), weft_get(task, "output")};
     if (!is_over(end.state)) {
         self->running = strcmp(end.state, "running") == 0;
         return;
@@ -166,6 +166,7 @@ static void on_task_event(weft_attend *self, const char *what, const weft_json *
     if (!is_over(what))
         return;
     self->ended = true;
+    snprintf(self->reason, sizeof self->reason, "%s", end.reason);
     if (self->app->common.json)
         look_at_task(self);
     else
@@ -180,7 +181,7 @@ static void begin(weft_attend *self, const char *task, uint64_t after, const cha
     self->place = 0;
     self->signals = 0;
     self->talk.bytes = 0;
-    *self->plan = *self->shown = '\0';
+    *self->plan = *self->shown = *self->reason = '\0';
     self->begun_ns = weft__clock_ns();
     weft__timer_set(self->live.loop, &self->tick, weft__loop_fresh_now(self->live.loop) + FIRST_MS);
     weft__live_turn(&self->live, &(weft_live_from){.after = after, .epoch = epoch, .task = self->task});

@@ -49,6 +49,7 @@ struct weft_attend {
     bool asking_place;
     int signals;
 
+    char reason[64]; /* why it failed, from its last event; a task itself does not say */
     char plan[128];
 
     /* its questions */

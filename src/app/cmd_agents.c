@@ -51,16 +51,17 @@ static weft_exit put(weft_app *app, const weft_json *list) {
 }
 
 /* Is there a daemon of this folder that can be asked? We stand in the project's folder afterwards. */
-static bool has_daemon(void) {
+static bool has_daemon(weft_app *app) {
     pid_t pid = 0;
-    return weft__daemon_project() == 1 && weft__daemon_holder(&pid) == 1 && (!pid || weft__daemon_is_ready(pid));
+    return weft__daemon_find(app) == 1 && weft__daemon_holder(app->layout, &pid) == 1 &&
+           (!pid || weft__daemon_is_ready(app->layout, pid));
 }
 
 static weft_exit list(weft_app *app) {
     const settings *how = app->settings;
     WEFT_AUTO(weft_doc) here = NULL;
     WEFT_ANSWER answer = {0};
-    if (how->url || has_daemon()) {
+    if (how->url || has_daemon(app)) {
         weft_exit status = weft__ask_once(app, how->url, "agent.list", weft_none(), &answer);
         return status ? status : put(app, answer.result);
     }

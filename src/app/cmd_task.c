@@ -28,7 +28,7 @@ static const char *took(char ret[WEFT_WHEN_TEXT], const weft_json *task) {
 static int add_task(weft_table *table, const weft_json *task) {
     char age[WEFT_WHEN_TEXT] = "", time[WEFT_WHEN_TEXT];
     int64_t created = weft__when_get(task, "createdAt");
-    const char *agent = weft_get_str(task, "runsOn", weft_get_str(task, "agent", "-"));
+    const char *agent = weft_get_str(task, "runsOn", weft_get_str(task, "agent", "default"));
     if (created)
         weft__duration(age, weft__when_now() - created);
     const char *cells[] = {weft_get_str(task, "id", ""),    weft_get_str(task, "state", ""), agent, age, took(time, task),
@@ -241,7 +241,7 @@ const weft_verb weft__task_verb = {
              "The first Ctrl-C cancels the task and waits for its end, the second leaves it alone. A daemon that is\n"
              "restarted meanwhile is connected to again. With --json the task is printed when it has ended.\n\n"
              "exit status of submit --wait and watch ID: 0 completed, 1 failed or cancelled by somebody, 5 no such task,\n"
-             "session or agent, 6 the queue is full, 7 it ran into its --timeout, 130 Ctrl-C\n",
+             "6 the queue is full or the session is busy, 7 it ran into its --timeout, 8 refused otherwise, 130 Ctrl-C\n",
     .options = options,
     .settings_size = sizeof(weft_task_settings),
     .reaches = true,

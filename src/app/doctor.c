@@ -36,8 +36,8 @@ void weft__doctor_tell(weft_doctor *doctor, weft_finding finding, const char *ne
 }
 
 void weft__doctor_begin(weft_doctor *doctor) {
-    doctor->project = weft__daemon_project() == 1;
-    doctor->running = doctor->project ? weft__daemon_holder(&doctor->pid) : 0;
+    doctor->project = weft__daemon_find(doctor->app) == 1;
+    doctor->running = doctor->project ? weft__daemon_holder(doctor->app->layout, &doctor->pid) : 0;
 }
 
 void weft__doctor_end(weft_doctor *doctor) {
@@ -84,8 +84,8 @@ static void configuration(weft_doctor *doctor) {
     const weft_config *config = &doctor->config;
     reading self = {doctor, 0};
     weft__config_user_path(user);
-    weft__config_project_path(project);
-    weft_config_from from = {user, project, getenv, &none};
+    weft__config_project_path(doctor->app->layout, project);
+    weft_config_from from = {user, project, getenv, doctor->app->layout->aiwg, &none};
     int r = weft__config_load(&doctor->config, &from, &(weft_remarks){on_remark, &self}, NULL);
     if (r >= 0)
         r = fill(doctor);
@@ -132,7 +132,7 @@ static void agents(weft_doctor *doctor) {
 static void disk(weft_doctor *doctor) {
     struct statvfs info;
     static const char next[] = "Make room: events that cannot be stored are refused, and nothing runs that is not stored.";
-    if (statvfs(doctor->project ? WEFT_HOME : ".", &info) < 0) {
+    if (statvfs(doctor->project ? doctor->app->layout->home : ".", &info) < 0) {
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, NULL, "cannot be asked: %s", weft_strerror(-errno));
         return;
     }

@@ -15,7 +15,6 @@
 /* It answers in a millisecond, or it is stuck. */
 #define ANSWER_MS 5000
 #define USUAL_PORT 16180
-#define STORE_PATH WEFT_HOME "/weft.db"
 
 /* ---- the folder ---- */
 
@@ -37,19 +36,21 @@ static void check_mode(weft_doctor *doctor, const char *path, mode_t most, const
 
 void weft__doctor_home(weft_doctor *doctor) {
     char folder[4096];
+    const weft_layout *at = doctor->app->layout;
     size_t before = doctor->counts[WEFT_FINDING_PROBLEM];
     if (!doctor->project) {
         weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL,
-                          "there is no " WEFT_HOME " here or above; \"weft serve\" makes one where it is started");
+                          "there is no %s here or above; \"weft serve\" makes one where it is started", at->home);
         return;
     }
-    check_mode(doctor, WEFT_HOME, 0700, "others can look into it");
-    check_mode(doctor, WEFT_HOME_TOKEN, 0600, "others can read the token");
-    check_mode(doctor, STORE_PATH, 0600, "others can read what agents were told");
-    if (access(WEFT_HOME, W_OK) < 0)
-        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, NULL, WEFT_HOME " cannot be written to: %s", weft_strerror(-errno));
+    check_mode(doctor, at->home, 0700, "others can look into it");
+    check_mode(doctor, at->token, 0600, "others can read the token");
+    check_mode(doctor, at->store, 0600, "others can read what agents were told");
+    if (access(at->home, W_OK) < 0)
+        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, NULL, "%s cannot be written to: %s", at->home,
+                          weft_strerror(-errno));
     if (doctor->counts[WEFT_FINDING_PROBLEM] == before)
-        weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "%s/" WEFT_HOME, getcwd(folder, sizeof folder) ? folder : ".");
+        weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "%s/%s", getcwd(folder, sizeof folder) ? folder : ".", at->home);
 }
 
 /* ---- the daemon ---- */
@@ -58,9 +59,10 @@ void weft__doctor_home(weft_doctor *doctor) {
 static void ask_daemon(weft_doctor *doctor) {
     WEFT_ANSWER answer = {0};
     weft_peer *peer = NULL;
-    char trouble[256] = "";
+    char trouble[256] = "", url[128];
     weft_connect_opts opts = {.timeout_ms = ANSWER_MS, .ret_trouble = trouble, .trouble_size = sizeof trouble};
-    int r = weft_connect_with("unix:" WEFT_HOME_SOCKET, &opts, &peer);
+    snprintf(url, sizeof url, "unix:%s", doctor->app->layout->socket);
+    int r = weft_connect_with(url, &opts, &peer);
     if (r >= 0)
         r = weft_call_with(peer, "daemon.status", weft_none(), &(weft_call_opts){.timeout_ms = ANSWER_MS}, &answer);
     if (r < 0)
@@ -84,9 +86,9 @@ static void ask_daemon(weft_doctor *doctor) {
     weft_peer_free(peer);
 }
 
-static bool pid_file_says(pid_t pid) {
+static bool pid_file_says(const weft_layout *at, pid_t pid) {
     long number = 0;
-    FILE *file = fopen(WEFT_HOME_PID, "re");
+    FILE *file = fopen(at->pid, "re");
     if (!file)
         return false;
     int n = fscanf(file, "%ld", &number);
@@ -95,20 +97,21 @@ static bool pid_file_says(pid_t pid) {
 }
 
 void weft__doctor_daemon(weft_doctor *doctor) {
+    const weft_layout *at = doctor->app->layout;
     if (doctor->running < 0) {
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, NULL, "whether one runs cannot be seen: %s",
                           weft_strerror(doctor->running));
         return;
     }
     if (!doctor->running) {
-        bool left = doctor->project && (access(WEFT_HOME_SOCKET, F_OK) == 0 || access(WEFT_HOME_PID, F_OK) == 0);
+        bool left = doctor->project && (access(at->socket, F_OK) == 0 || access(at->pid, F_OK) == 0);
         weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "none runs%s",
                           left ? "; an earlier one was killed, what it left is in nobody's way" : "");
         return;
     }
-    if (doctor->pid && !pid_file_says(doctor->pid))
+    if (doctor->pid && !pid_file_says(at, doctor->pid))
         weft__doctor_tell(doctor, WEFT_FINDING_WARNING, "It is starting or stopping, or the file was changed by hand.",
-                          WEFT_HOME_PID " does not say %ld, which has the lock", (long) doctor->pid);
+                          "%s does not say %ld, which has the lock", at->pid, (long) doctor->pid);
     ask_daemon(doctor);
 }
 
@@ -116,7 +119,7 @@ void weft__doctor_daemon(weft_doctor *doctor) {
 
 static const char *store_path(const weft_doctor *doctor) {
     const char *path = doctor->configured ? doctor->settings.store_path : NULL;
-    return path ? path : STORE_PATH;
+    return path ? path : doctor->app->layout->store;
 }
 
 static void check_store(weft_doctor *doctor) {
@@ -126,10 +129,10 @@ static void check_store(weft_doctor *doctor) {
     int r = weft__store_open(&weft__sqlite, &opts, &store, why);
     if (r < 0) {
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM,
-                          r == -EUCLEAN ? "Nothing was changed. Move " STORE_PATH
-                                          "* away, or back from a copy; a daemon begins a "
-                                          "new one where there is none."
-                                        : NULL,
+                          r == -EUCLEAN
+                              ? "Nothing was changed. Move it and its neighbours away, or put a copy back; a daemon "
+                                "begins a new one where there is none."
+                              : NULL,
                           "%s", *why ? why : weft_strerror(r));
         return;
     }
@@ -151,7 +154,7 @@ void weft__doctor_store(weft_doctor *doctor) {
         weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "there is none yet");
         return;
     }
-    int r = weft__daemon_lock(&lock);
+    int r = weft__daemon_lock(doctor->app->layout, &lock);
     if (r < 0) {
         weft__doctor_tell(doctor, r == -EBUSY ? WEFT_FINDING_OK : WEFT_FINDING_PROBLEM, NULL, "not checked: %s",
                           r == -EBUSY ? "a daemon has just started" : weft_strerror(r));
@@ -177,7 +180,7 @@ static int try_port(unsigned short port, bool listen_there) {
 }
 
 static void check_own_port(weft_doctor *doctor) {
-    WEFT_AUTO(weft_doc) endpoint = weft__daemon_endpoint();
+    WEFT_AUTO(weft_doc) endpoint = weft__daemon_endpoint(doctor->app->layout);
     const char *http = endpoint ? weft_get_str(weft_doc_root(endpoint), "http", "") : "";
     const char *colon = strrchr(http, ':');
     unsigned port = 0;

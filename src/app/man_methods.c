@@ -2,7 +2,8 @@
 #include <string.h>
 
 #include "man.h"
-#include "serve.h"
+#include "say.h"
+#include "wiring.h"
 
 static const char *const types[] = {
     [WEFT_PARAM_any] = "any",      [WEFT_PARAM_str] = "string", [WEFT_PARAM_int] = "integer", [WEFT_PARAM_num] = "number",
@@ -47,15 +48,21 @@ static void put_method(FILE *to, const weft_method *method) {
 
 weft_exit weft__man_methods(const weft_app *app) {
     FILE *to = app->out.file;
+    weft_hub nobody = {0}; /* the rows are looked at, not called */
+    weft_dialects *dialects;
+    int r = weft__dialects_new(weft__dialect_list, &nobody, NULL, &dialects);
+    if (r < 0)
+        return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     weft__man_title(to, "weft-methods", 7);
     fputs(".SH NAME\nweft\\-methods \\- what a hub answers\n.SH DESCRIPTION\n"
           "The methods of \\fBweft serve\\fR, by JSON\\-RPC 2.0, on every transport. \\fBweft methods\\fR lists those of a\n"
           "running one, \\fBweft describe\\fR \\fIMETHOD\\fR has the schemas, \\fBweft call\\fR calls them.\n"
           ".SH METHODS\n",
           to);
-    for (const weft_method *method = weft__serve_methods; method->name; method++)
+    for (const weft_method *method = weft__dialects_methods(dialects); method->name; method++)
         if (!(method->flags & WEFT_HIDDEN))
             put_method(to, method);
     fputs(".SH SEE ALSO\n.BR weft (1)\n", to);
+    weft__dialects_free(dialects);
     return WEFT_DONE;
 }
