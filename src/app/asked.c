@@ -177,7 +177,7 @@ const char *weft__asked_option(const weft_json *question, const char *answer, co
     size_t whole = strlen(answer), first = strcspn(answer, " \t:,");
     while (whole && isspace((unsigned char) answer[whole - 1]))
         whole--;
-    *ret_text = answer + whole;
+    *ret_text = "";
     if (whole == 0)
         return NULL;
     const char *option = named(&options, answer, whole);
