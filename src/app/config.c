@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agents.h"
+#include "aiwg_config.h"
 #include "doc.h"
 
 /* Longer than every path of a key, so what does not fit is none. */
@@ -84,6 +85,10 @@ static void warn_unknown(const loading *self, const weft_json *name, const char 
 
 static int take_value(loading *self, size_t index, const weft_iter *member) {
     const weft_key *key = &weft__keys[index];
+    if (self->file->foreign) { /* translated as it should be; rules are checked by those who run them, and reported */
+        set(self, index, member->value, NULL);
+        return 0;
+    }
     weft_checking checking = {self->to, self->file, self->file->path, self->config->alloc};
     if (self->config->settings[index].source == self->source)
         weft__config_say(&checking, &member->name, false, "%s is there twice; this one counts", key->path);
@@ -141,6 +146,36 @@ static int load_file(loading *self, weft_config_file *file, const char *path, we
         return 0;
     int r = note(self, weft__config_read(file, path, self->to, self->config->alloc));
     return r > 0 ? take_object(self, weft_doc_root(file->doc), "") : r;
+}
+
+/* Whoever serves with AIWG's files trusts them; but that they start something should be known. */
+static void tell_rules(const loading *self) {
+    weft_json rules = weft_pointer(weft_doc_root(self->file->doc), "/automation/rules");
+    weft_checking checking = {.to = self->to, .where = self->file->path};
+    size_t count = weft_count(&rules);
+    if (count && self->file->shared)
+        weft__config_say(&checking, NULL, false, "its %s may start agents; chmod 600 it if it did not come with the project",
+                         count == 1 ? "rule" : "rules");
+}
+
+/* A file that is not there says what AIWG would do without one. */
+static int load_foreign(loading *self, weft_config_file *file, const char *path) {
+    weft_doc *doc;
+    const weft_json none = {0};
+    const weft_alloc *alloc = self->config->alloc;
+    self->source = WEFT_FROM_project;
+    self->file = file;
+    int r = weft__config_read(file, path, self->to, alloc);
+    if (r < 0)
+        return note(self, r);
+    r = weft__aiwg_config(r > 0 ? weft_doc_root(file->doc) : &none, alloc, &doc);
+    if (r < 0)
+        return r;
+    weft_doc_free(file->doc);
+    file->doc = doc;
+    file->foreign = true;
+    tell_rules(self);
+    return take_object(self, weft_doc_root(doc), "");
 }
 
 /* ---- values that are not in a file ---- */
@@ -333,7 +368,8 @@ int weft__config_load(weft_config *config, const weft_config_from *from, const w
     if (r >= 0)
         r = load_file(&self, &config->user, from->user, WEFT_FROM_user);
     if (r >= 0)
-        r = load_file(&self, &config->project, from->project, WEFT_FROM_project);
+        r = from->aiwg ? load_foreign(&self, &config->project, from->project)
+                       : load_file(&self, &config->project, from->project, WEFT_FROM_project);
     if (r >= 0)
         r = load_environment(&self, from->variable);
     if (r >= 0)
@@ -385,11 +421,17 @@ static int fill_field(const weft_key *key, const weft_json *value, void *field) 
     }
 }
 
-/* Does a rule wait for something that only the watcher tells? Its type says so, or its pattern or source name files. */
+/* Does a rule wait for something that only the watcher tells? A type may end with a star; a pattern alone means files. */
 static bool wants_files(const weft_json *rule) {
     weft_json trigger = weft_get(rule, "trigger");
-    return strncmp(weft_get_str(&trigger, "type", ""), "file.", 5) == 0 ||
-           strstr(weft_get_str(&trigger, "source", ""), "file") || strstr(weft_get_str(&trigger, "pattern", ""), "file");
+    const char *type = weft_get_str(&trigger, "type", NULL), *source = weft_get_str(&trigger, "source", NULL);
+    if (source)
+        return strcmp(source, "watcher") == 0;
+    if (!type)
+        return weft_get(&trigger, "pattern").text;
+    size_t len = strlen(type);
+    bool star = len && type[len - 1] == '*';
+    return strncmp(type, "file.", star && len < 6 ? len - 1 : 5) == 0;
 }
 
 static bool any_wants_files(const weft_json *rules) {
@@ -436,7 +478,7 @@ static const weft_config_file *file_of(const weft_config *config, const weft_set
 
 weft_place weft__config_place(const weft_config *config, const weft_setting *setting) {
     const weft_config_file *file = file_of(config, setting);
-    return file ? weft__config_file_place(file, &setting->value) : (weft_place){0};
+    return file && !file->foreign ? weft__config_file_place(file, &setting->value) : (weft_place){0};
 }
 
 const char *weft__config_where(const weft_config *config, const weft_setting *setting) {

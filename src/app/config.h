@@ -115,6 +115,7 @@ typedef struct weft_config_file {
     size_t len;
     weft_doc *doc; /* the same text without what JSON does not have */
     bool shared;   /* others can read it, as they can what came with a clone */
+    bool foreign;  /* it is AIWG's: the document is what Weft's own would say, and nothing in it has a place */
 } weft_config_file;
 
 typedef struct weft_setting {
@@ -133,6 +134,7 @@ typedef struct weft_config {
 typedef struct weft_config_from {
     const char *user, *project;
     char *(*variable)(const char *name);
+    bool aiwg;                        /* the project's file is AIWG's; what it does not say is as AIWG has it */
     const weft_serve_settings *flags; /* zero: not given; a negative number stands for a 0 that was given */
 } weft_config_from;
 
@@ -155,9 +157,8 @@ void weft__config_file_done(weft_config_file *file, const weft_alloc *alloc);
 weft_place weft__config_file_place(const weft_config_file *file, const weft_json *value);
 /* The file of this user ("" without a home), and that of the nearest project from this folder upwards. */
 #define WEFT_PATH_SIZE 4096
-#define WEFT_CONFIG_PROJECT ".weft/config.json"
 void weft__config_user_path(char ret[WEFT_PATH_SIZE]);
-void weft__config_project_path(char ret[WEFT_PATH_SIZE]);
+void weft__config_project_path(const weft_layout *layout, char ret[WEFT_PATH_SIZE]);
 
 /* ---- config_check.c ---- */
 

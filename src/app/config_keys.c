@@ -56,9 +56,11 @@ static const weft_shape agent_shape[] = {
 };
 
 static const weft_shape trigger_shape[] = {
-    {PART(text, "type", "of the event: file.create, file.modify, file.delete, cron.fired, task.completed, ...")},
-    {PART(text, "source", "where it comes from")},
-    {PART(text, "pattern", "a regular expression for TYPE:SOURCE")},
+    {PART(text, "type",
+          "of the event: file.create, file.modify, file.delete, cron.fired, task.completed, ...; file.* is any of a kind")},
+    {PART(text, "source", "where it comes from: files, jobs or tasks"), .choices = "watcher scheduler queue"},
+    {PART(text, "pattern", "for the file's path, the job's name or the task's prompt: src/**/*.c")},
+    {PART(text, "schedule", "a job of its own: minute hour day month weekday, as in cron")},
     {0},
 };
 
@@ -67,7 +69,7 @@ static const weft_shape action_shape[] = {
     {PART(text, "prompt", "agent: what to do; {{payload.path}} stands for a member of the event")},
     {PART(text, "agent", "agent: which one (default default_agent)")},
     {PART(number, "priority", "agent: higher runs first"), .min = -MANY, .max = MANY},
-    {PART(text, "message", "notify: what to say")},
+    {PART(text, "message", "notify: what to say; webhook: what goes with it")},
     {PART(text, "channel", "notify: where to say it")},
     {PART(text, "url", "webhook: where to send the event")},
     {0},
@@ -76,7 +78,7 @@ static const weft_shape action_shape[] = {
 static const weft_shape condition_shape[] = {
     {PART(text, "field", "of the event, with dots: payload.path"), .must = true},
     {PART(text, "operator", "how to compare"), .must = true,
-     .choices = "eq equals neq not_equals contains matches gt lt gte lte exists not_exists"},
+     .choices = "eq neq contains matches gt lt gte lte exists not_exists"},
     {PART(any, "value", "what to compare with")},
     {0},
 };
@@ -169,6 +171,9 @@ const weft_key weft__keys[] = {
     {KEY(number, "retention.days", retention_days, "30", "how long events are kept"), .min = 1, .max = 36500, .live = true},
     TASKS(number, "retention.bytes", keep_bytes, MIB, MIB *MIB, "1073741824", "of all events that are kept"),
     TASKS(number, "retention.output_bytes", keep_output, 65536, MIB *MIB, "16777216", "of one session's that are kept"),
+    {KEY(text, "store.kind", store_kind, "\"sqlite\"",
+         "where events are kept: in a database, or in memory until the daemon ends"),
+     .choices = "sqlite memory", .door = WRITES},
     {KEY(text, "store.path", store_path, NULL, "the database, instead of .weft/weft.db"), .door = WRITES},
     {KEY(text, "store.on_damage", on_damage, "\"refuse\"",
          "a damaged database: do not start, or put it aside and begin a new one"),

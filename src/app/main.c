@@ -6,13 +6,6 @@
 #include "process.h"
 #include "say.h"
 
-const weft_verb *weft__verb_find(const char *name) {
-    for (const weft_verb *const *verb = weft__verbs; *verb; verb++)
-        if (strcmp((*verb)->name, name) == 0)
-            return *verb;
-    return NULL;
-}
-
 static weft_exit unknown_verb(const weft_app *app, const char *name) {
     weft_suggestion suggestion = {.typed = name};
     for (const weft_verb *const *verb = weft__verbs; *verb; verb++)
@@ -58,7 +51,7 @@ int main(int argc, char **argv) {
     if (inner)
         return inner->main(argc - 1, argv + 1);
     weft__process_remember();
-    weft_app app = {.out = weft__screen(stdout), .err = weft__screen(stderr)};
+    weft_app app = {.out = weft__screen(stdout), .err = weft__screen(stderr), .layout = &weft__layout_weft};
     const char *name = argc > 1 ? argv[1] : "help";
     for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++)
         if (strcmp(name, aliases[i][0]) == 0)

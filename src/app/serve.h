@@ -29,6 +29,7 @@ typedef struct weft_serve_settings {
     const char *on_restart; /* "fail" or "requeue" */
     bool requeue;           /* the same */
     int64_t retention_days;
+    const char *store_kind; /* "sqlite" or "memory" */
     const char *store_path; /* NULL: in the daemon's folder */
     const char *on_damage;  /* "refuse" or "quarantine" */
     bool quarantine;        /* the same */
@@ -67,7 +68,7 @@ bool weft__serve_config_reload(weft_serve_config *config, weft_server *server);
 weft_exit weft__serve_check(const weft_app *app, const weft_serve_settings *how, const weft_url *url);
 bool weft__serve_is_network(weft_scheme scheme);
 
-/* ping and echo; rpc.discover is the library's. */
-extern const weft_method weft__serve_methods[];
+/* For trying out a connection; rpc.discover is the library's, everything else the dialects'. */
+extern const weft_method weft__serve_echo;
 
 #endif

@@ -31,7 +31,7 @@ static void say(void *ctx, const weft_remark *remark) {
 }
 
 static int load(weft_serve_config *self, weft_config *ret) {
-    weft_config_from from = {self->user, WEFT_CONFIG_PROJECT, getenv, &self->typed};
+    weft_config_from from = {self->user, self->app->layout->config, getenv, self->app->layout->aiwg, &self->typed};
     return weft__config_load(ret, &from, &(weft_remarks){say, self->app}, NULL);
 }
 

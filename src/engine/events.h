@@ -4,28 +4,36 @@
  *
  * Stream "hub" (WEFT_STREAM_HUB): what the read models are folded from.
  *
- *   session.created    {sessionId, agent, folder}
- *   session.agent      {sessionId, agentSessionId}                  the agent's own name for it; absent: it cannot be gone
- * on with task.queued        {taskId, number, prompt, agent|null, runsOn, priority, sessionId, metadata{}, timeoutMs,
- * retries, depth, key?} task.started       {taskId, attempt}                            its state is running from here on
- *   task.process       {taskId, pid}
- *   task.retrying      {taskId, attempt, delayMs, error, reason}    its state is queued again
- *   task.completed     {taskId, stopReason?, exitCode?, output, outputBytes, outputFrom?, outputTo?}
- *   task.failed        {taskId, error, reason, exitCode?, signal?, output, outputBytes, outputFrom?, outputTo?}
- *   task.cancelled     {taskId, by?, output, outputBytes, outputFrom?, outputTo?}
- *                      output is its end, at most WEFT_TASK_TAIL bytes; the rest is in the session's stream, in the events
- *                      from outputFrom to outputTo (seq)
- *   question.asked     {questionId, number, taskId?, sessionId?, ruleId?, kind, title, options[], detail{}, digest,
- * timeoutMs} question.answered  {questionId, option, name?, by, text?}       text: what the person added, a reason for
- * instance question.expired   {questionId} question.withdrawn {questionId, reason}                         taskEnded,
- * agentWithdrew question.orphaned  {questionId}                                 its agent is gone with a daemon, the
- * question stays open agent.chosen       {agent|null}                                 the default for tasks that name none;
- * null: as configured automation.switched {enabled, ruleId?} rule.fired         {ruleId, eventType, status, taskId?,
- * questionId?, error?}   status: triggered, pendingApproval, approved, denied, failed, skipped notice             {message,
- * ruleId?, level}                    something to be shown to people; level: info, warning hub.started        {pid, version}
- *   hub.stopped        {}
- *   hub.counted        {tasks, questions, totals{completed,failed,cancelled}}   the counters, before older events are
- * trimmed
+ *   session.created      {sessionId, agent, folder}
+ *   session.agent        {sessionId, agentSessionId?}   the agent's own name for it; absent: it cannot be gone on with
+ *   task.queued          {taskId, number, prompt, agent|null, runsOn, priority, sessionId, metadata{}, timeoutMs, retries,
+ *                        depth, key?, alone?}
+ *   task.started         {taskId, attempt}              its state is running from here on
+ *   task.process         {taskId, pid}
+ *   task.retrying        {taskId, attempt, delayMs, error, reason}   its state is queued again
+ *   task.completed       {taskId, stopReason?, exitCode?, output, outputBytes, outputFrom?, outputTo?}
+ *   task.failed          {taskId, error, reason, exitCode?, signal?, stopReason?, output, outputBytes, outputFrom?,
+ *                        outputTo?}
+ *   task.cancelled       {taskId, by?, stopReason?, exitCode?, output, outputBytes, outputFrom?, outputTo?}
+ *                        output is its end, at most WEFT_TASK_TAIL bytes; the rest is in the session's stream, in the
+ *                        events from outputFrom to outputTo (seq)
+ *   question.asked       {questionId, number, taskId?, sessionId?, ruleId?, kind, title, options[], detail{}, digest,
+ *                        timeoutMs?}
+ *   question.answered    {questionId, option, name?, by, text?}   name: the option's; text: what the person added, a reason
+ *                        for instance
+ *   question.expired     {questionId}
+ *   question.withdrawn   {questionId, reason}           taskEnded, agentWithdrew
+ *   question.orphaned    {questionId}                   its agent is gone with a daemon, the question stays open
+ *   question.adopted     {questionId}                   its task runs again and asks the same: it is no longer orphaned
+ *   agent.chosen         {agent|null}                   the default for tasks that name none; null: as configured
+ *   automation.switched  {enabled, ruleId?}
+ *   rule.fired           {ruleId, eventType, status, taskId?, questionId?, error?}
+ *                        status: triggered, pendingApproval, approved, denied, failed, skipped
+ *   notice               {message, ruleId?, level}      something to be shown to people; level: info, warning
+ *   hub.started          {pid, version}
+ *   hub.stopped          {}
+ *   hub.counted          {tasks, questions, totals{completed,failed,cancelled}}   the counters, before older events go
+ *   hub.kept             {type, time, data}             an event that still matters, said again before it may go
  *
  * Stream "session/ID" (WEFT_STREAM_SESSION and the id): what an agent says.
  *

@@ -27,7 +27,7 @@ const right = [
     { agents: { claude: { permission: 'deny', max_running: 0, timeout_ms: 5, about: 'mine' } }, default_agent: 'claude' },
     { tasks: { max_running: 1, timeout_ms: 0, on_restart: 'requeue', paused: true }, retention: { days: 1 } },
     { automation: { rules: [{ id: 'r', trigger: {}, action: { type: 'notify', message: 'm', channel: 'c' } }] } },
-    { automation: { rules: [{ id: 'r', description: 'd', trigger: { type: 'file.modify', source: 's', pattern: 'p' },
+    { automation: { rules: [{ id: 'r', description: 'd', trigger: { type: 'file.modify', source: 'watcher', pattern: 'p' },
         action: { type: 'agent', prompt: 'p', agent: 'a', priority: -1 }, enabled: false, cooldownMs: 0, requiresApproval: true,
         conditions: [{ field: 'payload.path', operator: 'eq', value: { any: 1 } }, { field: 'x', operator: 'exists' }] }] } },
     { automation: { jobs: [{ id: 'j', schedule: '* * * * *' }], watch: false, watch_paths: ['src'], ignore: ['*.o'] } },
@@ -46,6 +46,7 @@ const wrong = [
     { automation: { rules: [{ id: 'r', trigger: { typ: 'a' }, action: { type: 'notify', message: 'm' } }] } },
     { automation: { rules: [{ id: 'r', trigger: {}, action: { type: 'notify', message: 'm' }, conditions: [{ field: 'a' }] }] } },
     { automation: { jobs: [{ id: 'j' }] } },
+    { automation: { rules: [{ id: 'r', trigger: { source: 'elsewhere' }, action: { type: 'notify', message: 'm' } }] } },
 ];
 
 /* The program finds nothing to remark on. */

@@ -62,7 +62,7 @@ static const weft_remarks remarks = {say, NULL};
 
 static int load(weft_config *config, const weft_serve_settings *flags, const weft_alloc *alloc) {
     world.said[0] = '\0';
-    weft_config_from from = {world.user, world.project, variable, flags};
+    weft_config_from from = {world.user, world.project, variable, false, flags};
     return weft__config_load(config, &from, &remarks, alloc);
 }
 

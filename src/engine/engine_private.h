@@ -1,0 +1,264 @@
+/* The inside of the engine, for its own files: what it knows, how it writes to the journal, and who acts on what came back.
+ *
+ *   engine.c     life, the follower, ears              task.c      what is known of tasks
+ *   journal.c    drafts and appends under way          submit.c    the commands: submit, cancel
+ *   fold.c       which event changes what              queue.c     who runs next
+ *   session.c    what is known of sessions             run.c       one run of a driver, from start to end
+ *   question.c   questions and their answers           outbox.c    what a run says, on its way to the store
+ *   agent.c      which agent                           output.c    what a task said, read back
+ *   retention.c  what is no longer kept
+ *
+ * A thing that is being stored is in its map already, with stored false, so that what is in flight counts where it must; it
+ * cannot be found from outside before its event was delivered. */
+#ifndef WEFT_ENGINE_PRIVATE_H
+#define WEFT_ENGINE_PRIVATE_H
+
+#include "buf.h"
+#include "engine.h"
+#include "loop.h"
+#include "map.h"
+#include "watch.h"
+
+#define ENGINE_AGAIN_MS 1000 /* between two attempts to store what must not be lost */
+#define ENGINE_ID 32         /* room for "task-" and a number */
+
+/* What is known */
+
+typedef struct known_session {
+    weft_session pub;
+    weft_node node;
+    weft_link link; /* oldest first */
+    bool stored;
+    bool claimed; /* a task for it is being stored */
+    char *agent_session;
+    char task[ENGINE_ID];
+    uint64_t bytes; /* of its stream, since it was last trimmed */
+    uint64_t refs;  /* tasks that wait or run */
+    const char *stream;
+    char text[];
+} known_session;
+
+/* Somebody waits for a task: to be stored, or to end. */
+typedef struct waiter {
+    weft_link link;
+    weft_task_done *done;
+    void *ctx;
+} waiter;
+
+typedef struct known_task {
+    weft_task pub;
+    weft_engine *engine;
+    weft_node node, key_node;
+    weft_link all;   /* oldest first */
+    weft_link place; /* in the queue, or among those that have ended, in the order of ending */
+    weft_link slot;  /* among those that take one: running, or about to */
+    bool stored;
+    bool submitted; /* by a command of ours that is not answered yet */
+    bool starting;  /* task.started is under way */
+    bool ending;    /* task.cancelled of a queued task is under way */
+    bool alone;
+    weft_link waiters;      /* for its end */
+    weft_link repeats;      /* the same key, while it was being stored */
+    int64_t not_before;     /* of a retry, monotonic */
+    known_session *session; /* NULL: forgotten */
+    struct run *run;
+    uint64_t output_from, output_to; /* seq of its first and last event in the session's stream; 0: none */
+    char *tail;                      /* tail_cap bytes, of which the end is shown */
+    size_t tail_len, tail_cap;
+    char *ended; /* the strings of its end */
+    char *by;    /* who cancels it */
+    size_t bytes;
+    char id[ENGINE_ID];
+    char text[];
+} known_task;
+
+typedef struct known_question {
+    weft_question pub;
+    weft_node node;
+    weft_link link; /* oldest first */
+    bool stored;
+    weft_engine *engine;
+    struct run *run; /* that asked; NULL: none, or gone */
+    char *key;       /* the driver's name for it */
+    weft_question_done *on_asked, *on_answer;
+    void *ctx;
+    weft_timer expiry;
+    uint64_t number;
+    int64_t timeout_ms;
+    const char *close_type, *close_reason; /* it is to be closed so; NULL: not yet */
+    char *answer;                          /* the strings of the answer */
+    const char *digest;
+    char id[ENGINE_ID];
+    char text[];
+} known_question;
+
+/* The engine */
+
+typedef enum phase { NEW, FOLDING, RECOVERING, READY, STOPPING, STOPPED, GONE } phase;
+
+struct weft_engine {
+    weft_engine_opts opts;
+    weft_engine_limits limits;
+    const weft_alloc *alloc;
+    weft_loop *loop;
+    weft_store *store;
+    const weft_agents *agents;
+    char *folder, *program;
+    phase phase;
+
+    weft_watch *watch;
+    weft_follow *follow;
+    struct folding *folding;
+    uint64_t applied; /* gseq of the last event the read models have seen */
+    weft_timer again; /* to follow on, when memory was short */
+    weft_link sent;   /* appends under way */
+    weft_link reads;  /* outputs being read */
+    int trouble;
+    weft_link ears, ear_at, ear_stop;
+
+    weft_map tasks, keys, sessions, questions;
+    weft_link all_tasks, queue, ended, slots, all_sessions, all_questions;
+    size_t ended_count, ended_bytes, queue_count;
+    size_t queueing, alone_queueing; /* submitted to wait, not yet stored */
+    size_t ends;                     /* ends of tasks under way */
+    size_t session_count, question_count, question_over;
+    uint64_t next_task, next_question;
+    weft_task_counts counts;
+    char *chosen; /* agent; NULL: as configured */
+
+    weft_timer queue_timer, drain_timer, retention_timer;
+    uint64_t kept_bytes; /* delivered since the last retention */
+    bool trimming;
+    weft_later tidy, answer_later, ready_later, stopped_later;
+    weft_link answers;
+    void (*on_ready)(void *ctx, int r);
+    void *ready_ctx;
+    int ready_r;
+    void (*on_stopped)(void *ctx);
+    void *stopped_ctx;
+    bool force, stop_sent;
+};
+
+/* journal.c */
+
+/* Events to be appended together. A failure is remembered until it is sent. */
+struct draft {
+    weft_engine *engine;
+    weft_buf text;
+    weft_event *events;
+    size_t count, cap;
+    int r;
+};
+/* stream and type are borrowed until the draft is sent. */
+void weft__draft_add(struct draft *draft, const char *stream, const char *type, weft_val data);
+/* r 0: stored and applied; 1: an append with this key was there before and nothing was stored; <0. */
+typedef void sent_done(void *ctx, int r);
+/* The draft is over in any case. done runs if 0 is returned, also when the engine is freed. */
+int weft__draft_send(struct draft *draft, const char *key, sent_done *done, void *ctx);
+/* Run the completions of what has been applied by now. */
+void weft__journal_settle(weft_engine *engine);
+void weft__journal_drop(weft_engine *engine);
+
+/* fold.c */
+
+/* Change the read models. -ENOMEM: nothing was changed. */
+int weft__apply(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* Do what is to be done now that it has happened. */
+void weft__act(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* A member as a C string, borrowed from the document; NULL when it is absent or no string. */
+int weft__member(const weft_json *data, const char *name, const char **ret);
+
+/* engine.c */
+void weft__note(weft_engine *engine, const char *format, ...) WEFT_PRINTF(2, 3);
+void weft__stop_check(weft_engine *engine);
+/* Answer a command in a later turn of the loop. */
+int weft__answer_later(weft_engine *engine, const char *id, int r, weft_task_done *done, void *ctx);
+
+/* task.c */
+known_task *weft__task_known(const weft_engine *engine, const char *id);
+known_task *weft__task_of(const weft_engine *engine, const weft_json *data); /* stored, by its taskId */
+typedef struct task_parts {
+    const char *id, *prompt, *agent, *runs_on, *session, *metadata, *key;
+    uint64_t number;
+    int64_t priority, timeout_ms, retries, depth;
+    bool alone;
+} task_parts;
+int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **ret);
+known_task *weft__task_drop(weft_engine *engine, known_task *task);
+void weft__task_id(char ret[ENGINE_ID], uint64_t number);
+int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__task_apply_started(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__task_apply_process(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__task_apply_retrying(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__task_apply_ended(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__task_apply_output(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__task_apply_counted(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* Forget the oldest of what has ended, down to the limits. */
+void weft__task_tidy(weft_engine *engine);
+/* Text of an agent's in an event of a session's stream: standard output, or what a message says. 0: there is none. */
+int weft__output_text(const weft_event *event, const weft_json *data, weft_bytes *ret);
+/* The end of a text, at most max bytes, not beginning within a character. */
+weft_bytes weft__text_end(const char *text, size_t len, size_t max);
+
+/* submit.c */
+void weft__waiters_run(weft_engine *engine, weft_link *waiters, int r, const weft_task *task);
+/* The task has ended, or is queued again, and that is durable. */
+void weft__task_settle(weft_engine *engine, known_task *task);
+/* Cancel a queued task that somebody waits for. */
+void weft__task_cancel_waiting(weft_engine *engine, known_task *task);
+
+/* queue.c */
+bool weft__slot_free(const weft_engine *engine, const char *agent);
+void weft__queue_put(weft_engine *engine, known_task *task);
+void weft__queue_run(weft_engine *engine);
+void weft__queue_init(weft_engine *engine);
+
+/* run.c */
+void weft__run_start(weft_engine *engine, known_task *task);
+/* A person's cancel, or the engine's stop. */
+void weft__run_cancel(struct run *run);
+void weft__run_stop(struct run *run, bool force);
+bool weft__run_is_ending(const struct run *run);
+void weft__run_answer(struct run *run, known_question *question);
+struct run *weft__run_free(struct run *run);
+
+/* session.c */
+known_session *weft__session_known(const weft_engine *engine, const char *id);
+int weft__session_new(weft_engine *engine, const char *id, const char *agent, known_session **ret);
+known_session *weft__session_drop(weft_engine *engine, known_session *session);
+void weft__session_stored(weft_engine *engine, known_session *session, int64_t now);
+int weft__session_apply_created(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__session_apply_agent(weft_engine *engine, const weft_event *event, const weft_json *data);
+void weft__session_tidy(weft_engine *engine);
+
+/* question.c */
+known_question *weft__question_known(const weft_engine *engine, const char *id);
+known_question *weft__question_drop(weft_engine *engine, known_question *question);
+int weft__question_apply_asked(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__question_apply_over(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__question_apply_orphaned(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__question_apply_adopted(weft_engine *engine, const weft_event *event, const weft_json *data);
+void weft__question_act_asked(weft_engine *engine, const weft_event *event, const weft_json *data);
+void weft__question_act_over(weft_engine *engine, const weft_event *event, const weft_json *data);
+void weft__question_tidy(weft_engine *engine);
+/* What a run asks, as a question that is not stored yet or was orphaned. 0 with NULL: it cannot be asked. */
+int weft__question_of_run(weft_engine *engine, struct run *run, const weft_task *task, const char *key, weft_val asked,
+                          known_question **ret);
+weft_val weft__question_data(const known_question *question, weft_member members[16]);
+/* Record that it is over without an answer; somebody may be quicker. */
+void weft__question_close(weft_engine *engine, known_question *question, const char *type, const char *reason);
+void weft__question_withdraw_all(weft_engine *engine, const char *task);
+void weft__question_set_expiry(weft_engine *engine, known_question *question);
+
+/* agent.c */
+int weft__agent_apply_chosen(weft_engine *engine, const weft_event *event, const weft_json *data);
+
+/* output.c */
+void weft__reads_drop(weft_engine *engine);
+
+/* retention.c */
+void weft__retention_init(weft_engine *engine);
+void weft__retention_start(weft_engine *engine);
+void weft__retention_count(weft_engine *engine, const weft_event *event);
+
+#endif

@@ -1,0 +1,73 @@
+/* Which event changes what, and what follows from it: the one table through which the journal is read at the start and
+ * everything that is delivered later. Applying changes what is known and nothing else; acting is for what happens now. */
+#include <errno.h>
+#include <string.h>
+
+#include "engine_private.h"
+
+typedef struct fold {
+    const char *type;
+    int (*apply)(weft_engine *engine, const weft_event *event, const weft_json *data);
+    void (*act)(weft_engine *engine, const weft_event *event, const weft_json *data); /* NULL: nothing */
+} fold;
+
+int weft__member(const weft_json *data, const char *name, const char **ret) {
+    weft_json member = weft_get(data, name);
+    weft_bytes text;
+    *ret = weft_str_of(&member, NULL);
+    /* No string, one with a NUL, or no memory to decode it: only the last is a failure. */
+    return !*ret && weft_text(&member, &text) == -ENOMEM ? -ENOMEM : 0;
+}
+
+static void act_queue(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    (void) event;
+    (void) data;
+    weft__queue_run(engine);
+}
+
+static void act_started(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    (void) event;
+    known_task *task = weft__task_of(engine, data);
+    if (task && task->pub.state == WEFT_TASK_RUNNING && !task->run)
+        weft__run_start(engine, task);
+}
+
+static const fold folds[] = {
+    {"session.output", weft__task_apply_output, NULL},
+    {"session.update", weft__task_apply_output, NULL},
+    {"session.created", weft__session_apply_created, NULL},
+    {"session.agent", weft__session_apply_agent, NULL},
+    {"task.queued", weft__task_apply_queued, act_queue},
+    {"task.started", weft__task_apply_started, act_started},
+    {"task.process", weft__task_apply_process, NULL},
+    {"task.retrying", weft__task_apply_retrying, act_queue},
+    {"task.completed", weft__task_apply_ended, act_queue},
+    {"task.failed", weft__task_apply_ended, act_queue},
+    {"task.cancelled", weft__task_apply_ended, act_queue},
+    {"question.asked", weft__question_apply_asked, weft__question_act_asked},
+    {"question.answered", weft__question_apply_over, weft__question_act_over},
+    {"question.expired", weft__question_apply_over, weft__question_act_over},
+    {"question.withdrawn", weft__question_apply_over, weft__question_act_over},
+    {"question.orphaned", weft__question_apply_orphaned, NULL},
+    {"question.adopted", weft__question_apply_adopted, weft__question_act_over},
+    {"agent.chosen", weft__agent_apply_chosen, NULL},
+    {"hub.counted", weft__task_apply_counted, NULL},
+};
+
+static const fold *find(const char *type) {
+    for (size_t i = 0; i < sizeof folds / sizeof folds[0]; i++)
+        if (strcmp(folds[i].type, type) == 0)
+            return &folds[i];
+    return NULL;
+}
+
+int weft__apply(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    const fold *row = find(event->type);
+    return row ? row->apply(engine, event, data) : 0;
+}
+
+void weft__act(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    const fold *row = find(event->type);
+    if (row && row->act)
+        row->act(engine, event, data);
+}

@@ -1,0 +1,133 @@
+/* Writing to the journal: drafts of events, and appends under way. A completion runs when the events are durable and the
+ * read models have seen them, whichever comes last; after weft__engine_free() only the memory of an append is left for the
+ * store's completion to find. */
+#include <errno.h>
+
+#include "engine_private.h"
+#include "write.h"
+
+struct sent {
+    weft_link link;
+    weft_engine *engine; /* NULL: it is gone */
+    const weft_alloc *alloc;
+    uint64_t gseq; /* of the last event; 0: not stored yet */
+    sent_done *done;
+    void *ctx;
+};
+
+/* ---- drafts ---- */
+
+static int room_for_event(struct draft *draft) {
+    if (draft->count < draft->cap)
+        return 0;
+    size_t cap = draft->cap ? 2 * draft->cap : 4;
+    weft_event *events = weft__resize(draft->engine->alloc, draft->events, cap * sizeof *events);
+    if (!events)
+        return -ENOMEM;
+    draft->events = events;
+    draft->cap = cap;
+    return 0;
+}
+
+void weft__draft_add(struct draft *draft, const char *stream, const char *type, weft_val data) {
+    const weft_alloc *alloc = draft->engine->alloc;
+    size_t before = weft__buf_len(&draft->text);
+    if (draft->r >= 0)
+        draft->r = room_for_event(draft);
+    if (draft->r >= 0)
+        draft->r = weft__write_val(&draft->text, alloc, &data);
+    if (draft->r < 0)
+        return;
+    /* The text may still move: its place is known when the draft is sent. */
+    draft->events[draft->count++] = (weft_event){
+        .stream = stream,
+        .type = type,
+        .data = {NULL, weft__buf_len(&draft->text) - before},
+        .time_ms = weft__engine_now(draft->engine),
+    };
+}
+
+static void place_texts(struct draft *draft) {
+    const char *at = weft__buf_head(&draft->text);
+    for (size_t i = 0; i < draft->count; i++) {
+        draft->events[i].data.data = at;
+        at += draft->events[i].data.len;
+    }
+}
+
+/* ---- appends under way ---- */
+
+static void finish(struct sent *sent, int r) {
+    weft__list_remove(&sent->link);
+    if (sent->done)
+        sent->done(sent->ctx, r);
+    weft__free(sent->alloc, sent);
+}
+
+static void stored(void *ctx, int r, const weft_event *events, size_t count, bool repeat) {
+    struct sent *sent = ctx;
+    weft_engine *engine = sent->engine;
+    if (!engine) {
+        weft__free(sent->alloc, sent);
+        return;
+    }
+    /* Somebody else's use of a key is no trouble of the store's. */
+    engine->trouble = r == -EEXIST ? 0 : r < 0 ? r : 0;
+    if (r < 0 || repeat)
+        finish(sent, r == -EEXIST || r >= 0 ? 1 : r);
+    else if ((sent->gseq = events[count - 1].gseq) <= engine->applied)
+        finish(sent, 0);
+    if (engine->phase != GONE)
+        weft__stop_check(engine);
+}
+
+void weft__journal_settle(weft_engine *engine) {
+    for (bool more = true; more;) {
+        more = false;
+        for (weft_link *link = engine->sent.next; link != &engine->sent && !more; link = link->next) {
+            struct sent *first = WEFT_CONTAINER(link, struct sent, link);
+            more = first->gseq && first->gseq <= engine->applied;
+            if (more)
+                finish(first, 0);
+        }
+    }
+}
+
+int weft__draft_send(struct draft *draft, const char *key, sent_done *done, void *ctx) {
+    weft_engine *engine = draft->engine;
+    int r = draft->r;
+    struct sent *made = r < 0 ? NULL : weft__zalloc(engine->alloc, sizeof *made);
+    if (r >= 0 && !made)
+        r = -ENOMEM;
+    if (r >= 0) {
+        place_texts(draft);
+        made->engine = engine;
+        made->alloc = engine->alloc;
+        made->done = done;
+        made->ctx = ctx;
+        weft__list_push(&engine->sent, &made->link);
+        r = weft__store_append(engine->store, &(weft_append){draft->events, draft->count, key}, stored, made);
+        if (r < 0) {
+            weft__list_remove(&made->link);
+            weft__free(engine->alloc, made);
+        }
+    }
+    weft__buf_done(&draft->text, engine->alloc);
+    draft->events = weft__free(engine->alloc, draft->events);
+    draft->count = draft->cap = 0;
+    return r;
+}
+
+/* What is under way completes with -ECANCELED; whether it was stored, the next start will see. */
+void weft__journal_drop(weft_engine *engine) {
+    while (!weft__list_empty(&engine->sent)) {
+        struct sent *first = WEFT_CONTAINER(engine->sent.next, struct sent, link);
+        weft__list_remove(&first->link);
+        bool is_stored = first->gseq != 0;
+        if (first->done)
+            first->done(first->ctx, -ECANCELED);
+        first->engine = NULL;
+        if (is_stored) /* the store has called already, only we were behind */
+            weft__free(first->alloc, first);
+    }
+}

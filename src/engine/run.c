@@ -1,0 +1,487 @@
+/* One run of a driver, for one attempt of a task: started when task.started was delivered, over when the event of its end
+ * was. What the driver tells goes to the outbox in the order it came; the end is stored after everything else was.
+ *
+ *     starts ──on_end, or it never started──▶ ended ──outbox empty──▶ closing ──stored──▶ freed
+ *
+ * A run that is asked to end (cancel, timeout, stop) ends the same way; what it was asked for decides how the task ends,
+ * whatever the driver says of it. */
+#include "run.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define RETRY_MAX_MS 60000
+#define UPDATE_BYTES ((size_t) 24 << 20) /* of one update: it must fit into an event with its frame */
+
+/* A question that was not asked. */
+typedef struct refusal {
+    weft_link link;
+    char key[];
+} refusal;
+
+void weft__run_soon(struct run *run) {
+    weft__later(run->engine->loop, &run->later);
+}
+
+bool weft__run_is_ending(const struct run *run) {
+    return run->ended;
+}
+
+/* ---- ending it ---- */
+
+static void end_it(struct run *run, run_stop why, bool force) {
+    if (run->ended)
+        return;
+    if (run->stop == GOES_ON)
+        run->stop = why;
+    if (run->handle)
+        run->driver->cancel(run->handle, force);
+}
+
+void weft__run_cancel(struct run *run) {
+    end_it(run, CANCELLED, false);
+}
+
+void weft__run_stop(struct run *run, bool force) {
+    run->task->pub.stopping = true;
+    end_it(run, DAEMON_STOPS, force);
+}
+
+static void timed_out(weft_timer *timer) {
+    struct run *run = WEFT_CONTAINER(timer, struct run, timeout);
+    run->task->pub.stopping = true;
+    end_it(run, TIMED_OUT, false);
+}
+
+/* Something it said could not be kept: better no run than one with a hole. */
+static void check_kept(struct run *run, int r) {
+    if (r < 0) {
+        weft__note(run->engine, "%s: memory is short, it is being ended", run->task->id);
+        run->stop = run->stop == GOES_ON ? MEMORY_SHORT : run->stop;
+        run->kill = true; /* not from within the driver's own call */
+        weft__run_soon(run);
+    }
+}
+
+/* ---- what the driver tells ---- */
+
+static void on_process(void *ctx, pid_t pid) {
+    struct run *run = ctx;
+    check_kept(run, weft__outbox_event(run, true, "task.process",
+                                       WEFT_OBJ({"taskId", weft_str(run->task->id)}, {"pid", weft_int(pid)})));
+}
+
+static void on_session(void *ctx, const char *agent_session) {
+    struct run *run = ctx;
+    check_kept(run, weft__outbox_event(run, true, "session.agent",
+                                       WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
+                                                {"agentSessionId", agent_session ? weft_str(agent_session) : weft_none()})));
+}
+
+static void on_output(void *ctx, weft_run_stream stream, weft_bytes text) {
+    struct run *run = ctx;
+    check_kept(run, weft__outbox_output(run, stream, text));
+}
+
+static void on_update(void *ctx, const weft_json *update) {
+    struct run *run = ctx;
+    if (update->len > UPDATE_BYTES) {
+        char line[120];
+        int n = snprintf(line, sizeof line, "an update of %zu bytes is too large to be kept\n", update->len);
+        check_kept(run, weft__outbox_output(run, WEFT_RUN_STDERR, (weft_bytes){line, (size_t) n}));
+        return;
+    }
+    check_kept(run, weft__outbox_event(run, false, "session.update",
+                                       WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
+                                                {"taskId", weft_str(run->task->id)}, {"update", weft_copy(update)})));
+}
+
+static void copy_end(struct run *run, const weft_run_end *end) {
+    const char *from[] = {end->reason, end->error, end->stop_reason};
+    const char **to[] = {&run->reason, &run->error, &run->stop_reason};
+    size_t size = 1;
+    for (size_t i = 0; i < 3; i++)
+        size += from[i] ? strlen(from[i]) + 1 : 0;
+    char *at = run->end_text = weft__alloc(run->engine->alloc, size);
+    for (size_t i = 0; at && i < 3; i++) {
+        if (!from[i])
+            continue;
+        *to[i] = memcpy(at, from[i], strlen(from[i]) + 1);
+        at += strlen(from[i]) + 1;
+    }
+    run->ok = end->ok;
+    run->retryable = end->retryable;
+    run->exit_code = end->exit_code;
+    run->signal = end->signal;
+}
+
+static void on_end(void *ctx, const weft_run_end *end) {
+    struct run *run = ctx;
+    if (run->ended)
+        return;
+    run->ended = true;
+    copy_end(run, end);
+    weft__timer_stop(run->engine->loop, &run->timeout);
+    weft__run_soon(run);
+}
+
+/* ---- questions ---- */
+
+static const char *configured(const struct run *run, const known_question *question, char ret[64]);
+
+static int ask_new(struct run *run, known_question *question) {
+    weft_member members[16];
+    char option[64];
+    int r = weft__outbox_event(run, true, "question.asked", weft__question_data(question, members));
+    const char *answer = r >= 0 ? configured(run, question, option) : NULL;
+    if (r >= 0 && answer)
+        r = weft__outbox_event(run, true, "question.answered",
+                               WEFT_OBJ({"questionId", weft_str(question->id)}, {"option", weft_str(answer)},
+                                        {"by", weft_str("configuration")}));
+    return r;
+}
+
+/* Nobody can be asked this: the agent hears that nothing was chosen, but not from within its own call. */
+static int refuse(struct run *run, const char *key) {
+    size_t size = strlen(key) + 1;
+    refusal *made = weft__alloc(run->engine->alloc, sizeof *made + size);
+    if (!made)
+        return -ENOMEM;
+    memcpy(made->key, key, size);
+    weft__list_push(&run->refusals, &made->link);
+    weft__run_soon(run);
+    return 0;
+}
+
+static void on_ask(void *ctx, const char *key, weft_val asked) {
+    struct run *run = ctx;
+    known_question *question = NULL;
+    int r = weft__question_of_run(run->engine, run, &run->task->pub, key, asked, &question);
+    if (r >= 0 && !question)
+        r = refuse(run, key);
+    else if (r >= 0 && question->stored)
+        r = weft__outbox_event(run, true, "question.adopted", WEFT_OBJ({"questionId", weft_str(question->id)}));
+    else if (r >= 0)
+        r = ask_new(run, question);
+    if (r < 0 && question) {
+        question->run = NULL;
+        if (!question->stored)
+            weft__question_drop(run->engine, question);
+    }
+    check_kept(run, r);
+}
+
+static void tell_refusals(struct run *run) {
+    while (!weft__list_empty(&run->refusals)) {
+        refusal *first = WEFT_CONTAINER(run->refusals.next, refusal, link);
+        weft__list_remove(&first->link);
+        if (run->handle && !run->ended)
+            run->driver->answer(run->handle, first->key, NULL);
+        weft__free(run->engine->alloc, first);
+    }
+}
+
+static void on_unask(void *ctx, const char *key) {
+    struct run *run = ctx;
+    weft_engine *engine = run->engine;
+    for (weft_link *link = engine->all_questions.next; link != &engine->all_questions; link = link->next) {
+        known_question *question = WEFT_CONTAINER(link, known_question, link);
+        if (question->run == run && question->key && strcmp(question->key, key) == 0)
+            weft__question_close(engine, question, "question.withdrawn", "agentWithdrew");
+    }
+}
+
+/* What the configuration says instead of a person: the first option of the right kind. NULL: a person is asked. */
+static const char *configured(const struct run *run, const known_question *question, char ret[64]) {
+    const char *kinds[2] = {"allow_once", "allow_always"}, *found = NULL;
+    weft_doc *doc;
+    if (run->agent->permission == WEFT_PERMISSION_ASK)
+        return NULL;
+    if (run->agent->permission == WEFT_PERMISSION_DENY) {
+        kinds[0] = "reject_once";
+        kinds[1] = "reject_always";
+    }
+    if (weft_doc_parse(question->pub.options, strlen(question->pub.options), run->engine->alloc, &doc) < 0)
+        return NULL;
+    for (size_t i = 0; i < 2 && !found; i++)
+        for (weft_iter it = weft_iterate(weft_doc_root(doc)); !found && weft_next(&it);)
+            if (strcmp(weft_get_str(&it.value, "kind", ""), kinds[i]) == 0) {
+                snprintf(ret, 64, "%s", weft_get_str(&it.value, "id", ""));
+                found = ret;
+            }
+    weft_doc_free(doc);
+    return found;
+}
+
+void weft__run_answer(struct run *run, known_question *question) {
+    question->run = NULL;
+    if (run->handle && !run->ended && question->key)
+        run->driver->answer(run->handle, question->key, question->pub.option);
+}
+
+/* ---- start ---- */
+
+static const weft_run_host host = {
+    .on_process = on_process,
+    .on_session = on_session,
+    .on_output = on_output,
+    .on_update = on_update,
+    .on_ask = on_ask,
+    .on_unask = on_unask,
+    .on_end = on_end,
+};
+
+static const weft_driver *driver_of(const weft_engine *engine, const weft_agent *agent) {
+    for (const weft_driver *const *driver = engine->opts.drivers; driver && *driver && agent; driver++)
+        if (strcmp((*driver)->name, agent->driver) == 0)
+            return *driver;
+    return NULL;
+}
+
+/* It never ran: an end like any other. */
+static void not_started(struct run *run, int r) {
+    char error[600];
+    const weft_agent *agent = run->agent;
+    const char *name = run->task->pub.runs_on;
+    if (!agent)
+        snprintf(error, sizeof error, "The agent %s is not configured any more.", name);
+    else if (!run->driver)
+        snprintf(error, sizeof error, "The agent %s needs the driver %s, which is not there.", name, agent->driver);
+    else if (r == -ENOENT)
+        snprintf(error, sizeof error, "%s is not installed.%s%s", agent->argv && agent->argv[0] ? agent->argv[0] : name,
+                 agent->advice ? " " : "", agent->advice ? agent->advice : "");
+    else
+        snprintf(error, sizeof error, "%s could not be started: %s", name, weft_strerror(r));
+    bool passing = r == -EAGAIN || r == -ENOMEM || r == -EMFILE || r == -ENFILE;
+    on_end(run, &(weft_run_end){.retryable = passing, .reason = "spawnFailed", .error = error, .exit_code = -1});
+}
+
+static int start(struct run *run) {
+    weft_engine *engine = run->engine;
+    const weft_task *task = &run->task->pub;
+    const known_session *session = run->task->session;
+    if (!run->driver)
+        return -ENOTSUP;
+    return run->driver->start(
+        &(weft_run_spec){
+            .loop = engine->loop,
+            .alloc = engine->alloc,
+            .agent = run->agent,
+            .program = engine->program,
+            .folder = engine->folder,
+            .task = task->id,
+            .prompt = task->prompt,
+            .persona = task->agent && !weft__agent_find(engine->agents, task->agent) ? task->agent : NULL,
+            .agent_session = session ? session->pub.agent_session : NULL,
+            .grace_ms = engine->limits.grace_ms,
+        },
+        &host, run, &run->handle);
+}
+
+static void look(weft_later *later);
+static void again(weft_timer *timer) {
+    weft__run_soon(WEFT_CONTAINER(timer, struct run, again));
+}
+
+static struct run *new_run(weft_engine *engine, known_task *task) {
+    struct run *made = weft__zalloc(engine->alloc, sizeof *made);
+    if (!made)
+        return NULL;
+    made->engine = engine;
+    made->task = task;
+    made->agent = weft__agent_find(engine->agents, task->pub.runs_on);
+    made->driver = driver_of(engine, made->agent);
+    made->exit_code = -1;
+    weft__list_init(&made->outbox);
+    weft__list_init(&made->sent);
+    weft__list_init(&made->refusals);
+    weft__timer_init(&made->timeout, timed_out);
+    weft__timer_init(&made->again, again);
+    weft__later_init(&made->later, look);
+    return task->run = made;
+}
+
+void weft__run_start(weft_engine *engine, known_task *task) {
+    struct run *run = new_run(engine, task);
+    if (!run) {
+        /* It is running as far as anybody knows, so it is tried again until there is memory. */
+        weft__timer_set(engine->loop, &engine->again, weft_loop_now(engine->loop) + ENGINE_AGAIN_MS);
+        return;
+    }
+    if (task->pub.stopping) {
+        run->stop = weft__list_empty(&task->waiters) ? DAEMON_STOPS : CANCELLED;
+        on_end(run, &(weft_run_end){.exit_code = -1});
+        return;
+    }
+    int r = start(run);
+    if (r < 0) {
+        run->handle = NULL;
+        not_started(run, r);
+        return;
+    }
+    if (task->pub.timeout_ms >= 0)
+        weft__timer_set(engine->loop, &run->timeout, weft__loop_fresh_now(engine->loop) + task->pub.timeout_ms);
+}
+
+struct run *weft__run_free(struct run *run) {
+    if (!run)
+        return NULL;
+    weft_engine *engine = run->engine;
+    for (weft_link *link = engine->all_questions.next; link != &engine->all_questions; link = link->next) {
+        known_question *question = WEFT_CONTAINER(link, known_question, link);
+        if (question->run == run)
+            question->run = NULL;
+    }
+    if (run->handle)
+        run->handle = run->driver->free(run->handle);
+    weft__timer_stop(engine->loop, &run->timeout);
+    weft__timer_stop(engine->loop, &run->again);
+    weft__later_cancel(&run->later);
+    weft__outbox_drop(run);
+    tell_refusals(run);
+    run->task->run = NULL;
+    weft__free(engine->alloc, run->end_text);
+    return weft__free(engine->alloc, run);
+}
+
+/* ---- the end ---- */
+
+typedef struct outcome {
+    const char *type, *reason;
+    char error[200];
+    const char *error_text;
+    int64_t delay_ms;
+} outcome;
+
+static void failed_with(outcome *ret, const char *reason, const char *error) {
+    ret->type = "task.failed";
+    ret->reason = reason;
+    ret->error_text = error;
+}
+
+static void took_too_long(const struct run *run, outcome *ret) {
+    int64_t ms = run->task->pub.timeout_ms;
+    if (ms >= 1000)
+        snprintf(ret->error, sizeof ret->error, "It took longer than %lld s.", (long long) (ms / 1000));
+    else
+        snprintf(ret->error, sizeof ret->error, "It took longer than %lld ms.", (long long) ms);
+    failed_with(ret, "timedOut", ret->error);
+}
+
+static int64_t delay_of(const struct run *run) {
+    int64_t ms = run->engine->limits.retry_ms;
+    for (int64_t i = 1; i < run->task->pub.attempt && ms < RETRY_MAX_MS; i++)
+        ms *= 2;
+    return ms < RETRY_MAX_MS ? ms : RETRY_MAX_MS;
+}
+
+static void decide(const struct run *run, outcome *ret) {
+    *ret = (outcome){.type = "task.completed"};
+    if (run->stop == CANCELLED)
+        ret->type = "task.cancelled";
+    else if (run->stop == TIMED_OUT)
+        took_too_long(run, ret);
+    else if (run->stop == DAEMON_STOPS)
+        failed_with(ret, "daemonStopped", "The daemon stopped while it ran.");
+    else if (run->stop == MEMORY_SHORT)
+        failed_with(ret, "outOfMemory", "Memory was short.");
+    else if (!run->ok)
+        failed_with(ret, run->reason ? run->reason : "failed", run->error && *run->error ? run->error : "It failed.");
+    if (run->stop == GOES_ON && !run->ok && run->retryable && run->task->pub.attempt <= run->task->pub.retries) {
+        ret->type = "task.retrying";
+        ret->delay_ms = delay_of(run);
+    }
+}
+
+static weft_val text_or_none(const char *text) {
+    return text ? weft_str(text) : weft_none();
+}
+
+static void draft_end(struct draft *draft, const struct run *run, const outcome *end) {
+    const known_task *task = run->task;
+    bool completed = strcmp(end->type, "task.completed") == 0, failed = strcmp(end->type, "task.failed") == 0;
+    bool cancelled = !completed && !failed;
+    weft__draft_add(draft, WEFT_STREAM_HUB, end->type,
+                    WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"by", cancelled ? text_or_none(task->by) : weft_none()},
+                             {"error", text_or_none(end->error_text)}, {"reason", text_or_none(end->reason)},
+                             {"stopReason", text_or_none(run->stop_reason)},
+                             {"exitCode", run->exit_code >= 0 ? weft_int(run->exit_code) : weft_none()},
+                             {"signal", failed && run->signal ? weft_int(run->signal) : weft_none()},
+                             {"output", weft_strn(task->pub.tail.data, task->pub.tail.len)},
+                             {"outputBytes", weft_uint(task->pub.output_bytes)},
+                             {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
+                             {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()}));
+}
+
+static void draft_retry(struct draft *draft, const struct run *run, const outcome *end) {
+    weft__draft_add(draft, WEFT_STREAM_HUB, end->type,
+                    WEFT_OBJ({"taskId", weft_str(run->task->id)}, {"attempt", weft_int(run->task->pub.attempt)},
+                             {"delayMs", weft_int(end->delay_ms)}, {"error", text_or_none(end->error_text)},
+                             {"reason", text_or_none(end->reason)}));
+}
+
+/* The event is stored and applied: the task is over, or queued again, and the run is done with. */
+static void closed(void *ctx, int r) {
+    struct run *run = ctx;
+    weft_engine *engine = run->engine;
+    known_task *task = run->task;
+    engine->ends--;
+    run->closing = false;
+    if (engine->phase == GONE)
+        return;
+    if (r < 0 && engine->phase != STOPPING) {
+        weft__timer_set(engine->loop, &run->again, weft_loop_now(engine->loop) + ENGINE_AGAIN_MS);
+        return;
+    }
+    if (r < 0) {
+        /* It is running as far as the journal knows: the next start will tell the truth. */
+        weft__note(engine, "%s: its end could not be stored: %s", task->id, weft_strerror(r));
+        weft__list_remove(&task->slot);
+    }
+    weft__run_free(run);
+    if (r < 0)
+        weft__waiters_run(engine, &task->waiters, r, NULL);
+    weft__task_settle(engine, task);
+    /* Somebody asked for its end between two attempts. */
+    if (r >= 0 && task->pub.state == WEFT_TASK_QUEUED && !weft__list_empty(&task->waiters) && !task->ending)
+        weft__task_cancel_waiting(engine, task);
+    weft__queue_run(engine);
+    weft__stop_check(engine);
+}
+
+static void close_run(struct run *run) {
+    weft_engine *engine = run->engine;
+    struct draft draft = {.engine = engine};
+    outcome end;
+    decide(run, &end);
+    bool retries = strcmp(end.type, "task.retrying") == 0;
+    (retries ? draft_retry : draft_end)(&draft, run, &end);
+    run->closing = true;
+    engine->ends++;
+    int r = weft__draft_send(&draft, NULL, closed, run);
+    if (r >= 0)
+        return;
+    engine->ends--;
+    run->closing = false;
+    weft__timer_set(engine->loop, &run->again, weft_loop_now(engine->loop) + ENGINE_AGAIN_MS);
+}
+
+/* A flat list of steps; each is harmless when there is nothing to do. */
+static void look(weft_later *later) {
+    struct run *run = WEFT_CONTAINER(later, struct run, later);
+    if (run->ended && run->handle)
+        run->handle = run->driver->free(run->handle);
+    if (run->ended && !run->withdrawn) {
+        run->withdrawn = true;
+        weft__question_withdraw_all(run->engine, run->task->id);
+    }
+    if (run->kill && !run->ended && run->handle)
+        run->driver->cancel(run->handle, true);
+    run->kill = false;
+    tell_refusals(run);
+    weft__outbox_flush(run);
+    if (run->ended && !run->closing && weft__outbox_empty(run) && run->again.due == INT64_MAX)
+        close_run(run);
+}

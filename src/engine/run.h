@@ -1,0 +1,50 @@
+/* The inside of a run, for run.c and outbox.c. */
+#ifndef WEFT_RUN_H
+#define WEFT_RUN_H
+
+#include "engine_private.h"
+
+/* Why it is being ended. */
+typedef enum run_stop { GOES_ON, CANCELLED, TIMED_OUT, DAEMON_STOPS, MEMORY_SHORT } run_stop;
+
+struct run {
+    weft_engine *engine;
+    known_task *task;
+    const weft_agent *agent; /* NULL: it is not configured any more */
+    const weft_driver *driver;
+    weft_run *handle; /* NULL: it was never started, or is gone */
+    weft_timer timeout, again;
+    weft_later later; /* look at what there is to do */
+    run_stop stop;
+    bool kill; /* at once, when nothing of the driver's is being called */
+
+    weft_link outbox, sent; /* parcels that wait, and those under way */
+    size_t outbox_bytes;
+    bool sending, paused;
+    weft_link refusals;
+
+    bool ended, closing; /* on_end has come; its last event is under way */
+    bool withdrawn;      /* so are its questions */
+    bool ok, retryable;
+    int exit_code, signal;
+    char *end_text; /* the memory of: */
+    const char *reason, *error, *stop_reason;
+};
+
+/* outbox.c: what the run says, in order, as few appends as possible, nothing lost. */
+
+/* -ENOMEM: this is lost, and the run must not go on. */
+int weft__outbox_output(struct run *run, weft_run_stream stream, weft_bytes text);
+/* One event; hub: of the hub's stream, otherwise the session's. */
+int weft__outbox_event(struct run *run, bool hub, const char *type, weft_val data);
+/* Send what waits, unless something is under way. */
+void weft__outbox_flush(struct run *run);
+static inline bool weft__outbox_empty(const struct run *run) {
+    return !run->sending && weft__list_empty(&run->outbox);
+}
+void weft__outbox_drop(struct run *run);
+
+/* run.c: look at what there is to do, in this turn of the loop. */
+void weft__run_soon(struct run *run);
+
+#endif

@@ -1,0 +1,357 @@
+/* The commands on tasks: submit and cancel. Each checks what can be checked, counting what is under way as if it had
+ * happened, and appends. */
+#include <errno.h>
+#include <inttypes.h>
+#include <openssl/sha.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine_private.h"
+
+#define MAX_KEY 1024           /* bytes of an idempotency key: it is kept with the task */
+#define MAX_METADATA (1 << 20) /* likewise */
+
+/* ---- waiting for a task ---- */
+
+void weft__waiters_run(weft_engine *engine, weft_link *waiters, int r, const weft_task *task) {
+    weft_link now;
+    /* Out of the task first: what is called may ask for more. */
+    weft__list_push(waiters, &now);
+    weft__list_remove(waiters);
+    while (!weft__list_empty(&now)) {
+        waiter *first = WEFT_CONTAINER(now.next, waiter, link);
+        weft__list_remove(&first->link);
+        weft_task_done *done = first->done;
+        void *ctx = first->ctx;
+        weft__free(engine->alloc, first);
+        if (done)
+            done(ctx, r, task);
+    }
+}
+
+static int wait_for(weft_engine *engine, weft_link *list, weft_task_done *done, void *ctx) {
+    waiter *made = weft__zalloc(engine->alloc, sizeof *made);
+    if (!made)
+        return -ENOMEM;
+    made->done = done;
+    made->ctx = ctx;
+    weft__list_push(list, &made->link);
+    return 0;
+}
+
+/* ---- submit ---- */
+
+typedef struct submission {
+    weft_engine *engine;
+    known_task *task;
+    known_session *made; /* the session that is stored with it; NULL: it goes on with another */
+    bool waits;          /* it takes a place in the queue */
+    weft_task_done *done;
+    void *ctx;
+} submission;
+
+/* Where it runs and as whom. */
+struct choice {
+    const weft_agent *agent;
+    known_session *session; /* NULL: a new one */
+};
+
+static int choose_agent(weft_engine *engine, const weft_task_spec *spec, struct choice *ret) {
+    const weft_agent *usual = weft__agent_default(engine);
+    if (ret->session)
+        usual = weft__agent_find(engine->agents, ret->session->pub.agent);
+    ret->agent = spec->agent ? weft__agent_find(engine->agents, spec->agent) : usual;
+    /* A name that is not configured is a persona, where the usual agent has such. */
+    if (!ret->agent && spec->agent && usual && usual->persona_argv)
+        ret->agent = usual;
+    if (!ret->agent)
+        return -ENOENT;
+    return ret->session && strcmp(ret->agent->name, ret->session->pub.agent) != 0 ? -EINVAL : 0;
+}
+
+static int choose(weft_engine *engine, const weft_task_spec *spec, struct choice *ret) {
+    *ret = (struct choice){0};
+    if (spec->session) {
+        ret->session = weft__session_known(engine, spec->session);
+        if (!ret->session || !ret->session->stored)
+            return -ESRCH;
+    }
+    int r = choose_agent(engine, spec, ret);
+    if (r < 0)
+        return r;
+    return ret->session && (ret->session->pub.busy || ret->session->claimed) ? -EBUSY : 0;
+}
+
+static bool another_alone(const weft_engine *engine) {
+    for (size_t i = 0; i < 2; i++) {
+        const weft_link *list = i ? &engine->queue : &engine->slots;
+        for (weft_link *link = list->next; link != list; link = link->next)
+            if (i ? WEFT_CONTAINER(link, known_task, place)->alone : WEFT_CONTAINER(link, known_task, slot)->alone)
+                return true;
+    }
+    return engine->alone_queueing > 0;
+}
+
+static bool is_object(const char *json, const weft_alloc *alloc, int *ret_r) {
+    weft_doc *doc = NULL;
+    *ret_r = weft_doc_parse(json, strlen(json), alloc, &doc);
+    bool yes = *ret_r >= 0 && weft_typeof(weft_doc_root(doc)) == WEFT_OBJECT;
+    weft_doc_free(doc);
+    if (!yes && *ret_r != -ENOMEM)
+        *ret_r = -EINVAL;
+    return yes;
+}
+
+static int check(weft_engine *engine, const weft_task_spec *spec) {
+    size_t len = spec->prompt ? strnlen(spec->prompt, engine->limits.max_prompt + 1) : 0;
+    int r = 0;
+    if (engine->phase != READY)
+        return engine->phase < READY ? -EAGAIN : -ESHUTDOWN;
+    if (len == 0 || (spec->agent && !*spec->agent) || (spec->key && strnlen(spec->key, MAX_KEY + 1) > MAX_KEY))
+        return -EINVAL;
+    if (len > engine->limits.max_prompt || (spec->metadata && strnlen(spec->metadata, MAX_METADATA + 1) > MAX_METADATA))
+        return -EMSGSIZE;
+    if (spec->metadata && !is_object(spec->metadata, engine->alloc, &r))
+        return r;
+    return 0;
+}
+
+/* It may run at once if nothing that came before it could. What waits in the queue now waits for a slot that is not free, or
+ * for its time; what is on its way there is not known yet, so it is let go first. */
+static bool may_run(const weft_engine *engine, const weft_agent *agent) {
+    return weft__slot_free(engine, agent->name) && !engine->queueing;
+}
+
+static void finish_submit(void *ctx, int r) {
+    submission *made = ctx;
+    weft_engine *engine = made->engine;
+    known_task *task = made->task;
+    weft_link repeats;
+    weft_task_done *done = made->done;
+    void *done_ctx = made->ctx;
+    if (made->waits)
+        engine->queueing--;
+    if (made->waits && task->alone)
+        engine->alone_queueing--;
+    task->starting = task->submitted = false;
+    weft__list_push(&task->repeats, &repeats);
+    weft__list_remove(&task->repeats);
+    if (r == 1) /* the key was there before: a task that is forgotten, or another node's */
+        r = -EEXIST;
+    if (r < 0 && !task->stored) {
+        known_session *session = made->made ? NULL : weft__session_known(engine, task->pub.session);
+        if (session)
+            session->claimed = false;
+        weft__session_drop(engine, made->made);
+        task = weft__task_drop(engine, task);
+    }
+    weft__free(engine->alloc, made);
+    if (done)
+        done(done_ctx, r, task ? &task->pub : NULL);
+    weft__waiters_run(engine, &repeats, r, task ? &task->pub : NULL);
+    if (engine->phase == READY)
+        weft__queue_run(engine);
+}
+
+static void draft_queued(struct draft *draft, const known_task *task, const char *metadata) {
+    const weft_task *pub = &task->pub;
+    weft__draft_add(draft, WEFT_STREAM_HUB, "task.queued",
+                    WEFT_OBJ({"taskId", weft_str(pub->id)}, {"number", weft_uint(pub->number)},
+                             {"prompt", weft_str(pub->prompt)}, {"agent", weft_str(pub->agent)},
+                             {"runsOn", weft_str(pub->runs_on)}, {"priority", weft_int(pub->priority)},
+                             {"sessionId", weft_str(pub->session)}, {"metadata", weft_raw(metadata, strlen(metadata))},
+                             {"timeoutMs", weft_int(pub->timeout_ms)}, {"retries", weft_int(pub->retries)},
+                             {"depth", weft_int(pub->depth)}, {"key", pub->key ? weft_str(pub->key) : weft_none()},
+                             {"alone", task->alone ? weft_bool(true) : weft_none()}));
+}
+
+/* A digest, because a key of the store's is short and a caller's may be long. */
+static void store_key(const char *key, char ret[5 + 2 * SHA256_DIGEST_LENGTH + 1]) {
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    SHA256((const unsigned char *) key, strlen(key), digest);
+    int n = snprintf(ret, 6, "task/");
+    for (size_t i = 0; i < sizeof digest; i++)
+        snprintf(ret + n + 2 * i, 3, "%02x", digest[i]);
+}
+
+static int send_submission(weft_engine *engine, submission *made, const weft_agent *agent, bool runs) {
+    known_task *task = made->task;
+    char key[5 + 2 * SHA256_DIGEST_LENGTH + 1];
+    struct draft draft = {.engine = engine};
+    if (made->made)
+        weft__draft_add(&draft, WEFT_STREAM_HUB, "session.created",
+                        WEFT_OBJ({"sessionId", weft_str(task->pub.session)}, {"agent", weft_str(agent->name)},
+                                 {"folder", weft_str(engine->folder)}));
+    draft_queued(&draft, task, task->pub.metadata);
+    if (runs)
+        weft__draft_add(&draft, WEFT_STREAM_HUB, "task.started",
+                        WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"attempt", weft_int(1)}));
+    if (task->pub.key)
+        store_key(task->pub.key, key);
+    return weft__draft_send(&draft, task->pub.key ? key : NULL, finish_submit, made);
+}
+
+static int64_t timeout_of(const weft_engine *engine, const weft_task_spec *spec, const weft_agent *agent) {
+    int64_t ms = spec->timeout_ms ? spec->timeout_ms : agent->timeout_ms ? agent->timeout_ms : engine->limits.timeout_ms;
+    return ms < 0 ? -1 : ms;
+}
+
+static int make_task(weft_engine *engine, const weft_task_spec *spec, const struct choice *choice, submission *made) {
+    char id[ENGINE_ID], session[ENGINE_ID];
+    /* Taken whatever happens next: a number is never used twice. */
+    uint64_t number = engine->next_task++;
+    weft__task_id(id, number);
+    snprintf(session, sizeof session, "session-%04" PRIu64, number);
+    int r = weft__task_new(engine,
+                           &(task_parts){
+                               .id = id,
+                               .number = number,
+                               .prompt = spec->prompt,
+                               .agent = spec->agent,
+                               .runs_on = choice->agent->name,
+                               .session = choice->session ? choice->session->pub.id : session,
+                               .metadata = spec->metadata ? spec->metadata : "{}",
+                               .key = spec->key,
+                               .priority = spec->priority,
+                               .timeout_ms = timeout_of(engine, spec, choice->agent),
+                               .retries = spec->retries > 0 ? spec->retries : 0,
+                               .depth = spec->depth,
+                               .alone = spec->alone,
+                           },
+                           &made->task);
+    if (r >= 0 && !choice->session)
+        r = weft__session_new(engine, session, choice->agent->name, &made->made);
+    return r;
+}
+
+static int repeat(weft_engine *engine, known_task *task, weft_task_done *done, void *ctx) {
+    return task->stored ? weft__answer_later(engine, task->id, 0, done, ctx) : wait_for(engine, &task->repeats, done, ctx);
+}
+
+static int submit_new(weft_engine *engine, const weft_task_spec *spec, const struct choice *choice, submission *made) {
+    bool runs = !made->waits;
+    int r = make_task(engine, spec, choice, made);
+    if (r >= 0)
+        r = send_submission(engine, made, choice->agent, runs);
+    if (r < 0) {
+        weft__session_drop(engine, made->made);
+        weft__task_drop(engine, made->task);
+        return r;
+    }
+    made->task->submitted = true;
+    if (choice->session)
+        choice->session->claimed = true;
+    if (runs) {
+        made->task->starting = true;
+        weft__list_push(&engine->slots, &made->task->slot);
+    } else {
+        engine->queueing++;
+        engine->alone_queueing += made->task->alone;
+    }
+    return 0;
+}
+
+int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task_done *done, void *ctx) {
+    struct choice choice;
+    int r = check(engine, spec);
+    if (r < 0)
+        return r;
+    weft_node *known = spec->key ? weft__map_find(&engine->keys, spec->key) : NULL;
+    if (known)
+        return repeat(engine, WEFT_CONTAINER(known, known_task, key_node), done, ctx);
+    r = choose(engine, spec, &choice);
+    if (r < 0)
+        return r;
+    if (spec->alone && another_alone(engine))
+        return -EBUSY;
+    bool waits = !may_run(engine, choice.agent);
+    if (waits && engine->queue_count + engine->queueing >= engine->limits.max_queue)
+        return -ENOBUFS;
+    submission *made = weft__zalloc(engine->alloc, sizeof *made);
+    if (!made)
+        return -ENOMEM;
+    *made = (submission){.engine = engine, .waits = waits, .done = done, .ctx = ctx};
+    r = submit_new(engine, spec, &choice, made);
+    if (r < 0)
+        weft__free(engine->alloc, made);
+    return r;
+}
+
+/* ---- cancel ---- */
+
+void weft__task_settle(weft_engine *engine, known_task *task) {
+    if (task->pub.state >= WEFT_TASK_COMPLETED)
+        weft__waiters_run(engine, &task->waiters, task->pub.state == WEFT_TASK_CANCELLED ? 0 : -EALREADY, &task->pub);
+}
+
+static void cancel_stored(void *ctx, int r) {
+    known_task *task = ctx;
+    weft_engine *engine = task->engine;
+    engine->ends--;
+    task->ending = false;
+    if (r < 0) {
+        weft__waiters_run(engine, &task->waiters, r, NULL);
+        if (engine->phase == READY)
+            weft__queue_run(engine);
+        return;
+    }
+    weft__task_settle(engine, task);
+}
+
+static int cancel_queued(weft_engine *engine, known_task *task) {
+    struct draft draft = {.engine = engine};
+    weft__draft_add(&draft, WEFT_STREAM_HUB, "task.cancelled",
+                    WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"by", task->by ? weft_str(task->by) : weft_none()},
+                             {"output", weft_strn(task->pub.tail.data, task->pub.tail.len)},
+                             {"outputBytes", weft_uint(task->pub.output_bytes)},
+                             {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
+                             {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()}));
+    int r = weft__draft_send(&draft, NULL, cancel_stored, task);
+    if (r >= 0) {
+        task->ending = true;
+        engine->ends++;
+    }
+    return r;
+}
+
+void weft__task_cancel_waiting(weft_engine *engine, known_task *task) {
+    int r = cancel_queued(engine, task);
+    if (r < 0)
+        weft__waiters_run(engine, &task->waiters, r, NULL);
+}
+
+/* Queued: cancelled now. About to start: as soon as it has. Running: its run is told. Ending already: it is waited for. */
+static int begin_cancel(weft_engine *engine, known_task *task) {
+    if (task->ending)
+        return 0;
+    if (task->pub.state == WEFT_TASK_QUEUED && !task->starting)
+        return cancel_queued(engine, task);
+    if (task->run && weft__run_is_ending(task->run))
+        return 0;
+    task->pub.stopping = true;
+    if (task->run)
+        weft__run_cancel(task->run);
+    return 0;
+}
+
+int weft__task_cancel(weft_engine *engine, const char *id, const char *by, weft_task_done *done, void *ctx) {
+    known_task *task = weft__task_known(engine, id);
+    if (engine->phase != READY && engine->phase != STOPPING)
+        return engine->phase < READY ? -EAGAIN : -ESHUTDOWN;
+    if (!task || !task->stored)
+        return -ENOENT;
+    if (task->pub.state >= WEFT_TASK_COMPLETED)
+        return -EALREADY;
+    if (by && !task->by && !(task->by = weft__strndup(engine->alloc, by, strlen(by))))
+        return -ENOMEM;
+    int r = wait_for(engine, &task->waiters, done, ctx);
+    if (r < 0)
+        return r;
+    r = begin_cancel(engine, task);
+    if (r < 0) {
+        weft_link *last = task->waiters.prev;
+        weft__list_remove(last);
+        weft__free(engine->alloc, WEFT_CONTAINER(last, waiter, link));
+    }
+    return r;
+}

@@ -1,0 +1,485 @@
+/* What is known of tasks: those that wait and run, and as many of those that have ended as the limits allow.
+ *
+ *     queued ──task.started──▶ running ──task.completed, .failed, .cancelled──▶ ended
+ *     queued ──task.cancelled──▶ ended        running ──task.retrying──▶ queued */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine_private.h"
+#include "utf8.h"
+
+/* Of prompts and ends of output of tasks that have ended: what 10,000 usual ones need several times over. */
+#define ENDED_BYTES ((size_t) 128 << 20)
+
+const char *const weft__task_states[WEFT_TASK_STATES] = {"queued", "running", "completed", "failed", "cancelled"};
+
+static bool is_over(const known_task *task) {
+    return task->pub.state >= WEFT_TASK_COMPLETED;
+}
+
+known_task *weft__task_known(const weft_engine *engine, const char *id) {
+    weft_node *node = id ? weft__map_find(&engine->tasks, id) : NULL;
+    return node ? WEFT_CONTAINER(node, known_task, node) : NULL;
+}
+
+known_task *weft__task_of(const weft_engine *engine, const weft_json *data) {
+    known_task *task = weft__task_known(engine, weft_get_str(data, "taskId", NULL));
+    return task && task->stored ? task : NULL;
+}
+
+void weft__task_id(char ret[ENGINE_ID], uint64_t number) {
+    snprintf(ret, ENGINE_ID, "task-%04" PRIu64, number);
+}
+
+/* ---- life ---- */
+
+static size_t room(const char *text) {
+    return text ? strlen(text) + 1 : 0;
+}
+
+static const char *put(char **at, const char *text) {
+    size_t size = room(text);
+    char *copy = *at;
+    if (!text)
+        return NULL;
+    *at += size;
+    return memcpy(copy, text, size);
+}
+
+static void fill(known_task *task, const task_parts *parts) {
+    char *at = task->text;
+    task->pub = (weft_task){
+        .id = task->id,
+        .number = parts->number,
+        .prompt = put(&at, parts->prompt),
+        .agent = put(&at, parts->agent),
+        .runs_on = put(&at, parts->runs_on),
+        .session = put(&at, parts->session),
+        .metadata = put(&at, parts->metadata),
+        .key = put(&at, parts->key),
+        .priority = parts->priority,
+        .timeout_ms = parts->timeout_ms,
+        .retries = parts->retries,
+        .depth = parts->depth,
+        .exit_code = -1,
+        .tail = {"", 0},
+    };
+    task->alone = parts->alone;
+    snprintf(task->id, sizeof task->id, "%s", parts->id);
+}
+
+int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **ret) {
+    size_t text = room(parts->prompt) + room(parts->agent) + room(parts->runs_on) + room(parts->session) +
+                  room(parts->metadata) + room(parts->key);
+    known_task *task = weft__zalloc(engine->alloc, sizeof *task + text);
+    if (!task)
+        return -ENOMEM;
+    fill(task, parts);
+    task->engine = engine;
+    task->bytes = sizeof *task + text;
+    weft__list_init(&task->all);
+    weft__list_init(&task->place);
+    weft__list_init(&task->slot);
+    weft__list_init(&task->waiters);
+    weft__list_init(&task->repeats);
+    weft__map_put(&engine->tasks, &task->node, task->id);
+    if (task->pub.key && !weft__map_find(&engine->keys, task->pub.key))
+        weft__map_put(&engine->keys, &task->key_node, task->pub.key);
+    *ret = task;
+    return 0;
+}
+
+known_task *weft__task_drop(weft_engine *engine, known_task *task) {
+    if (!task)
+        return NULL;
+    assert(!task->run && weft__list_empty(&task->waiters) && weft__list_empty(&task->repeats));
+    weft__list_remove(&task->all);
+    weft__list_remove(&task->place);
+    weft__list_remove(&task->slot);
+    weft__map_remove(&engine->tasks, &task->node);
+    weft__map_remove(&engine->keys, &task->key_node);
+    weft__free(engine->alloc, task->tail);
+    weft__free(engine->alloc, task->ended);
+    weft__free(engine->alloc, task->by);
+    return weft__free(engine->alloc, task);
+}
+
+void weft__task_tidy(weft_engine *engine) {
+    /* The one that ended last stays whatever its size. */
+    while ((engine->ended_count > engine->limits.max_tasks || engine->ended_bytes > ENDED_BYTES) &&
+           engine->ended_count > 1) {
+        weft_link *link = engine->ended.next;
+        known_task *task = WEFT_CONTAINER(link, known_task, place);
+        if (task->run || !weft__list_empty(&task->waiters))
+            return;
+        engine->ended_count--;
+        engine->ended_bytes -= task->bytes;
+        weft__task_drop(engine, task);
+    }
+}
+
+/* ---- queued ---- */
+
+static int read_parts(const weft_json *data, task_parts *ret) {
+    const struct {
+        const char *name;
+        const char **to;
+    } strings[] = {
+        {"taskId", &ret->id},      {"prompt", &ret->prompt},     {"agent", &ret->agent},
+        {"runsOn", &ret->runs_on}, {"sessionId", &ret->session}, {"key", &ret->key},
+    };
+    *ret = (task_parts){0};
+    for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
+        if (weft__member(data, strings[i].name, strings[i].to) < 0)
+            return -ENOMEM;
+    ret->number = (uint64_t) weft_get_int(data, "number", 0);
+    ret->priority = weft_get_int(data, "priority", 0);
+    ret->timeout_ms = weft_get_int(data, "timeoutMs", -1);
+    ret->retries = weft_get_int(data, "retries", 0);
+    ret->depth = weft_get_int(data, "depth", 0);
+    ret->alone = weft_get_bool(data, "alone", false);
+    ret->prompt = ret->prompt ? ret->prompt : "";
+    ret->runs_on = ret->runs_on ? ret->runs_on : "";
+    ret->session = ret->session ? ret->session : "";
+    return 0;
+}
+
+static int task_from(weft_engine *engine, const weft_json *data, known_task **ret) {
+    task_parts parts;
+    weft_json metadata = weft_get(data, "metadata");
+    int r = read_parts(data, &parts);
+    if (r < 0 || !parts.id || strlen(parts.id) >= ENGINE_ID)
+        return r;
+    char *text = weft__strndup(engine->alloc, metadata.text ? metadata.text : "{}", metadata.text ? metadata.len : 2);
+    if (!text)
+        return -ENOMEM;
+    parts.metadata = text;
+    r = weft__task_new(engine, &parts, ret);
+    weft__free(engine->alloc, text);
+    return r;
+}
+
+/* Its session may have been forgotten, or trimmed away; a task that waits or runs always has one. */
+static int need_session(weft_engine *engine, const known_task *task, int64_t now) {
+    known_session *session = weft__session_known(engine, task->pub.session);
+    if (session)
+        return 0;
+    int r = weft__session_new(engine, task->pub.session, task->pub.runs_on, &session);
+    if (r >= 0)
+        weft__session_stored(engine, session, now);
+    return r;
+}
+
+static void join_session(weft_engine *engine, known_task *task, int64_t now) {
+    known_session *session = task->session = weft__session_known(engine, task->pub.session);
+    if (!session)
+        return;
+    session->claimed = false;
+    session->refs++;
+    session->pub.busy = true;
+    session->pub.tasks++;
+    session->pub.updated_ms = now;
+    snprintf(session->task, sizeof session->task, "%s", task->id);
+    session->pub.task = session->task;
+}
+
+int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    const char *id;
+    if (weft__member(data, "taskId", &id) < 0)
+        return -ENOMEM;
+    known_task *task = weft__task_known(engine, id);
+    if (task && task->stored)
+        return 0;
+    int r = task ? 0 : task_from(engine, data, &task);
+    if (r >= 0 && task)
+        r = need_session(engine, task, event->time_ms);
+    if (r < 0 || !task) {
+        /* One that is being stored stays: the event comes again. */
+        if (task && weft__list_empty(&task->slot) && !task->submitted)
+            weft__task_drop(engine, task);
+        return r;
+    }
+    task->stored = true;
+    task->pub.created_ms = event->time_ms;
+    weft__list_push(&engine->all_tasks, &task->all);
+    weft__queue_put(engine, task);
+    engine->counts.of[WEFT_TASK_QUEUED]++;
+    if (task->pub.number >= engine->next_task)
+        engine->next_task = task->pub.number + 1;
+    join_session(engine, task, event->time_ms);
+    return 0;
+}
+
+/* ---- running ---- */
+
+static void leave_queue(weft_engine *engine, known_task *task) {
+    weft__list_remove(&task->place);
+    engine->queue_count--;
+    engine->counts.of[WEFT_TASK_QUEUED]--;
+}
+
+static void leave_slot(weft_engine *engine, known_task *task) {
+    weft__list_remove(&task->slot);
+    engine->counts.of[WEFT_TASK_RUNNING]--;
+    task->pub.pid = 0;
+    task->pub.stopping = false;
+}
+
+/* An attempt begins with nothing said: what the one before it said is in the session's stream. */
+static void forget_output(known_task *task) {
+    task->tail_len = 0;
+    task->pub.tail = (weft_bytes){"", 0};
+    task->pub.output_bytes = 0;
+    task->output_from = task->output_to = 0;
+}
+
+int weft__task_apply_started(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    known_task *task = weft__task_of(engine, data);
+    if (!task || task->pub.state != WEFT_TASK_QUEUED)
+        return 0;
+    leave_queue(engine, task);
+    if (weft__list_empty(&task->slot))
+        weft__list_push(&engine->slots, &task->slot);
+    task->pub.state = WEFT_TASK_RUNNING;
+    engine->counts.of[WEFT_TASK_RUNNING]++;
+    task->pub.attempt = weft_get_int(data, "attempt", task->pub.attempt + 1);
+    task->pub.started_ms = event->time_ms;
+    forget_output(task);
+    return 0;
+}
+
+int weft__task_apply_process(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    known_task *task = weft__task_of(engine, data);
+    (void) event;
+    if (task && task->pub.state == WEFT_TASK_RUNNING)
+        task->pub.pid = (pid_t) weft_get_int(data, "pid", 0);
+    return 0;
+}
+
+int weft__task_apply_retrying(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    known_task *task = weft__task_of(engine, data);
+    (void) event;
+    if (!task || task->pub.state != WEFT_TASK_RUNNING)
+        return 0;
+    leave_slot(engine, task);
+    task->pub.state = WEFT_TASK_QUEUED;
+    task->pub.started_ms = 0;
+    engine->counts.of[WEFT_TASK_QUEUED]++;
+    weft__queue_put(engine, task);
+    /* At a start nobody knows how much of the delay is over; little is lost by not waiting for the rest. */
+    task->not_before = engine->phase == FOLDING ? 0 : weft_loop_now(engine->loop) + weft_get_int(data, "delayMs", 0);
+    return 0;
+}
+
+/* ---- ended ---- */
+
+static weft_task_state state_after(const char *type) {
+    return strcmp(type, "task.completed") == 0 ? WEFT_TASK_COMPLETED
+           : strcmp(type, "task.failed") == 0  ? WEFT_TASK_FAILED
+                                               : WEFT_TASK_CANCELLED;
+}
+
+/* What its end needs memory for. */
+typedef struct ending {
+    const char *error, *reason, *stop_reason;
+    char *strings;
+    char *tail; /* NULL: it has one already */
+    size_t tail_len;
+} ending;
+
+static int prepare_end(weft_engine *engine, const known_task *task, const weft_json *data, ending *ret) {
+    weft_json output = weft_get(data, "output");
+    weft_bytes text = {"", 0};
+    *ret = (ending){0};
+    if (weft__member(data, "error", &ret->error) < 0 || weft__member(data, "reason", &ret->reason) < 0 ||
+        weft__member(data, "stopReason", &ret->stop_reason) < 0 || weft_text(&output, &text) == -ENOMEM)
+        return -ENOMEM;
+    size_t size = room(ret->error) + room(ret->reason) + room(ret->stop_reason);
+    if (size && !(ret->strings = weft__alloc(engine->alloc, size)))
+        return -ENOMEM;
+    char *at = ret->strings;
+    ret->error = put(&at, ret->error);
+    ret->reason = put(&at, ret->reason);
+    ret->stop_reason = put(&at, ret->stop_reason);
+    text = weft__text_end(text.data, text.len, WEFT_TASK_TAIL);
+    if (!task->tail && text.len) {
+        ret->tail = weft__strndup(engine->alloc, text.data, text.len);
+        ret->tail_len = text.len;
+    }
+    if (!task->tail && text.len && !ret->tail) {
+        weft__free(engine->alloc, ret->strings);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+/* It will not grow any more: no more memory than it needs. */
+static void settle_tail(weft_engine *engine, known_task *task, const ending *end) {
+    if (end->tail) {
+        task->tail = end->tail;
+        task->tail_len = task->tail_cap = end->tail_len;
+        task->pub.tail = (weft_bytes){task->tail, task->tail_len};
+    } else if (task->tail) {
+        size_t len = task->pub.tail.len;
+        /* An empty one may be a literal. */
+        memmove(task->tail, task->pub.tail.data, len);
+        char *less = weft__resize(engine->alloc, task->tail, len ? len : 1);
+        task->tail = less ? less : task->tail;
+        task->tail_len = task->tail_cap = len;
+        task->pub.tail = (weft_bytes){task->tail, len};
+    }
+}
+
+static void take_end(weft_engine *engine, known_task *task, const weft_json *data, const ending *end) {
+    task->ended = end->strings;
+    task->pub.error = end->error;
+    task->pub.reason = end->reason;
+    task->pub.stop_reason = end->stop_reason;
+    task->pub.exit_code = (int) weft_get_int(data, "exitCode", -1);
+    task->pub.signal = (int) weft_get_int(data, "signal", 0);
+    task->pub.output_bytes = (uint64_t) weft_get_int(data, "outputBytes", (int64_t) task->pub.output_bytes);
+    task->output_from = (uint64_t) weft_get_int(data, "outputFrom", (int64_t) task->output_from);
+    task->output_to = (uint64_t) weft_get_int(data, "outputTo", (int64_t) task->output_to);
+    settle_tail(engine, task, end);
+}
+
+static void leave_session(known_task *task, int64_t now) {
+    known_session *session = task->session;
+    task->session = NULL;
+    if (!session)
+        return;
+    session->refs--;
+    session->pub.busy = session->refs > 0;
+    session->pub.updated_ms = now;
+}
+
+int weft__task_apply_ended(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    weft_task_state state = state_after(event->type);
+    known_task *task = weft__task_of(engine, data);
+    ending end;
+    if (!task) { /* queued so long ago that this is no longer kept */
+        engine->counts.of[state]++;
+        return 0;
+    }
+    if (is_over(task))
+        return 0;
+    if (prepare_end(engine, task, data, &end) < 0)
+        return -ENOMEM;
+    if (task->pub.state == WEFT_TASK_QUEUED)
+        leave_queue(engine, task);
+    else
+        leave_slot(engine, task);
+    weft__list_remove(&task->slot);
+    take_end(engine, task, data, &end);
+    task->pub.state = state;
+    task->pub.completed_ms = event->time_ms;
+    task->bytes += task->tail_cap;
+    engine->counts.of[state]++;
+    engine->ended_count++;
+    engine->ended_bytes += task->bytes;
+    weft__list_push(&engine->ended, &task->place);
+    leave_session(task, event->time_ms);
+    weft__later(engine->loop, &engine->tidy);
+    return 0;
+}
+
+int weft__task_apply_counted(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    (void) event;
+    weft_json totals = weft_get(data, "totals");
+    uint64_t tasks = (uint64_t) weft_get_int(data, "tasks", 0), questions = (uint64_t) weft_get_int(data, "questions", 0);
+    if (tasks > engine->next_task)
+        engine->next_task = tasks;
+    if (questions > engine->next_question)
+        engine->next_question = questions;
+    for (int state = WEFT_TASK_COMPLETED; state < WEFT_TASK_STATES; state++)
+        engine->counts.of[state] =
+            (uint64_t) weft_get_int(&totals, weft__task_states[state], (int64_t) engine->counts.of[state]);
+    return 0;
+}
+
+/* ---- output ---- */
+
+weft_bytes weft__text_end(const char *text, size_t len, size_t max) {
+    size_t from = len > max ? len - max : 0;
+    while (from && from < len && weft__utf8_follows((unsigned char) text[from]))
+        from++;
+    return (weft_bytes){text + from, len - from};
+}
+
+int weft__output_text(const weft_event *event, const weft_json *data, weft_bytes *ret) {
+    weft_json text, update = weft_get(data, "update"), content = weft_get(&update, "content");
+    if (strcmp(event->type, "session.output") == 0) {
+        if (strcmp(weft_get_str(data, "stream", ""), "stdout") != 0)
+            return 0;
+        text = weft_get(data, "text");
+    } else {
+        if (strcmp(weft_get_str(&update, "sessionUpdate", ""), "agent_message_chunk") != 0 ||
+            strcmp(weft_get_str(&content, "type", ""), "text") != 0)
+            return 0;
+        text = weft_get(&content, "text");
+    }
+    int r = weft_text(&text, ret);
+    return r == -EINVAL ? 0 : r < 0 ? r : 1;
+}
+
+/* Twice the tail, so that it is moved once in a while and not for every line. */
+static int add_tail(weft_engine *engine, known_task *task, weft_bytes text) {
+    size_t cap = 2 * WEFT_TASK_TAIL;
+    if (!task->tail && !(task->tail = weft__alloc(engine->alloc, cap)))
+        return -ENOMEM;
+    task->tail_cap = cap;
+    size_t total = text.len;
+    text = weft__text_end(text.data, text.len, WEFT_TASK_TAIL);
+    if (task->tail_len + text.len > cap) {
+        weft_bytes rest = weft__text_end(task->tail, task->tail_len, WEFT_TASK_TAIL);
+        memmove(task->tail, rest.data, rest.len);
+        task->tail_len = rest.len;
+    }
+    memcpy(task->tail + task->tail_len, text.data, text.len);
+    task->tail_len += text.len;
+    task->pub.tail = weft__text_end(task->tail, task->tail_len, WEFT_TASK_TAIL);
+    task->pub.output_bytes += total;
+    return 0;
+}
+
+int weft__task_apply_output(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    known_task *task = weft__task_of(engine, data);
+    weft_bytes text;
+    if (!task || task->pub.state != WEFT_TASK_RUNNING)
+        return 0;
+    int r = weft__output_text(event, data, &text);
+    if (r > 0 && text.len)
+        r = add_tail(engine, task, text);
+    if (r < 0)
+        return r;
+    if (!task->output_from)
+        task->output_from = event->seq;
+    task->output_to = event->seq;
+    return 0;
+}
+
+/* ---- for everybody ---- */
+
+const weft_task *weft__task_find(const weft_engine *engine, const char *id) {
+    known_task *task = weft__task_known(engine, id);
+    return task && task->stored ? &task->pub : NULL;
+}
+
+static const weft_task *at(const weft_engine *engine, const weft_link *link) {
+    return link == &engine->all_tasks ? NULL : &WEFT_CONTAINER(link, known_task, all)->pub;
+}
+
+const weft_task *weft__task_newest(const weft_engine *engine) {
+    return at(engine, engine->all_tasks.prev);
+}
+
+const weft_task *weft__task_older(const weft_engine *engine, const weft_task *task) {
+    return at(engine, WEFT_CONTAINER(task, known_task, pub)->all.prev);
+}
+
+weft_task_counts weft__task_counts(const weft_engine *engine) {
+    return engine->counts;
+}
