@@ -708,6 +708,35 @@ TEST(last_words) {
     HEARD(&s, "stderr two");
 }
 
+/* Bytes that are no text, a line that does not end, and more than is kept. */
+TEST(standard_error) {
+    scene s;
+    const char *argv[] = {
+        "/bin/sh", "-c",
+        "printf 'bad \\377 byte\\n' >&2; printf 'no end' >&2; read x; seq 10000 >&2; printf last >&2; exit 1", NULL};
+    prepare(&s, &weft__driver_acp);
+    s.agent.argv = argv;
+    CHECK(start_with(&s, "hi", NULL, NULL));
+    finish(&s);
+    CHECK_STR(s.reason, "exited");
+    HEARD(&s, "stderr bad \xEF\xBF\xBD byte\n");
+    HEARD(&s, "stderr no end");
+    CHECK(strlen(s.error) > 4096 && strlen(s.error) < 4096 + 100);
+    CHECK_STR(s.error + strlen(s.error) - 10, "10000\nlast");
+}
+
+/* A line that does not go on is told all the same. */
+TEST(standard_error_silent) {
+    scene s;
+    const char *argv[] = {"/bin/sh", "-c", "printf 'Password: ' >&2; read x; read y", NULL};
+    prepare(&s, &weft__driver_acp);
+    s.agent.argv = argv;
+    s.cancel_after = "Password: ";
+    CHECK(start_with(&s, "hi", NULL, NULL));
+    finish(&s);
+    CHECK_STR(s.reason, "cancelled");
+}
+
 /* The environment: the agent's own, and the task's. */
 TEST(environment) {
     scene s;
@@ -749,5 +778,5 @@ TEST_MAIN(CASE(demo_turn) CASE(demo_plain) CASE(demo_permission) CASE(demo_no_an
               CASE(demo_cancelled_politely) CASE(demo_hangs) CASE(cancelled_twice) CASE(demo_goes_on) CASE(demo_forgot)
                   CASE(demo_pauses) CASE(survives) CASE(fails) CASE(not_installed) CASE(asks_twice) CASE(asks_wrongly)
                       CASE(asks_and_leaves) CASE(cancel_answers_questions) CASE(cancel_too_late) CASE(cancel_is_ignored)
-                          CASE(cancelled_early) CASE(freed_anywhere) CASE(goes_on) CASE(last_words) CASE(environment)
-                              CASE(no_memory))
+                          CASE(cancelled_early) CASE(freed_anywhere) CASE(goes_on) CASE(last_words) CASE(standard_error)
+                              CASE(standard_error_silent) CASE(environment) CASE(no_memory))
