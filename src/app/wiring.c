@@ -50,6 +50,6 @@ const weft_inner weft__inner[] = {
 };
 /* clang-format on */
 
-const weft_driver *const weft__drivers[] = {&weft__driver_acp, &weft__driver_demo, NULL};
+const weft_driver *const weft__drivers[] = {&weft__driver_acp, &weft__driver_cli, &weft__driver_demo, NULL};
 
 const weft_dialect *const weft__dialect_list[] = {&weft__aiwg, &weft__cdev, &weft__own, NULL};
