@@ -90,17 +90,20 @@ static void on_stderr(void *ctx, unsigned what) {
 
 /* ---- the process ---- */
 
-/* The host hears of the process before it hears from it. */
-static void listen_to_stderr(weft_run *run) {
+/* The host hears of the process before it hears from it, and hears nothing while it wants to. */
+static void heed(weft_run *run) {
+    bool now = run->started && !run->paused;
+    if (run->peer)
+        weft_peer_pause(run->peer, !now);
     if (run->err_watch)
-        weft__watch_set(run->err_watch, run->started && !run->paused ? WEFT_WATCH_READ : 0);
+        weft__watch_set(run->err_watch, now ? WEFT_WATCH_READ : 0);
 }
 
 static void on_process_start(void *ctx, pid_t pid) {
     weft_run *run = ctx;
     weft__acp_hold(run);
     run->started = true;
-    listen_to_stderr(run);
+    heed(run);
     run->host.on_process(run->ctx, pid);
     weft__acp_release(run);
 }
@@ -143,7 +146,7 @@ static void on_process_end(void *ctx, const weft_process_end *end) {
     weft__acp_hold(run);
     run->gone = true;
     run->process_end = *end;
-    if (run->peer)
+    if (run->peer && run->started)
         weft__timer_set(run->loop, &run->timer, weft_loop_now(run->loop) + LEAVE_MS);
     else
         finish(run);
@@ -323,9 +326,7 @@ void weft__acp_cancel(weft_run *run, bool force) {
 
 void weft__acp_pause(weft_run *run, bool paused) {
     run->paused = paused;
-    if (run->peer)
-        weft_peer_pause(run->peer, paused);
-    listen_to_stderr(run);
+    heed(run);
 }
 
 const weft_driver weft__driver_acp = {

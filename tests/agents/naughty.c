@@ -178,7 +178,7 @@ static void do_mode(const char *mode, const char *value) {
     else if (strcmp(mode, "mute") == 0)
         close(STDOUT_FILENO);
     else if (strcmp(mode, "bytes") == 0)
-        (void) !write(STDOUT_FILENO, "a\0b\xff\xc3(\xe2\x82\xac\xed\xa0\x80\n\xf0\x9f", 16);
+        (void) !write(STDOUT_FILENO, "a\0b\xff\xc3(\xe2\x82\xac\xed\xa0\x80\n\xf0\x9f", 15);
     else if (strcmp(mode, "crash") == 0)
         raise(SIGSEGV);
     else if (strcmp(mode, "killguard") == 0)
