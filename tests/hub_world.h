@@ -28,7 +28,7 @@ struct weft_run {
     char task[64], prompt[256], agent_session[64];
     const weft_run_host *host;
     void *ctx;
-    bool over;
+    bool over, paused;
 };
 
 typedef struct hub_world {
@@ -41,8 +41,7 @@ typedef struct hub_world {
     weft_hub_host host;
     int64_t now;
     bool ready;
-    int start_fails;   /* agents do not start: a negative errno */
-    bool dies_quietly; /* a cancelled agent ends at once */
+    int start_fails; /* agents do not start: a negative errno */
     weft_run *runs[HUB_RUNS];
     size_t run_count;
     pid_t next_pid;
@@ -92,7 +91,7 @@ static inline void hub_cancel(weft_run *run, bool force) {
 }
 
 static inline void hub_pause(weft_run *run, bool paused) {
-    (void) run, (void) paused;
+    run->paused = paused;
 }
 
 static inline weft_run *hub_free(weft_run *run) {

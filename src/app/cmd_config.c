@@ -25,14 +25,6 @@ typedef struct looking {
     bool as_data; /* what is said is what was asked for */
 } looking;
 
-void weft__warn_about(const weft_app *app, const weft_remark *remark) {
-    const char *kind = remark->error ? "" : "warning: ";
-    if (remark->place.line)
-        weft__warn(app, "%s:%zu:%zu: %s%s", remark->where, remark->place.line, remark->place.column, kind, remark->text);
-    else
-        weft__warn(app, "%s: %s%s", remark->where, kind, remark->text);
-}
-
 static void say(void *ctx, const weft_remark *remark) {
     looking *self = ctx;
     bool placed = remark->place.line > 0;

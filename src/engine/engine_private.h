@@ -112,6 +112,7 @@ struct weft_engine {
     uint64_t applied; /* gseq of the last event the read models have seen */
     weft_timer again; /* to follow on, when memory was short */
     weft_link sent;   /* appends under way */
+    size_t lagging;   /* of them, stored but not yet applied */
     weft_link reads;  /* outputs being read */
     int trouble;
     weft_link ears, ear_at, ear_stop;

@@ -7,7 +7,7 @@
 #define FIRST_BUCKETS 1024
 
 /* FNV-1a over the name, begun with the parent's address. */
-static uint32_t hash_of(const weft_node *parent, const char *name, size_t len) {
+static uint32_t hash_of(const weft_entry *parent, const char *name, size_t len) {
     uint64_t seed = (uint64_t) (uintptr_t) parent >> 4;
     uint32_t hash = 2166136261u ^ (uint32_t) seed ^ (uint32_t) (seed >> 32);
     for (size_t i = 0; i < len; i++)
@@ -15,9 +15,9 @@ static uint32_t hash_of(const weft_node *parent, const char *name, size_t len) {
     return hash;
 }
 
-static weft_node *find(const weft_tree *tree, const weft_node *parent, const char *name, size_t len) {
+static weft_entry *find(const weft_tree *tree, const weft_entry *parent, const char *name, size_t len) {
     uint32_t hash = hash_of(parent, name, len);
-    for (weft_node *node = tree->buckets[hash & (tree->bucket_count - 1)]; node; node = node->next)
+    for (weft_entry *node = tree->buckets[hash & (tree->bucket_count - 1)]; node; node = node->next)
         if (node->hash == hash && node->parent == parent && strncmp(node->name, name, len) == 0 && !node->name[len])
             return node;
     return NULL;
@@ -26,11 +26,11 @@ static weft_node *find(const weft_tree *tree, const weft_node *parent, const cha
 /* A failure to grow costs speed, nothing else. */
 static void grow(weft_tree *tree) {
     size_t count = tree->bucket_count * 2;
-    weft_node **buckets = weft__zalloc(tree->alloc, count * sizeof *buckets);
+    weft_entry **buckets = weft__zalloc(tree->alloc, count * sizeof *buckets);
     if (!buckets)
         return;
     for (size_t i = 0; i < tree->bucket_count; i++)
-        for (weft_node *node = tree->buckets[i], *next; node; node = next) {
+        for (weft_entry *node = tree->buckets[i], *next; node; node = next) {
             next = node->next;
             node->next = buckets[node->hash & (count - 1)];
             buckets[node->hash & (count - 1)] = node;
@@ -68,7 +68,7 @@ int weft__tree_init(weft_tree *tree, size_t max, const weft_alloc *alloc) {
     return r;
 }
 
-static weft_node *free_node(weft_tree *tree, weft_node *node) {
+static weft_entry *free_node(weft_tree *tree, weft_entry *node) {
     if (node->folder)
         weft__ignore_free(node->folder->ignore);
     weft__free(tree->alloc, node->folder);
@@ -77,7 +77,7 @@ static weft_node *free_node(weft_tree *tree, weft_node *node) {
 
 void weft__tree_done(weft_tree *tree) {
     for (size_t i = 0; tree->buckets && i < tree->bucket_count; i++)
-        for (weft_node *node = tree->buckets[i], *next; node; node = next) {
+        for (weft_entry *node = tree->buckets[i], *next; node; node = next) {
             next = node->next;
             free_node(tree, node);
         }
@@ -88,19 +88,19 @@ void weft__tree_done(weft_tree *tree) {
 
 /* ---- nodes ---- */
 
-weft_node *weft__tree_find(const weft_tree *tree, const weft_node *parent, const char *name) {
+weft_entry *weft__tree_find(const weft_tree *tree, const weft_entry *parent, const char *name) {
     return find(tree, parent, name, strlen(name));
 }
 
-weft_node *weft__tree_parent(const weft_tree *tree, const char *path, const char **ret_name) {
-    weft_node *node = tree->root;
+weft_entry *weft__tree_parent(const weft_tree *tree, const char *path, const char **ret_name) {
+    weft_entry *node = tree->root;
     for (const char *slash; node && node->folder && (slash = strchr(path, '/')); path = slash + 1)
         node = find(tree, node, path, (size_t) (slash - path));
     *ret_name = path;
     return node && node->folder ? node : NULL;
 }
 
-static weft_folder *new_folder(weft_tree *tree, weft_node *node) {
+static weft_folder *new_folder(weft_tree *tree, weft_entry *node) {
     weft_folder *folder = weft__zalloc(tree->alloc, sizeof *folder);
     if (!folder)
         return NULL;
@@ -112,11 +112,11 @@ static weft_folder *new_folder(weft_tree *tree, weft_node *node) {
     return folder;
 }
 
-int weft__tree_add(weft_tree *tree, weft_node *parent, const char *name, bool folder, weft_node **ret) {
+int weft__tree_add(weft_tree *tree, weft_entry *parent, const char *name, bool folder, weft_entry **ret) {
     size_t len = strlen(name);
     if (tree->count >= tree->max)
         return -ENOSPC;
-    weft_node *node = weft__zalloc(tree->alloc, sizeof *node + len + 1);
+    weft_entry *node = weft__zalloc(tree->alloc, sizeof *node + len + 1);
     if (!node)
         return -ENOMEM;
     if (folder && !(node->folder = new_folder(tree, node))) {
@@ -131,7 +131,7 @@ int weft__tree_add(weft_tree *tree, weft_node *parent, const char *name, bool fo
         weft__list_push(&parent->folder->children, &node->link);
     if (tree->count >= tree->bucket_count)
         grow(tree);
-    weft_node **bucket = &tree->buckets[node->hash & (tree->bucket_count - 1)];
+    weft_entry **bucket = &tree->buckets[node->hash & (tree->bucket_count - 1)];
     node->next = *bucket;
     *bucket = node;
     tree->count++;
@@ -140,8 +140,8 @@ int weft__tree_add(weft_tree *tree, weft_node *parent, const char *name, bool fo
     return 0;
 }
 
-void weft__tree_remove(weft_tree *tree, weft_node *node) {
-    weft_node **at = &tree->buckets[node->hash & (tree->bucket_count - 1)];
+void weft__tree_remove(weft_tree *tree, weft_entry *node) {
+    weft_entry **at = &tree->buckets[node->hash & (tree->bucket_count - 1)];
     while (*at != node)
         at = &(*at)->next;
     *at = node->next;
@@ -156,15 +156,15 @@ void weft__tree_remove(weft_tree *tree, weft_node *node) {
     free_node(tree, node);
 }
 
-int weft__tree_path(const weft_node *node, char ret[PATH_MAX]) {
+int weft__tree_path(const weft_entry *node, char ret[PATH_MAX]) {
     size_t len = 0, at;
-    for (const weft_node *n = node; n->parent; n = n->parent)
+    for (const weft_entry *n = node; n->parent; n = n->parent)
         len += strlen(n->name) + 1;
     if (len > PATH_MAX)
         return -ENAMETOOLONG;
     ret[len ? len - 1 : 0] = '\0';
     at = len;
-    for (const weft_node *n = node; n->parent; n = n->parent) {
+    for (const weft_entry *n = node; n->parent; n = n->parent) {
         size_t part = strlen(n->name);
         at -= part + 1;
         memcpy(ret + at, n->name, part);
@@ -174,7 +174,7 @@ int weft__tree_path(const weft_node *node, char ret[PATH_MAX]) {
     return 0;
 }
 
-bool weft__tree_same(weft_node *node, const struct stat *st) {
+bool weft__tree_same(weft_entry *node, const struct stat *st) {
     int64_t mtime_ns = (int64_t) st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
     bool same = node->mtime_ns == mtime_ns && node->size == (uint64_t) st->st_size && node->inode == st->st_ino;
     node->mtime_ns = mtime_ns;

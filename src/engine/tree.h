@@ -12,12 +12,12 @@
 #include "ignore.h"
 #include "list.h"
 
-typedef struct weft_node weft_node;
+typedef struct weft_entry weft_entry;
 
 /* What only folders have. */
 typedef struct weft_folder {
-    weft_node *node;
-    weft_link children;          /* weft_node.link */
+    weft_entry *node;
+    weft_link children;          /* weft_entry.link */
     weft_link queue;             /* the watcher's: to be scanned */
     weft_link unwatched;         /* the watcher's: to be polled */
     struct weft_folder *next_wd; /* in its bucket */
@@ -30,9 +30,9 @@ typedef struct weft_folder {
     bool closed;                 /* we may not read it */
 } weft_folder;
 
-struct weft_node {
-    weft_node *next; /* in its bucket */
-    weft_node *parent;
+struct weft_entry {
+    weft_entry *next; /* in its bucket */
+    weft_entry *parent;
     weft_link link;
     weft_folder *folder; /* NULL: a file */
     uint32_t hash;
@@ -44,8 +44,8 @@ struct weft_node {
 
 typedef struct weft_tree {
     const weft_alloc *alloc;
-    weft_node *root;
-    weft_node **buckets;
+    weft_entry *root;
+    weft_entry **buckets;
     weft_folder **wds;
     size_t bucket_count, wd_buckets; /* powers of two */
     size_t count, folders, watched;
@@ -56,17 +56,17 @@ int weft__tree_init(weft_tree *tree, size_t max, const weft_alloc *alloc);
 void weft__tree_done(weft_tree *tree);
 
 /* NULL: it is not known. */
-weft_node *weft__tree_find(const weft_tree *tree, const weft_node *parent, const char *name);
+weft_entry *weft__tree_find(const weft_tree *tree, const weft_entry *parent, const char *name);
 /* The parent of a path relative to the root, and where its last name begins. NULL: that folder is not known. */
-weft_node *weft__tree_parent(const weft_tree *tree, const char *path, const char **ret_name);
+weft_entry *weft__tree_parent(const weft_tree *tree, const char *path, const char **ret_name);
 /* -ENOSPC: there are max already; -ENOMEM. */
-int weft__tree_add(weft_tree *tree, weft_node *parent, const char *name, bool folder, weft_node **ret);
+int weft__tree_add(weft_tree *tree, weft_entry *parent, const char *name, bool folder, weft_entry **ret);
 /* Remove one that has no children. */
-void weft__tree_remove(weft_tree *tree, weft_node *node);
+void weft__tree_remove(weft_tree *tree, weft_entry *node);
 /* The path relative to the root; -ENAMETOOLONG. The root's is "". */
-int weft__tree_path(const weft_node *node, char ret[PATH_MAX]);
+int weft__tree_path(const weft_entry *node, char ret[PATH_MAX]);
 /* Is it what it was? If not, remember what it is. */
-bool weft__tree_same(weft_node *node, const struct stat *st);
+bool weft__tree_same(weft_entry *node, const struct stat *st);
 
 weft_folder *weft__tree_by_wd(const weft_tree *tree, int wd);
 /* The folder that had this descriptor before has none any more. wd -1: none. */

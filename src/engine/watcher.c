@@ -106,13 +106,13 @@ static bool is_wanted(const weft_watcher *watcher, const char *path, bool folder
 }
 
 /* The nearest word counts: what was given, then the .gitignore of the folder, then of the ones above it. */
-static bool is_ignored(const weft_watcher *watcher, const weft_node *parent, const char *path, bool folder) {
+static bool is_ignored(const weft_watcher *watcher, const weft_entry *parent, const char *path, bool folder) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     for (size_t i = 0; i < sizeof always_ignored / sizeof always_ignored[0]; i++)
         if (strcmp(name, always_ignored[i]) == 0)
             return true;
     weft_ignored word = weft__ignore_says(watcher->ignore, path, folder);
-    for (const weft_node *node = parent; word == WEFT_IGNORE_NO_WORD && node; node = node->parent) {
+    for (const weft_entry *node = parent; word == WEFT_IGNORE_NO_WORD && node; node = node->parent) {
         word = weft__ignore_says(node->folder->ignore, name, folder);
         if (node->parent)
             name -= strlen(node->name) + 1;
@@ -122,7 +122,7 @@ static bool is_ignored(const weft_watcher *watcher, const weft_node *parent, con
 
 /* ---- telling ---- */
 
-static void tell(weft_watcher *watcher, weft_change_kind kind, const weft_node *node) {
+static void tell(weft_watcher *watcher, weft_change_kind kind, const weft_entry *node) {
     char path[PATH_MAX];
     if (weft__tree_path(node, path) < 0)
         return;
@@ -206,11 +206,11 @@ static void ignore_changed(weft_watcher *watcher, weft_folder *folder) {
 /* ---- comparing ---- */
 
 /* It is no longer there, and neither is what was in it. */
-static void drop(weft_watcher *watcher, weft_node *top, bool quiet) {
-    weft_node *node = top, *parent;
+static void drop(weft_watcher *watcher, weft_entry *top, bool quiet) {
+    weft_entry *node = top, *parent;
     do {
         while (node->folder && !weft__list_empty(&node->folder->children))
-            node = WEFT_CONTAINER(node->folder->children.next, weft_node, link);
+            node = WEFT_CONTAINER(node->folder->children.next, weft_entry, link);
         parent = node == top ? NULL : node->parent;
         if (!node->folder && !quiet)
             tell(watcher, WEFT_FILE_DELETE, node);
@@ -223,7 +223,7 @@ static void drop(weft_watcher *watcher, weft_node *top, bool quiet) {
     } while (node);
 }
 
-static int add_node(weft_watcher *watcher, weft_node *parent, const char *name, bool folder, weft_node **ret) {
+static int add_node(weft_watcher *watcher, weft_entry *parent, const char *name, bool folder, weft_entry **ret) {
     int r = weft__tree_add(&watcher->tree, parent, name, folder, ret);
     if (r < 0 && !watcher->said_full) {
         watcher->said_full = true;
@@ -233,7 +233,7 @@ static int add_node(weft_watcher *watcher, weft_node *parent, const char *name, 
     return r;
 }
 
-static void compare_folder(weft_watcher *watcher, weft_node *parent, weft_node *node, const char *name,
+static void compare_folder(weft_watcher *watcher, weft_entry *parent, weft_entry *node, const char *name,
                            const struct stat *st, look how) {
     bool is_new = !node;
     if (is_new && add_node(watcher, parent, name, true, &node) < 0)
@@ -249,8 +249,8 @@ static void compare_folder(weft_watcher *watcher, weft_node *parent, weft_node *
     queue_folder(watcher, folder);
 }
 
-static void compare_file(weft_watcher *watcher, weft_node *parent, weft_node *node, const char *name, const struct stat *st,
-                         look how) {
+static void compare_file(weft_watcher *watcher, weft_entry *parent, weft_entry *node, const char *name,
+                         const struct stat *st, look how) {
     bool is_new = !node;
     if (is_new && add_node(watcher, parent, name, false, &node) < 0)
         return;
@@ -264,9 +264,9 @@ static void compare_file(weft_watcher *watcher, weft_node *parent, weft_node *no
 }
 
 /* What is there now (st NULL: nothing) against what was there. */
-static void compare(weft_watcher *watcher, weft_node *parent, const char *name, const char *path, const struct stat *st,
+static void compare(weft_watcher *watcher, weft_entry *parent, const char *name, const char *path, const struct stat *st,
                     look how) {
-    weft_node *node = weft__tree_find(&watcher->tree, parent, name);
+    weft_entry *node = weft__tree_find(&watcher->tree, parent, name);
     bool folder = st && S_ISDIR(st->st_mode), file = st && (S_ISREG(st->st_mode) || S_ISLNK(st->st_mode));
     if (st && (!is_wanted(watcher, path, folder) || is_ignored(watcher, parent, path, folder)))
         return;
@@ -287,7 +287,7 @@ static void compare(weft_watcher *watcher, weft_node *parent, const char *name, 
 /* ---- scanning ---- */
 
 /* It was not among the entries. If it is still there it is ignored by now, which is nothing to tell. */
-static void drop_unseen(weft_watcher *watcher, weft_node *node) {
+static void drop_unseen(weft_watcher *watcher, weft_entry *node) {
     struct stat st;
     bool gone = fstatat(dirfd(watcher->dir), node->name, &st, AT_SYMLINK_NOFOLLOW) < 0;
     drop(watcher, node, watcher->scan_look.quiet || !gone);
@@ -297,7 +297,7 @@ static void end_scan(weft_watcher *watcher) {
     weft_folder *folder = watcher->scanned;
     weft_link *next = folder ? folder->children.next : NULL;
     while (folder && next != &folder->children) {
-        weft_node *child = WEFT_CONTAINER(next, weft_node, link);
+        weft_entry *child = WEFT_CONTAINER(next, weft_entry, link);
         next = next->next;
         if (child->scan != folder->scan)
             drop_unseen(watcher, child);
@@ -341,7 +341,7 @@ static int scan_one(weft_watcher *watcher) {
         return 0;
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
         return 1;
-    weft_node *parent = watcher->scanned->node;
+    weft_entry *parent = watcher->scanned->node;
     if (weft__tree_path(parent, path) < 0)
         return 1;
     size_t len = strlen(path);
@@ -422,7 +422,7 @@ static void forget_hints(weft_watcher *watcher) {
 static bool look_at(weft_watcher *watcher, const char *path) {
     const char *name;
     struct stat st;
-    weft_node *parent = weft__tree_parent(&watcher->tree, path, &name);
+    weft_entry *parent = weft__tree_parent(&watcher->tree, path, &name);
     if (!parent)
         return true;
     if (!parent->folder->known)
