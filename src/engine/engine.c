@@ -222,7 +222,7 @@ static void started(weft_engine *engine, int r) {
     engine->ready_r = r;
     if (r >= 0 && engine->phase == RECOVERING) {
         engine->phase = READY;
-        weft__retention_start(engine);
+        weft__retention_begin(engine);
     }
     weft__later(engine->loop, &engine->ready_later);
     weft__stop_check(engine);
@@ -393,6 +393,7 @@ int weft__engine_start(weft_engine *engine, void (*on_ready)(void *ctx, int r), 
     fold->alloc = engine->alloc;
     fold->stream = WEFT_STREAM_HUB;
     engine->applied = weft__store_head(engine->store);
+    engine->fresh = engine->applied == 0;
     int r = weft__watch_set(engine->watch, WEFT_WATCH_READ);
     /* An empty journal needs no reading; until 0 would mean all of it. */
     if (r >= 0 && engine->applied)
@@ -469,6 +470,7 @@ void weft__engine_stop(weft_engine *engine, bool force, void (*on_stopped)(void 
         return;
     }
     engine->phase = STOPPING;
+    engine->retaining = false;
     weft__timer_set(engine->loop, &engine->queue_timer, INT64_MAX);
     if (force)
         end_runs(engine);
@@ -552,12 +554,14 @@ weft_engine *weft__engine_free(weft_engine *engine) {
     weft_timer *timers[] = {&engine->again, &engine->queue_timer, &engine->drain_timer, &engine->retention_timer};
     for (size_t i = 0; i < sizeof timers / sizeof timers[0]; i++)
         weft__timer_stop(engine->loop, timers[i]);
-    weft_later *laters[] = {&engine->tidy, &engine->answer_later, &engine->ready_later, &engine->stopped_later};
+    weft_later *laters[] = {&engine->tidy, &engine->answer_later, &engine->ready_later, &engine->stopped_later,
+                            &engine->retention_later};
     for (size_t i = 0; i < sizeof laters / sizeof laters[0]; i++)
         weft__later_cancel(laters[i]);
     weft_map *maps[] = {&engine->tasks, &engine->keys, &engine->sessions, &engine->questions};
     for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++)
         weft__map_done(maps[i]);
+    weft__retention_drop(engine);
     weft__free(engine->alloc, engine->chosen);
     weft__free(engine->alloc, engine->program);
     weft__free(engine->alloc, engine->folder);

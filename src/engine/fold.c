@@ -51,7 +51,9 @@ static const fold folds[] = {
     {"question.orphaned", weft__question_apply_orphaned, NULL},
     {"question.adopted", weft__question_apply_adopted, weft__question_act_over},
     {"agent.chosen", weft__agent_apply_chosen, NULL},
+    {"automation.switched", weft__retention_apply_switched, NULL},
     {"hub.counted", weft__task_apply_counted, NULL},
+    {"hub.kept", weft__retention_apply_kept, NULL},
 };
 
 static const fold *find(const char *type) {

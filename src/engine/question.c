@@ -235,6 +235,7 @@ int weft__question_apply_asked(weft_engine *engine, const weft_event *event, con
     if (r < 0 || !question)
         return r;
     question->stored = true;
+    weft__retention_mark(engine, &question->kept);
     question->pub.created_ms = event->time_ms;
     question->pub.expires_ms = question->timeout_ms > 0 ? event->time_ms + question->timeout_ms : 0;
     if (question->number >= engine->next_question)

@@ -123,6 +123,27 @@ void weft__task_tidy(weft_engine *engine) {
 
 /* ---- queued ---- */
 
+weft_val weft__task_data(const known_task *task, weft_member members[16]) {
+    const weft_task *pub = &task->pub;
+    const weft_member all[] = {
+        {"taskId", weft_str(pub->id)},
+        {"number", weft_uint(pub->number)},
+        {"prompt", weft_str(pub->prompt)},
+        {"agent", weft_str(pub->agent)},
+        {"runsOn", weft_str(pub->runs_on)},
+        {"priority", weft_int(pub->priority)},
+        {"sessionId", weft_str(pub->session)},
+        {"metadata", weft_raw(pub->metadata, strlen(pub->metadata))},
+        {"timeoutMs", weft_int(pub->timeout_ms)},
+        {"retries", weft_int(pub->retries)},
+        {"depth", weft_int(pub->depth)},
+        {"key", pub->key ? weft_str(pub->key) : weft_none()},
+        {"alone", task->alone ? weft_bool(true) : weft_none()},
+    };
+    memcpy(members, all, sizeof all);
+    return weft_obj(members, sizeof all / sizeof all[0]);
+}
+
 static int read_parts(const weft_json *data, task_parts *ret) {
     const struct {
         const char *name;
@@ -203,6 +224,7 @@ int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const 
         return r;
     }
     task->stored = true;
+    weft__retention_mark(engine, &task->kept);
     task->pub.created_ms = event->time_ms;
     weft__list_push(&engine->all_tasks, &task->all);
     weft__queue_put(engine, task);
