@@ -17,6 +17,8 @@
 
 #include "engine_private.h"
 
+#define STORE_AGAIN_MS 1000 /* between two attempts to store what must not be lost */
+#define MEMORY_AGAIN_MS 50
 #define FOLD_PAGE 1024     /* events */
 #define RECOVER_EVENTS 500 /* of one append */
 
@@ -29,6 +31,12 @@ void weft__note(weft_engine *engine, const char *format, ...) {
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
     engine->opts.on_note(engine->opts.ctx, line);
+}
+
+/* Memory comes back soon, a disk that is full or broken does not. */
+void weft__again(weft_engine *engine, weft_timer *timer, int r) {
+    int64_t wait = r == -ENOMEM ? MEMORY_AGAIN_MS : STORE_AGAIN_MS;
+    weft__timer_set(engine->loop, timer, weft_loop_now(engine->loop) + wait);
 }
 
 /* ---- limits ---- */
@@ -110,7 +118,7 @@ static int deliver(weft_engine *engine, const weft_event *event) {
 }
 
 static void follow_later(weft_engine *engine) {
-    weft__timer_set(engine->loop, &engine->again, weft_loop_now(engine->loop) + ENGINE_AGAIN_MS / 10);
+    weft__again(engine, &engine->again, -ENOMEM);
 }
 
 static void on_events(void *ctx, const weft_event *events, size_t count) {

@@ -19,8 +19,7 @@
 #include "map.h"
 #include "watch.h"
 
-#define ENGINE_AGAIN_MS 1000 /* between two attempts to store what must not be lost */
-#define ENGINE_ID 32         /* room for "task-" and a number */
+#define ENGINE_ID 32 /* room for "task-" and a number */
 
 /* When the event something was made by was last written: in time, and in bytes written before it. */
 typedef struct kept_mark {
@@ -181,8 +180,14 @@ int weft__apply(weft_engine *engine, const weft_event *event, const weft_json *d
 void weft__act(weft_engine *engine, const weft_event *event, const weft_json *data);
 /* A member as a C string, borrowed from the document; NULL when it is absent or no string. */
 int weft__member(const weft_json *data, const char *name, const char **ret);
+/* A member that is one of our ids; NULL when it is not. Needs no memory. */
+const char *weft__id(const weft_json *data, const char *name, char ret[ENGINE_ID]);
+/* Is a member this string? */
+bool weft__says(const weft_json *data, const char *name, const char *text);
 
 /* engine.c */
+/* Try what failed with r again in a while: set this timer. */
+void weft__again(weft_engine *engine, weft_timer *timer, int r);
 void weft__note(weft_engine *engine, const char *format, ...) WEFT_PRINTF(2, 3);
 void weft__stop_check(weft_engine *engine);
 /* Answer a command in a later turn of the loop. */

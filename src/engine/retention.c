@@ -8,6 +8,7 @@
 
 #include "engine_private.h"
 
+#define MINUTE_MS ((int64_t) 60 * 1000)
 #define HOUR_MS ((int64_t) 3600 * 1000)
 #define DAY_MS (24 * HOUR_MS)
 #define SLACK 8               /* trimmed when it has grown by an eighth of what is kept */
@@ -235,7 +236,7 @@ void weft__retention_check(weft_engine *engine) {
         keep_counts(&draft);
     int r = weft__draft_send(&draft, NULL, last ? counted : NULL, engine);
     if (last || r < 0)
-        go_on(engine, r < 0 ? ENGINE_AGAIN_MS : HOUR_MS);
+        go_on(engine, r < 0 ? MINUTE_MS : HOUR_MS);
 }
 
 void weft__retention_start(weft_engine *engine) {
