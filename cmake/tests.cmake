@@ -1,5 +1,5 @@
-# Every tests/unit/NAME.c is a program of its own that may see everything. Every executable script in tests/cli and
-# tests/interop is a test of the finished programs. All of them close with "N passed, N failed, N skipped".
+# Every tests/unit/NAME.c is a program of its own that may see everything. Every executable script in tests/cli, tests/interop
+# and tests/faults is a test of the finished programs. All of them close with "N passed, N failed, N skipped".
 enable_testing()
 
 file(GLOB support CONFIGURE_DEPENDS tests/*.c)
@@ -48,8 +48,22 @@ foreach(source ${sources})
   endif()
 endforeach()
 
+# Agents that do not behave, and the tests that start them under a guard, which is the program itself.
+file(GLOB sources CONFIGURE_DEPENDS tests/agents/*.c)
+foreach(source ${sources})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(agent_${name} ${source})
+  target_compile_definitions(agent_${name} PRIVATE _GNU_SOURCE)
+  set_target_properties(agent_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  foreach(test process driver_cli driver_acp)
+    if(TARGET test_${test})
+      add_dependencies(test_${test} agent_${name} weft)
+    endif()
+  endforeach()
+endforeach()
+
 file(GLOB scripts CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests
-     tests/cli/*.sh tests/interop/*.sh tests/interop/*.mjs tests/interop/*.py)
+     tests/cli/*.sh tests/interop/*.sh tests/interop/*.mjs tests/interop/*.py tests/faults/*.py)
 foreach(script ${scripts})
   execute_process(COMMAND test -x ${PROJECT_SOURCE_DIR}/tests/${script} RESULT_VARIABLE not_executable)
   if(NOT not_executable)

@@ -7,6 +7,7 @@
 
 #include <weft/weft.h>
 
+#include "layout.h"
 #include "screen.h"
 
 /* What the program ends with. Scripts depend on these numbers. */
@@ -19,7 +20,8 @@ typedef enum weft_exit {
     WEFT_NOT_FOUND = 5,
     WEFT_BUSY = 6,
     WEFT_TOO_LATE = 7,
-    WEFT_REFUSED = 8, /* the other side answered with an error */
+    WEFT_REFUSED = 8,       /* the other side answered with an error */
+    WEFT_INTERRUPTED = 130, /* Ctrl-C, in the words of shells */
 } weft_exit;
 
 /* ---- options ---- */
@@ -104,12 +106,21 @@ struct weft_app {
     char **args; /* what is left when the options are taken out; NULL-terminated */
     size_t arg_count;
     weft_screen out, err;
-    weft_log *log; /* where a daemon keeps what it says; NULL: nowhere */
+    weft_log *log;             /* where a daemon keeps what it says; NULL: nowhere */
+    const weft_layout *layout; /* of the daemon it is about */
 };
 
 /* All of them, in the order of the help; NULL-terminated. wiring.c. */
 extern const weft_verb *const weft__verbs[];
 const weft_verb *weft__verb_find(const char *name);
+
+/* Programs inside the program, which Weft starts for itself: "weft __NAME ...". Nobody types them, so no help, completion or
+ * suggestion knows them, and they begin before anything is set up for people. A row with a NULL name ends it. wiring.c. */
+typedef struct weft_inner {
+    const char *name;
+    int (*main)(int argc, char **argv); /* argv[0] is the name */
+} weft_inner;
+extern const weft_inner weft__inner[];
 
 /* ---- help.c ---- */
 
@@ -118,6 +129,8 @@ void weft__help_verb(FILE *to, const weft_verb *verb);
 /* The tables of options a verb has, own first; NULL-terminated. */
 #define WEFT_OPTION_TABLES 4
 void weft__option_tables(const weft_verb *verb, const weft_option *ret[WEFT_OPTION_TABLES]);
+/* An option of a common table that the verb has an own one for is never meant. */
+bool weft__option_hidden(const weft_verb *verb, const weft_option *table, const weft_option *option);
 
 /* ---- options.c ---- */
 

@@ -9,6 +9,8 @@
 
 /* The wall clock as ISO 8601 with milliseconds, in UTC. Returns text. */
 const char *weft__clock_text(char text[WEFT_CLOCK_TEXT]);
+/* The same for milliseconds since 1970. */
+const char *weft__clock_text_at(int64_t ms, char text[WEFT_CLOCK_TEXT]);
 /* Monotonic nanoseconds. */
 int64_t weft__clock_ns(void);
 

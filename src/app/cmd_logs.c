@@ -22,6 +22,7 @@
 typedef struct settings {
     const char *lines; /* NULL: the usual */
     bool follow;
+    bool aiwg;
 } settings;
 
 typedef struct reading {
@@ -135,17 +136,17 @@ static off_t find_lines(int fd, int64_t lines) {
     return 0;
 }
 
-static int open_log(void) {
-    int fd = open(WEFT_HOME_LOG, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+static int open_log(const weft_app *app) {
+    int fd = open(app->layout->log, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     return fd < 0 ? -errno : fd;
 }
 
 /* ---- following ---- */
 
 /* Was the log put away and begun anew? */
-static bool is_another(int fd) {
+static bool is_another(const char *path, int fd) {
     struct stat ours, there;
-    return stat(WEFT_HOME_LOG, &there) == 0 &&
+    return stat(path, &there) == 0 &&
            (fd < 0 || fstat(fd, &ours) < 0 || ours.st_ino != there.st_ino || ours.st_dev != there.st_dev);
 }
 
@@ -162,12 +163,12 @@ static int catch_up(reading *self) {
     }
     if (self->fd >= 0)
         r = put_new(self);
-    if (r < 0 || !is_another(self->fd))
+    if (r < 0 || !is_another(self->app->layout->log, self->fd))
         return r;
     put_rest(self);
     if (self->fd >= 0)
         close(self->fd);
-    self->fd = open_log();
+    self->fd = open_log(self->app);
     return self->fd < 0 ? 0 : put_new(self);
 }
 
@@ -197,7 +198,8 @@ static int follow(reading *self) {
     int ends = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     int changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     int r = ends < 0 || changes < 0 ? -errno : 0;
-    if (r == 0 && inotify_add_watch(changes, WEFT_HOME, IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM) < 0)
+    if (r == 0 &&
+        inotify_add_watch(changes, self->app->layout->home, IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM) < 0)
         r = -errno;
     if (r == 0)
         r = watch(changes, ends, self);
@@ -228,12 +230,12 @@ static weft_exit read_lines(const weft_app *app, const char *text, int64_t *ret)
 
 static weft_exit show(reading *self, int64_t lines, bool on) {
     const weft_app *app = self->app;
-    self->fd = open_log();
+    self->fd = open_log(self->app);
     if (self->fd < 0 && !(on && self->fd == -ENOENT))
         return self->fd == -ENOENT
                    ? weft__fail(app, WEFT_NOT_FOUND, "Only a daemon in the background logs there: weft start",
-                                "there is no " WEFT_HOME_LOG)
-                   : weft__fail(app, WEFT_FAILED, NULL, WEFT_HOME_LOG ": %s", weft_strerror(self->fd));
+                                "there is no %s", app->layout->log)
+                   : weft__fail(app, WEFT_FAILED, NULL, "%s: %s", app->layout->log, weft_strerror(self->fd));
     int r = 0;
     if (self->fd >= 0) {
         lseek(self->fd, find_lines(self->fd, lines), SEEK_SET);
@@ -254,12 +256,12 @@ static weft_exit run(weft_app *app) {
     weft_exit status = read_lines(app, how->lines, &lines);
     if (status)
         return status;
-    int r = weft__daemon_project();
+    int r = weft__daemon_choose(app, how->aiwg);
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     if (r == 0)
         return weft__fail(app, WEFT_NOT_FOUND, "\"weft start\" starts a daemon here.",
-                          "there is no " WEFT_HOME " in this folder or above it");
+                          "there is no %s in this folder or above it", app->layout->home);
     status = show(&self, lines, how->follow);
     if (self.fd >= 0)
         close(self.fd);
@@ -270,6 +272,7 @@ static weft_exit run(weft_app *app) {
 static const weft_option options[] = {
     WEFT_OPTION(settings, follow, flag, "follow", 'f', NULL, "go on with what is logged from now on"),
     WEFT_OPTION(settings, lines, text, "lines", 'n', "N", "how many of the last lines (default 50), or \"all\""),
+    WEFT_OPTION_AIWG(settings),
     {0},
 };
 

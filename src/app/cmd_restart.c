@@ -8,10 +8,13 @@
 #include "say.h"
 #include "serve.h"
 
-/* All options of "weft serve" are zero when they are not given. */
+/* All options of "weft serve" are zero when they are not given. --aiwg says which daemon is meant. */
 static bool has_options(const weft_app *app) {
     static const weft_serve_settings none;
-    return memcmp(app->settings, &none, sizeof none) != 0;
+    weft_serve_settings given;
+    memcpy(&given, app->settings, sizeof given);
+    given.aiwg = false;
+    return memcmp(&given, &none, sizeof none) != 0;
 }
 
 static weft_exit stop_and_start(weft_app *app, char **args) {
@@ -27,10 +30,11 @@ static weft_exit run(weft_app *app) {
     weft_exit status = weft__start_check(app);
     if (status)
         return status;
-    int r = weft__daemon_project();
+    const weft_serve_settings *how = app->settings;
+    int r = weft__daemon_choose(app, how->aiwg);
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
-    bool as_before = r == 1 && !has_options(app) && weft__daemon_holder(&holder) == 1;
+    bool as_before = r == 1 && !has_options(app) && weft__daemon_holder(app->layout, &holder) == 1;
     r = as_before ? weft__daemon_args(holder, "serve", &args, &memory) : -ENOENT;
     if (r < 0)
         r = weft__daemon_args(getpid(), app->verb->name, &args, &memory);

@@ -12,6 +12,8 @@
 #include "home.h"
 #include "say.h"
 #include "serve.h"
+#include "serve_hub.h"
+#include "serve_tell.h"
 #include "signals.h"
 
 #define FIRST_PORT 16180
@@ -22,12 +24,14 @@ typedef struct serving {
     weft_serve_config *config;
     const weft_serve_settings *how;
     weft_loop *loop;
+    weft_serve_hub *hub;
     weft_service *service;
     weft_server *server;
     weft_signals signals;
     weft_daemon daemon;
     char *token; /* NULL: none is needed */
     int signals_seen;
+    bool stopping;
     bool published;
     bool on_stdio;
 } serving;
@@ -57,9 +61,24 @@ static void raise_descriptor_limit(void) {
     }
 }
 
+static void on_open(weft_server *server, weft_peer *peer, void *data) {
+    (void) server;
+    weft__serve_hub_opened(((serving *) data)->hub, peer);
+}
+
+static void on_close(weft_server *server, weft_peer *peer, int why, void *data) {
+    (void) server, (void) why;
+    weft__serve_hub_closed(((serving *) data)->hub, peer);
+}
+
+static void on_drain(weft_server *server, weft_peer *peer, void *data) {
+    (void) server;
+    weft__serve_hub_drained(((serving *) data)->hub, peer);
+}
+
 static int open_server(serving *self) {
     weft_service_opts opts = {
-        .methods = weft__serve_methods,
+        .methods = weft__serve_hub_methods(self->hub),
         .title = "weft",
         .version = weft_version(),
         .limits = self->how->limits,
@@ -67,15 +86,23 @@ static int open_server(serving *self) {
         .ctx = self,
     };
     weft_server_opts server_opts = self->how->server;
-    int r = weft_loop_new(NULL, &self->loop);
+    int r = weft_service_new(&opts, &self->service);
     if (r >= 0)
-        r = weft_service_new(&opts, &self->service);
+        r = weft_service_add(self->service, &weft__serve_echo);
     server_opts.service = self->service;
     server_opts.on_note = on_note;
+    server_opts.on_open = on_open;
+    server_opts.on_close = on_close;
+    server_opts.on_drain = on_drain;
     server_opts.data = self;
-    if (r >= 0)
-        r = weft_server_new(self->loop, &server_opts, &self->server);
-    return r < 0 ? r : weft__daemon_offer(&self->daemon, self->service, self->server);
+    return r < 0 ? r : weft_server_new(self->loop, &server_opts, &self->server);
+}
+
+/* What connections speak until something decides otherwise: wire.md, "Which dialect a connection speaks". */
+static const char *dialect_of(const char *url) {
+    if (strncmp(url, "ws", 2) == 0)
+        return "cdev";
+    return "aiwg";
 }
 
 static int listen_at(serving *self, const char *url, bool network) {
@@ -86,6 +113,7 @@ static int listen_at(serving *self, const char *url, bool network) {
         .tokens = network && self->token ? tokens : NULL,
         .hosts = how->hosts.count ? how->hosts.items : NULL,
         .origins = how->origins.count ? how->origins.items : NULL,
+        .dialect = dialect_of(url),
     };
     return weft_server_listen(self->server, url, &opts);
 }
@@ -115,8 +143,10 @@ static weft_exit listen_on_port(serving *self) {
 
 /* The socket by which the other verbs find us. */
 static weft_exit listen_at_home(serving *self) {
-    int r = self->daemon.held ? listen_at(self, "unix:" WEFT_HOME_SOCKET, false) : 0;
-    return r < 0 ? explain_listen(self, "unix:" WEFT_HOME_SOCKET, r) : WEFT_DONE;
+    char url[64];
+    snprintf(url, sizeof url, "unix:%s", self->app->layout->socket);
+    int r = self->daemon.held ? listen_at(self, url, false) : 0;
+    return r < 0 ? explain_listen(self, url, r) : WEFT_DONE;
 }
 
 static weft_exit listen_as_told(serving *self) {
@@ -167,94 +197,25 @@ static weft_exit get_token(serving *self, bool network) {
                                  : weft__home_token(self->app, &self->token);
 }
 
-/* ---- telling ---- */
-
-static const char *url_with(const weft_server *server, const char *scheme) {
-    const char *url;
-    for (size_t i = 0; (url = weft_server_url(server, i)); i++)
-        if (strncmp(url, scheme, strlen(scheme)) == 0)
-            return url;
-    return NULL;
-}
-
-/* The file the token is in, for people and their scripts. */
-static const char *token_path(const serving *self) {
-    return self->how->token_file ? self->how->token_file : WEFT_HOME_TOKEN;
-}
-
-static void publish(serving *self) {
-    weft_val urls[WEFT_MAX_TEXTS + 1];
-    char folder[PATH_MAX];
-    size_t count = 0;
-    for (const char *url; count <= WEFT_MAX_TEXTS && (url = weft_server_url(self->server, count)); count++)
-        urls[count] = weft_str(url);
-    const char *unix_url = url_with(self->server, "unix:"), *http = url_with(self->server, "http"),
-               *ws = url_with(self->server, "ws");
-    weft_val about = WEFT_OBJ({"pid", weft_int(getpid())}, {"version", weft_str(weft_version())},
-                              {"folder", weft_str(getcwd(folder, sizeof folder))}, {"urls", weft_arr(urls, count)},
-                              {"unix", unix_url ? weft_str(unix_url) : weft_none()},
-                              {"http", http ? weft_str(http) : weft_none()}, {"ws", ws ? weft_str(ws) : weft_none()},
-                              {"tokenFile", self->token ? weft_str(token_path(self)) : weft_none()});
-    if (self->daemon.held) {
-        int r = weft__home_publish(about);
-        self->published = r >= 0;
-        if (r < 0)
-            weft__warn(self->app, "weft serve: " WEFT_HOME_ENDPOINT ": %s", weft_strerror(r));
-    }
-    if (self->app->common.json && !self->on_stdio)
-        weft__put_line(&self->app->out, about);
-}
-
-static void say_curl(const serving *self, FILE *to) {
-    const char *http = url_with(self->server, "http");
-    if (!http)
-        return;
-    fputs("    curl -H 'Content-Type: application/json' ", to);
-    if (self->token)
-        fprintf(to, "-H \"Authorization: Bearer $(cat %s)\" ", token_path(self));
-    fprintf(to, "%s-d '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' %s\n",
-            strncmp(http, "https", 5) == 0 ? "-k " : "", http);
-}
-
-/* The page that needs no token. */
-static void say_page(const serving *self, FILE *to) {
-    const char *http = url_with(self->server, "http");
-    const char *authority = http ? strstr(http, "//") : NULL;
-    if (!authority)
-        return;
-    size_t len = (size_t) (authority - http) + 2 + strcspn(authority + 2, "/");
-    fprintf(to, "and open %.*s/health\n", (int) len, http);
-}
-
-static void say_call(const serving *self, FILE *to, const char *url) {
-    bool shows = self->token && strncmp(url, "unix:", 5) != 0;
-    fprintf(to, "    %s call %s%s%s%s echo text=hi\n", program_invocation_name, shows ? "--token-file " : "",
-            shows ? token_path(self) : "", shows ? " " : "", url);
-}
-
-static void say_what_next(const serving *self) {
-    FILE *to = self->app->err.file;
-    const char *url, *first = weft_server_url(self->server, 0);
-    for (size_t i = 0; (url = weft_server_url(self->server, i)); i++)
-        fprintf(to, "listening on %s\n", url);
-    if (self->on_stdio)
-        return;
-    fputs("\nTry, in another terminal:\n", to);
-    if (self->how->listen.count == 0)
-        fprintf(to, "    %s call echo text=hi\n    %s methods\n", program_invocation_name, program_invocation_name);
-    else
-        say_call(self, to, first);
-    say_curl(self, to);
-    say_page(self, to);
-    fputs("Ctrl-C stops it.\n", to);
-    fflush(to);
-}
-
 /* ---- running ---- */
 
 static void on_stopped(weft_server *server, void *ctx) {
     (void) server;
     weft_loop_stop(((serving *) ctx)->loop);
+}
+
+/* Whoever watched the last tasks has been told how they ended. */
+static void on_hub_stopped(void *ctx) {
+    serving *self = ctx;
+    weft_server_stop(self->server, on_stopped, self);
+}
+
+static void stop(void *ctx, bool force) {
+    serving *self = ctx;
+    if (!self->stopping)
+        weft__daemon_stopping(&self->daemon);
+    self->stopping = true;
+    weft__serve_hub_stop(self->hub, force, on_hub_stopped, self);
 }
 
 /* The first asks for an orderly end, the second for any end. */
@@ -265,8 +226,7 @@ static void on_signal(void *ctx) {
         return;
     }
     weft__remark(self->app, "stopping; once more to stop at once");
-    weft__daemon_stopping(&self->daemon);
-    weft_server_stop(self->server, on_stopped, self);
+    stop(self, false);
 }
 
 static void on_hangup(void *ctx) {
@@ -281,20 +241,50 @@ static weft_exit serve(serving *self) {
     if (r < 0)
         return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     signal(SIGPIPE, SIG_IGN); /* standard output may be a peer that leaves */
-    publish(self);
+    weft_serve_facts facts = {self->app, self->server, self->how, self->token != NULL, self->daemon.held, self->on_stdio};
+    self->published = weft__serve_publish(&facts);
     weft_exit status = weft__daemon_ready(&self->daemon);
     if (status)
         return status;
     if (!self->daemon.background)
-        say_what_next(self);
+        weft__serve_say_what_next(&facts);
     weft_loop_run(self->loop);
     return WEFT_DONE;
 }
 
-/* Is this the daemon of its folder? Only who typed URLs meant something beside it; a configuration is the folder's own. */
+/* Does what happens outlive us? Not when that was asked for, and not in a child that speaks to its parent alone. */
+static bool keeps(const serving *self) {
+    const weft_serve_settings *typed = self->app->settings;
+    bool child = typed->listen.count == 1 && strncmp(typed->listen.items[0], "stdio:", 6) == 0;
+    return !child && strcmp(self->how->store_kind, "memory") != 0;
+}
+
+/* Is this the daemon of its folder? Not one that keeps nothing and was given places of its own to listen at: it is
+ * somebody's child, or beside the daemon on purpose. */
 static bool is_projects(const serving *self) {
     const weft_serve_settings *typed = self->app->settings;
-    return typed->listen.count == 0;
+    return keeps(self) || typed->listen.count == 0;
+}
+
+static weft_exit open_hub(serving *self) {
+    int r = weft_loop_new(NULL, &self->loop);
+    if (r < 0)
+        return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    weft_serve_hub_opts opts = {.app = self->app,
+                                .loop = self->loop,
+                                .daemon = &self->daemon,
+                                .how = self->how,
+                                .keep = keeps(self),
+                                .on_stop = stop,
+                                .ctx = self};
+    weft_exit status = weft__serve_hub_open(&opts, &self->hub);
+    if (status)
+        return status;
+    r = open_server(self);
+    if (r < 0)
+        return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    weft__daemon_offer(&self->daemon, self->server);
+    return weft__serve_hub_start(self->hub, self->server);
 }
 
 static weft_exit open_and_serve(serving *self) {
@@ -307,10 +297,9 @@ static weft_exit open_and_serve(serving *self) {
     if (status)
         return status;
     raise_descriptor_limit();
-    int r = open_server(self);
-    if (r < 0)
-        return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
-    status = listen_at_home(self);
+    status = open_hub(self);
+    if (status == WEFT_DONE)
+        status = listen_at_home(self);
     if (status == WEFT_DONE)
         status = self->how->listen.count ? listen_as_told(self) : listen_on_port(self);
     return status ? status : serve(self);
@@ -320,17 +309,20 @@ static weft_exit run(weft_app *app) {
     serving self = {.app = app, .daemon.app = app};
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here; to serve at a URL, write --listen URL", app->args[0]);
+    const weft_serve_settings *typed = app->settings;
+    app->layout = typed->aiwg ? &weft__layout_aiwg : &weft__layout_weft;
     weft_exit status = weft__serve_config_new(app, &self.config);
     if (status)
         return status;
     self.how = weft__serve_config_settings(self.config);
     status = open_and_serve(&self);
     if (self.published)
-        weft__home_withdraw();
+        weft__home_withdraw(app->layout);
     weft__signals_close(&self.signals);
     weft_server_free(self.server);
-    weft_loop_free(self.loop);
     weft_service_unref(self.service);
+    weft__serve_hub_close(self.hub);
+    weft_loop_free(self.loop);
     weft__free(NULL, self.token);
     weft__serve_config_free(self.config);
     weft__daemon_leave(&self.daemon); /* the last, so that who waits for our end finds nothing of us */
@@ -357,6 +349,7 @@ const weft_option weft__serve_options[] = {
                 "listen beyond this machine without TLS"),
     WEFT_OPTION(weft_serve_settings, rate, number, "rate", 0, "N", "requests a minute for a network client (default 6000)"),
     WEFT_OPTION(weft_serve_settings, no_rate, flag, "no-rate", 0, NULL, "as many requests as they like"),
+    WEFT_OPTION(weft_serve_settings, aiwg, flag, "aiwg", 0, NULL, "be an AIWG daemon: its files in .aiwg, its agent"),
     {0},
 };
 

@@ -22,7 +22,9 @@ static weft_exit run(weft_app *app) {
     weft_exit status = weft__start_check(app);
     if (status)
         return status;
-    int r = weft__daemon_project();
+    const weft_serve_settings *how = app->settings;
+    app->layout = how->aiwg ? &weft__layout_aiwg : &weft__layout_weft;
+    int r = weft__daemon_project(app->layout);
     if (r >= 0)
         r = weft__daemon_args(getpid(), app->verb->name, &args, &memory);
     if (r < 0)

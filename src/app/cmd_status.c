@@ -10,6 +10,10 @@
 /* It answers in a millisecond, or it is stuck. */
 #define ANSWER_MS 5000
 
+typedef struct settings {
+    bool aiwg;
+} settings;
+
 /* ---- for people ---- */
 
 static void put_label(const weft_app *app, const char *label) {
@@ -86,23 +90,25 @@ static weft_exit ask(weft_app *app, weft_line *line, pid_t pid) {
 }
 
 static weft_exit run(weft_app *app) {
-    static char url[] = "unix:" WEFT_HOME_SOCKET;
+    const settings *how = app->settings;
+    char url[128];
     char *args[] = {url, NULL};
     weft_line line = {0};
     pid_t pid = 0;
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here", app->args[0]);
-    int r = weft__daemon_project();
+    int r = weft__daemon_choose(app, how->aiwg);
     if (r == 1)
-        r = weft__daemon_holder(&pid);
+        r = weft__daemon_holder(app->layout, &pid);
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     if (r == 0)
         return put_absent(app, "not running", 0, "\"weft start\" starts a daemon here.");
     /* Where it listens is written just before it is ready, and stays until its end. */
-    if (pid && !weft__daemon_is_ready(pid))
-        return put_absent(app, access(WEFT_HOME_ENDPOINT, F_OK) == 0 ? "stopping" : "starting", pid,
+    if (pid && !weft__daemon_is_ready(app->layout, pid))
+        return put_absent(app, access(app->layout->endpoint, F_OK) == 0 ? "stopping" : "starting", pid,
                           "\"weft start\" waits until one is ready.");
+    snprintf(url, sizeof url, "unix:%s", app->layout->socket);
     app->args = args;
     app->arg_count = 1;
     app->reach.timeout_ms = ANSWER_MS;
@@ -110,6 +116,11 @@ static weft_exit run(weft_app *app) {
     weft__line_done(&line);
     return status;
 }
+
+static const weft_option options[] = {
+    WEFT_OPTION_AIWG(settings),
+    {0},
+};
 
 static const char *const examples[] = {
     "weft status",
@@ -125,5 +136,7 @@ const weft_verb weft__status_verb = {
     .usage = "",
     .examples = examples,
     .about = "Asks it with daemon.status on its Unix socket.\n",
+    .options = options,
+    .settings_size = sizeof(settings),
     .run = run,
 };

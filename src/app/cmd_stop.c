@@ -5,6 +5,7 @@
 typedef struct settings {
     int64_t timeout_ms; /* 0: the usual */
     bool force;
+    bool aiwg;
 } settings;
 
 static weft_exit tell(const weft_app *app, pid_t pid, bool killed) {
@@ -24,7 +25,7 @@ static weft_exit run(weft_app *app) {
     bool killed = false;
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here", app->args[0]);
-    int r = weft__daemon_project();
+    int r = weft__daemon_choose(app, how->aiwg);
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     weft_exit status = WEFT_DONE;
@@ -36,6 +37,7 @@ static weft_exit run(weft_app *app) {
 static const weft_option options[] = {
     WEFT_OPTION(settings, timeout_ms, time, "timeout", 't', "TIME", "how long it may take (default 15s)"),
     WEFT_OPTION(settings, force, flag, "force", 'f', NULL, "kill it when it takes longer"),
+    WEFT_OPTION_AIWG(settings),
     {0},
 };
 

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agents.h"
+#include "aiwg_config.h"
 #include "doc.h"
 
 /* Longer than every path of a key, so what does not fit is none. */
@@ -83,16 +85,19 @@ static void warn_unknown(const loading *self, const weft_json *name, const char 
 
 static int take_value(loading *self, size_t index, const weft_iter *member) {
     const weft_key *key = &weft__keys[index];
+    if (self->file->foreign) { /* translated as it should be; rules are checked by those who run them, and reported */
+        set(self, index, member->value, NULL);
+        return 0;
+    }
     weft_checking checking = {self->to, self->file, self->file->path, self->config->alloc};
     if (self->config->settings[index].source == self->source)
         weft__config_say(&checking, &member->name, false, "%s is there twice; this one counts", key->path);
     int r = weft__config_check(&checking, key, &member->value);
     if (r >= 0 && key->door && self->source == WEFT_FROM_project && self->file->shared) {
         /* A project can bring a .weft along, and who clones it has not opened any door yet. */
-        weft__config_say(
-            &checking, &member->name, true,
-            "%s says who may come in, and this file may have come with the project; if it is yours, chmod 600 it",
-            key->path);
+        weft__config_say(&checking, &member->name, true,
+                         "%s says %s, and this file may have come with the project; if it is yours, chmod 600 it", key->path,
+                         key->door);
         r = -EBADMSG;
     }
     if (r >= 0)
@@ -141,6 +146,36 @@ static int load_file(loading *self, weft_config_file *file, const char *path, we
         return 0;
     int r = note(self, weft__config_read(file, path, self->to, self->config->alloc));
     return r > 0 ? take_object(self, weft_doc_root(file->doc), "") : r;
+}
+
+/* Whoever serves with AIWG's files trusts them; but that they start something should be known. */
+static void tell_rules(const loading *self) {
+    weft_json rules = weft_pointer(weft_doc_root(self->file->doc), "/automation/rules");
+    weft_checking checking = {.to = self->to, .where = self->file->path};
+    size_t count = weft_count(&rules);
+    if (count && self->file->shared)
+        weft__config_say(&checking, NULL, false, "its %s may start agents; chmod 600 it if it did not come with the project",
+                         count == 1 ? "rule" : "rules");
+}
+
+/* A file that is not there says what AIWG would do without one. */
+static int load_foreign(loading *self, weft_config_file *file, const char *path) {
+    weft_doc *doc;
+    const weft_json none = {0};
+    const weft_alloc *alloc = self->config->alloc;
+    self->source = WEFT_FROM_project;
+    self->file = file;
+    int r = weft__config_read(file, path, self->to, alloc);
+    if (r < 0)
+        return note(self, r);
+    r = weft__aiwg_config(r > 0 ? weft_doc_root(file->doc) : &none, alloc, &doc);
+    if (r < 0)
+        return r;
+    weft_doc_free(file->doc);
+    file->doc = doc;
+    file->foreign = true;
+    tell_rules(self);
+    return take_object(self, weft_doc_root(doc), "");
 }
 
 /* ---- values that are not in a file ---- */
@@ -290,17 +325,40 @@ static const weft_setting *setting_of(const weft_config *config, const char *pat
     return &config->settings[find_key(path)];
 }
 
-/* What is right by itself and wrong together. */
-static int check_together(loading *self) {
+static int refuse_together(loading *self, const weft_setting *given, const char *text) {
+    self->to->say(self->to->ctx, &(weft_remark){true, weft__config_where(self->config, given),
+                                                weft__config_place(self->config, given), text});
+    return note(self, -EBADMSG);
+}
+
+static int check_out(loading *self) {
     const weft_setting *soft = setting_of(self->config, "limits.out_soft"),
                        *hard = setting_of(self->config, "limits.out_hard");
     if (weft_int_of(&soft->value, 0) <= weft_int_of(&hard->value, 0))
         return 0;
-    const weft_setting *given = soft->source > hard->source ? soft : hard;
-    self->to->say(self->to->ctx,
-                  &(weft_remark){true, weft__config_where(self->config, given), weft__config_place(self->config, given),
-                                 "limits.out_soft is more than limits.out_hard"});
-    return note(self, -EBADMSG);
+    return refuse_together(self, soft->source > hard->source ? soft : hard, "limits.out_soft is more than limits.out_hard");
+}
+
+static int check_default_agent(loading *self) {
+    const weft_setting *chosen = setting_of(self->config, "default_agent"), *agents = setting_of(self->config, "agents");
+    char text[256];
+    const char *name = weft_str_of(&chosen->value, NULL);
+    if (!name)
+        return -ENOMEM;
+    if (weft__agent_preset(name) || weft_get(&agents->value, name).text)
+        return 0;
+    weft_suggestion suggestion = {.typed = name};
+    weft__agent_suggest(&suggestion, &agents->value);
+    const char *best = suggestion.best;
+    snprintf(text, sizeof text, "there is no agent \"%.64s\" for default_agent%s%.64s%s", name,
+             best ? "; did you mean \"" : "", best ? best : "", best ? "\"?" : "");
+    return refuse_together(self, chosen, text);
+}
+
+/* What is right by itself and wrong together. */
+static int check_together(loading *self) {
+    int r = check_out(self);
+    return r < 0 ? r : check_default_agent(self);
 }
 
 int weft__config_load(weft_config *config, const weft_config_from *from, const weft_remarks *to, const weft_alloc *alloc) {
@@ -310,7 +368,8 @@ int weft__config_load(weft_config *config, const weft_config_from *from, const w
     if (r >= 0)
         r = load_file(&self, &config->user, from->user, WEFT_FROM_user);
     if (r >= 0)
-        r = load_file(&self, &config->project, from->project, WEFT_FROM_project);
+        r = from->aiwg ? load_foreign(&self, &config->project, from->project)
+                       : load_file(&self, &config->project, from->project, WEFT_FROM_project);
     if (r >= 0)
         r = load_environment(&self, from->variable);
     if (r >= 0)
@@ -353,9 +412,49 @@ static int fill_field(const weft_key *key, const weft_json *value, void *field) 
     case WEFT_KEY_size:
         *(size_t *) field = (size_t) weft_int_of(value, 0);
         return 0;
+    case WEFT_KEY_named:
+    case WEFT_KEY_list:
+        *(weft_json *) field = *value;
+        return 0;
     default:
         return fill_texts(value, field);
     }
+}
+
+/* Does a rule wait for something that only the watcher tells? A type may end with a star; a pattern alone means files. */
+static bool wants_files(const weft_json *rule) {
+    weft_json trigger = weft_get(rule, "trigger");
+    const char *type = weft_get_str(&trigger, "type", NULL), *source = weft_get_str(&trigger, "source", NULL);
+    if (source)
+        return strcmp(source, "watcher") == 0;
+    if (!type)
+        return weft_get(&trigger, "pattern").text;
+    size_t len = strlen(type);
+    bool star = len && type[len - 1] == '*';
+    return strncmp(type, "file.", star && len < 6 ? len - 1 : 5) == 0;
+}
+
+static bool any_wants_files(const weft_json *rules) {
+    for (weft_iter it = weft_iterate(rules); weft_next(&it);)
+        if (wants_files(&it.value))
+            return true;
+    return false;
+}
+
+/* What a file says in other words than those who use it. */
+static void finish(const weft_config *config, weft_serve_settings *settings) {
+    weft_engine_limits *engine = &settings->engine;
+    settings->limits.rate_per_minute = settings->rate;
+    if (settings->paused)
+        engine->max_running = SIZE_MAX;
+    if (engine->timeout_ms == 0)
+        engine->timeout_ms = -1;
+    engine->drain_ms = settings->server.grace_ms;
+    engine->keep_ms = settings->retention_days * 24 * 3600 * 1000;
+    settings->requeue = strcmp(settings->on_restart, "requeue") == 0;
+    settings->quarantine = strcmp(settings->on_damage, "quarantine") == 0;
+    if (!setting_of(config, "automation.watch")->value.text)
+        settings->watch = any_wants_files(&settings->rules);
 }
 
 int weft__config_fill(const weft_config *config, weft_serve_settings *ret) {
@@ -366,7 +465,7 @@ int weft__config_fill(const weft_config *config, weft_serve_settings *ret) {
         if (r < 0)
             return r;
     }
-    settings.limits.rate_per_minute = settings.rate;
+    finish(config, &settings);
     *ret = settings;
     return 0;
 }
@@ -379,7 +478,7 @@ static const weft_config_file *file_of(const weft_config *config, const weft_set
 
 weft_place weft__config_place(const weft_config *config, const weft_setting *setting) {
     const weft_config_file *file = file_of(config, setting);
-    return file ? weft__config_file_place(file, &setting->value) : (weft_place){0};
+    return file && !file->foreign ? weft__config_file_place(file, &setting->value) : (weft_place){0};
 }
 
 const char *weft__config_where(const weft_config *config, const weft_setting *setting) {

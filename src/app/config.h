@@ -19,7 +19,33 @@ typedef enum weft_key_kind {
     WEFT_KEY_size,   /* size_t */
     WEFT_KEY_texts,  /* weft_texts */
     WEFT_KEY_urls,   /* weft_texts, each of them a URL */
+    WEFT_KEY_named,  /* weft_json: an object whose members are objects of the row's shape */
+    WEFT_KEY_list,   /* weft_json: an array of objects of the row's shape */
 } weft_key_kind;
+
+/* What a member of a structured value must be. */
+typedef enum weft_shape_kind {
+    WEFT_SHAPE_text,
+    WEFT_SHAPE_flag,
+    WEFT_SHAPE_number, /* whole, from min to max */
+    WEFT_SHAPE_texts,  /* an array of strings, at least min of them */
+    WEFT_SHAPE_env,    /* an object of strings */
+    WEFT_SHAPE_object, /* of the members below */
+    WEFT_SHAPE_list,   /* an array of such objects */
+    WEFT_SHAPE_any,
+} weft_shape_kind;
+
+typedef struct weft_shape {
+    const char *name; /* NULL ends the table */
+    weft_shape_kind kind;
+    const char *help;
+    const char *choices; /* of a text, as in a key */
+    int64_t min, max;
+    bool must;
+    const struct weft_shape *members;
+} weft_shape;
+
+struct weft_checking;
 
 typedef struct weft_key {
     const char *path; /* of names, with a dot between the object's and the member's; NULL ends the table */
@@ -31,14 +57,27 @@ typedef struct weft_key {
     const char *choices; /* the only values, separated by blanks; NULL: any */
     int64_t min, max;    /* of a number or a size */
     bool live;           /* SIGHUP changes it while the daemon runs */
-    bool door;           /* it says who may come in: not taken from a project's file that others can read */
+    const char *door;    /* "who may come in", "what runs": not taken from a project's file that others can read; NULL: it
+                            opens none */
+    const weft_shape *shape; /* of what a structured value is made of */
+    /* What the shape cannot say about one of those objects, which has the right shape: path for people, its name (NULL in a
+     * list) and where that stands. -EBADMSG after it was said. May be NULL. */
+    int (*check)(const struct weft_checking *checking, const char *path, const char *name, const weft_json *at,
+                 const weft_json *value);
 } weft_key;
 
-#define WEFT_MAX_KEYS 48
+#define WEFT_MAX_KEYS 64
+/* Of agents, or rules, or jobs. */
+#define WEFT_MAX_ITEMS 256
 extern const weft_key weft__keys[];
 /* What its value must be: "a string", "a whole number from 1 to 5". */
-#define WEFT_KEY_TEXT 128
+#define WEFT_KEY_TEXT 256
 void weft__key_wants(const weft_key *key, char ret[WEFT_KEY_TEXT]);
+/* "a" or "b", from words separated by blanks. */
+void weft__key_choices(const char *choices, char ret[WEFT_KEY_TEXT]);
+/* The same as values; their number. NULL: none. */
+#define WEFT_MAX_CHOICES 16
+size_t weft__key_choices_of(const char *choices, weft_val ret[WEFT_MAX_CHOICES]);
 /* The environment variable: WEFT_TLS_CERT for tls.cert. */
 void weft__key_variable(const weft_key *key, char ret[WEFT_KEY_TEXT]);
 
@@ -56,7 +95,7 @@ typedef struct weft_remarks {
     void *ctx;
 } weft_remarks;
 
-/* The usual way to say it, on standard error. cmd_config.c. */
+/* The usual way to say it, on standard error. config_warn.c. */
 void weft__warn_about(const weft_app *app, const weft_remark *remark);
 
 /* ---- values ---- */
@@ -76,6 +115,7 @@ typedef struct weft_config_file {
     size_t len;
     weft_doc *doc; /* the same text without what JSON does not have */
     bool shared;   /* others can read it, as they can what came with a clone */
+    bool foreign;  /* it is AIWG's: the document is what Weft's own would say, and nothing in it has a place */
 } weft_config_file;
 
 typedef struct weft_setting {
@@ -94,6 +134,7 @@ typedef struct weft_config {
 typedef struct weft_config_from {
     const char *user, *project;
     char *(*variable)(const char *name);
+    bool aiwg;                        /* the project's file is AIWG's; what it does not say is as AIWG has it */
     const weft_serve_settings *flags; /* zero: not given; a negative number stands for a 0 that was given */
 } weft_config_from;
 
@@ -116,9 +157,8 @@ void weft__config_file_done(weft_config_file *file, const weft_alloc *alloc);
 weft_place weft__config_file_place(const weft_config_file *file, const weft_json *value);
 /* The file of this user ("" without a home), and that of the nearest project from this folder upwards. */
 #define WEFT_PATH_SIZE 4096
-#define WEFT_CONFIG_PROJECT ".weft/config.json"
 void weft__config_user_path(char ret[WEFT_PATH_SIZE]);
-void weft__config_project_path(char ret[WEFT_PATH_SIZE]);
+void weft__config_project_path(const weft_layout *layout, char ret[WEFT_PATH_SIZE]);
 
 /* ---- config_check.c ---- */
 
@@ -132,6 +172,15 @@ typedef struct weft_checking {
 int weft__config_check(const weft_checking *checking, const weft_key *key, const weft_json *value);
 void weft__config_say(const weft_checking *checking, const weft_json *at, bool error, const char *format, ...)
     WEFT_PRINTF(4, 5);
+/* Is the text one of these words? */
+bool weft__config_is_choice(const char *choices, const char *text);
+
+/* ---- config_shape.c ---- */
+
+/* The same for a structured value. */
+int weft__config_check_shape(const weft_checking *checking, const weft_key *key, const weft_json *value);
+/* The members of the JSON Schema of such an object: "type", "properties" and so on. */
+int weft__config_put_shape(weft_buf *out, const weft_alloc *alloc, const weft_shape *members);
 
 /* ---- config_schema.c ---- */
 

@@ -28,7 +28,7 @@ static int refuse(const weft_checking *checking, const weft_key *key, const weft
     return -EBADMSG;
 }
 
-static bool is_choice(const char *choices, const char *text) {
+bool weft__config_is_choice(const char *choices, const char *text) {
     size_t len = strlen(text);
     for (const char *at = choices; *at; at += strspn(at, " ")) {
         size_t n = strcspn(at, " ");
@@ -103,12 +103,15 @@ int weft__config_check(const weft_checking *checking, const weft_key *key, const
     switch (key->kind) {
     case WEFT_KEY_text:
         r = check_text(checking, key, value, &text);
-        return r >= 0 && key->choices && !is_choice(key->choices, text) ? refuse(checking, key, value) : r;
+        return r >= 0 && key->choices && !weft__config_is_choice(key->choices, text) ? refuse(checking, key, value) : r;
     case WEFT_KEY_flag:
         return weft_typeof(value) == WEFT_BOOL ? 0 : refuse(checking, key, value);
     case WEFT_KEY_number:
     case WEFT_KEY_size:
         return is_in_range(key, value) ? 0 : refuse(checking, key, value);
+    case WEFT_KEY_named:
+    case WEFT_KEY_list:
+        return weft__config_check_shape(checking, key, value);
     default:
         return check_list(checking, key, value);
     }

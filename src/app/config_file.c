@@ -31,28 +31,21 @@ static bool is_folder(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* Cut the last name off an absolute path; false: there is none. */
-static bool go_up(char *folder) {
-    char *slash = strrchr(folder, '/');
-    if (!slash || !folder[1])
-        return false;
-    slash[slash == folder] = '\0';
-    return true;
-}
-
-void weft__config_project_path(char ret[WEFT_PATH_SIZE]) {
+void weft__config_project_path(const weft_layout *layout, char ret[WEFT_PATH_SIZE]) {
     char folder[PATH_MAX];
-    snprintf(ret, WEFT_PATH_SIZE, WEFT_CONFIG_PROJECT);
-    if (is_folder(WEFT_HOME) || !getcwd(folder, sizeof folder))
+    snprintf(ret, WEFT_PATH_SIZE, "%s", layout->config);
+    if (is_folder(layout->home) || !getcwd(folder, sizeof folder))
         return;
-    while (go_up(folder)) {
-        char home[PATH_MAX + sizeof WEFT_HOME + 1];
+    while (weft__layout_up(folder)) {
+        char path[PATH_MAX + 64];
         const char *root = strcmp(folder, "/") == 0 ? "" : folder;
-        snprintf(home, sizeof home, "%s/" WEFT_HOME, root);
-        if (is_folder(home) && strlen(root) + sizeof "/" WEFT_CONFIG_PROJECT <= WEFT_PATH_SIZE) {
-            snprintf(ret, WEFT_PATH_SIZE, "%.*s/" WEFT_CONFIG_PROJECT, WEFT_PATH_SIZE - 32, root);
-            return;
-        }
+        snprintf(path, sizeof path, "%s/%s", root, layout->home);
+        if (!is_folder(path))
+            continue;
+        snprintf(path, sizeof path, "%s/%s", root, layout->config);
+        if (strlen(path) < WEFT_PATH_SIZE)
+            snprintf(ret, WEFT_PATH_SIZE, "%.*s", WEFT_PATH_SIZE - 1, path);
+        return;
     }
 }
 

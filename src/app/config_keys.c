@@ -1,8 +1,10 @@
 /* What may be set. The names of the limits are those of the library's structs, so that its headers explain them too. */
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "agents.h"
 #include "config.h"
 
 #define MIB ((int64_t) 1024 * 1024)
@@ -10,6 +12,14 @@
 #define DAY_MS ((int64_t) 24 * 3600 * 1000)
 /* More than any machine serves; what is multiplied with it still fits. */
 #define MANY 1000000000
+/* The same for agents: a task may take days, and nobody runs a thousand at a time on one machine. */
+#define MONTH_MS (31 * DAY_MS)
+#define MAX_TASKS 1000
+
+/* What a file that came with a project must not say; "NAME says ...". */
+#define COMES_IN "who may come in"
+#define RUNS "what runs"
+#define WRITES "what is written where"
 
 #define KEY(kind_, path_, field, fallback_, help_)                                                                          \
     .path = (path_), .kind = WEFT_KEY_##kind_, .offset = offsetof(weft_serve_settings, field), .fallback = (fallback_),     \
@@ -21,22 +31,112 @@
 #define SERVER(kind_, field, high, fallback_, help_)                                                                        \
     { KEY(kind_, "limits." #field, server.field, fallback_, help_), .min = 1, .max = (high) }
 
+#define TASKS(kind_, name, field, low, high, fallback_, help_)                                                              \
+    { KEY(kind_, name, engine.field, fallback_, help_), .min = (low), .max = (high), .live = true }
+
+/* ---- what structured values are made of ---- */
+
+#define PART(kind_, name_, help_) .name = (name_), .kind = WEFT_SHAPE_##kind_, .help = (help_)
+
+static const weft_shape agent_shape[] = {
+    {PART(text, "driver", "how to talk to it: the Agent Client Protocol, a command line, or the built-in demo"),
+     .choices = "acp cli demo"},
+    {PART(texts, "command", "program and arguments; {prompt} in an argument of a cli agent stands for the prompt"),
+     .min = 1},
+    {PART(text, "prompt", "cli: where the prompt goes (default argument)"), .choices = "argument stdin"},
+    {PART(env, "env", "variables to set besides the daemon's own")},
+    {PART(texts, "persona", "cli: arguments for a task that names an agent which is not configured; {agent} is that name"),
+     .min = 1},
+    {PART(number, "max_running", "tasks at a time; 0: as many as tasks.max_running allows"), .max = MAX_TASKS},
+    {PART(number, "timeout_ms", "how long a task may take; 0: as tasks.timeout_ms says"), .max = MONTH_MS},
+    {PART(text, "permission", "when it asks whether it may do something (default ask: a person decides)"),
+     .choices = "ask allow deny"},
+    {PART(text, "about", "what it is, in a few words")},
+    {0},
+};
+
+static const weft_shape trigger_shape[] = {
+    {PART(text, "type",
+          "of the event: file.create, file.modify, file.delete, cron.fired, task.completed, ...; file.* is any of a kind")},
+    {PART(text, "source", "where it comes from: files, jobs or tasks"), .choices = "watcher scheduler queue"},
+    {PART(text, "pattern", "for the file's path, the job's name or the task's prompt: src/**/*.c")},
+    {PART(text, "schedule", "a job of its own: minute hour day month weekday, as in cron")},
+    {0},
+};
+
+static const weft_shape action_shape[] = {
+    {PART(text, "type", "start an agent, tell people, or POST to a URL"), .choices = "agent notify webhook", .must = true},
+    {PART(text, "prompt", "agent: what to do; {{payload.path}} stands for a member of the event")},
+    {PART(text, "agent", "agent: which one (default default_agent)")},
+    {PART(number, "priority", "agent: higher runs first"), .min = -MANY, .max = MANY},
+    {PART(text, "message", "notify: what to say; webhook: what goes with it")},
+    {PART(text, "channel", "notify: where to say it")},
+    {PART(text, "url", "webhook: where to send the event")},
+    {0},
+};
+
+static const weft_shape condition_shape[] = {
+    {PART(text, "field", "of the event, with dots: payload.path"), .must = true},
+    {PART(text, "operator", "how to compare"), .must = true,
+     .choices = "eq neq contains matches gt lt gte lte exists not_exists"},
+    {PART(any, "value", "what to compare with")},
+    {0},
+};
+
+static const weft_shape rule_shape[] = {
+    {PART(text, "id", "its name"), .must = true},
+    {PART(text, "description", "for people")},
+    {PART(object, "trigger", "which events"), .members = trigger_shape, .must = true},
+    {PART(object, "action", "what happens then"), .members = action_shape, .must = true},
+    {PART(flag, "enabled", "until somebody switches it (default true)")},
+    {PART(number, "cooldownMs", "how long it rests after it fired (default 5000)"), .max = MONTH_MS},
+    {PART(flag, "requiresApproval", "a person is asked first")},
+    {PART(list, "conditions", "all of which the event must meet"), .members = condition_shape},
+    {0},
+};
+
+static const weft_shape job_shape[] = {
+    {PART(text, "id", "its name, in the event cron.fired"), .must = true},
+    {PART(text, "schedule", "minute hour day month weekday, as in cron"), .must = true},
+    {0},
+};
+
+/* The member an action of each kind cannot do without. */
+static int check_rule(const weft_checking *checking, const char *path, const char *name, const weft_json *at,
+                      const weft_json *rule) {
+    static const char *const needs[][2] = {{"agent", "prompt"}, {"notify", "message"}, {"webhook", "url"}};
+    weft_json action = weft_get(rule, "action");
+    const char *type = weft_get_str(&action, "type", "");
+    (void) name;
+    (void) at;
+    for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++) {
+        if (strcmp(type, needs[i][0]) != 0 || weft_get(&action, needs[i][1]).text)
+            continue;
+        weft__config_say(checking, &action, true, "%s.action has no \"%s\"", path, needs[i][1]);
+        return -EBADMSG;
+    }
+    return 0;
+}
+
+/* ---- the keys ---- */
+
 const weft_key weft__keys[] = {
-    {KEY(urls, "listen", listen, NULL, "where to serve, instead of the usual places"), .option = "listen", .door = true},
+    {KEY(urls, "listen", listen, NULL, "where to serve, instead of the usual places"), .option = "listen", .door = COMES_IN},
     {KEY(text, "auth", auth, "\"token\"", "what network clients must show"), .option = "auth", .choices = "token none",
-     .door = true},
+     .door = COMES_IN},
     {KEY(text, "token_file", token_file, NULL, "the file with the token, instead of .weft/token"), .option = "token-file",
-     .door = true},
+     .door = COMES_IN},
     {KEY(text, "tls.cert", tls_cert, NULL, "certificate for tls://, wss:// and https:// (PEM)"), .option = "tls-cert",
-     .door = true},
-    {KEY(text, "tls.key", tls_key, NULL, "the file with the key that belongs to it"), .option = "tls-key", .door = true},
-    {KEY(text, "tls.ca", tls_ca, NULL, "clients must have a certificate signed by this"), .option = "tls-ca", .door = true},
+     .door = COMES_IN},
+    {KEY(text, "tls.key", tls_key, NULL, "the file with the key that belongs to it"), .option = "tls-key", .door = COMES_IN},
+    {KEY(text, "tls.ca", tls_ca, NULL, "clients must have a certificate signed by this"), .option = "tls-ca",
+     .door = COMES_IN},
     {KEY(texts, "allowed_hosts", hosts, "[]", "Host headers to accept besides loopback's"), .option = "allow-host",
-     .live = true, .door = true},
+     .live = true, .door = COMES_IN},
     {KEY(texts, "allowed_origins", origins, "[]", "origins of web pages to accept besides our own"),
-     .option = "allow-origin", .live = true, .door = true},
+     .option = "allow-origin", .live = true, .door = COMES_IN},
     {KEY(flag, "insecure_listen", insecure_listen, "false", "listen beyond this machine without TLS"),
-     .option = "insecure-listen", .door = true},
+     .option = "insecure-listen", .door = COMES_IN},
     {KEY(number, "rate_per_minute", rate, "6000", "requests a minute for a network client; 0: no limit"), .option = "rate",
      .min = 0, .max = MANY, .live = true},
     LIMIT(max_body, 1, 64 * MIB, "33554432", "bytes of a message"),
@@ -55,13 +155,44 @@ const weft_key weft__keys[] = {
     SERVER(size, max_strangers_per_address, MANY, "64", "of one address before authentication"),
     SERVER(number, auth_ms, DAY_MS, "5000", "time to show a token"),
     SERVER(number, head_ms, DAY_MS, "10000", "time for the head of an HTTP request"),
-    SERVER(number, grace_ms, DAY_MS, "10000", "how long open requests may take when the daemon stops"),
+    SERVER(number, grace_ms, DAY_MS, "10000", "how long open requests and tasks may take when the daemon stops"),
+    {KEY(named, "agents", agent_rows, "{}", "agents by name; one with a preset's name changes the members it gives"),
+     .shape = agent_shape, .check = weft__agent_check, .live = true, .door = RUNS},
+    {KEY(text, "default_agent", default_agent, "\"demo\"", "the agent of tasks that name none"), .live = true, .door = RUNS},
+    TASKS(size, "tasks.max_running", max_running, 1, MAX_TASKS, "4", "tasks at a time"),
+    TASKS(size, "tasks.max_queue", max_queue, 1, 1000000, "100", "tasks that wait"),
+    TASKS(number, "tasks.timeout_ms", timeout_ms, 0, MONTH_MS, "7200000", "how long a task may take; 0: no limit"),
+    TASKS(number, "tasks.grace_ms", grace_ms, 1, DAY_MS, "5000",
+          "between asking a task's processes to end and killing them"),
+    {KEY(text, "tasks.on_restart", on_restart, "\"fail\"", "tasks that ran when the daemon died fail, or are queued again"),
+     .choices = "fail requeue"},
+    {KEY(flag, "tasks.paused", paused, "false", "nothing is started; tasks wait"), .live = true},
+    TASKS(number, "questions.timeout_ms", question_ms, 0, MONTH_MS, "0", "how long a question waits; 0: for ever"),
+    {KEY(number, "retention.days", retention_days, "30", "how long events are kept"), .min = 1, .max = 36500, .live = true},
+    TASKS(number, "retention.bytes", keep_bytes, MIB, MIB *MIB, "1073741824", "of all events that are kept"),
+    TASKS(number, "retention.output_bytes", keep_output, 65536, MIB *MIB, "16777216", "of one session's that are kept"),
+    {KEY(text, "store.kind", store_kind, "\"sqlite\"",
+         "where events are kept: in a database, or in memory until the daemon ends"),
+     .choices = "sqlite memory", .door = WRITES},
+    {KEY(text, "store.path", store_path, NULL, "the database, instead of .weft/weft.db"), .door = WRITES},
+    {KEY(text, "store.on_damage", on_damage, "\"refuse\"",
+         "a damaged database: do not start, or put it aside and begin a new one"),
+     .choices = "refuse quarantine", .door = WRITES},
+    {KEY(flag, "cdev.parallel", cdev_parallel, "false", "agent/run may run several agents side by side")},
+    {KEY(flag, "automation.enabled", automation, "true", "rules fire, until somebody switches them off"), .live = true},
+    {KEY(list, "automation.rules", rules, "[]", "when this happens, do that"), .shape = rule_shape, .check = check_rule,
+     .live = true, .door = RUNS},
+    {KEY(list, "automation.jobs", jobs, "[]", "when to send the event cron.fired"), .shape = job_shape, .live = true},
+    {KEY(flag, "automation.watch", watch, NULL, "send events of files; default: when a rule wants them"), .live = true},
+    {KEY(texts, "automation.watch_paths", watch_paths, "[]", "files and folders to watch, instead of the whole project"),
+     .live = true},
+    {KEY(texts, "automation.ignore", ignore, "[]", "names and patterns not to watch, besides what git ignores"),
+     .live = true},
     {0},
 };
 _Static_assert(sizeof weft__keys / sizeof weft__keys[0] <= WEFT_MAX_KEYS, "more keys than a config has room for");
 
-/* "a" or "b" */
-static void list_choices(const char *choices, char ret[WEFT_KEY_TEXT]) {
+void weft__key_choices(const char *choices, char ret[WEFT_KEY_TEXT]) {
     size_t used = 0;
     for (const char *at = choices; *at && used < WEFT_KEY_TEXT; at += strspn(at, " ")) {
         size_t len = strcspn(at, " ");
@@ -70,15 +201,27 @@ static void list_choices(const char *choices, char ret[WEFT_KEY_TEXT]) {
     }
 }
 
+size_t weft__key_choices_of(const char *choices, weft_val ret[WEFT_MAX_CHOICES]) {
+    size_t count = 0;
+    for (const char *at = choices; at && *at && count < WEFT_MAX_CHOICES; at += strspn(at, " ")) {
+        size_t len = strcspn(at, " ");
+        ret[count++] = weft_strn(at, len);
+        at += len;
+    }
+    return count;
+}
+
 void weft__key_wants(const weft_key *key, char ret[WEFT_KEY_TEXT]) {
     static const char *const wants[] = {
         [WEFT_KEY_text] = "a string",
         [WEFT_KEY_flag] = "true or false",
         [WEFT_KEY_texts] = "an array of strings",
         [WEFT_KEY_urls] = "an array of URLs",
+        [WEFT_KEY_named] = "an object of objects",
+        [WEFT_KEY_list] = "an array of objects",
     };
     if (key->choices)
-        list_choices(key->choices, ret);
+        weft__key_choices(key->choices, ret);
     else if (key->kind == WEFT_KEY_number || key->kind == WEFT_KEY_size)
         snprintf(ret, WEFT_KEY_TEXT, "a whole number from %lld to %lld", (long long) key->min, (long long) key->max);
     else

@@ -19,30 +19,39 @@ static int put_raw(weft_buf *out, const weft_alloc *alloc, const char *text) {
     return weft__write_raw(out, alloc, text, strlen(text));
 }
 
-static size_t choices_of(const weft_key *key, weft_val ret[8]) {
-    size_t count = 0;
-    for (const char *at = key->choices; at && *at && count < 8; at += strspn(at, " ")) {
-        size_t len = strcspn(at, " ");
-        ret[count++] = weft_strn(at, len);
-        at += len;
-    }
-    return count;
-}
-
 static const char *type_of(const weft_key *key) {
     static const char *const types[] = {
-        [WEFT_KEY_text] = "string",  [WEFT_KEY_flag] = "boolean", [WEFT_KEY_number] = "integer",
-        [WEFT_KEY_size] = "integer", [WEFT_KEY_texts] = "array",  [WEFT_KEY_urls] = "array",
+        [WEFT_KEY_text] = "string", [WEFT_KEY_flag] = "boolean", [WEFT_KEY_number] = "integer", [WEFT_KEY_size] = "integer",
+        [WEFT_KEY_texts] = "array", [WEFT_KEY_urls] = "array",   [WEFT_KEY_named] = "object",   [WEFT_KEY_list] = "array",
     };
     return types[key->kind];
+}
+
+/* An object of objects, or an array of them. The members of one are all that is not simple about it. */
+static int put_structured(weft_buf *out, const weft_alloc *alloc, const weft_key *key) {
+    bool named = key->kind == WEFT_KEY_named;
+    weft_val max = weft_int(WEFT_MAX_ITEMS);
+    weft_val simple = WEFT_OBJ({"description", weft_str(key->help)}, {"type", weft_str(type_of(key))},
+                               {"maxProperties", named ? max : weft_none()}, {"maxItems", named ? weft_none() : max},
+                               {"default", key->fallback ? weft_raw(key->fallback, strlen(key->fallback)) : weft_none()});
+    int r = weft__write_val(out, alloc, &simple);
+    if (r < 0)
+        return r;
+    out->end--; /* the brace: it goes on */
+    r = put_raw(out, alloc, named ? ",\"additionalProperties\":{" : ",\"items\":{");
+    if (r >= 0)
+        r = weft__config_put_shape(out, alloc, key->shape);
+    return r < 0 ? r : put_raw(out, alloc, "}}");
 }
 
 static int put_key(weft_buf *out, const weft_alloc *alloc, const weft_key *key) {
     bool number = key->kind == WEFT_KEY_number || key->kind == WEFT_KEY_size;
     bool list = key->kind == WEFT_KEY_texts || key->kind == WEFT_KEY_urls;
     bool text = key->kind == WEFT_KEY_text && !key->choices;
-    weft_val choices[8];
-    size_t count = choices_of(key, choices);
+    weft_val choices[WEFT_MAX_CHOICES];
+    if (key->shape)
+        return put_structured(out, alloc, key);
+    size_t count = weft__key_choices_of(key->choices, choices);
     weft_val items = WEFT_OBJ({"type", weft_str("string")}, {"minLength", weft_int(1)});
     weft_val schema = WEFT_OBJ(
         {"description", weft_str(key->help)}, {"type", weft_str(type_of(key))},

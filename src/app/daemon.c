@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,19 +31,33 @@ static weft_exit explain_busy(const weft_daemon *daemon) {
     pid_t pid = 0;
     if (daemon->background)
         return WEFT_BUSY;
-    weft__daemon_holder(&pid);
+    weft__daemon_holder(daemon->app->layout, &pid);
     return weft__fail(daemon->app, WEFT_BUSY, "\"weft status\" says how it is, \"weft stop\" ends it.",
                       "a daemon is already running in this folder (pid %ld)", (long) pid);
 }
 
 static weft_exit open_log(weft_daemon *daemon) {
-    if (!daemon->background)
+    const weft_layout *layout = daemon->app->layout;
+    if (!daemon->background && !layout->aiwg) /* whose programs look there in any case */
         return WEFT_DONE;
-    int r = weft__log_open(&daemon->log);
+    int r = weft__log_open(&daemon->log, layout);
     if (r < 0)
-        return weft__fail(daemon->app, WEFT_FAILED, NULL, WEFT_HOME_LOG ": %s", weft_strerror(r));
+        return weft__fail(daemon->app, WEFT_FAILED, NULL, "%s: %s", layout->log, weft_strerror(r));
     daemon->app->log = &daemon->log;
     return WEFT_DONE;
+}
+
+/* The pid file of one that was killed. That of a daemon that is not ours, AIWG's own, stays as long as that one lives; its
+ * socket will tell us that the place is taken. */
+static void forget_pid(const weft_layout *layout) {
+    char text[32] = "";
+    int fd = open(layout->pid, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    pid_t pid = n > 0 ? (pid_t) strtol(text, NULL, 10) : 0;
+    if (!layout->aiwg || pid <= 0 || pid == getpid() || kill(pid, 0) < 0)
+        unlink(layout->pid);
 }
 
 weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, bool wanted) {
@@ -56,30 +71,27 @@ weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, bool wanted) {
     weft_exit status = weft__home_make(app);
     if (status)
         return status;
-    int r = weft__daemon_lock(&daemon->lock);
+    int r = weft__daemon_lock(app->layout, &daemon->lock);
     if (r == -EBUSY)
         return explain_busy(daemon);
     if (r < 0)
-        return weft__fail(app, WEFT_FAILED, NULL, WEFT_HOME_LOCK ": %s", weft_strerror(r));
+        return weft__fail(app, WEFT_FAILED, NULL, "%s: %s", app->layout->lock, weft_strerror(r));
     daemon->held = true;
-    unlink(WEFT_HOME_PID); /* of one that was killed */
-    weft__home_withdraw();
+    forget_pid(app->layout);
+    weft__home_withdraw(app->layout);
     return open_log(daemon);
 }
 
-int weft__daemon_offer(weft_daemon *daemon, weft_service *service, weft_server *server) {
+void weft__daemon_offer(weft_daemon *daemon, weft_server *server) {
     daemon->server = server;
-    daemon->status_row = weft__daemon_status_row;
-    daemon->status_row.ctx = daemon;
-    return weft_service_add(service, &daemon->status_row);
 }
 
 /* ---- being ready ---- */
 
-static int write_pid(void) {
+static int write_pid(const weft_layout *layout) {
     char text[32];
     int n = snprintf(text, sizeof text, "%ld\n", (long) getpid());
-    return weft__home_put(WEFT_HOME_PID, text, (size_t) n);
+    return weft__home_put(layout->pid, text, (size_t) n);
 }
 
 /* Closing the pipes of "weft start" is what tells it that we are ready. Talk for people goes nowhere from then on. */
@@ -93,19 +105,27 @@ static void let_go(weft_daemon *daemon) {
     weft__log_take_stderr(&daemon->log);
 }
 
+/* The first and the last line are what AIWG's users and scripts wait for. */
 static void log_urls(weft_daemon *daemon) {
     char line[MAX_LINE];
     const char *url;
+    const weft_layout *layout = daemon->app->layout;
+    if (layout->aiwg && daemon->held) {
+        snprintf(line, sizeof line, "IPC server listening on %s", layout->socket);
+        weft__log_put(&daemon->log, WEFT_LOG_INFO, line);
+    }
     for (size_t i = 0; (url = weft_server_url(daemon->server, i)); i++) {
         snprintf(line, sizeof line, "listening on %s", url);
         weft__log_put(&daemon->log, WEFT_LOG_INFO, line);
     }
+    if (layout->aiwg)
+        weft__log_put(&daemon->log, WEFT_LOG_INFO, "Daemon started successfully");
 }
 
 weft_exit weft__daemon_ready(weft_daemon *daemon) {
-    int r = daemon->held ? write_pid() : 0;
+    int r = daemon->held ? write_pid(daemon->app->layout) : 0;
     if (r < 0)
-        return weft__fail(daemon->app, WEFT_FAILED, NULL, WEFT_HOME_PID ": %s", weft_strerror(r));
+        return weft__fail(daemon->app, WEFT_FAILED, NULL, "%s: %s", daemon->app->layout->pid, weft_strerror(r));
     daemon->announced = daemon->held;
     log_urls(daemon);
     weft__daemon_notify(daemon->notify, "READY=1");
@@ -119,14 +139,14 @@ weft_exit weft__daemon_ready(weft_daemon *daemon) {
 /* The pid file goes first: who starts one now waits for our end, and is not told that we are ready. */
 void weft__daemon_stopping(weft_daemon *daemon) {
     if (daemon->announced)
-        unlink(WEFT_HOME_PID);
+        unlink(daemon->app->layout->pid);
     weft__log_put(&daemon->log, WEFT_LOG_INFO, "stopping");
     weft__daemon_notify(daemon->notify, "STOPPING=1");
 }
 
 void weft__daemon_leave(weft_daemon *daemon) {
     if (daemon->announced)
-        unlink(WEFT_HOME_PID);
+        unlink(daemon->app->layout->pid);
     if (daemon->announced)
         weft__log_put(&daemon->log, WEFT_LOG_INFO, "stopped");
     daemon->app->log = NULL;

@@ -1,8 +1,8 @@
 /* The life of a daemon: exactly one per folder, from its lock to its last log line, and what others can find out about it.
  *
- * A daemon holds a lock on .weft/daemon.lock as long as it lives; the kernel lets go of it, however it ends. A pid file is
- * never believed: it is there for other people's tools, and to say that the daemon is ready. All paths are relative: whoever
- * asks stands in the project's folder. */
+ * A daemon holds a lock on daemon.lock in its folder as long as it lives; the kernel lets go of it, however it ends. A pid
+ * file is never believed: it is there for other people's tools, and to say that the daemon is ready. All paths are relative:
+ * whoever asks stands in the project's folder. */
 #ifndef WEFT_DAEMON_H
 #define WEFT_DAEMON_H
 
@@ -12,9 +12,6 @@
 #include "clock.h"
 #include "daemon_log.h"
 #include "endpoint.h"
-
-#define WEFT_HOME_LOCK WEFT_HOME "/daemon.lock"
-#define WEFT_HOME_PID WEFT_HOME "/daemon.pid"
 
 /* The variable by which "weft start" tells "weft serve" that it is to be in the background. */
 #define WEFT_BACKGROUND "WEFT_BACKGROUND"
@@ -30,7 +27,6 @@ typedef struct weft_daemon {
     weft_app *app;
     weft_server *server;
     weft_log log;
-    weft_method status_row;
     char *notify; /* where the service manager listens; NULL: there is none */
     char started_at[WEFT_CLOCK_TEXT];
     int64_t started_ns;
@@ -43,8 +39,8 @@ typedef struct weft_daemon {
 /* The folder becomes ours if it is wanted, and always in the background. Explained when it cannot, but for one case: in the
  * background WEFT_BUSY says silently that another has it. End with weft__daemon_leave() in any case. */
 weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, bool wanted);
-/* Answer daemon.status with what this server can tell. */
-int weft__daemon_offer(weft_daemon *daemon, weft_service *service, weft_server *server);
+/* This is the server whose endpoints are told of. */
+void weft__daemon_offer(weft_daemon *daemon, weft_server *server);
 /* All endpoints are open: tell whoever waits for it, and let go of the terminal. A failure is explained. */
 weft_exit weft__daemon_ready(weft_daemon *daemon);
 /* No new work is taken from here on. */
@@ -54,26 +50,32 @@ void weft__daemon_leave(weft_daemon *daemon);
 /* ---- daemon_lock.c ---- */
 
 /* -EBUSY: another holds it. The lock lasts until it is given back, or we end. */
-int weft__daemon_lock(int *ret_fd);
+int weft__daemon_lock(const weft_layout *layout, int *ret_fd);
 void weft__daemon_unlock(int fd);
 /* 1 a daemon has this folder; *ret is its process, 0 if that cannot be seen from here (a container's). 0 there is none. */
-int weft__daemon_holder(pid_t *ret);
+int weft__daemon_holder(const weft_layout *layout, pid_t *ret);
 /* Has this one said that it is ready? */
-bool weft__daemon_is_ready(pid_t pid);
+bool weft__daemon_is_ready(const weft_layout *layout, pid_t pid);
 /* Wait until it is. 1 ready, 0 it has ended, -ETIMEDOUT. */
-int weft__daemon_wait_ready(pid_t pid, int64_t timeout_ms);
+int weft__daemon_wait_ready(const weft_layout *layout, pid_t pid, int64_t timeout_ms);
 /* Its process, safe against numbers that are used again: a pidfd to close. -ESRCH: it is not the holder any more. */
-int weft__daemon_process(pid_t pid);
+int weft__daemon_process(const weft_layout *layout, pid_t pid);
 /* 1 it has ended, 0 time is up. */
 int weft__daemon_wait_end(int process, int64_t timeout_ms);
 
 /* ---- daemon_project.c ---- */
 
-/* Go to the project's folder: the nearest one, from here upward, with a .weft of ours. 1 there, 0 there is none and we stay.
- */
-int weft__daemon_project(void);
+/* Go to the project's folder: the nearest one, from here upward, with a daemon's folder of ours. 1 there, 0 there is none
+ * and we stay. */
+int weft__daemon_project(const weft_layout *layout);
+/* The same in whichever layout comes first, Weft's own before AIWG's unless only that one's daemon runs. It becomes the
+ * app's. */
+int weft__daemon_find(weft_app *app);
+/* One or the other: AIWG's layout if that was asked for, else whichever is found. */
+int weft__daemon_choose(weft_app *app, bool aiwg);
+#define WEFT_OPTION_AIWG(type) WEFT_OPTION(type, aiwg, flag, "aiwg", 0, NULL, "of the daemon with AIWG's files, in .aiwg")
 /* What the daemon has written about itself: endpoint.json. Owned; NULL: nothing that can be read. */
-weft_doc *weft__daemon_endpoint(void);
+weft_doc *weft__daemon_endpoint(const weft_layout *layout);
 
 /* ---- daemon_start.c, daemon_stop.c ---- */
 
@@ -95,6 +97,7 @@ void weft__daemon_notify(const char *path, const char *state);
 
 /* ---- daemon_status.c ---- */
 
-extern const weft_method weft__daemon_status_row;
+/* The member "weft" of daemon.status. Owned text. */
+int weft__daemon_about(const weft_daemon *daemon, char **ret, size_t *ret_len);
 
 #endif

@@ -43,9 +43,9 @@ static int write_name(int fd) {
     return pwrite(fd, text, (size_t) n, 0) == n ? 0 : -EIO;
 }
 
-int weft__daemon_lock(int *ret_fd) {
+int weft__daemon_lock(const weft_layout *layout, int *ret_fd) {
     struct flock lock = whole_file();
-    int fd = open(WEFT_HOME_LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = open(layout->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
     int r = fcntl(fd, F_OFD_SETLK, &lock) < 0 ? -errno : write_name(fd);
@@ -98,14 +98,14 @@ static pid_t named(int fd) {
 }
 
 /* The lock is held: wait for the name if it is not there yet. */
-static pid_t wait_for_name(int fd) {
+static pid_t wait_for_name(const weft_layout *layout, int fd) {
     char events[1024];
     int64_t until_ns = weft__clock_ns() + (int64_t) NAME_MS * 1000000;
     pid_t pid = named(fd);
     int changes = pid ? -1 : inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (changes < 0)
         return pid;
-    if (inotify_add_watch(changes, WEFT_HOME_LOCK, IN_MODIFY) >= 0)
+    if (inotify_add_watch(changes, layout->lock, IN_MODIFY) >= 0)
         while (!(pid = named(fd)) && wait_for(&(struct pollfd){.fd = changes, .events = POLLIN}, 1, until_ns) > 0)
             if (read(changes, events, sizeof events) < 0 && errno != EAGAIN && errno != EINTR)
                 break;
@@ -113,12 +113,12 @@ static pid_t wait_for_name(int fd) {
     return pid;
 }
 
-int weft__daemon_holder(pid_t *ret) {
-    int fd = open(WEFT_HOME_LOCK, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+int weft__daemon_holder(const weft_layout *layout, pid_t *ret) {
+    int fd = open(layout->lock, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return errno == ENOENT ? 0 : -errno;
     int r = is_locked(fd);
-    pid_t pid = r == 1 ? wait_for_name(fd) : 0;
+    pid_t pid = r == 1 ? wait_for_name(layout, fd) : 0;
     if (r == 1 && pid == 0)
         r = is_locked(fd); /* it may have ended while we waited for its name */
     close(fd);
@@ -129,9 +129,9 @@ int weft__daemon_holder(pid_t *ret) {
 
 /* ---- its process ---- */
 
-bool weft__daemon_is_ready(pid_t pid) {
+bool weft__daemon_is_ready(const weft_layout *layout, pid_t pid) {
     char text[32] = "";
-    int fd = open(WEFT_HOME_PID, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(layout->pid, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return false;
     ssize_t n = read(fd, text, sizeof text - 1);
@@ -140,12 +140,12 @@ bool weft__daemon_is_ready(pid_t pid) {
 }
 
 /* Open first, look then: a process that still holds the lock is the one we opened. */
-int weft__daemon_process(pid_t pid) {
+int weft__daemon_process(const weft_layout *layout, pid_t pid) {
     pid_t holder;
     int fd = (int) syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0)
         return -errno;
-    if (weft__daemon_holder(&holder) == 1 && holder == pid)
+    if (weft__daemon_holder(layout, &holder) == 1 && holder == pid)
         return fd;
     close(fd);
     return -ESRCH;
@@ -157,9 +157,9 @@ int weft__daemon_wait_end(int process, int64_t timeout_ms) {
 }
 
 /* fds: its process, and changes of the folder that the pid file appears in. */
-static int watch_ready(pid_t pid, struct pollfd fds[2], int64_t until_ns) {
+static int watch_ready(const weft_layout *layout, pid_t pid, struct pollfd fds[2], int64_t until_ns) {
     char events[4096];
-    while (!weft__daemon_is_ready(pid)) {
+    while (!weft__daemon_is_ready(layout, pid)) {
         int r = wait_for(fds, 2, until_ns);
         if (r <= 0)
             return r < 0 ? r : -ETIMEDOUT;
@@ -171,17 +171,17 @@ static int watch_ready(pid_t pid, struct pollfd fds[2], int64_t until_ns) {
     return 1;
 }
 
-int weft__daemon_wait_ready(pid_t pid, int64_t timeout_ms) {
+int weft__daemon_wait_ready(const weft_layout *layout, pid_t pid, int64_t timeout_ms) {
     int64_t until_ns = weft__clock_ns() + timeout_ms * 1000000;
     if (pid == 0)
         return 1; /* nothing to watch it by */
-    int process = weft__daemon_process(pid);
+    int process = weft__daemon_process(layout, pid);
     if (process < 0)
         return process == -ESRCH ? 0 : process;
     int changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    int r = changes < 0 || inotify_add_watch(changes, WEFT_HOME, IN_MOVED_TO) < 0 ? -errno : 0;
+    int r = changes < 0 || inotify_add_watch(changes, layout->pid_folder, IN_MOVED_TO) < 0 ? -errno : 0;
     if (r == 0)
-        r = watch_ready(pid, (struct pollfd[]){{.fd = process, .events = POLLIN}, {.fd = changes, .events = POLLIN}},
+        r = watch_ready(layout, pid, (struct pollfd[]){{.fd = process, .events = POLLIN}, {.fd = changes, .events = POLLIN}},
                         until_ns);
     if (changes >= 0)
         close(changes);

@@ -13,16 +13,16 @@
 /* Weeks of an ordinary daemon's talk, and nothing that would matter on a disk. */
 #define MAX_LOG (10 * 1024 * 1024)
 
-static int open_file(void) {
-    int fd = open(WEFT_HOME_LOG, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+static int open_file(const weft_layout *layout) {
+    int fd = open(layout->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
     return fd < 0 ? -errno : fd;
 }
 
-int weft__log_open(weft_log *log) {
-    int fd = open_file();
+int weft__log_open(weft_log *log, const weft_layout *layout) {
+    int fd = open_file(layout);
     if (fd < 0)
         return fd;
-    *log = (weft_log){.fd = fd, .open = true};
+    *log = (weft_log){.layout = layout, .fd = fd, .open = true};
     return 0;
 }
 
@@ -41,9 +41,9 @@ void weft__log_rotate(weft_log *log) {
     struct stat info;
     if (!log->open || fstat(log->fd, &info) < 0 || info.st_size < MAX_LOG)
         return;
-    if (rename(WEFT_HOME_LOG, WEFT_HOME_LOG_OLD) < 0)
+    if (rename(log->layout->log, log->layout->log_old) < 0)
         return; /* then it grows on: a long log is better than none */
-    int fd = open_file();
+    int fd = open_file(log->layout);
     if (fd < 0)
         return;
     close(log->fd);

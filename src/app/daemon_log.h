@@ -5,10 +5,7 @@
 
 #include <stdbool.h>
 
-#include "endpoint.h"
-
-#define WEFT_HOME_LOG WEFT_HOME "/daemon.log"
-#define WEFT_HOME_LOG_OLD WEFT_HOME_LOG ".1"
+#include "app.h"
 
 #define WEFT_LOG_DEBUG "DEBUG"
 #define WEFT_LOG_INFO "INFO"
@@ -16,12 +13,13 @@
 #define WEFT_LOG_ERROR "ERROR"
 
 struct weft_log {
+    const weft_layout *layout;
     int fd;
     bool open;
     bool is_stderr; /* standard error goes there too: what libraries and sanitizers print when all is lost */
 };
 
-int weft__log_open(weft_log *log);
+int weft__log_open(weft_log *log, const weft_layout *layout);
 void weft__log_close(weft_log *log);
 /* Standard error from now on is the log as well. */
 void weft__log_take_stderr(weft_log *log);

@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon.h"
@@ -12,31 +11,57 @@
 /* It holds a few URLs. */
 #define MAX_ENDPOINT (64 * 1024)
 
-/* Somebody else's folder in one that everybody may write to is not the one that is meant. */
-static bool is_ours(const char *path) {
-    struct stat info;
-    return lstat(path, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid();
-}
-
-int weft__daemon_project(void) {
-    char folder[PATH_MAX], home[PATH_MAX + sizeof WEFT_HOME + 1];
+int weft__daemon_project(const weft_layout *layout) {
+    char folder[PATH_MAX];
     if (!getcwd(folder, sizeof folder))
         return -errno;
-    for (;;) {
-        snprintf(home, sizeof home, "%s/" WEFT_HOME, strcmp(folder, "/") == 0 ? "" : folder);
-        if (is_ours(home))
+    do {
+        if (weft__layout_is_in(layout, folder, false))
             return chdir(folder) < 0 ? -errno : 1;
-        char *slash = strrchr(folder, '/');
-        if (!slash || !folder[1])
-            return 0;
-        slash[slash == folder] = '\0';
-    }
+    } while (weft__layout_up(folder));
+    return 0;
 }
 
-weft_doc *weft__daemon_endpoint(void) {
+static bool has_daemon(const weft_layout *layout) {
+    pid_t pid;
+    return weft__layout_is_in(layout, ".", false) && weft__daemon_holder(layout, &pid) == 1;
+}
+
+/* AIWG itself makes a folder like that; the lock in it is only ever ours. */
+static bool was_daemon(const weft_layout *layout, const char *folder) {
+    char path[PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, layout->lock);
+    return weft__layout_is_in(layout, folder, false) && access(path, F_OK) == 0;
+}
+
+int weft__daemon_find(weft_app *app) {
+    char folder[PATH_MAX];
+    if (!getcwd(folder, sizeof folder))
+        return -errno;
+    do {
+        bool own = weft__layout_is_in(&weft__layout_weft, folder, false), other = was_daemon(&weft__layout_aiwg, folder);
+        if (!own && !other)
+            continue;
+        if (chdir(folder) < 0)
+            return -errno;
+        if (!own || (other && !has_daemon(&weft__layout_weft) && has_daemon(&weft__layout_aiwg)))
+            app->layout = &weft__layout_aiwg;
+        return 1;
+    } while (weft__layout_up(folder));
+    return 0;
+}
+
+int weft__daemon_choose(weft_app *app, bool aiwg) {
+    if (!aiwg)
+        return weft__daemon_find(app);
+    app->layout = &weft__layout_aiwg;
+    return weft__daemon_project(app->layout);
+}
+
+weft_doc *weft__daemon_endpoint(const weft_layout *layout) {
     static char text[MAX_ENDPOINT];
     weft_doc *doc = NULL;
-    int fd = open(WEFT_HOME_ENDPOINT, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(layout->endpoint, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return NULL;
     ssize_t n = read(fd, text, sizeof text);

@@ -75,19 +75,22 @@ int weft__daemon_args(pid_t pid, const char *verb, char ***ret, char **ret_memor
     return 0;
 }
 
-/* "weft serve --json ARGS". Owned, without what it points to. */
-static char **command(char **args) {
-    static char serve[] = "serve", json[] = "--json";
+/* "weft serve --json ARGS", in the same layout. Owned, without what it points to. */
+static char **command(const weft_layout *layout, char **args) {
+    static char serve[] = "serve", json[] = "--json", aiwg[] = "--aiwg";
     size_t count = 0;
-    while (args[count])
-        count++;
-    char **argv = weft__zalloc(NULL, (count + 4) * sizeof *argv);
+    bool told = !layout->aiwg;
+    for (; args[count]; count++)
+        told |= strcmp(args[count], aiwg) == 0;
+    char **argv = weft__zalloc(NULL, (count + 5) * sizeof *argv);
     if (!argv)
         return NULL;
     argv[0] = program_invocation_name;
     argv[1] = serve;
     argv[2] = json;
     memcpy(argv + 3, args, count * sizeof *argv);
+    if (!told)
+        argv[3 + count] = aiwg;
     return argv;
 }
 
@@ -135,9 +138,9 @@ static int spawn(char **argv, int out, int err, pid_t *ret) {
     return r;
 }
 
-static int give_birth(char **args, birth *ret) {
+static int give_birth(const weft_layout *layout, char **args, birth *ret) {
     int out[2], err[2];
-    char **argv = command(args);
+    char **argv = command(layout, args);
     if (!argv)
         return -ENOMEM;
     if (pipe2(out, O_CLOEXEC) < 0) {
@@ -200,8 +203,8 @@ static int listen_to(birth *self) {
 
 /* It closed its pipes by ending, or because it is ready? *ret is its exit status then. A process closes its files before it
  * can be waited for, so one that has not said that it is ready is given a moment. */
-static bool has_ended(pid_t pid, int *ret) {
-    int process = weft__daemon_is_ready(pid) ? -1 : (int) syscall(SYS_pidfd_open, pid, 0);
+static bool has_ended(const weft_layout *layout, pid_t pid, int *ret) {
+    int process = weft__daemon_is_ready(layout, pid) ? -1 : (int) syscall(SYS_pidfd_open, pid, 0);
     if (process >= 0) {
         weft__daemon_wait_end(process, LAST_BREATH_MS);
         close(process);
@@ -230,7 +233,7 @@ static void try_these(const weft_app *app) {
 
 static weft_exit tell(const weft_app *app, pid_t pid, bool started) {
     char folder[PATH_MAX];
-    WEFT_AUTO(weft_doc) endpoint = weft__daemon_endpoint();
+    WEFT_AUTO(weft_doc) endpoint = weft__daemon_endpoint(app->layout);
     if (!getcwd(folder, sizeof folder))
         *folder = '\0';
     if (app->common.json) {
@@ -287,7 +290,7 @@ static weft_exit tell_failure(const weft_app *app, const birth *self, int status
 /* There is one. WEFT_DONE told; *ret_again: it went away before it was ready, so that it is our turn. */
 static weft_exit join(const weft_app *app, pid_t pid, bool *ret_again) {
     weft__spinner_start(app, "waiting for the daemon to be ready");
-    int r = weft__daemon_wait_ready(pid, WEFT_START_MS);
+    int r = weft__daemon_wait_ready(app->layout, pid, WEFT_START_MS);
     weft__spinner_stop();
     *ret_again = r == 0;
     if (r == -ETIMEDOUT)
@@ -302,7 +305,7 @@ static weft_exit bear(const weft_app *app, birth *self, bool *ret_again) {
     int status = 0;
     weft__spinner_start(app, "starting");
     int r = listen_to(self);
-    bool ended = r == 0 && has_ended(self->pid, &status);
+    bool ended = r == 0 && has_ended(app->layout, self->pid, &status);
     weft__spinner_stop();
     if (r < 0)
         return weft__fail(app, WEFT_TOO_LATE, "\"weft logs\" may say why; \"weft stop --force\" ends it.",
@@ -317,11 +320,11 @@ static weft_exit bear(const weft_app *app, birth *self, bool *ret_again) {
 
 static weft_exit try_once(const weft_app *app, char **args, bool *ret_again) {
     pid_t holder;
-    int r = weft__daemon_holder(&holder);
+    int r = weft__daemon_holder(app->layout, &holder);
     if (r == 1)
         return join(app, holder, ret_again);
     birth self = {.out = -1, .err = -1};
-    r = give_birth(args, &self);
+    r = give_birth(app->layout, args, &self);
     weft_exit status = r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : bear(app, &self, ret_again);
     birth_done(&self);
     return status;

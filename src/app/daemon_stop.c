@@ -44,15 +44,15 @@ weft_exit weft__daemon_stop(const weft_app *app, int64_t grace_ms, bool force, p
     *ret_pid = 0;
     *ret_killed = false;
     pid_t pid;
-    int r = weft__daemon_holder(&pid);
+    int r = weft__daemon_holder(app->layout, &pid);
     if (r < 0)
-        return weft__fail(app, WEFT_FAILED, NULL, WEFT_HOME_LOCK ": %s", weft_strerror(r));
+        return weft__fail(app, WEFT_FAILED, NULL, "%s: %s", app->layout->lock, weft_strerror(r));
     if (r == 0)
         return WEFT_DONE;
     if (pid == 0)
         return weft__fail(app, WEFT_FAILED, "Stop it where it was started, in a container perhaps.",
                           "a daemon has this folder, but its process cannot be seen from here");
-    int process = weft__daemon_process(pid);
+    int process = weft__daemon_process(app->layout, pid);
     if (process == -ESRCH)
         return WEFT_DONE;
     if (process < 0)

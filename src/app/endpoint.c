@@ -46,36 +46,31 @@ weft_exit weft__url_check(const weft_app *app, const char *text, weft_url *ret) 
 
 /* ---- the daemon of this folder ---- */
 
-static bool is_trusted(const struct stat *info) {
-    return info->st_uid == geteuid() || info->st_uid == 0;
-}
-
-/* Somebody else's socket in a folder that everybody may write to is not the daemon that is meant; nor is what a link leads
- * to, which may have come with the project. */
-static bool has_trusted_socket(const char *folder) {
-    char home[PATH_MAX + sizeof WEFT_HOME_SOCKET + 1];
-    struct stat info;
-    snprintf(home, sizeof home, "%s/" WEFT_HOME, folder);
-    if (lstat(home, &info) < 0 || !S_ISDIR(info.st_mode) || !is_trusted(&info))
-        return false;
-    snprintf(home, sizeof home, "%s/" WEFT_HOME_SOCKET, folder);
-    return lstat(home, &info) == 0 && S_ISSOCK(info.st_mode) && is_trusted(&info);
+/* The path of a socket in this folder. Somebody else's is not that of the daemon that is meant; nor is what a link leads to.
+ */
+static bool find_socket(const char *folder, char ret[PATH_MAX + 64]) {
+    for (const weft_layout *const *layout = weft__layouts; *layout; layout++) {
+        struct stat info;
+        snprintf(ret, PATH_MAX + 64, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, (*layout)->socket);
+        if (weft__layout_is_in(*layout, folder, true) && lstat(ret, &info) == 0 && S_ISSOCK(info.st_mode) &&
+            (info.st_uid == geteuid() || info.st_uid == 0))
+            return true;
+    }
+    return false;
 }
 
 /* The socket's URL in this folder or the nearest above it. Owned; NULL: none. */
 static char *find_daemon(void) {
-    char folder[PATH_MAX], url[PATH_MAX + sizeof WEFT_HOME_SOCKET + 8];
+    char folder[PATH_MAX], path[PATH_MAX + 64], url[PATH_MAX + 80];
     if (!getcwd(folder, sizeof folder))
         return NULL;
-    for (;;) {
-        snprintf(url, sizeof url, "unix:%s/" WEFT_HOME_SOCKET, strcmp(folder, "/") == 0 ? "" : folder);
-        if (has_trusted_socket(folder))
+    do {
+        if (find_socket(folder, path)) {
+            snprintf(url, sizeof url, "unix:%s", path);
             return weft__strndup(NULL, url, strlen(url));
-        char *slash = strrchr(folder, '/');
-        if (!slash || !folder[1])
-            return NULL;
-        slash[slash == folder] = '\0';
-    }
+        }
+    } while (weft__layout_up(folder));
+    return NULL;
 }
 
 /* ---- tokens ---- */
@@ -147,7 +142,7 @@ weft_exit weft__target_take(weft_app *app, weft_target *ret) {
     char *url = find_daemon();
     if (!url)
         return weft__fail(app, WEFT_UNREACHABLE, "Start a daemon here with \"weft serve\", or say where to go with a URL.",
-                          "no daemon: there is no " WEFT_HOME_SOCKET " in this folder or above it");
+                          "no daemon: there is no %s in this folder or above it", weft__layout_weft.socket);
     weft_exit status = weft__target_of(app, url, ret);
     weft__free(NULL, url);
     return status;

@@ -5,12 +5,6 @@
 #include "app.h"
 #include "url.h"
 
-/* Where a daemon lives, in the folder of its project. */
-#define WEFT_HOME ".weft"
-#define WEFT_HOME_SOCKET WEFT_HOME "/daemon.sock"
-#define WEFT_HOME_TOKEN WEFT_HOME "/token"
-#define WEFT_HOME_ENDPOINT WEFT_HOME "/endpoint.json"
-
 /* Does this argument say where to go, or try to? A method name never does. */
 bool weft__is_url(const char *arg);
 /* Check a URL that was typed. A mistake is explained. */
@@ -25,7 +19,8 @@ typedef struct weft_target {
 } weft_target;
 
 /* Take the URL off the front of the arguments if there is one; otherwise find the daemon's socket in this folder or above
- * it. Reads the token too. Failures are explained; free with weft__target_done(). */
+ * it: Weft's own or, if there is none in the same folder, that of an AIWG daemon. Reads the token too. Failures are
+ * explained; free with weft__target_done(). */
 weft_exit weft__target_take(weft_app *app, weft_target *ret);
 /* The same for a URL that was typed elsewhere. */
 weft_exit weft__target_of(const weft_app *app, const char *url, weft_target *ret);

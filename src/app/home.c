@@ -43,32 +43,44 @@ static void beside(const char *path, char ret[64]) {
     unlink(ret); /* of an earlier process with our number */
 }
 
-/* A project may come with a .weft of its own, and a link there would have us change and fill a folder somewhere else. */
-static int make_private(void) {
+/* A project may come with a .weft of its own, and a link there would have us change and fill a folder somewhere else. Others
+ * may look into the folder around it, but it is ours as well. */
+static int check_folder(const char *path, bool is_private) {
     struct stat info;
-    int fd = open(WEFT_HOME, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int r = fd < 0 || fstat(fd, &info) < 0 ? -errno : 0;
     if (r == 0 && info.st_uid != geteuid())
         r = -EPERM; /* whoever owns it could put a token of theirs there */
-    if (r == 0 && (info.st_mode & 077) && fchmod(fd, 0700) < 0)
+    if (r == 0 && is_private && (info.st_mode & 077) && fchmod(fd, 0700) < 0)
         r = -errno;
     if (fd >= 0)
         close(fd);
     return r;
 }
 
+static int make_folder(const char *path, mode_t mode) {
+    if (mkdir(path, mode) < 0 && errno != EEXIST)
+        return -errno;
+    return check_folder(path, mode == 0700);
+}
+
 weft_exit weft__home_make(const weft_app *app) {
     static const char ignore[] = "*\n";
-    int r = mkdir(WEFT_HOME, 0700) < 0 && errno != EEXIST ? -errno : make_private();
+    const weft_layout *layout = app->layout;
+    char path[64];
+    snprintf(path, sizeof path, "%s/.gitignore", layout->home);
+    int r = layout->outer ? make_folder(layout->outer, 0755) : 0;
     if (r == 0)
-        r = write_new(WEFT_HOME "/.gitignore", ignore, strlen(ignore));
+        r = make_folder(layout->home, 0700);
+    if (r == 0)
+        r = write_new(path, ignore, strlen(ignore));
     if (r < 0 && r != -EEXIST)
-        return weft__fail(app, WEFT_FAILED, NULL, WEFT_HOME ": %s", weft_strerror(r));
+        return weft__fail(app, WEFT_FAILED, NULL, "%s: %s", layout->home, weft_strerror(r));
     return WEFT_DONE;
 }
 
 /* Linked into place: of two daemons that start at once, both end up with the same token. */
-static int make_token(void) {
+static int make_token(const char *path) {
     unsigned char bytes[TOKEN_BYTES];
     char text[2 * TOKEN_BYTES + 2], temporary[64];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
@@ -76,31 +88,33 @@ static int make_token(void) {
     for (size_t i = 0; i < TOKEN_BYTES; i++)
         snprintf(text + 2 * i, 3, "%02x", bytes[i]);
     memcpy(text + 2 * TOKEN_BYTES, "\n", 2);
-    beside(WEFT_HOME_TOKEN, temporary);
+    beside(path, temporary);
     int r = write_new(temporary, text, strlen(text));
-    if (r == 0 && link(temporary, WEFT_HOME_TOKEN) < 0 && errno != EEXIST)
+    if (r == 0 && link(temporary, path) < 0 && errno != EEXIST)
         r = -errno;
     unlink(temporary);
     return r;
 }
 
 weft_exit weft__home_token(const weft_app *app, char **ret) {
+    const char *path = app->layout->token;
+    char next[256];
     struct stat info;
     weft_exit status = weft__home_make(app);
     if (status)
         return status;
-    int r = lstat(WEFT_HOME_TOKEN, &info) < 0 && errno == ENOENT ? make_token() : 0;
-    if (r == 0 && lstat(WEFT_HOME_TOKEN, &info) < 0)
+    int r = lstat(path, &info) < 0 && errno == ENOENT ? make_token(path) : 0;
+    if (r == 0 && lstat(path, &info) < 0)
         r = -errno;
     if (r < 0)
-        return weft__fail(app, WEFT_FAILED, NULL, WEFT_HOME_TOKEN ": %s", weft_strerror(r));
+        return weft__fail(app, WEFT_FAILED, NULL, "%s: %s", path, weft_strerror(r));
+    snprintf(next, sizeof next, "Remove it, and the next start makes a new one; or, if you made it yourself: chmod 600 %s",
+             path);
     /* A token that came with the project is known to whoever made the project. */
     if (!S_ISREG(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077))
-        return weft__fail(
-            app, WEFT_FAILED,
-            "Remove it, and the next start makes a new one; or, if you made it yourself: chmod 600 " WEFT_HOME_TOKEN,
-            WEFT_HOME_TOKEN ": it is not a private file of yours, so others may know the token");
-    return weft__token_read(app, WEFT_HOME_TOKEN, ret);
+        return weft__fail(app, WEFT_FAILED, next, "%s: it is not a private file of yours, so others may know the token",
+                          path);
+    return weft__token_read(app, path, ret);
 }
 
 int weft__home_put(const char *path, const char *text, size_t len) {
@@ -115,17 +129,17 @@ int weft__home_put(const char *path, const char *text, size_t len) {
     return r;
 }
 
-int weft__home_publish(weft_val endpoint) {
+int weft__home_publish(const weft_layout *layout, weft_val endpoint) {
     char *text;
     size_t len;
     int r = weft_to_text(endpoint, NULL, &text, &len);
     if (r < 0)
         return r;
-    r = weft__home_put(WEFT_HOME_ENDPOINT, text, len);
+    r = weft__home_put(layout->endpoint, text, len);
     weft_text_free(text, NULL);
     return r;
 }
 
-void weft__home_withdraw(void) {
-    unlink(WEFT_HOME_ENDPOINT);
+void weft__home_withdraw(const weft_layout *layout) {
+    unlink(layout->endpoint);
 }

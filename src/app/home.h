@@ -1,4 +1,5 @@
-/* The folder of a daemon, .weft in its project: private, ignored by git, with its socket, its token and where it listens. */
+/* The folder of a daemon, .weft in its project unless another layout is wanted: private, ignored by git, with its socket,
+ * its token and where it listens. */
 #ifndef WEFT_HOME_H
 #define WEFT_HOME_H
 
@@ -12,7 +13,7 @@ weft_exit weft__home_token(const weft_app *app, char **ret);
 /* Put a file there, in place of what was; whole or not at all. Only whoever has the folder to itself may. */
 int weft__home_put(const char *path, const char *text, size_t len);
 /* Say where the daemon listens, for other programs; whole or not at all. And take it back. */
-int weft__home_publish(weft_val endpoint);
-void weft__home_withdraw(void);
+int weft__home_publish(const weft_layout *layout, weft_val endpoint);
+void weft__home_withdraw(const weft_layout *layout);
 
 #endif

@@ -3,14 +3,8 @@
 
 #include "alloc.h"
 #include "app.h"
+#include "process.h"
 #include "say.h"
-
-const weft_verb *weft__verb_find(const char *name) {
-    for (const weft_verb *const *verb = weft__verbs; *verb; verb++)
-        if (strcmp((*verb)->name, name) == 0)
-            return *verb;
-    return NULL;
-}
 
 static weft_exit unknown_verb(const weft_app *app, const char *name) {
     weft_suggestion suggestion = {.typed = name};
@@ -43,10 +37,21 @@ static weft_exit close_output(const weft_app *app, weft_exit status) {
     return status ? status : weft__fail(app, WEFT_FAILED, NULL, "cannot write to standard output");
 }
 
+static const weft_inner *inner_find(const char *name) {
+    for (const weft_inner *inner = weft__inner; inner->name; inner++)
+        if (strcmp(inner->name, name) == 0)
+            return inner;
+    return NULL;
+}
+
 int main(int argc, char **argv) {
     static const char *const aliases[][2] = {
         {"-h", "help"}, {"--help", "help"}, {"-V", "version"}, {"--version", "version"}};
-    weft_app app = {.out = weft__screen(stdout), .err = weft__screen(stderr)};
+    const weft_inner *inner = argc > 1 ? inner_find(argv[1]) : NULL;
+    if (inner)
+        return inner->main(argc - 1, argv + 1);
+    weft__process_remember();
+    weft_app app = {.out = weft__screen(stdout), .err = weft__screen(stderr), .layout = &weft__layout_weft};
     const char *name = argc > 1 ? argv[1] : "help";
     for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++)
         if (strcmp(name, aliases[i][0]) == 0)

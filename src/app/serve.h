@@ -3,7 +3,9 @@
 #define WEFT_SERVE_H
 
 #include "app.h"
+#include "automation.h"
 #include "endpoint.h"
+#include "engine.h"
 
 typedef struct weft_serve_settings {
     weft_texts listen;
@@ -16,7 +18,30 @@ typedef struct weft_serve_settings {
     bool no_rate;
     weft_limits limits;      /* of the service */
     weft_server_opts server; /* its limits */
+    bool aiwg;               /* be what AIWG's own programs look for */
+
+    /* The hub. What is in engine is as the engine wants it, so that it can be handed on. */
+    weft_engine_limits engine;
+    weft_agents agents; /* presets and configured ones; filled by serve_config.c, stays for the config's life */
+    weft_json agent_rows;
+    const char *default_agent;
+    bool paused;            /* nothing is started */
+    const char *on_restart; /* "fail" or "requeue" */
+    bool requeue;           /* the same */
+    int64_t retention_days;
+    const char *store_kind; /* "sqlite" or "memory" */
+    const char *store_path; /* NULL: in the daemon's folder */
+    const char *on_damage;  /* "refuse" or "quarantine" */
+    bool quarantine;        /* the same */
+    bool cdev_parallel;
+    bool automation;
+    weft_json rules, jobs; /* absent: none */
+    bool watch;
+    weft_texts watch_paths, ignore;
 } weft_serve_settings;
+
+/* The part of them that is the automation's; borrowed from them. The caller adds on_note. */
+weft_automation_opts weft__serve_automation(const weft_serve_settings *settings);
 
 /* Also those of "weft start" and "weft restart". */
 extern const weft_option weft__serve_options[];
@@ -31,6 +56,10 @@ weft_exit weft__serve_config_new(weft_app *app, weft_serve_config **ret);
 weft_serve_config *weft__serve_config_free(weft_serve_config *config);
 /* Borrowed for the config's life; not touched by reloading. */
 const weft_serve_settings *weft__serve_config_settings(const weft_serve_config *config);
+/* Who is told of a reload that went well, after the server has what concerns it. Of the settings, those of rows that are
+ * live hold from now on. They are borrowed until it returns, but for the agents, which stay. */
+typedef void weft_serve_changed(void *ctx, const weft_serve_settings *settings);
+void weft__serve_config_hear(weft_serve_config *config, weft_serve_changed *changed, void *ctx);
 /* SIGHUP came: read everything again, change what can be changed now, name what cannot. A file with a mistake changes
  * nothing. False: it came because our terminal is gone, and nobody asked to outlive it. */
 bool weft__serve_config_reload(weft_serve_config *config, weft_server *server);
@@ -39,7 +68,7 @@ bool weft__serve_config_reload(weft_serve_config *config, weft_server *server);
 weft_exit weft__serve_check(const weft_app *app, const weft_serve_settings *how, const weft_url *url);
 bool weft__serve_is_network(weft_scheme scheme);
 
-/* ping and echo; rpc.discover is the library's. */
-extern const weft_method weft__serve_methods[];
+/* For trying out a connection; rpc.discover is the library's, everything else the dialects'. */
+extern const weft_method weft__serve_echo;
 
 #endif

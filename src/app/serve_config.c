@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "agents.h"
 #include "alloc.h"
 #include "config.h"
 #include "say.h"
@@ -16,6 +18,10 @@ struct weft_serve_config {
     weft_config started;          /* what cannot change is compared with this, */
     weft_config current;          /* and what can with this, once there is one */
     bool reloaded;
+    weft_arena memory;  /* of all agents there ever were: a task may still run on one of an earlier file */
+    weft_agents agents; /* of now */
+    weft_serve_changed *changed;
+    void *ctx;
     char user[WEFT_PATH_SIZE];
     bool ends_with_terminal;
 };
@@ -25,7 +31,7 @@ static void say(void *ctx, const weft_remark *remark) {
 }
 
 static int load(weft_serve_config *self, weft_config *ret) {
-    weft_config_from from = {self->user, WEFT_CONFIG_PROJECT, getenv, &self->typed};
+    weft_config_from from = {self->user, self->app->layout->config, getenv, self->app->layout->aiwg, &self->typed};
     return weft__config_load(ret, &from, &(weft_remarks){say, self->app}, NULL);
 }
 
@@ -42,6 +48,25 @@ static bool ignores_hangup(void) {
     return sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
+/* The settings of a config, agents included. */
+static int fill(weft_serve_config *self, const weft_config *from, weft_serve_settings *ret) {
+    int r = weft__config_fill(from, ret);
+    if (r >= 0)
+        r = weft__agents_make(&ret->agent_rows, ret->default_agent, &self->memory, &ret->agents);
+    return r;
+}
+
+weft_automation_opts weft__serve_automation(const weft_serve_settings *settings) {
+    return (weft_automation_opts){
+        .enabled = settings->automation,
+        .rules = settings->rules.text ? &settings->rules : NULL,
+        .jobs = settings->jobs.text ? &settings->jobs : NULL,
+        .watch = settings->watch,
+        .watch_paths = settings->watch_paths.count ? settings->watch_paths.items : NULL,
+        .ignore = settings->ignore.count ? settings->ignore.items : NULL,
+    };
+}
+
 weft_exit weft__serve_config_new(weft_app *app, weft_serve_config **ret) {
     weft_serve_config *self = weft__zalloc(NULL, sizeof *self);
     if (!self)
@@ -54,8 +79,9 @@ weft_exit weft__serve_config_new(weft_app *app, weft_serve_config **ret) {
     weft__config_user_path(self->user);
     int r = load(self, &self->started);
     if (r >= 0)
-        r = weft__config_fill(&self->started, &self->settings);
+        r = fill(self, &self->started, &self->settings);
     if (r >= 0) {
+        self->agents = self->settings.agents;
         *ret = self;
         return WEFT_DONE;
     }
@@ -71,6 +97,7 @@ weft_serve_config *weft__serve_config_free(weft_serve_config *self) {
         return NULL;
     weft__config_done(&self->started);
     weft__config_done(&self->current);
+    weft__arena_done(&self->memory);
     return weft__free(NULL, self);
 }
 
@@ -78,12 +105,17 @@ const weft_serve_settings *weft__serve_config_settings(const weft_serve_config *
     return &self->settings;
 }
 
+void weft__serve_config_hear(weft_serve_config *self, weft_serve_changed *changed, void *ctx) {
+    self->changed = changed;
+    self->ctx = ctx;
+}
+
 /* ---- again ---- */
 
 static void tell_change(const weft_serve_config *self, const weft_key *key, const weft_setting *now) {
     if (!key->live)
         weft__warn(self->app, "weft serve: %s has changed; that needs a restart", key->path);
-    else if (now->value.len < 200)
+    else if (now->value.len < 200 && !key->shape) /* an agent's variables may hold secrets */
         weft__warn(self->app, "weft serve: %s is %.*s now", key->path, (int) now->value.len, now->value.text);
     else
         weft__warn(self->app, "weft serve: %s has changed", key->path);
@@ -104,18 +136,34 @@ static int apply(const weft_serve_settings *settings, weft_server *server) {
     return r;
 }
 
+/* Are the agents the same as before? Then those stay, so that reading a file often takes no memory. */
+static bool same_agents(const weft_serve_config *self, const weft_config *next) {
+    const weft_config *before = self->reloaded ? &self->current : &self->started;
+    for (size_t i = 0; weft__keys[i].path; i++)
+        if ((strcmp(weft__keys[i].path, "agents") == 0 || strcmp(weft__keys[i].path, "default_agent") == 0) &&
+            !weft__config_same(&before->settings[i], &next->settings[i]))
+            return false;
+    return true;
+}
+
 /* next is taken on success. */
 static int change(weft_serve_config *self, weft_config *next, weft_server *server) {
     weft_serve_settings settings;
-    int r = weft__config_fill(next, &settings);
+    bool same = same_agents(self, next);
+    int r = same ? weft__config_fill(next, &settings) : fill(self, next, &settings);
     if (r >= 0)
         r = apply(&settings, server);
     if (r < 0)
         return r;
+    if (same)
+        settings.agents = self->agents;
+    self->agents = settings.agents;
     tell_changes(self, next);
     weft__config_done(&self->current);
     self->current = *next;
     self->reloaded = true;
+    if (self->changed)
+        self->changed(self->ctx, &settings);
     return 0;
 }
 

@@ -32,6 +32,7 @@ struct weft_hub {
     const weft_hub_host *host;
     const weft_alloc *alloc;
     bool stopping;
+    bool cdev_parallel; /* cdev's agent/run may run side by side; otherwise a second one is refused */
 };
 
 /* ---- dialects ---- */
@@ -50,13 +51,18 @@ struct weft_dialect {
 
 extern const weft_dialect weft__aiwg, weft__cdev, weft__own;
 
-/* The rows of all dialects as one table: a name that several have becomes one row that asks the connection which it speaks.
- * The wiring gives the list; NULL-terminated. */
+/* The rows of all dialects as one table: a name that several have becomes one row that asks the connection which it speaks,
+ * and takes the first of the list when that is none of them. The wiring gives the list; NULL-terminated, at most
+ * WEFT_DIALECTS, borrowed. Every row has the hub as its ctx; it need not be filled in yet. -EINVAL: rows of one name need
+ * different scopes. */
+#define WEFT_DIALECTS 16
 typedef struct weft_dialects weft_dialects;
-int weft__dialects_new(const weft_dialect *const *list, const weft_alloc *alloc, weft_dialects **ret);
+int weft__dialects_new(const weft_dialect *const *list, weft_hub *hub, const weft_alloc *alloc, weft_dialects **ret);
 weft_dialects *weft__dialects_free(weft_dialects *dialects);
 const weft_method *weft__dialects_methods(const weft_dialects *dialects);
 /* NULL: there is none of this name. */
 const weft_dialect *weft__dialects_find(const weft_dialects *dialects, const char *name);
+/* In the order of the list; NULL past the end. */
+const weft_dialect *weft__dialects_at(const weft_dialects *dialects, size_t index);
 
 #endif

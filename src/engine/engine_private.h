@@ -5,7 +5,7 @@
  *   fold.c       which event changes what              queue.c     who runs next
  *   session.c    what is known of sessions             run.c       one run of a driver, from start to end
  *   question.c   questions and their answers           outbox.c    what a run says, on its way to the store
- *   agent.c      which agent                           output.c    what a task said, read back
+ *   agent.c      which agent                           task_output.c  what a task said, read back
  *   retention.c  what is no longer kept
  *
  * A thing that is being stored is in its map already, with stored false, so that what is in flight counts where it must; it

@@ -1,140 +1,182 @@
-/* What a task said, read back from its session's stream: the end of it, as much as is asked for and kept. */
+/* Cleaning and cutting what a program writes. A line is cleaned as it is copied; of a line that is being cut nothing is
+ * copied, so that a gigabyte without a newline costs one look for a newline. */
+#include "output.h"
+
 #include <errno.h>
-#include <string.h>
+#include <stdio.h>
 
-#include "engine_private.h"
+#include "utf8_stream.h"
 
-#define MAX_OUTPUT ((size_t) 64 << 20) /* of one answer */
+#define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
+#define REPLACEMENT_LEN 3
+#define MARK "\xE2\x80\xA6 (%zu bytes cut)%s" /* an ellipsis */
+#define MARK_ROOM 64
 
-typedef struct reading {
-    weft_link link;
-    weft_engine *engine; /* NULL: it is gone */
-    const weft_alloc *alloc;
-    weft_later later;
-    uint64_t after, last; /* seq */
-    size_t max;
-    weft_buf text;
-    weft_output_done *done;
-    void *ctx;
-    bool reading; /* a page is under way */
-    char task[ENGINE_ID];
-    char stream[];
-} reading;
-
-static void discard(reading *old) {
-    weft__list_remove(&old->link);
-    weft__later_cancel(&old->later);
-    weft__buf_done(&old->text, old->alloc);
-    weft__free(old->alloc, old);
+static void hand_over(weft_output *output, size_t len) {
+    if (len)
+        output->on_text(output->ctx, (weft_bytes){weft__buf_head(&output->held), len});
+    weft__buf_take(&output->held, output->alloc, len);
+    output->whole = 0;
 }
 
-static void finish(reading *old, int r) {
-    weft_bytes text = {"", 0};
-    if (r >= 0 && weft__buf_len(&old->text))
-        text = weft__text_end(weft__buf_head(&old->text), weft__buf_len(&old->text), old->max);
-    weft__list_remove(&old->link);
-    old->done(old->ctx, r < 0 ? r : 0, text);
-    discard(old);
+/* Room was made before. false: the line is full. */
+static bool put(weft_output *output, const char *data, size_t n) {
+    if (n > WEFT_OUTPUT_LINE - output->line) {
+        output->cutting = true;
+        return false;
+    }
+    if (n)
+        memcpy(weft__buf_tail(&output->held), data, n);
+    output->held.end += n;
+    output->line += n;
+    return true;
 }
 
-/* Only the end is wanted: what is surely before it goes. */
-static int add(reading *to, weft_bytes text) {
-    int r = weft__buf_put(&to->text, to->alloc, text.data, text.len);
-    size_t len = weft__buf_len(&to->text);
-    if (r >= 0 && len > 2 * to->max)
-        weft__buf_take(&to->text, to->alloc, len - to->max);
+/* ---- cleaning ---- */
+
+static size_t ascii_run(const char *data, size_t n) {
+    size_t run = 0;
+    while (run < n && (unsigned char) (data[run] - 1) < 0x7F)
+        run++;
+    return run;
+}
+
+/* How many bytes at data can be the beginning of a character; *ret_more: they are all there is, and more may follow. They
+ * are not a whole character. */
+static size_t broken_run(const char *data, size_t n, bool *ret_more) {
+    weft_utf8 state = {0};
+    size_t run = 0;
+    while (run < n && run < WEFT_UTF8_MAX && weft__utf8_feed(&state, data + run, 1))
+        run++;
+    *ret_more = run == n && run > 0 && !weft__utf8_whole(&state);
+    return run ? run : 1;
+}
+
+/* One character that is not plain ASCII. The bytes it took; 0: its end has not come, or the line is full. */
+static size_t clean_one(weft_output *output, const char *data, size_t n, bool *ret_more) {
+    size_t len = *data ? weft__utf8_len(data, n) : 0;
+    *ret_more = false;
+    if (len)
+        return put(output, data, len) ? len : 0;
+    len = *data ? broken_run(data, n, ret_more) : 1;
+    return !*ret_more && put(output, REPLACEMENT, REPLACEMENT_LEN) ? len : 0;
+}
+
+/* Bytes of one line, without its newline. How many were used: fewer when the line is full or ends within a character. */
+static size_t clean(weft_output *output, const char *data, size_t n, bool *ret_more) {
+    size_t used = 0;
+    *ret_more = false;
+    while (used < n && !output->cutting) {
+        size_t run = ascii_run(data + used, n - used), room = WEFT_OUTPUT_LINE - output->line;
+        if (run) {
+            put(output, data + used, run < room ? run : room);
+            output->cutting = run > room;
+            used += run < room ? run : room;
+            continue;
+        }
+        size_t one = clean_one(output, data + used, n - used, ret_more);
+        if (!one)
+            break;
+        used += one;
+    }
+    return used;
+}
+
+/* ---- lines ---- */
+
+static int end_line(weft_output *output, const char *newline) {
+    char mark[MARK_ROOM];
+    const char *text = newline;
+    if (output->cutting) {
+        snprintf(mark, sizeof mark, MARK, output->cut, newline);
+        text = mark;
+    }
+    int r = weft__buf_put(&output->held, output->alloc, text, strlen(text));
+    output->whole = weft__buf_len(&output->held);
+    output->line = output->cut = 0;
+    output->cutting = false;
     return r;
 }
 
-static int take_event(reading *to, const weft_event *event) {
-    weft_doc *doc;
-    weft_bytes text;
-    int r = weft_doc_parse(event->data.data, event->data.len, to->alloc, &doc);
-    if (r < 0)
-        return r == -ENOMEM ? r : 0;
-    const weft_json *data = weft_doc_root(doc);
-    if (weft__says(data, "taskId", to->task) && (r = weft__output_text(event, data, &text)) > 0)
-        r = add(to, text);
-    weft_doc_free(doc);
-    return r;
-}
-
-static void request(reading *from);
-
-static void page_came(void *ctx, int r, const weft_page *page) {
-    reading *to = ctx;
-    to->reading = false;
-    if (!to->engine) {
-        discard(to);
-        return;
+/* A piece of a line, behind which comes its newline, the end of what is there, or a character's other half. */
+static int put_piece(weft_output *output, const char *data, size_t n, bool line_ends) {
+    size_t used = 0, room = WEFT_OUTPUT_LINE - output->line;
+    bool more = false;
+    if (!output->cutting) {
+        size_t most = n < room / REPLACEMENT_LEN ? n * REPLACEMENT_LEN : room;
+        int r = weft__buf_reserve(&output->held, output->alloc, most);
+        if (r < 0)
+            return r;
+        used = clean(output, data, n, &more);
     }
-    for (size_t i = 0; r == 0 && i < page->count && page->events[i].seq <= to->last; i++)
-        r = take_event(to, &page->events[i]);
-    if (r >= 0)
-        to->after = page->last;
-    if (r < 0 || !page->more || to->after >= to->last)
-        finish(to, r);
-    else
-        request(to);
-}
-
-static void request(reading *from) {
-    weft_query query = {.stream = from->stream, .after = from->after, .oldest = true};
-    int r = weft__store_read(from->engine->store, &query, page_came, from);
-    if (r < 0)
-        finish(from, r);
-    else
-        from->reading = true;
-}
-
-static void begin(weft_later *later) {
-    reading *made = WEFT_CONTAINER(later, reading, later);
-    if (made->last)
-        request(made);
-    else
-        finish(made, 0);
-}
-
-int weft__task_output(weft_engine *engine, const char *id, size_t max, weft_output_done *done, void *ctx) {
-    known_task *task = weft__task_known(engine, id);
-    if (!task || !task->stored)
-        return -ENOENT;
-    size_t stream = sizeof WEFT_STREAM_SESSION - 1, session = strlen(task->pub.session) + 1;
-    reading *made = weft__zalloc(engine->alloc, sizeof *made + stream + session);
-    if (!made)
-        return -ENOMEM;
-    made->engine = engine;
-    made->alloc = engine->alloc;
-    made->max = max < MAX_OUTPUT ? max : MAX_OUTPUT;
-    made->done = done;
-    made->ctx = ctx;
-    memcpy(made->stream, WEFT_STREAM_SESSION, stream);
-    memcpy(made->stream + stream, task->pub.session, session);
-    memcpy(made->task, task->id, sizeof made->task);
-    weft__later_init(&made->later, begin);
-    weft__list_init(&made->link);
-    bool all = task->pub.tail.len >= task->pub.output_bytes || task->pub.tail.len >= made->max;
-    if (all && weft__buf_put(&made->text, made->alloc, task->pub.tail.data, task->pub.tail.len) < 0) {
-        discard(made);
-        return -ENOMEM;
+    if (output->cutting) {
+        output->cut += n - used;
+        return 0;
     }
-    if (!all && task->output_from) {
-        made->after = task->output_from - 1;
-        made->last = task->output_to;
-    }
-    weft__list_push(&engine->reads, &made->link);
-    weft__later(engine->loop, &made->later);
+    if (more && !line_ends) {
+        output->split_len = n - used;
+        memcpy(output->split, data + used, n - used);
+    } else if (more)
+        put_piece(output, REPLACEMENT, REPLACEMENT_LEN, true);
     return 0;
 }
 
-void weft__reads_drop(weft_engine *engine) {
-    while (!weft__list_empty(&engine->reads)) {
-        reading *first = WEFT_CONTAINER(engine->reads.next, reading, link);
-        weft__list_remove(&first->link);
-        weft__later_cancel(&first->later);
-        first->done(first->ctx, -ECANCELED, (weft_bytes){"", 0});
-        first->engine = NULL;
-        if (!first->reading)
-            discard(first);
+/* The character that the last bytes began, with what follows. How many of the new bytes it took; <0: no memory. */
+static ssize_t join(weft_output *output, const char *data, size_t n) {
+    char both[2 * WEFT_UTF8_MAX];
+    size_t before = output->split_len, added = n < WEFT_UTF8_MAX ? n : WEFT_UTF8_MAX;
+    bool more = false;
+    memcpy(both, output->split, before);
+    memcpy(both + before, data, added);
+    size_t len = weft__utf8_len(both, before + added);
+    bool whole = len > 0;
+    if (!whole)
+        len = broken_run(both, before + added, &more);
+    output->split_len = more ? len : 0;
+    if (more)
+        memcpy(output->split, both, len);
+    int r = more ? 0 : put_piece(output, whole ? both : REPLACEMENT, whole ? len : REPLACEMENT_LEN, true);
+    return r < 0 ? r : (ssize_t) (len - before);
+}
+
+int weft__output_feed(weft_output *output, const char *data, size_t n) {
+    int r = 0;
+    if (n && output->split_len) {
+        ssize_t taken = join(output, data, n);
+        if (taken < 0)
+            return (int) taken;
+        data += taken;
+        n -= (size_t) taken;
     }
+    while (n && r == 0) {
+        const char *newline = memchr(data, '\n', n);
+        size_t len = newline ? (size_t) (newline - data) : n;
+        r = put_piece(output, data, len, newline != NULL);
+        if (r == 0 && newline)
+            r = end_line(output, "\n");
+        data += len + (newline != NULL);
+        n -= len + (newline != NULL);
+    }
+    /* What is cut goes on for long: the part that is kept need not wait in memory. */
+    hand_over(output, output->cutting ? weft__buf_len(&output->held) : output->whole);
+    return r;
+}
+
+void weft__output_flush(weft_output *output) {
+    hand_over(output, weft__buf_len(&output->held));
+}
+
+int weft__output_end(weft_output *output) {
+    int r = 0;
+    if (output->split_len)
+        r = put_piece(output, REPLACEMENT, REPLACEMENT_LEN, true);
+    output->split_len = 0;
+    if (r == 0 && output->cutting)
+        r = end_line(output, "");
+    weft__output_flush(output);
+    return r;
+}
+
+void weft__output_done(weft_output *output) {
+    weft__buf_done(&output->held, output->alloc);
 }

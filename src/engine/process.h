@@ -17,6 +17,7 @@ typedef struct weft_process_end {
     int exit_code; /* -1: it did not exit by itself */
     int signal;    /* that ended it; 0: none */
     int error;     /* it was never started: a negative errno (-ENOENT, -EACCES, ...); 0: it was */
+    bool folder;   /* the error is about the folder, not about the program */
 } weft_process_end;
 
 typedef struct weft_process_opts {
@@ -38,8 +39,8 @@ typedef struct weft_process_opts {
  * once, early in main(). */
 void weft__process_remember(void);
 
-/* Start it. Everything is copied. ret_fds are our ends of its stdin, stdout and stderr: non-blocking, close-on-exec, owned
- * by the caller. <0: nothing was started. A program that is not there is told by on_end. */
+/* Start it. Everything is copied. ret_fds are our ends of its stdin, stdout and stderr: pipes, non-blocking, close-on-exec,
+ * owned by the caller. <0: nothing was started. A program that is not there is told by on_end. */
 int weft__process_start(const weft_process_opts *opts, weft_process **ret, int ret_fds[3]);
 /* End all of it: SIGTERM, after the grace time SIGKILL; force: SIGKILL now. on_end follows. */
 void weft__process_stop(weft_process *process, bool force);

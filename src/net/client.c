@@ -11,6 +11,7 @@
 #include "client.h"
 #include "client_events.h"
 #include "client_http.h"
+#include "connect_fds.h"
 #include "http_client.h"
 
 #include <assert.h>
@@ -57,6 +58,7 @@ void weft__client_unref(weft_client *client) {
         return;
     weft__tls_ctx_unref(client->tls);
     weft__url_done(&client->url, alloc);
+    weft__given_close(&client->given);
     weft__free(alloc, client->authority);
     weft__free(alloc, client->target);
     weft__free(alloc, client->token);
@@ -430,7 +432,7 @@ static int make_peer(weft_client *client) {
         return -EIO;
     int r = weft_peer_new(opts->service,
                           &(weft_peer_opts){
-                              .eager = !opts->on_raw, /* what passes through is left as it comes */
+                              .eager = !opts->on_raw,                  /* what passes through is left as it comes */
                               .framing = http ? &weft__body : framing, /* weft__http_prepare() gives it its own */
                               .identity = &identity,
                               .style = opts->style,
@@ -456,19 +458,22 @@ static int make_peer(weft_client *client) {
     return 0;
 }
 
-int weft_connect_on(weft_loop *loop, const char *url, const weft_connect_opts *opts, weft_peer **ret) {
-    static const weft_connect_opts defaults;
+static weft_client *new_client(weft_loop *loop) {
     weft_client *client = weft__zalloc(loop->alloc, sizeof *client);
     if (!client)
-        return -ENOMEM;
-    opts = opts ? opts : &defaults;
+        return NULL;
     client->refs = 1;
     client->loop = loop;
+    client->given = (weft_given){-1, -1};
     weft__later_init(&client->begin, on_begin);
     weft__timer_init(&client->attempt, on_attempt);
     weft__timer_init(&client->tick, on_tick);
     weft__timer_init(&client->events_again, on_events_again);
-    int r = prepare(client, url, opts);
+    return client;
+}
+
+/* The rest, when r says that it could be prepared. CONNECTING is told from the loop, like everything else. */
+static int begin_client(weft_client *client, int r, const weft_connect_opts *opts, weft_peer **ret) {
     if (r == 0)
         r = make_peer(client);
     if (r < 0) {
@@ -477,12 +482,35 @@ int weft_connect_on(weft_loop *loop, const char *url, const weft_connect_opts *o
         weft__client_unref(client);
         return r;
     }
-    /* CONNECTING is told from the loop, like everything else. */
     client->state = WEFT_DISCONNECTED;
     hold_loop(client, true);
-    weft__later(loop, &client->begin);
+    weft__later(client->loop, &client->begin);
     *ret = client->peer;
     return 0;
+}
+
+int weft_connect_on(weft_loop *loop, const char *url, const weft_connect_opts *opts, weft_peer **ret) {
+    static const weft_connect_opts defaults;
+    weft_client *client = new_client(loop);
+    if (!client)
+        return -ENOMEM;
+    opts = opts ? opts : &defaults;
+    return begin_client(client, prepare(client, url, opts), opts, ret);
+}
+
+int weft__connect_fds(weft_loop *loop, int in, int out, const weft_connect_opts *opts, weft_peer **ret) {
+    weft_client *client = new_client(loop);
+    weft_given given = {in, out};
+    if (!client) {
+        weft__given_close(&given);
+        return -ENOMEM;
+    }
+    client->given = given;
+    client->transport = &weft__given_transport;
+    snprintf(client->endpoint, sizeof client->endpoint, "%s", client->transport->name);
+    int r = copy_opts(client, opts);
+    client->opts.reconnect = false;
+    return begin_client(client, r, opts, ret);
 }
 
 weft_loop *weft_peer_loop(const weft_peer *peer) {

@@ -22,6 +22,11 @@
 typedef struct weft_client weft_client;
 typedef struct weft_wire weft_wire;
 
+/* Descriptors that somebody else opened and a wire has not taken yet; -1: none. */
+typedef struct weft_given {
+    int in, out;
+} weft_given;
+
 struct weft_client {
     size_t refs;     /* the peer's, each wire's, each callback's under way */
     weft_peer *peer; /* NULL: freed by its user; nothing is told any more */
@@ -33,6 +38,7 @@ struct weft_client {
     weft_url url;
     char endpoint[128]; /* the URL without its query, or its beginning, for people */
     const weft_transport *transport;
+    weft_given given;
     weft_tls_ctx *tls;
     char *authority; /* host:port as it stands in a Host header */
     char *target;    /* HTTP: path and query */
@@ -93,6 +99,11 @@ void weft__client_ready(weft_client *client, weft_wire *wire);
 void weft__client_lost(weft_client *client, weft_wire *wire, int why);
 /* After anything that may have started a call: when is the peer due next? */
 void weft__client_schedule(weft_client *client);
+
+/* ---- connect_process.c ---- */
+
+extern const weft_transport weft__given_transport;
+void weft__given_close(weft_given *given);
 
 /* ---- blocking.c ---- */
 

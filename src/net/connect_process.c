@@ -1,7 +1,8 @@
-/* Wires over descriptors that are not connected to anywhere: a child's stdio, and our own. */
+/* Wires over descriptors that are not connected to anywhere: a child's stdio, our own, and what somebody else opened. */
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "client.h"
 
@@ -90,3 +91,24 @@ int weft__begin_stdio(weft_wire *wire) {
         weft__stdio_done(io);
     return r;
 }
+
+/* ---- descriptors of somebody else ---- */
+
+void weft__given_close(weft_given *given) {
+    if (given->in >= 0)
+        close(given->in);
+    if (given->out >= 0 && given->out != given->in)
+        close(given->out);
+    *given = (weft_given){-1, -1};
+}
+
+static int begin_given(weft_wire *wire) {
+    weft_given given = wire->client->given;
+    if (given.in < 0)
+        return -ENOTCONN;
+    wire->client->given = (weft_given){-1, -1};
+    return weft__wire_start(wire, given.in, given.out, false);
+}
+
+/* No URL leads here, so it is not in the table of transports. */
+const weft_transport weft__given_transport = {.name = "stdio", .scheme = WEFT_STDIO, .begin = begin_given};

@@ -12,7 +12,7 @@ cd project || exit 1
 run "$weft" config
 exits "no configuration is one" 0
 like "it shows defaults" "rate_per_minute                  6000" "$out"
-unlike "without their origin" "default" "$out"
+unlike "without their origin" "6000  default" "$out"
 run "$weft" config show --origin
 like "--origin says so" "rate_per_minute                  6000  default" "$out"
 run "$weft" config check
@@ -115,6 +115,10 @@ like "and what to do" "chmod 600" "$err"
 echo '{"rate_per_minute": 7}' >.weft/config.json
 run "$weft" config check
 exits "what opens no door may be read by all" 0
+echo '{"agents": {"claude": {"permission": "allow"}}}' >.weft/config.json
+run "$weft" config check
+exits "what runs in a file that others can read" 1
+like "says so too" ".weft/config.json:1:2: agents says what runs" "$err"
 rm .weft/config.json
 
 # ---- what is shipped ----
@@ -129,11 +133,14 @@ like "as JSON" '{"key":"tls.cert","wants":"a string","default":null,' "$out"
 mkdir -p "$there/secret/.weft"
 cd "$there/secret" || exit 1
 echo 5ecret-t0ken >.weft/token
-echo '{"token_file": ".weft/token", "token": "5ecret-t0ken"}' >.weft/config.json
+echo '{"token_file": ".weft/token", "token": "5ecret-t0ken", "agents": {"claude": {"env": {"KEY": "5ecret-t0ken", "B": ""}}}}' \
+    >.weft/config.json
 for job in show "show --origin" "show --json" check path keys schema; do
     WEFT_TOKEN=5ecret-t0ken run "$weft" config $job
     unlike "config $job does not tell the token" 5ecret-t0ken "$out$err"
 done
+run "$weft" config show
+like "variables of an agent are named only" '{"claude":{"env":{"KEY":"***","B":"***"}}}' "$out"
 
 # ---- serve uses it ----
 rm "$user"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # A layer may include what lies below it and nothing above: for every pair of layers, compile an include of a header of one
-# with the very flags the build gives the other.
+# with the very flags the build gives the other. The store and the network lie side by side: neither knows the other.
 set -u
 
-layers="base json frame rpc peer net"
+layers="base json frame rpc peer store net engine dialect"
 passed=0
 failed=0
 there=$(mktemp -d)
@@ -38,7 +38,11 @@ for layer in $layers; do
     verdict=allowed
     for other in $layers; do
         header=$(find "src/$other" -name '*.h' 2>/dev/null | sort | head -n 1)
-        [ -z "$header" ] || check "$layer" "$header" $verdict
+        case $layer/$other in
+        net/store | store/net) here=refused ;;
+        *) here=$verdict ;;
+        esac
+        [ -z "$header" ] || check "$layer" "$header" $here
         [ "$other" != "$layer" ] || verdict=refused
     done
 done

@@ -23,12 +23,30 @@ const right = [
     { rate_per_minute: 0, allowed_hosts: [], allowed_origins: ['*'] },
     { limits: { max_body: 67108864, ping_ms: 1, max_connections: 5 } },
     { rate_per_minute: 1e9 },
+    { agents: { a: { driver: 'cli', command: ['x', ''], prompt: 'stdin', env: { A: '' }, persona: ['{agent}'] } } },
+    { agents: { claude: { permission: 'deny', max_running: 0, timeout_ms: 5, about: 'mine' } }, default_agent: 'claude' },
+    { tasks: { max_running: 1, timeout_ms: 0, on_restart: 'requeue', paused: true }, retention: { days: 1 } },
+    { automation: { rules: [{ id: 'r', trigger: {}, action: { type: 'notify', message: 'm', channel: 'c' } }] } },
+    { automation: { rules: [{ id: 'r', description: 'd', trigger: { type: 'file.modify', source: 'watcher', pattern: 'p' },
+        action: { type: 'agent', prompt: 'p', agent: 'a', priority: -1 }, enabled: false, cooldownMs: 0, requiresApproval: true,
+        conditions: [{ field: 'payload.path', operator: 'eq', value: { any: 1 } }, { field: 'x', operator: 'exists' }] }] } },
+    { automation: { jobs: [{ id: 'j', schedule: '* * * * *' }], watch: false, watch_paths: ['src'], ignore: ['*.o'] } },
 ];
 const wrong = [
     [], 5, { lsten: [] }, { auth: 'perhaps' }, { auth: null }, { listen: 'unix:a' }, { listen: [5] }, { listen: [''] },
     { listen: Array(33).fill('unix:a') }, { tls: [] }, { tls: { crt: 'a' } }, { tls: { cert: '' } }, { insecure_listen: 1 },
     { rate_per_minute: -1 }, { rate_per_minute: 1.5 }, { rate_per_minute: '5' }, { rate_per_minute: 1e9 + 1 },
     { limits: { max_body: 0 } }, { limits: { max_body: 67108865 } }, { limits: { nonsense: 1 } }, { 'tls.cert': 'a' },
+    { agents: [] }, { agents: { claude: 5 } }, { agents: { claude: { command: 'x' } } }, { agents: { claude: { command: [] } } },
+    { agents: { claude: { driver: 'http' } } }, { agents: { claude: { drver: 'acp' } } }, { agents: { claude: { env: ['A=b'] } } },
+    { agents: { claude: { env: { A: 1 } } } }, { agents: { claude: { max_running: -1 } } },
+    { tasks: { max_running: 0 } }, { tasks: { on_restart: 'retry' } }, { retention: { days: 0 } },
+    { automation: { rules: {} } }, { automation: { rules: [{}] } }, { automation: { rules: [5] } },
+    { automation: { rules: [{ id: 'r', trigger: {}, action: { type: 'shell' } }] } },
+    { automation: { rules: [{ id: 'r', trigger: { typ: 'a' }, action: { type: 'notify', message: 'm' } }] } },
+    { automation: { rules: [{ id: 'r', trigger: {}, action: { type: 'notify', message: 'm' }, conditions: [{ field: 'a' }] }] } },
+    { automation: { jobs: [{ id: 'j' }] } },
+    { automation: { rules: [{ id: 'r', trigger: { source: 'elsewhere' }, action: { type: 'notify', message: 'm' } }] } },
 ];
 
 /* The program finds nothing to remark on. */

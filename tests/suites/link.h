@@ -15,6 +15,7 @@
 #include <weft/weft.h>
 
 #include "client.h"
+#include "connect_fds.h"
 #include "harness.h"
 
 /* Nothing here takes a tenth of it, also under a sanitizer on a busy machine. */
@@ -32,6 +33,7 @@ typedef struct link_kind {
     bool once;           /* there is only one such endpoint in a process: it cannot be reached a second time */
     weft_tls_opts server_tls, client_tls;
     const weft_framing *framing;
+    void (*open)(int ret_fds[2]);              /* the client is given descriptors, in and out, in place of a URL; or NULL */
     void (*before)(const weft_server *server); /* make the endpoint reachable; may be NULL */
     void (*after)(void);
 } link_kind;
@@ -260,7 +262,7 @@ static int link_serve(link_scene *s) {
 }
 
 static int link_connect(link_scene *s, bool reconnect) {
-    const char *url = s->kind->connect ? s->kind->connect : weft_server_url(s->server, 0);
+    const char *url = s->kind->connect || !s->server ? s->kind->connect : weft_server_url(s->server, 0);
     weft_connect_opts opts = {
         .service = s->client_service,
         .tls = s->kind->client_tls,
@@ -271,7 +273,11 @@ static int link_connect(link_scene *s, bool reconnect) {
         .on_notification = link_on_notification,
         .on_drain = link_on_drain,
     };
-    return weft_connect_on(s->loop, url, &opts, &s->peer);
+    if (!s->kind->open)
+        return weft_connect_on(s->loop, url, &opts, &s->peer);
+    int fds[2];
+    s->kind->open(fds);
+    return weft__connect_fds(s->loop, fds[0], fds[1], &opts, &s->peer);
 }
 
 static void link_begin(link_scene *s, const link_kind *kind) {

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #include "suites/link.h"
 
@@ -79,6 +80,34 @@ static void unplug_stdio(void) {
     close(saved_out);
 }
 
+/* ---- pipes of a child that somebody else started ---- */
+
+static pid_t piped = -1;
+
+static void open_pipes(int ret_fds[2]) {
+    int to[2], from[2];
+    CHECK_INT(pipe2(to, O_CLOEXEC), 0);
+    CHECK_INT(pipe2(from, O_CLOEXEC), 0);
+    piped = fork();
+    if (piped == 0) {
+        dup2(to[0], 0);
+        dup2(from[1], 1);
+        execl("/proc/self/exe", "links", "--child", NULL);
+        _exit(127);
+    }
+    close(to[0]);
+    close(from[1]);
+    fcntl(from[0], F_SETFL, O_NONBLOCK);
+    fcntl(to[1], F_SETFL, O_NONBLOCK);
+    ret_fds[0] = from[0];
+    ret_fds[1] = to[1];
+}
+
+/* It ends because we closed what it reads. */
+static void reap_piped(void) {
+    CHECK_INT(waitpid(piped, NULL, 0), piped);
+}
+
 LINK_SUITE(mem, .listen = "mem:links")
 LINK_SUITE(unix, .listen = "unix:build/tests/links.sock")
 LINK_SUITE(content_length, .listen = "unix:build/tests/links.sock", .framing = &weft_content_length)
@@ -89,6 +118,7 @@ LINK_SUITE(wss, .listen = "wss://127.0.0.1:0/", WITH_TLS)
 LINK_SUITE(http, .listen = "http://127.0.0.1:0/", .no_push = true, .lazy = true)
 LINK_SUITE(https, .listen = "https://127.0.0.1:0/", .no_push = true, .lazy = true, WITH_TLS)
 LINK_SUITE(exec, .connect = "exec:/proc/self/exe --child")
+LINK_SUITE(fds, .open = open_pipes, .after = reap_piped)
 LINK_SUITE(stdio, .listen = "unix:build/tests/links-stdio.sock", .connect = "stdio:", .once = true, .stays_open = true,
            .before = plug_in_stdio, .after = unplug_stdio)
 
@@ -183,5 +213,5 @@ TEST(certificate) {
 }
 
 LINK_MAIN(CASE(certificate) CASE(link_mem) CASE(link_unix) CASE(link_content_length) CASE(link_tcp) CASE(link_tls)
-              CASE(link_ws) CASE(link_wss) CASE(link_http) CASE(link_https) CASE(link_exec) CASE(link_stdio) CASE(events)
-                  CASE(untrusted) CASE(long_path) CASE(every_address))
+              CASE(link_ws) CASE(link_wss) CASE(link_http) CASE(link_https) CASE(link_exec) CASE(link_fds) CASE(link_stdio)
+                  CASE(events) CASE(untrusted) CASE(long_path) CASE(every_address))

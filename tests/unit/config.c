@@ -62,7 +62,7 @@ static const weft_remarks remarks = {say, NULL};
 
 static int load(weft_config *config, const weft_serve_settings *flags, const weft_alloc *alloc) {
     world.said[0] = '\0';
-    weft_config_from from = {world.user, world.project, variable, flags};
+    weft_config_from from = {world.user, world.project, variable, false, flags};
     return weft__config_load(config, &from, &remarks, alloc);
 }
 
@@ -98,6 +98,8 @@ TEST(defaults_are_the_librarys) {
     SAME(auth_ms), SAME(head_ms), SAME(grace_ms);
 #undef SAME
     CHECK_INT(s.limits.rate_per_minute, 6000);
+    CHECK_STR(s.default_agent, "demo");
+    CHECK(!s.store_path && !s.requeue && !s.quarantine && !s.paused && !s.watch && s.automation);
     CHECK_STR(s.auth, "token");
     CHECK(!s.token_file && !s.tls_cert && !s.insecure_listen);
     CHECK_INT(s.listen.count + s.hosts.count + s.origins.count, 0);
@@ -234,6 +236,11 @@ TEST(variables) {
         {"WEFT_INSECURE_LISTEN", "2", "insecure_listen", NULL,
          "error WEFT_INSECURE_LISTEN expected true or false for insecure_listen\n"},
         {"WEFT_LIMITS_MAX_BATCH", "5", "limits.max_batch", "5", ""},
+        {"WEFT_AGENTS", "{\"demo\":{\"about\":\"a\"}}", "agents", "{\"demo\":{\"about\":\"a\"}}", ""},
+        {"WEFT_AGENTS", "claude", "agents", NULL, "error WEFT_AGENTS expected an object of objects for agents\n"},
+        {"WEFT_DEFAULT_AGENT", "claude", "default_agent", "\"claude\"", ""},
+        {"WEFT_DEFAULT_AGENT", "clod", "default_agent", NULL,
+         "error environment there is no agent \"clod\" for default_agent\n"},
         {"WEFT_LIMITS_MAX_BATCH", "five", "limits.max_batch", NULL,
          "error WEFT_LIMITS_MAX_BATCH expected a whole number from 1 to 1000000000 for limits.max_batch\n"},
     };
@@ -297,6 +304,37 @@ TEST(what_is_said) {
         {"{\"limits\": {\"max_body\": 0}}", -EBADMSG,
          "error 1:25 expected a whole number from 1 to 67108864 for limits.max_body\n"},
         {"{\"limits\": {\"out_soft\": 9000000}}", -EBADMSG, "error 1:25 limits.out_soft is more than limits.out_hard\n"},
+        {"{\"default_agent\":\n\"claud\"}", -EBADMSG,
+         "error 2:1 there is no agent \"claud\" for default_agent; did you mean \"claude\"?\n"},
+        {"{\"agents\": {\"mine\": {\"driver\": \"demo\"}}, \"default_agent\": \"mine\"}", 0, ""},
+        {"{\"agents\": []}", -EBADMSG, "error 1:12 expected an object of objects for agents\n"},
+        {"{\"agents\": {\"a\": 5}}", -EBADMSG, "error 1:18 expected an object for agents.a\n"},
+        {"{\"agents\": {\"a\": {\"about\": \"b\"}}}", -EBADMSG,
+         "error 1:18 agents.a has no \"driver\", and no agent of this name comes with Weft\n"},
+        {"{\"agents\": {\"a\": {\"driver\": \"acp\"}}}", -EBADMSG, "error 1:18 agents.a has no \"command\"\n"},
+        {"{\"agents\": {\"claude\": {\"driver\": \"cli\"}}}", -EBADMSG, "error 1:23 agents.claude has no \"command\"\n"},
+        {"{\"agents\": {\"claude\": {\"drver\": 1}}}", 0,
+         "warning 1:24 unknown member \"drver\" in agents.claude; did you mean \"driver\"?\n"},
+        {"{\"agents\": {\"a b\": {\"driver\": \"demo\"}}}", -EBADMSG,
+         "error 1:13 agents.a b is no name for an agent: at most 64 characters, and no blanks\n"},
+        {"{\"agents\": {\"demo\": {\"command\": [\"x\"]}}}", -EBADMSG,
+         "error 1:33 agents.demo is the demo, which has no \"command\"\n"},
+        {"{\"agents\": {\"claude\": {\"command\": [\"\"]}}}", -EBADMSG,
+         "error 1:36 agents.claude has no program in \"command\"\n"},
+        {"{\"agents\": {\"claude\": {\"command\": [\"a\",\n 7], \"env\": {\"A=\": \"b\"}, \"persona\": []}}}", -EBADMSG,
+         "error 2:2 expected a string for agents.claude.command\n"
+         "error 2:14 \"A=\" is no name for a variable in agents.claude.env\n"
+         "error 2:37 expected at least one string for agents.claude.persona\n"},
+        {"{\"agents\": {\"claude\": {\"about\": \"\", \"permission\": \"yes\", \"timeout_ms\": 1.5}}}", -EBADMSG,
+         "error 1:33 an empty string in agents.claude.about\n"
+         "error 1:51 expected \"ask\" or \"allow\" or \"deny\" for agents.claude.permission\n"
+         "error 1:72 expected a whole number from 0 to 2678400000 for agents.claude.timeout_ms\n"},
+        {"{\"automation\": {\"rules\": [{\"id\": \"r\", \"trigger\": {}}]}}", -EBADMSG,
+         "error 1:27 automation.rules[0] has no \"action\"\n"},
+        {"{\"automation\": {\"rules\": [{\"id\": \"r\", \"trigger\": {},\n \"action\": {\"type\": \"agent\"}}]}}", -EBADMSG,
+         "error 2:12 automation.rules[0].action has no \"prompt\"\n"},
+        {"{\"automation\": {\"jobs\": [{\"id\": \"j\", \"schedule\": \"* * * * *\"}, null]}}", -EBADMSG,
+         "error 1:64 expected an object for automation.jobs[1]\n"},
         {"{\"auth\": 1,\n\"tls\": 2,\n\"lsten\": 3}", -EBADMSG,
          "error 1:10 expected \"token\" or \"none\" for auth\nerror 2:8 expected an object for tls\n"
          "warning 3:1 unknown key \"lsten\"; did you mean \"listen\"?\n"},
@@ -428,7 +466,9 @@ TEST(same) {
 TEST(failing_allocations) {
     static const char text[] =
         "{\"listen\": [\"unix:/\\u0061\", \"tcp://127.0.0.1:1\"], \"lsten\": 1, \"tls\": {\"c\\u0065rt\": "
-        "\"\\u0061\"}, /* a */ }";
+        "\"\\u0061\"}, \"agents\": {\"\\u0061\": {\"driver\": \"cl\\u0069\", \"command\": [\"\\u0061\"], \"env\": "
+        "{\"\\u0061\": "
+        "\"\\u0062\"}, \"x\": 1}}, /* a */ }";
     weft_serve_settings s, flags = {.hosts = {{"h"}, 1}};
     test_memory memory;
     int r = -ENOMEM;

@@ -1,0 +1,36 @@
+/* Which agents there are: those that come with Weft, and what the configuration makes of them.
+ *
+ * A preset is a row: a name, how to start it, what it is, and what to do when it is not installed. An entry of the
+ * configuration with the same name replaces the members it gives; any other is an agent of its own. Nothing is started in
+ * here, and nothing is downloaded unless an agent is used whose command does so. */
+#ifndef WEFT_AGENTS_H
+#define WEFT_AGENTS_H
+
+#include "agent.h"
+#include "app.h"
+#include "arena.h"
+#include "config.h"
+
+/* NULL: none comes with Weft under this name. */
+const weft_agent *weft__agent_preset(const char *name);
+/* Feed the names of presets and of the configured ones. */
+void weft__agent_suggest(weft_suggestion *suggestion, const weft_json *configured);
+
+/* All of them, presets first: the object "agents" of a configuration that was checked, merged with the presets. Everything
+ * lies in the arena, nothing is borrowed from the configuration. fallback is the name of the default agent. -ENOMEM. */
+int weft__agents_make(const weft_json *configured, const char *fallback, weft_arena *arena, weft_agents *ret);
+
+/* The object "agents" as it may be shown: what its variables are set to is hidden, since keys of services are given that way.
+ * Owned. -ENOMEM. */
+int weft__agents_hide(const weft_json *configured, const weft_alloc *alloc, weft_doc **ret);
+
+/* The row's check: does it say all that is needed to start it? */
+int weft__agent_check(const weft_checking *checking, const char *path, const char *name, const weft_json *at,
+                      const weft_json *value);
+
+/* The program it needs: its own, or npx for those that are fetched by it; "" when it needs none. */
+const char *weft__agent_program(const weft_agent *agent);
+/* Is that program there? The demo's always is. */
+bool weft__agent_found(const weft_agent *agent);
+
+#endif

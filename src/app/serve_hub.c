@@ -1,0 +1,246 @@
+/* Putting the hub together. */
+#include "serve_hub.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "aiwg_state.h"
+#include "alloc.h"
+#include "feed.h"
+#include "loop.h"
+#include "say.h"
+#include "wiring.h"
+
+/* What the server needs to say good-bye after the last task has ended, out of the time a stop may take. */
+#define GOOD_BYE_MS 2000
+
+struct weft_serve_hub {
+    weft_serve_hub_opts opts;
+    weft_store *store;
+    weft_engine *engine;
+    weft_automation *automation;
+    weft_dialects *dialects;
+    weft_agents agents; /* the lists stay when the configuration is read again, this does not */
+    weft_hub hub;
+    weft_hub_host host;
+    weft_aiwg_state *state; /* of an AIWG daemon, in files; NULL: it is none */
+    char folder[PATH_MAX];
+    bool ready;
+    int ready_r;
+    weft_later stop; /* asked for by a client, whose answer goes out first */
+    bool stop_force;
+};
+
+/* ---- what only the program knows ---- */
+
+static int64_t uptime_s(void *ctx) {
+    const weft_serve_hub *self = ctx;
+    return (weft__clock_ns() - self->opts.daemon->started_ns) / 1000000000;
+}
+
+static int about(void *ctx, char **ret, size_t *ret_len) {
+    const weft_serve_hub *self = ctx;
+    return weft__daemon_about(self->opts.daemon, ret, ret_len);
+}
+
+static void stop_now(weft_later *later) {
+    weft_serve_hub *self = WEFT_CONTAINER(later, weft_serve_hub, stop);
+    self->opts.on_stop(self->opts.ctx, self->stop_force);
+}
+
+static void stop_soon(void *ctx, bool force) {
+    weft_serve_hub *self = ctx;
+    self->stop_force |= force;
+    weft__later(self->opts.loop, &self->stop);
+}
+
+static void note(void *ctx, const char *line) {
+    const weft_serve_hub *self = ctx;
+    weft__warn(self->opts.app, "weft serve: %s", line);
+}
+
+/* ---- opening ---- */
+
+static const char *store_path(const weft_serve_hub *self) {
+    const char *told = self->opts.how->store_path;
+    return told ? told : self->opts.app->layout->store;
+}
+
+static weft_exit explain_store(const weft_serve_hub *self, int r, const char *why) {
+    const char *path = store_path(self);
+    if (r == -EUCLEAN)
+        return weft__fail(self->opts.app, WEFT_FAILED,
+                          "\"weft doctor\" looks at it closely. To begin anew and keep the damaged files beside it, set "
+                          "store.on_damage\nto \"quarantine\".",
+                          "%s is damaged: %s", path, why);
+    if (r == -EBUSY)
+        return weft__fail(self->opts.app, WEFT_BUSY, NULL, "%s: %s", path, why);
+    return weft__fail(self->opts.app, WEFT_FAILED, NULL, "%s: %s", path, *why ? why : weft_strerror(r));
+}
+
+static weft_exit open_store(weft_serve_hub *self) {
+    char why[WEFT_STORE_WHY] = "";
+    const weft_serve_settings *how = self->opts.how;
+    weft_store_opts opts = {.path = store_path(self),
+                            .on_damage = how->quarantine ? WEFT_DAMAGE_QUARANTINE : WEFT_DAMAGE_REFUSE};
+    int r = weft__store_open(self->opts.keep ? &weft__sqlite : &weft__memory, &opts, &self->store, why);
+    if (r < 0)
+        return explain_store(self, r, why);
+    if (*why)
+        weft__warn(self->opts.app, "weft serve: %s", why);
+    return WEFT_DONE;
+}
+
+/* A stop has so much time in all; the tasks get what is not needed for the good-bye. */
+static weft_engine_limits limits_of(const weft_serve_settings *how) {
+    weft_engine_limits limits = how->engine;
+    int64_t grace_ms = how->server.grace_ms ? how->server.grace_ms : 10000;
+    limits.drain_ms = grace_ms > 2 * GOOD_BYE_MS ? grace_ms - GOOD_BYE_MS : grace_ms / 2 + 1;
+    return limits;
+}
+
+static int make(weft_serve_hub *self) {
+    const weft_serve_settings *how = self->opts.how;
+    weft_engine_opts opts = {.loop = self->opts.loop,
+                             .store = self->store,
+                             .agents = &self->agents,
+                             .drivers = weft__drivers,
+                             .folder = getcwd(self->folder, sizeof self->folder),
+                             .requeue = how->requeue,
+                             .limits = limits_of(how),
+                             .on_note = note,
+                             .ctx = self};
+    if (!opts.folder)
+        return -errno;
+    self->agents = how->agents;
+    int r = weft__engine_new(&opts, &self->engine);
+    return r < 0 ? r : weft__dialects_new(weft__dialect_list, &self->hub, NULL, &self->dialects);
+}
+
+weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub **ret) {
+    weft_serve_hub *self = weft__zalloc(NULL, sizeof *self);
+    if (!self)
+        return weft__fail(opts->app, WEFT_FAILED, NULL, "out of memory");
+    self->opts = *opts;
+    self->host = (weft_hub_host){.version = weft_version(),
+                                 .started_at = opts->daemon->started_at,
+                                 .uptime_s = uptime_s,
+                                 .about = about,
+                                 .stop = stop_soon,
+                                 .ctx = self};
+    self->hub.host = &self->host;
+    weft__later_init(&self->stop, stop_now);
+    weft_exit status = open_store(self);
+    int r = status ? 0 : make(self);
+    if (r < 0)
+        status = weft__fail(opts->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    self->hub.engine = self->engine;
+    self->hub.cdev_parallel = opts->how->cdev_parallel;
+    if (status)
+        weft__serve_hub_close(self);
+    else
+        *ret = self;
+    return status;
+}
+
+const weft_method *weft__serve_hub_methods(const weft_serve_hub *self) {
+    return weft__dialects_methods(self->dialects);
+}
+
+/* ---- beginning ---- */
+
+static void on_ready(void *ctx, int r) {
+    weft_serve_hub *self = ctx;
+    self->ready = true;
+    self->ready_r = r;
+}
+
+static int begin(weft_serve_hub *self) {
+    int r = weft__feed_new(&self->hub, self->dialects, &self->hub.feed);
+    if (r >= 0)
+        r = weft__engine_start(self->engine, on_ready, self);
+    while (r >= 0 && !self->ready)
+        if (weft_loop_once(self->opts.loop, true) < 0)
+            r = -EIO;
+    return r < 0 ? r : self->ready_r;
+}
+
+/* What cannot start is noted and answered for; the daemon works without. */
+static void automate(weft_serve_hub *self, const weft_serve_settings *how) {
+    weft_automation_opts opts = weft__serve_automation(how);
+    opts.on_note = note;
+    opts.ctx = self;
+    self->hub.automation = NULL;
+    weft__automation_free(self->automation);
+    self->automation = NULL;
+    int r = weft__automation_new(self->engine, &opts, &self->automation);
+    if (r < 0)
+        weft__warn(self->opts.app, "weft serve: automation: %s", weft_strerror(r));
+    else
+        self->hub.automation = self->automation;
+}
+
+/* AIWG's programs look into its files when they cannot ask. */
+static weft_exit tell_state(weft_serve_hub *self) {
+    if (!self->opts.app->layout->aiwg || !self->opts.daemon->held)
+        return WEFT_DONE;
+    int r = weft__aiwg_state_new(&self->hub, self->opts.app->layout, &self->state);
+    if (r >= 0 && weft__aiwg_state_trouble(self->state) < 0)
+        weft__warn(self->opts.app, "weft serve: %s: %s", self->opts.app->layout->home,
+                   weft_strerror(weft__aiwg_state_trouble(self->state)));
+    return r < 0 ? weft__fail(self->opts.app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : WEFT_DONE;
+}
+
+weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
+    self->hub.server = server;
+    self->hub.service = weft_server_service(server);
+    int r = begin(self);
+    if (r < 0)
+        return weft__fail(self->opts.app, WEFT_FAILED, "\"weft doctor\" looks at the store.", "the journal: %s",
+                          weft_strerror(r));
+    automate(self, self->opts.how);
+    return tell_state(self);
+}
+
+void weft__serve_hub_opened(weft_serve_hub *self, weft_peer *peer) {
+    weft__feed_open(self->hub.feed, peer);
+}
+
+void weft__serve_hub_closed(weft_serve_hub *self, weft_peer *peer) {
+    weft__feed_close(self->hub.feed, peer);
+}
+
+void weft__serve_hub_drained(weft_serve_hub *self, weft_peer *peer) {
+    weft__feed_drain(self->hub.feed, peer);
+}
+
+void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how) {
+    weft_engine_limits limits = limits_of(how);
+    self->agents = how->agents;
+    weft__engine_set(self->engine, &self->agents, &limits);
+    automate(self, how);
+}
+
+/* ---- ending ---- */
+
+void weft__serve_hub_stop(weft_serve_hub *self, bool force, void (*on_stopped)(void *ctx), void *ctx) {
+    self->hub.stopping = true;
+    self->hub.automation = NULL;
+    self->automation = weft__automation_free(self->automation);
+    weft__engine_stop(self->engine, force, on_stopped, ctx);
+}
+
+weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self) {
+    if (!self)
+        return NULL;
+    weft__later_cancel(&self->stop);
+    weft__aiwg_state_free(self->state);
+    weft__feed_free(self->hub.feed);
+    weft__automation_free(self->automation);
+    weft__engine_free(self->engine);
+    weft__dialects_free(self->dialects);
+    weft__store_close(self->store);
+    return weft__free(NULL, self);
+}

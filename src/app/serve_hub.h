@@ -1,0 +1,41 @@
+/* The hub behind a daemon's endpoints: store, engine, automation and dialects, put together in the right order and taken
+ * apart in the opposite one. The only place that knows all of them; which there are is wiring.c's business. */
+#ifndef WEFT_SERVE_HUB_H
+#define WEFT_SERVE_HUB_H
+
+#include "daemon.h"
+#include "hub.h"
+#include "serve.h"
+
+typedef struct weft_serve_hub weft_serve_hub;
+
+typedef struct weft_serve_hub_opts {
+    weft_app *app;
+    weft_loop *loop;
+    weft_daemon *daemon;
+    const weft_serve_settings *how;
+    bool keep; /* events on disk; otherwise they end with us */
+    /* A client asked the daemon to stop; from the loop. */
+    void (*on_stop)(void *ctx, bool force);
+    void *ctx;
+} weft_serve_hub_opts;
+
+/* Open the store, which takes seconds after an unclean stop. Failures are explained. */
+weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub **ret);
+/* The rows of all dialects, for the service. */
+const weft_method *weft__serve_hub_methods(const weft_serve_hub *self);
+/* Read the journal, clear up what an earlier daemon left, begin. Runs the loop until that is done; clients may come
+ * afterwards. Failures are explained. */
+weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server);
+/* Before the store opens there is a service and nothing behind it; afterwards these belong into weft_server_opts. */
+void weft__serve_hub_opened(weft_serve_hub *self, weft_peer *peer);
+void weft__serve_hub_closed(weft_serve_hub *self, weft_peer *peer);
+void weft__serve_hub_drained(weft_serve_hub *self, weft_peer *peer);
+/* The configuration was read again. */
+void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how);
+/* Take nothing new, let what runs end (not with force), then tell. Again with force is fine. */
+void weft__serve_hub_stop(weft_serve_hub *self, bool force, void (*on_stopped)(void *ctx), void *ctx);
+/* The peers are gone: the feed goes. Then, when the loop still runs, everything else. Returns NULL. */
+weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self);
+
+#endif

@@ -1,0 +1,20 @@
+/* What a daemon tells the world when it is ready: a file for programs, and for people what to type next. */
+#ifndef WEFT_SERVE_TELL_H
+#define WEFT_SERVE_TELL_H
+
+#include "serve.h"
+
+typedef struct weft_serve_facts {
+    weft_app *app;
+    const weft_server *server;
+    const weft_serve_settings *how;
+    bool token;    /* one is needed */
+    bool held;     /* it is the daemon of its folder */
+    bool on_stdio; /* standard output is a connection */
+} weft_serve_facts;
+
+/* endpoint.json, and with --json a line on standard output. True: the file must be taken back at the end. */
+bool weft__serve_publish(const weft_serve_facts *facts);
+void weft__serve_say_what_next(const weft_serve_facts *facts);
+
+#endif

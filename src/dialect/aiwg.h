@@ -1,0 +1,29 @@
+/* The AIWG daemon's vocabulary, for its files. The table is in aiwg.c. */
+#ifndef WEFT_AIWG_H
+#define WEFT_AIWG_H
+
+#include "feed.h"
+
+/* Its errors (wire.md). */
+#define AIWG_TASK_NOT_FOUND (-32000)
+#define AIWG_TASK_NOT_CANCELLABLE (-32001)
+#define AIWG_QUEUE_FULL (-32002)
+#define AIWG_UNAVAILABLE (-32003)
+
+/* ---- aiwg_daemon.c ---- */
+weft_handler weft__aiwg_ping, weft__aiwg_status, weft__aiwg_stop;
+extern const weft_param weft__aiwg_stop_params[];
+
+/* ---- aiwg_task.c ---- */
+weft_handler weft__aiwg_submit, weft__aiwg_chat, weft__aiwg_cancel, weft__aiwg_list, weft__aiwg_get, weft__aiwg_stats;
+extern const weft_param weft__aiwg_submit_params[], weft__aiwg_chat_params[], weft__aiwg_id_params[],
+    weft__aiwg_list_params[];
+
+/* ---- aiwg_automation.c ---- */
+weft_handler weft__aiwg_automation_status, weft__aiwg_enable, weft__aiwg_disable;
+extern const weft_param weft__aiwg_rule_params[];
+
+/* ---- aiwg_events.c ---- */
+void weft__aiwg_render(const weft_hub *hub, weft_telling *telling, const weft_event *event, const weft_json *data);
+
+#endif

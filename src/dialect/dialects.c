@@ -1,0 +1,200 @@
+/* Several vocabularies as one table of methods. A name that one dialect has is a row as it stands; a name that several have
+ * becomes a row that asks the connection which it speaks. */
+#include <errno.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "hub.h"
+
+struct route {
+    weft_dialects *all;
+    const weft_method *rows[WEFT_DIALECTS]; /* by dialect; NULL: it has no such method */
+    weft_error_row *errors;                 /* of all of them; owned */
+};
+
+struct weft_dialects {
+    const weft_alloc *alloc;
+    weft_hub *hub;
+    const weft_dialect *list[WEFT_DIALECTS];
+    size_t count;
+    weft_method *methods; /* ends with a NULL name */
+    size_t method_count;
+    struct route *routes; /* as many as methods; used are the first route_count */
+    size_t route_count;
+};
+
+/* ---- asking a connection which it speaks ---- */
+
+static const weft_method *choose(const struct route *route, const char *dialect) {
+    const weft_dialects *all = route->all;
+    const weft_method *first = NULL;
+    for (size_t i = 0; i < all->count; i++) {
+        if (route->rows[i] && strcmp(all->list[i]->name, dialect) == 0)
+            return route->rows[i];
+        if (!first)
+            first = route->rows[i];
+    }
+    return first;
+}
+
+/* The library has checked nothing, because the router's row has no params table: the chosen row's has its turn here. */
+static int answer_by_dialect(weft_req *req, const weft_json *params, void *ctx) {
+    const struct route *route = ctx;
+    const weft_method *row = choose(route, weft_req_identity(req)->dialect);
+    int r = row->params ? weft_bind(req, row->params, params, NULL) : 0;
+    return r < 0 ? r : row->handler(req, params, row->ctx ? row->ctx : route->all->hub);
+}
+
+/* ---- merging ---- */
+
+static size_t count_errors(const weft_error_row *errors) {
+    size_t n = 0;
+    while (errors && errors[n].code)
+        n++;
+    return n;
+}
+
+static int add_errors(const weft_dialects *all, struct route *route, const weft_error_row *errors) {
+    size_t had = count_errors(route->errors), more = count_errors(errors);
+    weft_error_row *rows = weft__resize(all->alloc, route->errors, (had + more + 1) * sizeof *rows);
+    if (!rows)
+        return -ENOMEM;
+    if (more)
+        memcpy(rows + had, errors, more * sizeof *rows);
+    rows[had + more] = (weft_error_row){0};
+    route->errors = rows;
+    return 0;
+}
+
+static bool same_scope(const char *a, const char *b) {
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* From here on two dialects share this row. What discovery shows is what both have in common. */
+static int make_route(weft_dialects *all, weft_method *row) {
+    struct route *route = &all->routes[all->route_count];
+    size_t i = 0;
+    while (!route->rows[i]) {
+        for (const weft_method *own = all->list[i]->methods; own && own->name; own++)
+            if (strcmp(own->name, row->name) == 0)
+                route->rows[i] = own;
+        i += !route->rows[i];
+    }
+    route->all = all;
+    int r = add_errors(all, route, row->errors);
+    if (r < 0)
+        return r;
+    all->route_count++;
+    row->handler = answer_by_dialect;
+    row->ctx = route;
+    row->errors = route->errors;
+    return 0;
+}
+
+static int share(weft_dialects *all, weft_method *row, const weft_method *other, size_t dialect) {
+    int r = same_scope(row->scope, other->scope) ? 0 : -EINVAL;
+    if (r >= 0 && row->handler != answer_by_dialect)
+        r = make_route(all, row);
+    struct route *route = row->ctx;
+    if (r >= 0)
+        r = add_errors(all, route, other->errors);
+    if (r < 0)
+        return r;
+    route->rows[dialect] = other;
+    row->errors = route->errors;
+    row->params = NULL;
+    row->result = row->result == other->result ? row->result : NULL;
+    row->flags = ((row->flags | other->flags) & WEFT_CHANGES) | (row->flags & other->flags & (WEFT_OPEN | WEFT_HIDDEN));
+    return 0;
+}
+
+static weft_method *find_row(const weft_dialects *all, const char *name) {
+    for (size_t i = 0; i < all->method_count; i++)
+        if (strcmp(all->methods[i].name, name) == 0)
+            return &all->methods[i];
+    return NULL;
+}
+
+static int add_rows(weft_dialects *all, size_t dialect) {
+    int r = 0;
+    for (const weft_method *row = all->list[dialect]->methods; r >= 0 && row && row->name; row++) {
+        weft_method *there = find_row(all, row->name);
+        if (there) {
+            r = share(all, there, row, dialect);
+            continue;
+        }
+        weft_method *added = &all->methods[all->method_count++];
+        *added = *row;
+        if (!added->ctx)
+            added->ctx = all->hub;
+    }
+    return r;
+}
+
+static size_t count_rows(const weft_dialects *all) {
+    size_t n = 0;
+    for (size_t i = 0; i < all->count; i++)
+        for (const weft_method *row = all->list[i]->methods; row && row->name; row++)
+            n++;
+    return n;
+}
+
+static int merge(weft_dialects *all) {
+    size_t count = count_rows(all);
+    all->methods = weft__zalloc(all->alloc, (count + 1) * sizeof *all->methods);
+    all->routes = weft__zalloc(all->alloc, (count + 1) * sizeof *all->routes);
+    int r = all->methods && all->routes ? 0 : -ENOMEM;
+    for (size_t i = 0; r >= 0 && i < all->count; i++)
+        r = add_rows(all, i);
+    return r;
+}
+
+/* ---- outside ---- */
+
+int weft__dialects_new(const weft_dialect *const *list, weft_hub *hub, const weft_alloc *alloc, weft_dialects **ret) {
+    weft_dialects *all = weft__zalloc(alloc, sizeof *all);
+    if (!all)
+        return -ENOMEM;
+    all->alloc = alloc;
+    all->hub = hub;
+    int r = 0;
+    for (; *list && r >= 0; list++)
+        if (all->count == WEFT_DIALECTS)
+            r = -EINVAL;
+        else
+            all->list[all->count++] = *list;
+    if (r >= 0)
+        r = merge(all);
+    if (r < 0) {
+        weft__dialects_free(all);
+        return r;
+    }
+    *ret = all;
+    return 0;
+}
+
+weft_dialects *weft__dialects_free(weft_dialects *dialects) {
+    if (!dialects)
+        return NULL;
+    for (size_t i = 0; i < dialects->route_count; i++)
+        weft__free(dialects->alloc, dialects->routes[i].errors);
+    weft__free(dialects->alloc, dialects->routes);
+    weft__free(dialects->alloc, dialects->methods);
+    weft__free(dialects->alloc, dialects);
+    return NULL;
+}
+
+const weft_method *weft__dialects_methods(const weft_dialects *dialects) {
+    return dialects->methods;
+}
+
+const weft_dialect *weft__dialects_find(const weft_dialects *dialects, const char *name) {
+    for (size_t i = 0; i < dialects->count; i++)
+        if (strcmp(dialects->list[i]->name, name) == 0)
+            return dialects->list[i];
+    return NULL;
+}
+
+const weft_dialect *weft__dialects_at(const weft_dialects *dialects, size_t index) {
+    return index < dialects->count ? dialects->list[index] : NULL;
+}

@@ -1,0 +1,112 @@
+/* The hub's own methods: agents, sessions, questions and the events themselves. */
+#include "own.h"
+
+#include "reply.h"
+#include "schemas.h"
+
+#define S_AGENT                                                                                                             \
+    S_OF(S_IS("name", S_STRING) "," S_IS("driver", S_STRING) "," S_IS("command", S_LIST(S_STRING)) "," S_IS(                \
+             "found", S_BOOL) "," S_IS("path",                                                                              \
+                                       S_STRING) "," S_IS("isDefault",                                                      \
+                                                          S_BOOL) "," S_IS("preset",                                        \
+                                                                           S_BOOL) "," S_IS("about",                        \
+                                                                                            S_STRING) "," S_IS("advice",    \
+                                                                                                               S_STRING),   \
+         "\"name\",\"driver\",\"command\",\"found\",\"isDefault\",\"preset\"")
+
+#define S_SESSION                                                                                                           \
+    S_OF(S_IS("id", S_STRING) "," S_IS("agent", S_STRING) "," S_IS("createdAt", S_TIME) "," S_IS(                           \
+             "updatedAt", S_TIME) "," S_IS("taskId", S_TEXT_OR_NULL) "," S_IS("busy", S_BOOL) "," S_IS("tasks", S_COUNT),   \
+         "\"id\",\"agent\",\"createdAt\",\"updatedAt\",\"taskId\",\"busy\",\"tasks\"")
+
+#define S_ANSWER                                                                                                            \
+    S_OF(S_IS("option", S_STRING) "," S_IS("by", S_TEXT_OR_NULL) "," S_IS("text", S_STRING), "\"option\",\"by\"")
+#define S_QUESTION                                                                                                                                                            \
+    S_OF(                                                                                                                                                                     \
+        S_IS("id", S_STRING) "," S_IS("taskId", S_TEXT_OR_NULL) "," S_IS("sessionId", S_TEXT_OR_NULL) "," S_IS("ruleId", S_TEXT_OR_NULL) "," S_IS("kind", S_STRING) "," S_IS( \
+            "title",                                                                                                                                                          \
+            S_STRING) "," S_IS("options",                                                                                                                                     \
+                               S_LIST(                                                                                                                                        \
+                                   S_OBJECT)) "," S_IS("detail",                                                                                                              \
+                                                       "{}") "," S_IS("state",                                                                                                \
+                                                                      "{\"enum\":[\"open\",\"answered\",\"expired\","                                                         \
+                                                                      "\"withdrawn\"]}") "," S_IS("orphaned",                                                                 \
+                                                                                                  S_BOOL) "," S_IS("create"                                                   \
+                                                                                                                   "dAt",                                                     \
+                                                                                                                   S_TIME) "," S_IS("expiresAt",                              \
+                                                                                                                                    S_TIME_OR_NULL) "," S_IS("answer",        \
+                                                                                                                                                             S_ANSWER),       \
+        "\"id\",\"taskId\",\"sessionId\",\"ruleId\",\"kind\",\"title\",\"options\",\"detail\",\"state\",\"orphaned\","                                                        \
+        "\"createdAt\",\"expiresAt\"")
+
+static const weft_error_row use_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
+static const weft_error_row list_errors[] = {WEFT_ERROR_PARAMS, {0}};
+static const weft_error_row answer_errors[] = {
+    WEFT_ERROR_PARAMS,
+    {404, "Question not found", "questionNotFound"},
+    {409, "The question is answered already, or over", "questionResolved"},
+    WEFT_ERROR_STOPPING,
+    WEFT_ERROR_STORAGE,
+    {0},
+};
+static const weft_error_row subscribe_errors[] = {
+    WEFT_ERROR_PARAMS,
+    {WEFT_INVALID_REQUEST, "Events cannot be delivered here", "cannotListen"},
+    {WEFT_CANCELLED, "Something else was subscribed meanwhile", "superseded"},
+    WEFT_ERROR_STORAGE,
+    {0},
+};
+static const weft_error_row no_errors[] = {{0}};
+
+static const weft_method methods[] = {
+    {.name = "agent.list",
+     .handler = weft__own_agents,
+     .params = weft__no_params,
+     .help = "the agents that are configured, and whether they are installed",
+     .result = S_OF(S_IS("default", S_TEXT_OR_NULL) "," S_IS("agents", S_LIST(S_AGENT)), "\"default\",\"agents\""),
+     .errors = no_errors},
+    {.name = "agent.use",
+     .handler = weft__own_use,
+     .params = weft__own_use_params,
+     .help = "choose the agent for tasks that name none",
+     .result = S_OF(S_IS("default", S_TEXT_OR_NULL), "\"default\""),
+     .errors = use_errors,
+     .flags = WEFT_CHANGES},
+    {.name = "session.list",
+     .handler = weft__own_sessions,
+     .params = weft__own_sessions_params,
+     .help = "conversations with agents, the newest first",
+     .result = S_OF(S_IS("sessions", S_LIST(S_SESSION)) "," S_IS("total", S_COUNT), "\"sessions\",\"total\""),
+     .errors = list_errors},
+    {.name = "question.list",
+     .handler = weft__own_questions,
+     .params = weft__own_questions_params,
+     .help = "what waits for a person, the oldest first",
+     .result = S_OF(S_IS("questions", S_LIST(S_QUESTION)), "\"questions\""),
+     .errors = list_errors},
+    {.name = "question.answer",
+     .handler = weft__own_answer,
+     .params = weft__own_answer_params,
+     .help = "answer a question; the first valid answer wins",
+     .result = S_OF(S_IS("answered", "{\"const\":true}") "," S_IS("questionId", S_STRING) "," S_IS("option", S_STRING),
+                    "\"answered\",\"questionId\",\"option\""),
+     .errors = answer_errors,
+     .flags = WEFT_CHANGES},
+    {.name = "event.subscribe",
+     .handler = weft__own_subscribe,
+     .params = weft__own_subscribe_params,
+     .help = "get every event as a notification \"event\", from a position or from now on",
+     .result = S_OF(S_IS("resumed", S_BOOL) "," S_IS("epoch", S_STRING) "," S_IS("head", S_COUNT) "," S_IS(
+                        "reason", "{\"enum\":[\"epochChanged\",\"trimmed\",\"futureSeq\"]}"),
+                    "\"resumed\",\"epoch\",\"head\""),
+     .errors = subscribe_errors},
+    {.name = "event.unsubscribe",
+     .handler = weft__own_unsubscribe,
+     .params = weft__no_params,
+     .help = "no events any more",
+     .result = S_OBJECT,
+     .errors = no_errors},
+    {0},
+};
+
+const weft_dialect weft__own = {.name = "weft", .methods = methods};

@@ -1,0 +1,19 @@
+/* The hub's own vocabulary, for its files: what no other system has a word for. The table is in own.c. */
+#ifndef WEFT_OWN_H
+#define WEFT_OWN_H
+
+#include "feed.h"
+
+/* ---- own_agent.c ---- */
+weft_handler weft__own_agents, weft__own_use, weft__own_sessions;
+extern const weft_param weft__own_use_params[], weft__own_sessions_params[];
+
+/* ---- own_question.c ---- */
+weft_handler weft__own_questions, weft__own_answer;
+extern const weft_param weft__own_questions_params[], weft__own_answer_params[];
+
+/* ---- own_event.c ---- */
+weft_handler weft__own_subscribe, weft__own_unsubscribe;
+extern const weft_param weft__own_subscribe_params[];
+
+#endif

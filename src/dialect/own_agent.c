@@ -1,0 +1,165 @@
+/* Agents and sessions: which there are, which is used. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "exec.h"
+#include "own.h"
+#include "reply.h"
+#include "write.h"
+
+#define LIST_DEFAULT 20
+#define LIST_MAX 1000
+/* Of an agent's command, in a list. */
+#define MAX_ARGS 64
+
+/* ---- agents ---- */
+
+/* The driver brings what has no command of its own. */
+static bool find_program(const weft_agent *agent, char path[PATH_MAX]) {
+    path[0] = '\0';
+    return !agent->argv || !agent->argv[0] || weft__find_program(agent->argv[0], getenv("PATH"), path, PATH_MAX) >= 0;
+}
+
+static int write_agent(weft_buf *out, const weft_alloc *alloc, const weft_agent *agent, bool is_default) {
+    weft_val args[MAX_ARGS];
+    size_t count = 0;
+    char path[PATH_MAX];
+    while (agent->argv && agent->argv[count] && count < MAX_ARGS) {
+        args[count] = weft_str(agent->argv[count]);
+        count++;
+    }
+    bool found = find_program(agent, path);
+    weft_val value =
+        WEFT_OBJ({"name", weft_str(agent->name)}, {"driver", weft_str(agent->driver)}, {"command", weft_arr(args, count)},
+                 {"found", weft_bool(found)}, {"path", found && *path ? weft_str(path) : weft_none()},
+                 {"isDefault", weft_bool(is_default)}, {"preset", weft_bool(agent->preset)},
+                 {"about", agent->about ? weft_str(agent->about) : weft_none()},
+                 {"advice", agent->advice ? weft_str(agent->advice) : weft_none()});
+    return weft__write_val(out, alloc, &value);
+}
+
+static weft_val default_name(const weft_hub *hub) {
+    const weft_agent *agent = weft__agent_default(hub->engine);
+    return weft_str(agent ? agent->name : NULL);
+}
+
+static int write_agents(weft_buf *out, const weft_hub *hub) {
+    const weft_agents *agents = weft__engine_agents(hub->engine);
+    const weft_agent *chosen = weft__agent_default(hub->engine);
+    int r = weft__buf_put(out, hub->alloc, "[", 1);
+    for (size_t i = 0; r >= 0 && i < agents->count; i++) {
+        r = i ? weft__buf_put(out, hub->alloc, ",", 1) : 0;
+        if (r >= 0)
+            r = write_agent(out, hub->alloc, &agents->list[i], chosen && strcmp(chosen->name, agents->list[i].name) == 0);
+    }
+    return r < 0 ? r : weft__buf_put(out, hub->alloc, "]", 1);
+}
+
+int weft__own_agents(weft_req *req, const weft_json *params, void *ctx) {
+    const weft_hub *hub = ctx;
+    weft_buf out = {0};
+    (void) params;
+    int r = write_agents(&out, hub);
+    if (r >= 0)
+        r = weft_reply(
+            req, WEFT_OBJ({"default", default_name(hub)}, {"agents", weft_raw(weft__buf_head(&out), weft__buf_len(&out))}));
+    weft__buf_done(&out, hub->alloc);
+    return r;
+}
+
+struct use {
+    const char *agent;
+};
+const weft_param weft__own_use_params[] = {
+    {"agent", WEFT_PARAM_str, offsetof(struct use, agent), WEFT_NULLABLE | WEFT_NONEMPTY,
+     "its name; null or absent: as configured"},
+    {0},
+};
+
+/* A request that waits until the choice is durable. */
+struct choosing {
+    const weft_hub *hub;
+    weft_req *req;
+};
+
+static void on_chosen(void *ctx, int r) {
+    struct choosing *choosing = ctx;
+    if (r < 0)
+        weft__say_failure(choosing->req, r);
+    else
+        weft__say(choosing->req, WEFT_OBJ({"default", default_name(choosing->hub)}));
+    weft__free(choosing->hub->alloc, choosing);
+}
+
+int weft__own_use(weft_req *req, const weft_json *params, void *ctx) {
+    const weft_hub *hub = ctx;
+    struct use in = {0};
+    int r = weft_bind(req, weft__own_use_params, params, &in);
+    if (r < 0)
+        return r;
+    struct choosing *choosing = weft__alloc(hub->alloc, sizeof *choosing);
+    if (!choosing)
+        return -ENOMEM;
+    *choosing = (struct choosing){hub, weft__req_keep(req)};
+    r = weft__agent_choose(hub->engine, in.agent, on_chosen, choosing);
+    if (r >= 0)
+        return 0;
+    weft__free(hub->alloc, choosing);
+    if (r == -ENOENT)
+        return weft__say_no_agent(weft__req_keep(req), hub, WEFT_INVALID_PARAMS, "invalidParams", "/agent", in.agent);
+    return weft__say_failure(req, r);
+}
+
+/* ---- sessions ---- */
+
+struct sessions {
+    int64_t limit;
+};
+const weft_param weft__own_sessions_params[] = {
+    {"limit", WEFT_PARAM_int, offsetof(struct sessions, limit), WEFT_NULLABLE,
+     "at most so many; 20 when absent or 0, at most 1000"},
+    {0},
+};
+
+static int write_session(weft_buf *out, const weft_alloc *alloc, const weft_session *session) {
+    char created[WEFT_STAMP], updated[WEFT_STAMP];
+    weft_val value =
+        WEFT_OBJ({"id", weft_str(session->id)}, {"agent", weft_str(session->agent)},
+                 {"createdAt", weft__stamp_val(session->created_ms, created)},
+                 {"updatedAt", weft__stamp_val(session->updated_ms, updated)}, {"taskId", weft_str(session->task)},
+                 {"busy", weft_bool(session->busy)}, {"tasks", weft_uint(session->tasks)});
+    return weft__write_val(out, alloc, &value);
+}
+
+static int write_sessions(weft_buf *out, const weft_hub *hub, int64_t limit, uint64_t *ret_total) {
+    int r = weft__buf_put(out, hub->alloc, "[", 1);
+    for (const weft_session *session = weft__session_newest(hub->engine); r >= 0 && session;
+         session = weft__session_older(hub->engine, session)) {
+        if ((*ret_total)++ >= (uint64_t) limit)
+            continue;
+        r = *ret_total > 1 ? weft__buf_put(out, hub->alloc, ",", 1) : 0;
+        if (r >= 0)
+            r = write_session(out, hub->alloc, session);
+    }
+    return r < 0 ? r : weft__buf_put(out, hub->alloc, "]", 1);
+}
+
+int weft__own_sessions(weft_req *req, const weft_json *params, void *ctx) {
+    const weft_hub *hub = ctx;
+    struct sessions in = {0};
+    weft_buf out = {0};
+    uint64_t total = 0;
+    int r = weft_bind(req, weft__own_sessions_params, params, &in);
+    if (r < 0)
+        return r;
+    if (in.limit < 0)
+        return weft__say_invalid(req, "/limit", "limit must not be negative");
+    r = write_sessions(&out, hub, in.limit == 0 ? LIST_DEFAULT : MIN(in.limit, LIST_MAX), &total);
+    if (r >= 0)
+        r = weft_reply(
+            req, WEFT_OBJ({"sessions", weft_raw(weft__buf_head(&out), weft__buf_len(&out))}, {"total", weft_uint(total)}));
+    weft__buf_done(&out, hub->alloc);
+    return r;
+}

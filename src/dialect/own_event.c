@@ -1,0 +1,118 @@
+/* Subscribing to the events themselves. A position is an epoch and a gseq, both from an earlier answer or notification;
+ * either everything after it follows, or the answer says why it cannot and nothing is subscribed. */
+#include <errno.h>
+
+#include "alloc.h"
+#include "own.h"
+#include "reply.h"
+
+struct subscribe {
+    weft_json after;
+    const char *epoch;
+    weft_json types;
+    const char *taskId, *sessionId;
+};
+const weft_param weft__own_subscribe_params[] = {
+    {"after", WEFT_PARAM_any, offsetof(struct subscribe, after), WEFT_NULLABLE,
+     "the gseq that was seen last; 0: everything that is kept; absent: only what happens from now on"},
+    {"epoch", WEFT_PARAM_str, offsetof(struct subscribe, epoch), WEFT_NULLABLE, "of that position; absent: the present one"},
+    {"types", WEFT_PARAM_arr, offsetof(struct subscribe, types), WEFT_NULLABLE,
+     "only events whose type begins with one of these, such as \"task.\""},
+    {"taskId", WEFT_PARAM_str, offsetof(struct subscribe, taskId), WEFT_NULLABLE, "only events about this task"},
+    {"sessionId", WEFT_PARAM_str, offsetof(struct subscribe, sessionId), WEFT_NULLABLE, "only events about this session"},
+    {0},
+};
+
+/* A request that waits for the store's word. */
+struct subscribing {
+    const weft_hub *hub;
+    weft_req *req;
+};
+
+static void on_subscribed(void *ctx, int r, uint64_t head) {
+    struct subscribing *subscribing = ctx;
+    weft_req *req = subscribing->req;
+    if (r == -ECANCELED)
+        weft__say_error(req, WEFT_CANCELLED, "superseded", "Something else was subscribed meanwhile");
+    else if (r < 0)
+        weft__say_error(req, 507, "storageFailed", "The events cannot be read: %s", weft_strerror(r));
+    else
+        weft__say(req, WEFT_OBJ({"resumed", weft_bool(r == 0)},
+                                {"epoch", weft_str(weft__store_epoch(weft__engine_store(subscribing->hub->engine)))},
+                                {"head", weft_uint(head)}, {"reason", r ? weft_str(weft__gap_name(r)) : weft_none()}));
+    weft__free(subscribing->hub->alloc, subscribing);
+}
+
+/* The list of types as C strings; owned. <0 after an answer. */
+static int read_types(weft_req *req, const weft_hub *hub, const weft_json *types, const char ***ret, size_t *ret_count) {
+    size_t count = weft_count(types), n = 0;
+    *ret = NULL;
+    *ret_count = count;
+    if (count > WEFT_FEED_WATCHES)
+        return weft__say_invalid(req, "/types", "there may be at most %d types", WEFT_FEED_WATCHES), -EINVAL;
+    if (!count)
+        return 0;
+    const char **list = weft__alloc(hub->alloc, count * sizeof *list);
+    if (!list)
+        return -ENOMEM;
+    for (weft_iter it = weft_iterate(types); weft_next(&it); n++)
+        if (!(list[n] = weft_str_of(&it.value, NULL))) {
+            weft__free(hub->alloc, (void *) list);
+            return weft__say_invalid(req, "/types", "types must be strings"), -EINVAL;
+        }
+    *ret = list;
+    return 0;
+}
+
+/* gseq is an unsigned number of 64 bits, but nobody has seen one above 2^63 yet. */
+static bool read_after(const weft_json *after, weft_subscription_spec *spec) {
+    int64_t value = weft_int_of(after, -1);
+    spec->live = !after->text;
+    spec->after = value > 0 ? (uint64_t) value : 0;
+    return spec->live || value >= 0;
+}
+
+static int subscribe(weft_req *req, const weft_hub *hub, weft_guest *guest, const weft_subscription_spec *spec) {
+    struct subscribing *subscribing = weft__alloc(hub->alloc, sizeof *subscribing);
+    if (!subscribing)
+        return -ENOMEM;
+    *subscribing = (struct subscribing){hub, weft__req_keep(req)};
+    int r = weft__guest_subscribe(guest, spec, on_subscribed, subscribing);
+    if (r < 0)
+        weft__free(hub->alloc, subscribing);
+    return r;
+}
+
+int weft__own_subscribe(weft_req *req, const weft_json *params, void *ctx) {
+    const weft_hub *hub = ctx;
+    struct subscribe in = {0};
+    const char **types;
+    size_t count;
+    int r = weft_bind(req, weft__own_subscribe_params, params, &in);
+    if (r < 0)
+        return r;
+    weft_guest *guest = weft__guest_of(hub->feed, weft_req_peer(req));
+    if (!guest)
+        return weft__say_error(req, WEFT_INVALID_REQUEST, "cannotListen",
+                               "Events cannot be delivered here; connect by socket, WebSocket or server-sent events");
+    weft_subscription_spec spec = {.epoch = in.epoch, .task = in.taskId, .session = in.sessionId};
+    if (!read_after(&in.after, &spec))
+        return weft__say_invalid(req, "/after", "after must be an integer, 0 or more");
+    r = read_types(req, hub, &in.types, &types, &count);
+    if (r < 0)
+        return r;
+    spec.types = types;
+    spec.type_count = count;
+    r = subscribe(req, hub, guest, &spec);
+    weft__free(hub->alloc, (void *) types);
+    return r < 0 && r != -ENOMEM ? weft__say_failure(req, r) : r;
+}
+
+int weft__own_unsubscribe(weft_req *req, const weft_json *params, void *ctx) {
+    const weft_hub *hub = ctx;
+    (void) params;
+    weft_guest *guest = weft__guest_of(hub->feed, weft_req_peer(req));
+    if (guest)
+        weft__guest_unsubscribe(guest);
+    return weft_reply(req, weft_obj(NULL, 0));
+}

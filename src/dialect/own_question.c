@@ -1,0 +1,180 @@
+/* Questions to people: which are open, and answering one. Anybody may answer; the first valid answer wins, and who comes
+ * later is told what it was. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "own.h"
+#include "reply.h"
+#include "write.h"
+
+/* ---- showing ---- */
+
+static weft_val answer_of(const weft_question *question, weft_member room[3]) {
+    if (!question->option)
+        return weft_none();
+    room[0] = (weft_member){"option", weft_str(question->option)};
+    room[1] = (weft_member){"by", weft_str(question->by)};
+    room[2] = (weft_member){"text", question->text ? weft_str(question->text) : weft_none()};
+    return weft_obj(room, 3);
+}
+
+static weft_val raw(const char *json) {
+    return json ? weft_raw(json, strlen(json)) : weft_null();
+}
+
+static int write_question(weft_buf *out, const weft_alloc *alloc, const weft_question *question) {
+    char created[WEFT_STAMP], expires[WEFT_STAMP];
+    weft_member answer[3];
+    weft_val value = WEFT_OBJ(
+        {"id", weft_str(question->id)}, {"taskId", weft_str(question->task)}, {"sessionId", weft_str(question->session)},
+        {"ruleId", weft_str(question->rule)}, {"kind", weft_str(question->kind)}, {"title", weft_str(question->title)},
+        {"options", raw(question->options)}, {"detail", raw(question->detail)},
+        {"state", weft_str(weft__question_states[question->state])}, {"orphaned", weft_bool(question->orphaned)},
+        {"createdAt", weft__stamp_val(question->created_ms, created)},
+        {"expiresAt", weft__stamp_val(question->expires_ms, expires)}, {"answer", answer_of(question, answer)});
+    return weft__write_val(out, alloc, &value);
+}
+
+struct questions {
+    bool all;
+};
+const weft_param weft__own_questions_params[] = {
+    {"all", WEFT_PARAM_bool, offsetof(struct questions, all), WEFT_NULLABLE,
+     "also those that are over and still remembered"},
+    {0},
+};
+
+static int write_questions(weft_buf *out, const weft_hub *hub, bool all) {
+    int r = weft__buf_put(out, hub->alloc, "[", 1);
+    bool first = true;
+    for (const weft_question *question = weft__question_first(hub->engine, all); r >= 0 && question;
+         question = weft__question_next(hub->engine, question, all)) {
+        r = first ? 0 : weft__buf_put(out, hub->alloc, ",", 1);
+        first = false;
+        if (r >= 0)
+            r = write_question(out, hub->alloc, question);
+    }
+    return r < 0 ? r : weft__buf_put(out, hub->alloc, "]", 1);
+}
+
+int weft__own_questions(weft_req *req, const weft_json *params, void *ctx) {
+    const weft_hub *hub = ctx;
+    struct questions in = {0};
+    weft_buf out = {0};
+    int r = weft_bind(req, weft__own_questions_params, params, &in);
+    if (r < 0)
+        return r;
+    r = write_questions(&out, hub, in.all);
+    if (r >= 0)
+        r = weft_reply(req, WEFT_OBJ({"questions", weft_raw(weft__buf_head(&out), weft__buf_len(&out))}));
+    weft__buf_done(&out, hub->alloc);
+    return r;
+}
+
+/* ---- answering ---- */
+
+struct answer {
+    const char *questionId, *option, *text;
+};
+const weft_param weft__own_answer_params[] = {
+    {"questionId", WEFT_PARAM_str, offsetof(struct answer, questionId), WEFT_REQUIRED | WEFT_NONEMPTY, "which question"},
+    {"option", WEFT_PARAM_str, offsetof(struct answer, option), WEFT_REQUIRED | WEFT_NONEMPTY,
+     "the id of one of its options, its kind (allow_once, ...), or allow or deny"},
+    {"text", WEFT_PARAM_str, offsetof(struct answer, text), WEFT_NULLABLE, "what to add: a reason, for instance"},
+    {0},
+};
+
+static bool begins(const char *text, const char *with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* Is this option meant? A shorthand means the first that is of its sort. */
+static bool is_meant(const weft_json *option, const char *said) {
+    const char *kind = weft_get_str(option, "kind", "");
+    if (strcmp(kind, said) == 0)
+        return true;
+    return (strcmp(said, "allow") == 0 && begins(kind, "allow_")) || (strcmp(said, "deny") == 0 && begins(kind, "reject_"));
+}
+
+/* The id of the option that was said; NULL: there is none. An id comes before what only means one. Borrowed from options. */
+static const char *resolve(const weft_json *options, const char *said) {
+    for (weft_iter it = weft_iterate(options); weft_next(&it);)
+        if (strcmp(weft_get_str(&it.value, "id", ""), said) == 0)
+            return said;
+    for (weft_iter it = weft_iterate(options); weft_next(&it);)
+        if (is_meant(&it.value, said))
+            return weft_get_str(&it.value, "id", NULL);
+    return NULL;
+}
+
+static int refuse_option(weft_req *req, const weft_question *question, const char *said) {
+    char message[512];
+    snprintf(message, sizeof message, "Invalid params: \"%.200s\" is none of the options of %s", said, question->id);
+    if (weft_req_is_notification(req))
+        return 0;
+    return weft_fail(
+        req, WEFT_INVALID_PARAMS, message,
+        WEFT_OBJ({"reason", weft_str("invalidParams")}, {"path", weft_str("/option")}, {"options", raw(question->options)}));
+}
+
+static int refuse_unknown(weft_req *req, const char *id) {
+    return weft__say_error(req, 404, "questionNotFound", "Question not found: %s", id);
+}
+
+/* It is over: say how it ended, so that whoever asked can show it. */
+static int refuse_resolved(weft_req *req, const weft_question *question) {
+    weft_member answer[3];
+    if (!req)
+        return 0;
+    return weft_fail(req, 409, "The question is answered already, or over",
+                     WEFT_OBJ({"reason", weft_str("questionResolved")},
+                              {"state", question ? weft_str(weft__question_states[question->state]) : weft_none()},
+                              {"answer", question ? answer_of(question, answer) : weft_none()}));
+}
+
+static void on_answered(void *ctx, int r, const weft_question *question) {
+    weft_req *req = ctx;
+    if (r == -EALREADY)
+        refuse_resolved(req, question);
+    else if (r < 0)
+        weft__say_failure(req, r);
+    else
+        weft__say(req, WEFT_OBJ({"answered", weft_bool(true)}, {"questionId", weft_str(question->id)},
+                                {"option", weft_str(question->option)}));
+}
+
+static int answer(weft_req *req, const weft_hub *hub, const weft_question *question, const struct answer *in) {
+    char who[WEFT_WHO];
+    weft_doc *doc;
+    int r = weft_doc_parse(question->options, strlen(question->options), hub->alloc, &doc);
+    if (r < 0)
+        return r;
+    const char *option = resolve(weft_doc_root(doc), in->option);
+    r = !option ? -EINVAL
+                : weft__question_answer(hub->engine, in->questionId, option, weft__who(weft_req_identity(req), who),
+                                        in->text, on_answered, weft__req_keep(req));
+    weft_doc_free(doc);
+    return r;
+}
+
+int weft__own_answer(weft_req *req, const weft_json *params, void *ctx) {
+    const weft_hub *hub = ctx;
+    struct answer in = {0};
+    int r = weft_bind(req, weft__own_answer_params, params, &in);
+    if (r < 0)
+        return r;
+    const weft_question *question = weft__question_find(hub->engine, in.questionId);
+    if (!question)
+        return refuse_unknown(req, in.questionId);
+    if (question->state != WEFT_QUESTION_OPEN)
+        return refuse_resolved(weft__req_keep(req), question);
+    r = answer(req, hub, question, &in);
+    if (r >= 0 || r == -ENOMEM)
+        return r;
+    if (r == -EINVAL)
+        return refuse_option(req, question, in.option);
+    if (r == -EALREADY)
+        return refuse_resolved(weft__req_keep(req), question);
+    return r == -ENOENT ? refuse_unknown(req, in.questionId) : weft__say_failure(req, r);
+}

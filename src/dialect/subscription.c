@@ -1,0 +1,127 @@
+/* Subscriptions: the events themselves, from a position or from now on, for those who want more than their dialect says. */
+#include <errno.h>
+#include <string.h>
+
+#include "feed_private.h"
+#include "reply.h"
+
+/* ---- what it lets through ---- */
+
+static bool is(const char *a, const char *b) {
+    return a && b && strcmp(a, b) == 0;
+}
+
+static bool wants_type(const weft_filter *filter, const char *type) {
+    for (size_t i = 0; i < filter->type_count; i++)
+        if (strncmp(type, filter->types[i], strlen(filter->types[i])) == 0)
+            return true;
+    return filter->type_count == 0;
+}
+
+/* The answer to a question names the question only; the question knows its task. */
+static const char *task_of(const weft_engine *engine, const weft_json *data) {
+    const char *task = weft_get_str(data, "taskId", NULL);
+    const char *id = task ? NULL : weft_get_str(data, "questionId", NULL);
+    const weft_question *question = id ? weft__question_find(engine, id) : NULL;
+    return question ? question->task : task;
+}
+
+/* Likewise most events of a task do not name its session. */
+static bool is_of_session(const weft_engine *engine, const weft_json *data, const char *session) {
+    const char *own = weft_get_str(data, "sessionId", NULL);
+    const char *id = own ? NULL : task_of(engine, data);
+    const weft_task *task = id ? weft__task_find(engine, id) : NULL;
+    return is(task ? task->session : own, session);
+}
+
+bool weft__subscription_wants(const weft_guest *guest, const weft_event *event, const weft_json *data) {
+    const weft_engine *engine = guest->feed->hub->engine;
+    const weft_filter *filter = guest->filter;
+    return wants_type(filter, event->type) && (!filter->task || is(task_of(engine, data), filter->task)) &&
+           (!filter->session || is_of_session(engine, data, filter->session));
+}
+
+static size_t room(const char *text) {
+    return text ? strlen(text) + 1 : 0;
+}
+
+static const char *put(char **at, const char *text) {
+    if (!text)
+        return NULL;
+    char *copy = memcpy(*at, text, room(text));
+    *at += room(text);
+    return copy;
+}
+
+static weft_filter *filter_of(const weft_subscription_spec *spec, const weft_alloc *alloc) {
+    size_t size = sizeof(weft_filter) + spec->type_count * sizeof(char *) + room(spec->task) + room(spec->session);
+    for (size_t i = 0; i < spec->type_count; i++)
+        size += room(spec->types[i]);
+    weft_filter *filter = weft__zalloc(alloc, size);
+    if (!filter)
+        return NULL;
+    char *at = (char *) &filter->types[spec->type_count];
+    filter->task = put(&at, spec->task);
+    filter->session = put(&at, spec->session);
+    filter->type_count = spec->type_count;
+    for (size_t i = 0; i < spec->type_count; i++)
+        filter->types[i] = put(&at, spec->types[i]);
+    return filter;
+}
+
+/* ---- what is said ---- */
+
+#define EVENT(event, time)                                                                                                  \
+    WEFT_OBJ({"gseq", weft_uint((event)->gseq)}, {"seq", weft_uint((event)->seq)}, {"stream", weft_str((event)->stream)},   \
+             {"type", weft_str((event)->type)}, {"time", weft_str(weft__stamp((event)->time_ms, time))},                    \
+             {"data", weft_raw((event)->data.data, (event)->data.len)})
+
+int weft__subscription_share(weft_feed *feed, const weft_event *event, weft_shared **ret) {
+    char time[WEFT_STAMP];
+    return weft_shared_new(feed->hub->service, "event", EVENT(event, time), ret);
+}
+
+int weft__subscription_tell(weft_guest *guest, const weft_event *event) {
+    char time[WEFT_STAMP];
+    int r = weft_notify(guest->peer, "event", EVENT(event, time));
+    return r == -ENOTSUP || r == -EPIPE ? 0 : r;
+}
+
+/* ---- beginning and end ---- */
+
+void weft__subscription_done(weft_guest *guest, int r, uint64_t head) {
+    weft_subscribed *done = guest->done;
+    guest->done = NULL;
+    if (done)
+        done(guest->done_ctx, r, head);
+}
+
+void weft__guest_unsubscribe(weft_guest *guest) {
+    weft__hearing_stop(&guest->events);
+    guest->filter = weft__free(guest->feed->alloc, guest->filter);
+    weft__subscription_done(guest, -ECANCELED, guest->feed->told);
+}
+
+int weft__guest_subscribe(weft_guest *guest, const weft_subscription_spec *spec, weft_subscribed *done, void *ctx) {
+    weft_feed *feed = guest->feed;
+    if (spec->type_count > WEFT_FEED_WATCHES)
+        return -ENOSPC;
+    if (guest->lost)
+        return -EPIPE;
+    weft_filter *filter = filter_of(spec, feed->alloc);
+    if (!filter)
+        return -ENOMEM;
+    weft__guest_unsubscribe(guest);
+    weft_query query = {.after = spec->after, .epoch = spec->epoch, .oldest = !spec->live && !spec->after};
+    if (spec->live)
+        query = (weft_query){.after = weft__store_head(weft__engine_store(feed->hub->engine))};
+    guest->filter = filter;
+    int r = weft__hearing_start(&guest->events, &query);
+    if (r < 0) {
+        guest->filter = weft__free(feed->alloc, filter);
+        return r;
+    }
+    guest->done = done;
+    guest->done_ctx = ctx;
+    return 0;
+}

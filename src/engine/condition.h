@@ -1,0 +1,18 @@
+/* What must hold of an event besides its type: {field, operator, value}. Regular expressions are PCRE2's with limits on the
+ * work and memory of one match, because the text comes from outside and the pattern from a hurried hand. */
+#ifndef WEFT_CONDITION_H
+#define WEFT_CONDITION_H
+
+#include <weft/json.h>
+
+#define WEFT_RULE_WHY 256 /* room for a sentence about what is wrong */
+
+typedef struct weft_condition weft_condition;
+
+/* value is borrowed and must live as long. -EINVAL with a sentence in why (WEFT_RULE_WHY bytes), -ENOMEM. */
+int weft__condition_new(const weft_json *value, const weft_alloc *alloc, weft_condition **ret, char *why);
+weft_condition *weft__condition_free(weft_condition *condition);
+/* 1 it holds, 0 it does not, -EOVERFLOW the expression was given up, -ENOMEM. */
+int weft__condition_holds(const weft_condition *condition, const weft_json *event);
+
+#endif

@@ -1,0 +1,324 @@
+/* weft __guard: starts one program and answers for everything that comes of it. As a subreaper it inherits every process
+ * that the program leaves behind, so "no child is left" means that nothing is. It talks to nobody but the daemon, holds no
+ * descriptor but that connection, and stays small: it does not use the library.
+ *
+ *   RUNNING ──the program exits──▶ LEFT ─────1 s────▶ KILLING       ended(), due()
+ *           ──told to stop───────▶ ASKED ──the grace──▶ KILLING     take_command(), due()
+ *   any ──told to kill, or the daemon is gone──▶ KILLING            take_command()
+ *   any ──no child is left──▶ the end is told                       reap() */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "exec.h"
+#include "guard.h"
+#include "process.h"
+
+/* How long processes that the program left behind may take to end after SIGTERM. Nobody waits for their result. */
+#define LEFT_MS 1000
+/* Between two rounds of killing: what a round missed was born during it, and the killed need a moment to go. */
+#define ROUND_MIN_MS 1
+#define ROUND_MAX_MS 64
+/* So many rounds in which nothing could be killed, though something is left: it belongs to another user (sudo) and is not
+ * ours to end. */
+#define VAIN_ROUNDS 5
+
+typedef enum phase { RUNNING, ASKED, LEFT, KILLING } phase;
+
+typedef struct job {
+    weft_guard_order head;
+    const char *folder;
+    char **argv, **env;
+    void *map;
+    size_t size;
+} job;
+
+typedef struct guard {
+    phase phase;
+    pid_t program;
+    bool ended; /* the program itself has */
+    int status; /* its wait status */
+    int control, children;
+    int64_t due; /* when the phase is over */
+    int64_t grace_ms;
+    int round_ms, vain;
+} guard;
+
+static int64_t now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void tell(const guard *self, weft_guard_kind kind, int value) {
+    weft_guard_note note = {(int32_t) kind, value};
+    (void) send(self->control, &note, sizeof note, MSG_NOSIGNAL); /* a daemon that is gone shows as the end of input */
+}
+
+/* ---- the order ---- */
+
+/* Strings in a row, as a list that ends with NULL. *text moves behind them. NULL: no memory, or they are not all there. */
+static char **take_list(char **text, const char *end, uint32_t count) {
+    char **list = calloc((size_t) count + 1, sizeof *list);
+    for (uint32_t i = 0; list && i < count; i++) {
+        if (*text >= end)
+            return NULL;
+        list[i] = *text;
+        *text += strlen(*text) + 1;
+    }
+    return list;
+}
+
+static int read_order(int fd, job *ret) {
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    size_t size = (size_t) st.st_size;
+    if (size <= sizeof ret->head)
+        return -EINVAL;
+    char *text = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (text == MAP_FAILED)
+        return -errno;
+    ret->map = text;
+    ret->size = size;
+    const char *end = text + size;
+    if (end[-1])
+        return -EINVAL;
+    memcpy(&ret->head, text, sizeof ret->head);
+    text += sizeof ret->head;
+    ret->folder = text;
+    text += strlen(text) + 1;
+    ret->argv = take_list(&text, end, ret->head.arg_count);
+    ret->env = ret->argv ? take_list(&text, end, ret->head.env_count) : NULL;
+    return ret->env && ret->argv[0] ? 0 : -EINVAL;
+}
+
+/* A prompt and an environment are larger than the rest of the guard. */
+static void forget_order(job *order) {
+    free(order->argv);
+    free(order->env);
+    munmap(order->map, order->size);
+    *order = (job){.head = order->head};
+}
+
+/* ---- starting the program ---- */
+
+static const char *path_of(char *const *env) {
+    for (; *env; env++)
+        if (strncmp(*env, "PATH=", 5) == 0)
+            return *env + 5;
+    return NULL;
+}
+
+/* In the child. Returns only with what went wrong. */
+static weft_guard_note become(const job *order) {
+    char file[PATH_MAX];
+    sigset_t none;
+    struct rlimit files = {order->head.files_soft, order->head.files_hard};
+    setpgid(0, 0);
+    setrlimit(RLIMIT_NOFILE, &files);
+    umask((mode_t) order->head.umask);
+    if (chdir(order->folder) < 0)
+        return (weft_guard_note){WEFT_GUARD_NO_FOLDER, errno};
+    int r = weft__find_program(order->argv[0], path_of(order->env), file, sizeof file);
+    if (r < 0)
+        return (weft_guard_note){WEFT_GUARD_NO_PROGRAM, -r};
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL); /* handlers there are none: process.c saw to it */
+    execve(file, order->argv, order->env);
+    return (weft_guard_note){WEFT_GUARD_NO_PROGRAM, errno};
+}
+
+/* If the guard is killed, the program at least goes with it; the daemon sees to its group. */
+static void tie_to(pid_t parent) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(127);
+}
+
+/* The pipe closes when the exec succeeds and brings a note when it does not. */
+static int start(guard *self, const job *order, weft_guard_note *ret_failed) {
+    int ends[2];
+    pid_t parent = getpid();
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    pid_t pid = fork();
+    if (pid == 0) {
+        tie_to(parent);
+        weft_guard_note failed = become(order);
+        (void) !write(ends[1], &failed, sizeof failed);
+        _exit(127);
+    }
+    int r = pid < 0 ? -errno : 0;
+    close(ends[1]);
+    self->program = pid;
+    if (r == 0 && read(ends[0], ret_failed, sizeof *ret_failed) == sizeof *ret_failed)
+        r = 1;
+    close(ends[0]);
+    return r;
+}
+
+/* ---- ending it ---- */
+
+static void kill_now(guard *self) {
+    self->phase = KILLING;
+    self->due = now_ms();
+}
+
+/* A stopped process hears SIGTERM when it goes on. */
+static void ask(guard *self, phase next, int64_t wait_ms) {
+    self->phase = next;
+    self->due = now_ms() + wait_ms;
+    weft__guard_signal(SIGTERM);
+    weft__guard_signal(SIGCONT);
+}
+
+static void ended(guard *self, int status) {
+    self->ended = true;
+    self->status = status;
+    int64_t soon = now_ms() + LEFT_MS;
+    if (self->phase == ASKED && self->due > soon)
+        self->due = soon;
+}
+
+/* false: no child is left. */
+static bool reap(guard *self) {
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        if (pid == self->program)
+            ended(self, status);
+    if (pid < 0 && errno == ECHILD)
+        return false;
+    if (self->ended && self->phase == RUNNING)
+        ask(self, LEFT, LEFT_MS);
+    return true;
+}
+
+/* One round of killing. Until the program was collected its group's number is its own, so that group can be killed even
+ * where processes cannot be listed. */
+static void kill_round(guard *self) {
+    int reached = weft__guard_signal(SIGKILL);
+    if (!self->ended && kill(-self->program, SIGKILL) == 0 && reached < 1)
+        reached = 1;
+    self->vain = reached > 0 ? 0 : self->vain + 1;
+    self->round_ms = self->round_ms ? self->round_ms * 2 : ROUND_MIN_MS;
+    if (self->round_ms > ROUND_MAX_MS)
+        self->round_ms = ROUND_MAX_MS;
+    self->due = now_ms() + self->round_ms;
+}
+
+static void due(guard *self) {
+    self->phase = KILLING;
+    kill_round(self);
+}
+
+/* ---- waiting ---- */
+
+static void take_command(guard *self) {
+    char command = 0;
+    ssize_t n = recv(self->control, &command, 1, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        close(self->control);
+        self->control = -1;
+    }
+    if (n <= 0 || command == WEFT_GUARD_KILL)
+        kill_now(self);
+    else if (command == WEFT_GUARD_STOP && self->phase == RUNNING)
+        ask(self, ASKED, self->grace_ms);
+}
+
+static int timeout_of(const guard *self) {
+    if (self->phase == RUNNING)
+        return -1;
+    int64_t left = self->due - now_ms();
+    return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int) left;
+}
+
+static void wait_for_something(guard *self) {
+    struct signalfd_siginfo info;
+    struct pollfd ready[] = {{.fd = self->children, .events = POLLIN}, {.fd = self->control, .events = POLLIN}};
+    poll(ready, 2, timeout_of(self));
+    if (ready[0].revents)
+        (void) !read(self->children, &info, sizeof info);
+    if (ready[1].revents)
+        take_command(self);
+    if (self->phase != RUNNING && now_ms() >= self->due)
+        due(self);
+}
+
+static void watch_over(guard *self) {
+    while (reap(self) && self->vain < VAIN_ROUNDS)
+        wait_for_something(self);
+    tell(self, WEFT_GUARD_ENDED, self->ended ? self->status : SIGKILL);
+}
+
+/* ---- the guard ---- */
+
+/* Hear of children by descriptor; leave the program's three descriptors to it, so that their end is seen when it closes
+ * them. */
+static int settle(guard *self) {
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    self->children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (self->children < 0 || null < 0)
+        return -errno;
+    for (int fd = 0; fd < 3; fd++)
+        dup3(null, fd, O_CLOEXEC);
+    close(null);
+    return chdir("/") < 0 ? -errno : 0;
+}
+
+/* Nothing but SIGKILL ends a guard: all signals are blocked from its first instruction on (process.c), and again here for
+ * whoever starts it by hand. */
+static void prepare(void) {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_SET_NAME, "weft-guard");
+    fcntl(WEFT_GUARD_CONTROL, F_SETFD, FD_CLOEXEC);
+    fcntl(WEFT_GUARD_ORDER, F_SETFD, FD_CLOEXEC);
+}
+
+int weft__guard_main(int argc, char **argv) {
+    guard self = {.control = WEFT_GUARD_CONTROL, .children = -1};
+    job order = {0};
+    weft_guard_note failed = {WEFT_GUARD_NO_PROGRAM, 0};
+    (void) argc, (void) argv;
+    prepare();
+    int r = read_order(WEFT_GUARD_ORDER, &order);
+    if (r == 0)
+        r = start(&self, &order, &failed);
+    if (r < 0)
+        failed.value = -r;
+    if (r != 0) {
+        tell(&self, (weft_guard_kind) failed.kind, failed.value);
+        return 1;
+    }
+    forget_order(&order);
+    self.grace_ms = order.head.grace_ms;
+    tell(&self, WEFT_GUARD_STARTED, self.program);
+    if (settle(&self) < 0)
+        kill_now(&self); /* it goes on without hearing of children, in rounds */
+    watch_over(&self);
+    return 0;
+}

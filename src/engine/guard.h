@@ -1,0 +1,46 @@
+/* What a daemon and the guard of one program say to each other. Private to process.c and guard*.c: both are always the same
+ * binary, so the form may change at will.
+ *
+ * The guard finds its order in a sealed-off file in memory and not in its arguments, which everybody on the machine can
+ * read, nor in its environment, where an agent's LD_PRELOAD would get into the guard. */
+#ifndef WEFT_GUARD_H
+#define WEFT_GUARD_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* The descriptors of a guard besides the three it hands on to the program. */
+enum { WEFT_GUARD_CONTROL = 3, WEFT_GUARD_ORDER = 4, WEFT_GUARD_FDS = 5 };
+
+/* At the beginning of the order. Behind it, each with its NUL: the folder, the arguments, the whole environment. */
+typedef struct weft_guard_order {
+    uint64_t files_soft, files_hard; /* RLIMIT_NOFILE */
+    int64_t grace_ms;
+    uint32_t umask;
+    uint32_t arg_count, env_count;
+} weft_guard_order;
+
+/* Commands, a byte each. The end of the connection is WEFT_GUARD_KILL too. */
+enum { WEFT_GUARD_STOP = 's', WEFT_GUARD_KILL = 'k' };
+
+/* What it says, a packet each: one of the first three, and after WEFT_GUARD_STARTED, when nothing is left, the last. */
+typedef enum weft_guard_kind {
+    WEFT_GUARD_STARTED,    /* value: the program's pid */
+    WEFT_GUARD_NO_FOLDER,  /* value: an errno */
+    WEFT_GUARD_NO_PROGRAM, /* value: an errno */
+    WEFT_GUARD_ENDED,      /* value: the program's wait status */
+} weft_guard_kind;
+
+typedef struct weft_guard_note {
+    int32_t kind;
+    int32_t value;
+} weft_guard_note;
+
+/* ---- guard_tree.c ---- */
+
+/* Send a signal to every descendant of this process, whatever group or session it is in. The number of those that could be
+ * sent one, zombies included, or a negative errno when the processes cannot be listed. What is born meanwhile may be missed:
+ * call again until wait() knows of no child. */
+int weft__guard_signal(int signal);
+
+#endif

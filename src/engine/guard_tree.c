@@ -1,0 +1,130 @@
+/* The descendants of this process, by what /proc says about everybody's parent. Only a subreaper may trust it: for anybody
+ * else, a process whose parent has died belongs to init and is found no more. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "guard.h"
+
+/* The kernel has no more process numbers than this (PID_MAX_LIMIT). */
+#define MAX_PROCESSES (4u << 20)
+
+typedef struct process {
+    pid_t pid, parent, group;
+    bool ours;
+} process;
+
+typedef struct processes {
+    process *list;
+    size_t count, cap;
+} processes;
+
+/* ---- listing ---- */
+
+/* "PID (NAME) STATE PARENT GROUP ...", where NAME may hold anything, also blanks and brackets. */
+static bool read_process(int proc, const char *name, process *ret) {
+    char path[32], text[512];
+    int parent, group;
+    snprintf(path, sizeof path, "%.16s/stat", name);
+    int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false; /* it has gone meanwhile */
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *rest = strrchr(text, ')');
+    if (!rest || sscanf(rest, ") %*c %d %d", &parent, &group) != 2)
+        return false;
+    *ret = (process){.pid = (pid_t) atoi(name), .parent = parent, .group = group};
+    return true;
+}
+
+static int add(processes *all, process one) {
+    if (all->count == all->cap) {
+        size_t cap = all->cap ? all->cap * 2 : 256;
+        process *list = cap <= MAX_PROCESSES ? realloc(all->list, cap * sizeof *list) : NULL;
+        if (!list)
+            return -ENOMEM;
+        all->list = list;
+        all->cap = cap;
+    }
+    all->list[all->count++] = one;
+    return 0;
+}
+
+/* What did not fit into memory is found when the others have gone. */
+static int list_all(processes *all) {
+    DIR *dir = opendir("/proc");
+    if (!dir)
+        return -errno;
+    struct dirent *entry;
+    process one;
+    while ((entry = readdir(dir)))
+        if (isdigit((unsigned char) entry->d_name[0]) && read_process(dirfd(dir), entry->d_name, &one) && add(all, one) < 0)
+            break;
+    closedir(dir);
+    return 0;
+}
+
+/* ---- the tree ---- */
+
+static int by_pid(const void *a, const void *b) {
+    pid_t left = ((const process *) a)->pid, right = ((const process *) b)->pid;
+    return (left > right) - (left < right);
+}
+
+static bool is_ours(const processes *all, pid_t pid, pid_t self) {
+    const process *found = bsearch(&(process){.pid = pid}, all->list, all->count, sizeof *all->list, by_pid);
+    return pid == self || (found && found->ours);
+}
+
+/* A child's number is nearly always above its parent's, so one walk upwards finds nearly all and the second sees that it
+ * did. Where numbers began again from below, it takes some more. */
+static void mark_ours(processes *all, pid_t self) {
+    qsort(all->list, all->count, sizeof *all->list, by_pid);
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t i = 0; i < all->count; i++)
+            if (!all->list[i].ours && is_ours(all, all->list[i].parent, self))
+                more = all->list[i].ours = true;
+    }
+}
+
+/* A group is signalled whole: a fork waits for that, so that none of a group that forks and forks is missed. It holds nobody
+ * else's processes, because groups lie within a session, and ours are in our session or in their own. Only our own group,
+ * which one of them may have joined, is us. */
+static int signal_ours(const processes *all, pid_t self, int signal) {
+    int reached = 0;
+    pid_t last = 0;
+    bool allowed = false;
+    for (size_t i = 0; i < all->count; i++) {
+        const process *one = &all->list[i];
+        if (!one->ours)
+            continue;
+        bool whole = one->group > 1 && one->group != self;
+        if (!whole || one->group != last)
+            allowed = kill(whole ? -one->group : one->pid, signal) == 0;
+        last = whole ? one->group : 0;
+        reached += allowed;
+    }
+    return reached;
+}
+
+int weft__guard_signal(int signal) {
+    processes all = {0};
+    pid_t self = getpid();
+    int r = list_all(&all);
+    if (r == 0 && all.count) {
+        mark_ours(&all, self);
+        r = signal_ours(&all, self, signal);
+    }
+    free(all.list);
+    return r;
+}

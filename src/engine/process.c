@@ -1,0 +1,437 @@
+/* Programs under a guard, as the daemon sees them: one connection to the guard, one descriptor that says when the guard
+ * itself has gone. The guard does the work (guard.c); what is decided here is only what to believe when it dies first. */
+#include "process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "guard.h"
+#include "watch.h"
+
+#define GRACE_MS 5000
+/* Linux does not start a program with more arguments and environment than this, unless the stack's limit is raised: a
+ * quarter of 8 MiB. The kernel says what really is too much. */
+#define MAX_ORDER (8u << 20)
+/* Guards of freed processes that were not yet collected. They live for some milliseconds. */
+#define MAX_LEAVING 256
+
+/* waitid(P_PIDFD) is newer than some headers. */
+#define BY_PIDFD ((idtype_t) 3)
+
+extern char **environ;
+
+struct weft_process {
+    weft_loop *loop;
+    const weft_alloc *alloc;
+    void *ctx;
+    void (*on_start)(void *ctx, pid_t pid);
+    void (*on_end)(void *ctx, const weft_process_end *end);
+    pid_t guard; /* not collected before on_end or free: the number stays its own */
+    pid_t program;
+    int control; /* -1: the guard has gone */
+    int pidfd;
+    weft_watch *notes; /* on control */
+    weft_watch *gone;  /* on pidfd */
+    bool start_told, end_known;
+    weft_process_end end;
+};
+
+/* ---- what we were started with ---- */
+
+/* The one thing here that belongs to the whole process, as umask and limits do. */
+static struct {
+    bool known;
+    mode_t umask;
+    struct rlimit files;
+} found;
+
+void weft__process_remember(void) {
+    found.known = true;
+    found.umask = umask(077);
+    umask(found.umask);
+    if (getrlimit(RLIMIT_NOFILE, &found.files) < 0)
+        found.files = (struct rlimit){1024, 1024};
+}
+
+/* ---- guards of freed processes ---- */
+
+static pid_t leaving[MAX_LEAVING];
+static size_t leaving_count;
+
+static void collect_leaving(void) {
+    size_t kept = 0;
+    for (size_t i = 0; i < leaving_count; i++)
+        if (waitpid(leaving[i], NULL, WNOHANG) == 0)
+            leaving[kept++] = leaving[i];
+    leaving_count = kept;
+}
+
+/* It has lost its daemon and will go. A loop that may be freed at once cannot watch it, so it is collected when something is
+ * done with processes next; if there are too many, now. */
+static void collect_later(pid_t guard) {
+    collect_leaving();
+    if (leaving_count < MAX_LEAVING)
+        leaving[leaving_count++] = guard;
+    else
+        waitpid(guard, NULL, 0);
+    collect_leaving();
+}
+
+/* ---- the order ---- */
+
+static size_t count_of(const char *const *list) {
+    size_t count = 0;
+    while (list && list[count])
+        count++;
+    return count;
+}
+
+static int put_text(weft_buf *buf, const weft_alloc *alloc, const char *text) {
+    size_t size = strlen(text) + 1;
+    return size > MAX_ORDER - weft__buf_len(buf) ? -E2BIG : weft__buf_put(buf, alloc, text, size);
+}
+
+static bool names(const char *const *list, const char *variable) {
+    size_t name = strcspn(variable, "=") + 1;
+    for (; list && *list; list++)
+        if (strncmp(*list, variable, name) == 0)
+            return true;
+    return false;
+}
+
+/* Ours, but for the variables that the program's own list names. */
+static int put_env(weft_buf *buf, const weft_alloc *alloc, const char *const *own, uint32_t *ret_count) {
+    uint32_t count = 0;
+    int r = 0;
+    for (char **each = environ; r == 0 && *each; each++)
+        if (!names(own, *each)) {
+            r = put_text(buf, alloc, *each);
+            count++;
+        }
+    for (; r == 0 && own && *own; own++, count++)
+        r = put_text(buf, alloc, *own);
+    *ret_count = count;
+    return r;
+}
+
+static int write_order(const weft_process_opts *opts, weft_buf *buf) {
+    weft_guard_order head = {
+        .files_soft = found.files.rlim_cur,
+        .files_hard = found.files.rlim_max,
+        .grace_ms = opts->grace_ms > 0 ? opts->grace_ms : GRACE_MS,
+        .umask = (uint32_t) found.umask,
+        .arg_count = (uint32_t) count_of(opts->argv),
+    };
+    int r = weft__buf_put(buf, opts->alloc, &head, sizeof head);
+    if (r == 0)
+        r = put_text(buf, opts->alloc, opts->folder ? opts->folder : ".");
+    for (const char *const *arg = opts->argv; r == 0 && *arg; arg++)
+        r = put_text(buf, opts->alloc, *arg);
+    if (r == 0)
+        r = put_env(buf, opts->alloc, opts->env, &head.env_count);
+    if (r == 0)
+        memcpy(weft__buf_head(buf), &head, sizeof head);
+    return r;
+}
+
+/* ret: a descriptor of a file in memory. */
+static int make_order(const weft_process_opts *opts, int *ret) {
+    weft_buf buf = {0};
+    int r = write_order(opts, &buf);
+    int fd = r == 0 ? memfd_create("weft-order", MFD_CLOEXEC) : -1;
+    if (r == 0 && fd < 0)
+        r = -errno;
+    for (size_t done = 0, len = weft__buf_len(&buf); r == 0 && done < len;) {
+        ssize_t n = write(fd, weft__buf_head(&buf) + done, len - done);
+        if (n < 0 && errno != EINTR)
+            r = -errno;
+        done += n > 0 ? (size_t) n : 0;
+    }
+    weft__buf_done(&buf, opts->alloc);
+    if (r < 0 && fd >= 0)
+        close(fd);
+    if (r == 0)
+        *ret = fd;
+    return r;
+}
+
+/* ---- descriptors ---- */
+
+/* Our ends first. STDIN, STDOUT and STDERR are numbered as the program sees them. */
+enum { CONTROL = 3, ORDER = 4, PLACES = 5 };
+typedef struct plumbing {
+    int ours[PLACES], theirs[PLACES]; /* -1: none */
+} plumbing;
+
+static void close_all(int fds[PLACES]) {
+    for (int i = 0; i < PLACES; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+}
+
+/* Out of the way of the numbers that the guard's will get: a daemon with a closed stdin would have one of these there. */
+static int lift(int *fd) {
+    if (*fd < 0 || *fd >= WEFT_GUARD_FDS)
+        return 0;
+    int high = fcntl(*fd, F_DUPFD_CLOEXEC, WEFT_GUARD_FDS);
+    if (high < 0)
+        return -errno;
+    close(*fd);
+    *fd = high;
+    return 0;
+}
+
+static int connect_place(plumbing *p, int place) {
+    int ends[2];
+    int r = place == CONTROL ? socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) : pipe2(ends, O_CLOEXEC);
+    if (r < 0)
+        return -errno;
+    p->ours[place] = ends[place == STDIN_FILENO];
+    p->theirs[place] = ends[place != STDIN_FILENO];
+    /* Only ours: a program does not expect descriptors that may say EAGAIN. */
+    fcntl(p->ours[place], F_SETFL, fcntl(p->ours[place], F_GETFL) | O_NONBLOCK);
+    r = lift(&p->ours[place]);
+    return r < 0 ? r : lift(&p->theirs[place]);
+}
+
+static int lay(const weft_process_opts *opts, plumbing *ret) {
+    int r = 0;
+    for (int i = 0; i < PLACES; i++)
+        ret->ours[i] = ret->theirs[i] = -1;
+    for (int place = 0; r == 0 && place < ORDER; place++)
+        r = connect_place(ret, place);
+    if (r == 0)
+        r = make_order(opts, &ret->theirs[ORDER]);
+    if (r == 0)
+        r = lift(&ret->theirs[ORDER]);
+    if (r < 0) {
+        close_all(ret->ours);
+        close_all(ret->theirs);
+    }
+    return r;
+}
+
+/* ---- starting the guard ---- */
+
+static int set_files(posix_spawn_file_actions_t *files, const plumbing *p) {
+    static const int numbers[PLACES] = {0, 1, 2, WEFT_GUARD_CONTROL, WEFT_GUARD_ORDER};
+    int r = 0;
+    for (int i = 0; r == 0 && i < PLACES; i++)
+        r = posix_spawn_file_actions_adddup2(files, p->theirs[i], numbers[i]);
+    if (r == 0)
+        r = posix_spawn_file_actions_addclosefrom_np(files, WEFT_GUARD_FDS);
+    return r;
+}
+
+/* A session of its own, so that neither a terminal nor a signal to our group reaches it; every signal blocked before its
+ * first instruction. */
+static int set_attributes(posix_spawnattr_t *attr) {
+    sigset_t all;
+    sigfillset(&all);
+    int r = posix_spawnattr_setsigmask(attr, &all);
+    if (r == 0)
+        r = posix_spawnattr_setsigdefault(attr, &all);
+    if (r == 0)
+        r = posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+    return r;
+}
+
+/* The program's name among the arguments is for people who look at the list of processes. */
+static int spawn(const weft_process_opts *opts, const plumbing *p, pid_t *ret) {
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    const char *argv[] = {"weft", "__guard", opts->argv[0], NULL};
+    int r = posix_spawn_file_actions_init(&files);
+    if (r)
+        return -r;
+    r = posix_spawnattr_init(&attr);
+    if (r == 0) {
+        r = set_files(&files, p);
+        if (r == 0)
+            r = set_attributes(&attr);
+        if (r == 0)
+            r = posix_spawn(ret, opts->guard ? opts->guard : "/proc/self/exe", &files, &attr,
+                            (char *const *) (uintptr_t) argv, environ);
+        posix_spawnattr_destroy(&attr);
+    }
+    posix_spawn_file_actions_destroy(&files);
+    return -r;
+}
+
+/* ---- what the guard says ---- */
+
+static void take_note(weft_process *process, const weft_guard_note *note) {
+    weft_process_end *end = &process->end;
+    if (note->kind == WEFT_GUARD_STARTED) {
+        process->program = note->value;
+        return;
+    }
+    process->end_known = true;
+    if (note->kind != WEFT_GUARD_ENDED) {
+        end->error = -note->value;
+        end->folder = note->kind == WEFT_GUARD_NO_FOLDER;
+    } else if (WIFEXITED(note->value))
+        end->exit_code = WEXITSTATUS(note->value);
+    else
+        end->signal = WTERMSIG(note->value);
+}
+
+static void take_notes(weft_process *process) {
+    weft_guard_note note;
+    ssize_t n;
+    while ((n = recv(process->control, &note, sizeof note, MSG_DONTWAIT)) == sizeof note)
+        take_note(process, &note);
+    if (n >= 0 || (errno != EAGAIN && errno != EINTR))
+        weft__watch_set(process->notes, 0); /* closed; the pidfd will say that it has gone */
+}
+
+/* true: somebody was told, who may have freed the process. */
+static bool tell_start(weft_process *process) {
+    if (process->program <= 0 || process->start_told)
+        return false;
+    process->start_told = true;
+    if (!process->on_start)
+        return false;
+    process->on_start(process->ctx, process->program);
+    return true;
+}
+
+static void on_notes(void *ctx, unsigned what) {
+    (void) what;
+    take_notes(ctx);
+    tell_start(ctx);
+}
+
+/* ---- the end ---- */
+
+static void let_go(weft_process *process) {
+    process->notes = weft__watch_free(process->notes);
+    process->gone = weft__watch_free(process->gone);
+    close(process->control);
+    close(process->pidfd);
+    process->control = process->pidfd = -1;
+}
+
+/* The guard has died without a word: somebody killed it. The program died with it, its group is ended here; what left that
+ * group is out of reach. */
+static void assume_end(weft_process *process, int guard_signal) {
+    if (process->program > 0) {
+        kill(-process->program, SIGKILL);
+        process->end.signal = guard_signal ? guard_signal : SIGKILL;
+    } else
+        process->end.error = -EIO;
+}
+
+static void on_gone(void *ctx, unsigned what) {
+    weft_process *process = ctx;
+    siginfo_t info = {0};
+    (void) what;
+    take_notes(process);
+    if (tell_start(process))
+        return; /* the watch calls again, unless it was freed */
+    if (waitid(BY_PIDFD, (id_t) process->pidfd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0)
+        return;
+    if (!process->end_known)
+        assume_end(process, info.si_code == CLD_EXITED ? 0 : info.si_status);
+    let_go(process);
+    collect_leaving();
+    process->on_end(process->ctx, &process->end);
+}
+
+/* ---- the process ---- */
+
+static int watch(weft_process *process) {
+    process->pidfd = (int) syscall(SYS_pidfd_open, process->guard, 0);
+    if (process->pidfd < 0)
+        return -errno;
+    int r = weft__watch_new(process->loop, process->control, on_notes, process, &process->notes);
+    if (r >= 0)
+        r = weft__watch_new(process->loop, process->pidfd, on_gone, process, &process->gone);
+    if (r >= 0)
+        r = weft__watch_set(process->notes, WEFT_WATCH_READ);
+    return r < 0 ? r : weft__watch_set(process->gone, WEFT_WATCH_READ);
+}
+
+static int begin(weft_process *process, const weft_process_opts *opts, plumbing *p) {
+    int r = spawn(opts, p, &process->guard);
+    close_all(p->theirs);
+    process->control = p->ours[CONTROL];
+    if (r < 0) {
+        close_all(p->ours);
+        return r;
+    }
+    r = watch(process);
+    if (r < 0) {
+        process->notes = weft__watch_free(process->notes);
+        process->gone = weft__watch_free(process->gone);
+        if (process->pidfd >= 0)
+            close(process->pidfd);
+        close_all(p->ours);
+        collect_later(process->guard);
+    }
+    return r;
+}
+
+int weft__process_start(const weft_process_opts *opts, weft_process **ret, int ret_fds[3]) {
+    plumbing p;
+    if (!opts->argv || !opts->argv[0])
+        return -EINVAL;
+    collect_leaving();
+    if (!found.known)
+        weft__process_remember();
+    weft_process *process = weft__zalloc(opts->alloc, sizeof *process);
+    if (!process)
+        return -ENOMEM;
+    *process = (weft_process){
+        .loop = opts->loop,
+        .alloc = opts->alloc,
+        .ctx = opts->ctx,
+        .on_start = opts->on_start,
+        .on_end = opts->on_end,
+        .control = -1,
+        .pidfd = -1,
+        .end = {.exit_code = -1},
+    };
+    int r = lay(opts, &p);
+    if (r == 0)
+        r = begin(process, opts, &p);
+    if (r < 0) {
+        weft__free(opts->alloc, process);
+        return r;
+    }
+    memcpy(ret_fds, p.ours, 3 * sizeof *ret_fds);
+    *ret = process;
+    return 0;
+}
+
+void weft__process_stop(weft_process *process, bool force) {
+    char command = force ? WEFT_GUARD_KILL : WEFT_GUARD_STOP;
+    if (process->control < 0)
+        return;
+    (void) send(process->control, &command, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    kill(process->guard, SIGCONT); /* in case somebody stopped it */
+}
+
+weft_process *weft__process_free(weft_process *process) {
+    if (!process)
+        return NULL;
+    if (process->control >= 0) {
+        kill(process->guard, SIGCONT);
+        let_go(process);
+        collect_later(process->guard);
+    }
+    return weft__free(process->alloc, process);
+}

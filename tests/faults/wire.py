@@ -1,0 +1,117 @@
+#!/usr/bin/python3
+"""F13 and the sins of the original on the real program: any split of the bytes gives the same answers, a line containing null
+kills nobody, a peer that vanishes is forgotten."""
+import json
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from hub import Hub, main, wait_until
+
+LINES = [
+    {"jsonrpc": "2.0", "id": 1, "method": "task.submit", "params": {"prompt": "Gr\u00fc\u00dfe \U0001f30d"}},
+    None,
+    {"jsonrpc": "2.0", "id": 2, "method": "task.get", "params": {"taskId": "task-0000"}},
+    {"jsonrpc": "2.0", "id": 3, "method": "task.get", "params": {"taskId": "nope"}},
+    {"jsonrpc": "2.0", "id": 4, "method": "task.stats"},
+]
+STABLE = {1: ("result", {"taskId": "task-0000", "state": "queued"}),
+          None: ("code", -32600), 2: ("prompt", "Gr\u00fc\u00dfe \U0001f30d"), 3: ("code", -32000),
+          4: ("result", {"total": 1, "queued": 1, "running": 0, "completed": 0, "failed": 0, "cancelled": 0})}
+
+
+def summary(answer):
+    what = STABLE[answer["id"]][0]
+    if what == "code":
+        return answer["error"]["code"]
+    return answer["result"]["prompt"] if what == "prompt" else answer["result"]
+
+
+def talk(pieces, framing):
+    with Hub({"tasks": {"paused": True}}) as hub:
+        connection = hub.start().connect()
+        texts = [json.dumps(line, ensure_ascii=False).encode() for line in LINES]
+        if framing == "content-length":
+            data = b"".join(b"Content-Length: %d\r\n\r\n%s" % (len(text), text) for text in texts)
+        else:
+            data = b"".join(text + b"\r\n\n" for text in texts)
+        for piece in pieces(data):
+            connection.socket.sendall(piece)
+        answers = {}
+        while len(answers) < len(LINES):
+            message = connection.receive() if framing == "ndjson" else sized(connection)
+            if "method" not in message:
+                answers[message["id"]] = summary(message)
+        assert answers == {key: value for key, (_, value) in STABLE.items()}, answers
+        assert connection.socket.fileno() >= 0
+        connection.close()
+
+
+def sized(connection):
+    while b"\r\n\r\n" not in connection.buffer:
+        connection.buffer += connection.socket.recv(65536)
+    head, connection.buffer = connection.buffer.split(b"\r\n\r\n", 1)
+    length = next(int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length"))
+    while len(connection.buffer) < length:
+        connection.buffer += connection.socket.recv(65536)
+    body, connection.buffer = connection.buffer[:length], connection.buffer[length:]
+    return json.loads(body)
+
+
+def whole(data):
+    return [data]
+
+
+def bytewise(data):
+    return [data[i:i + 1] for i in range(len(data))]
+
+
+def in_sevens(data):
+    return [data[i:i + 7] for i in range(0, len(data), 7)]
+
+
+def any_split_gives_the_same():
+    for framing in "ndjson", "content-length":
+        for pieces in whole, bytewise, in_sevens:
+            talk(pieces, framing)
+
+
+def a_vanished_client_is_forgotten():
+    with Hub() as hub:
+        connection = hub.start().connect()
+        others = [hub.connect() for _ in range(50)]
+        for other in others:
+            other.call("event.subscribe")
+        assert connection.call("daemon.status")["subsystems"]["ipc"]["clients"] == 51
+        descriptors = len(os.listdir(f"/proc/{hub.process.pid}/fd"))
+        for other in others:
+            other.close()
+        wait_until("they are forgotten",
+                   lambda: connection.call("daemon.status")["subsystems"]["ipc"]["clients"] == 1)
+        assert len(os.listdir(f"/proc/{hub.process.pid}/fd")) <= descriptors - 50
+
+
+def a_slow_reader_misses_nothing_and_harms_nobody():
+    """It subscribes and reads nothing while far more than its queue is told; then it has everything, once, in order."""
+    script = "for i in range(60000): print('x' * 60, i)"
+    with Hub({"agents": {"talks": {"driver": "cli", "command": [sys.executable, "-c", script]}}}) as hub:
+        connection = hub.start().connect()
+        slow = hub.connect()
+        slow.call("event.subscribe", after=0)
+        task = connection.call("task.submit", prompt="go", agent="talks")["taskId"]
+        wait_until("it ends", lambda: connection.call("task.get", taskId=task)["state"] == "completed")
+        time.sleep(0.2)
+        text, last = "", 0
+        while True:
+            event = slow.notification("event")
+            assert event["gseq"] == last + 1 or not last, (event["gseq"], last)
+            last = event["gseq"]
+            if event["type"] == "session.output":
+                text += event["data"]["text"]
+            if event["type"] == "task.completed":
+                break
+        assert text == "".join(f"{'x' * 60} {i}\n" for i in range(60000))
+
+
+main([any_split_gives_the_same, a_vanished_client_is_forgotten, a_slow_reader_misses_nothing_and_harms_nobody])
