@@ -56,14 +56,14 @@ static const char *detail_of(const weft_error *error) {
 }
 
 void weft__acp_decide_error(weft_run *run, const char *method, const weft_error *error) {
-    const char *name = run->agent->name, *detail = detail_of(error);
+    const char *name = run->agent->name, *advice = run->agent->advice, *detail = detail_of(error);
+    const char *colon = *detail ? ": " : "";
     if (error->code == AUTH_REQUIRED)
-        weft__acp_decide(run, false, "authRequired",
-                         "%s wants to know who you are: %s%s%s. Start it once in a terminal and log in", name,
-                         error->message, *detail ? ": " : "", detail);
+        weft__acp_decide(run, false, "authRequired", "%s has to be logged in: %s%s%s. %s", name, error->message, colon,
+                         detail, advice ? advice : "Start it once in a terminal and log in there.");
     else
         weft__acp_decide(run, error->code == WEFT_INTERNAL_ERROR, "agentError", "%s answered %s with an error: %s%s%s (%d)",
-                         name, method, error->message, *detail ? ": " : "", detail, error->code);
+                         name, method, error->message, colon, detail, error->code);
 }
 
 /* ---- how the process ended ---- */
@@ -92,7 +92,7 @@ static void decide_crash(weft_run *run, const weft_process_end *end) {
 /* ---- telling ---- */
 
 static bool wants_tail(const weft_run *run) {
-    static const char *const reasons[] = {"exited", "signalled", "protocolError"};
+    static const char *const reasons[] = {"exited", "signalled", "protocolError", "agentError"};
     for (size_t i = 0; run->end.reason && i < sizeof reasons / sizeof reasons[0]; i++)
         if (strcmp(run->end.reason, reasons[i]) == 0)
             return true;

@@ -568,7 +568,7 @@ TEST(fails) {
          {"", "hear=initialize", "error={\"code\":-32603,\"message\":\"no thanks\"}", "linger"}},
         {"not logged in",
          "authRequired",
-         "log in",
+         "it has to be logged in: Authentication required. Start it once",
          false,
          {"", HELLO, "hear=session/new", "error={\"code\":-32000,\"message\":\"Authentication required\"}", "linger"}},
         {"refused as root",
