@@ -32,6 +32,10 @@ void weft__acp_decide(weft_run *run, bool retryable, const char *reason, const c
     run->error = weft__strndup(run->alloc, sentence, len);
 }
 
+void weft__acp_decide_cancelled(weft_run *run) {
+    weft__acp_decide(run, false, "cancelled", "it was cancelled");
+}
+
 void weft__acp_decide_stop(weft_run *run, const char *stop_reason) {
     if (run->decided)
         return;
@@ -42,7 +46,7 @@ void weft__acp_decide_stop(weft_run *run, const char *stop_reason) {
     if (strcmp(stop_reason, "refusal") == 0)
         weft__acp_decide(run, false, "refused", "%s refused to do this", run->agent->name);
     else if (strcmp(stop_reason, "cancelled") == 0)
-        weft__acp_decide(run, false, "cancelled", "it was cancelled");
+        weft__acp_decide_cancelled(run);
     else
         weft__acp_decide(run, false, NULL, "it is ok");
 }
@@ -115,10 +119,12 @@ static void add_tail(weft_run *run) {
 }
 
 void weft__acp_finish(weft_run *run, const weft_process_end *end) {
+    /* The first of these that says something is right; it may be known already. */
     if (end->error < 0)
         decide_spawn(run, end);
-    else
-        decide_crash(run, end); /* says nothing when it is known already */
+    if (run->cancelling)
+        weft__acp_decide_cancelled(run);
+    decide_crash(run, end);
     if (wants_tail(run))
         add_tail(run);
     run->end.error = run->end.reason && !run->error ? "out of memory" : run->error;
