@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
-import { check, cleanup, headers, lines, patiently, run, same, scratch, skip, source, test } from './kit.mjs';
+import { check, cleanup, headers, lines, optional, patiently, run, same, scratch, skip, source, test } from './kit.mjs';
 
 const recording = path.resolve(source, '../shared/data/aiwg/aiwg-2026.2.10-wire-transcript.txt');
 if (!fs.existsSync(recording)) {
@@ -203,6 +203,24 @@ const SPECIAL = new Map(Object.entries({
     },
 }));
 
+/* What we answer is what rpc.discover says we answer. */
+const Ajv = optional('ajv/dist/2020')?.default;
+const schemas = new Map();
+async function discover() {
+    const { result: { methods } } = await call('rpc.discover');
+    const ajv = Ajv && new Ajv({ strict: false, validateFormats: false });
+    for (const { name, result: { schema } } of methods)
+        schemas.set(name, ajv?.compile(schema) ?? (() => true));
+}
+async function checkResult(said, text) {
+    const { method } = JSON.parse(said);
+    const { result: value } = JSON.parse(text);
+    if (!schemas.size)
+        await discover();
+    const valid = value === undefined ? undefined : schemas.get(method);
+    check(!valid || valid(value), `${method} is not as described: ${JSON.stringify(valid?.errors)} in ${text}`);
+}
+
 const used = new Set();
 for (const [index, { said, answer: recorded }] of exchanges.entries()) {
     const name = `${index}: ${said.slice(0, 100)}`;
@@ -223,6 +241,8 @@ for (const [index, { said, answer: recorded }] of exchanges.entries()) {
         }
         const text = await answer();
         learn(recorded, text);
+        if (said.startsWith('{"jsonrpc":"2.0","method":"'))
+            await checkResult(said, text);
         const is = normal(rename(text, ours));
         if (differs)
             same(Array.isArray(is) ? is.sort((a, b) => a.id - b.id) : is, different);
