@@ -8,6 +8,7 @@ import path from 'node:path';
 import { check, cleanup, lines, needed, patiently, request, run, same, scratch, test, webSocket } from './kit.mjs';
 
 needed('ws');
+delete process.env.WEFT_STORE_KIND; /* what happens is kept: that is part of the test */
 const project = scratch('project');
 fs.mkdirSync(project);
 
