@@ -7,3 +7,12 @@ target_include_directories(weft_app PUBLIC src/app)
 target_link_libraries(weft_app PUBLIC weft_internal weft_program libweft PkgConfig::UV PkgConfig::SSL m)
 add_executable(weft src/app/main.c)
 target_link_libraries(weft PRIVATE weft_app)
+
+# Its manual pages, from its own tables. A sanitized program is not for installing, and may not even run in a build.
+if(NOT WEFT_SANITIZE)
+  add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/man.stamp
+                     COMMAND ${CMAKE_COMMAND} -DWEFT=$<TARGET_FILE:weft> -DTO=${CMAKE_BINARY_DIR}/man -P ${PROJECT_SOURCE_DIR}/cmake/man.cmake
+                     COMMAND ${CMAKE_COMMAND} -E touch ${CMAKE_BINARY_DIR}/man.stamp
+                     DEPENDS weft cmake/man.cmake COMMENT "Writing the manual pages" VERBATIM)
+  add_custom_target(man ALL DEPENDS ${CMAKE_BINARY_DIR}/man.stamp)
+endif()

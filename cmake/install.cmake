@@ -1,4 +1,4 @@
-# What "make install" leaves: the program, the headers, both libraries, and how pkg-config and CMake find them. Every file is
+# What "make install" leaves: the program, its manual pages, the headers, both libraries, and how pkg-config and CMake find them. Every file is
 # relocatable, so the prefix is chosen when installing.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -6,6 +6,9 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 
 if(TARGET weft)
   install(TARGETS weft)
+endif()
+if(TARGET man)
+  install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR})
 endif()
 install(FILES packaging/config.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/weft)
 install(DIRECTORY include/weft TYPE INCLUDE FILES_MATCHING PATTERN "*.h")

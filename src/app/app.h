@@ -20,7 +20,8 @@ typedef enum weft_exit {
     WEFT_NOT_FOUND = 5,
     WEFT_BUSY = 6,
     WEFT_TOO_LATE = 7,
-    WEFT_REFUSED = 8, /* the other side answered with an error */
+    WEFT_REFUSED = 8,       /* the other side answered with an error */
+    WEFT_INTERRUPTED = 130, /* Ctrl-C, in the words of shells */
 } weft_exit;
 
 /* ---- options ---- */
@@ -128,6 +129,8 @@ void weft__help_verb(FILE *to, const weft_verb *verb);
 /* The tables of options a verb has, own first; NULL-terminated. */
 #define WEFT_OPTION_TABLES 4
 void weft__option_tables(const weft_verb *verb, const weft_option *ret[WEFT_OPTION_TABLES]);
+/* An option of a common table that the verb has an own one for is never meant. */
+bool weft__option_hidden(const weft_verb *verb, const weft_option *table, const weft_option *option);
 
 /* ---- options.c ---- */
 

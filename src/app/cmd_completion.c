@@ -13,7 +13,8 @@ static void for_options(FILE *to, const weft_verb *verb,
     weft__option_tables(verb, tables);
     for (size_t i = 0; tables[i]; i++)
         for (const weft_option *option = tables[i]; option->name; option++)
-            each(to, verb, option);
+            if (!weft__option_hidden(verb, tables[i], option))
+                each(to, verb, option);
 }
 
 static bool wants_file(const weft_option *option) {
@@ -34,6 +35,46 @@ static void put_quoted(FILE *to, const char *text) {
 static void put_verbs(FILE *to) {
     for (const weft_verb *const *verb = weft__verbs; *verb; verb++)
         fprintf(to, "%s%s", verb == weft__verbs ? "" : " ", (*verb)->name);
+}
+
+/* ---- what only the hub knows ---- */
+
+/* Words of a verb that are followed by a name, and who knows the names. A shell asks when Tab is pressed. */
+static const struct {
+    const char *verb, *words;              /* NULL words: the verb itself */
+    const char *command, *member, *begins; /* what the names begin with */
+} names[] = {
+    {"task", "get cancel watch", "task list --limit 100 --timeout 2s --json", "id", "task-"},
+    {"answer", NULL, "answer --timeout 2s --json", "id", "question-"},
+    {"agents", "use", "agents --timeout 2s --json", "name", ""},
+};
+
+static void bash_names(FILE *to) {
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        fprintf(to, "    case \" ${COMP_WORDS[1]} ${COMP_WORDS[*]:2:COMP_CWORD-2} \" in\n    ");
+        if (!names[i].words)
+            fprintf(to, "*\" %s  \"*", names[i].verb);
+        for (const char *word = names[i].words; word && *word; word += strcspn(word, " "), word += strspn(word, " "))
+            fprintf(to, "%s*\" %s %.*s \"*", word == names[i].words ? "" : " | ", names[i].verb, (int) strcspn(word, " "),
+                    word);
+        /* The values of one member in a line of JSON, without a program that may not be there. */
+        fprintf(to,
+                ") words=$(\"${COMP_WORDS[0]}\" %s 2>/dev/null | tr ',{[' '\\n\\n\\n' | "
+                "sed -n 's/^\"%s\":\"\\(%s[^\"]*\\)\".*/\\1/p') ;;\n    esac\n",
+                names[i].command, names[i].member, names[i].begins);
+    }
+}
+
+static void fish_names(FILE *to) {
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        fprintf(to, "complete -c weft -n '__fish_seen_subcommand_from %s", names[i].verb);
+        if (names[i].words)
+            fprintf(to, "; and __fish_seen_subcommand_from %s", names[i].words);
+        fputs("' -f -a \"(", to);
+        fprintf(to, "weft %s 2>/dev/null | string match -rag '\\\"%s\\\":\\\"(%s[^\\\"]*)\\\"'", names[i].command,
+                names[i].member, names[i].begins);
+        fputs(")\"\n", to);
+    }
 }
 
 /* ---- bash ---- */
@@ -65,7 +106,7 @@ static void bash_verb(FILE *to, const weft_verb *verb) {
     fputs("'\n        words='", to);
     if (verb->words)
         fputs(verb->words, to);
-    if (strcmp(verb->name, "help") == 0)
+    if (strcmp(verb->name, "help") == 0 || strcmp(verb->name, "man") == 0)
         put_verbs(to);
     fputs("'\n", to);
     for_options(to, verb, bash_choices);
@@ -83,8 +124,9 @@ static void write_bash(FILE *to) {
     fputs("' -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n", to);
     for (const weft_verb *const *verb = weft__verbs; *verb; verb++)
         bash_verb(to, *verb);
-    fputs("    esac\n"
-          "    case $word in -*) words=$options ;; esac\n"
+    fputs("    esac\n", to);
+    bash_names(to);
+    fputs("    case $word in -*) words=$options ;; esac\n"
           "    case \" $files \" in *\" $before \"*) COMPREPLY=($(compgen -f -- \"$word\")); return ;; esac\n"
           "    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
           "}\n"
@@ -158,6 +200,7 @@ static void write_fish(FILE *to) {
         if ((*verb)->words)
             fprintf(to, "complete -c weft -n '__fish_seen_subcommand_from %s' -f -a '%s'\n", (*verb)->name, (*verb)->words);
     }
+    fish_names(to);
 }
 
 static weft_exit run(weft_app *app) {

@@ -43,6 +43,13 @@ void weft__option_tables(const weft_verb *verb, const weft_option *ret[WEFT_OPTI
     ret[count] = NULL;
 }
 
+bool weft__option_hidden(const weft_verb *verb, const weft_option *table, const weft_option *option) {
+    for (const weft_option *own = verb->options; own && own->name; own++)
+        if (table != verb->options && strcmp(own->name, option->name) == 0)
+            return true;
+    return false;
+}
+
 void weft__help_verb(FILE *to, const weft_verb *verb) {
     const weft_option *tables[WEFT_OPTION_TABLES];
     fprintf(to, "weft %s: %s\n\n", verb->name, verb->help);
@@ -55,5 +62,6 @@ void weft__help_verb(FILE *to, const weft_verb *verb) {
     weft__option_tables(verb, tables);
     for (size_t i = 0; tables[i]; i++)
         for (const weft_option *option = tables[i]; option->name; option++)
-            put_option(to, option);
+            if (!weft__option_hidden(verb, tables[i], option))
+                put_option(to, option);
 }

@@ -162,7 +162,7 @@ static bool is_one_of(const char *text, const char *const *list) {
 }
 
 weft_exit weft__exit_of_error(const weft_error *error) {
-    static const char *const busy[] = {"queueFull", "agentBusy", "rateLimited", "resourceUnavailable", NULL};
+    static const char *const busy[] = {"queueFull", "agentBusy", "sessionBusy", "rateLimited", "resourceUnavailable", NULL};
     const char *reason = weft_get_str(&error->data, "reason", "");
     if (error->code == WEFT_METHOD_NOT_FOUND)
         return WEFT_REFUSED;

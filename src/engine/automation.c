@@ -159,7 +159,6 @@ static int add_configured_job(weft_automation *automation, const weft_json *valu
     if (!*id || weft__cron_parse(schedule, &cron, &why) < 0) {
         weft__automation_note(automation, "job %s is not valid: %s", *id ? id : "without a name",
                               *id ? why : "it has no id");
-        automation->schedule_failed = -EINVAL;
         return 0;
     }
     return add_job(automation, id, schedule, &cron);

@@ -5,9 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "write_pipe.h"
 
 /* Plain bytes encrypted before the socket is asked to take them: four records, so that a slow reader costs us 64 KiB. */
 #define TLS_PIECE (64 * 1024)
@@ -108,22 +109,6 @@ static void hush(weft_stream *stream, int why) {
 
 /* ---- writing ---- */
 
-/* A pipe knows no MSG_NOSIGNAL. Hold SIGPIPE back, and take away the one we caused, but none that was there before. */
-static ssize_t write_pipe(int fd, const char *data, size_t len) {
-    sigset_t pipe_only, before, pending;
-    sigemptyset(&pipe_only);
-    sigaddset(&pipe_only, SIGPIPE);
-    sigpending(&pending);
-    pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
-    ssize_t n = write(fd, data, len);
-    int error = errno;
-    if (n < 0 && error == EPIPE && !sigismember(&pending, SIGPIPE))
-        sigtimedwait(&pipe_only, NULL, &(struct timespec){0});
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = error;
-    return n;
-}
-
 /* How many bytes the descriptor took: fewer than len when it is full, all of them when nobody reads any more. */
 static size_t push(weft_stream *stream, weft_bytes out) {
     if (stream->mute)
@@ -131,7 +116,7 @@ static size_t push(weft_stream *stream, weft_bytes out) {
     ssize_t n;
     do
         n = stream->socket ? send(stream->out_fd, out.data, out.len, MSG_NOSIGNAL)
-                           : write_pipe(stream->out_fd, out.data, out.len);
+                           : weft__write_pipe(stream->out_fd, out.data, out.len);
     while (n < 0 && errno == EINTR);
     if (n >= 0)
         return (size_t) n;

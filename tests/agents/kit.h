@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,8 +114,9 @@ static inline bool kit_no_children(void) {
     do {                                                                                                                    \
         int64_t kit_until = kit_now() + PATIENCE_MS;                                                                        \
         while (!(condition) && kit_now() < kit_until) {                                                                     \
+            struct pollfd kit_poll = {.fd = weft_loop_fd(loop), .events = POLLIN};                                          \
+            poll(&kit_poll, 1, 1); /* not longer: the condition may be about something else than the loop */                \
             weft_loop_once((loop), false);                                                                                  \
-            usleep(500);                                                                                                    \
         }                                                                                                                   \
         CHECK(condition);                                                                                                   \
     } while (0)

@@ -2,7 +2,7 @@
 # Help, mistakes and completions: what the tables of the verbs are turned into.
 . "$(dirname "$0")/kit.bash"
 
-verbs="serve start stop restart status logs call notify listen methods describe ping bridge bench config completion version help"
+verbs="serve start stop restart status logs task chat answer agents automation events doctor call notify listen methods describe ping bridge bench config completion man version help"
 
 run "$weft"
 exits "no arguments is short help" 0
@@ -76,6 +76,25 @@ mistake "start on stdio" 'stdio: cannot' start --listen stdio:
 mistake "stop with an argument" 'has no place' stop now
 mistake "status with an argument" 'has no place' status now
 mistake "logs of so many lines" 'a number or "all"' logs -n many
+mistake "task of no kind" 'did you mean "submit"?' task sumbit x
+mistake "task without a prompt" 'what is to be done?' task submit
+mistake "task with an empty prompt" 'is empty' task submit ''
+mistake "task with a prompt file that is not there" 'No such file' task submit @missing.md
+mistake "task without an id" 'which task?' task get
+mistake "task with two ids" 'has no place' task cancel task-0000 task-0001
+mistake "an option of another word" '--wait belongs to "submit", not to "list"' task list --wait
+mistake "a priority that is none" 'a whole number' task submit --priority high x
+mistake "a state that is none" 'one of: queued running' task list --state done
+mistake "another hub that is no URL" 'is no URL' task list --url nowhere
+mistake "answer with three words" 'a reason is --text' answer question-0000 deny because
+mistake "a reason without an answer" 'goes with an answer' answer --text because
+mistake "agents use of nobody" 'which agent, or --reset?' agents use
+mistake "agents use of somebody and nobody" 'not both' agents use demo --reset
+mistake "automation of no kind" 'did you mean "enable"?' automation enabel
+mistake "events from nowhere" '--since wants' events --since yesterday
+mistake "events of something" 'did you mean --type or --task?' events task-0000
+mistake "doctor for somebody" 'has no place' doctor me
+mistake "man of no verb" 'did you mean "call"?' man clal
 mistake "a shell that is none" 'none of bash, zsh and fish' completion tcsh
 mistake "no shell" 'which shell' completion
 mistake "params that are no pair" 'is not name=value' call unix:/nowhere m word
@@ -126,7 +145,12 @@ completes() { # WANTED WORD...: what bash would offer for the last word
         echo "${COMPREPLY[*]}"' _ "$@")
     is "completing: $*" "$wanted" "$got"
 }
-completes "call config completion" weft c
+completes "chat call config completion" weft c
+completes "submit stats" weft task s
+completes "queued running completed failed cancelled" weft task list --state ""
+completes "status" weft automation st
+completes "describe" weft man desc
+completes "demo" "$weft" agents use de
 completes "bash zsh fish" weft completion ""
 completes "show schema" weft config s
 completes "--timeout" weft call --tim

@@ -1,0 +1,13 @@
+# cmake -DWEFT=PROGRAM -DTO=FOLDER -P cmake/man.cmake: write every manual page the program can print, as man(1) looks for them.
+execute_process(COMMAND ${WEFT} man --list OUTPUT_VARIABLE pages COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX REPLACE "\n" ";" pages "${pages}")
+foreach(page ${pages})
+  string(REGEX MATCH "^(weft-?)(.*)\\.([17])$" matched ${page})
+  set(verb ${CMAKE_MATCH_2})
+  set(section ${CMAKE_MATCH_3})
+  if(section EQUAL 7)
+    set(verb --methods)
+  endif()
+  file(MAKE_DIRECTORY ${TO}/man${section})
+  execute_process(COMMAND ${WEFT} man ${verb} OUTPUT_FILE ${TO}/man${section}/${page} COMMAND_ERROR_IS_FATAL ANY)
+endforeach()

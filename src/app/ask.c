@@ -1,0 +1,85 @@
+/* Asking the hub, and what its refusals mean to people. */
+#include "ask.h"
+
+#include <string.h>
+
+#include "say.h"
+
+/* A URL on the command line is the first argument for those who look for one. */
+weft_exit weft__ask_target(weft_app *app, const char *url, weft_target *ret) {
+    *ret = (weft_target){0};
+    if (url)
+        return weft__target_of(app, url, ret);
+    size_t count = app->arg_count;
+    app->arg_count = 0;
+    weft_exit status = weft__target_take(app, ret);
+    app->arg_count = count;
+    return status;
+}
+
+weft_exit weft__ask_open(weft_app *app, const char *url, weft_line *ret) {
+    char **args = app->args;
+    size_t count = app->arg_count;
+    char *only[] = {(char *) (uintptr_t) url, NULL};
+    *ret = (weft_line){.app = app};
+    if (url && !weft__is_url(url))
+        return weft__misused(app, "\"%s\" is no URL", url);
+    app->args = only;
+    app->arg_count = url ? 1 : 0;
+    weft_exit status = weft__line_open(app, ret);
+    app->args = args;
+    app->arg_count = count;
+    return status;
+}
+
+/* By data.reason, which is the same in every dialect. */
+static const char *next_of(const weft_error *error) {
+    static const struct {
+        const char *reason, *next;
+    } rows[] = {
+        {"taskNotFound", "\"weft task list\" shows which there are."},
+        {"taskNotCancellable", "It has ended already: \"weft task get ID\" shows how."},
+        {"queueFull", "Wait until some have ended (\"weft task list\"), or cancel one."},
+        {"subsystemUnavailable", "\"weft status\" and \"weft logs\" say what did not start."},
+        {"agentNotFound", "\"weft agents\" shows which there are."},
+        {"sessionNotFound", "\"weft call session.list\" shows which there are."},
+        {"sessionBusy", "One message at a time: wait for its task, or cancel it."},
+        {"questionNotFound", "\"weft answer\" shows which are open."},
+        {"questionResolved", "Somebody was first, or nobody waits for it any more: \"weft answer\" shows which are open."},
+        {"ruleNotFound", "\"weft automation\" shows which there are."},
+        {"shuttingDown", "The daemon is stopping; \"weft start\" starts it again."},
+        {"storageFailed", "The disk refused it: \"weft doctor\" looks at it. Nothing was stored."},
+    };
+    const char *reason = weft_get_str(&error->data, "reason", "");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(rows[i].reason, reason) == 0)
+            return rows[i].next;
+    const char *path = weft_get_str(&error->data, "path", "");
+    if (strcmp(path, "/agent") == 0)
+        return "\"weft agents\" shows which there are.";
+    if (strcmp(path, "/sessionId") == 0)
+        return "\"weft call session.list\" shows which there are.";
+    if (error->code == WEFT_METHOD_NOT_FOUND)
+        return "What answers there is no hub, or an older one: \"weft methods\" lists what it has.";
+    return NULL;
+}
+
+weft_exit weft__ask_refused(const weft_app *app, const char *method, const weft_error *error) {
+    return weft__fail_refused(app, method, error, next_of(error));
+}
+
+weft_exit weft__ask(weft_line *line, const char *method, weft_val params, weft_answer *ret) {
+    int r = weft__line_try(line, method, params, ret);
+    if (r < 0)
+        return weft__line_fail(line, method, r);
+    return ret->error ? weft__ask_refused(line->app, method, ret->error) : WEFT_DONE;
+}
+
+weft_exit weft__ask_once(weft_app *app, const char *url, const char *method, weft_val params, weft_answer *ret) {
+    weft_line line;
+    weft_exit status = weft__ask_open(app, url, &line);
+    if (status == WEFT_DONE)
+        status = weft__ask(&line, method, params, ret);
+    weft__line_done(&line);
+    return status;
+}

@@ -1,0 +1,332 @@
+/* One task from submission to its end. */
+#include "attend.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "clock.h"
+#include "say.h"
+#include "when.h"
+
+/* The bottom line appears only when there is something to wait for. */
+#define FIRST_MS 100
+#define EACH_MS 500
+/* A daemon that is restarted is back in seconds; whoever takes longer than this is gone. */
+#define PATIENCE_MS (2 * 60 * 1000)
+
+void weft__attend_end(weft_attend *self, weft_exit status) {
+    weft__live_end(&self->live, status);
+}
+
+void weft__attend_want(weft_attend *self, weft_on_line *on_line, void *ctx) {
+    int r = self->person.open ? 0 : weft__person_open(&self->person, self->live.loop);
+    if (r < 0)
+        weft__attend_end(self, weft__fail(self->app, WEFT_FAILED, NULL, "standard input: %s", weft_strerror(r)));
+    else
+        weft__person_want(&self->person, on_line, ctx);
+}
+
+void weft__attend_key(char ret[WEFT_KEY_LEN]) {
+    unsigned char bytes[WEFT_KEY_LEN / 2] = {0};
+    ssize_t n = getrandom(bytes, sizeof bytes, 0);
+    (void) n; /* so few bytes always come */
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+}
+
+/* ---- the bottom line ---- */
+
+static void on_status(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+    weft_attend *self = ctx;
+    (void) peer;
+    int64_t place = 0;
+    self->asking_place = false;
+    if (r < 0 || answer->error)
+        return;
+    weft_json queued = weft_pointer(answer->result, "/subsystems/supervisor/tasks/queued");
+    for (weft_iter it = weft_iterate(&queued); weft_next(&it);) {
+        place++;
+        if (strcmp(weft_get_str(&it.value, "id", ""), self->task) == 0)
+            self->place = place;
+    }
+}
+
+static void find_place(weft_attend *self) {
+    if (self->asking_place || self->live.lost)
+        return;
+    self->asking_place = true;
+    weft__live_call(&self->live, "daemon.status", weft_none(), on_status);
+}
+
+static void draw(weft_attend *self) {
+    char since[WEFT_WHEN_TEXT], place[64] = "";
+    weft__duration(since, (weft__clock_ns() - self->begun_ns) / 1000000);
+    if (!self->running && self->place)
+        snprintf(place, sizeof place, ", number %lld in the queue", (long long) self->place);
+    weft__talk_bottom(&self->talk, "%s %s%s, %s%s", self->task,
+                      self->live.lost ? "out of sight"
+                      : self->running ? "running"
+                                      : "queued",
+                      place, since, self->plan);
+}
+
+static void on_tick(weft_timer *timer) {
+    weft_attend *self = (weft_attend *) ((char *) timer - offsetof(weft_attend, tick));
+    if (!*self->task)
+        return;
+    if (!*self->question)
+        draw(self);
+    if (!self->running && self->app->err.colour)
+        find_place(self);
+    weft__timer_set(self->live.loop, timer, weft__loop_fresh_now(self->live.loop) + EACH_MS);
+}
+
+/* ---- the end of a task ---- */
+
+typedef struct ending {
+    const char *state, *error, *reason;
+    weft_json output;
+} ending;
+
+static weft_exit explain(weft_attend *self, const ending *end) {
+    char next[128];
+    snprintf(next, sizeof next, "\"weft task get %s\" shows all of it.", self->task);
+    weft_app quiet = *self->app;
+    quiet.common.json = false; /* the task is the object, and has its error */
+    if (strcmp(end->state, "completed") == 0)
+        return WEFT_DONE;
+    if (strcmp(end->state, "cancelled") == 0) {
+        weft__talk_line(&self->talk, NULL, "%s was cancelled", self->task);
+        return self->signals ? WEFT_INTERRUPTED : WEFT_FAILED;
+    }
+    bool late = strcmp(end->reason, "timeout") == 0 || strcmp(end->reason, "timedOut") == 0;
+    weft__talk_clear(&self->talk);
+    return weft__fail(&quiet, late ? WEFT_TOO_LATE : WEFT_FAILED, next, "%s failed: %s%s%s%s", self->task,
+                      *end->error ? end->error : "no reason was given", *end->reason ? " (" : "", end->reason,
+                      *end->reason ? ")" : "");
+}
+
+static void finish(weft_attend *self, const ending *end) {
+    weft_bytes output;
+    /* Nothing came by, because it is no longer kept; its end is in the last event. */
+    if (self->talk.bytes == 0 && weft_text(&end->output, &output) >= 0)
+        weft__talk_data(&self->talk, output.data, output.len);
+    weft__talk_clear(&self->talk);
+    weft__talk_break(&self->talk);
+    weft__attend_forget(self);
+    weft_exit how = explain(self, end);
+    *self->task = '\0';
+    weft__timer_stop(self->live.loop, &self->tick);
+    self->opts->on_done(self, how);
+}
+
+static bool is_over(const char *state) {
+    return strcmp(state, "completed") == 0 || strcmp(state, "failed") == 0 || strcmp(state, "cancelled") == 0;
+}
+
+/* With --json the task itself is the data. */
+static void on_whole(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+    weft_attend *self = ctx;
+    (void) peer;
+    if (r < 0 || self->live.over || !*self->task)
+        return; /* asked again when the connection is back */
+    if (answer->error) {
+        weft__talk_clear(&self->talk);
+        weft__attend_end(self, weft__ask_refused(self->app, "task.get", answer->error));
+        return;
+    }
+    const weft_json *task = answer->result;
+    ending end = {weft_get_str(task, "state", ""), weft_get_str(task, "error", ""),
+                  weft_get_str(task, "reason", self->reason), weft_get(task, "output")};
+    if (!is_over(end.state)) {
+        self->running = strcmp(end.state, "running") == 0;
+        return;
+    }
+    if (self->app->common.json)
+        weft__put_line(&self->app->out, weft_copy(task));
+    finish(self, &end);
+}
+
+static void look_at_task(weft_attend *self) {
+    weft__live_call(&self->live, "task.get", WEFT_OBJ({"taskId", weft_str(self->task)}), on_whole);
+}
+
+static void on_task_event(weft_attend *self, const char *what, const weft_json *data) {
+    ending end = {what, weft_get_str(data, "error", ""), weft_get_str(data, "reason", ""), weft_get(data, "output")};
+    if (strcmp(what, "queued") == 0)
+        snprintf(self->session, sizeof self->session, "%s", weft_get_str(data, "sessionId", ""));
+    else if (strcmp(what, "started") == 0)
+        self->running = true;
+    else if (strcmp(what, "retrying") == 0)
+        self->running = false;
+    if (strcmp(what, "retrying") == 0)
+        weft__talk_line(&self->talk, WEFT_INK_WARN, "attempt %lld failed: %s; trying again",
+                        (long long) weft_get_int(data, "attempt", 0), end.error);
+    if (!is_over(what))
+        return;
+    self->ended = true;
+    snprintf(self->reason, sizeof self->reason, "%s", end.reason);
+    if (self->app->common.json)
+        look_at_task(self);
+    else
+        finish(self, &end);
+}
+
+/* ---- submitting ---- */
+
+static void begin(weft_attend *self, const char *task, uint64_t after, const char *epoch) {
+    snprintf(self->task, sizeof self->task, "%s", task);
+    self->running = self->ended = self->gapped = false;
+    self->place = 0;
+    self->signals = 0;
+    self->talk.bytes = 0;
+    *self->plan = *self->shown = *self->reason = '\0';
+    self->begun_ns = weft__clock_ns();
+    weft__timer_set(self->live.loop, &self->tick, weft__loop_fresh_now(self->live.loop) + FIRST_MS);
+    weft__live_turn(&self->live, &(weft_live_from){.after = after, .epoch = epoch, .task = self->task});
+}
+
+static void on_submitted(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+    weft_attend *self = ctx;
+    (void) peer;
+    if (r < 0 || self->live.over)
+        return; /* sent again with the same key when the connection is back */
+    weft_text_free(self->params, NULL);
+    self->params = NULL;
+    weft__talk_clear(&self->talk);
+    const char *task = answer->error ? NULL : weft_get_str(answer->result, "taskId", NULL);
+    if (answer->error)
+        weft__attend_end(self, weft__ask_refused(self->app, self->method, answer->error));
+    else if (!task || strlen(task) >= sizeof self->task)
+        weft__attend_end(self, weft__fail(self->app, WEFT_FAILED, NULL, "%s: the answer names no task", self->method));
+    else
+        begin(self, task, self->before, self->live.epoch);
+}
+
+static void submit(weft_attend *self) {
+    weft__live_call(&self->live, self->method, weft_raw(self->params, self->params_len), on_submitted);
+}
+
+void weft__attend_submit(weft_attend *self, const char *method, weft_val params) {
+    self->method = method;
+    self->before = self->live.gseq;
+    if (weft_to_text(params, NULL, &self->params, &self->params_len) < 0)
+        weft__attend_end(self, weft__fail(self->app, WEFT_FAILED, NULL, "out of memory"));
+    else
+        submit(self);
+}
+
+static void on_there(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+    weft_attend *self = ctx;
+    (void) peer;
+    if (self->live.over || r < 0)
+        return;
+    if (answer->error)
+        weft__attend_end(self, weft__ask_refused(self->app, "task.get", answer->error));
+    else if (is_over(weft_get_str(answer->result, "state", ""))) {
+        snprintf(self->task, sizeof self->task, "%s", weft_get_str(answer->result, "id", ""));
+        on_whole(peer, r, answer, ctx);
+    } else
+        begin(self, weft_get_str(answer->result, "id", ""), 0, NULL);
+}
+
+void weft__attend_watch(weft_attend *self, const char *task) {
+    weft__live_call(&self->live, "task.get", WEFT_OBJ({"taskId", weft_str(task)}), on_there);
+}
+
+/* ---- what the connection says ---- */
+
+static void on_ready(void *ctx, uint64_t head) {
+    weft_attend *self = ctx;
+    (void) head;
+    if (!self->begun) {
+        self->begun = true;
+        self->opts->on_begin(self);
+    } else if (self->params) {
+        submit(self);
+    } else if (*self->task) {
+        weft__attend_look(self);
+        if (self->ended || self->gapped)
+            look_at_task(self);
+        self->gapped = false;
+    }
+}
+
+static void on_event(void *ctx, const weft_json *event) {
+    weft_attend *self = ctx;
+    const char *type = weft_get_str(event, "type", "");
+    weft_json data = weft_get(event, "data");
+    bool about = *self->task && strcmp(weft_get_str(&data, "taskId", ""), self->task) == 0;
+    if (strncmp(type, "question.", 9) == 0 && *self->task) {
+        if (about && strcmp(type, "question.asked") == 0)
+            weft__attend_look(self);
+        else
+            weft__attend_resolved(self, type, &data);
+    } else if (about && strncmp(type, "task.", 5) == 0) {
+        on_task_event(self, type + 5, &data);
+    } else if (about) {
+        weft__attend_said(self, type, &data);
+    }
+    if (ferror(self->app->out.file))
+        weft__attend_end(self, WEFT_FAILED); /* nobody reads any more */
+}
+
+static void on_gap(void *ctx, const char *reason) {
+    weft_attend *self = ctx;
+    self->gapped = true;
+    if (*self->task)
+        weft__talk_line(&self->talk, WEFT_INK_WARN,
+                        "some of what it said is missing here (%s): \"weft task get %s --output\"", reason, self->task);
+}
+
+static void on_cancelled(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+    (void) peer, (void) r, (void) answer, (void) ctx; /* its end is an event */
+}
+
+static void on_signal(void *ctx) {
+    weft_attend *self = ctx;
+    if (!*self->task && self->opts->on_idle_signal) {
+        self->opts->on_idle_signal(self);
+        return;
+    }
+    if (self->signals++ || !*self->task || self->live.lost || self->opts->only_watches) {
+        weft__talk_clear(&self->talk);
+        if (*self->task)
+            weft__talk_line(&self->talk, NULL, "%s goes on: weft task watch %s", self->task, self->task);
+        weft__attend_end(self, WEFT_INTERRUPTED);
+        return;
+    }
+    if (*self->question)
+        fputc('\n', self->app->err.file);
+    weft__attend_forget(self);
+    weft__talk_line(&self->talk, NULL, "cancelling %s; once more leaves it alone", self->task);
+    weft__live_call(&self->live, "task.cancel", WEFT_OBJ({"taskId", weft_str(self->task)}), on_cancelled);
+}
+
+static void on_close(void *ctx) {
+    weft_attend *self = ctx;
+    weft__person_close(&self->person);
+    weft__timer_stop(self->live.loop, &self->tick);
+}
+
+weft_exit weft__attend_run(weft_attend *self, weft_app *app, const weft_attend_opts *opts) {
+    /* Until there is a task, only a position is wanted. */
+    static const weft_texts quiet = {.items = {"hub."}, .count = 1};
+    *self = (weft_attend){.app = app, .opts = opts, .talk = {.app = app, .silent = app->common.json}};
+    weft__timer_init(&self->tick, on_tick);
+    weft_live_opts live = {.url = opts->url,
+                           .from = {.now = true, .types = &quiet},
+                           .patience_ms = PATIENCE_MS,
+                           .talk = &self->talk,
+                           .ctx = self,
+                           .on_ready = on_ready,
+                           .on_event = on_event,
+                           .on_gap = on_gap,
+                           .on_signal = on_signal,
+                           .on_close = on_close};
+    weft_exit status = weft__live_run(&self->live, app, &live);
+    weft_text_free(self->params, NULL);
+    self->open = weft_doc_free(self->open);
+    return status;
+}

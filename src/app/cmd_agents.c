@@ -1,0 +1,134 @@
+/* weft agents: who can do the work, who does it when nobody is named, and how to get the others. */
+#include <string.h>
+
+#include "agents_here.h"
+#include "ask.h"
+#include "daemon.h"
+#include "say.h"
+#include "table.h"
+#include "words.h"
+
+typedef struct settings {
+    const char *url;
+    bool reset;
+} settings;
+
+/* ---- list ---- */
+
+static const char *state_of(const weft_json *agent) {
+    if (weft_get_bool(agent, "found", false))
+        return "yes";
+    return weft_get_str(agent, "advice", "no");
+}
+
+static int add(weft_table *table, const weft_json *agent) {
+    const char *cells[] = {weft_get_bool(agent, "isDefault", false) ? "*" : "", weft_get_str(agent, "name", ""),
+                           weft_get_str(agent, "driver", ""), weft_get_bool(agent, "found", false) ? "yes" : "no",
+                           weft_get_bool(agent, "found", false) ? weft_get_str(agent, "about", "") : state_of(agent)};
+    int r = 0;
+    for (size_t i = 0; i < sizeof cells / sizeof cells[0] && r >= 0; i++)
+        r = weft__table_add(table, cells[i]);
+    return r;
+}
+
+static weft_exit put(weft_app *app, const weft_json *list) {
+    static const char *const heads[] = {"", "AGENT", "DRIVER", "FOUND", "WHAT IT IS, OR HOW TO GET IT", NULL};
+    weft_table table = {.heads = heads};
+    weft_json agents = weft_get(list, "agents");
+    int r = 0;
+    if (app->common.json) {
+        weft__put_line(&app->out, weft_copy(list));
+        return WEFT_DONE;
+    }
+    for (weft_iter it = weft_iterate(&agents); r >= 0 && weft_next(&it);)
+        r = add(&table, &it.value);
+    if (r >= 0)
+        weft__table_put(&table, &app->out);
+    weft__table_done(&table);
+    if (r >= 0 && app->err.terminal)
+        fputs("\n  * does what names no agent. Choose another: weft agents use NAME\n", app->err.file);
+    return r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : WEFT_DONE;
+}
+
+/* Is there a daemon of this folder that can be asked? We stand in the project's folder afterwards. */
+static bool has_daemon(weft_app *app) {
+    pid_t pid = 0;
+    return weft__daemon_find(app) == 1 && weft__daemon_holder(app->layout, &pid) == 1 &&
+           (!pid || weft__daemon_is_ready(app->layout, pid));
+}
+
+static weft_exit list(weft_app *app) {
+    const settings *how = app->settings;
+    WEFT_AUTO(weft_doc) here = NULL;
+    WEFT_ANSWER answer = {0};
+    if (how->url || has_daemon(app)) {
+        weft_exit status = weft__ask_once(app, how->url, "agent.list", weft_none(), &answer);
+        return status ? status : put(app, answer.result);
+    }
+    weft_exit status = weft__agents_here(app, &here);
+    return status ? status : put(app, weft_doc_root(here));
+}
+
+/* ---- use ---- */
+
+static weft_exit use(weft_app *app) {
+    const settings *how = app->settings;
+    const char *name = app->arg_count ? app->args[0] : NULL;
+    WEFT_ANSWER answer = {0};
+    if (!name == !how->reset)
+        return weft__misused(app, name ? "a name or --reset, not both" : "which agent, or --reset?");
+    weft_exit status =
+        weft__ask_once(app, how->url, "agent.use", WEFT_OBJ({"agent", name ? weft_str(name) : weft_null()}), &answer);
+    if (status)
+        return status;
+    if (app->common.json)
+        weft__put_line(&app->out, weft_copy(answer.result));
+    else if (name)
+        fprintf(app->err.file, "%s is the default from now on, also after a restart\n", name);
+    else
+        fputs("the default is as configured again\n", app->err.file);
+    return WEFT_DONE;
+}
+
+/* ---- the verb ---- */
+
+static const weft_word words[] = {
+    {"list", " url ", NULL, 0, 0, list},
+    {"use", " reset url ", NULL, 0, 1, use},
+    {0},
+};
+
+static weft_exit run(weft_app *app) {
+    return weft__word_run(app, words, "list");
+}
+
+static const weft_option options[] = {
+    WEFT_OPTION(settings, reset, flag, "reset", 0, NULL, "use: the configured one again"),
+    WEFT_URL_OPTION(settings),
+    {0},
+};
+
+static const char *const examples[] = {
+    "weft agents",
+    "which there are, which is the default, what is missing and how to get it",
+    "weft agents use claude",
+    "for every task that names no agent, from now on",
+    "weft agents use --reset",
+    "as the configuration says",
+    NULL,
+};
+
+const weft_verb weft__agents_verb = {
+    .name = "agents",
+    .help = "show which agents there are, choose the default",
+    .usage = "[list | use NAME | use --reset]",
+    .words = "list use",
+    .examples = examples,
+    .about =
+        "The demo agent is the default until another is chosen, so that nothing costs money unasked. Without a daemon the\n"
+        "list comes from the configuration and what is installed here.\n",
+    .options = options,
+    .settings_size = sizeof(settings),
+    .reaches = true,
+    .run = run,
+};

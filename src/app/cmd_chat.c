@@ -1,0 +1,158 @@
+/* weft chat: a conversation. Each message is a task in one session, so that the agent remembers what was said before, and
+ * everything that holds for tasks holds here. */
+#include <errno.h>
+#include <string.h>
+
+#include "attend.h"
+#include "say.h"
+#include "task.h"
+
+typedef struct settings {
+    const char *url, *agent, *session;
+    int64_t timeout_ms;
+} settings;
+
+typedef struct chatting {
+    weft_app *app;
+    weft_attend attend;
+    char *message; /* the only one; NULL: as they are typed */
+    char session[256];
+    weft_exit worst;
+    bool talks; /* a person at a terminal */
+} chatting;
+
+static void on_line(void *ctx, const char *line);
+
+static void next(chatting *self) {
+    if (self->talks) {
+        weft__talk_clear(&self->attend.talk);
+        weft__ink(&self->app->err, WEFT_INK_BOLD);
+        fputs("> ", self->app->err.file);
+        weft__plain(&self->app->err);
+        fflush(self->app->err.file);
+    }
+    weft__attend_want(&self->attend, on_line, self);
+}
+
+/* chat.send is for those who have nothing else to say: it takes no agent and no session. */
+static void send_message(chatting *self, const char *message) {
+    const settings *how = self->app->settings;
+    const char *session = *self->session ? self->session : how->session;
+    char key[WEFT_KEY_LEN];
+    weft__attend_key(key);
+    weft_val meta = WEFT_OBJ({"weft/idempotencyKey", weft_str(key)});
+    if (self->message && !how->agent && !session && !how->timeout_ms)
+        weft__attend_submit(&self->attend, "chat.send", WEFT_OBJ({"message", weft_str(message)}, {"_meta", meta}));
+    else
+        weft__attend_submit(&self->attend, "task.submit",
+                            WEFT_OBJ({"prompt", weft_str(message)},
+                                     {"agent", how->agent && !session ? weft_str(how->agent) : weft_none()},
+                                     {"sessionId", session ? weft_str(session) : weft_none()},
+                                     {"timeoutMs", how->timeout_ms ? weft_int(how->timeout_ms) : weft_none()},
+                                     {"metadata", WEFT_OBJ({"source", weft_str("chat")})}, {"_meta", meta}));
+}
+
+static void on_line(void *ctx, const char *line) {
+    chatting *self = ctx;
+    if (line && !line[strspn(line, " \t")]) {
+        next(self);
+        return;
+    }
+    if (line) {
+        send_message(self, line);
+        return;
+    }
+    if (self->talks)
+        fputc('\n', self->app->err.file);
+    weft__attend_end(&self->attend, self->worst);
+}
+
+static void on_begin(weft_attend *attend) {
+    chatting *self = attend->opts->ctx;
+    if (self->message) {
+        send_message(self, self->message);
+        return;
+    }
+    if (self->talks)
+        fputs("Type a message and Enter; Ctrl-D ends the conversation, Ctrl-C an answer.\n", self->app->err.file);
+    next(self);
+}
+
+/* One answer that failed does not end a conversation, but a script should know. */
+static void on_done(weft_attend *attend, weft_exit how) {
+    chatting *self = attend->opts->ctx;
+    snprintf(self->session, sizeof self->session, "%s", attend->session);
+    if (self->message) {
+        weft__attend_end(attend, how);
+        return;
+    }
+    if (how && !self->talks)
+        self->worst = how;
+    weft__talk_break(&attend->talk);
+    next(self);
+}
+
+static void on_idle_signal(weft_attend *attend) {
+    chatting *self = attend->opts->ctx;
+    if (self->talks)
+        fputc('\n', self->app->err.file);
+    weft__attend_end(attend, self->talks ? WEFT_DONE : WEFT_INTERRUPTED);
+}
+
+static weft_exit chat(chatting *self) {
+    const settings *how = self->app->settings;
+    weft_attend_opts opts = {
+        .url = how->url, .ctx = self, .on_begin = on_begin, .on_done = on_done, .on_idle_signal = on_idle_signal};
+    if (self->app->arg_count) {
+        weft_exit status = weft__prompt_read(self->app, &self->message);
+        if (status)
+            return status;
+    }
+    self->talks = !self->message && weft__person_is_there();
+    weft_exit status = weft__attend_run(&self->attend, self->app, &opts);
+    if (status == WEFT_DONE && self->talks && *self->session)
+        fprintf(self->app->err.file, "  Go on with it later: weft chat --session %s\n", self->session);
+    return status;
+}
+
+static weft_exit run(weft_app *app) {
+    chatting *self = weft__zalloc(NULL, sizeof *self);
+    if (!self)
+        return weft__fail(app, WEFT_FAILED, NULL, "out of memory");
+    self->app = app;
+    weft_exit status = chat(self);
+    weft__free(NULL, self->message);
+    weft__free(NULL, self);
+    return status;
+}
+
+static const weft_option options[] = {
+    WEFT_OPTION(settings, agent, text, "agent", 'a', "NAME", "with this agent (see \"weft agents\")"),
+    WEFT_OPTION(settings, session, text, "session", 's', "ID", "go on with this conversation"),
+    WEFT_OPTION(settings, timeout_ms, time, "timeout", 't', "TIME", "how long one answer may take: 90s, 10m"),
+    WEFT_URL_OPTION(settings),
+    {0},
+};
+
+static const char *const examples[] = {
+    "weft chat",
+    "a conversation with the default agent, until Ctrl-D",
+    "weft chat 'what does main.c do?'",
+    "one message, one answer (- for standard input, @FILE for a file)",
+    "weft chat --agent claude < questions.txt",
+    "one message per line, in one conversation",
+    NULL,
+};
+
+const weft_verb weft__chat_verb = {
+    .name = "chat",
+    .help = "talk with an agent",
+    .usage = "[MESSAGE...]",
+    .examples = examples,
+    .about = "Questions of the agent are put to you in between. With --json every answer is a task, one per line.\n"
+             "exit status: as that of \"weft task submit --wait\"; a conversation at a terminal ends with 0\n",
+    .options = options,
+    .settings_size = sizeof(settings),
+    .reaches = true,
+    .run = run,
+};

@@ -1,0 +1,234 @@
+/* weft events: what happened in the hub, from the journal, and what happens next. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "live.h"
+#include "say.h"
+#include "when.h"
+
+/* Everything up to the last event there is comes at once; when it does not, it is no longer kept. */
+#define SILENCE_MS 2000
+
+typedef struct settings {
+    const char *url, *since, *task;
+    weft_texts types;
+    bool follow;
+} settings;
+
+typedef struct looking {
+    weft_app *app;
+    const settings *how;
+    weft_live live;
+    weft_talk talk;
+    weft_timer silence;
+    uint64_t head;    /* where to end; 0: never */
+    int64_t since_ms; /* no event older than this */
+    char epoch[64];
+} looking;
+
+/* ---- one event ---- */
+
+/* The time of day, what happened to whom, and the data, cut to the terminal. */
+static void put_words(const looking *self, const weft_json *event) {
+    const weft_screen *out = &self->app->out;
+    char when[WEFT_WHEN_TEXT];
+    const char *type = weft_get_str(event, "type", "");
+    weft_json data = weft_get(event, "data");
+    int n = fprintf(out->file, "%lld ", (long long) weft_get_int(event, "gseq", 0));
+    weft__ink(out, WEFT_INK_DIM);
+    n += fprintf(out->file, "%s ", weft__time_of_day(when, weft__when_get(event, "time")));
+    weft__plain(out);
+    weft__ink(out, WEFT_INK_BOLD);
+    weft__put_text(out, type, strlen(type));
+    weft__plain(out);
+    fputc(' ', out->file);
+    int room = weft__screen_width(out) - n - (int) strlen(type) - 2;
+    if (!out->terminal || self->app->common.verbose || (size_t) (room > 0 ? room : 0) >= data.len) {
+        weft__put_compact(out, &data);
+    } else if (room > 0) {
+        size_t cut = (size_t) room;
+        while (cut && ((unsigned char) data.text[cut] & 0xc0) == 0x80)
+            cut--;
+        weft__put_text(out, data.text, cut);
+        fputs("…", out->file);
+    }
+    fputc('\n', out->file);
+}
+
+static bool wanted_type(const weft_texts *types, const char *type) {
+    for (size_t i = 0; i < types->count; i++)
+        if (strncmp(type, types->items[i], strlen(types->items[i])) == 0)
+            return true;
+    return types->count == 0;
+}
+
+/* Without -f everything up to the head is asked for, because the last event tells that it was the last; what was not asked
+ * for is left out here. */
+static bool is_wanted(const looking *self, const weft_json *event) {
+    weft_json data = weft_get(event, "data");
+    if (weft__when_get(event, "time") < self->since_ms)
+        return false;
+    if (self->how->follow)
+        return true;
+    return wanted_type(&self->how->types, weft_get_str(event, "type", "")) &&
+           (!self->how->task || strcmp(weft_get_str(&data, "taskId", ""), self->how->task) == 0);
+}
+
+static void on_event(void *ctx, const weft_json *event) {
+    looking *self = ctx;
+    if (is_wanted(self, event) && self->app->common.json)
+        weft__put_line(&self->app->out, weft_copy(event));
+    else if (is_wanted(self, event))
+        put_words(self, event);
+    if (self->how->follow)
+        fflush(self->app->out.file);
+    if (ferror(self->app->out.file))
+        weft__live_end(&self->live, WEFT_FAILED);
+    else if (self->head && self->live.gseq >= self->head)
+        weft__live_end(&self->live, WEFT_DONE);
+    else if (self->head)
+        weft__timer_set(self->live.loop, &self->silence, weft__loop_fresh_now(self->live.loop) + SILENCE_MS);
+}
+
+/* ---- the subscription ---- */
+
+static void on_silence(weft_timer *timer) {
+    looking *self = (looking *) ((char *) timer - offsetof(looking, silence));
+    weft__live_end(&self->live, WEFT_DONE);
+}
+
+static void on_ready(void *ctx, uint64_t head) {
+    looking *self = ctx;
+    if (self->how->follow)
+        return;
+    self->head = head;
+    if (self->live.gseq >= head)
+        weft__live_end(&self->live, WEFT_DONE);
+    else
+        weft__timer_set(self->live.loop, &self->silence, weft__loop_fresh_now(self->live.loop) + SILENCE_MS);
+}
+
+static void on_gap(void *ctx, const char *reason) {
+    looking *self = ctx;
+    weft__warn(self->app, "a gap: %s", weft__gap_words(reason));
+}
+
+static void on_close(void *ctx) {
+    looking *self = ctx;
+    weft__timer_stop(self->live.loop, &self->silence);
+}
+
+/* ---- the position ---- */
+
+/* "10m": that long ago. */
+static int64_t ago(const char *text) {
+    static const struct {
+        const char *unit;
+        int64_t ms;
+    } units[] = {{"s", 1000}, {"m", 60 * 1000}, {"min", 60 * 1000}, {"h", 3600 * 1000}, {"d", 24 * 3600 * 1000}};
+    char *end;
+    errno = 0;
+    long long n = strtoll(text, &end, 10);
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (end > text && !errno && strcmp(end, units[i].unit) == 0 && n < INT64_MAX / units[i].ms)
+            return weft__when_now() - n * units[i].ms;
+    return 0;
+}
+
+/* "EPOCH:POS" or "POS". */
+static bool read_position(looking *self, const char *text, weft_live_from *ret) {
+    const char *colon = strchr(text, ':'), *digits = colon ? colon + 1 : text;
+    char *end;
+    errno = 0;
+    unsigned long long position = strtoull(digits, &end, 10);
+    if (errno || !isdigit((unsigned char) *digits) || *end || position > INT64_MAX)
+        return false;
+    if (colon && (colon == text || (size_t) (colon - text) >= sizeof self->epoch))
+        return false;
+    if (colon)
+        snprintf(self->epoch, sizeof self->epoch, "%.*s", (int) (colon - text), text);
+    ret->after = position;
+    ret->epoch = colon ? self->epoch : NULL;
+    return true;
+}
+
+static weft_exit read_since(looking *self, weft_live_from *ret) {
+    const char *text = self->how->since;
+    if (!text)
+        return WEFT_DONE;
+    if (strcmp(text, "now") == 0) {
+        ret->now = true;
+        return WEFT_DONE;
+    }
+    if (read_position(self, text, ret))
+        return WEFT_DONE;
+    self->since_ms = ago(text);
+    if (!self->since_ms)
+        self->since_ms = weft__when_parse(text);
+    if (!self->since_ms)
+        return weft__misused(self->app, "--since wants a position, a time like 10m or 2026-01-31T12:00:00Z, or \"now\"");
+    return WEFT_DONE;
+}
+
+/* ---- the verb ---- */
+
+static weft_exit run(weft_app *app) {
+    looking self = {.app = app, .how = app->settings, .talk = {.app = app}};
+    weft_live_opts opts = {.url = self.how->url,
+                           .talk = &self.talk,
+                           .ctx = &self,
+                           .on_ready = on_ready,
+                           .on_event = on_event,
+                           .on_gap = on_gap,
+                           .on_close = on_close};
+    if (app->arg_count)
+        return weft__misused(app, "\"%s\" has no place here; did you mean --type or --task?", app->args[0]);
+    weft_exit status = read_since(&self, &opts.from);
+    if (status)
+        return status;
+    if (self.how->follow) {
+        opts.from.task = self.how->task;
+        opts.from.types = self.how->types.count ? &self.how->types : NULL;
+    }
+    weft__timer_init(&self.silence, on_silence);
+    return weft__live_run(&self.live, app, &opts);
+}
+
+static const weft_option options[] = {
+    WEFT_OPTION(settings, follow, flag, "follow", 'f', NULL, "go on with what happens from now on"),
+    WEFT_OPTION(settings, since, text, "since", 's', "WHERE",
+                "behind this position (N, EPOCH:N), after this time, or \"now\""),
+    WEFT_OPTION(settings, types, list, "type", 0, "TYPE", "only those that begin so: task. question.asked"),
+    WEFT_OPTION(settings, task, text, "task", 0, "ID", "only those about this task"),
+    WEFT_URL_OPTION(settings),
+    {0},
+};
+
+static const char *const examples[] = {
+    "weft events",
+    "all that is kept",
+    "weft events -f --since now --type task.",
+    "what happens to tasks from now on, until Ctrl-C",
+    "weft events --since 10m --task task-0003 --json | jq .data",
+    "the last ten minutes of one task, one JSON object per line",
+    "weft events -f --since 1f0c9a2e4b7d4c6f8a1b2c3d4e5f6071:1234 --json",
+    "go on exactly behind event 1234 of that epoch (-v says which it is)",
+    NULL,
+};
+
+const weft_verb weft__events_verb = {
+    .name = "events",
+    .help = "show what happened, and what happens next",
+    .usage = "",
+    .examples = examples,
+    .about =
+        "With -f a connection that is lost is made again and goes on behind the last event shown. When that cannot be,\n"
+        "because the events are no longer kept (trimmed), the journal was begun anew (epochChanged) or has not come that\n"
+        "far (futureSeq), it says so and goes on with what there is. On a terminal data is cut to the line; -v shows all.\n",
+    .options = options,
+    .settings_size = sizeof(settings),
+    .reaches = true,
+    .run = run,
+};

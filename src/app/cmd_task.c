@@ -1,0 +1,249 @@
+/* weft task: what the hub has to do. Submitting and watching have files of their own. */
+#include <string.h>
+
+#include "ask.h"
+#include "say.h"
+#include "table.h"
+#include "talk.h"
+#include "task.h"
+#include "when.h"
+#include "words.h"
+
+/* --timeout is how long a task may run when one is submitted, and how long to wait for the answer otherwise. */
+static weft_exit ask(weft_app *app, const char *method, weft_val params, weft_answer *ret) {
+    const weft_task_settings *how = app->settings;
+    app->reach.timeout_ms = how->timeout_ms;
+    return weft__ask_once(app, how->url, method, params, ret);
+}
+
+/* ---- list ---- */
+
+static const char *took(char ret[WEFT_WHEN_TEXT], const weft_json *task) {
+    int64_t from = weft__when_get(task, "startedAt"), to = weft__when_get(task, "completedAt");
+    if (!from)
+        return "";
+    return weft__duration(ret, (to ? to : weft__when_now()) - from);
+}
+
+static int add_task(weft_table *table, const weft_json *task) {
+    char age[WEFT_WHEN_TEXT] = "", time[WEFT_WHEN_TEXT];
+    int64_t created = weft__when_get(task, "createdAt");
+    const char *agent = weft_get_str(task, "runsOn", weft_get_str(task, "agent", "default"));
+    if (created)
+        weft__duration(age, weft__when_now() - created);
+    const char *cells[] = {weft_get_str(task, "id", ""),    weft_get_str(task, "state", ""), agent, age, took(time, task),
+                           weft_get_str(task, "prompt", "")};
+    int r = 0;
+    for (size_t i = 0; i < sizeof cells / sizeof cells[0] && r >= 0; i++)
+        r = weft__table_add(table, cells[i]);
+    return r;
+}
+
+static weft_exit put_list(weft_app *app, const weft_json *tasks) {
+    static const char *const heads[] = {"ID", "STATE", "AGENT", "AGE", "TOOK", "PROMPT", NULL};
+    weft_table table = {.heads = heads};
+    int r = 0;
+    for (weft_iter it = weft_iterate(tasks); r >= 0 && weft_next(&it);)
+        r = add_task(&table, &it.value);
+    if (r >= 0 && table.count)
+        weft__table_put(&table, &app->out);
+    else if (r >= 0 && app->err.terminal)
+        fputs("none; submit one: weft task submit 'fix the tests'\n", app->err.file);
+    weft__table_done(&table);
+    return r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : WEFT_DONE;
+}
+
+static weft_exit list(weft_app *app) {
+    const weft_task_settings *how = app->settings;
+    WEFT_ANSWER answer = {0};
+    weft_exit status = ask(app, "task.list",
+                           WEFT_OBJ({"state", how->state ? weft_str(how->state) : weft_none()},
+                                    {"limit", how->limit ? weft_int(how->limit) : weft_none()}),
+                           &answer);
+    if (status)
+        return status;
+    weft_json tasks = weft_get(answer.result, "tasks");
+    if (weft_typeof(&tasks) != WEFT_ARRAY)
+        tasks = *answer.result;
+    if (!app->common.json)
+        return put_list(app, &tasks);
+    weft__put_line(&app->out, WEFT_OBJ({"tasks", weft_copy(&tasks)}));
+    return WEFT_DONE;
+}
+
+/* ---- get ---- */
+
+static void put_label(const weft_app *app, const char *label) {
+    weft__ink(&app->out, WEFT_INK_BOLD);
+    fprintf(app->out.file, "%-10s", label);
+    weft__plain(&app->out);
+}
+
+static void put_text(const weft_app *app, const char *label, const char *text) {
+    if (!text || !*text)
+        return;
+    put_label(app, label);
+    weft__put_prose(&app->out, text, strlen(text));
+    fputc('\n', app->out.file);
+}
+
+static void put_number(const weft_app *app, const char *label, const weft_json *task, const char *name) {
+    int64_t number = weft_get_int(task, name, 0);
+    if (!number)
+        return;
+    put_label(app, label);
+    fprintf(app->out.file, "%lld\n", (long long) number);
+}
+
+static void put_time(const weft_app *app, const char *label, const weft_json *task, const char *name) {
+    char text[WEFT_WHEN_TEXT], ago[WEFT_WHEN_TEXT];
+    int64_t when = weft__when_get(task, name);
+    if (!when)
+        return;
+    put_label(app, label);
+    fprintf(app->out.file, "%s, %s ago\n", weft__time_of_day(text, when), weft__duration(ago, weft__when_now() - when));
+}
+
+static void put_output(const weft_app *app, const weft_json *task) {
+    weft_json output = weft_get(task, "output");
+    weft_bytes bytes;
+    if (weft_text(&output, &bytes) < 0 || bytes.len == 0)
+        return;
+    weft__put_prose(&app->out, bytes.data, bytes.len);
+    if (app->out.terminal && bytes.data[bytes.len - 1] != '\n')
+        fputc('\n', app->out.file);
+}
+
+static void put_task(const weft_app *app, const weft_json *task) {
+    char time[WEFT_WHEN_TEXT];
+    put_text(app, "task", weft_get_str(task, "id", ""));
+    put_text(app, "state", weft_get_str(task, "state", ""));
+    put_text(app, "error", weft_get_str(task, "error", NULL));
+    put_text(app, "reason", weft_get_str(task, "reason", NULL));
+    put_text(app, "agent", weft_get_str(task, "runsOn", weft_get_str(task, "agent", NULL)));
+    put_text(app, "session", weft_get_str(task, "sessionId", NULL));
+    put_number(app, "priority", task, "priority");
+    put_number(app, "pid", task, "pid");
+    put_time(app, "created", task, "createdAt");
+    put_time(app, "started", task, "startedAt");
+    put_time(app, "ended", task, "completedAt");
+    put_text(app, "took", took(time, task));
+    put_text(app, "prompt", weft_get_str(task, "prompt", ""));
+    fputc('\n', app->out.file);
+    put_output(app, task);
+}
+
+static weft_exit get(weft_app *app) {
+    const weft_task_settings *how = app->settings;
+    WEFT_ANSWER answer = {0};
+    weft_exit status = ask(app, "task.get", WEFT_OBJ({"taskId", weft_str(app->args[0])}), &answer);
+    if (status)
+        return status;
+    if (app->common.json)
+        weft__put_line(&app->out, weft_copy(answer.result));
+    else if (how->output)
+        put_output(app, answer.result);
+    else
+        put_task(app, answer.result);
+    return WEFT_DONE;
+}
+
+/* ---- cancel, stats ---- */
+
+static weft_exit cancel(weft_app *app) {
+    WEFT_ANSWER answer = {0};
+    weft_exit status = ask(app, "task.cancel", WEFT_OBJ({"taskId", weft_str(app->args[0])}), &answer);
+    if (status)
+        return status;
+    if (app->common.json)
+        weft__put_line(&app->out, weft_copy(answer.result));
+    else
+        fprintf(app->err.file, "%s is cancelled, its processes are gone\n", app->args[0]);
+    return WEFT_DONE;
+}
+
+static weft_exit stats(weft_app *app) {
+    static const char *const names[] = {"total", "queued", "running", "completed", "failed", "cancelled"};
+    WEFT_ANSWER answer = {0};
+    weft_exit status = ask(app, "task.stats", weft_none(), &answer);
+    if (status)
+        return status;
+    if (app->common.json)
+        weft__put_line(&app->out, weft_copy(answer.result));
+    for (size_t i = 0; !app->common.json && i < sizeof names / sizeof names[0]; i++) {
+        put_label(app, names[i]);
+        fprintf(app->out.file, "%lld\n", (long long) weft_get_int(answer.result, names[i], 0));
+    }
+    return WEFT_DONE;
+}
+
+/* ---- the verb ---- */
+
+static const weft_word words[] = {
+    {"submit", " agent priority timeout retries session wait once url ", "what is to be done?", 1, SIZE_MAX,
+     weft__task_submit_word},
+    {"list", " state limit timeout url ", NULL, 0, 0, list},
+    {"get", " output timeout url ", "which task?", 1, 1, get},
+    {"cancel", " timeout url ", "which task?", 1, 1, cancel},
+    {"stats", " timeout url ", NULL, 0, 0, stats},
+    {"watch", " url ", NULL, 0, 1, weft__task_watch_word},
+    {0},
+};
+
+static weft_exit run(weft_app *app) {
+    return weft__word_run(app, words, "list");
+}
+
+static const weft_option options[] = {
+    WEFT_OPTION(weft_task_settings, wait, flag, "wait", 'w', NULL, "submit: stay until it has ended, show what it says"),
+    WEFT_OPTION(weft_task_settings, agent, text, "agent", 'a', "NAME", "submit: by this agent (see \"weft agents\")"),
+    WEFT_OPTION(weft_task_settings, priority, text, "priority", 'p', "N", "submit: higher runs first (default 0)"),
+    WEFT_OPTION(weft_task_settings, timeout_ms, time, "timeout", 't', "TIME",
+                "submit: how long it may run: 90s, 10m, 2h; else: how long to wait"),
+    WEFT_OPTION(weft_task_settings, retries, number, "retries", 'r', "N", "submit: try again so often when it fails"),
+    WEFT_OPTION(weft_task_settings, session, text, "session", 's', "ID", "submit: go on with this conversation"),
+    WEFT_OPTION(weft_task_settings, once, text, "once", 0, "KEY", "submit: the same key again is the same task"),
+    {.name = "state",
+     .kind = WEFT_OPTION_text,
+     .value = "STATE",
+     .offset = offsetof(weft_task_settings, state),
+     .help = "list: only these",
+     .choices = "queued running completed failed cancelled"},
+    WEFT_OPTION(weft_task_settings, limit, number, "limit", 'n', "N", "list: at most so many, newest first (default 20)"),
+    WEFT_OPTION(weft_task_settings, output, flag, "output", 'o', NULL, "get: only what it said"),
+    WEFT_URL_OPTION(weft_task_settings),
+    {0},
+};
+
+static const char *const examples[] = {
+    "weft task submit --wait 'fix the failing test'",
+    "do it, and show what the agent says until it is done",
+    "weft task submit --agent claude --priority 5 @plan.md",
+    "the prompt from a file (- for standard input); prints the task's id",
+    "weft task list --state running",
+    "what runs now",
+    "weft task get task-0003 --output",
+    "what it said",
+    "weft task cancel task-0003",
+    "end it, with everything it started",
+    "weft task watch",
+    "all tasks, live; with an id only that one, from its beginning",
+    NULL,
+};
+
+const weft_verb weft__task_verb = {
+    .name = "task",
+    .help = "submit, list, watch and cancel tasks",
+    .usage = "submit PROMPT... | list | get ID | cancel ID | stats | watch [ID]",
+    .words = "submit list get cancel stats watch",
+    .examples = examples,
+    .about = "With --wait a question of the agent is put to you if this is a terminal, otherwise it says how to answer it.\n"
+             "The first Ctrl-C cancels the task and waits for its end, the second leaves it alone. A daemon that is\n"
+             "restarted meanwhile is connected to again. With --json the task is printed when it has ended.\n\n"
+             "exit status of submit --wait and watch ID: 0 completed, 1 failed or cancelled by somebody, 5 no such task,\n"
+             "6 the queue is full or the session is busy, 7 it ran into its --timeout, 8 refused otherwise, 130 Ctrl-C\n",
+    .options = options,
+    .settings_size = sizeof(weft_task_settings),
+    .reaches = true,
+    .run = run,
+};

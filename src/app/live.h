@@ -1,0 +1,76 @@
+/* What happens in the hub, as it happens: one connection with one subscription. When the connection is lost, because the
+ * daemon was restarted for instance, it is made again and the subscription goes on behind the last event that came; when
+ * that cannot be, the gap is told in words, never passed over.
+ *
+ * It has a loop of its own, on which its user may start calls; it is over when its user says so, when a signal comes, or
+ * when the hub cannot be reached. It prints nothing but what is wrong with the connection. */
+#ifndef WEFT_LIVE_H
+#define WEFT_LIVE_H
+
+#include "ask.h"
+#include "loop.h"
+#include "signals.h"
+#include "talk.h"
+
+/* Where to begin, and what to hear of. Texts are borrowed as long as it is live. */
+typedef struct weft_live_from {
+    bool now;                /* with what comes next; otherwise behind this position, 0: all that is kept */
+    uint64_t after;          /* gseq */
+    const char *epoch;       /* the position's; NULL: whatever it is */
+    const char *task;        /* only events about this task; NULL: any */
+    const weft_texts *types; /* whose names begin with one of these; NULL: all */
+} weft_live_from;
+
+typedef struct weft_live weft_live;
+
+typedef struct weft_live_opts {
+    const char *url; /* NULL: the daemon of this folder */
+    weft_live_from from;
+    int64_t patience_ms; /* how long to try to connect again; <=0: for ever */
+    weft_talk *talk;     /* who else writes on the terminal; may be NULL */
+    void *ctx;
+    /* The subscription holds; head is the position of the last event there is. Again after a connection was lost. */
+    void (*on_ready)(void *ctx, uint64_t head);
+    /* event is borrowed: {gseq, seq, stream, type, time, data}. */
+    void (*on_event)(void *ctx, const weft_json *event);
+    /* Something is missing in between, and why; nothing has been missed in silence. May be NULL. */
+    void (*on_gap)(void *ctx, const char *reason);
+    /* SIGINT and SIGTERM; NULL: the end, with WEFT_DONE. SIGHUP always is the end. */
+    void (*on_signal)(void *ctx);
+    /* It is over: put away what is on the loop. May be NULL. */
+    void (*on_close)(void *ctx);
+} weft_live_opts;
+
+struct weft_live {
+    weft_app *app;
+    weft_live_opts opts;
+    weft_target target;
+    weft_loop *loop;
+    weft_service *service;
+    weft_peer *peer;
+    weft_signals signals;
+    weft_timer patience;
+    char epoch[64];
+    uint64_t gseq;   /* of the last event that came */
+    uint64_t round;  /* which subscription: answers to an earlier one say nothing any more */
+    bool positioned; /* epoch and gseq are from the hub */
+    bool ready;      /* the subscription holds */
+    bool was_connected, lost;
+    bool was_ready; /* before this time */
+    bool over;
+    weft_exit status;
+};
+
+/* Connect and subscribe, run until weft__live_end(), and clean up. live is zero before; ret's fields are valid inside the
+ * callbacks. */
+weft_exit weft__live_run(weft_live *live, weft_app *app, const weft_live_opts *opts);
+/* From a callback: it is over, with this status. What was started may not be answered any more. */
+void weft__live_end(weft_live *live, weft_exit status);
+/* From a callback: go to another subscription. on_ready comes again. */
+void weft__live_turn(weft_live *live, const weft_live_from *from);
+/* Start a call. on_answer gets live->opts.ctx. A failure is explained and ends it. */
+void weft__live_call(weft_live *live, const char *method, weft_val params, weft_on_answer *on_answer);
+/* A gap in words, and what happens then. */
+const char *weft__gap_words(const char *reason);
+
+#endif

@@ -1,0 +1,25 @@
+/* A table for people: columns as wide as what is in them, the last one cut to the terminal. Every cell is one line, whatever
+ * somebody wrote into it. For programs there is --json. */
+#ifndef WEFT_TABLE_H
+#define WEFT_TABLE_H
+
+#include "buf.h"
+#include "screen.h"
+
+#define WEFT_TABLE_COLUMNS 8
+
+typedef struct weft_table {
+    const char *const *heads; /* NULL-terminated; at most WEFT_TABLE_COLUMNS */
+    weft_buf cells;           /* texts, each with its NUL, row after row */
+    size_t count;             /* of cells */
+} weft_table;
+
+/* Add the next cell; after as many as there are heads a new row begins. NULL is "". -ENOMEM: it is empty. */
+int weft__table_add(weft_table *table, const char *text);
+void weft__table_put(const weft_table *table, const weft_screen *screen);
+void weft__table_done(weft_table *table);
+
+/* How many columns a text takes, roughly: one for each code point. */
+size_t weft__table_width(const char *text);
+
+#endif

@@ -1,0 +1,21 @@
+/* Times and durations as people say them. On the wire a time is a number of milliseconds or an ISO 8601 text. */
+#ifndef WEFT_WHEN_H
+#define WEFT_WHEN_H
+
+#include <weft/json.h>
+
+/* The wall clock in milliseconds. */
+int64_t weft__when_now(void);
+/* A time of the wire in milliseconds; 0: there is none. */
+int64_t weft__when_of(const weft_json *value);
+int64_t weft__when_get(const weft_json *object, const char *name);
+/* "2026-01-31T12:34:56.789Z", with or without the fraction. 0: it is none. */
+int64_t weft__when_parse(const char *text);
+
+#define WEFT_WHEN_TEXT 32
+/* "450 ms", "12 s", "3 min 4 s", "2 h 5 min", "3 d 4 h". Returns ret. */
+const char *weft__duration(char ret[WEFT_WHEN_TEXT], int64_t ms);
+/* The time of day here, "12:34:56.789"; with the date when that is not today's. Returns ret. */
+const char *weft__time_of_day(char ret[WEFT_WHEN_TEXT], int64_t ms);
+
+#endif

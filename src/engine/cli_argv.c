@@ -1,0 +1,129 @@
+/* The command line of one run: templates filled in. */
+#include "cli_argv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PROMPT "{prompt}"
+#define AGENT "{agent}"
+
+static size_t count_of(const char *const *list) {
+    size_t count = 0;
+    while (list && list[count])
+        count++;
+    return count;
+}
+
+static bool holds(const char *const *list, const char *name) {
+    for (; *list; list++)
+        if (strstr(*list, name))
+            return true;
+    return false;
+}
+
+static size_t times(const char *text, const char *name) {
+    size_t count = 0;
+    for (const char *at = text; (at = strstr(at, name)); at += strlen(name))
+        count++;
+    return count;
+}
+
+/* The template with every name in it replaced; what is put in is not looked at again. NULL: no memory. */
+static const char *filled(weft_arena *arena, const char *template, const char *name, const char *value) {
+    size_t value_len = strlen(value), count = times(template, name);
+    if (!count)
+        value_len = 0;
+    char *text = weft__arena_alloc(arena, strlen(template) + count * value_len + 1), *to = text;
+    const char *at;
+    for (; text && (at = strstr(template, name)); template = at + strlen(name)) {
+        to = mempcpy(to, template, (size_t) (at - template));
+        to = mempcpy(to, value, value_len);
+    }
+    if (text)
+        strcpy(to, template);
+    return text;
+}
+
+/* A prompt that is a whole argument must not look like an option. Agents do not mind a blank before it. */
+static const char *harmless(weft_arena *arena, const char *prompt) {
+    return *prompt == '-' ? filled(arena, " " PROMPT, PROMPT, prompt) : prompt;
+}
+
+static const char *prompt_arg(weft_arena *arena, const char *template, const char *prompt) {
+    const char *value = *template == '{' ? harmless(arena, prompt) : prompt;
+    return value ? filled(arena, template, PROMPT, value) : NULL;
+}
+
+/* Arguments with the prompt in them. Where it goes to stdin instead, one that is nothing but the prompt is left out. */
+static int put_own(weft_cli_argv *self, const char **list, size_t *count, const weft_run_spec *spec) {
+    for (const char *const *arg = spec->agent->argv; *arg; arg++) {
+        if (self->on_stdin && strcmp(*arg, PROMPT) == 0)
+            continue;
+        list[*count] = prompt_arg(&self->arena, *arg, self->on_stdin ? "" : spec->prompt);
+        if (!list[(*count)++])
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int put_persona(weft_cli_argv *self, const char **list, size_t *count, const weft_run_spec *spec) {
+    for (const char *const *arg = spec->agent->persona_argv; spec->persona && *arg; arg++) {
+        list[*count] = filled(&self->arena, *arg, AGENT, spec->persona);
+        if (!list[(*count)++])
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int make_argv(weft_cli_argv *self, const weft_run_spec *spec) {
+    const weft_agent *agent = spec->agent;
+    size_t most = count_of(agent->argv) + count_of(agent->persona_argv) + 2, count = 0;
+    const char **list = weft__arena_alloc(&self->arena, most * sizeof *list);
+    if (!list)
+        return -ENOMEM;
+    self->on_stdin = agent->prompt_on_stdin || strlen(spec->prompt) > WEFT_CLI_PROMPT;
+    int r = put_own(self, list, &count, spec);
+    if (r == 0)
+        r = put_persona(self, list, &count, spec);
+    if (r == 0 && !self->on_stdin && !holds(agent->argv, PROMPT)) {
+        list[count] = harmless(&self->arena, spec->prompt);
+        r = list[count++] ? 0 : -ENOMEM;
+    }
+    list[count] = NULL;
+    self->argv = list;
+    return r;
+}
+
+static int make_env(weft_cli_argv *self, const weft_run_spec *spec) {
+    size_t count = count_of(spec->agent->env);
+    const char **list = weft__arena_alloc(&self->arena, (count + 2) * sizeof *list);
+    if (!list)
+        return -ENOMEM;
+    if (count)
+        memcpy(list, spec->agent->env, count * sizeof *list);
+    list[count] = filled(&self->arena, "WEFT_TASK_ID={task}", "{task}", spec->task ? spec->task : "");
+    list[count + 1] = NULL;
+    self->env = list;
+    return list[count] ? 0 : -ENOMEM;
+}
+
+int weft__cli_argv_init(weft_cli_argv *ret, const weft_run_spec *spec) {
+    const weft_agent *agent = spec->agent;
+    if (!agent->argv || !agent->argv[0] || (spec->persona && (!agent->persona_argv || *spec->persona == '-')))
+        return -EINVAL;
+    weft_cli_argv self = {.arena = {.alloc = spec->alloc}};
+    int r = make_argv(&self, spec);
+    if (r == 0)
+        r = make_env(&self, spec);
+    if (r < 0) {
+        weft__cli_argv_done(&self);
+        return r;
+    }
+    *ret = self;
+    return 0;
+}
+
+void weft__cli_argv_done(weft_cli_argv *argv) {
+    weft__arena_done(&argv->arena);
+}

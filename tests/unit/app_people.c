@@ -1,0 +1,220 @@
+/* What the command line makes of people's words and shows them: answers to questions, changes as a diff, times, tables. */
+#include <stdlib.h>
+
+#include "asked.h"
+#include "diff.h"
+#include "harness.h"
+#include "table.h"
+#include "talk.h"
+#include "when.h"
+
+/* What a function writes to a screen. Owned. */
+typedef void writer(const weft_screen *screen, const void *what);
+static char *written(writer *write, const void *what, bool terminal) {
+    char *text = NULL;
+    size_t len = 0;
+    FILE *file = open_memstream(&text, &len);
+    weft_screen screen = {.file = file, .terminal = terminal};
+    write(&screen, what);
+    fclose(file);
+    return text;
+}
+
+/* ---- answers ---- */
+
+static const char question_text[] =
+    "{\"id\":\"question-0001\",\"title\":\"Edit a.c\",\"options\":["
+    "{\"id\":\"always\",\"name\":\"Allow always\",\"kind\":\"allow_always\"},"
+    "{\"id\":\"once\",\"name\":\"Allow\",\"kind\":\"allow_once\"},"
+    "{\"id\":\"no\",\"name\":\"Reject\",\"kind\":\"reject_once\"}],"
+    "\"detail\":{\"toolCall\":{\"rawInput\":{\"command\":\"rm \\u001b[2J\"},\"content\":"
+    "[{\"type\":\"diff\",\"path\":\"a.c\",\"oldText\":\"a\\nb\\n\",\"newText\":\"a\\nc\\n\"}]}}}";
+
+TEST(what_an_answer_means) {
+    static const struct {
+        const char *typed, *option, *text;
+    } rows[] = {
+        {"1", "always", ""},
+        {"2", "once", ""},
+        {" 3 \t", "no", ""},
+        {"3 not in this file", "no", "not in this file"},
+        {"3: not in this file", "no", "not in this file"},
+        {"once", "once", ""},
+        {"ONCE", "once", ""},
+        {"Allow always", "always", ""}, /* the whole name, not "Allow" and a reason */
+        {"Allow", "once", ""},
+        {"allow_always", "always", ""},
+        {"y", "once", ""}, /* what is given once comes before what is given for good */
+        {"yes please", "once", "please"},
+        {"no, never", "no", "never"},
+        {"deny", "no", ""},
+        {"reject", "no", ""},
+        {"4", NULL, NULL},
+        {"0", NULL, NULL},
+        {"", NULL, NULL},
+        {"  ", NULL, NULL},
+        {"maybe", NULL, NULL},
+        {"on", NULL, NULL},
+    };
+    weft_doc *doc = NULL;
+    REQUIRE(weft_doc_parse(question_text, strlen(question_text), NULL, &doc) == 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *text = NULL, *option = weft__asked_option(weft_doc_root(doc), rows[i].typed, &text);
+        test_row(rows[i].typed);
+        if (rows[i].option) {
+            CHECK_STR(option, rows[i].option);
+            CHECK_STR(text, rows[i].text);
+        } else {
+            CHECK(!option);
+        }
+    }
+    test_row(NULL);
+    weft_doc_free(doc);
+}
+
+static void put_question(const weft_screen *screen, const void *what) {
+    weft__asked_put(screen, what);
+}
+
+TEST(a_question_is_shown_whole) {
+    weft_doc *doc = NULL;
+    REQUIRE(weft_doc_parse(question_text, strlen(question_text), NULL, &doc) == 0);
+    char *text = written(put_question, weft_doc_root(doc), true);
+    CHECK(strstr(text, "question-0001: Edit a.c\n"));
+    CHECK(strstr(text, "  command: rm \\u001b[2J\n")); /* and steers no terminal */
+    CHECK(strstr(text, "  a.c\n      a\n    - b\n    + c\n"));
+    CHECK(strstr(text, "  1) Allow always  always\n  2) Allow  once\n  3) Reject  no\n"));
+    free(text);
+    weft_doc_free(doc);
+}
+
+/* ---- changes ---- */
+
+typedef struct change {
+    const char *name, *before, *after, *shown;
+    size_t most;
+} change;
+
+static void put_change(const weft_screen *screen, const void *what) {
+    const change *one = what;
+    weft__diff_put(screen, one->before, one->after, one->most);
+}
+
+TEST(changes_line_by_line) {
+    static const change rows[] = {
+        {"nothing", "a\n", "a\n", "      a\n", 9},
+        {"empty", "", "", "", 9},
+        {"a new file", "", "a\nb\n", "    + a\n    + b\n", 9},
+        {"all gone", "a\n", "", "    - a\n", 9},
+        {"one of three", "a\nb\nc\n", "a\nB\nc\n", "      a\n    - b\n    + B\n      c\n", 9},
+        {"two of them, something between", "a\nb\nc\n", "A\nb\nC\n", "    - a\n    + A\n      b\n    - c\n    + C\n", 9},
+        {"only what is near", "1\n2\n3\n4\n5\n6\n7\n", "1\n2\n3\nx\n5\n6\n7\n",
+         "      2\n      3\n    - 4\n    + x\n      5\n      6\n", 9},
+        {"no end of line", "a", "a\nb", "      a\n    + b\n", 9},
+        {"said twice", "a\na\n", "a\n", "      a\n    - a\n", 9},
+        {"too much", "", "1\n2\n3\n", "    + 1\n    + 2\n    … 1 more lines; --json has all of them\n", 2},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *text = written(put_change, &rows[i], false);
+        test_row(rows[i].name);
+        CHECK_STR(text, rows[i].shown);
+        free(text);
+    }
+    test_row(NULL);
+}
+
+TEST(a_change_too_large_to_compare) {
+    enum { LINES = 3000 };
+    char *before = calloc(LINES + 1, 8), *after = calloc(LINES + 1, 8);
+    REQUIRE(before && after);
+    for (int i = 0; i < LINES; i++) {
+        sprintf(before + strlen(before), "%d\n", i);
+        sprintf(after + strlen(after), "%d\n", -i - 1);
+    }
+    char *text = written(put_change, &(change){"", before, after, "", 10}, false);
+    CHECK(strstr(text, "    - 0\n"));
+    CHECK(strstr(text, "5990 more lines"));
+    free(text);
+    free(before);
+    free(after);
+}
+
+/* ---- times ---- */
+
+TEST(times_of_the_wire) {
+    static const struct {
+        const char *text;
+        int64_t ms;
+    } rows[] = {
+        {"\"1970-01-01T00:00:01.5Z\"", 1500},
+        {"\"2026-01-31T12:34:56.789Z\"", 1769862896789},
+        {"\"2026-01-31T12:34:56Z\"", 1769862896000},
+        {"\"2026-01-31T12:34:56\"", 1769862896000},
+        {"1769862896789", 1769862896789},
+        {"null", 0},
+        {"\"soon\"", 0},
+        {"\"2026-01-31T12:34:56.7Zoo\"", 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        weft_doc *doc = NULL;
+        test_row(rows[i].text);
+        REQUIRE(weft_doc_parse(rows[i].text, strlen(rows[i].text), NULL, &doc) == 0);
+        CHECK_INT(weft__when_of(weft_doc_root(doc)), rows[i].ms);
+        weft_doc_free(doc);
+    }
+    test_row(NULL);
+}
+
+TEST(durations) {
+    static const struct {
+        int64_t ms;
+        const char *text;
+    } rows[] = {{-1, "0 s"},
+                {0, "0 ms"},
+                {999, "999 ms"},
+                {1000, "1 s"},
+                {59999, "59 s"},
+                {60000, "1 min 0 s"},
+                {3599999, "59 min 59 s"},
+                {3600000, "1 h 0 min"},
+                {86399999, "23 h 59 min"},
+                {86400000, "1 d 0 h"}};
+    char text[WEFT_WHEN_TEXT];
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        CHECK_STR(weft__duration(text, rows[i].ms), rows[i].text);
+}
+
+/* ---- tables and prose ---- */
+
+static void put_table(const weft_screen *screen, const void *what) {
+    weft__table_put(what, screen);
+}
+
+TEST(a_row_stays_a_row) {
+    static const char *const heads[] = {"ID", "PROMPT", NULL};
+    weft_table table = {.heads = heads};
+    const char *cells[] = {"task-0000", "two\nlines\x1b[2J", "t", "größer"};
+    for (size_t i = 0; i < 4; i++)
+        CHECK_INT(weft__table_add(&table, cells[i]), 0);
+    char *text = written(put_table, &table, false);
+    CHECK_STR(text, "ID         PROMPT\ntask-0000  two lines\\u001b[2J\nt          größer\n");
+    free(text);
+    weft__table_done(&table);
+}
+
+static void put_prose(const weft_screen *screen, const void *what) {
+    weft__put_prose(screen, what, strlen(what));
+}
+
+TEST(prose_keeps_its_lines) {
+    char *text = written(put_prose, "a\tb\r\nc\x1b[2J\rd\n", true);
+    CHECK_STR(text, "a\tb\nc\\u001b[2J\\u000dd\n");
+    free(text);
+    text = written(put_prose, "a\tb\r\nc\x1b\n", false);
+    CHECK_STR(text, "a\tb\r\nc\x1b\n");
+    free(text);
+}
+
+TEST_MAIN(CASE(what_an_answer_means) CASE(a_question_is_shown_whole) CASE(changes_line_by_line)
+              CASE(a_change_too_large_to_compare) CASE(times_of_the_wire) CASE(durations) CASE(a_row_stays_a_row)
+                  CASE(prose_keeps_its_lines))
