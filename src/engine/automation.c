@@ -122,8 +122,9 @@ static void write_last_fires(weft_automation *automation) {
             r = weft__write_str(&out, alloc, job, strlen(job));
         if (r == 0)
             r = weft__write_raw(&out, alloc, ":", 1);
+        weft__automation_iso(ms, iso);
         if (r == 0)
-            r = weft__write_str(&out, alloc, weft__automation_iso(ms, iso), strlen(iso));
+            r = weft__write_str(&out, alloc, iso, strlen(iso));
         first = false;
     }
     if (r == 0)
