@@ -235,7 +235,14 @@ static void on_hangup(void *ctx) {
         on_signal(self);
 }
 
+static void on_config(void *ctx, const weft_serve_settings *now) {
+    serving *self = ctx;
+    if (!self->stopping)
+        weft__serve_hub_set(self->hub, now);
+}
+
 static weft_exit serve(serving *self) {
+    weft__serve_config_hear(self->config, on_config, self);
     self->signals.on_hangup = on_hangup;
     int r = weft__signals_open(&self->signals, self->loop, on_signal, self);
     if (r < 0)

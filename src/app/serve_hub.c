@@ -220,7 +220,8 @@ void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how) {
     weft_engine_limits limits = limits_of(how);
     self->agents = how->agents;
     weft__engine_set(self->engine, &self->agents, &limits);
-    automate(self, how);
+    if (how->automation_changed) /* otherwise rules go on resting, and nothing is watched anew */
+        automate(self, how);
 }
 
 /* ---- ending ---- */
