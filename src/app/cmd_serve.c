@@ -250,6 +250,7 @@ static weft_exit serve(serving *self) {
     signal(SIGPIPE, SIG_IGN); /* standard output may be a peer that leaves */
     weft_serve_facts facts = {self->app, self->server, self->how, self->token != NULL, self->daemon.held, self->on_stdio};
     self->published = weft__serve_publish(&facts);
+    weft__serve_hub_ready(self->hub);
     weft_exit status = weft__daemon_ready(&self->daemon);
     if (status)
         return status;
