@@ -97,8 +97,8 @@ static void put_pattern_to_ignore(translation *self, const weft_json *entry, con
 }
 
 static void put_ignored(translation *self, const weft_json *paths) {
-    size_t count = 0;
-    put(self, ",\"ignore\":[");
+    size_t count = 2;
+    put(self, ",\"ignore\":[\".aiwg/daemon\",\".aiwg/daemon.pid*\""); /* ours */
     for (weft_iter entry = weft_iterate(paths); weft_next(&entry);) {
         weft_json ignore = weft_get(&entry.value, "ignore");
         for (weft_iter it = weft_iterate(&ignore); count < WEFT_MAX_TEXTS && weft_next(&it);) {

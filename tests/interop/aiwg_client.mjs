@@ -70,11 +70,12 @@ printf '%s|' "$@"
 `, { mode: 0o755 });
 fs.writeFileSync(path.join(project, '.aiwg/daemon.json'), JSON.stringify({
     daemon: { heartbeat_interval_seconds: 30, max_parallel_actions: 2, action_timeout_minutes: 5, log: { level: 'info' } },
-    watch: { enabled: true, paths: [{ path: 'src/', events: ['create', 'modify'], extensions: ['.ts'] }], debounce_ms: 500 },
+    watch: { enabled: true, paths: [{ path: 'src/', events: ['create', 'modify'], extensions: ['.ts'] },
+        { path: '.aiwg/', events: ['create', 'modify', 'delete'], ignore: ['*.tmp', 'working/**', 'daemon/**'] }], debounce_ms: 500 },
     webhook: { enabled: false, port: 9471 },
     schedule: { enabled: true, jobs: [{ id: 'health-check', cron: '0 */6 * * *', action: 'doctor' }] },
     rules: [{ id: 'look', trigger: { type: 'file.create', source: 'watch' },
-        action: { type: 'agent', prompt: 'look at {{payload.path}}', priority: 1 } }],
+        action: { type: 'agent', prompt: 'look at {{payload.path}}', priority: 1 }, cooldownMs: 1 }],
 }, null, 2), { mode: 0o600 });
 
 const env = { ...process.env, PATH: `${scratch('bin')}:${process.env.PATH}` };
@@ -259,6 +260,11 @@ test('its rules fire, for the files it would have told of', async () => {
     same([task.prompt, task.priority], ['look at src/new.ts', 1]);
     same((await ended(ipc, task.id)).state, 'completed');
     same((await byRule()).length, 1, 'tasks of the rule');
+    fs.mkdirSync(path.join(project, '.aiwg/working'), { recursive: true });
+    fs.writeFileSync(path.join(project, '.aiwg/working/draft.md'), 'x');
+    fs.writeFileSync(path.join(project, '.aiwg/plan.md'), 'x');
+    await until(byRule, found => found.length > 1, 'a task for a file of AIWG\'s own');
+    same((await byRule())[0].prompt, 'look at .aiwg/plan.md');
     const { rules, recentExecutions } = await ipc.request('automation.status');
     same([rules[0].id, recentExecutions[0].ruleId, recentExecutions[0].taskId], ['look', 'look', task.id]);
 });

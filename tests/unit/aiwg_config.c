@@ -38,7 +38,7 @@ TEST(translations) {
         {"{\"watch\": {\"enabled\": true, \"paths\": [{\"path\": \"a\", \"ignore\": [\"*.tmp\", 5]}, {\"path\": \"b\", "
          "\"ignore\": "
          "[\"x/**\"]}]}}",
-         "/automation/ignore", "[\"*.tmp\",\"b/x/**\"]"},
+         "/automation/ignore", "[\".aiwg/daemon\",\".aiwg/daemon.pid*\",\"*.tmp\",\"b/x/**\"]"},
         {"{\"rules\": [{\"id\": \"r\", \"trigger\": {\"source\": \"watch\"}, \"action\": {\"type\": \"notify\"}, "
          "\"cooldownMs\": 9}]}",
          "/automation/rules/0",
@@ -70,7 +70,8 @@ TEST(translations) {
          "/automation/watch_paths", "[\"s/**/*.ts\",\"s/**/*.test.js\",\"t\"]"},
         {"{\"watch\": {\"paths\": [{\"path\": \"./\", \"extensions\": [\".ts\"], \"ignore\": [\"a/b\"]}]}}",
          "/automation/watch_paths", "[\"**/*.ts\"]"},
-        {"{\"watch\": {\"paths\": [{\"path\": \"./\", \"ignore\": [\"a/b\"]}]}}", "/automation/ignore", "[\"a/b\"]"},
+        {"{\"watch\": {\"paths\": [{\"path\": \"./\", \"ignore\": [\"a/b\"]}]}}", "/automation/ignore",
+         "[\".aiwg/daemon\",\".aiwg/daemon.pid*\",\"a/b\"]"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         weft_doc *file = NULL, *doc = NULL;
