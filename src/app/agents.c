@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "buf.h"
+#include "write.h"
 
 /* A path to look at. */
 #define MAX_PATH 4096
@@ -231,6 +233,56 @@ int weft__agents_make(const weft_json *configured, const char *fallback, weft_ar
     }
     *ret = (weft_agents){.list = list, .count = count, .fallback = name};
     return 0;
+}
+
+/* ---- showing ---- */
+
+typedef struct showing {
+    weft_buf out;
+    const weft_alloc *alloc;
+    int r; /* the first failure */
+} showing;
+
+static void put(showing *self, const char *text, size_t len) {
+    if (self->r >= 0)
+        self->r = weft__write_raw(&self->out, self->alloc, text, len);
+}
+
+/* The members of an object; each value is put by somebody else. */
+static void put_members(showing *self, const weft_json *object, void (*value)(showing *self, const weft_iter *member)) {
+    const char *before = "{";
+    for (weft_iter it = weft_iterate(object); weft_next(&it); before = ",") {
+        put(self, before, 1);
+        put(self, it.name.text, it.name.len);
+        put(self, ":", 1);
+        value(self, &it);
+    }
+    put(self, *before == '{' ? "{}" : "}", *before == '{' ? 2 : 1);
+}
+
+static void put_hidden(showing *self, const weft_iter *member) {
+    (void) member;
+    put(self, "\"***\"", 5);
+}
+
+static void put_part(showing *self, const weft_iter *member) {
+    if (weft_name_is(member, "env") && weft_typeof(&member->value) == WEFT_OBJECT)
+        put_members(self, &member->value, put_hidden);
+    else
+        put(self, member->value.text, member->value.len);
+}
+
+static void put_agent(showing *self, const weft_iter *member) {
+    put_members(self, &member->value, put_part);
+}
+
+int weft__agents_hide(const weft_json *configured, const weft_alloc *alloc, weft_doc **ret) {
+    showing self = {.alloc = alloc};
+    put_members(&self, configured, put_agent);
+    if (self.r >= 0)
+        self.r = weft_doc_parse(weft__buf_head(&self.out), weft__buf_len(&self.out), alloc, ret);
+    weft__buf_done(&self.out, alloc);
+    return self.r;
 }
 
 /* ---- is it there? ---- */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agents.h"
 #include "alloc.h"
 #include "config.h"
 #include "say.h"
@@ -19,17 +20,10 @@ typedef struct looking {
     weft_config config;
     weft_serve_settings typed;
     char user[WEFT_PATH_SIZE], project[WEFT_PATH_SIZE];
+    weft_doc *agents; /* as they may be shown */
     size_t errors;
     bool as_data; /* what is said is what was asked for */
 } looking;
-
-void weft__warn_about(const weft_app *app, const weft_remark *remark) {
-    const char *kind = remark->error ? "" : "warning: ";
-    if (remark->place.line)
-        weft__warn(app, "%s:%zu:%zu: %s%s", remark->where, remark->place.line, remark->place.column, kind, remark->text);
-    else
-        weft__warn(app, "%s: %s%s", remark->where, kind, remark->text);
-}
 
 static void say(void *ctx, const weft_remark *remark) {
     looking *self = ctx;
@@ -78,6 +72,20 @@ static weft_exit read_flags(looking *self, char **args) {
     return status;
 }
 
+/* What is shown of a value. */
+static const weft_json *shown(const looking *self, size_t index) {
+    return self->agents && strcmp(weft__keys[index].path, "agents") == 0 ? weft_doc_root(self->agents)
+                                                                         : &self->config.settings[index].value;
+}
+
+static weft_exit hide_secrets(looking *self) {
+    for (size_t i = 0; weft__keys[i].path; i++)
+        if (strcmp(weft__keys[i].path, "agents") == 0 &&
+            weft__agents_hide(&self->config.settings[i].value, NULL, &self->agents) < 0)
+            return failed(self, -ENOMEM);
+    return WEFT_DONE;
+}
+
 static void put_origin(const looking *self, const weft_setting *setting) {
     weft_place place = weft__config_place(&self->config, setting);
     fprintf(self->app->out.file, "  %s", weft__source_names[setting->source]);
@@ -89,15 +97,16 @@ static void put_origin(const looking *self, const weft_setting *setting) {
     fprintf(self->app->out.file, ":%zu:%zu", place.line, place.column);
 }
 
-static void put_setting(const looking *self, const weft_key *key, const weft_setting *setting, bool origin) {
+static void put_setting(const looking *self, size_t index, bool origin) {
     const weft_app *app = self->app;
-    fprintf(app->out.file, "%-33s", key->path);
-    if (setting->value.text)
-        weft__put_compact(&app->out, &setting->value);
+    const weft_json *value = shown(self, index);
+    fprintf(app->out.file, "%-33s", weft__keys[index].path);
+    if (value->text)
+        weft__put_compact(&app->out, value);
     else
         fputs("-", app->out.file);
     if (origin)
-        put_origin(self, setting);
+        put_origin(self, &self->config.settings[index]);
     fputc('\n', app->out.file);
 }
 
@@ -108,7 +117,7 @@ static void put_settings_json(const looking *self, bool origin) {
     for (; weft__keys[count].path; count++) {
         const weft_setting *setting = &self->config.settings[count];
         weft_place place = weft__config_place(&self->config, setting);
-        weft_val value = weft_copy(&setting->value);
+        weft_val value = weft_copy(shown(self, count));
         parts[count][0] = (weft_member){"value", value};
         parts[count][1] = (weft_member){"origin", weft_str(weft__source_names[setting->source])};
         parts[count][2] =
@@ -125,10 +134,12 @@ static weft_exit show(looking *self, char **args) {
     weft_exit status = read_flags(self, args);
     if (status == WEFT_DONE)
         status = load(self);
+    if (status == WEFT_DONE)
+        status = hide_secrets(self);
     if (status == WEFT_DONE && self->app->common.json)
         put_settings_json(self, origin);
     for (size_t i = 0; status == WEFT_DONE && !self->app->common.json && weft__keys[i].path; i++)
-        put_setting(self, &weft__keys[i], &self->config.settings[i], origin);
+        put_setting(self, i, origin);
     return status;
 }
 
@@ -265,6 +276,7 @@ static weft_exit run(weft_app *app) {
         self->app = app;
         weft_exit status = jobs[i].run(self, app->args + named);
         weft__config_done(&self->config);
+        weft_doc_free(self->agents);
         weft__free(NULL, self);
         return status;
     }

@@ -95,7 +95,7 @@ typedef struct weft_remarks {
     void *ctx;
 } weft_remarks;
 
-/* The usual way to say it, on standard error. cmd_config.c. */
+/* The usual way to say it, on standard error. config_warn.c. */
 void weft__warn_about(const weft_app *app, const weft_remark *remark);
 
 /* ---- values ---- */

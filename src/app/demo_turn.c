@@ -52,13 +52,14 @@ void weft__demo_turn_end(weft_demo_turn *turn, const char *stop_reason) {
 }
 
 void weft__demo_turn_cancel(weft_demo_turn *turn) {
-    weft__demo_turn_end(turn, "cancelled");
+    if (turn->order.kind != WEFT_DEMO_HANG)
+        weft__demo_turn_end(turn, "cancelled");
 }
 
 /* $/cancel_request, or the client is gone. */
 static void on_cancel(weft_req *req, int why, void *ctx) {
     (void) req, (void) why;
-    weft__demo_turn_cancel(ctx);
+    weft__demo_turn_end(ctx, "cancelled");
 }
 
 /* ---- the steps that only say something ---- */
@@ -124,11 +125,14 @@ static weft_demo_next leave(weft_demo_turn *turn) {
 }
 
 /* Deaf to everything but SIGKILL: what an agent does that is stuck in a system call. */
-static weft_demo_next hang(weft_demo_turn *turn) {
-    (void) turn;
+static void become_deaf(void) {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         signal(numbers[i], SIG_IGN);
+}
+
+static weft_demo_next hang(weft_demo_turn *turn) {
+    (void) turn;
     while (true)
         pause();
     return WEFT_DEMO_WAIT;
@@ -232,6 +236,8 @@ int weft__demo_turn_start(weft_loop *loop, weft_demo_session *session, char *pro
     turn->pace_ms = choose_pace(turn);
     session->turn = turn;
     session->turns++;
+    if (turn->order.kind == WEFT_DEMO_HANG)
+        become_deaf(); /* from the beginning, so that nobody is faster */
     weft_req_on_cancel(req, on_cancel, turn);
     weft__timer_init(&turn->timer, on_due);
     go_on_after(turn, turn->order.slow_ms ? turn->pace_ms : 0);

@@ -6,13 +6,6 @@
 #include "process.h"
 #include "say.h"
 
-const weft_verb *weft__verb_find(const char *name) {
-    for (const weft_verb *const *verb = weft__verbs; *verb; verb++)
-        if (strcmp((*verb)->name, name) == 0)
-            return *verb;
-    return NULL;
-}
-
 static weft_exit unknown_verb(const weft_app *app, const char *name) {
     weft_suggestion suggestion = {.typed = name};
     for (const weft_verb *const *verb = weft__verbs; *verb; verb++)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "aiwg_state.h"
 #include "alloc.h"
 #include "feed.h"
 #include "loop.h"
@@ -24,6 +25,7 @@ struct weft_serve_hub {
     weft_agents agents; /* the lists stay when the configuration is read again, this does not */
     weft_hub hub;
     weft_hub_host host;
+    weft_aiwg_state *state; /* of an AIWG daemon, in files; NULL: it is none */
     char folder[PATH_MAX];
     bool ready;
     int ready_r;
@@ -180,6 +182,17 @@ static void automate(weft_serve_hub *self, const weft_serve_settings *how) {
         self->hub.automation = self->automation;
 }
 
+/* AIWG's programs look into its files when they cannot ask. */
+static weft_exit tell_state(weft_serve_hub *self) {
+    if (!self->opts.app->layout->aiwg || !self->opts.daemon->held)
+        return WEFT_DONE;
+    int r = weft__aiwg_state_new(&self->hub, self->opts.app->layout, &self->state);
+    if (r >= 0 && weft__aiwg_state_trouble(self->state) < 0)
+        weft__warn(self->opts.app, "weft serve: %s: %s", self->opts.app->layout->home,
+                   weft_strerror(weft__aiwg_state_trouble(self->state)));
+    return r < 0 ? weft__fail(self->opts.app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : WEFT_DONE;
+}
+
 weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
     self->hub.server = server;
     self->hub.service = weft_server_service(server);
@@ -188,7 +201,7 @@ weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
         return weft__fail(self->opts.app, WEFT_FAILED, "\"weft doctor\" looks at the store.", "the journal: %s",
                           weft_strerror(r));
     automate(self, self->opts.how);
-    return WEFT_DONE;
+    return tell_state(self);
 }
 
 void weft__serve_hub_opened(weft_serve_hub *self, weft_peer *peer) {
@@ -223,6 +236,7 @@ weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self) {
     if (!self)
         return NULL;
     weft__later_cancel(&self->stop);
+    weft__aiwg_state_free(self->state);
     weft__feed_free(self->hub.feed);
     weft__automation_free(self->automation);
     weft__engine_free(self->engine);

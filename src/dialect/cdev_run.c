@@ -13,7 +13,6 @@
 struct run {
     const weft_hub *hub;
     weft_req *req; /* NULL: nobody wants to know */
-    weft_peer *peer;
     bool resumes;
 };
 
@@ -75,9 +74,15 @@ static bool on_task(void *ctx, const weft_event *event, const weft_json *data) {
     return false;
 }
 
+/* Whoever asked may have gone meanwhile. */
+static weft_guest *guest_of(const struct run *run) {
+    weft_peer *peer = run->req ? weft_req_peer(run->req) : NULL;
+    return peer ? weft__guest_of(run->hub->feed, peer) : NULL;
+}
+
 static void on_submitted(void *ctx, int r, const weft_task *task) {
     struct run *run = ctx;
-    weft_guest *guest = run->req ? weft__guest_of(run->hub->feed, run->peer) : NULL;
+    weft_guest *guest = guest_of(run);
     if (r < 0)
         weft__say_failure(run->req, r);
     else if (guest)
@@ -137,7 +142,7 @@ int weft__cdev_run(weft_req *req, const weft_json *params, void *ctx) {
     struct run *run = weft__alloc(hub->alloc, sizeof *run);
     if (!run)
         return -ENOMEM;
-    *run = (struct run){hub, weft__req_keep(req), weft_req_peer(req), resumes};
+    *run = (struct run){hub, weft__req_keep(req), resumes};
     weft_task_spec spec = {.prompt = in.prompt,
                            .agent = resumes ? NULL : in.agent_type,
                            .session = resumes ? in.session_id : NULL,

@@ -95,15 +95,13 @@ static bool wants_tail(const weft_run *run) {
     static const char *const reasons[] = {"exited", "signalled", "protocolError"};
     for (size_t i = 0; run->end.reason && i < sizeof reasons / sizeof reasons[0]; i++)
         if (strcmp(run->end.reason, reasons[i]) == 0)
-            return weft__buf_len(&run->err_tail) > 0;
+            return true;
     return false;
 }
 
 /* What it wrote to its standard error last, below the sentence. */
 static void add_tail(weft_run *run) {
-    weft_bytes tail = {weft__buf_head(&run->err_tail), weft__buf_len(&run->err_tail)};
-    while (tail.len && (tail.data[tail.len - 1] == '\n' || tail.data[tail.len - 1] == '\r'))
-        tail.len--;
+    weft_bytes tail = weft__acp_stderr_tail(run);
     size_t len = run->error ? strlen(run->error) : 0;
     char *text = tail.len && len ? weft__alloc(run->alloc, len + 1 + tail.len + 1) : NULL;
     if (!text)

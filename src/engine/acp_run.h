@@ -1,5 +1,5 @@
 /* One run of an ACP agent, for the files of the driver only: driver_acp.c has its life, acp_talk.c the conversation,
- * acp_asks.c the questions, acp_end.c how it ended.
+ * acp_asks.c the questions, acp_stderr.c what it says besides, acp_end.c how it ended.
  *
  * Every callback of the host may cancel or free the run. Whoever calls one holds the run (weft__acp_hold) and does not go on
  * with it when it was freed. */
@@ -10,6 +10,7 @@
 #include "driver.h"
 #include "list.h"
 #include "loop.h"
+#include "output.h"
 #include "process.h"
 #include "watch.h"
 
@@ -60,6 +61,8 @@ struct weft_run {
     uint64_t last_ask;
     int err_fd;
     weft_watch *err_watch; /* NULL: its standard error has ended */
+    weft_timer err_timer;
+    weft_output err;
     weft_buf err_tail;
     bool decided;
     weft_run_end end; /* error and stop_reason are ours */
@@ -98,6 +101,19 @@ void weft__acp_finish(weft_run *run, const weft_process_end *end);
 void weft__acp_talk_init(weft_run *run);
 /* Take both descriptors and begin the conversation. */
 int weft__acp_talk(weft_run *run, int in, int out);
+
+/* ---- acp_stderr.c ---- */
+
+void weft__acp_stderr_init(weft_run *run);
+/* Take the descriptor, and do not read it yet. */
+int weft__acp_stderr_open(weft_run *run, int fd);
+/* Read it from now on, or do not. */
+void weft__acp_stderr_heed(weft_run *run, bool now);
+/* The process is gone: read its last words. */
+void weft__acp_stderr_drain(weft_run *run);
+void weft__acp_stderr_close(weft_run *run);
+/* The end of what it wrote, without line ends behind it. Borrowed. */
+weft_bytes weft__acp_stderr_tail(const weft_run *run);
 
 /* ---- acp_asks.c ---- */
 

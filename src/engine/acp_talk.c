@@ -188,16 +188,19 @@ static int on_update(weft_req *req, const weft_json *params, void *ctx) {
 
 /* A line that is neither a request nor an answer was not meant for us: a greeting, a warning of a runtime, a stack trace. An
  * error in return would only confuse an agent that did not ask anything. */
+static bool is_message(const weft_json *line) {
+    weft_json method = weft_get(line, "method"), id = weft_get(line, "id");
+    weft_json result = weft_get(line, "result"), error = weft_get(line, "error");
+    return weft_typeof(&method) == WEFT_STRING || (id.text && (result.text || error.text));
+}
+
 static bool on_raw(weft_peer *peer, weft_bytes body, bool binary, void *data) {
     weft_run *run = data;
     WEFT_AUTO(weft_doc) doc = NULL;
     (void) peer, (void) binary;
-    if (weft_doc_parse(body.data, body.len, run->alloc, &doc) == 0) {
-        const weft_json *root = weft_doc_root(doc);
-        weft_json method = weft_get(root, "method"), id = weft_get(root, "id");
-        if (weft_typeof(&method) == WEFT_STRING || weft_typeof(&id) > WEFT_NULL)
-            return false;
-    }
+    int r = weft_doc_parse(body.data, body.len, run->alloc, &doc);
+    if (r == -ENOMEM || (r == 0 && is_message(weft_doc_root(doc))))
+        return false;
     run->noise++;
     return true;
 }
@@ -253,5 +256,8 @@ int weft__acp_talk(weft_run *run, int in, int out) {
         return r;
     }
     r = weft__connect_fds(run->loop, in, out, &opts, &run->peer);
-    return r < 0 ? r : initialize(run);
+    if (r < 0)
+        return r;
+    weft_peer_pause(run->peer, true); /* until the host knows of the process */
+    return initialize(run);
 }

@@ -68,7 +68,7 @@ typedef struct weft_driver {
     /* End it: politely in the agent's own words where it has some, then SIGTERM to all its processes, then, after the grace
      * time, SIGKILL. force: SIGKILL now. Again with force is fine. on_end follows. */
     void (*cancel)(weft_run *run, bool force);
-    /* Stop reading from it for a while, so that it waits instead of us growing. */
+    /* Stop reading from it for a while, so that it waits instead of us growing. Also from within on_output and on_update. */
     void (*pause)(weft_run *run, bool paused);
     /* Forget it, also in the middle: its processes are killed, nothing is called any more. Returns NULL. */
     weft_run *(*free)(weft_run *run);

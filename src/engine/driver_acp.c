@@ -1,5 +1,5 @@
-/* Agents that speak the Agent Client Protocol over their stdio. This file has the life of a run: its process, its standard
- * error, and that all of it goes. The conversation is in acp_talk.c.
+/* Agents that speak the Agent Client Protocol over their stdio. This file has the life of a run: its process, and that all
+ * of it goes. The conversation is in acp_talk.c.
  *
  *   INITIALIZING ──answered──▶ OPENING ──session──▶ PROMPTING     acp_talk.c
  *   any of them ──turn over, refused, output ended──▶ LEAVING     weft__acp_leave()
@@ -7,7 +7,6 @@
 #include "driver.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,6 +28,7 @@ void weft__acp_release(weft_run *run) {
     const weft_alloc *alloc = run->alloc;
     if (--run->holds)
         return;
+    weft__output_done(&run->err);
     weft__buf_done(&run->err_tail, alloc);
     weft__free(alloc, run->folder);
     weft__free(alloc, run->prompt);
@@ -47,72 +47,23 @@ static void hang_up(weft_run *run) {
     weft_peer_free(peer);
 }
 
-/* ---- standard error ---- */
-
-static void end_stderr(weft_run *run) {
-    run->err_watch = weft__watch_free(run->err_watch);
-    if (run->err_fd >= 0)
-        close(run->err_fd);
-    run->err_fd = -1;
-}
-
-static void keep_tail(weft_run *run, weft_bytes text) {
-    if (text.len > WEFT_ACP_TAIL)
-        text = (weft_bytes){text.data + text.len - WEFT_ACP_TAIL, WEFT_ACP_TAIL};
-    size_t len = weft__buf_len(&run->err_tail) + text.len;
-    if (len > WEFT_ACP_TAIL)
-        weft__buf_take(&run->err_tail, run->alloc, len - WEFT_ACP_TAIL);
-    weft__buf_put(&run->err_tail, run->alloc, text.data, text.len); /* without memory there is less to say */
-}
-
-static void take_stderr(weft_run *run, weft_bytes text) {
-    keep_tail(run, text);
-    run->host.on_output(run->ctx, WEFT_RUN_STDERR, text);
-}
-
-/* Read what is there, at most so much at a time, so that one agent does not keep the loop to itself. */
-static void read_stderr(weft_run *run) {
-    char bytes[16 * 1024];
-    ssize_t n = read(run->err_fd, bytes, sizeof bytes);
-    if (n > 0)
-        take_stderr(run, (weft_bytes){bytes, (size_t) n});
-    else if (n == 0 || (errno != EAGAIN && errno != EINTR))
-        end_stderr(run);
-}
-
-static void on_stderr(void *ctx, unsigned what) {
-    weft_run *run = ctx;
-    (void) what;
-    weft__acp_hold(run);
-    read_stderr(run);
-    weft__acp_release(run);
-}
-
 /* ---- the process ---- */
 
-/* The host hears of the process before it hears from it. */
-static void listen_to_stderr(weft_run *run) {
-    if (run->err_watch)
-        weft__watch_set(run->err_watch, run->started && !run->paused ? WEFT_WATCH_READ : 0);
+/* The host hears of the process before it hears from it, and hears nothing while it wants to. */
+static void heed(weft_run *run) {
+    bool now = run->started && !run->paused;
+    if (run->peer)
+        weft_peer_pause(run->peer, !now);
+    weft__acp_stderr_heed(run, now);
 }
 
 static void on_process_start(void *ctx, pid_t pid) {
     weft_run *run = ctx;
     weft__acp_hold(run);
     run->started = true;
-    listen_to_stderr(run);
+    heed(run);
     run->host.on_process(run->ctx, pid);
     weft__acp_release(run);
-}
-
-/* Its last words are still in the pipe. A descendant cannot hold it open: there is none any more. */
-static void drain_stderr(weft_run *run) {
-    while (!run->freed && run->err_fd >= 0) {
-        struct pollfd one = {.fd = run->err_fd, .events = POLLIN};
-        if (poll(&one, 1, 0) != 1)
-            break;
-        read_stderr(run);
-    }
 }
 
 /* Everything that could call us again. */
@@ -121,7 +72,7 @@ static void shut(weft_run *run) {
     weft__later_cancel(&run->later);
     if (run->peer)
         hang_up(run);
-    end_stderr(run);
+    weft__acp_stderr_close(run);
     run->service = weft_service_unref(run->service);
     run->process = weft__process_free(run->process);
 }
@@ -131,7 +82,7 @@ static void finish(weft_run *run) {
     if (run->state == WEFT_ACP_OVER)
         return;
     weft__timer_stop(run->loop, &run->timer);
-    drain_stderr(run);
+    weft__acp_stderr_drain(run);
     if (!run->freed)
         weft__acp_finish(run, &run->process_end);
 }
@@ -143,7 +94,7 @@ static void on_process_end(void *ctx, const weft_process_end *end) {
     weft__acp_hold(run);
     run->gone = true;
     run->process_end = *end;
-    if (run->peer)
+    if (run->peer && run->started)
         weft__timer_set(run->loop, &run->timer, weft_loop_now(run->loop) + LEAVE_MS);
     else
         finish(run);
@@ -250,11 +201,13 @@ static int begin(weft_run *run, const weft_run_spec *spec, const char *const *ar
         r = start_process(run, spec, argv, fds);
     if (r < 0)
         return r;
-    run->err_fd = fds[2];
-    r = weft__acp_talk(run, fds[1], fds[0]);
-    if (r == 0)
-        r = weft__watch_new(run->loop, run->err_fd, on_stderr, run, &run->err_watch);
-    return r;
+    r = weft__acp_stderr_open(run, fds[2]);
+    if (r < 0) {
+        close(fds[0]);
+        close(fds[1]);
+        return r;
+    }
+    return weft__acp_talk(run, fds[1], fds[0]);
 }
 
 weft_run *weft__acp_free(weft_run *run) {
@@ -278,10 +231,10 @@ int weft__acp_start(const weft_run_spec *spec, const char *const *argv, const we
     run->ctx = ctx;
     run->grace_ms = spec->grace_ms;
     run->holds = 1;
-    run->err_fd = -1;
     weft__list_init(&run->asks);
     weft__timer_init(&run->timer, on_due);
     weft__acp_talk_init(run);
+    weft__acp_stderr_init(run);
     int r = begin(run, spec, argv);
     if (r < 0) {
         weft__acp_free(run);
@@ -323,9 +276,7 @@ void weft__acp_cancel(weft_run *run, bool force) {
 
 void weft__acp_pause(weft_run *run, bool paused) {
     run->paused = paused;
-    if (run->peer)
-        weft_peer_pause(run->peer, paused);
-    listen_to_stderr(run);
+    heed(run);
 }
 
 const weft_driver weft__driver_acp = {

@@ -311,6 +311,7 @@ static void folded(weft_engine *engine) {
 typedef struct folding {
     weft_engine *engine; /* NULL: it is gone */
     const weft_alloc *alloc;
+    const char *stream;
     uint64_t after;
 } folding;
 
@@ -326,20 +327,42 @@ static int fold_event(weft_engine *engine, const weft_event *event) {
 
 static int next_page(folding *fold);
 
+/* After the hub's stream, what the tasks said that were running: few, and their end should not say less than they did. */
+static const char *next_stream(const weft_engine *engine, const char *stream) {
+    bool found = strcmp(stream, WEFT_STREAM_HUB) == 0;
+    for (weft_link *link = engine->slots.next; link != &engine->slots; link = link->next) {
+        const known_task *task = WEFT_CONTAINER(link, known_task, slot);
+        if (found && task->session)
+            return task->session->stream;
+        found = found || (task->session && task->session->stream == stream);
+    }
+    return NULL;
+}
+
+/* 1 everything is read, 0 more to come, <0. */
+static int go_on(folding *fold, const weft_page *page) {
+    fold->after = page->last;
+    if (!page->more) {
+        fold->stream = next_stream(fold->engine, fold->stream);
+        fold->after = 0;
+    }
+    return fold->stream ? next_page(fold) : 1;
+}
+
 static void page_came(void *ctx, int r, const weft_page *page) {
     folding *fold = ctx;
     weft_engine *engine = fold->engine;
-    if (!engine) {
+    if (!engine || engine->phase != FOLDING) {
+        if (engine)
+            engine->folding = NULL;
         weft__free(fold->alloc, fold);
         return;
     }
     for (size_t i = 0; r == 0 && i < page->count; i++)
         r = fold_event(engine, &page->events[i]);
     tidy(&engine->tidy);
-    if (r == 0) {
-        fold->after = page->last;
-        r = page->more ? next_page(fold) : 1;
-    }
+    if (r == 0)
+        r = go_on(fold, page);
     if (r == 0)
         return;
     engine->folding = weft__free(engine->alloc, fold);
@@ -351,7 +374,7 @@ static void page_came(void *ctx, int r, const weft_page *page) {
 
 static int next_page(folding *fold) {
     weft_query query = {
-        .stream = WEFT_STREAM_HUB,
+        .stream = fold->stream,
         .after = fold->after,
         .until = fold->engine->applied,
         .oldest = true,
@@ -368,6 +391,7 @@ int weft__engine_start(weft_engine *engine, void (*on_ready)(void *ctx, int r), 
         return -ENOMEM;
     fold->engine = engine;
     fold->alloc = engine->alloc;
+    fold->stream = WEFT_STREAM_HUB;
     engine->applied = weft__store_head(engine->store);
     int r = weft__watch_set(engine->watch, WEFT_WATCH_READ);
     /* An empty journal needs no reading; until 0 would mean all of it. */
@@ -437,13 +461,13 @@ void weft__engine_stop(weft_engine *engine, bool force, void (*on_stopped)(void 
     engine->on_stopped = on_stopped;
     engine->stopped_ctx = ctx;
     engine->force |= force;
-    if (engine->phase == STOPPED || engine->phase == NEW) {
+    if (engine->phase == FOLDING || engine->phase == RECOVERING)
+        started(engine, -ESHUTDOWN);
+    if (engine->phase == STOPPED || engine->phase <= FOLDING) {
         engine->phase = STOPPED;
         weft__later(engine->loop, &engine->stopped_later);
         return;
     }
-    if (engine->phase == FOLDING || engine->phase == RECOVERING)
-        started(engine, -ESHUTDOWN);
     engine->phase = STOPPING;
     weft__timer_set(engine->loop, &engine->queue_timer, INT64_MAX);
     if (force)

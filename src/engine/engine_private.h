@@ -112,6 +112,7 @@ struct weft_engine {
     uint64_t applied; /* gseq of the last event the read models have seen */
     weft_timer again; /* to follow on, when memory was short */
     weft_link sent;   /* appends under way */
+    size_t lagging;   /* of them, stored but not yet applied */
     weft_link reads;  /* outputs being read */
     int trouble;
     weft_link ears, ear_at, ear_stop;
@@ -204,7 +205,8 @@ weft_bytes weft__text_end(const char *text, size_t len, size_t max);
 void weft__waiters_run(weft_engine *engine, weft_link *waiters, int r, const weft_task *task);
 /* The task has ended, or is queued again, and that is durable. */
 void weft__task_settle(weft_engine *engine, known_task *task);
-int weft__task_cancel_queued(weft_engine *engine, known_task *task);
+/* Cancel a queued task that somebody waits for. */
+void weft__task_cancel_waiting(weft_engine *engine, known_task *task);
 
 /* queue.c */
 bool weft__slot_free(const weft_engine *engine, const char *agent);

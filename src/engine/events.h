@@ -13,9 +13,11 @@
  *   task.retrying        {taskId, attempt, delayMs, error, reason}   its state is queued again
  *   task.completed       {taskId, stopReason?, exitCode?, output, outputBytes, outputFrom?, outputTo?}
  *   task.failed          {taskId, error, reason, exitCode?, signal?, stopReason?, output, outputBytes, outputFrom?,
- * outputTo?} task.cancelled       {taskId, by?, stopReason?, exitCode?, output, outputBytes, outputFrom?, outputTo?} output
- * is its end, at most WEFT_TASK_TAIL bytes; the rest is in the session's stream, in the events from outputFrom to outputTo
- * (seq) question.asked       {questionId, number, taskId?, sessionId?, ruleId?, kind, title, options[], detail{}, digest,
+ *                        outputTo?}
+ *   task.cancelled       {taskId, by?, stopReason?, exitCode?, output, outputBytes, outputFrom?, outputTo?}
+ *                        output is its end, at most WEFT_TASK_TAIL bytes; the rest is in the session's stream, in the
+ *                        events from outputFrom to outputTo (seq)
+ *   question.asked       {questionId, number, taskId?, sessionId?, ruleId?, kind, title, options[], detail{}, digest,
  *                        timeoutMs?}
  *   question.answered    {questionId, option, name?, by, text?}   name: the option's; text: what the person added, a reason
  *                        for instance
@@ -30,8 +32,8 @@
  *   notice               {message, ruleId?, level}      something to be shown to people; level: info, warning
  *   hub.started          {pid, version}
  *   hub.stopped          {}
- *   hub.counted          {tasks, questions, totals{completed,failed,cancelled}}   the counters, before older events are
- *                        trimmed
+ *   hub.counted          {tasks, questions, totals{completed,failed,cancelled}}   the counters, before older events go
+ *   hub.kept             {type, time, data}             an event that still matters, said again before it may go
  *
  * Stream "session/ID" (WEFT_STREAM_SESSION and the id): what an agent says.
  *

@@ -71,25 +71,35 @@ static void stored(void *ctx, int r, const weft_event *events, size_t count, boo
         weft__free(sent->alloc, sent);
         return;
     }
-    /* Somebody else's use of a key is no trouble of the store's. */
-    engine->trouble = r == -EEXIST ? 0 : r < 0 ? r : 0;
+    /* That a key was used before is no trouble of the store's. */
+    if (r == -EEXIST)
+        repeat = true;
+    engine->trouble = r < 0 && !repeat ? r : 0;
     if (r < 0 || repeat)
-        finish(sent, r == -EEXIST || r >= 0 ? 1 : r);
+        finish(sent, repeat ? 1 : r);
     else if ((sent->gseq = events[count - 1].gseq) <= engine->applied)
         finish(sent, 0);
+    else
+        engine->lagging++;
     if (engine->phase != GONE)
         weft__stop_check(engine);
 }
 
+/* The first whose events the read models have seen; NULL: none. */
+static struct sent *first_applied(const weft_engine *engine) {
+    for (weft_link *link = engine->sent.next; link != &engine->sent; link = link->next) {
+        struct sent *found = WEFT_CONTAINER(link, struct sent, link);
+        if (found->gseq && found->gseq <= engine->applied)
+            return found;
+    }
+    return NULL;
+}
+
 void weft__journal_settle(weft_engine *engine) {
-    for (bool more = true; more;) {
-        more = false;
-        for (weft_link *link = engine->sent.next; link != &engine->sent && !more; link = link->next) {
-            struct sent *first = WEFT_CONTAINER(link, struct sent, link);
-            more = first->gseq && first->gseq <= engine->applied;
-            if (more)
-                finish(first, 0);
-        }
+    /* Mostly none: the store tells followers before it completes an append. */
+    for (struct sent *sent; engine->lagging && (sent = first_applied(engine));) {
+        engine->lagging--;
+        finish(sent, 0);
     }
 }
 

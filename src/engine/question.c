@@ -13,10 +13,11 @@
 
 #include "engine_private.h"
 
-#define REMEMBERED 1000 /* that are over */
-#define MAX_OPTIONS 100 /* more than that nobody reads */
-#define DIGEST_TEXT 65  /* SHA-256 in hex, and a NUL */
-#define MAX_TITLE 16384 /* bytes shown to a person in one line or a few */
+#define REMEMBERED 1000               /* that are over */
+#define MAX_OPTIONS 100               /* more than that nobody reads */
+#define DIGEST_TEXT 65                /* SHA-256 in hex, and a NUL */
+#define MAX_ASKED ((size_t) 16 << 20) /* bytes of all of it: it must fit into an event */
+#define MAX_TITLE 16384               /* bytes shown to a person in one line or a few */
 
 const char *const weft__question_states[] = {"open", "answered", "expired", "withdrawn"};
 
@@ -452,7 +453,7 @@ int weft__question_of_run(weft_engine *engine, struct run *run, const weft_task 
     int r = weft_to_text(asked, engine->alloc, &text, &len);
     if (r < 0)
         return r;
-    r = weft_doc_parse(text, len, engine->alloc, &doc);
+    r = len > MAX_ASKED ? -EMSGSIZE : weft_doc_parse(text, len, engine->alloc, &doc);
     weft_text_free(text, engine->alloc);
     if (r < 0)
         return r == -ENOMEM ? r : 0;

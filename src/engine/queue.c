@@ -38,10 +38,13 @@ static void start_stored(void *ctx, int r) {
     known_task *task = ctx;
     weft_engine *engine = task->engine;
     task->starting = false;
-    if (r < 0 && engine->phase != GONE) {
-        weft__list_remove(&task->slot);
-        weft__timer_set(engine->loop, &engine->queue_timer, weft_loop_now(engine->loop) + ENGINE_AGAIN_MS);
-    }
+    if (r >= 0 || engine->phase == GONE)
+        return;
+    weft__list_remove(&task->slot);
+    task->pub.stopping = false;
+    if (!weft__list_empty(&task->waiters))
+        weft__task_cancel_waiting(engine, task);
+    weft__timer_set(engine->loop, &engine->queue_timer, weft_loop_now(engine->loop) + ENGINE_AGAIN_MS);
 }
 
 /* Take the slot now: what is under way counts. */

@@ -59,7 +59,9 @@ static void timed_out(weft_timer *timer) {
 static void check_kept(struct run *run, int r) {
     if (r < 0) {
         weft__note(run->engine, "%s: memory is short, it is being ended", run->task->id);
-        end_it(run, MEMORY_SHORT, true);
+        run->stop = run->stop == GOES_ON ? MEMORY_SHORT : run->stop;
+        run->kill = true; /* not from within the driver's own call */
+        weft__run_soon(run);
     }
 }
 
@@ -309,7 +311,7 @@ void weft__run_start(weft_engine *engine, known_task *task) {
         return;
     }
     if (task->pub.stopping) {
-        run->stop = engine->phase == STOPPING ? DAEMON_STOPS : CANCELLED;
+        run->stop = weft__list_empty(&task->waiters) ? DAEMON_STOPS : CANCELLED;
         on_end(run, &(weft_run_end){.exit_code = -1});
         return;
     }
@@ -442,12 +444,9 @@ static void closed(void *ctx, int r) {
     if (r < 0)
         weft__waiters_run(engine, &task->waiters, r, NULL);
     weft__task_settle(engine, task);
-    if (r >= 0 && task->pub.state == WEFT_TASK_QUEUED && !weft__list_empty(&task->waiters) && !task->ending) {
-        /* Somebody asked for its end between two attempts. */
-        r = weft__task_cancel_queued(engine, task);
-        if (r < 0)
-            weft__waiters_run(engine, &task->waiters, r, NULL);
-    }
+    /* Somebody asked for its end between two attempts. */
+    if (r >= 0 && task->pub.state == WEFT_TASK_QUEUED && !weft__list_empty(&task->waiters) && !task->ending)
+        weft__task_cancel_waiting(engine, task);
     weft__queue_run(engine);
     weft__stop_check(engine);
 }
@@ -478,6 +477,9 @@ static void look(weft_later *later) {
         run->withdrawn = true;
         weft__question_withdraw_all(run->engine, run->task->id);
     }
+    if (run->kill && !run->ended && run->handle)
+        run->driver->cancel(run->handle, true);
+    run->kill = false;
     tell_refusals(run);
     weft__outbox_flush(run);
     if (run->ended && !run->closing && weft__outbox_empty(run) && run->again.due == INT64_MAX)

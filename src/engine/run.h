@@ -16,6 +16,7 @@ struct run {
     weft_timer timeout, again;
     weft_later later; /* look at what there is to do */
     run_stop stop;
+    bool kill; /* at once, when nothing of the driver's is being called */
 
     weft_link outbox, sent; /* parcels that wait, and those under way */
     size_t outbox_bytes;

@@ -38,6 +38,8 @@ known_session *weft__session_drop(weft_engine *engine, known_session *session) {
 void weft__session_stored(weft_engine *engine, known_session *session, int64_t now) {
     session->stored = true;
     session->pub.created_ms = session->pub.updated_ms = now;
+    /* Nobody counted what an earlier daemon kept of it: as if it were full. */
+    session->bytes = engine->phase == FOLDING ? engine->limits.keep_output : 0;
     engine->session_count++;
     weft__list_push(&engine->all_sessions, &session->link);
 }

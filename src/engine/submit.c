@@ -298,7 +298,7 @@ static void cancel_stored(void *ctx, int r) {
     weft__task_settle(engine, task);
 }
 
-int weft__task_cancel_queued(weft_engine *engine, known_task *task) {
+static int cancel_queued(weft_engine *engine, known_task *task) {
     struct draft draft = {.engine = engine};
     weft__draft_add(&draft, WEFT_STREAM_HUB, "task.cancelled",
                     WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"by", task->by ? weft_str(task->by) : weft_none()},
@@ -314,12 +314,18 @@ int weft__task_cancel_queued(weft_engine *engine, known_task *task) {
     return r;
 }
 
+void weft__task_cancel_waiting(weft_engine *engine, known_task *task) {
+    int r = cancel_queued(engine, task);
+    if (r < 0)
+        weft__waiters_run(engine, &task->waiters, r, NULL);
+}
+
 /* Queued: cancelled now. About to start: as soon as it has. Running: its run is told. Ending already: it is waited for. */
 static int begin_cancel(weft_engine *engine, known_task *task) {
     if (task->ending)
         return 0;
     if (task->pub.state == WEFT_TASK_QUEUED && !task->starting)
-        return weft__task_cancel_queued(engine, task);
+        return cancel_queued(engine, task);
     if (task->run && weft__run_is_ending(task->run))
         return 0;
     task->pub.stopping = true;

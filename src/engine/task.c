@@ -228,6 +228,14 @@ static void leave_slot(weft_engine *engine, known_task *task) {
     task->pub.stopping = false;
 }
 
+/* An attempt begins with nothing said: what the one before it said is in the session's stream. */
+static void forget_output(known_task *task) {
+    task->tail_len = 0;
+    task->pub.tail = (weft_bytes){"", 0};
+    task->pub.output_bytes = 0;
+    task->output_from = task->output_to = 0;
+}
+
 int weft__task_apply_started(weft_engine *engine, const weft_event *event, const weft_json *data) {
     known_task *task = weft__task_of(engine, data);
     if (!task || task->pub.state != WEFT_TASK_QUEUED)
@@ -239,6 +247,7 @@ int weft__task_apply_started(weft_engine *engine, const weft_event *event, const
     engine->counts.of[WEFT_TASK_RUNNING]++;
     task->pub.attempt = weft_get_int(data, "attempt", task->pub.attempt + 1);
     task->pub.started_ms = event->time_ms;
+    forget_output(task);
     return 0;
 }
 
@@ -315,6 +324,7 @@ static void settle_tail(weft_engine *engine, known_task *task, const ending *end
         task->pub.tail = (weft_bytes){task->tail, task->tail_len};
     } else if (task->tail) {
         size_t len = task->pub.tail.len;
+        /* An empty one may be a literal. */
         memmove(task->tail, task->pub.tail.data, len);
         char *less = weft__resize(engine->alloc, task->tail, len ? len : 1);
         task->tail = less ? less : task->tail;

@@ -326,11 +326,13 @@ static void on_output(weft_peer *peer, void *data) {
         schedule(conn);
 }
 
+/* The peer's data may be its user's by now; the server's callbacks get the server's. */
 static void on_drain(weft_peer *peer, void *data) {
     weft_conn *conn = weft__conn_of(peer);
     weft_server *server = conn ? weft__conn_server(conn) : NULL;
+    (void) data;
     if (server && server->opts.on_drain)
-        server->opts.on_drain(server, peer, data);
+        server->opts.on_drain(server, peer, server->opts.data);
 }
 
 int weft__conn_peer_new(weft_conn *conn, const weft_conn_peer *how, weft_peer **ret) {

@@ -72,6 +72,7 @@ static void stop_self(void) {
 }
 
 static void family(void) {
+    signal(SIGCHLD, SIG_IGN); /* no zombie says whose child a lost one was */
     child(NULL);
     child(grandchild);
     child(new_session);
@@ -161,6 +162,8 @@ static void do_mode(const char *mode, const char *value) {
         leave_behind();
     else if (strcmp(mode, "stopped") == 0)
         (void) (fork() == 0 && (stop_self(), linger(), 0)), say("stopped\n");
+    else if (strcmp(mode, "stop") == 0)
+        say("stop\n"), raise(SIGSTOP);
     else if (strcmp(mode, "bomb") == 0)
         bomb(atoi(value));
     else if (strcmp(mode, "flood") == 0)
@@ -180,7 +183,7 @@ static void do_mode(const char *mode, const char *value) {
     else if (strcmp(mode, "bytes") == 0)
         (void) !write(STDOUT_FILENO, "a\0b\xff\xc3(\xe2\x82\xac\xed\xa0\x80\n\xf0\x9f", 15);
     else if (strcmp(mode, "crash") == 0)
-        raise(SIGSEGV);
+        signal(SIGSEGV, SIG_DFL), raise(SIGSEGV); /* a sanitizer has a handler for it */
     else if (strcmp(mode, "killguard") == 0)
         kill(getppid(), SIGKILL);
     else if (strcmp(mode, "stopguard") == 0)

@@ -97,7 +97,7 @@ like "AIWG_IPC_DEBUG does the same" '"way":"out"' "$err"
 
 # ---- methods, describe, ping ----
 run "$weft" methods "$serve"
-like "methods: name and help" "echo           answer the params as they came" "$out"
+like "methods: name and help" "echo answer the params as they came" "$(echo "$out" | tr -s ' ')"
 run "$weft" methods --json "$serve"
 like "methods --json" '{"title":"weft","version":"0.' "$out"
 like "methods --json: each" '{"name":"echo","summary":"answer the params as they came"}' "$out"

@@ -133,11 +133,14 @@ like "as JSON" '{"key":"tls.cert","wants":"a string","default":null,' "$out"
 mkdir -p "$there/secret/.weft"
 cd "$there/secret" || exit 1
 echo 5ecret-t0ken >.weft/token
-echo '{"token_file": ".weft/token", "token": "5ecret-t0ken"}' >.weft/config.json
+echo '{"token_file": ".weft/token", "token": "5ecret-t0ken", "agents": {"claude": {"env": {"KEY": "5ecret-t0ken", "B": ""}}}}' \
+    >.weft/config.json
 for job in show "show --origin" "show --json" check path keys schema; do
     WEFT_TOKEN=5ecret-t0ken run "$weft" config $job
     unlike "config $job does not tell the token" 5ecret-t0ken "$out$err"
 done
+run "$weft" config show
+like "variables of an agent are named only" '{"claude":{"env":{"KEY":"***","B":"***"}}}' "$out"
 
 # ---- serve uses it ----
 rm "$user"

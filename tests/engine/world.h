@@ -10,6 +10,7 @@
 #include "harness.h"
 #include "loop.h"
 #include "store/world.h"
+#include "store_kind.h"
 
 #define RUNS 256
 
@@ -110,6 +111,30 @@ static inline void play_end(weft_run *run, bool ok) {
     }
     run->ended = true;
     run->host->on_end(run->ctx, &end);
+}
+
+/* ---- a store that fails when told to ---- */
+
+static int play_store_fails; /* appends complete with this; 0: they work */
+
+static inline void play_append(weft_store *store, weft_append_job *job) {
+    weft_link jobs;
+    if (!play_store_fails) {
+        weft__memory.append(store, job);
+        return;
+    }
+    weft__list_init(&jobs);
+    job->job.r = play_store_fails;
+    weft__list_push(&jobs, &job->job.link);
+    weft__tray_put(&store->tray, &jobs);
+}
+
+static inline const weft_store_kind *play_store(void) {
+    static weft_store_kind kind;
+    kind = weft__memory;
+    kind.append = play_append;
+    play_store_fails = 0;
+    return &kind;
 }
 
 /* ---- the world ---- */

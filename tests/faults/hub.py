@@ -103,16 +103,24 @@ class Hub:
             json.dump(config, file)
 
     def start(self):
+        """Python ignores SIGXFSZ, and so does what it starts: a file that grows beyond its limit is an error, not the end."""
         self.stop_now()
         with open(self.talk, "a") as talk:
             self.process = subprocess.Popen([WEFT, "serve"], cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL,
-                                            stdout=talk, stderr=talk, start_new_session=True)
+                                            stdout=talk, stderr=talk, start_new_session=True, restore_signals=False)
         until = time.monotonic() + PATIENCE
-        while not os.path.exists(os.path.join(self.home, "daemon.pid")):
+        while not self.is_ready():
             if self.process.poll() is not None or time.monotonic() > until:
                 raise AssertionError("the hub did not start:\n" + self.said())
             time.sleep(0.005)
         return self
+
+    def is_ready(self):
+        try:
+            with open(os.path.join(self.home, "daemon.pid")) as file:
+                return file.read().strip() == str(self.process.pid)
+        except FileNotFoundError:
+            return False
 
     def said(self):
         with open(self.talk) as talk:

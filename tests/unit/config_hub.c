@@ -127,6 +127,18 @@ TEST(failing_allocations) {
     CHECK(memory.count > 2);
 }
 
+TEST(secrets_are_hidden) {
+    static const char text[] =
+        "{\"a\": {\"env\": {\"KEY\": \"secret\"}, \"about\": \"b\"}, \"b\": {\"env\": {}}, \"c\": {}}";
+    weft_doc *doc = NULL, *shown = NULL;
+    REQUIRE(weft_doc_parse(text, strlen(text), NULL, &doc) == 0);
+    REQUIRE(weft__agents_hide(weft_doc_root(doc), NULL, &shown) == 0);
+    CHECK_TEXT(weft_doc_root(shown)->text, weft_doc_root(shown)->len,
+               "{\"a\":{\"env\":{\"KEY\":\"***\"},\"about\":\"b\"},\"b\":{\"env\":{}},\"c\":{}}");
+    weft_doc_free(doc);
+    weft_doc_free(shown);
+}
+
 TEST(is_it_there) {
     char folder[] = "/tmp/weft-path-XXXXXX", program[64], path[128];
     const char *const argv[] = {"weft-test-agent", NULL}, *const full[] = {program, NULL};
@@ -215,5 +227,75 @@ TEST(files_are_watched_when_a_rule_wants_them) {
     }
 }
 
-TEST_MAIN(CASE(presets) CASE(entries) CASE(a_name_that_is_there_twice) CASE(failing_allocations) CASE(is_it_there)
-              CASE(settings) CASE(paused) CASE(files_are_watched_when_a_rule_wants_them))
+/* ---- again ---- */
+
+typedef struct heard {
+    int count;
+    weft_agents agents;
+    size_t max_running;
+} heard;
+
+static void on_change(void *ctx, const weft_serve_settings *now) {
+    heard *self = ctx;
+    self->count++;
+    self->agents = now->agents;
+    self->max_running = now->engine.max_running;
+}
+
+static void put_config(const char *text) {
+    FILE *file = fopen(".weft/config.json", "w");
+    if (!file || fchmod(fileno(file), 0600) < 0 || fputs(text, file) < 0 || fclose(file) != 0)
+        abort();
+}
+
+/* A task may run on an agent of a file that is no more. */
+TEST(agents_stay_when_they_are_read_again) {
+    char folder[] = "/tmp/weft-again-XXXXXX";
+    static const char other[] =
+        "{\"agents\": {\"mine\": {\"driver\": \"cli\", \"command\": [\"two\"]}}, \"tasks\": {\"max_running\": 9}}";
+    weft_serve_settings typed = {0};
+    FILE *nowhere = fopen("/dev/null", "w");
+    REQUIRE(nowhere && mkdtemp(folder) && chdir(folder) == 0 && mkdir(".weft", 0700) == 0);
+    setenv("XDG_CONFIG_HOME", folder, 1);
+    weft_app app = {
+        .settings = &typed, .out = weft__screen(nowhere), .err = weft__screen(nowhere), .layout = &weft__layout_weft};
+    weft_serve_config *config = NULL;
+    weft_service *service = NULL;
+    weft_loop *loop = NULL;
+    weft_server *server = NULL;
+    heard is = {0};
+    put_config("{\"agents\": {\"mine\": {\"driver\": \"cli\", \"command\": [\"one\"]}}, \"default_agent\": \"mine\"}");
+    REQUIRE(weft__serve_config_new(&app, &config) == WEFT_DONE);
+    CHECK_INT(weft_loop_new(NULL, &loop), 0);
+    CHECK_INT(weft_service_new(NULL, &service), 0);
+    CHECK_INT(weft_server_new(loop, &(weft_server_opts){.service = service}, &server), 0);
+    const weft_serve_settings *first = weft__serve_config_settings(config);
+    const weft_agent *mine = find(&first->agents, "mine");
+    CHECK_STR(first->agents.fallback, "mine");
+    weft__serve_config_hear(config, on_change, &is);
+    CHECK(weft__serve_config_reload(config, server));
+    CHECK_INT(is.count, 1);
+    CHECK(is.agents.list == first->agents.list); /* nothing has changed, and nothing is made anew */
+    put_config(other);
+    CHECK(weft__serve_config_reload(config, server));
+    CHECK_INT(is.count, 2);
+    CHECK_INT(is.max_running, 9);
+    CHECK_STR(is.agents.fallback, "demo");
+    CHECK_STR(find(&is.agents, "mine")->argv[0], "two");
+    CHECK_STR(mine->argv[0], "one");
+    put_config("{\"agents\": {\"mine\": {}}}");
+    CHECK(weft__serve_config_reload(config, server));
+    CHECK_INT(is.count, 2); /* a mistake changes nothing */
+    weft_server_free(server);
+    weft_loop_free(loop);
+    weft_service_unref(service);
+    weft__serve_config_free(config);
+    fclose(nowhere);
+    unlink(".weft/config.json");
+    rmdir(".weft");
+    rmdir(folder);
+}
+
+TEST_MAIN(CASE(presets) CASE(entries) CASE(a_name_that_is_there_twice) CASE(failing_allocations) CASE(secrets_are_hidden)
+              CASE(is_it_there) CASE(settings) CASE(paused) CASE(files_are_watched_when_a_rule_wants_them)
+                  CASE(agents_stay_when_they_are_read_again))

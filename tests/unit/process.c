@@ -225,6 +225,45 @@ TEST(has_its_own_stdio) {
     finish(&s);
 }
 
+static pid_t parent_of(pid_t pid) {
+    char path[64], text[512] = "";
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int) pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, text, sizeof text - 1) <= 0)
+        return 0;
+    close(fd);
+    const char *rest = strrchr(text, ')');
+    return rest && sscanf(rest, ") %*c %d", &parent) == 1 ? parent : 0;
+}
+
+static int fds_of(pid_t pid) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd", (int) pid);
+    DIR *dir = opendir(path);
+    int count = -2;
+    while (dir && readdir(dir))
+        count++;
+    if (dir)
+        closedir(dir);
+    return count;
+}
+
+/* Three that lead nowhere, the connection to us, and the one that tells of children. */
+TEST(the_guard_holds_nothing) {
+    scene s;
+    int careless[3] = {dup(2), dup(2), dup(2)};
+    REQUIRE(BEGIN(&s, 0, "linger"));
+    KIT_UNTIL(s.loop, s.starts);
+    pid_t guard = parent_of(s.pid);
+    CHECK(parent_of(guard) == getpid());
+    KIT_UNTIL(s.loop, fds_of(guard) == 5);
+    for (int i = 0; i < 3; i++)
+        close(careless[i]);
+    weft__process_stop(s.process, true);
+    finish(&s);
+}
+
 /* The guard does not keep the program's descriptors, or nobody would see it close them. */
 TEST(its_end_of_output_is_seen) {
     scene s;
@@ -262,6 +301,7 @@ TEST(kills_what_ignores_sigterm_after_the_grace_time) {
 }
 
 TEST(ends_what_was_stopped) {
+    ends_all("stop", "stop\n", false, 100000, SIGTERM);
     ends_all("stopped", "stopped\n", false, 20000, SIGTERM);
 }
 
@@ -476,11 +516,12 @@ TEST(leaks_no_descriptor) {
 
 TEST_MAIN(CASE(tells_how_it_ended) CASE(tells_why_it_did_not_start) CASE(tells_that_the_folder_is_not_there)
               CASE(refuses_a_guard_that_is_not_there) CASE(a_program_is_found_in_its_own_path) CASE(is_a_clean_place)
-                  CASE(has_its_own_stdio) CASE(its_end_of_output_is_seen) CASE(ends_a_family_that_listens)
-                      CASE(kills_a_family_at_once) CASE(kills_what_ignores_sigterm_after_the_grace_time)
-                          CASE(ends_what_was_stopped) CASE(kills_a_fork_bomb) CASE(a_second_stop_may_be_harder)
-                              CASE(what_it_leaves_behind_goes) CASE(is_ended_before_it_has_started)
-                                  CASE(is_forgotten_in_the_middle) CASE(is_freed_by_its_own_callbacks)
-                                      CASE(the_guard_may_be_killed) CASE(the_guard_may_be_stopped)
-                                          CASE(every_allocation_may_fail) CASE(descriptors_may_be_short)
-                                              CASE(nothing_outlives_a_killed_daemon) CASE(leaks_no_descriptor))
+                  CASE(has_its_own_stdio) CASE(the_guard_holds_nothing) CASE(its_end_of_output_is_seen)
+                      CASE(ends_a_family_that_listens) CASE(kills_a_family_at_once)
+                          CASE(kills_what_ignores_sigterm_after_the_grace_time) CASE(ends_what_was_stopped)
+                              CASE(kills_a_fork_bomb) CASE(a_second_stop_may_be_harder) CASE(what_it_leaves_behind_goes)
+                                  CASE(is_ended_before_it_has_started) CASE(is_forgotten_in_the_middle)
+                                      CASE(is_freed_by_its_own_callbacks) CASE(the_guard_may_be_killed)
+                                          CASE(the_guard_may_be_stopped) CASE(every_allocation_may_fail)
+                                              CASE(descriptors_may_be_short) CASE(nothing_outlives_a_killed_daemon)
+                                                  CASE(leaks_no_descriptor))

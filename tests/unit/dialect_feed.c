@@ -1,0 +1,555 @@
+/* The feed over real sockets: who reads slowly misses nothing, gets nothing twice, and costs the others nothing; who has
+ * missed something is closed. With the store in memory and with SQLite, whose pages come from another thread. */
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "hub_world.h"
+
+/* Over the hard limit of a connection's queue, under what is kept of a session's output. */
+#define LINES ((size_t) 6000)
+#define LINE ((size_t) 2000)
+
+typedef struct feed_world {
+    hub_world hub;
+    weft_server *server;
+    char folder[64], path[80], url[96];
+    int opened, closed;
+} feed_world;
+
+static void on_open(weft_server *server, weft_peer *peer, void *data) {
+    feed_world *w = data;
+    (void) server;
+    w->opened++;
+    weft__feed_open(w->hub.hub.feed, peer);
+}
+
+static void on_close(weft_server *server, weft_peer *peer, int why, void *data) {
+    feed_world *w = data;
+    (void) server, (void) why;
+    w->closed++;
+    if (w->hub.hub.feed)
+        weft__feed_close(w->hub.hub.feed, peer);
+}
+
+static void on_drain(weft_server *server, weft_peer *peer, void *data) {
+    (void) server, (void) data;
+    weft__feed_drain(((feed_world *) (void *) hub_stage)->hub.hub.feed, peer);
+}
+
+static feed_world *world_new(const weft_store_kind *kind) {
+    feed_world *w = calloc(1, sizeof *w);
+    char database[128];
+    snprintf(w->folder, sizeof w->folder, "/tmp/weft-feed-XXXXXX");
+    CHECK(mkdtemp(w->folder) != NULL);
+    snprintf(database, sizeof database, "%s/weft.db", w->folder);
+    CHECK_INT(hub_init(&w->hub, &(hub_opts){.kind = kind, .path = database}), 0);
+    weft_server_opts opts = {.service = w->hub.service,
+                             .data = w,
+                             .grace_ms = 100,
+                             .on_open = on_open,
+                             .on_close = on_close,
+                             .on_drain = on_drain};
+    CHECK_INT(weft_server_new(w->hub.loop, &opts, &w->server), 0);
+    w->hub.hub.server = w->server;
+    snprintf(w->path, sizeof w->path, "%s/s", w->folder);
+    snprintf(w->url, sizeof w->url, "unix:%s", w->path);
+    CHECK_INT(weft_server_listen(w->server, w->url, &(weft_listen_opts){.dialect = "aiwg"}), 0);
+    return w;
+}
+
+static void world_free(feed_world *w) {
+    char command[100];
+    w->server = weft_server_free(w->server);
+    hub_done(&w->hub);
+    snprintf(command, sizeof command, "rm -rf %s", w->folder);
+    CHECK_INT(system(command), 0);
+    free(w);
+}
+
+/* ---- a client that reads when it is told to ---- */
+
+typedef struct client {
+    int fd;
+    char *text;
+    size_t len, cap, at; /* at: the first line not yet looked at */
+    bool ended;
+} client;
+
+static client client_new(feed_world *w) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    client c = {.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    int opened = w->opened;
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", w->path);
+    CHECK_INT(connect(c.fd, (struct sockaddr *) &address, sizeof address), 0);
+    fcntl(c.fd, F_SETFL, O_NONBLOCK);
+    HUB_UNTIL(&w->hub, w->opened > opened);
+    return c;
+}
+
+static void client_done(client *c) {
+    close(c->fd);
+    free(c->text);
+}
+
+static void client_say(client *c, const char *text) {
+    CHECK_INT(send(c->fd, text, strlen(text), MSG_NOSIGNAL), (int) strlen(text));
+}
+
+/* What is there now, at most so much. */
+static void client_read(client *c, size_t most) {
+    if (c->cap - c->len < most + 1) {
+        c->cap = 2 * c->cap + most + 1;
+        c->text = realloc(c->text, c->cap);
+    }
+    ssize_t n = recv(c->fd, c->text + c->len, most, MSG_DONTWAIT);
+    if (n > 0)
+        c->len += (size_t) n;
+    else if (n == 0 || errno != EAGAIN)
+        c->ended = true;
+    c->text[c->len] = '\0';
+}
+
+/* The next line; NULL: not yet. Borrowed until the next call. */
+static char *client_line(client *c) {
+    char *line = c->text ? c->text + c->at : NULL, *end = line ? strchr(line, '\n') : NULL;
+    if (!end)
+        return NULL;
+    *end = '\0';
+    c->at = (size_t) (end + 1 - c->text);
+    return line;
+}
+
+/* Read until there is a line; "" when there is none. */
+static const char *client_wait(feed_world *w, client *c) {
+    char *line;
+    int64_t until = hub_ms() + HUB_PATIENCE_MS;
+    while (!(line = client_line(c)) && !c->ended && hub_ms() < until) {
+        hub_turn(&w->hub, 1);
+        client_read(c, 1 << 16);
+    }
+    return line ? line : "";
+}
+
+/* ---- much output ---- */
+
+static void submit(feed_world *w, client *c) {
+    client_say(c, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"task.submit\",\"params\":{\"prompt\":\"talk\"}}\n");
+    CHECK(strstr(client_wait(w, c), "event.taskQueued") != NULL);
+    CHECK(strstr(client_wait(w, c), "event.taskStarted") != NULL);
+    CHECK(strstr(client_wait(w, c), "\"taskId\":\"task-0000\",\"state\":\"running\"") != NULL);
+}
+
+/* Byte n of all that the agent says: lines "number xxx...". */
+static char byte_of(size_t n) {
+    char number[16];
+    size_t in_line = n % LINE;
+    if (in_line == LINE - 1)
+        return '\n';
+    if (in_line > 8)
+        return 'x';
+    snprintf(number, sizeof number, "%08zu ", n / LINE % 100000000);
+    return number[in_line];
+}
+
+/* The agent says one more line; it waits while it is told to. */
+static void talk(feed_world *w, size_t number) {
+    char line[LINE];
+    for (size_t i = 0; i < LINE; i++)
+        line[i] = byte_of(number * LINE + i);
+    weft_run *run = hub_run(&w->hub, "task-0000");
+    REQUIRE(run != NULL);
+    HUB_UNTIL(&w->hub, !run->paused);
+    run->host->on_output(run->ctx, WEFT_RUN_STDOUT, (weft_bytes){line, LINE});
+    if (number % 16 == 0)
+        hub_turn(&w->hub, 0);
+}
+
+/* What a client has heard must be the bytes after those it knows. False: it is not, or was something else. */
+static bool take_output(const char *line, size_t *heard) {
+    static const char before[] = "\"output\":\"";
+    const char *at = strstr(line, "\"event.taskOutput\"") ? strstr(line, before) : NULL;
+    if (!at)
+        return false;
+    for (at += strlen(before); *at != '"'; at++) {
+        char is = *at;
+        if (is == '\\')
+            is = *++at == 'n' ? '\n' : '?';
+        if (is != byte_of(*heard))
+            return false;
+        (*heard)++;
+    }
+    return true;
+}
+
+static void take_all(client *c, size_t *heard) {
+    for (char *line; (line = client_line(c));)
+        CHECK(take_output(line, heard));
+}
+
+static void slow_reader(const weft_store_kind *kind) {
+    feed_world *w = world_new(kind);
+    client quick = client_new(w), slow = client_new(w);
+    size_t quick_heard = 0, slow_heard = 0, said = 0;
+    submit(w, &quick);
+    CHECK(strstr(client_wait(w, &slow), "event.taskQueued") != NULL);
+    CHECK(strstr(client_wait(w, &slow), "event.taskStarted") != NULL);
+    while (said < LINES) {
+        talk(w, said++);
+        client_read(&quick, 1 << 16);
+        take_all(&quick, &quick_heard);
+    }
+    while (quick_heard < said * LINE && !quick.ended) {
+        hub_turn(&w->hub, 1);
+        client_read(&quick, 1 << 16);
+        take_all(&quick, &quick_heard);
+    }
+    CHECK_INT(quick_heard, LINES * LINE);
+    /* All that while nobody read here. Now somebody does, a little at a time, and the agent goes on. */
+    int64_t until = hub_ms() + 6 * HUB_PATIENCE_MS;
+    for (int turn = 0; slow_heard < (LINES + 200) * LINE && !slow.ended && hub_ms() < until; turn++) {
+        if (turn % 8 == 0 && said < LINES + 200)
+            talk(w, said++);
+        hub_turn(&w->hub, 0);
+        client_read(&slow, 30000);
+        take_all(&slow, &slow_heard);
+        client_read(&quick, 1 << 16);
+    }
+    CHECK_INT(slow_heard, (LINES + 200) * LINE);
+    /* It is one of the others again. */
+    hub_end(hub_run(&w->hub, "task-0000"), &(weft_run_end){.ok = true});
+    CHECK(strstr(client_wait(w, &slow), "event.taskCompleted") != NULL);
+    CHECK(slow.text[slow.at] == '\0');
+    client_done(&quick);
+    client_done(&slow);
+    HUB_UNTIL(&w->hub, w->closed == 2);
+    world_free(w);
+}
+
+TEST(a_slow_reader_misses_nothing) {
+    slow_reader(&weft__memory);
+}
+
+TEST(a_slow_reader_misses_nothing_of_sqlite) {
+    slow_reader(&weft__sqlite);
+}
+
+/* ---- subscriptions ---- */
+
+#define NOTICES 3000
+
+static void notice(feed_world *w, int number) {
+    static char padding[1500];
+    memset(padding, 'y', sizeof padding - 1);
+    CHECK_INT(
+        weft__engine_append(w->hub.engine, "hub", "notice",
+                            WEFT_OBJ({"n", weft_int(number)}, {"message", weft_str(padding)}, {"level", weft_str("info")}),
+                            NULL, NULL),
+        0);
+}
+
+/* The number in an event of ours; -1: it is something else. gseq rises by one from event to event. */
+static int take_event(const char *line, uint64_t *gseq) {
+    const char *at = strstr(line, "\"gseq\":"), *n = strstr(line, "\"data\":{\"n\":");
+    if (!at)
+        return -1;
+    uint64_t here = strtoull(at + 7, NULL, 10);
+    if (*gseq)
+        CHECK_INT(here, *gseq + 1);
+    *gseq = here;
+    return n ? atoi(n + 12) : -1;
+}
+
+/* A subscription to everything from the beginning, read slowly while more is said. */
+static void slow_subscriber(const weft_store_kind *kind) {
+    feed_world *w = world_new(kind);
+    client c = client_new(w);
+    int said = 0, heard = 0;
+    uint64_t gseq = 0;
+    while (said < NOTICES) {
+        notice(w, said++);
+        hub_turn(&w->hub, 0);
+    }
+    client_say(&c, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"event.subscribe\",\"params\":{\"after\":0}}\n");
+    CHECK(strstr(client_wait(w, &c), "\"resumed\":true") != NULL);
+    int64_t until = hub_ms() + 6 * HUB_PATIENCE_MS;
+    for (int turn = 0; heard < NOTICES + 500 && !c.ended && hub_ms() < until; turn++) {
+        if (said < NOTICES + 500 && turn % 2 == 0)
+            notice(w, said++);
+        hub_turn(&w->hub, 0);
+        if (turn % 3 == 0)
+            client_read(&c, 20000);
+        for (char *line; (line = client_line(&c));) {
+            int n = take_event(line, &gseq);
+            if (n >= 0 && n != heard)
+                CHECK_INT(n, heard);
+            heard += n >= 0;
+        }
+    }
+    CHECK_INT(heard, NOTICES + 500);
+    notice(w, 7777);
+    CHECK(strstr(client_wait(w, &c), "\"n\":7777") != NULL);
+    client_done(&c);
+    HUB_UNTIL(&w->hub, w->closed == 1);
+    world_free(w);
+}
+
+TEST(a_slow_subscriber_misses_nothing) {
+    slow_subscriber(&weft__memory);
+}
+
+TEST(a_slow_subscriber_misses_nothing_of_sqlite) {
+    slow_subscriber(&weft__sqlite);
+}
+
+static void on_trimmed(void *ctx, int r, uint64_t removed) {
+    CHECK_INT(r, 0);
+    CHECK(removed > 0);
+    *(bool *) ctx = true;
+}
+
+/* What it should have heard is no longer there: it is closed, not told the rest. */
+TEST(who_missed_something_is_closed) {
+    feed_world *w = world_new(&weft__memory);
+    client c = client_new(w);
+    bool trimmed = false;
+    uint64_t gseq = 0;
+    client_say(&c, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"event.subscribe\"}\n");
+    CHECK(strstr(client_wait(w, &c), "\"resumed\":true") != NULL);
+    for (int i = 0; i < NOTICES; i++) {
+        notice(w, i);
+        hub_turn(&w->hub, 0);
+    }
+    CHECK_INT(weft__store_trim(w->hub.store, &(weft_trim){.rows = 10}, on_trimmed, &trimmed), 0);
+    HUB_UNTIL(&w->hub, trimmed);
+    int last = -1, heard = 0;
+    for (const char *line; *(line = client_wait(w, &c)); heard++) {
+        int n = take_event(line, &gseq);
+        CHECK(n == last + 1);
+        last = n;
+    }
+    CHECK(c.ended);
+    CHECK(heard > 100 && heard < NOTICES - 10);
+    client_done(&c);
+    HUB_UNTIL(&w->hub, w->closed == 1);
+    world_free(w);
+}
+
+/* Replaced and ended in the middle, by the client and by its going. */
+TEST(a_subscription_ends_at_any_time) {
+    feed_world *w = world_new(&weft__memory);
+    client c = client_new(w), d = client_new(w);
+    for (int i = 0; i < NOTICES; i++) {
+        notice(w, i);
+        hub_turn(&w->hub, 0);
+    }
+    client_say(
+        &c, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"event.subscribe\",\"params\":{\"after\":0}}\n"
+            "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"event.subscribe\",\"params\":{\"after\":0,\"types\":[\"none\"]}}\n"
+            "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"event.subscribe\",\"params\":{\"after\":0}}\n"
+            "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"event.unsubscribe\"}\n"
+            "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"event.subscribe\",\"params\":{\"types\":[\"none\"]}}\n");
+    for (int i = 1; i <= 3; i++)
+        CHECK(strstr(client_wait(w, &c), "\"code\":-32800") != NULL);
+    CHECK(strstr(client_wait(w, &c), "\"id\":4,\"result\":{}") != NULL);
+    CHECK(strstr(client_wait(w, &c), "\"id\":5,\"result\":{\"resumed\":true") != NULL);
+    client_say(&d, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"event.subscribe\",\"params\":{\"after\":0}}\n");
+    CHECK(strstr(client_wait(w, &d), "\"resumed\":true") != NULL);
+    client_done(&d); /* with most of it unread */
+    HUB_UNTIL(&w->hub, w->closed == 1);
+    notice(w, 1);
+    hub_settle(&w->hub);
+    client_say(&c, "{\"jsonrpc\":\"2.0\",\"id\":6,\"method\":\"ping\"}\n");
+    CHECK(strstr(client_wait(w, &c), "\"id\":6") != NULL);
+    client_done(&c);
+    world_free(w); /* and with one still there */
+}
+
+/* ---- what a connection watches and speaks ---- */
+
+static int renderings;
+
+static void count_rendering(const weft_hub *hub, weft_telling *telling, const weft_event *event, const weft_json *data) {
+    (void) hub, (void) data;
+    renderings++;
+    weft__tell(telling, NULL, "heard", WEFT_OBJ({"type", weft_str(event->type)}));
+    weft__tell(telling, "watched", "logged", WEFT_OBJ({"type", weft_str(event->type)}));
+}
+
+static void beat(const weft_hub *hub, weft_telling *telling) {
+    (void) hub;
+    weft__tell(telling, NULL, "beat", weft_none());
+}
+
+static int answer_one(weft_req *req, const weft_json *params, void *ctx) {
+    (void) params;
+    CHECK(ctx == &hub_stage->hub);
+    return weft_reply(req, weft_int(1));
+}
+
+static int answer_two(weft_req *req, const weft_json *params, void *ctx) {
+    int64_t n = 0;
+    static const weft_param table[] = {{"n", WEFT_PARAM_int, 0, WEFT_REQUIRED, "a number"}, {0}};
+    CHECK(ctx == &hub_stage->hub);
+    int r = weft_bind(req, table, params, &n);
+    return r < 0 ? r : weft_reply(req, weft_int(n + 2));
+}
+
+static const weft_error_row one_errors[] = {{-1, "one", "one"}, {0}}, two_errors[] = {{-2, "two", "two"}, {0}};
+static const weft_param two_params[] = {{"n", WEFT_PARAM_int, 0, WEFT_REQUIRED, "a number"}, {0}};
+static const weft_method one_methods[] = {
+    {.name = "shared", .handler = answer_one, .help = "one", .errors = one_errors},
+    {.name = "only", .handler = answer_one},
+    {0},
+};
+static const weft_method two_methods[] = {
+    {.name = "own", .handler = answer_two, .params = two_params},
+    {.name = "shared", .handler = answer_two, .params = two_params, .errors = two_errors, .flags = WEFT_CHANGES},
+    {0},
+};
+static const weft_method scoped_methods[] = {{.name = "shared", .handler = answer_one, .scope = "admin"}, {0}};
+static const weft_dialect one = {.name = "one", .methods = one_methods, .render = count_rendering};
+static const weft_dialect two = {.name = "two", .methods = two_methods, .beat_ms = 10, .beat = beat};
+static const weft_dialect scoped = {.name = "scoped", .methods = scoped_methods};
+static const weft_dialect *const pair[] = {&one, &two, NULL};
+
+static weft_peer *peer_of(hub_world *w, const char *dialect) {
+    weft_identity who = {
+        .transport = "mem", .dialect = dialect, .name = "n", .scopes = "*", .address = "", .authenticated = true};
+    weft_peer *peer = NULL;
+    CHECK_INT(weft_peer_new(w->service, &(weft_peer_opts){.framing = &weft_ndjson, .identity = &who}, &peer), 0);
+    return peer;
+}
+
+static void peer_said(weft_peer *peer, const char *want) {
+    weft_bytes out = weft_peer_output(peer);
+    CHECK_TEXT(out.data, out.len, want);
+    weft_peer_sent(peer, out.len);
+}
+
+static void ask(weft_peer *peer, const char *request, const char *answer) {
+    CHECK_INT(weft_peer_feed(peer, request, strlen(request), 1), 0);
+    peer_said(peer, answer);
+}
+
+TEST(a_name_that_several_have_is_the_speakers) {
+    hub_world w;
+    CHECK_INT(hub_init(&w, &(hub_opts){.dialects = pair}), 0);
+    weft_peer *a = peer_of(&w, "one"), *b = peer_of(&w, "two"), *c = peer_of(&w, "three");
+    static const char request[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"shared\",\"params\":{\"n\":5}}\n";
+    ask(a, request, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1}\n");
+    ask(b, request, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":7}\n");
+    ask(c, request, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1}\n");
+    ask(b, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"shared\"}\n",
+        "{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":{\"code\":-32602,\"message\":\"Invalid params: n is missing\",\"data\":{"
+        "\"reason\":\"invalidParams\",\"path\":\"/n\"}}}\n");
+    ask(a, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"own\",\"params\":[1]}\n",
+        "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":3}\n");
+    const weft_method *row = weft_service_find(w.service, "shared");
+    REQUIRE(row != NULL);
+    CHECK(row->params == NULL && row->flags == WEFT_CHANGES);
+    CHECK_STR(row->help, "one");
+    CHECK_INT(row->errors[0].code, -1);
+    CHECK_INT(row->errors[1].code, -2);
+    CHECK_INT(row->errors[2].code, 0);
+    CHECK(weft__dialects_find(w.dialects, "two") == &two && !weft__dialects_find(w.dialects, "three"));
+    weft_peer_free(a);
+    weft_peer_free(b);
+    weft_peer_free(c);
+    hub_done(&w);
+    weft_dialects *none;
+    CHECK_INT(weft__dialects_new((const weft_dialect *const[]){&one, &scoped, NULL}, NULL, NULL, &none), -EINVAL);
+}
+
+static void happen(hub_world *w, const char *type) {
+    CHECK_INT(weft__engine_append(w->engine, "hub", type, WEFT_OBJ({"message", weft_str("m")}), NULL, NULL), 0);
+    hub_settle(w);
+}
+
+/* Rendered for those who hear it, once for all of them, and in the words they speak at the moment. */
+TEST(only_what_somebody_hears_is_rendered) {
+    hub_world w;
+    CHECK_INT(hub_init(&w, &(hub_opts){.dialects = pair}), 0);
+    weft_peer *a = peer_of(&w, "two"), *b = peer_of(&w, "one");
+    renderings = 0;
+    weft__feed_open(w.hub.feed, a);
+    happen(&w, "notice");
+    CHECK_INT(renderings, 0);
+    CHECK(weft__guest_of(w.hub.feed, b) == NULL);
+    weft__feed_open(w.hub.feed, b);
+    happen(&w, "notice");
+    CHECK_INT(renderings, 1);
+    peer_said(b, "{\"jsonrpc\":\"2.0\",\"method\":\"heard\",\"params\":{\"type\":\"notice\"}}\n");
+    weft_peer_sent(a, weft_peer_output(a).len);
+    weft_identity who = *weft_peer_identity(a);
+    who.dialect = "one";
+    CHECK_INT(weft_peer_set_identity(a, &who), 0);
+    CHECK_INT(weft__guest_watch(weft__guest_of(w.hub.feed, a), "watched"), 0);
+    happen(&w, "notice");
+    CHECK_INT(renderings, 2);
+    peer_said(a, "{\"jsonrpc\":\"2.0\",\"method\":\"heard\",\"params\":{\"type\":\"notice\"}}\n"
+                 "{\"jsonrpc\":\"2.0\",\"method\":\"logged\",\"params\":{\"type\":\"notice\"}}\n");
+    peer_said(b, "{\"jsonrpc\":\"2.0\",\"method\":\"heard\",\"params\":{\"type\":\"notice\"}}\n");
+    weft__guest_unwatch(weft__guest_of(w.hub.feed, a), "watched");
+    happen(&w, "notice");
+    peer_said(a, "{\"jsonrpc\":\"2.0\",\"method\":\"heard\",\"params\":{\"type\":\"notice\"}}\n");
+    weft__feed_close(w.hub.feed, a);
+    CHECK(weft__guest_of(w.hub.feed, a) == NULL);
+    weft__feed_close(w.hub.feed, a);
+    weft_peer_free(a);
+    weft__feed_close(w.hub.feed, b);
+    weft_peer_free(b);
+    hub_done(&w);
+}
+
+TEST(a_dialect_that_beats) {
+    hub_world w;
+    CHECK_INT(hub_init(&w, &(hub_opts){.dialects = pair}), 0);
+    weft_peer *a = peer_of(&w, "one"), *b = peer_of(&w, "two");
+    weft__feed_open(w.hub.feed, a);
+    weft__feed_open(w.hub.feed, b);
+    HUB_UNTIL(&w, weft_peer_output(b).len >= 2 * strlen("{\"jsonrpc\":\"2.0\",\"method\":\"beat\"}\n"));
+    CHECK_TEXT(weft_peer_output(b).data, 34, "{\"jsonrpc\":\"2.0\",\"method\":\"beat\"}\n");
+    peer_said(a, "");
+    hub_done(&w); /* with guests still there */
+    weft_peer_free(a);
+    weft_peer_free(b);
+}
+
+TEST(watching_has_a_limit) {
+    hub_world w;
+    char name[16];
+    CHECK_INT(hub_init(&w, &(hub_opts){0}), 0);
+    weft_peer *a = peer_of(&w, "cdev");
+    weft__feed_open(w.hub.feed, a);
+    weft_guest *guest = weft__guest_of(w.hub.feed, a);
+    REQUIRE(guest != NULL);
+    CHECK(weft__guest_session(guest) == NULL);
+    for (int i = 0; i < WEFT_FEED_WATCHES; i++) {
+        snprintf(name, sizeof name, "s%d", i);
+        CHECK_INT(weft__guest_watch(guest, name), 0);
+    }
+    CHECK_INT(weft__guest_watch(guest, "s5"), 0);
+    CHECK_INT(weft__guest_watch(guest, "more"), -ENOSPC);
+    CHECK(!weft__guest_watches(guest, "more"));
+    CHECK_INT(weft__guest_started(guest, "mine"), 0);
+    CHECK(weft__guest_watches(guest, "mine") && !weft__guest_watches(guest, "s0") && weft__guest_watches(guest, "s1"));
+    CHECK_STR(weft__guest_session(guest), "mine");
+    weft__guest_unwatch(guest, "s7");
+    CHECK(!weft__guest_watches(guest, "s7"));
+    CHECK_INT(weft__guest_watch(guest, "more"), 0);
+    const char *types[1] = {"x"};
+    weft_subscription_spec spec = {.live = true, .types = types, .type_count = WEFT_FEED_WATCHES + 1};
+    CHECK_INT(weft__guest_subscribe(guest, &spec, NULL, NULL), -ENOSPC);
+    weft__feed_close(w.hub.feed, a);
+    weft_peer_free(a);
+    hub_done(&w);
+}
+
+TEST_MAIN(CASE(a_slow_reader_misses_nothing) CASE(a_slow_reader_misses_nothing_of_sqlite)
+              CASE(a_slow_subscriber_misses_nothing) CASE(a_slow_subscriber_misses_nothing_of_sqlite)
+                  CASE(who_missed_something_is_closed) CASE(a_subscription_ends_at_any_time)
+                      CASE(a_name_that_several_have_is_the_speakers) CASE(only_what_somebody_hears_is_rendered)
+                          CASE(a_dialect_that_beats) CASE(watching_has_a_limit))
