@@ -8,6 +8,7 @@
 . "$(dirname "$0")/kit.bash"
 
 program=$weft
+unset WEFT_STORE_KIND # what happened is kept, as it is for people
 
 end_hubs() {
     for home in "$there"/*/.weft; do
@@ -32,11 +33,18 @@ person() { # STEPS COMMAND...
 }
 
 until_true() {
-    for _ in $(seq 600); do
+    local end=$((SECONDS + 30))
+    while [ $SECONDS -lt $end ]; do
         "$@" >/dev/null 2>&1 && return 0
         read -r -t 0.05 <> <(:)
     done
+    fail "this never came true: $*"
     return 1
+}
+
+# A process that nobody has waited for yet is gone too.
+is_gone() { # PID
+    ! grep -q '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status" 2>/dev/null
 }
 
 field() { # JSON PATH
