@@ -99,8 +99,7 @@ static void keep_complaint(weft_run *run, weft_bytes text) {
     run->complaint_len += text.len;
 }
 
-/* From the beginning of a line, or at least of a character, as it was written: AIWG's clients get it so. NULL: it did not
- * complain, blanks are no complaint. */
+/* As it was written, from the beginning of a line or at least of a character. NULL: it said nothing. */
 static const char *complaint_of(weft_run *run) {
     char *text = run->complaint;
     text[run->complaint_len] = '\0';
@@ -113,7 +112,7 @@ static const char *complaint_of(weft_run *run) {
         return line + 1;
     while (weft__utf8_follows((unsigned char) *text))
         text++;
-    return *text ? text : NULL;
+    return text;
 }
 
 static bool may_go_better(int error) {
