@@ -72,7 +72,7 @@ static void tell(const guard *self, weft_guard_kind kind, int value) {
 
 /* Strings in a row, as a list that ends with NULL. *text moves behind them. NULL: no memory, or they are not all there. */
 static char **take_list(char **text, const char *end, uint32_t count) {
-    char **list = calloc((size_t) count + 1, sizeof *list);
+    char **list = count <= (size_t) (end - *text) ? calloc((size_t) count + 1, sizeof *list) : NULL;
     for (uint32_t i = 0; list && i < count; i++) {
         if (*text >= end)
             return NULL;
