@@ -199,7 +199,7 @@ static void on_lost(weft_live *self, bool for_good, int why) {
         return;
     self->lost = true;
     clear(self);
-    weft__warn(self->app, "the connection was lost (%s); trying again", *trouble ? trouble : weft_strerror(why));
+    weft__warn(self->app, "%s; trying again", *trouble ? trouble : weft_strerror(why));
     if (self->opts.patience_ms > 0)
         weft__timer_set(self->loop, &self->patience, weft__loop_fresh_now(self->loop) + self->opts.patience_ms);
 }

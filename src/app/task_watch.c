@@ -80,11 +80,12 @@ static void put_task_event(watching *self, const char *task, const char *what, c
 static void put_question_event(watching *self, const char *task, const char *what, const weft_json *data) {
     char text[512];
     const char *id = weft_get_str(data, "questionId", "");
-    if (strcmp(what, "asked") == 0)
-        snprintf(text, sizeof text, "%s (weft answer %s allow|deny)", weft_get_str(data, "title", ""), id);
-    else
-        snprintf(text, sizeof text, "%s %s", what, weft_get_str(data, "option", ""));
-    put_state(self, *task ? task : id, WEFT_INK_WARN, *task ? id : "", text);
+    if (strcmp(what, "asked") != 0) {
+        put_state(self, id, WEFT_INK_WARN, what, weft_get_str(data, "option", ""));
+        return;
+    }
+    snprintf(text, sizeof text, "%s %s (weft answer %s allow|deny)", id, weft_get_str(data, "title", ""), id);
+    put_state(self, *task ? task : weft_get_str(data, "ruleId", ""), WEFT_INK_WARN, "asks", text);
 }
 
 static void put_event(watching *self, const char *type, const weft_json *data) {

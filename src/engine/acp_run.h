@@ -47,7 +47,8 @@ struct weft_run {
     bool deaf;    /* it closed its output and went on running */
     bool paused;
     bool started; /* the process is known to run */
-    bool gone;    /* and to have ended, like this */
+    int looks;    /* left, at a pipe that does not end */
+    bool gone;    /* the process is known to have ended, like this */
     weft_process_end process_end;
     weft_process *process;
     weft_service *service;
@@ -89,6 +90,7 @@ weft_run *weft__acp_free(weft_run *run);
 
 /* How it ended; the first to say so is right. reason NULL: it is ok. */
 void weft__acp_decide(weft_run *run, bool retryable, const char *reason, const char *format, ...) WEFT_PRINTF(4, 5);
+void weft__acp_decide_cancelled(weft_run *run);
 /* The turn ended with this, as the agent says; "" unknown. */
 void weft__acp_decide_stop(weft_run *run, const char *stop_reason);
 /* The agent refused a call. */

@@ -133,7 +133,10 @@ static void finish_submit(void *ctx, int r) {
         engine->queueing--;
     if (made->waits && task->alone)
         engine->alone_queueing--;
-    task->starting = task->submitted = false;
+    task->submitted = false;
+    /* One that was to wait may have been given a slot when its event was delivered, just now: that is not over. */
+    if (!made->waits)
+        task->starting = false;
     weft__list_push(&task->repeats, &repeats);
     weft__list_remove(&task->repeats);
     if (r == 1) /* the key was there before: a task that is forgotten, or another node's */

@@ -1,0 +1,61 @@
+#!/bin/bash
+# weft agents: with and without a daemon, choosing the default.
+. "$(dirname "$0")/hub.bash"
+
+mkdir none
+cd none || exit 1
+weft agents
+exits "without a daemon" 0
+like "the demo is there, and the default" "*  demo " "$out"
+like "what is missing, and how to get it" "Install" "$out"
+weft agents --json
+is "for programs" demo "$(field "$out" .default)"
+weft agents use demo
+exits "choosing without a daemon" 3
+cd ..
+
+hub some
+weft agents
+exits "with one" 0
+like "with one: the demo" "*  demo " "$out"
+weft agents list --json
+is "with one, for programs" true "$(field "$out" .agents.0.found)"
+weft agents use nobody
+exits "nobody" 8
+like "nobody: what next" "weft agents" "$err"
+weft agents use claude
+exits "another" 0
+like "another: says so" "claude is the default" "$err"
+weft agents
+like "another: it is marked" "*  claude " "$out"
+weft restart
+weft agents --json
+is "also after a restart" claude "$(field "$out" .default)"
+weft agents use --reset
+exits "back" 0
+weft agents --json
+is "as configured" demo "$(field "$out" .default)"
+
+# ---- one of our own ----
+cat >agent.sh <<'END'
+#!/bin/sh
+echo "you said: $1"
+END
+chmod +x agent.sh
+cat >.weft/config.json <<END
+{
+  // a program that is given the prompt as an argument
+  "agents": { "mine": { "driver": "cli", "command": ["$PWD/agent.sh", "{prompt}"] } }
+}
+END
+chmod 600 .weft/config.json
+weft restart
+weft agents
+like "a configured one" "mine " "$out"
+weft task submit --wait --agent mine hello
+exits "does what it is told" 0
+is "and says so" "you said: hello" "$out"
+weft stop
+weft agents
+like "a configured one without a daemon" "mine " "$out"
+close

@@ -1,0 +1,95 @@
+#!/bin/bash
+# weft events: the journal, from any position; following it over restarts; gaps in words.
+. "$(dirname "$0")/hub.bash"
+
+weft events
+exits "without a daemon" 3
+
+hub journal
+weft task submit --wait echo one
+weft events
+exits "events" 0
+like "the first" "hub.started" "$(head -n 1 <<<"$out")"
+like "what happened" 'task.completed {"taskId":"task-0000"' "$out"
+all=$(wc -l <<<"$out")
+weft events --json
+is "one object per line" "$all" "$(wc -l <<<"$out")"
+is "its position" 1 "$(field "$(head -n 1 <<<"$out")" .gseq)"
+weft events --since 2 --json
+is "behind a position" 3 "$(field "$(head -n 1 <<<"$out")" .gseq)"
+weft events --since "$all"
+exits "behind the last" 0
+is "is nothing" "" "$out"
+weft events --type task.queued --type hub. --json
+is "only some types" 2 "$(wc -l <<<"$out")"
+weft task submit --wait echo two
+weft events --task task-0001 --type task. --json
+unlike "only one task" task-0000 "$out"
+like "only one task: it is there" task.completed "$out"
+weft events --since 1h --json
+like "since a time ago" task-0000 "$out"
+weft events --since 2100-01-01T00:00:00Z
+is "since a time to come" "" "$out"
+weft events --since now
+is "from now on, and no longer" "" "$out"
+weft events -v --since now
+epoch=$(sed -n 's/^epoch \([0-9a-f]*\),.*/\1/p' <<<"$err")
+is "-v says the epoch" 32 "${#epoch}"
+weft events --since "$epoch:2" --json
+is "behind a position of an epoch" 3 "$(field "$(head -n 1 <<<"$out")" .gseq)"
+
+# ---- gaps ----
+weft events --since 99999
+exits "a position to come" 0
+like "a position to come: in words" "no such position yet" "$err"
+is "a position to come: nothing" "" "$out"
+weft events --since 00000000000000000000000000000000:5 --json
+like "a position of another epoch: in words" "begun anew" "$err"
+is "a position of another epoch: from the beginning" 1 "$(field "$(head -n 1 <<<"$out")" .gseq)"
+
+# ---- following ----
+timeout 120 "$weft" events -f --json >follow.out 2>follow.err &
+follower=$!
+until_true grep -q task-0001 follow.out
+weft task submit --wait echo three
+until_true grep -q '"task.completed","time":"[^"]*","data":{"taskId":"task-0002"' follow.out
+pid=$(cat .weft/daemon.pid)
+kill -KILL "$pid"
+until_true is_gone "$pid"
+weft start
+weft task submit --wait echo four
+until_true grep -q '"task.completed","time":"[^"]*","data":{"taskId":"task-0003"' follow.out
+like "following over a crash: says so" "trying again" "$(cat follow.err)"
+positions=$(/usr/bin/python3 -c '
+import json
+print(*[json.loads(line)["gseq"] for line in open("follow.out")])')
+is "following over a crash: every event once, in order" "$(seq -s ' ' "$(wc -w <<<"$positions")")" "$positions"
+kill -TERM "$follower"
+ended "$follower"
+exits "a signal ends it well" 124 # that of timeout(1), which was signalled
+timeout 120 "$weft" events -f --since now --type task. --task task-0005 --json >some.out 2>some.err &
+follower=$!
+busy() { timeout 20 "$program" task submit --wait echo busy && [ "$(timeout 20 "$program" task stats --json | sed 's/.*"total":\([0-9]*\).*/\1/')" -gt 6 ]; }
+until_true busy
+kill -TERM "$follower"
+wait "$follower"
+unlike "following some: no others" task-0006 "$(cat some.out)"
+
+# The journal is begun anew while somebody follows.
+timeout 120 "$weft" events -f --json >anew.out 2>anew.err &
+follower=$!
+until_true grep -q task-0003 anew.out
+weft stop
+rm -f .weft/weft.db*
+weft start
+until_true grep -q "begun anew" anew.err
+pass
+started_twice() { [ "$(grep -c '"gseq":1,' anew.out)" = 2 ]; }
+until_true started_twice && pass
+kill -TERM "$follower"
+wait "$follower"
+
+# ---- nobody reads ----
+run bash -c 'timeout 20 "$0" events | head -n 1' "$weft"
+like "a pipe that is closed" hub.started "$out"
+close
