@@ -200,15 +200,20 @@ void weft__retention_drop(weft_engine *engine) {
 
 /* ---- the work ---- */
 
-static void go_on(weft_engine *engine, int64_t next_ms) {
+/* What waited for it goes on. */
+void weft__retention_stop(weft_engine *engine) {
     engine->retaining = false;
-    weft__timer_set(engine->loop, &engine->retention_timer, weft_loop_now(engine->loop) + next_ms);
     for (weft_link *link = engine->slots.next; link != &engine->slots; link = link->next) {
         struct run *run = WEFT_CONTAINER(link, known_task, slot)->run;
         if (run)
             weft__run_soon(run);
     }
     weft__queue_run(engine);
+}
+
+static void go_on(weft_engine *engine, int64_t next_ms) {
+    weft__timer_set(engine->loop, &engine->retention_timer, weft_loop_now(engine->loop) + next_ms);
+    weft__retention_stop(engine);
 }
 
 static void counted(void *ctx, int r) {

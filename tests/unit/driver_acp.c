@@ -22,6 +22,9 @@ struct scene {
     bool force;
     const char *free_after;
     const char *pause_after;
+    bool holds_pipes; /* keep its standard output and error open from outside, so that they do not end with it */
+    bool frees_at_end;
+    int held[2];
     int64_t grace_ms;
     int starts, ends, asks, unasks;
     char key[32];
@@ -58,6 +61,12 @@ static void on_process(void *ctx, pid_t pid) {
     CHECK(pid > 1);
     CHECK_INT(s->len, 0); /* before everything else */
     s->starts++;
+    for (int i = 0; s->holds_pipes && i < 2; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/%d/fd/%d", (int) pid, i + 1);
+        s->held[i] = open(path, O_WRONLY | O_CLOEXEC);
+        CHECK(s->held[i] >= 0);
+    }
     hear_str(s, "process", "");
 }
 
@@ -110,6 +119,8 @@ static void on_end(void *ctx, const weft_run_end *end) {
     snprintf(s->reason, sizeof s->reason, "%s", end->reason ? end->reason : "");
     snprintf(s->error, sizeof s->error, "%s", end->error ? end->error : "");
     snprintf(s->stop, sizeof s->stop, "%s", end->stop_reason ? end->stop_reason : "");
+    if (s->frees_at_end)
+        s->run = s->driver->free(s->run);
 }
 
 static const weft_run_host host = {on_process, on_session, on_output, on_update, on_ask, on_unask, on_end};
@@ -838,6 +849,50 @@ TEST(standard_error_silent) {
     CHECK_STR(s.reason, "cancelled");
 }
 
+/* Its pipes do not end with it: somebody else has them too, and may even write. That is no reason to wait for ever. */
+TEST(pipes_stay_open) {
+    static const struct {
+        const char *what, *last;
+        bool cancelled;
+    } rows[] = {{"it exits", "exit=6", false}, {"it is cancelled", "linger", true}};
+    for (size_t i = 0; i < 2; i++) {
+        scene s;
+        test_row(rows[i].what);
+        SCRIPT(&s, "hear=initialize", "err=because", "reply={\"protocolVersion\":1}", rows[i].last);
+        s.holds_pipes = s.frees_at_end = true;
+        s.cancel_after = rows[i].cancelled ? "stderr because" : NULL;
+        s.grace_ms = 100;
+        CHECK(start_with(&s, "hi", NULL, NULL));
+        KIT_UNTIL(s.loop, s.ends);
+        CHECK_STR(s.reason, rows[i].cancelled ? "cancelled" : "exited");
+        HEARD(&s, "stderr because");
+        close(s.held[0]);
+        close(s.held[1]);
+        clean(&s);
+    }
+    test_row(NULL);
+}
+
+/* It ends while nobody listens: what it said last is heard when somebody does. */
+TEST(paused_at_the_end) {
+    scene s;
+    SCRIPT(&s, PROMPTED, "chunk=one", "chunk=two", "err=three", DONE, "exit=0");
+    s.pause_after = "chunk one";
+    CHECK(start_with(&s, "hi", NULL, NULL));
+    KIT_UNTIL(s.loop, !s.pause_after);
+    for (int i = 0; i < 100; i++) { /* twice as long as we wait for what does not come */
+        weft_loop_once(s.loop, false);
+        usleep(10000);
+    }
+    CHECK_INT(s.ends, 0);
+    NOT_HEARD(&s, "two");
+    s.driver->pause(s.run, false);
+    finish(&s);
+    CHECK(s.end.ok);
+    HEARD(&s, "chunk two");
+    HEARD(&s, "stderr three");
+}
+
 /* The environment: the agent's own, and the task's. */
 TEST(environment) {
     scene s;
@@ -881,4 +936,5 @@ TEST_MAIN(CASE(demo_turn) CASE(demo_plain) CASE(demo_permission) CASE(demo_no_an
                       CASE(not_installed) CASE(asks_twice) CASE(asks_wrongly) CASE(asks_and_leaves)
                           CASE(cancel_answers_questions) CASE(cancel_too_late) CASE(cancel_ends_it) CASE(cancel_is_ignored)
                               CASE(cancelled_early) CASE(freed_anywhere) CASE(goes_on) CASE(last_words) CASE(standard_error)
-                                  CASE(standard_error_silent) CASE(environment) CASE(no_memory))
+                                  CASE(standard_error_silent) CASE(pipes_stay_open) CASE(paused_at_the_end) CASE(environment)
+                                      CASE(no_memory))
