@@ -188,7 +188,7 @@ static inline void hub_ready(void *ctx, int r) {
 typedef struct hub_opts {
     const weft_alloc *alloc;     /* of everything above the engine */
     const weft_store_kind *kind; /* NULL: memory */
-    const char *path;
+    const char *path, *vfs;
     weft_engine_limits limits;
     weft_limits service;
     const weft_dialect *const *dialects; /* NULL: all there are */
@@ -201,7 +201,7 @@ static inline int hub_init(hub_world *world, const hub_opts *opts) {
     *world = (hub_world){.now = HUB_EPOCH_MS, .next_pid = 4000};
     hub_stage = world;
     CHECK_INT(weft_loop_new(NULL, &world->loop), 0);
-    weft_store_opts store = {.path = opts->path};
+    weft_store_opts store = {.path = opts->path, .vfs = opts->vfs};
     CHECK_INT(weft__store_open(opts->kind ? opts->kind : &weft__memory, &store, &world->store, why), 0);
     weft_engine_opts engine = {.loop = world->loop,
                                .store = world->store,

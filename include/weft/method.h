@@ -57,9 +57,12 @@ typedef struct weft_error_row {
 } weft_error_row;
 
 enum {
-    WEFT_CHANGES = 1 << 0,    /* it changes something: an idempotency key is honoured, a client does not retry it blindly */
-    WEFT_HIDDEN = 1 << 1,     /* not listed by rpc.discover */
-    WEFT_OPEN = 1 << 2,       /* may be called before authentication */
+    WEFT_CHANGES = 1 << 0, /* it changes something: an idempotency key is honoured, a client does not retry it blindly */
+    WEFT_HIDDEN = 1 << 1,  /* not listed by rpc.discover */
+    WEFT_OPEN = 1 << 2,    /* may be called before authentication */
+    WEFT_SOON = 1 << 3,    /* it is answered soon, though not in the handler (it is being stored, say): what the same
+                              connection asks behind it waits for that answer, so that it can see what was changed; other
+                              methods of this kind do not wait, and the items of one batch never do */
 };
 
 typedef struct weft_method {

@@ -1,6 +1,5 @@
-/* Translating AIWG's configuration. Its watcher can be told which endings of file names matter, ours cannot; a rule about
- * files gets a condition for that. Its rules name their sources "watch" and "schedule", and a pattern of theirs is a regular
- * expression for TYPE:SOURCE, where ours is for the path. */
+/* Translating AIWG's configuration. Its rules name their sources "watch" and "schedule", and a pattern of theirs is a
+ * regular expression for TYPE:SOURCE, where ours is for the path. */
 #include "aiwg_config.h"
 
 #include <errno.h>
@@ -83,20 +82,53 @@ static weft_val path_of(const weft_json *entry) {
     return len ? weft_strn(text, len) : weft_none();
 }
 
+static bool is_here(weft_val path) {
+    return path.len == 1 && *path.as.s == '.';
+}
+
+/* AIWG looks for it below the folder of the entry, git's rules from the project's; without a slash it is the same. */
+static void put_pattern_to_ignore(translation *self, const weft_json *entry, const char *pattern) {
+    char whole[512];
+    weft_val path = path_of(entry);
+    bool tied = strchr(pattern, '/') && path.kind != WEFT_VAL_NONE && !is_here(path);
+    snprintf(whole, sizeof whole, "%.*s%s%s", tied ? (int) path.len : 0, tied ? path.as.s : "", tied ? "/" : "", pattern);
+    next(self);
+    put_val(self, weft_str(whole));
+}
+
 static void put_ignored(translation *self, const weft_json *paths) {
-    size_t count = 0;
-    put(self, ",\"ignore\":[");
+    size_t count = 2;
+    put(self, ",\"ignore\":[\".aiwg/daemon\",\".aiwg/daemon.pid*\""); /* ours */
     for (weft_iter entry = weft_iterate(paths); weft_next(&entry);) {
         weft_json ignore = weft_get(&entry.value, "ignore");
         for (weft_iter it = weft_iterate(&ignore); count < WEFT_MAX_TEXTS && weft_next(&it);) {
-            if (!*weft_str_of(&it.value, ""))
+            const char *pattern = weft_str_of(&it.value, "");
+            if (!*pattern)
                 continue;
-            next(self);
-            put_val(self, weft_copy(&it.value));
+            put_pattern_to_ignore(self, &entry.value, pattern);
             count++;
         }
     }
     put(self, "]");
+}
+
+/* A folder of which only files with some endings matter is as many paths with wildcards. */
+static void put_path(translation *self, const weft_json *entry, size_t *count) {
+    weft_json extensions = weft_get(entry, "extensions");
+    weft_val path = path_of(entry);
+    if (path.kind == WEFT_VAL_NONE)
+        return;
+    if (weft_count(&extensions) == 0 && (*count)++ < WEFT_MAX_TEXTS) {
+        next(self);
+        put_val(self, path);
+    }
+    for (weft_iter it = weft_iterate(&extensions); weft_next(&it) && (*count)++ < WEFT_MAX_TEXTS;) {
+        char wild[512];
+        snprintf(wild, sizeof wild, "%.*s%s**/*%s", is_here(path) ? 0 : (int) path.len, path.as.s, is_here(path) ? "" : "/",
+                 weft_str_of(&it.value, ""));
+        next(self);
+        put_val(self, weft_str(wild));
+    }
 }
 
 static void put_watch(translation *self, const weft_json *watch) {
@@ -105,67 +137,15 @@ static void put_watch(translation *self, const weft_json *watch) {
     next(self);
     put(self, weft_get_bool(watch, "enabled", false) ? "\"watch\":true" : "\"watch\":false");
     put(self, ",\"watch_paths\":[");
-    for (weft_iter it = weft_iterate(&paths); count < WEFT_MAX_TEXTS && weft_next(&it);) {
-        weft_val path = path_of(&it.value);
-        if (path.kind == WEFT_VAL_NONE)
-            continue;
-        next(self);
-        put_val(self, path);
-        count++;
-    }
+    for (weft_iter it = weft_iterate(&paths); weft_next(&it);)
+        put_path(self, &it.value, &count);
     put(self, "]");
     put_ignored(self, &paths);
-}
-
-/* A text as a regular expression for itself; what does not fit is left out. */
-static void add_literal(char *to, size_t size, const char *text, size_t len) {
-    size_t used = strlen(to);
-    for (size_t i = 0; i < len && used + 3 < size; i++) {
-        if (strchr("\\^$.|?*+()[]{}", text[i]))
-            to[used++] = '\\';
-        to[used++] = text[i];
-    }
-    to[used] = '\0';
 }
 
 static void add(char *to, size_t size, const char *text) {
     size_t used = strlen(to);
     snprintf(to + used, size - used, "%s", text);
-}
-
-/* "src/.*(?:\.ts|\.js)" */
-static void add_path(char *to, size_t size, const weft_json *entry) {
-    weft_val path = path_of(entry);
-    weft_json extensions = weft_get(entry, "extensions");
-    bool first = true;
-    if (path.kind == WEFT_VAL_NONE)
-        return;
-    if (*to)
-        add(to, size, "|");
-    if (path.len != 1 || *path.as.s != '.') {
-        add_literal(to, size, path.as.s, path.len);
-        add(to, size, "(?:/.*|)");
-    } else
-        add(to, size, ".*");
-    for (weft_iter it = weft_iterate(&extensions); weft_next(&it); first = false) {
-        const char *extension = weft_str_of(&it.value, "");
-        add(to, size, first ? "(?:" : "|");
-        add_literal(to, size, extension, strlen(extension));
-    }
-    add(to, size, first ? "" : ")");
-}
-
-/* The paths that AIWG would have told about, if it would not of all of them. */
-static bool path_condition(const weft_json *watch, char *ret, size_t size) {
-    weft_json paths = weft_get(watch, "paths");
-    bool some = false;
-    *ret = '\0';
-    for (weft_iter it = weft_iterate(&paths); weft_next(&it);) {
-        weft_json extensions = weft_get(&it.value, "extensions");
-        some |= weft_count(&extensions) > 0;
-        add_path(ret, size, &it.value);
-    }
-    return some && strlen(ret) + 2 < size; /* one that was cut off would mean something else */
 }
 
 /* ---- rules ---- */
@@ -261,18 +241,11 @@ static void put_pattern(translation *self, const weft_json *pattern) {
                            {"value", r < 0 ? weft_copy(pattern) : weft_str(types)}));
 }
 
-static bool is_about_files(const weft_json *trigger) {
-    return strncmp(weft_get_str(trigger, "type", ""), "file.", 5) == 0 ||
-           strcmp(weft_get_str(trigger, "source", ""), "watch") == 0;
-}
-
-static void put_conditions(translation *self, const weft_json *rule, const char *paths) {
+static void put_conditions(translation *self, const weft_json *rule) {
     weft_json conditions = weft_get(rule, "conditions"), trigger = weft_get(rule, "trigger");
     put(self, ",\"conditions\":[");
     for (weft_iter it = weft_iterate(&conditions); weft_next(&it);)
         put_old_condition(self, &it.value);
-    if (*paths && is_about_files(&trigger))
-        put_condition(self, "payload.path", "matches", paths);
     weft_json pattern = weft_get(&trigger, "pattern");
     if (pattern.text)
         put_pattern(self, &pattern);
@@ -307,7 +280,7 @@ static void put_trigger(translation *self, const weft_json *trigger) {
     put(self, "}");
 }
 
-static void put_rule(translation *self, const weft_json *rule, const char *paths) {
+static void put_rule(translation *self, const weft_json *rule) {
     next(self);
     if (weft_typeof(rule) != WEFT_OBJECT) {
         put_val(self, weft_copy(rule)); /* it will be reported */
@@ -322,13 +295,13 @@ static void put_rule(translation *self, const weft_json *rule, const char *paths
         put_name(self, &it.name);
         put_val(self, weft_copy(&it.value));
     }
-    put_conditions(self, rule, paths);
+    put_conditions(self, rule);
     put(self, "}");
 }
 
-static void put_rules(translation *self, const weft_json *rules, const char *paths) {
+static void put_rules(translation *self, const weft_json *rules) {
     for (weft_iter it = weft_iterate(rules); weft_next(&it);)
-        put_rule(self, &it.value, paths);
+        put_rule(self, &it.value);
 }
 
 static void put_jobs(translation *self, const weft_json *schedule) {
@@ -343,20 +316,13 @@ static void put_jobs(translation *self, const weft_json *schedule) {
 }
 
 static void put_automation(translation *self, const weft_json *file) {
-    char paths[2048];
     weft_json automation = weft_get(file, "automation"), watch = weft_get(file, "watch"), rules = weft_get(file, "rules"),
               more = weft_get(&automation, "rules"), schedule = weft_get(file, "schedule");
-    if (!path_condition(&watch, paths + 4, sizeof paths - 8))
-        *paths = '\0';
-    else {
-        memcpy(paths, "^(?:", 4);
-        add(paths, sizeof paths, ")$");
-    }
     put(self, ",\"automation\":{\"enabled\":");
     put(self, weft_get_bool(&automation, "enabled", true) ? "true" : "false");
     put(self, ",\"rules\":[");
-    put_rules(self, &rules, paths);
-    put_rules(self, &more, paths);
+    put_rules(self, &rules);
+    put_rules(self, &more);
     put(self, "]");
     put_jobs(self, &schedule);
     if (watch.text)

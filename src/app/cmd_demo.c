@@ -294,8 +294,7 @@ static void close_agent(agent *self) {
 
 static int help(void) {
     printf("weft __demo: Weft's demo agent. It speaks ACP v1 on standard input and output, with no model behind it.\n"
-           "The first words of a prompt say what it does:\n\n%s\n"
-           "Any other prompt is answered with a few words, a plan and a look at the folder.\n",
+           "The first words of a prompt say what it does:\n\n%s",
            weft__demo_words);
     return WEFT_DONE;
 }

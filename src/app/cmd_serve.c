@@ -235,7 +235,14 @@ static void on_hangup(void *ctx) {
         on_signal(self);
 }
 
+static void on_config(void *ctx, const weft_serve_settings *now) {
+    serving *self = ctx;
+    if (!self->stopping)
+        weft__serve_hub_set(self->hub, now);
+}
+
 static weft_exit serve(serving *self) {
+    weft__serve_config_hear(self->config, on_config, self);
     self->signals.on_hangup = on_hangup;
     int r = weft__signals_open(&self->signals, self->loop, on_signal, self);
     if (r < 0)
@@ -243,6 +250,7 @@ static weft_exit serve(serving *self) {
     signal(SIGPIPE, SIG_IGN); /* standard output may be a peer that leaves */
     weft_serve_facts facts = {self->app, self->server, self->how, self->token != NULL, self->daemon.held, self->on_stdio};
     self->published = weft__serve_publish(&facts);
+    weft__serve_hub_ready(self->hub);
     weft_exit status = weft__daemon_ready(&self->daemon);
     if (status)
         return status;

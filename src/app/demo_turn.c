@@ -51,15 +51,30 @@ void weft__demo_turn_end(weft_demo_turn *turn, const char *stop_reason) {
     free_turn(turn);
 }
 
+/* Deaf to everything but SIGKILL: what an agent does that is stuck in a system call. */
+static void become_deaf(void) {
+    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        signal(numbers[i], SIG_IGN);
+}
+
+static weft_demo_next hang(weft_demo_turn *turn) {
+    (void) turn;
+    while (true)
+        pause();
+    return WEFT_DEMO_WAIT;
+}
+
 void weft__demo_turn_cancel(weft_demo_turn *turn) {
-    if (turn->order.kind != WEFT_DEMO_HANG)
-        weft__demo_turn_end(turn, "cancelled");
+    if (turn->order.kind == WEFT_DEMO_HANG)
+        hang(turn); /* somebody is faster than its next step */
+    weft__demo_turn_end(turn, "cancelled");
 }
 
 /* $/cancel_request, or the client is gone. */
 static void on_cancel(weft_req *req, int why, void *ctx) {
     (void) req, (void) why;
-    weft__demo_turn_end(ctx, "cancelled");
+    weft__demo_turn_cancel(ctx);
 }
 
 /* ---- the steps that only say something ---- */
@@ -122,20 +137,6 @@ static weft_demo_next crash(weft_demo_turn *turn) {
 static weft_demo_next leave(weft_demo_turn *turn) {
     fputs("weft __demo: exiting, as asked\n", stderr);
     _exit((int) turn->order.number);
-}
-
-/* Deaf to everything but SIGKILL: what an agent does that is stuck in a system call. */
-static void become_deaf(void) {
-    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        signal(numbers[i], SIG_IGN);
-}
-
-static weft_demo_next hang(weft_demo_turn *turn) {
-    (void) turn;
-    while (true)
-        pause();
-    return WEFT_DEMO_WAIT;
 }
 
 /* ---- the scripts ---- */

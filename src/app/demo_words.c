@@ -15,15 +15,17 @@
 #define MOST_LINES 10000000
 
 const char weft__demo_words[] =
-    "  edit, write, fix, change, create, add, update   anywhere: it asks whether it may edit a scratch file\n"
-    "  ask              it asks something and changes nothing\n"
-    "  quiet            (or \"no questions\" anywhere) it asks nothing and changes nothing\n"
-    "  echo TEXT        it says TEXT and nothing else\n"
-    "  lines N          it says N lines\n"
-    "  slow [TIME] ...  the same, spread over TIME (5s)\n"
-    "  fail, refuse     the turn ends with an error, or with a refusal\n"
-    "  crash, exit N    the program ends in the middle\n"
-    "  hang             it never answers, whatever it is told\n";
+    "  echo TEXT         I say TEXT and nothing else\n"
+    "  lines N           I say N lines\n"
+    "  ask               I ask something and change nothing\n"
+    "  quiet ...         I ask nothing and change nothing (also: \"no questions\" anywhere)\n"
+    "  slow [TIME] ...   the same, spread over TIME (5s)\n"
+    "  fail, refuse      the turn ends with an error, or with a refusal\n"
+    "  crash, exit N     I end in the middle\n"
+    "  hang              I never answer, whatever I am told\n"
+    "\n"
+    "Words like edit, write, fix, change, create, add, update or implement, wherever they stand, make me ask whether I may\n"
+    "edit a scratch file. Any other prompt gets an answer like this one.\n";
 
 /* ---- words ---- */
 

@@ -35,6 +35,7 @@ typedef struct weft_serve_settings {
     bool quarantine;        /* the same */
     bool cdev_parallel;
     bool automation;
+    bool automation_changed; /* after a reload: something that begins with "automation." has */
     weft_json rules, jobs; /* absent: none */
     bool watch;
     weft_texts watch_paths, ignore;

@@ -136,11 +136,11 @@ static int apply(const weft_serve_settings *settings, weft_server *server) {
     return r;
 }
 
-/* Are the agents the same as before? Then those stay, so that reading a file often takes no memory. */
-static bool same_agents(const weft_serve_config *self, const weft_config *next) {
+/* Are the values of all keys that begin so the same as before? */
+static bool is_same(const weft_serve_config *self, const weft_config *next, const char *begin) {
     const weft_config *before = self->reloaded ? &self->current : &self->started;
     for (size_t i = 0; weft__keys[i].path; i++)
-        if ((strcmp(weft__keys[i].path, "agents") == 0 || strcmp(weft__keys[i].path, "default_agent") == 0) &&
+        if (strncmp(weft__keys[i].path, begin, strlen(begin)) == 0 &&
             !weft__config_same(&before->settings[i], &next->settings[i]))
             return false;
     return true;
@@ -149,7 +149,8 @@ static bool same_agents(const weft_serve_config *self, const weft_config *next) 
 /* next is taken on success. */
 static int change(weft_serve_config *self, weft_config *next, weft_server *server) {
     weft_serve_settings settings;
-    bool same = same_agents(self, next);
+    /* The agents stay if nothing about them has changed, so that reading a file often takes no memory. */
+    bool same = is_same(self, next, "agents") && is_same(self, next, "default_agent");
     int r = same ? weft__config_fill(next, &settings) : fill(self, next, &settings);
     if (r >= 0)
         r = apply(&settings, server);
@@ -158,6 +159,7 @@ static int change(weft_serve_config *self, weft_config *next, weft_server *serve
     if (same)
         settings.agents = self->agents;
     self->agents = settings.agents;
+    settings.automation_changed = !is_same(self, next, "automation.");
     tell_changes(self, next);
     weft__config_done(&self->current);
     self->current = *next;

@@ -182,17 +182,6 @@ static void automate(weft_serve_hub *self, const weft_serve_settings *how) {
         self->hub.automation = self->automation;
 }
 
-/* AIWG's programs look into its files when they cannot ask. */
-static weft_exit tell_state(weft_serve_hub *self) {
-    if (!self->opts.app->layout->aiwg || !self->opts.daemon->held)
-        return WEFT_DONE;
-    int r = weft__aiwg_state_new(&self->hub, self->opts.app->layout, &self->state);
-    if (r >= 0 && weft__aiwg_state_trouble(self->state) < 0)
-        weft__warn(self->opts.app, "weft serve: %s: %s", self->opts.app->layout->home,
-                   weft_strerror(weft__aiwg_state_trouble(self->state)));
-    return r < 0 ? weft__fail(self->opts.app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : WEFT_DONE;
-}
-
 weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
     self->hub.server = server;
     self->hub.service = weft_server_service(server);
@@ -201,7 +190,18 @@ weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
         return weft__fail(self->opts.app, WEFT_FAILED, "\"weft doctor\" looks at the store.", "the journal: %s",
                           weft_strerror(r));
     automate(self, self->opts.how);
-    return tell_state(self);
+    return WEFT_DONE;
+}
+
+void weft__serve_hub_ready(weft_serve_hub *self) {
+    const weft_layout *layout = self->opts.app->layout;
+    if (!layout->aiwg || !self->opts.daemon->held)
+        return;
+    int r = weft__aiwg_state_new(&self->hub, layout, &self->state);
+    if (r >= 0)
+        r = weft__aiwg_state_trouble(self->state);
+    if (r < 0)
+        weft__warn(self->opts.app, "weft serve: %s: %s", layout->home, weft_strerror(r));
 }
 
 void weft__serve_hub_opened(weft_serve_hub *self, weft_peer *peer) {
@@ -220,7 +220,8 @@ void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how) {
     weft_engine_limits limits = limits_of(how);
     self->agents = how->agents;
     weft__engine_set(self->engine, &self->agents, &limits);
-    automate(self, how);
+    if (how->automation_changed) /* otherwise rules go on resting, and nothing is watched anew */
+        automate(self, how);
 }
 
 /* ---- ending ---- */
@@ -236,6 +237,7 @@ weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self) {
     if (!self)
         return NULL;
     weft__later_cancel(&self->stop);
+    self->hub.server = NULL;
     weft__aiwg_state_free(self->state);
     weft__feed_free(self->hub.feed);
     weft__automation_free(self->automation);

@@ -104,7 +104,8 @@ static int share(weft_dialects *all, weft_method *row, const weft_method *other,
     row->errors = route->errors;
     row->params = NULL;
     row->result = row->result == other->result ? row->result : NULL;
-    row->flags = ((row->flags | other->flags) & WEFT_CHANGES) | (row->flags & other->flags & (WEFT_OPEN | WEFT_HIDDEN));
+    row->flags =
+        ((row->flags | other->flags) & (WEFT_CHANGES | WEFT_SOON)) | (row->flags & other->flags & (WEFT_OPEN | WEFT_HIDDEN));
     return 0;
 }
 

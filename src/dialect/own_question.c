@@ -133,27 +133,51 @@ static int refuse_resolved(weft_req *req, const weft_question *question) {
                               {"answer", question ? answer_of(question, answer) : weft_none()}));
 }
 
+/* An answer on its way to the store. */
+struct answering {
+    const weft_hub *hub;
+    weft_req *req;
+    char id[];
+};
+
+/* Somebody else's may have been stored first, also when nobody knew of it yet when this one came. */
 static void on_answered(void *ctx, int r, const weft_question *question) {
-    weft_req *req = ctx;
+    struct answering *answering = ctx;
+    const weft_hub *hub = answering->hub;
+    weft_req *req = answering->req;
     if (r == -EALREADY)
-        refuse_resolved(req, question);
+        refuse_resolved(req, weft__question_find(hub->engine, answering->id));
     else if (r < 0)
         weft__say_failure(req, r);
     else
         weft__say(req, WEFT_OBJ({"answered", weft_bool(true)}, {"questionId", weft_str(question->id)},
                                 {"option", weft_str(question->option)}));
+    weft__free(hub->alloc, answering);
+}
+
+static int send_answer(weft_req *req, const weft_hub *hub, const struct answer *in, const char *option) {
+    char who[WEFT_WHO];
+    size_t size = strlen(in->questionId) + 1;
+    struct answering *answering = weft__alloc(hub->alloc, sizeof *answering + size);
+    if (!answering)
+        return -ENOMEM;
+    answering->hub = hub;
+    answering->req = weft__req_keep(req);
+    memcpy(answering->id, in->questionId, size);
+    int r = weft__question_answer(hub->engine, in->questionId, option, weft__who(weft_req_identity(req), who), in->text,
+                                  on_answered, answering);
+    if (r < 0)
+        weft__free(hub->alloc, answering);
+    return r;
 }
 
 static int answer(weft_req *req, const weft_hub *hub, const weft_question *question, const struct answer *in) {
-    char who[WEFT_WHO];
     weft_doc *doc;
     int r = weft_doc_parse(question->options, strlen(question->options), hub->alloc, &doc);
     if (r < 0)
         return r;
     const char *option = resolve(weft_doc_root(doc), in->option);
-    r = !option ? -EINVAL
-                : weft__question_answer(hub->engine, in->questionId, option, weft__who(weft_req_identity(req), who),
-                                        in->text, on_answered, weft__req_keep(req));
+    r = option ? send_answer(req, hub, in, option) : -EINVAL;
     weft_doc_free(doc);
     return r;
 }

@@ -32,6 +32,10 @@ void weft__acp_decide(weft_run *run, bool retryable, const char *reason, const c
     run->error = weft__strndup(run->alloc, sentence, len);
 }
 
+void weft__acp_decide_cancelled(weft_run *run) {
+    weft__acp_decide(run, false, "cancelled", "it was cancelled");
+}
+
 void weft__acp_decide_stop(weft_run *run, const char *stop_reason) {
     if (run->decided)
         return;
@@ -42,7 +46,7 @@ void weft__acp_decide_stop(weft_run *run, const char *stop_reason) {
     if (strcmp(stop_reason, "refusal") == 0)
         weft__acp_decide(run, false, "refused", "%s refused to do this", run->agent->name);
     else if (strcmp(stop_reason, "cancelled") == 0)
-        weft__acp_decide(run, false, "cancelled", "it was cancelled");
+        weft__acp_decide_cancelled(run);
     else
         weft__acp_decide(run, false, NULL, "it is ok");
 }
@@ -56,14 +60,14 @@ static const char *detail_of(const weft_error *error) {
 }
 
 void weft__acp_decide_error(weft_run *run, const char *method, const weft_error *error) {
-    const char *name = run->agent->name, *detail = detail_of(error);
+    const char *name = run->agent->name, *advice = run->agent->advice, *detail = detail_of(error);
+    const char *colon = *detail ? ": " : "";
     if (error->code == AUTH_REQUIRED)
-        weft__acp_decide(run, false, "authRequired",
-                         "%s wants to know who you are: %s%s%s. Start it once in a terminal and log in", name,
-                         error->message, *detail ? ": " : "", detail);
+        weft__acp_decide(run, false, "authRequired", "%s has to be logged in: %s%s%s. %s", name, error->message, colon,
+                         detail, advice ? advice : "Start it once in a terminal and log in there.");
     else
         weft__acp_decide(run, error->code == WEFT_INTERNAL_ERROR, "agentError", "%s answered %s with an error: %s%s%s (%d)",
-                         name, method, error->message, *detail ? ": " : "", detail, error->code);
+                         name, method, error->message, colon, detail, error->code);
 }
 
 /* ---- how the process ended ---- */
@@ -92,7 +96,7 @@ static void decide_crash(weft_run *run, const weft_process_end *end) {
 /* ---- telling ---- */
 
 static bool wants_tail(const weft_run *run) {
-    static const char *const reasons[] = {"exited", "signalled", "protocolError"};
+    static const char *const reasons[] = {"exited", "signalled", "protocolError", "agentError"};
     for (size_t i = 0; run->end.reason && i < sizeof reasons / sizeof reasons[0]; i++)
         if (strcmp(run->end.reason, reasons[i]) == 0)
             return true;
@@ -115,10 +119,12 @@ static void add_tail(weft_run *run) {
 }
 
 void weft__acp_finish(weft_run *run, const weft_process_end *end) {
+    /* The first of these that says something is right; it may be known already. */
     if (end->error < 0)
         decide_spawn(run, end);
-    else
-        decide_crash(run, end); /* says nothing when it is known already */
+    if (run->cancelling)
+        weft__acp_decide_cancelled(run);
+    decide_crash(run, end);
     if (wants_tail(run))
         add_tail(run);
     run->end.error = run->end.reason && !run->error ? "out of memory" : run->error;

@@ -89,6 +89,7 @@ weft_run *weft__acp_free(weft_run *run);
 
 /* How it ended; the first to say so is right. reason NULL: it is ok. */
 void weft__acp_decide(weft_run *run, bool retryable, const char *reason, const char *format, ...) WEFT_PRINTF(4, 5);
+void weft__acp_decide_cancelled(weft_run *run);
 /* The turn ended with this, as the agent says; "" unknown. */
 void weft__acp_decide_stop(weft_run *run, const char *stop_reason);
 /* The agent refused a call. */

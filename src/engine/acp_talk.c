@@ -195,9 +195,12 @@ static bool is_message(const weft_json *line) {
 }
 
 static bool on_raw(weft_peer *peer, weft_bytes body, bool binary, void *data) {
+    static const char usual[] = "{\"jsonrpc\":\"2.0\",";
     weft_run *run = data;
     WEFT_AUTO(weft_doc) doc = NULL;
     (void) peer, (void) binary;
+    if (body.len > sizeof usual && memcmp(body.data, usual, sizeof usual - 1) == 0)
+        return false; /* meant for us, and need not be looked through twice */
     int r = weft_doc_parse(body.data, body.len, run->alloc, &doc);
     if (r == -ENOMEM || (r == 0 && is_message(weft_doc_root(doc))))
         return false;

@@ -16,7 +16,8 @@ typedef struct weft_automation_opts {
     const weft_json *jobs;          /* array of {"id","schedule"}: cron.fired; copied; NULL: none */
     bool watch;                     /* the files beneath the engine's folder */
     const char *const *watch_paths; /* relative; NULL: all of it */
-    const char *const *ignore;      /* names or patterns besides .git, .weft, .aiwg and what .gitignore says; NULL: none */
+    const char *const *ignore;      /* names or patterns besides .git, .weft, .aiwg (unless watch_paths name them) and what
+                                       .gitignore says; NULL: none */
     /* Something a person should read: a rule that is wrong, watches that ran out. One line. May be NULL. */
     void (*on_note)(void *ctx, const char *line);
     void *ctx;

@@ -41,7 +41,7 @@ static const char *filled(weft_arena *arena, const char *template, const char *n
         to = mempcpy(to, value, value_len);
     }
     if (text)
-        strcpy(to, template);
+        memcpy(to, template, strlen(template) + 1);
     return text;
 }
 

@@ -134,7 +134,7 @@ static void on_due(weft_timer *timer) {
         return;
     }
     if (run->cancelling)
-        weft__acp_decide(run, false, "cancelled", "it was cancelled");
+        weft__acp_decide_cancelled(run);
     run->deaf = !run->decided;
     weft__acp_leave(run);
     if (!run->freed)
@@ -268,7 +268,7 @@ void weft__acp_cancel(weft_run *run, bool force) {
         weft__timer_set(run->loop, &run->timer, weft_loop_now(run->loop) + ms);
         return;
     }
-    weft__acp_decide(run, false, "cancelled", "it was cancelled");
+    weft__acp_decide_cancelled(run);
     if (run->state < WEFT_ACP_LEAVING && !run->gone)
         hang_up_and_wait(run, LEAVE_MS);
     stop(run, force);

@@ -17,6 +17,8 @@
 
 #include "engine_private.h"
 
+#define STORE_AGAIN_MS 1000 /* between two attempts to store what must not be lost */
+#define MEMORY_AGAIN_MS 50
 #define FOLD_PAGE 1024     /* events */
 #define RECOVER_EVENTS 500 /* of one append */
 
@@ -29,6 +31,12 @@ void weft__note(weft_engine *engine, const char *format, ...) {
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
     engine->opts.on_note(engine->opts.ctx, line);
+}
+
+/* Memory comes back soon, a disk that is full or broken does not. */
+void weft__again(weft_engine *engine, weft_timer *timer, int r) {
+    int64_t wait = r == -ENOMEM ? MEMORY_AGAIN_MS : STORE_AGAIN_MS;
+    weft__timer_set(engine->loop, timer, weft_loop_now(engine->loop) + wait);
 }
 
 /* ---- limits ---- */
@@ -110,7 +118,7 @@ static int deliver(weft_engine *engine, const weft_event *event) {
 }
 
 static void follow_later(weft_engine *engine) {
-    weft__timer_set(engine->loop, &engine->again, weft_loop_now(engine->loop) + ENGINE_AGAIN_MS / 10);
+    weft__again(engine, &engine->again, -ENOMEM);
 }
 
 static void on_events(void *ctx, const weft_event *events, size_t count) {
@@ -222,7 +230,7 @@ static void started(weft_engine *engine, int r) {
     engine->ready_r = r;
     if (r >= 0 && engine->phase == RECOVERING) {
         engine->phase = READY;
-        weft__retention_start(engine);
+        weft__retention_begin(engine);
     }
     weft__later(engine->loop, &engine->ready_later);
     weft__stop_check(engine);
@@ -393,6 +401,7 @@ int weft__engine_start(weft_engine *engine, void (*on_ready)(void *ctx, int r), 
     fold->alloc = engine->alloc;
     fold->stream = WEFT_STREAM_HUB;
     engine->applied = weft__store_head(engine->store);
+    engine->fresh = engine->applied == 0;
     int r = weft__watch_set(engine->watch, WEFT_WATCH_READ);
     /* An empty journal needs no reading; until 0 would mean all of it. */
     if (r >= 0 && engine->applied)
@@ -469,6 +478,7 @@ void weft__engine_stop(weft_engine *engine, bool force, void (*on_stopped)(void 
         return;
     }
     engine->phase = STOPPING;
+    engine->retaining = false;
     weft__timer_set(engine->loop, &engine->queue_timer, INT64_MAX);
     if (force)
         end_runs(engine);
@@ -552,12 +562,14 @@ weft_engine *weft__engine_free(weft_engine *engine) {
     weft_timer *timers[] = {&engine->again, &engine->queue_timer, &engine->drain_timer, &engine->retention_timer};
     for (size_t i = 0; i < sizeof timers / sizeof timers[0]; i++)
         weft__timer_stop(engine->loop, timers[i]);
-    weft_later *laters[] = {&engine->tidy, &engine->answer_later, &engine->ready_later, &engine->stopped_later};
+    weft_later *laters[] = {&engine->tidy, &engine->answer_later, &engine->ready_later, &engine->stopped_later,
+                            &engine->retention_later};
     for (size_t i = 0; i < sizeof laters / sizeof laters[0]; i++)
         weft__later_cancel(laters[i]);
     weft_map *maps[] = {&engine->tasks, &engine->keys, &engine->sessions, &engine->questions};
     for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++)
         weft__map_done(maps[i]);
+    weft__retention_drop(engine);
     weft__free(engine->alloc, engine->chosen);
     weft__free(engine->alloc, engine->program);
     weft__free(engine->alloc, engine->folder);

@@ -5,7 +5,7 @@
  *   fold.c       which event changes what              queue.c     who runs next
  *   session.c    what is known of sessions             run.c       one run of a driver, from start to end
  *   question.c   questions and their answers           outbox.c    what a run says, on its way to the store
- *   agent.c      which agent                           output.c    what a task said, read back
+ *   agent.c      which agent                           task_output.c  what a task said, read back
  *   retention.c  what is no longer kept
  *
  * A thing that is being stored is in its map already, with stored false, so that what is in flight counts where it must; it
@@ -19,8 +19,13 @@
 #include "map.h"
 #include "watch.h"
 
-#define ENGINE_AGAIN_MS 1000 /* between two attempts to store what must not be lost */
-#define ENGINE_ID 32         /* room for "task-" and a number */
+#define ENGINE_ID 32 /* room for "task-" and a number */
+
+/* When the event something was made by was last written: in time, and in bytes written before it. */
+typedef struct kept_mark {
+    int64_t ms;
+    uint64_t total;
+} kept_mark;
 
 /* What is known */
 
@@ -68,6 +73,7 @@ typedef struct known_task {
     char *ended; /* the strings of its end */
     char *by;    /* who cancels it */
     size_t bytes;
+    kept_mark kept;
     char id[ENGINE_ID];
     char text[];
 } known_task;
@@ -83,6 +89,7 @@ typedef struct known_question {
     weft_question_done *on_asked, *on_answer;
     void *ctx;
     weft_timer expiry;
+    kept_mark kept;
     uint64_t number;
     int64_t timeout_ms;
     const char *close_type, *close_reason; /* it is to be closed so; NULL: not yet */
@@ -110,6 +117,7 @@ struct weft_engine {
     weft_follow *follow;
     struct folding *folding;
     uint64_t applied; /* gseq of the last event the read models have seen */
+    bool fresh;       /* there was no journal */
     weft_timer again; /* to follow on, when memory was short */
     weft_link sent;   /* appends under way */
     size_t lagging;   /* of them, stored but not yet applied */
@@ -126,10 +134,14 @@ struct weft_engine {
     uint64_t next_task, next_question;
     weft_task_counts counts;
     char *chosen; /* agent; NULL: as configured */
+    kept_mark chosen_kept;
 
     weft_timer queue_timer, drain_timer, retention_timer;
-    uint64_t kept_bytes; /* delivered since the last retention */
-    bool trimming;
+    weft_later retention_later;
+    uint64_t bytes_total, bytes_since; /* delivered, and of them since the last retention */
+    int64_t retained;                  /* when that was; monotonic */
+    bool retaining;                    /* it is due: nothing is sent that can wait, until nothing is under way */
+    weft_link switches;                /* of automation.switched */
     weft_later tidy, answer_later, ready_later, stopped_later;
     weft_link answers;
     void (*on_ready)(void *ctx, int r);
@@ -168,8 +180,14 @@ int weft__apply(weft_engine *engine, const weft_event *event, const weft_json *d
 void weft__act(weft_engine *engine, const weft_event *event, const weft_json *data);
 /* A member as a C string, borrowed from the document; NULL when it is absent or no string. */
 int weft__member(const weft_json *data, const char *name, const char **ret);
+/* A member that is one of our ids; NULL when it is not. Needs no memory. */
+const char *weft__id(const weft_json *data, const char *name, char ret[ENGINE_ID]);
+/* Is a member this string? */
+bool weft__says(const weft_json *data, const char *name, const char *text);
 
 /* engine.c */
+/* Try what failed with r again in a while: set this timer. */
+void weft__again(weft_engine *engine, weft_timer *timer, int r);
 void weft__note(weft_engine *engine, const char *format, ...) WEFT_PRINTF(2, 3);
 void weft__stop_check(weft_engine *engine);
 /* Answer a command in a later turn of the loop. */
@@ -186,6 +204,8 @@ typedef struct task_parts {
 } task_parts;
 int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **ret);
 known_task *weft__task_drop(weft_engine *engine, known_task *task);
+/* As task.queued says it. */
+weft_val weft__task_data(const known_task *task, weft_member members[16]);
 void weft__task_id(char ret[ENGINE_ID], uint64_t number);
 int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const weft_json *data);
 int weft__task_apply_started(weft_engine *engine, const weft_event *event, const weft_json *data);
@@ -215,6 +235,9 @@ void weft__queue_run(weft_engine *engine);
 void weft__queue_init(weft_engine *engine);
 
 /* run.c */
+struct run;
+/* Look at what there is to do, in this turn of the loop. */
+void weft__run_soon(struct run *run);
 void weft__run_start(weft_engine *engine, known_task *task);
 /* A person's cancel, or the engine's stop. */
 void weft__run_cancel(struct run *run);
@@ -259,7 +282,16 @@ void weft__reads_drop(weft_engine *engine);
 
 /* retention.c */
 void weft__retention_init(weft_engine *engine);
+void weft__retention_begin(weft_engine *engine);
+/* Remove what is too old or too much, soon. */
 void weft__retention_start(weft_engine *engine);
+/* Nothing may be under way any more: go on, if something is to be done. */
+void weft__retention_check(weft_engine *engine);
 void weft__retention_count(weft_engine *engine, const weft_event *event);
+/* It was written now. */
+void weft__retention_mark(const weft_engine *engine, kept_mark *mark);
+int weft__retention_apply_kept(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__retention_apply_switched(weft_engine *engine, const weft_event *event, const weft_json *data);
+void weft__retention_drop(weft_engine *engine);
 
 #endif

@@ -15,8 +15,27 @@ int weft__member(const weft_json *data, const char *name, const char **ret) {
     weft_json member = weft_get(data, name);
     weft_bytes text;
     *ret = weft_str_of(&member, NULL);
-    /* No string, one with a NUL, or no memory to decode it: only the last is a failure. */
-    return !*ret && weft_text(&member, &text) == -ENOMEM ? -ENOMEM : 0;
+    if (*ret || weft_typeof(&member) != WEFT_STRING)
+        return 0;
+    /* One with a NUL in it, or no memory to decode it: only the second is a failure. */
+    return weft_text(&member, &text) >= 0 && memchr(text.data, '\0', text.len) ? 0 : -ENOMEM;
+}
+
+/* Ours are plain, and a plain string is read without memory. */
+const char *weft__id(const weft_json *data, const char *name, char ret[ENGINE_ID]) {
+    weft_json member = weft_get(data, name);
+    weft_bytes text;
+    if (weft_text(&member, &text) < 0 || text.len >= ENGINE_ID)
+        return NULL;
+    memcpy(ret, text.data, text.len);
+    ret[text.len] = '\0';
+    return ret;
+}
+
+bool weft__says(const weft_json *data, const char *name, const char *text) {
+    weft_json member = weft_get(data, name);
+    weft_bytes is;
+    return weft_text(&member, &is) >= 0 && is.len == strlen(text) && memcmp(is.data, text, is.len) == 0;
 }
 
 static void act_queue(weft_engine *engine, const weft_event *event, const weft_json *data) {
@@ -51,7 +70,9 @@ static const fold folds[] = {
     {"question.orphaned", weft__question_apply_orphaned, NULL},
     {"question.adopted", weft__question_apply_adopted, weft__question_act_over},
     {"agent.chosen", weft__agent_apply_chosen, NULL},
+    {"automation.switched", weft__retention_apply_switched, NULL},
     {"hub.counted", weft__task_apply_counted, NULL},
+    {"hub.kept", weft__retention_apply_kept, NULL},
 };
 
 static const fold *find(const char *type) {

@@ -72,7 +72,7 @@ static void tell(const guard *self, weft_guard_kind kind, int value) {
 
 /* Strings in a row, as a list that ends with NULL. *text moves behind them. NULL: no memory, or they are not all there. */
 static char **take_list(char **text, const char *end, uint32_t count) {
-    char **list = calloc((size_t) count + 1, sizeof *list);
+    char **list = count <= (size_t) (end - *text) ? calloc((size_t) count + 1, sizeof *list) : NULL;
     for (uint32_t i = 0; list && i < count; i++) {
         if (*text >= end)
             return NULL;
@@ -209,11 +209,12 @@ static bool reap(guard *self) {
     return true;
 }
 
-/* One round of killing. Until the program was collected its group's number is its own, so that group can be killed even
- * where processes cannot be listed. */
+/* One round of killing. Until the program was collected its group's number is its own, so that group comes first: at once,
+ * and even where processes cannot be listed. */
 static void kill_round(guard *self) {
+    bool group = !self->ended && kill(-self->program, SIGKILL) == 0;
     int reached = weft__guard_signal(SIGKILL);
-    if (!self->ended && kill(-self->program, SIGKILL) == 0 && reached < 1)
+    if (group && reached < 1)
         reached = 1;
     self->vain = reached > 0 ? 0 : self->vain + 1;
     self->round_ms = self->round_ms ? self->round_ms * 2 : ROUND_MIN_MS;

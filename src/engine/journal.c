@@ -81,8 +81,8 @@ static void stored(void *ctx, int r, const weft_event *events, size_t count, boo
         finish(sent, 0);
     else
         engine->lagging++;
-    if (engine->phase != GONE)
-        weft__stop_check(engine);
+    weft__retention_check(engine);
+    weft__stop_check(engine);
 }
 
 /* The first whose events the read models have seen; NULL: none. */

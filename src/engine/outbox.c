@@ -123,13 +123,13 @@ static void forget_sent(struct run *run) {
     }
 }
 
-static void failed(struct run *run) {
+static void failed(struct run *run, int r) {
     put_back(run);
     if (run->handle && !run->paused) {
         run->paused = true;
         run->driver->pause(run->handle, true);
     }
-    weft__timer_set(run->engine->loop, &run->again, weft_loop_now(run->engine->loop) + ENGINE_AGAIN_MS);
+    weft__again(run->engine, &run->again, r);
 }
 
 static void stored(void *ctx, int r) {
@@ -141,7 +141,7 @@ static void stored(void *ctx, int r) {
         weft__note(run->engine, "%s: %zu bytes it said could not be stored", run->task->id, run->outbox_bytes);
         weft__outbox_drop(run);
     } else if (r < 0) {
-        failed(run);
+        failed(run, r);
         return;
     }
     forget_sent(run);
@@ -154,7 +154,7 @@ static void stored(void *ctx, int r) {
 
 void weft__outbox_flush(struct run *run) {
     struct draft draft = {.engine = run->engine};
-    if (run->sending || weft__list_empty(&run->outbox))
+    if (run->sending || run->engine->retaining || weft__list_empty(&run->outbox))
         return;
     size_t bytes = 0;
     do {
@@ -165,9 +165,10 @@ void weft__outbox_flush(struct run *run) {
         bytes += weft__buf_len(&first->data);
     } while (bytes < APPEND_BYTES && draft.count < WEFT_STORE_EVENTS && !weft__list_empty(&run->outbox) && draft.r >= 0);
     run->sending = true;
-    if (weft__draft_send(&draft, NULL, stored, run) < 0) {
+    int r = weft__draft_send(&draft, NULL, stored, run);
+    if (r < 0) {
         run->sending = false;
-        failed(run);
+        failed(run, r);
     }
 }
 

@@ -27,7 +27,8 @@ known_question *weft__question_known(const weft_engine *engine, const char *id) 
 }
 
 static known_question *question_of(const weft_engine *engine, const weft_json *data) {
-    return weft__question_known(engine, weft_get_str(data, "questionId", NULL));
+    char id[ENGINE_ID];
+    return weft__question_known(engine, weft__id(data, "questionId", id));
 }
 
 /* ---- life ---- */
@@ -181,7 +182,7 @@ static bool options_valid(const weft_json *options) {
 /* The name of the option with this id; NULL: there is none. */
 static const char *option_name(const weft_json *options, const char *id) {
     for (weft_iter it = weft_iterate(options); weft_next(&it);)
-        if (strcmp(weft_get_str(&it.value, "id", ""), id) == 0)
+        if (weft__says(&it.value, "id", id))
             return weft_get_str(&it.value, "name", id);
     return NULL;
 }
@@ -235,6 +236,7 @@ int weft__question_apply_asked(weft_engine *engine, const weft_event *event, con
     if (r < 0 || !question)
         return r;
     question->stored = true;
+    weft__retention_mark(engine, &question->kept);
     question->pub.created_ms = event->time_ms;
     question->pub.expires_ms = question->timeout_ms > 0 ? event->time_ms + question->timeout_ms : 0;
     if (question->number >= engine->next_question)
@@ -326,7 +328,7 @@ static void over_stored(void *ctx, int r) {
     known_question *question = weft__question_known(engine, made->id);
     /* Nobody waits for an end without an answer, so it is tried again here. */
     if (r < 0 && !made->answer && question && engine->phase != GONE)
-        weft__timer_set(engine->loop, &question->expiry, weft_loop_now(engine->loop) + ENGINE_AGAIN_MS);
+        weft__again(engine, &question->expiry, r);
     weft_question_done *done = made->done;
     void *done_ctx = made->ctx;
     weft__free(engine->alloc, made);
@@ -362,7 +364,7 @@ void weft__question_close(weft_engine *engine, known_question *question, const c
                      WEFT_OBJ({"questionId", weft_str(question->id)}, {"reason", reason ? weft_str(reason) : weft_none()}),
                      &(closing){0});
     if (r < 0)
-        weft__timer_set(engine->loop, &question->expiry, weft_loop_now(engine->loop) + ENGINE_AGAIN_MS);
+        weft__again(engine, &question->expiry, r);
 }
 
 void weft__question_withdraw_all(weft_engine *engine, const char *task) {

@@ -44,7 +44,7 @@ static void start_stored(void *ctx, int r) {
     task->pub.stopping = false;
     if (!weft__list_empty(&task->waiters))
         weft__task_cancel_waiting(engine, task);
-    weft__timer_set(engine->loop, &engine->queue_timer, weft_loop_now(engine->loop) + ENGINE_AGAIN_MS);
+    weft__again(engine, &engine->queue_timer, r);
 }
 
 /* Take the slot now: what is under way counts. */
@@ -80,11 +80,13 @@ static known_task *next(weft_engine *engine, int64_t *ret_due) {
 void weft__queue_run(weft_engine *engine) {
     int64_t due = INT64_MAX;
     known_task *task;
-    while (engine->phase == READY && weft__slot_free(engine, NULL) && (task = next(engine, &due)))
-        if (start(engine, task) < 0) {
-            due = weft_loop_now(engine->loop) + ENGINE_AGAIN_MS;
-            break;
+    while (engine->phase == READY && !engine->retaining && weft__slot_free(engine, NULL) && (task = next(engine, &due))) {
+        int r = start(engine, task);
+        if (r < 0) {
+            weft__again(engine, &engine->queue_timer, r);
+            return;
         }
+    }
     weft__timer_set(engine->loop, &engine->queue_timer, due);
 }
 

@@ -129,17 +129,38 @@ static void on_end(void *ctx, const weft_run_end *end) {
 
 /* ---- questions ---- */
 
-static const char *configured(const struct run *run, const known_question *question, char ret[64]);
+/* What the configuration says instead of a person: the id of the first option of the right kind. */
+static weft_json configured(const struct run *run, const weft_json *options) {
+    bool allow = run->agent->permission == WEFT_PERMISSION_ALLOW;
+    const char *kinds[] = {allow ? "allow_once" : "reject_once", allow ? "allow_always" : "reject_always"};
+    for (size_t i = 0; i < 2; i++)
+        for (weft_iter it = weft_iterate(options); weft_next(&it);)
+            if (weft__says(&it.value, "kind", kinds[i]))
+                return weft_get(&it.value, "id");
+    return (weft_json){0};
+}
+
+/* Asked and answered in one append, so that nobody sees it open. Without an option of that kind a person is asked. */
+static int answer_at_once(struct run *run, const known_question *question) {
+    weft_doc *doc;
+    int r = weft_doc_parse(question->pub.options, strlen(question->pub.options), run->engine->alloc, &doc);
+    if (r < 0)
+        return r;
+    weft_json option = configured(run, weft_doc_root(doc));
+    if (option.text)
+        r = weft__outbox_event(run, true, "question.answered",
+                               WEFT_OBJ({"questionId", weft_str(question->id)}, {"option", weft_copy(&option)},
+                                        {"by", weft_str("configuration")}));
+    weft_doc_free(doc);
+    return r;
+}
 
 static int ask_new(struct run *run, known_question *question) {
     weft_member members[16];
-    char option[64];
     int r = weft__outbox_event(run, true, "question.asked", weft__question_data(question, members));
-    const char *answer = r >= 0 ? configured(run, question, option) : NULL;
-    if (r >= 0 && answer)
-        r = weft__outbox_event(run, true, "question.answered",
-                               WEFT_OBJ({"questionId", weft_str(question->id)}, {"option", weft_str(answer)},
-                                        {"by", weft_str("configuration")}));
+    /* It is on its way from here on: a failure to answer it leaves it to a person. */
+    if (r >= 0 && run->agent->permission != WEFT_PERMISSION_ASK && answer_at_once(run, question) < 0)
+        weft__note(run->engine, "%s: memory is short, a person must answer it", question->id);
     return r;
 }
 
@@ -191,28 +212,6 @@ static void on_unask(void *ctx, const char *key) {
         if (question->run == run && question->key && strcmp(question->key, key) == 0)
             weft__question_close(engine, question, "question.withdrawn", "agentWithdrew");
     }
-}
-
-/* What the configuration says instead of a person: the first option of the right kind. NULL: a person is asked. */
-static const char *configured(const struct run *run, const known_question *question, char ret[64]) {
-    const char *kinds[2] = {"allow_once", "allow_always"}, *found = NULL;
-    weft_doc *doc;
-    if (run->agent->permission == WEFT_PERMISSION_ASK)
-        return NULL;
-    if (run->agent->permission == WEFT_PERMISSION_DENY) {
-        kinds[0] = "reject_once";
-        kinds[1] = "reject_always";
-    }
-    if (weft_doc_parse(question->pub.options, strlen(question->pub.options), run->engine->alloc, &doc) < 0)
-        return NULL;
-    for (size_t i = 0; i < 2 && !found; i++)
-        for (weft_iter it = weft_iterate(weft_doc_root(doc)); !found && weft_next(&it);)
-            if (strcmp(weft_get_str(&it.value, "kind", ""), kinds[i]) == 0) {
-                snprintf(ret, 64, "%s", weft_get_str(&it.value, "id", ""));
-                found = ret;
-            }
-    weft_doc_free(doc);
-    return found;
 }
 
 void weft__run_answer(struct run *run, known_question *question) {
@@ -307,7 +306,7 @@ void weft__run_start(weft_engine *engine, known_task *task) {
     struct run *run = new_run(engine, task);
     if (!run) {
         /* It is running as far as anybody knows, so it is tried again until there is memory. */
-        weft__timer_set(engine->loop, &engine->again, weft_loop_now(engine->loop) + ENGINE_AGAIN_MS);
+        weft__again(engine, &engine->again, -ENOMEM);
         return;
     }
     if (task->pub.stopping) {
@@ -432,7 +431,7 @@ static void closed(void *ctx, int r) {
     if (engine->phase == GONE)
         return;
     if (r < 0 && engine->phase != STOPPING) {
-        weft__timer_set(engine->loop, &run->again, weft_loop_now(engine->loop) + ENGINE_AGAIN_MS);
+        weft__again(engine, &run->again, r);
         return;
     }
     if (r < 0) {
@@ -465,7 +464,7 @@ static void close_run(struct run *run) {
         return;
     engine->ends--;
     run->closing = false;
-    weft__timer_set(engine->loop, &run->again, weft_loop_now(engine->loop) + ENGINE_AGAIN_MS);
+    weft__again(engine, &run->again, r);
 }
 
 /* A flat list of steps; each is harmless when there is nothing to do. */

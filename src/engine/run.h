@@ -44,7 +44,4 @@ static inline bool weft__outbox_empty(const struct run *run) {
 }
 void weft__outbox_drop(struct run *run);
 
-/* run.c: look at what there is to do, in this turn of the loop. */
-void weft__run_soon(struct run *run);
-
 #endif

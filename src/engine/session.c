@@ -45,11 +45,12 @@ void weft__session_stored(weft_engine *engine, known_session *session, int64_t n
 }
 
 int weft__session_apply_created(weft_engine *engine, const weft_event *event, const weft_json *data) {
-    const char *id, *agent;
-    if (weft__member(data, "sessionId", &id) < 0 || weft__member(data, "agent", &agent) < 0)
+    char id[ENGINE_ID];
+    const char *agent;
+    if (weft__member(data, "agent", &agent) < 0)
         return -ENOMEM;
-    known_session *session = weft__session_known(engine, id);
-    if (!id || (session && session->stored))
+    known_session *session = weft__session_known(engine, weft__id(data, "sessionId", id));
+    if (!weft__id(data, "sessionId", id) || (session && session->stored))
         return 0;
     if (!session && weft__session_new(engine, id, agent ? agent : "", &session) < 0)
         return -ENOMEM;
@@ -58,11 +59,11 @@ int weft__session_apply_created(weft_engine *engine, const weft_event *event, co
 }
 
 int weft__session_apply_agent(weft_engine *engine, const weft_event *event, const weft_json *data) {
-    const char *id, *name;
-    char *copy = NULL;
-    if (weft__member(data, "sessionId", &id) < 0 || weft__member(data, "agentSessionId", &name) < 0)
+    char id[ENGINE_ID], *copy = NULL;
+    const char *name;
+    if (weft__member(data, "agentSessionId", &name) < 0)
         return -ENOMEM;
-    known_session *session = weft__session_known(engine, id);
+    known_session *session = weft__session_known(engine, weft__id(data, "sessionId", id));
     if (!session)
         return 0;
     if (name && !(copy = weft__strndup(engine->alloc, name, strlen(name))))

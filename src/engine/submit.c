@@ -133,7 +133,10 @@ static void finish_submit(void *ctx, int r) {
         engine->queueing--;
     if (made->waits && task->alone)
         engine->alone_queueing--;
-    task->starting = task->submitted = false;
+    task->submitted = false;
+    /* One that was to wait may have been given a slot when its event was delivered, just now: that is not over. */
+    if (!made->waits)
+        task->starting = false;
     weft__list_push(&task->repeats, &repeats);
     weft__list_remove(&task->repeats);
     if (r == 1) /* the key was there before: a task that is forgotten, or another node's */
@@ -153,18 +156,6 @@ static void finish_submit(void *ctx, int r) {
         weft__queue_run(engine);
 }
 
-static void draft_queued(struct draft *draft, const known_task *task, const char *metadata) {
-    const weft_task *pub = &task->pub;
-    weft__draft_add(draft, WEFT_STREAM_HUB, "task.queued",
-                    WEFT_OBJ({"taskId", weft_str(pub->id)}, {"number", weft_uint(pub->number)},
-                             {"prompt", weft_str(pub->prompt)}, {"agent", weft_str(pub->agent)},
-                             {"runsOn", weft_str(pub->runs_on)}, {"priority", weft_int(pub->priority)},
-                             {"sessionId", weft_str(pub->session)}, {"metadata", weft_raw(metadata, strlen(metadata))},
-                             {"timeoutMs", weft_int(pub->timeout_ms)}, {"retries", weft_int(pub->retries)},
-                             {"depth", weft_int(pub->depth)}, {"key", pub->key ? weft_str(pub->key) : weft_none()},
-                             {"alone", task->alone ? weft_bool(true) : weft_none()}));
-}
-
 /* A digest, because a key of the store's is short and a caller's may be long. */
 static void store_key(const char *key, char ret[5 + 2 * SHA256_DIGEST_LENGTH + 1]) {
     unsigned char digest[SHA256_DIGEST_LENGTH];
@@ -177,12 +168,13 @@ static void store_key(const char *key, char ret[5 + 2 * SHA256_DIGEST_LENGTH + 1
 static int send_submission(weft_engine *engine, submission *made, const weft_agent *agent, bool runs) {
     known_task *task = made->task;
     char key[5 + 2 * SHA256_DIGEST_LENGTH + 1];
+    weft_member members[16];
     struct draft draft = {.engine = engine};
     if (made->made)
         weft__draft_add(&draft, WEFT_STREAM_HUB, "session.created",
                         WEFT_OBJ({"sessionId", weft_str(task->pub.session)}, {"agent", weft_str(agent->name)},
                                  {"folder", weft_str(engine->folder)}));
-    draft_queued(&draft, task, task->pub.metadata);
+    weft__draft_add(&draft, WEFT_STREAM_HUB, "task.queued", weft__task_data(task, members));
     if (runs)
         weft__draft_add(&draft, WEFT_STREAM_HUB, "task.started",
                         WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"attempt", weft_int(1)}));

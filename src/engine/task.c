@@ -26,7 +26,8 @@ known_task *weft__task_known(const weft_engine *engine, const char *id) {
 }
 
 known_task *weft__task_of(const weft_engine *engine, const weft_json *data) {
-    known_task *task = weft__task_known(engine, weft_get_str(data, "taskId", NULL));
+    char id[ENGINE_ID];
+    known_task *task = weft__task_known(engine, weft__id(data, "taskId", id));
     return task && task->stored ? task : NULL;
 }
 
@@ -123,6 +124,27 @@ void weft__task_tidy(weft_engine *engine) {
 
 /* ---- queued ---- */
 
+weft_val weft__task_data(const known_task *task, weft_member members[16]) {
+    const weft_task *pub = &task->pub;
+    const weft_member all[] = {
+        {"taskId", weft_str(pub->id)},
+        {"number", weft_uint(pub->number)},
+        {"prompt", weft_str(pub->prompt)},
+        {"agent", weft_str(pub->agent)},
+        {"runsOn", weft_str(pub->runs_on)},
+        {"priority", weft_int(pub->priority)},
+        {"sessionId", weft_str(pub->session)},
+        {"metadata", weft_raw(pub->metadata, strlen(pub->metadata))},
+        {"timeoutMs", weft_int(pub->timeout_ms)},
+        {"retries", weft_int(pub->retries)},
+        {"depth", weft_int(pub->depth)},
+        {"key", pub->key ? weft_str(pub->key) : weft_none()},
+        {"alone", task->alone ? weft_bool(true) : weft_none()},
+    };
+    memcpy(members, all, sizeof all);
+    return weft_obj(members, sizeof all / sizeof all[0]);
+}
+
 static int read_parts(const weft_json *data, task_parts *ret) {
     const struct {
         const char *name;
@@ -187,10 +209,8 @@ static void join_session(weft_engine *engine, known_task *task, int64_t now) {
 }
 
 int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const weft_json *data) {
-    const char *id;
-    if (weft__member(data, "taskId", &id) < 0)
-        return -ENOMEM;
-    known_task *task = weft__task_known(engine, id);
+    char id[ENGINE_ID];
+    known_task *task = weft__task_known(engine, weft__id(data, "taskId", id));
     if (task && task->stored)
         return 0;
     int r = task ? 0 : task_from(engine, data, &task);
@@ -203,6 +223,7 @@ int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const 
         return r;
     }
     task->stored = true;
+    weft__retention_mark(engine, &task->kept);
     task->pub.created_ms = event->time_ms;
     weft__list_push(&engine->all_tasks, &task->all);
     weft__queue_put(engine, task);
@@ -412,12 +433,11 @@ weft_bytes weft__text_end(const char *text, size_t len, size_t max) {
 int weft__output_text(const weft_event *event, const weft_json *data, weft_bytes *ret) {
     weft_json text, update = weft_get(data, "update"), content = weft_get(&update, "content");
     if (strcmp(event->type, "session.output") == 0) {
-        if (strcmp(weft_get_str(data, "stream", ""), "stdout") != 0)
+        if (!weft__says(data, "stream", "stdout"))
             return 0;
         text = weft_get(data, "text");
     } else {
-        if (strcmp(weft_get_str(&update, "sessionUpdate", ""), "agent_message_chunk") != 0 ||
-            strcmp(weft_get_str(&content, "type", ""), "text") != 0)
+        if (!weft__says(&update, "sessionUpdate", "agent_message_chunk") || !weft__says(&content, "type", "text"))
             return 0;
         text = weft_get(&content, "text");
     }

@@ -105,12 +105,20 @@ static bool is_wanted(const weft_watcher *watcher, const char *path, bool folder
     return !watcher->paths;
 }
 
+/* Whoever names a folder among the paths, or something in it, means it. */
+static bool is_named(const weft_watcher *watcher, const char *path) {
+    for (size_t i = 0; watcher->paths && watcher->paths[i]; i++)
+        if (begins_with_folder(watcher->paths[i], path, strlen(path)))
+            return true;
+    return false;
+}
+
 /* The nearest word counts: what was given, then the .gitignore of the folder, then of the ones above it. */
 static bool is_ignored(const weft_watcher *watcher, const weft_entry *parent, const char *path, bool folder) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     for (size_t i = 0; i < sizeof always_ignored / sizeof always_ignored[0]; i++)
         if (strcmp(name, always_ignored[i]) == 0)
-            return true;
+            return !is_named(watcher, path);
     weft_ignored word = weft__ignore_says(watcher->ignore, path, folder);
     for (const weft_entry *node = parent; word == WEFT_IGNORE_NO_WORD && node; node = node->parent) {
         word = weft__ignore_says(node->folder->ignore, name, folder);

@@ -2,9 +2,9 @@
  * the comparison with what was there before says what has happened; so a queue that overflowed, a folder that filled up
  * before it was watched and a system without watches left (then it looks again every few seconds) are all the same case.
  *
- * Symbolic links are not followed. Folders are looked into but not told. Ignored are .git, .weft and .aiwg wherever they
- * are, what .gitignore files say, and what is given. A path's changes within WEFT_WATCHER_SETTLE_MS are one; what has come
- * and gone within it was never there. What is there at the start is not told. */
+ * Symbolic links are not followed. Folders are looked into but not told. Ignored, unless paths name them, are .git, .weft
+ * and .aiwg wherever they are, what .gitignore files say, and what is given. A path's changes within WEFT_WATCHER_SETTLE_MS
+ * are one; what has come and gone within it was never there. What is there at the start is not told. */
 #ifndef WEFT_WATCHER_H
 #define WEFT_WATCHER_H
 

@@ -167,7 +167,8 @@ void weft__conn_on_closed(weft_stream *stream) {
 }
 
 static bool nothing_left(weft_conn *conn) {
-    return weft_peer_open_requests(conn->peer) == 0 && weft_peer_output(conn->peer).len == 0;
+    return weft_peer_open_requests(conn->peer) == 0 && weft_peer_output(conn->peer).len == 0 &&
+           !weft__peer_stalled(conn->peer);
 }
 
 void weft__conn_leave(weft_conn *conn, bool now) {

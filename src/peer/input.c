@@ -24,12 +24,24 @@ static WEFT_NOINLINE bool may_follow(const weft_peer *peer, const char *text, co
     return (peer->framing->flags & WEFT_FRAMING_MULTI) && rest[-1] <= ' ' && memchr(text, '\n', (size_t) (rest - text));
 }
 
+/* This one and what stands behind it in its body wait. Without memory for that, order cannot be kept: close. */
+static WEFT_COLD void hold(weft_peer *peer, const char *text, const char *end) {
+    int r = weft__held_keep(peer, text, (size_t) (end - text));
+    if (r < 0)
+        peer->status = r;
+}
+
 /* One text, or the first of several; where it ended. */
 static inline const char *take_text(weft_peer *peer, const char *text, const char *end) {
     weft_msg msg;
     const char *rest = end;
     int r = weft__msg_parse(text, WEFT_MAX_DEPTH, peer->lenient, &msg, &rest);
-    if (r < 0 || (rest != end && !may_follow(peer, text, rest))) {
+    bool broken = r < 0 || (rest != end && !may_follow(peer, text, rest));
+    if (peer->soon && (broken || weft__held_must_wait(peer, &msg))) {
+        hold(peer, text, end);
+        return end;
+    }
+    if (broken) {
         refuse_text(peer);
         return end;
     }
@@ -57,9 +69,7 @@ static WEFT_NOINLINE bool show_body(weft_peer *peer, weft_bytes body) {
     return false;
 }
 
-static inline void take_body(weft_peer *peer, char *body, size_t len) {
-    if ((peer->on_raw || peer->service->on_message) && show_body(peer, (weft_bytes){body, len}))
-        return;
+static inline void take_texts(weft_peer *peer, char *body, size_t len) {
     /* The scanner wants a NUL behind the text; what lies there is the next frame's. */
     char saved = body[len];
     const char *end = body + len;
@@ -67,6 +77,21 @@ static inline void take_body(weft_peer *peer, char *body, size_t len) {
     for (const char *text = take_text(peer, body, end); text < end && !peer->status;)
         text = take_text(peer, text, end);
     body[len] = saved;
+}
+
+static inline void take_body(weft_peer *peer, char *body, size_t len) {
+    if ((peer->on_raw || peer->service->on_message) && show_body(peer, (weft_bytes){body, len}))
+        return;
+    take_texts(peer, body, len);
+}
+
+/* What waited for answers, which have been given; it may have to wait again. */
+static WEFT_COLD void take_held(weft_peer *peer) {
+    size_t len;
+    struct weft_held *held = weft__held_take(peer);
+    char *text = weft__held_text(held, &len);
+    take_texts(peer, text, len);
+    weft__held_free(peer, held);
 }
 
 static WEFT_NOINLINE int take_other_frame(weft_peer *peer, weft_frame *frame) {
@@ -175,6 +200,10 @@ static int feed_kept(weft_peer *peer, char *data, size_t len) {
         peer->in.end += len;
     else if (weft__buf_put(&peer->in, alloc, data, len) < 0)
         return -ENOMEM;
+    if (peer->held && !weft__choked(peer))
+        take_held(peer);
+    if (peer->status)
+        return peer->status;
     int r = process(peer, weft__buf_head(&peer->in), weft__buf_len(&peer->in), &used, &want);
     weft__buf_take(&peer->in, alloc, used);
     if (r >= 0 && want > weft__buf_len(&peer->in))
@@ -212,7 +241,7 @@ static void hear(weft_peer *peer, size_t len, int64_t now_ms) {
 
 int weft__peer_feed(weft_peer *peer, char *data, size_t len, int64_t now_ms) {
     hear(peer, len, now_ms);
-    return weft__peer_guarded(peer, weft__buf_len(&peer->in) ? feed_kept : feed_fresh, data, len);
+    return weft__peer_guarded(peer, weft__buf_len(&peer->in) || peer->held ? feed_kept : feed_fresh, data, len);
 }
 
 int weft_peer_feed(weft_peer *peer, const void *data, size_t len, int64_t now_ms) {
@@ -246,10 +275,14 @@ static int finish_input(weft_peer *peer, char *data, size_t len) {
 static int take_rest(weft_peer *peer, char *data, size_t len) {
     int r = 0;
     bool was_full = peer->full;
-    while (r >= 0 && weft__choked(peer) && weft__buf_len(&peer->in)) {
+    uint32_t soon = peer->soon;
+    while (r >= 0 && weft__choked(peer) && (peer->held || weft__buf_len(&peer->in))) {
         peer->full = peer->paused = false;
+        peer->soon = 0; /* rather out of order than not at all */
         r = feed_kept(peer, data, len);
+        soon += peer->soon;
     }
+    peer->soon = soon;
     peer->full |= was_full;
     /* finish() may write a sentinel behind the bytes, so even none of them need memory that is ours. */
     if (r >= 0)
@@ -288,5 +321,5 @@ char *weft__peer_room(weft_peer *peer, size_t *ret_size) {
 }
 
 bool weft__peer_stalled(const weft_peer *peer) {
-    return !weft__choked(peer) && !peer->status && weft__buf_len(&peer->in) > 0;
+    return !weft__choked(peer) && !peer->status && (peer->held || weft__buf_len(&peer->in) > 0);
 }

@@ -58,6 +58,7 @@ static void dispose(weft_peer *peer) {
     peer->ended = true;
     if (!peer->status)
         peer->status = -ECONNRESET;
+    weft__held_free(peer, weft__held_take(peer));
     weft__calls_fail_all(peer, -ECONNRESET);
     weft__req_abandon_all(peer, -EPIPE);
     weft__calls_done(peer);
@@ -146,6 +147,7 @@ bool weft__peer_leave(weft_peer *peer) {
 int weft__peer_reset(weft_peer *peer, int why, const weft_framing *framing, bool again) {
     weft__peer_enter(peer);
     peer->ended = true; /* a call made from a callback below would be lost with the buffers */
+    weft__held_free(peer, weft__held_take(peer));
     weft__req_abandon_all(peer, -EPIPE);
     weft__buf_done(&peer->in, peer->service->alloc);
     weft__buf_done(&peer->out, peer->service->alloc);

@@ -28,6 +28,7 @@ struct weft_peer {
     int64_t pinged;     /* when we asked whether anybody is there; 0: we have not since bytes came */
     weft_link requests; /* theirs, waiting for our answer */
     size_t open_requests;
+    struct weft_held *held;     /* a message that waits for answers; NULL: none */
     struct weft_calls *calls;   /* ours, waiting for their answer; NULL until the first */
     weft_heap due;              /* deadlines of both */
     weft_identity *identity;    /* one block with its strings */
@@ -44,6 +45,7 @@ struct weft_peer {
     int status;    /* 0, or why it must be closed */
     unsigned busy; /* depth of calls that must not see the peer freed under them */
     unsigned deflate;
+    uint32_t soon; /* open requests for which others wait: WEFT_SOON */
     uint8_t style; /* weft_style */
     bool no_batch, lenient, extras, eager, locked;
     bool quiet;    /* inside feed or tick: the caller will look for output itself */
@@ -89,11 +91,24 @@ void weft__dispatch(weft_peer *peer, const weft_msg *msg, struct weft_batch_in *
 void weft__answer_error(weft_peer *peer, struct weft_batch_in *batch, weft_bytes id, int code, const char *message,
                         const char *reason, const char *detail);
 
+/* ---- keeping the order: held.c ---- */
+
+/* Must this message wait for the answers to those before it? */
+bool weft__held_must_wait(const weft_peer *peer, const weft_msg *msg);
+/* Keep this text, from which nothing was done yet; the peer is choked until the answers are given. -ENOMEM. */
+int weft__held_keep(weft_peer *peer, const char *text, size_t len);
+/* Its time has come: the text and its length; taken off the peer. Free with weft__held_free(). NULL: there is none. */
+struct weft_held *weft__held_take(weft_peer *peer);
+char *weft__held_text(struct weft_held *held, size_t *ret_len);
+void weft__held_free(const weft_peer *peer, struct weft_held *held);
+/* A request for which others wait has been answered, or never will be. */
+void weft__held_answered(weft_peer *peer);
+
 /* ---- helpers ---- */
 
 /* weft__peer_choked() for this folder, which asks before each message. */
 static inline bool weft__choked(const weft_peer *peer) {
-    return peer->full || peer->paused;
+    return peer->full || peer->paused || (peer->held && peer->soon);
 }
 
 /* What time it is now if the carrier knows: a handler may have taken its time since the bytes came. */

@@ -109,6 +109,9 @@ static WEFT_NOINLINE void unlink_deferred(weft_req *req) {
     weft__list_remove(&req->link);
     weft__heap_remove(&req->peer->due, &req->timed.due);
     req->peer->open_requests--;
+    if (req->flags & REQ_SOON)
+        weft__held_answered(req->peer);
+    req->flags &= ~(unsigned) REQ_SOON;
 }
 
 static inline void unlink_open(weft_req *req) {
@@ -233,6 +236,10 @@ static int keep(weft_req *req) {
     req->token.data = kept + req->id.len;
     weft__list_push(&peer->requests, &req->link);
     peer->open_requests++;
+    if (req->row && (req->row->flags & WEFT_SOON)) {
+        req->flags |= REQ_SOON;
+        peer->soon++;
+    }
     return 0;
 }
 

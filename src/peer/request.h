@@ -14,6 +14,7 @@ enum {
     REQ_DEFERRED = 1 << 3,    /* the handler has returned without answering */
     REQ_TOKEN_KNOWN = 1 << 4, /* the params have been searched for one */
     REQ_MCP_TOKEN = 1 << 5,
+    REQ_SOON = 1 << 6, /* others wait for its answer */
 };
 
 struct weft_req {

@@ -102,6 +102,19 @@ static void bomb(int most) {
     }
 }
 
+/* Never the same process for long, and each in a session of its own: who looks for it finds where it was. */
+static void hop(void) {
+    if (fork() != 0) {
+        say("hop\n");
+        linger();
+    }
+    for (;;) {
+        if (fork() != 0)
+            _exit(0);
+        setsid();
+    }
+}
+
 static void flood(long long bytes) {
     static char block[1 << 16];
     memset(block, 'x', sizeof block);
@@ -166,6 +179,10 @@ static void do_mode(const char *mode, const char *value) {
         say("stop\n"), raise(SIGSTOP);
     else if (strcmp(mode, "bomb") == 0)
         bomb(atoi(value));
+    else if (strcmp(mode, "hop") == 0)
+        hop();
+    else if (strcmp(mode, "joinguard") == 0)
+        (void) setpgid(0, getppid()), say(getpgrp() == getppid() ? "joined\n" : "alone\n");
     else if (strcmp(mode, "flood") == 0)
         flood(atoll(value));
     else if (strcmp(mode, "inherit") == 0)

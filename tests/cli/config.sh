@@ -278,6 +278,34 @@ is "and after SIGHUP" "weft serve: configuration reloaded"$'\n' "$said"
 kill "$pid"
 ended "$pid"
 
+# ---- what the hub uses ----
+cat >.weft/config.json <<'END'
+{"agents": {"mine": {"driver": "cli", "command": ["echo", "one"]}}, "default_agent": "mine", "tasks": {"max_running": 3}}
+END
+serve
+says() { # what a task's agent said to "hi"
+    timeout 30 "$weft" task submit --wait hi 2>/dev/null
+}
+is "the agent of the file" "one hi" "$(says)"
+run "$weft" call daemon.status
+like "its limits" '"maxConcurrency":3' "$out"
+cat >.weft/config.json <<'END'
+{"agents": {"mine": {"driver": "cli", "command": ["echo", "two"]}}, "default_agent": "mine", "tasks": {"max_running": 5}}
+END
+hangup
+like "agents have changed" "weft serve: agents has changed" "$said"
+unlike "without what they are" "two" "$said"
+is "and so has what runs" "two hi" "$(says)"
+run "$weft" call daemon.status
+like "and the limits" '"maxConcurrency":5' "$out"
+echo '{"tasks": {"paused": true}, "agents": {"mine": {"driver": "cli", "command": ["echo", "two"]}}, "default_agent": "mine"}' \
+    >.weft/config.json
+hangup
+run "$weft" call task.submit prompt=wait
+like "tasks wait while they are paused" '"state":"queued"' "$out"
+kill "$pid"
+ended "$pid"
+
 # ---- a terminal that goes away ends it ----
 if [ -x /usr/bin/python3 ]; then
     run timeout 60 /usr/bin/python3 - "$weft" <<'END'

@@ -99,6 +99,7 @@ PY
 other=$!
 started+=("$other")
 echo $other >.aiwg/daemon.pid
+echo '{"theirs":1}' >.aiwg/daemon/state.json
 for _ in $(seq 300); do
     [ -S .aiwg/daemon/daemon.sock ] && break
     sleep 0.1
@@ -106,6 +107,7 @@ done
 run timeout 20 "$weft" serve --aiwg
 exits "it is not pushed aside" 6
 is "and keeps its pid file" "$other" "$(cat .aiwg/daemon.pid)"
+is "and its state" '{"theirs":1}' "$(cat .aiwg/daemon/state.json)"
 kill "$other"
 wait "$other" 2>/dev/null
 daemon start --aiwg

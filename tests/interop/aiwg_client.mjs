@@ -3,21 +3,56 @@
  * which reads the pid file, the log and the state file besides. The agent is a claude of ours that says what it was given.
  *
  * The original is not among the packages of tests/npm. Name the folder of its package (the one with tools/daemon in it) in
- * WEFT_TEST_AIWG, or install it as "aiwg" where those are. Made for 2026.2.10. */
+ * WEFT_TEST_AIWG, or install it as "aiwg" where those are; made for 2026.2.10. Without it a client of ours asks the same, and
+ * what only its command line can try is skipped. */
+import { EventEmitter, once } from 'node:events';
 import fs from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
+import readline from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import { build, check, cleanup, output, patiently, run, same, scratch, skip, source, test } from './kit.mjs';
 
 const weft = process.env.WEFT ?? path.join(build, 'weft');
 const original = [process.env.WEFT_TEST_AIWG, path.join(source, 'build/tools/node_modules/aiwg')]
     .find(folder => folder && fs.existsSync(path.join(folder, 'tools/daemon/index.mjs')));
-if (!original) {
-    skip(path.basename(process.argv[1]), 'needs AIWG\'s own package; WEFT_TEST_AIWG names its folder');
-    await run();
+const tools = original && path.join(original, 'tools/daemon');
+
+/* Lines of JSON, numbered requests, answers by their number: all that the original's client does. */
+class OurClient extends EventEmitter {
+    #waiting = new Map();
+    #last = 0;
+    async open(socketPath) {
+        this.socket = net.connect(socketPath);
+        await once(this.socket, 'connect');
+        readline.createInterface({ input: this.socket }).on('line', line => this.#take(JSON.parse(line)));
+        return this;
+    }
+    #take(message) {
+        if (message.id === undefined) {
+            this.emit('notification', message.method, message.params);
+            return;
+        }
+        const { resolve, reject } = this.#waiting.get(message.id);
+        if (message.error)
+            reject(Object.assign(new Error(message.error.message), { code: message.error.code }));
+        else
+            resolve(message.result);
+    }
+    request(method, params = {}) {
+        const id = ++this.#last;
+        this.socket.write(`${JSON.stringify({ jsonrpc: '2.0', method, params, id })}\n`);
+        return patiently(new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject })), `the answer to ${method}`);
+    }
+    disconnect() {
+        this.socket.destroy();
+    }
 }
-const tools = path.join(original, 'tools/daemon');
-const { createClient } = await import(pathToFileURL(path.join(tools, 'ipc-client.mjs')));
+const { createClient } = original ? await import(pathToFileURL(path.join(tools, 'ipc-client.mjs')))
+    : { createClient: socketPath => new OurClient().open(socketPath) };
+
+/* A test of its command line. */
+const cliTest = original ? test : name => skip(name, 'needs AIWG\'s own package; WEFT_TEST_AIWG names its folder');
 
 /* ---- a project with an AIWG daemon ---- */
 
@@ -35,14 +70,16 @@ printf '%s|' "$@"
 `, { mode: 0o755 });
 fs.writeFileSync(path.join(project, '.aiwg/daemon.json'), JSON.stringify({
     daemon: { heartbeat_interval_seconds: 30, max_parallel_actions: 2, action_timeout_minutes: 5, log: { level: 'info' } },
-    watch: { enabled: true, paths: [{ path: 'src/', events: ['create', 'modify'], extensions: ['.ts'] }], debounce_ms: 500 },
+    watch: { enabled: true, paths: [{ path: 'src/', events: ['create', 'modify'], extensions: ['.ts'] },
+        { path: '.aiwg/', events: ['create', 'modify', 'delete'], ignore: ['*.tmp', 'working/**', 'daemon/**'] }], debounce_ms: 500 },
     webhook: { enabled: false, port: 9471 },
     schedule: { enabled: true, jobs: [{ id: 'health-check', cron: '0 */6 * * *', action: 'doctor' }] },
     rules: [{ id: 'look', trigger: { type: 'file.create', source: 'watch' },
-        action: { type: 'agent', prompt: 'look at {{payload.path}}', priority: 1 } }],
+        action: { type: 'agent', prompt: 'look at {{payload.path}}', priority: 1 }, cooldownMs: 1 }],
 }, null, 2), { mode: 0o600 });
 
 const env = { ...process.env, PATH: `${scratch('bin')}:${process.env.PATH}` };
+delete env.WEFT_STORE_KIND;
 const within = (program, ...args) => output('/usr/bin/env', ['-C', project, program, ...args], { env });
 /* "node tools/daemon/index.mjs ...", as "aiwg daemon ..." runs it. */
 const aiwg = (...args) => within(process.execPath, path.join(tools, 'index.mjs'), ...args);
@@ -90,13 +127,14 @@ async function refused(promise, code) {
 
 /* ---- the tests, in order ---- */
 
-test('its command line sees that none runs', async () => {
+cliTest('its command line sees that none runs', async () => {
     same((await aiwg('status')).stdout, 'Daemon: stopped\n');
     same((await aiwg('task', 'list')).code, 1);
 });
 
-test('it sees ours', async () => {
-    await start();
+test('ours starts', start);
+
+cliTest('it sees ours', async () => {
     const { stdout } = await aiwg('status');
     check(stdout.startsWith(`Daemon: running (PID: ${pid})\nStarted: `), stdout);
     for (const line of ['Health: healthy', '  Running: 0', '  Queued: 0', '  Max concurrent: 2', 'Automation: enabled (1 rules)',
@@ -104,7 +142,7 @@ test('it sees ours', async () => {
         check(stdout.includes(`${line}\n`), `${line}: ${stdout}`);
 });
 
-test('it does not start its own beside it', async () => {
+cliTest('it does not start its own beside it', async () => {
     const { stderr, code } = await aiwg('start');
     same(code, 1);
     same(stderr, `Daemon is already running (PID: ${pid})\n`);
@@ -150,7 +188,7 @@ test('its client: refusals', async () => {
     await refused(ipc.request('no.such.method'), -32601);
 });
 
-test('its command line: submit, list, get, stats', async () => {
+cliTest('its command line: submit, list, get, stats', async () => {
     const ipc = await client();
     const id = submitted(await aiwg('task', 'submit', 'write', 'a', 'poem', '--priority', '2', '--agent', 'poet'));
     const task = await ended(ipc, id);
@@ -164,14 +202,14 @@ test('its command line: submit, list, get, stats', async () => {
     same(none.stdout, 'No tasks found\n');
 });
 
-test('its command line: cancel', async () => {
+test('its client: a task that is cancelled leaves nothing behind', async () => {
     const ipc = await client();
-    const id = submitted(await aiwg('task', 'submit', 'sleep'));
+    const { taskId: id } = await ipc.request('task.submit', { prompt: 'sleep' });
     await until(() => ipc.request('task.get', { taskId: id }), task => task.output.includes('begun'), 'its output');
     const { running } = (await ipc.request('daemon.status')).subsystems.supervisor.tasks;
     same(running.map(each => [each.id, each.prompt]), [[id, 'sleep']]);
     process.kill(running[0].pid, 0);
-    same((await aiwg('task', 'cancel', id)).stdout, `Task ${id} cancelled\n`);
+    same(await ipc.request('task.cancel', { taskId: id }), { cancelled: true });
     same((await ended(ipc, id)).state, 'cancelled');
     let alive = true;
     try {
@@ -180,10 +218,23 @@ test('its command line: cancel', async () => {
         alive = false;
     }
     check(!alive, 'its process is still there');
+    await refused(ipc.request('task.cancel', { taskId: id }), -32001);
+});
+
+cliTest('its command line: cancel', async () => {
+    const id = submitted(await aiwg('task', 'submit', 'sleep'));
+    same((await aiwg('task', 'cancel', id)).stdout, `Task ${id} cancelled\n`);
     same((await aiwg('task', 'cancel', id)).code, 1);
 });
 
-test('its command line: chat', async () => {
+test('its client: chat', async () => {
+    const ipc = await client();
+    const { taskId } = await ipc.request('chat.send', { message: 'hello again' });
+    const task = await ended(ipc, taskId);
+    same([task.prompt, task.priority, task.metadata.source, task.result], ['hello again', 5, 'ipc-chat', '-p|hello again|']);
+});
+
+cliTest('its command line: chat', async () => {
     const ipc = await client();
     const task = await ended(ipc, submitted(await aiwg('chat', 'how', 'are', 'you')));
     same([task.prompt, task.priority, task.metadata.source, task.result], ['how are you', 5, 'ipc-chat', '-p|how are you|']);
@@ -210,6 +261,11 @@ test('its rules fire, for the files it would have told of', async () => {
     same([task.prompt, task.priority], ['look at src/new.ts', 1]);
     same((await ended(ipc, task.id)).state, 'completed');
     same((await byRule()).length, 1, 'tasks of the rule');
+    fs.mkdirSync(path.join(project, '.aiwg/working'), { recursive: true });
+    fs.writeFileSync(path.join(project, '.aiwg/working/draft.md'), 'x');
+    fs.writeFileSync(path.join(project, '.aiwg/plan.md'), 'x');
+    await until(byRule, found => found.length > 1, 'a task for a file of AIWG\'s own');
+    same((await byRule())[0].prompt, 'look at .aiwg/plan.md');
     const { rules, recentExecutions } = await ipc.request('automation.status');
     same([rules[0].id, recentExecutions[0].ruleId, recentExecutions[0].taskId], ['look', 'look', task.id]);
 });
@@ -217,31 +273,42 @@ test('its rules fire, for the files it would have told of', async () => {
 test('its rules can be switched', async () => {
     const ipc = await client();
     same((await ipc.request('automation.disable')).enabled, false);
-    check(!(await aiwg('status')).stdout.includes('Automation: enabled'), 'it is off');
+    same((await ipc.request('daemon.status')).subsystems.automation.enabled, false);
     same((await ipc.request('automation.enable', { ruleId: 'look' })).success, true);
     same((await ipc.request('automation.enable')).enabled, true);
 });
 
-test('its command line: logs', async () => {
+cliTest('its command line: logs', async () => {
     const { stdout } = await aiwg('logs', '--lines', '500');
     check(/IPC server listening/.test(stdout) && /Daemon started successfully/.test(stdout), stdout);
 });
 
-test('what it reads when it cannot ask', async () => {
-    const state = JSON.parse(fs.readFileSync(path.join(project, '.aiwg/daemon/state.json'), 'utf8'));
-    const heartbeat = JSON.parse(fs.readFileSync(path.join(project, '.aiwg/daemon/heartbeat'), 'utf8'));
+test('the log and the state files', () => {
+    const read = name => fs.readFileSync(path.join(project, '.aiwg/daemon', name), 'utf8');
+    check(/IPC server listening[^]*Daemon started successfully/.test(read('daemon.log')), read('daemon.log'));
+    const state = JSON.parse(read('state.json')), heartbeat = JSON.parse(read('heartbeat'));
     same([state.pid, heartbeat.pid, state.ipc.socket], [pid, pid, '.aiwg/daemon/daemon.sock']);
+    same(state.automation, { enabled: true, rule_count: 1 });
+});
+
+cliTest('what it reads when it cannot ask', async () => {
     fs.renameSync(SOCKET, `${SOCKET}.aside`);
     const { stdout } = await aiwg('status');
     fs.renameSync(`${SOCKET}.aside`, SOCKET);
     check(stdout.includes('Last heartbeat: ') && stdout.includes('Health: healthy\n'), stdout);
 });
 
-test('its command line stops ours, and tasks are there after a restart', async () => {
-    const before = await (await client()).request('task.list', { limit: 100 });
+cliTest('its command line stops ours', async () => {
     const { stdout } = await aiwg('stop');
     same(stdout, `Stopping daemon (PID: ${pid})...\nDaemon stopped gracefully\n`);
     same((await aiwg('status')).stdout, 'Daemon: stopped\n');
+    await start();
+});
+
+test('tasks are there after a restart', async () => {
+    const before = await (await client()).request('task.list', { limit: 100 });
+    check(before.length > 5, JSON.stringify(before));
+    same((await within(weft, 'stop', '--aiwg')).code, 0);
     await start();
     same(await (await client()).request('task.list', { limit: 100 }), before);
 });

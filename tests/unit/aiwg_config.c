@@ -38,7 +38,7 @@ TEST(translations) {
         {"{\"watch\": {\"enabled\": true, \"paths\": [{\"path\": \"a\", \"ignore\": [\"*.tmp\", 5]}, {\"path\": \"b\", "
          "\"ignore\": "
          "[\"x/**\"]}]}}",
-         "/automation/ignore", "[\"*.tmp\",\"x/**\"]"},
+         "/automation/ignore", "[\".aiwg/daemon\",\".aiwg/daemon.pid*\",\"*.tmp\",\"b/x/**\"]"},
         {"{\"rules\": [{\"id\": \"r\", \"trigger\": {\"source\": \"watch\"}, \"action\": {\"type\": \"notify\"}, "
          "\"cooldownMs\": 9}]}",
          "/automation/rules/0",
@@ -66,16 +66,12 @@ TEST(translations) {
          "[{\"field\":\"payload.job\",\"operator\":\"eq\",\"value\":1},{\"operator\":\"neq\"},5]"},
         {"{\"rules\": [1], \"automation\": {\"rules\": [{\"id\": \"b\", \"trigger\": 7}]}}", "/automation/rules",
          "[1,{\"trigger\":7,\"id\":\"b\",\"conditions\":[]}]"},
-        {"{\"watch\": {\"paths\": [{\"path\": \"s.c/\", \"extensions\": [\".ts\", \".js\"]}, {\"path\": \"t\"}]}, "
-         "\"rules\": "
-         "[{\"trigger\": {\"type\": \"file.modify\"}}]}",
-         "/automation/rules/0/conditions/0/value", "\"^(?:s\\\\.c(?:/.*|)(?:\\\\.ts|\\\\.js)|t(?:/.*|))$\""},
-        {"{\"watch\": {\"paths\": [{\"path\": \".\", \"extensions\": [\".ts\"]}]}, \"rules\": [{\"trigger\": {\"source\": "
-         "\"watch\"}}]}",
-         "/automation/rules/0/conditions/0/value", "\"^(?:.*(?:\\\\.ts))$\""},
-        {"{\"watch\": {\"paths\": [{\"path\": \"s\", \"extensions\": [\".ts\"]}]}, \"rules\": [{\"trigger\": {\"type\": "
-         "\"cron.fired\"}}]}",
-         "/automation/rules/0/conditions", "[]"},
+        {"{\"watch\": {\"paths\": [{\"path\": \"s/\", \"extensions\": [\".ts\", \".test.js\"]}, {\"path\": \"t\"}]}}",
+         "/automation/watch_paths", "[\"s/**/*.ts\",\"s/**/*.test.js\",\"t\"]"},
+        {"{\"watch\": {\"paths\": [{\"path\": \"./\", \"extensions\": [\".ts\"], \"ignore\": [\"a/b\"]}]}}",
+         "/automation/watch_paths", "[\"**/*.ts\"]"},
+        {"{\"watch\": {\"paths\": [{\"path\": \"./\", \"ignore\": [\"a/b\"]}]}}", "/automation/ignore",
+         "[\".aiwg/daemon\",\".aiwg/daemon.pid*\",\"a/b\"]"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         weft_doc *file = NULL, *doc = NULL;

@@ -233,6 +233,7 @@ typedef struct heard {
     int count;
     weft_agents agents;
     size_t max_running;
+    bool automation_changed;
 } heard;
 
 static void on_change(void *ctx, const weft_serve_settings *now) {
@@ -240,6 +241,7 @@ static void on_change(void *ctx, const weft_serve_settings *now) {
     self->count++;
     self->agents = now->agents;
     self->max_running = now->engine.max_running;
+    self->automation_changed = now->automation_changed;
 }
 
 static void put_config(const char *text) {
@@ -283,9 +285,12 @@ TEST(agents_stay_when_they_are_read_again) {
     CHECK_STR(is.agents.fallback, "demo");
     CHECK_STR(find(&is.agents, "mine")->argv[0], "two");
     CHECK_STR(mine->argv[0], "one");
+    CHECK(!is.automation_changed);
+    put_config("{\"automation\": {\"ignore\": [\"*.o\"]}}");
+    CHECK(weft__serve_config_reload(config, server) && is.automation_changed);
     put_config("{\"agents\": {\"mine\": {}}}");
     CHECK(weft__serve_config_reload(config, server));
-    CHECK_INT(is.count, 2); /* a mistake changes nothing */
+    CHECK_INT(is.count, 3); /* a mistake changes nothing */
     weft_server_free(server);
     weft_loop_free(loop);
     weft_service_unref(service);

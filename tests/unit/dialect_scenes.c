@@ -258,7 +258,7 @@ static void agent_speaks(weft_run *run, weft_run_stream stream, char *text) {
 static void agent_updates(weft_run *run, const char *json) {
     weft_doc *doc;
     if (weft_doc_parse(json, strlen(json), NULL, &doc) < 0) {
-        CHECK(!"the update is JSON");
+        test_check(false, __FILE__, __LINE__, "the update is JSON");
         return;
     }
     run->host->on_update(run->ctx, weft_doc_root(doc));
@@ -327,7 +327,7 @@ static int errno_of(const char *name) {
     for (int i = 1; i < 134; i++)
         if (strerrorname_np(i) && strcmp(strerrorname_np(i), name) == 0)
             return -i;
-    return CHECK(!"an errno"), -EINVAL;
+    return test_check(false, __FILE__, __LINE__, name), -EINVAL;
 }
 
 static void expect_stop(play *p, const char *args) {

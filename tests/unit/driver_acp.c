@@ -362,8 +362,10 @@ TEST(demo_pauses) {
     s.pause_after = "chunk line 1\n";
     KIT_UNTIL(s.loop, !s.pause_after);
     size_t len = s.len;
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 100; i++) {
         weft_loop_once(s.loop, false);
+        usleep(1000); /* time enough for thousands of lines */
+    }
     CHECK_INT(s.len, len); /* it waits */
     s.len = 0;
     s.driver->pause(s.run, false);
@@ -568,7 +570,7 @@ TEST(fails) {
          {"", "hear=initialize", "error={\"code\":-32603,\"message\":\"no thanks\"}", "linger"}},
         {"not logged in",
          "authRequired",
-         "log in",
+         "it has to be logged in: Authentication required. Start it once",
          false,
          {"", HELLO, "hear=session/new", "error={\"code\":-32000,\"message\":\"Authentication required\"}", "linger"}},
         {"refused as root",
@@ -695,6 +697,17 @@ TEST(cancel_too_late) {
     CHECK(start_with(&s, "do it", NULL, NULL));
     finish(&s);
     CHECK(s.end.ok);
+}
+
+/* It ends altogether instead of its turn, which is what was wanted. */
+TEST(cancel_ends_it) {
+    scene s;
+    SCRIPT(&s, PROMPTED, "chunk=hi", "hear=session/cancel", "exit=3");
+    s.cancel_after = "chunk hi";
+    CHECK(start_with(&s, "do it", NULL, NULL));
+    finish(&s);
+    CHECK_STR(s.reason, "cancelled");
+    CHECK_INT(s.end.exit_code, 3);
 }
 
 /* It does not listen, but SIGTERM ends it. */
@@ -866,6 +879,6 @@ TEST_MAIN(CASE(demo_turn) CASE(demo_plain) CASE(demo_permission) CASE(demo_no_an
               CASE(demo_cancelled_politely) CASE(demo_hangs) CASE(cancelled_twice) CASE(demo_goes_on) CASE(demo_forgot)
                   CASE(demo_pauses) CASE(sdk_turns) CASE(sdk_cancelled) CASE(sdk_goes_on) CASE(survives) CASE(fails)
                       CASE(not_installed) CASE(asks_twice) CASE(asks_wrongly) CASE(asks_and_leaves)
-                          CASE(cancel_answers_questions) CASE(cancel_too_late) CASE(cancel_is_ignored) CASE(cancelled_early)
-                              CASE(freed_anywhere) CASE(goes_on) CASE(last_words) CASE(standard_error)
+                          CASE(cancel_answers_questions) CASE(cancel_too_late) CASE(cancel_ends_it) CASE(cancel_is_ignored)
+                              CASE(cancelled_early) CASE(freed_anywhere) CASE(goes_on) CASE(last_words) CASE(standard_error)
                                   CASE(standard_error_silent) CASE(environment) CASE(no_memory))

@@ -105,6 +105,25 @@ TEST(a_queue_that_stands_still) {
     engine_end(&w);
 }
 
+/* A slot becomes free while a task that has to wait is being stored: it starts when its event comes, and once. */
+TEST(a_slot_for_one_that_is_being_stored) {
+    engine_world w;
+    task_outcome t[2] = {{0}};
+    engine_open(&w, &weft__memory);
+    w.opts.limits.max_running = SIZE_MAX;
+    CHECK_INT(world_start(&w), 0);
+    for (int i = 0; i < 2; i++)
+        CHECK_INT(weft__task_submit(w.engine, &(weft_task_spec){.prompt = "x"}, task_done, &t[i]), 0);
+    weft__engine_set(w.engine, &world_all, &(weft_engine_limits){.max_running = 4});
+    ENGINE_UNTIL(&w, plays.count == 2);
+    engine_settle(&w);
+    CHECK_INT(plays.count, 2);
+    const char *first = strstr(w.heard, "task.started ");
+    CHECK(first && (first = strstr(first + 1, "task.started ")));
+    CHECK(!first || !strstr(first + 1, "task.started "));
+    engine_end(&w);
+}
+
 TEST(alone) {
     engine_world w;
     task_outcome t = {0}, u = {0};
@@ -145,6 +164,7 @@ TEST_MAIN(
     CASE(higher_priority_first_then_in_order)
     CASE(an_agent_has_its_own_limit)
     CASE(a_queue_that_stands_still)
+    CASE(a_slot_for_one_that_is_being_stored)
     CASE(alone)
     CASE(alone_in_the_queue)
 )

@@ -109,7 +109,7 @@ static void long_line(const char *what, size_t times, size_t piece, bool flush, 
     heard h = {0};
     weft_output output;
     size_t unit = strlen(what), len = unit * times;
-    char *in = malloc(len + 6), mark[64] = "";
+    char *in = malloc(len + 6), mark[64] = "\nnext\n";
     for (size_t i = 0; i < times; i++)
         memcpy(in + i * unit, what, unit);
     memcpy(in + len, "\nnext\n", 6);
@@ -120,8 +120,7 @@ static void long_line(const char *what, size_t times, size_t piece, bool flush, 
             weft__output_flush(&output);
     }
     if (cut)
-        snprintf(mark, sizeof mark, "\xE2\x80\xA6 (%zu bytes cut)", cut);
-    strcat(mark, "\nnext\n");
+        snprintf(mark, sizeof mark, "\xE2\x80\xA6 (%zu bytes cut)\nnext\n", cut);
     CHECK(!h.bad);
     CHECK_INT(h.len, kept + strlen(mark));
     CHECK(memcmp(h.text, in, kept) == 0);

@@ -309,6 +309,15 @@ TEST(kills_a_fork_bomb) {
     ends_all("bomb=100", "bomb\n", true, 20000, SIGKILL);
 }
 
+TEST(kills_what_is_never_where_it_was) {
+    ends_all("hop", "hop\n", true, 20000, SIGKILL);
+}
+
+/* A signal to that group would end the guard. */
+TEST(ends_what_has_joined_the_guards_group) {
+    ends_all("joinguard", "joined\n", false, 20000, SIGTERM);
+}
+
 TEST(a_second_stop_may_be_harder) {
     scene s;
     REQUIRE(BEGIN(&s, 100000, "ignore", "linger"));
@@ -519,9 +528,10 @@ TEST_MAIN(CASE(tells_how_it_ended) CASE(tells_why_it_did_not_start) CASE(tells_t
                   CASE(has_its_own_stdio) CASE(the_guard_holds_nothing) CASE(its_end_of_output_is_seen)
                       CASE(ends_a_family_that_listens) CASE(kills_a_family_at_once)
                           CASE(kills_what_ignores_sigterm_after_the_grace_time) CASE(ends_what_was_stopped)
-                              CASE(kills_a_fork_bomb) CASE(a_second_stop_may_be_harder) CASE(what_it_leaves_behind_goes)
-                                  CASE(is_ended_before_it_has_started) CASE(is_forgotten_in_the_middle)
-                                      CASE(is_freed_by_its_own_callbacks) CASE(the_guard_may_be_killed)
-                                          CASE(the_guard_may_be_stopped) CASE(every_allocation_may_fail)
-                                              CASE(descriptors_may_be_short) CASE(nothing_outlives_a_killed_daemon)
-                                                  CASE(leaks_no_descriptor))
+                              CASE(kills_a_fork_bomb) CASE(kills_what_is_never_where_it_was)
+                                  CASE(ends_what_has_joined_the_guards_group) CASE(a_second_stop_may_be_harder)
+                                      CASE(what_it_leaves_behind_goes) CASE(is_ended_before_it_has_started)
+                                          CASE(is_forgotten_in_the_middle) CASE(is_freed_by_its_own_callbacks)
+                                              CASE(the_guard_may_be_killed) CASE(the_guard_may_be_stopped)
+                                                  CASE(every_allocation_may_fail) CASE(descriptors_may_be_short)
+                                                      CASE(nothing_outlives_a_killed_daemon) CASE(leaks_no_descriptor))

@@ -21,7 +21,8 @@
  *     silence                          nothing more was said
  *
  * Every scene is played whole, byte by byte, glued (all that can be said without waiting is said at once), and once for each
- * allocation with that allocation failing: then only survival, tidiness and "every call completes exactly once" are checked. */
+ * allocation with that allocation failing: then only survival, tidiness and "every call completes exactly once" are checked.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -191,6 +192,7 @@ static const weft_method methods[] = {
     {"broken", broken},
     {"refuse", refuse, .flags = WEFT_CHANGES},
     {"later", later, .flags = WEFT_CHANGES},
+    {"soon", later, .flags = WEFT_SOON},
     {"watch", watch},
     {"count", count_up},
     {"whoami", whoami, .flags = WEFT_OPEN},
@@ -331,7 +333,8 @@ static void do_batch(play *p, char *args) {
             continue;
         }
         call *c = new_call(p, method);
-        if (weft_batch_call(batch, method, json_arg(params), &(weft_call_opts){.on_answer = on_answer, .ctx = c}, &c->id) < 0)
+        if (weft_batch_call(batch, method, json_arg(params), &(weft_call_opts){.on_answer = on_answer, .ctx = c}, &c->id) <
+            0)
             p->call_count--;
     }
     (void) weft_batch_send(batch);
@@ -351,6 +354,9 @@ static void do_reply(play *p, const char *result) {
     weft_req *req = p->kept[0];
     memmove(p->kept, p->kept + 1, --p->kept_count * sizeof p->kept[0]);
     (void) weft_reply(req, weft_raw(result, strlen(result)));
+    /* What waited for this answer goes on when it is fed, as after a pause. */
+    if (p->peer && !p->closed)
+        p->closed = weft_peer_feed(p->peer, "", 0, p->now);
 }
 
 static void do_later(play *p, int64_t ms) {

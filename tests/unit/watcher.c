@@ -558,7 +558,29 @@ TEST(every_allocation) {
     }
 }
 
-TEST_MAIN(CASE(create_modify_delete) CASE(settles) CASE(new_folders) CASE(folders_move_and_go) CASE(moves_of_files)
-              CASE(kinds) CASE(ignores) CASE(ignore_changes) CASE(only_some_paths) CASE(polls_without_enough_watches)
-                  CASE(polls_without_any) CASE(bursts) CASE(tells_hundreds) CASE(overflow) CASE(unreadable)
-                      CASE(too_many_files) CASE(refuses) CASE(root_goes) CASE(freed_early) CASE(every_allocation))
+TEST(folders_that_are_ignored_unless_they_are_named) {
+    static const char *const paths[] = {".aiwg/docs", "src", NULL};
+    scene s;
+    begin(&s);
+    dir(&s, ".aiwg");
+    dir(&s, ".aiwg/docs");
+    dir(&s, ".aiwg/other");
+    dir(&s, "src");
+    dir(&s, "src/.aiwg");
+    watch_with(&s, (weft_watcher_opts){.paths = paths});
+    put(&s, ".aiwg/other/a", "x");
+    put(&s, "src/.aiwg/b", "x");
+    put(&s, ".aiwg/docs/c", "x");
+    UNTIL(&s, s.count == 1);
+    CHECK_STR(s.told, "+.aiwg/docs/c ");
+    put(&s, "src/d", "x");
+    UNTIL(&s, s.count == 2);
+    CHECK_STR(s.told, "+.aiwg/docs/c +src/d ");
+    end(&s);
+}
+
+TEST_MAIN(CASE(folders_that_are_ignored_unless_they_are_named) CASE(create_modify_delete) CASE(settles) CASE(new_folders)
+              CASE(folders_move_and_go) CASE(moves_of_files) CASE(kinds) CASE(ignores) CASE(ignore_changes)
+                  CASE(only_some_paths) CASE(polls_without_enough_watches) CASE(polls_without_any) CASE(bursts)
+                      CASE(tells_hundreds) CASE(overflow) CASE(unreadable) CASE(too_many_files) CASE(refuses) CASE(root_goes)
+                          CASE(freed_early) CASE(every_allocation))

@@ -1,0 +1,290 @@
+/* Doing what a rule says: a task, a notice, a POST; or asking first. Whatever comes of it is an event of its own.
+ *
+ * The action is rendered once, to a text. That text is what a person sees in the question, what the journal keeps and what
+ * is read again to act: nothing is filled in after somebody has said yes. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "automation_private.h"
+
+/* One firing under way. The automation may go before its completion comes. */
+typedef struct firing {
+    weft_link link;
+    weft_automation *automation; /* NULL: it has gone */
+    const weft_alloc *alloc;
+    known_rule *known;
+    bool webhook;                                        /* its completion goes with the automation */
+    char rule[WEFT_RULE_ID + 1], type[32], question[32]; /* question "": nobody was asked */
+} firing;
+
+/* ---- telling ---- */
+
+void weft__automation_record(weft_automation *automation, const char *rule, const char *type, const char *status,
+                             const char *task, const char *question, const char *error) {
+    int r = weft__engine_append(automation->engine, WEFT_STREAM_HUB, "rule.fired",
+                                WEFT_OBJ({"ruleId", weft_str(rule)}, {"eventType", weft_str(type)},
+                                         {"status", weft_str(status)}, {"taskId", task ? weft_str(task) : weft_none()},
+                                         {"questionId", question ? weft_str(question) : weft_none()},
+                                         {"error", error ? weft_str(error) : weft_none()}),
+                                NULL, NULL);
+    if (r < 0 && r != -ESHUTDOWN)
+        weft__automation_note(automation, "rule %s: what it did cannot be stored: %s", rule, weft_strerror(r));
+}
+
+static const char *sentence(int r) {
+    switch (r) {
+    case -ENOENT:
+        return "there is no such agent";
+    case -ENOBUFS:
+        return "too much is waiting already";
+    case -ESHUTDOWN:
+        return "the daemon is stopping";
+    case -EMSGSIZE:
+        return "what it says is too long";
+    default:
+        return weft_strerror(r);
+    }
+}
+
+static firing *free_firing(firing *f) {
+    weft__list_remove(&f->link);
+    return weft__free(f->alloc, f);
+}
+
+/* It is over: record it and forget it. */
+static void conclude(firing *f, int r, const char *task, const char *why) {
+    const char *asked = *f->question ? f->question : NULL;
+    if (f->automation && r != -ECANCELED)
+        weft__automation_record(f->automation, f->rule, f->type,
+                                r < 0   ? "failed"
+                                : asked ? "approved"
+                                        : "triggered",
+                                task, asked, r < 0 ? (why && *why ? why : sentence(r)) : NULL);
+    free_firing(f);
+}
+
+static firing *new_firing(weft_automation *automation, const char *rule, const char *type, const char *question) {
+    firing *f = weft__zalloc(automation->alloc, sizeof *f);
+    if (!f) {
+        weft__automation_note(automation, "rule %s: memory is short, it does nothing", rule);
+        return NULL;
+    }
+    f->automation = automation;
+    f->alloc = automation->alloc;
+    snprintf(f->rule, sizeof f->rule, "%s", rule);
+    snprintf(f->type, sizeof f->type, "%s", type);
+    snprintf(f->question, sizeof f->question, "%s", question);
+    weft__list_push(&automation->firings, &f->link);
+    return f;
+}
+
+void weft__automation_orphan(weft_automation *automation) {
+    while (!weft__list_empty(&automation->firings)) {
+        firing *f = WEFT_CONTAINER(automation->firings.next, firing, link);
+        weft__list_remove(&f->link);
+        f->automation = NULL;
+        if (f->webhook)
+            weft__free(f->alloc, f);
+    }
+}
+
+/* ---- the three actions ---- */
+
+static void on_task(void *ctx, int r, const weft_task *task) {
+    conclude(ctx, r, task ? task->id : NULL, NULL);
+}
+
+/* What was approved is submitted under the question's name, so that doing it again after a crash does nothing. */
+static int start_task(firing *f, const weft_json *action, int64_t depth) {
+    weft_automation *automation = f->automation;
+    char *metadata, key[48];
+    size_t len;
+    int r = weft_to_text(
+        WEFT_OBJ({"source", weft_str("automation")}, {"ruleId", weft_str(f->rule)}, {"eventType", weft_str(f->type)}),
+        automation->alloc, &metadata, &len);
+    if (r < 0)
+        return r;
+    snprintf(key, sizeof key, "approval/%s", f->question);
+    weft_task_spec spec = {.prompt = weft_get_str(action, "prompt", ""),
+                           .agent = weft_get_str(action, "agent", NULL),
+                           .priority = weft_get_int(action, "priority", 0),
+                           .metadata = metadata,
+                           .key = *f->question ? key : NULL,
+                           .depth = depth + 1};
+    r = weft__task_submit(automation->engine, &spec, on_task, f);
+    weft_text_free(metadata, automation->alloc);
+    return r;
+}
+
+static void on_notice(void *ctx, int r) {
+    conclude(ctx, r, NULL, NULL);
+}
+
+static int show_notice(firing *f, const weft_json *action) {
+    return weft__engine_append(f->automation->engine, WEFT_STREAM_HUB, "notice",
+                               WEFT_OBJ({"message", weft_str(weft_get_str(action, "message", ""))},
+                                        {"ruleId", weft_str(f->rule)}, {"level", weft_str("info")}),
+                               on_notice, f);
+}
+
+static void on_webhook(void *ctx, int r, const char *why) {
+    conclude(ctx, r, NULL, why);
+}
+
+static int send_webhook(firing *f, const weft_json *action) {
+    weft_json body = weft_get(action, "body");
+    f->webhook = true;
+    return weft__webhook_send(f->automation->webhooks, weft_get_str(action, "url", ""), (weft_bytes){body.text, body.len},
+                              on_webhook, f);
+}
+
+static void act(firing *f, const weft_json *action, int64_t depth) {
+    const char *type = weft_get_str(action, "type", "");
+    int r = -EINVAL;
+    if (strcmp(type, weft__rule_kinds[WEFT_RULE_AGENT]) == 0)
+        r = start_task(f, action, depth);
+    else if (strcmp(type, weft__rule_kinds[WEFT_RULE_NOTIFY]) == 0)
+        r = show_notice(f, action);
+    else if (strcmp(type, weft__rule_kinds[WEFT_RULE_WEBHOOK]) == 0)
+        r = send_webhook(f, action);
+    if (r < 0)
+        conclude(f, r, NULL, NULL);
+}
+
+/* ---- asking ---- */
+
+static void on_asked(void *ctx, int r, const weft_question *question) {
+    firing *f = ctx;
+    if (f->automation) {
+        f->known->asking--;
+        if (r >= 0)
+            weft__automation_record(f->automation, f->rule, f->type, "pendingApproval", NULL, question->id, NULL);
+        else if (r != -ECANCELED)
+            weft__automation_record(f->automation, f->rule, f->type, "failed", NULL, NULL, sentence(r));
+    }
+    free_firing(f);
+}
+
+static void write_title(const weft_rule *rule, const weft_json *action, char *ret, size_t size) {
+    static const char *const does[] = {"start a task", "show a notice", "POST to"};
+    static const char *const names[] = {"prompt", "message", "url"};
+    snprintf(ret, size, "rule %s: %s: %.200s", rule->id, does[rule->kind], weft_get_str(action, names[rule->kind], ""));
+    /* A character that was cut in two. */
+    size_t len = strlen(ret), back = 0;
+    while (back < 3 && back < len && ((unsigned char) ret[len - 1 - back] & 0xc0) == 0x80)
+        back++;
+    if (back < len && (unsigned char) ret[len - 1 - back] >= 0xc0)
+        ret[len - 1 - back] = '\0';
+}
+
+/* How many it has open; SIZE_MAX: the same already. */
+static size_t count_open(const weft_automation *automation, const known_rule *known, weft_bytes action) {
+    size_t count = known->asking;
+    const weft_engine *engine = automation->engine;
+    for (const weft_question *q = weft__question_first(engine, false); q; q = weft__question_next(engine, q, false)) {
+        if (!q->rule || strcmp(q->rule, known->rule->id) != 0)
+            continue;
+        if (memmem(q->detail, strlen(q->detail), action.data, action.len))
+            return SIZE_MAX;
+        count++;
+    }
+    return count;
+}
+
+static void ask(weft_automation *automation, known_rule *known, const char *type, weft_bytes text, const weft_json *action,
+                int64_t depth) {
+    char title[512];
+    const char *id = known->rule->id;
+    size_t open = count_open(automation, known, text);
+    if (open == SIZE_MAX)
+        return;
+    if (open >= AUTOMATION_APPROVALS) {
+        weft__automation_record(automation, id, type, "skipped", NULL, NULL, "too many of its questions wait for an answer");
+        return;
+    }
+    firing *f = new_firing(automation, id, type, "");
+    if (!f)
+        return;
+    f->known = known;
+    write_title(known->rule, action, title, sizeof title);
+    weft_question_spec spec = {
+        .rule = id,
+        .kind = "approval",
+        .title = title,
+        .options =
+            WEFT_ARR(WEFT_OBJ({"id", weft_str("allow")}, {"name", weft_str("Allow")}, {"kind", weft_str("allow_once")}),
+                     WEFT_OBJ({"id", weft_str("deny")}, {"name", weft_str("Deny")}, {"kind", weft_str("reject_once")})),
+        .detail = WEFT_OBJ({"ruleId", weft_str(id)}, {"eventType", weft_str(type)}, {"depth", weft_int(depth)},
+                           {"action", weft_raw(text.data, text.len)}),
+    };
+    known->asking++;
+    int r = weft__question_ask(automation->engine, &spec, on_asked, NULL, f);
+    if (r < 0) {
+        known->asking--;
+        conclude(f, r, NULL, NULL);
+    }
+}
+
+static void do_approved(weft_automation *automation, const weft_question *question, const weft_json *detail) {
+    const char *type = weft_get_str(detail, "eventType", "");
+    weft_json action = weft_get(detail, "action");
+    if (!weft__automation_rule(automation, question->rule)) {
+        weft__automation_record(automation, question->rule, type, "failed", NULL, question->id,
+                                "there is no such rule any more");
+        return;
+    }
+    firing *f = new_firing(automation, question->rule, type, question->id);
+    if (f)
+        act(f, &action, weft_get_int(detail, "depth", 0));
+}
+
+void weft__automation_answered(weft_automation *automation, const weft_question *question) {
+    weft_doc *doc;
+    if (!question->rule || strcmp(question->kind, "approval") != 0 || question->state == WEFT_QUESTION_OPEN ||
+        weft_doc_parse(question->detail, strlen(question->detail), automation->alloc, &doc) < 0)
+        return;
+    const weft_json *detail = weft_doc_root(doc);
+    bool answered = question->state == WEFT_QUESTION_ANSWERED;
+    if (answered && question->option && strcmp(question->option, "allow") == 0)
+        do_approved(automation, question, detail);
+    else
+        weft__automation_record(automation, question->rule, weft_get_str(detail, "eventType", ""), "denied", NULL,
+                                question->id, answered ? NULL : "nobody answered");
+    weft_doc_free(doc);
+}
+
+/* ---- firing ---- */
+
+static void render_and_act(weft_automation *automation, known_rule *known, const weft_rule_event *event, int64_t depth) {
+    const weft_rule *rule = known->rule;
+    char *text = NULL;
+    size_t len = 0;
+    weft_doc *doc = NULL;
+    int r = weft__rule_render(rule, event, &text, &len);
+    if (r == 0)
+        r = weft_doc_parse(text, len, automation->alloc, &doc);
+    firing *f = NULL;
+    if (r < 0)
+        weft__automation_record(automation, rule->id, event->type, "failed", NULL, NULL, sentence(r));
+    else if (rule->approval)
+        ask(automation, known, event->type, (weft_bytes){text, len}, weft_doc_root(doc), depth);
+    else if ((f = new_firing(automation, rule->id, event->type, "")))
+        act(f, weft_doc_root(doc), depth);
+    weft_doc_free(doc);
+    weft_text_free(text, automation->alloc);
+}
+
+void weft__automation_fire(weft_automation *automation, known_rule *known, const weft_rule_event *event, int64_t depth) {
+    int64_t now = weft_loop_now(automation->loop);
+    if (depth >= AUTOMATION_DEPTH) {
+        if (now >= known->quiet_until)
+            weft__automation_record(automation, known->rule->id, event->type, "skipped", NULL, NULL, "depth");
+        known->quiet_until = now + AUTOMATION_SAID_MS;
+        return;
+    }
+    if (now < known->rests_until)
+        return;
+    known->rests_until = now + known->rule->cooldown_ms;
+    render_and_act(automation, known, event, depth);
+}

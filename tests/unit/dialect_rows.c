@@ -1,0 +1,121 @@
+/* Every row of every dialect says what it is; and the few things about rows that no conversation shows. */
+#include "hub_world.h"
+
+static const weft_dialect *const dialects[] = {&weft__aiwg, &weft__cdev, &weft__own, NULL};
+
+static void check_json(const char *text) {
+    weft_doc *doc = NULL;
+    CHECK_INT(weft_doc_parse(text, strlen(text), NULL, &doc), 0);
+    CHECK_INT(doc ? weft_typeof(weft_doc_root(doc)) : 0, WEFT_OBJECT);
+    weft_doc_free(doc);
+}
+
+static void check_errors(const weft_error_row *errors) {
+    REQUIRE(errors != NULL);
+    for (; errors->code; errors++)
+        CHECK(errors->message && *errors->message && errors->reason && *errors->reason);
+}
+
+/* OpenRPC wants required params first. */
+static void check_params(const weft_param *params) {
+    bool optional = false;
+    for (; params && params->name; params++) {
+        CHECK(params->help && *params->help);
+        CHECK(!optional || !(params->flags & WEFT_REQUIRED));
+        optional |= !(params->flags & WEFT_REQUIRED);
+    }
+}
+
+TEST(every_row_is_described) {
+    for (size_t i = 0; dialects[i]; i++)
+        for (const weft_method *row = dialects[i]->methods; row->name; row++) {
+            test_row(row->name);
+            CHECK(row->help && *row->help && row->help[strlen(row->help) - 1] != '.');
+            CHECK(row->result != NULL);
+            if (row->result)
+                check_json(row->result);
+            check_errors(row->errors);
+            check_params(row->params);
+            /* What ping is sent is nobody's business. */
+            CHECK(row->params || strcmp(row->name, "ping") == 0);
+        }
+    test_row(NULL);
+}
+
+TEST(discovery_shows_all_of_them) {
+    hub_world w;
+    char *text = NULL;
+    size_t len, count = 0;
+    CHECK_INT(hub_init(&w, &(hub_opts){0}), 0);
+    CHECK_INT(weft_service_discover(w.service, &text, &len), 0);
+    check_json(text);
+    for (size_t i = 0; dialects[i]; i++)
+        for (const weft_method *row = dialects[i]->methods; row->name; row++, count++) {
+            char name[64];
+            snprintf(name, sizeof name, "{\"name\":\"%s\",\"summary\":", row->name);
+            CHECK(strstr(text, name) != NULL);
+        }
+    CHECK_INT(count, 22);
+    weft_text_free(text, NULL);
+    hub_done(&w);
+}
+
+static weft_peer *peer_of(hub_world *w) {
+    weft_identity who = {
+        .transport = "mem", .dialect = "weft", .name = "", .scopes = "*", .address = "", .authenticated = true};
+    weft_peer *peer = NULL;
+    CHECK_INT(weft_peer_new(w->service, &(weft_peer_opts){.framing = &weft_ndjson, .identity = &who}, &peer), 0);
+    return peer;
+}
+
+static void say(weft_peer *peer, const char *text) {
+    CHECK_INT(weft_peer_feed(peer, text, strlen(text), 1), 0);
+}
+
+/* An HTTP POST has a peer that the feed is never told of. */
+TEST(who_cannot_listen_cannot_subscribe) {
+    hub_world w;
+    CHECK_INT(hub_init(&w, &(hub_opts){0}), 0);
+    weft_peer *post = peer_of(&w), *socket = peer_of(&w);
+    static const char request[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"event.subscribe\"}\n";
+    say(post, request);
+    CHECK(strstr(weft_peer_output(post).data, "\"reason\":\"cannotListen\"") != NULL);
+    weft_peer_sent(post, weft_peer_output(post).len);
+    weft__feed_open(w.hub.feed, socket);
+    say(post, request);
+    CHECK(strstr(weft_peer_output(post).data, "\"reason\":\"cannotListen\"") != NULL);
+    say(post, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"agent/run\",\"params\":{\"prompt\":\"x\"}}\n");
+    HUB_UNTIL(&w, hub_run(&w, "task-0000"));
+    hub_run(&w, "task-0000")->host->on_process(hub_run(&w, "task-0000")->ctx, 77);
+    HUB_UNTIL(&w, memmem(weft_peer_output(post).data, weft_peer_output(post).len, "\"pid\":77", 8));
+    weft__feed_close(w.hub.feed, post);
+    weft_peer_free(post);
+    weft__feed_close(w.hub.feed, socket);
+    weft_peer_free(socket);
+    hub_done(&w);
+}
+
+/* Requests that wait for the store when their connection, or the hub, goes. */
+TEST(requests_that_are_still_open_at_the_end) {
+    static const char requests[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"event.subscribe\",\"params\":{\"after\":0}}\n"
+        "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"agent/run\",\"params\":{\"prompt\":\"x\"}}\n"
+        "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"agent.use\",\"params\":{\"agent\":\"double\"}}\n"
+        "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"task.submit\",\"params\":{\"prompt\":\"x\"}}\n";
+    hub_world w;
+    CHECK_INT(hub_init(&w, &(hub_opts){0}), 0);
+    weft_peer *a = peer_of(&w), *b = peer_of(&w);
+    weft__feed_open(w.hub.feed, a);
+    weft__feed_open(w.hub.feed, b);
+    say(a, requests);
+    weft__feed_close(w.hub.feed, a);
+    weft_peer_free(a);
+    hub_settle(&w);
+    say(b, requests);
+    CHECK_INT(weft_peer_open_requests(b), 3); /* agent/run is refused at once, the other one runs */
+    hub_done(&w);
+    weft_peer_free(b);
+}
+
+TEST_MAIN(CASE(every_row_is_described) CASE(discovery_shows_all_of_them) CASE(who_cannot_listen_cannot_subscribe)
+              CASE(requests_that_are_still_open_at_the_end))

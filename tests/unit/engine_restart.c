@@ -1,0 +1,307 @@
+/* The daemon dies or stops, and starts again: everything is as it was, and what ran is told the truth about. */
+#include "engine/world.h"
+
+TEST(everything_is_as_it_was) {
+    engine_world w;
+    task_outcome t, u, v, gone = {0};
+    weft_task_counts counts;
+    engine_open(&w, &weft__sqlite);
+    w.opts.limits.max_running = 1;
+    CHECK_INT(world_start(&w), 0);
+    CHECK_INT(submit_spec(&w,
+                          &(weft_task_spec){.prompt = "f\xc3\xbcr \"dich\"\n",
+                                            .agent = "writer",
+                                            .priority = -3,
+                                            .metadata = "{\"source\":\"test\"}",
+                                            .key = "k",
+                                            .depth = 2,
+                                            .retries = 1},
+                          &t),
+              0);
+    weft_run *run = play_of(t.id);
+    run->host->on_session(run->ctx, "conversation");
+    play_say(run, "output\n");
+    play_end(run, true);
+    ENGINE_UNTIL(&w, state_of(&w, t.id) == WEFT_TASK_COMPLETED);
+    CHECK_INT(submit(&w, "fails", &u), 0);
+    play_end(play_of(u.id), false);
+    ENGINE_UNTIL(&w, state_of(&w, u.id) == WEFT_TASK_FAILED);
+    CHECK_INT(submit(&w, "cancelled", &v), 0);
+    CHECK_INT(weft__task_cancel(w.engine, v.id, "ann", task_done, &gone), 0);
+    play_end(play_of(v.id), false);
+    CHECK(engine_wait(&w, &gone.times, 1));
+    CHECK_INT(weft__agent_choose(w.engine, "two", NULL, NULL), 0);
+    engine_settle(&w);
+
+    engine_restart(&w);
+    const weft_task *is = weft__task_find(w.engine, "task-0000");
+    REQUIRE(is);
+    CHECK_INT(is->state, WEFT_TASK_COMPLETED);
+    CHECK_STR(is->prompt, "f\xc3\xbcr \"dich\"\n");
+    CHECK_STR(is->agent, "writer");
+    CHECK_STR(is->runs_on, "one");
+    CHECK_STR(is->session, "session-0000");
+    CHECK_STR(is->metadata, "{\"source\":\"test\"}");
+    CHECK_STR(is->key, "k");
+    CHECK(is->priority == -3 && is->depth == 2 && is->retries == 1 && is->attempt == 1 && is->exit_code == 0);
+    CHECK_TEXT(is->tail.data, is->tail.len, "output\n");
+    CHECK_INT(is->output_bytes, 7);
+    CHECK(is->created_ms > 0 && is->started_ms > 0 && is->completed_ms >= is->started_ms);
+    CHECK_INT(state_of(&w, u.id), WEFT_TASK_FAILED);
+    CHECK_STR(weft__task_find(w.engine, u.id)->error, "it went wrong");
+    CHECK_INT(state_of(&w, v.id), WEFT_TASK_CANCELLED);
+    CHECK_STR(weft__agent_default(w.engine)->name, "two");
+    CHECK_STR(weft__session_find(w.engine, "session-0000")->agent_session, "conversation");
+    CHECK(!weft__session_find(w.engine, "session-0000")->busy);
+    counts = weft__task_counts(w.engine);
+    CHECK(counts.of[WEFT_TASK_COMPLETED] == 1 && counts.of[WEFT_TASK_FAILED] == 1 && counts.of[WEFT_TASK_CANCELLED] == 1 &&
+          counts.of[WEFT_TASK_RUNNING] == 0 && counts.of[WEFT_TASK_QUEUED] == 0);
+    CHECK_STR(weft__task_newest(w.engine)->id, "task-0002");
+    /* The key still stands for it, and the counter goes on. */
+    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "x", .key = "k"}, &t), 0);
+    CHECK_STR(t.id, "task-0000");
+    CHECK_INT(submit(&w, "x", &t), 0);
+    CHECK_STR(t.id, "task-0003");
+    CHECK_STR(play_of(t.id)->agent, "two");
+    engine_end(&w);
+}
+
+TEST(what_ran_has_failed) {
+    engine_world w;
+    task_outcome t, u;
+    engine_open(&w, &weft__sqlite);
+    w.opts.limits.max_running = 1;
+    CHECK_INT(world_start(&w), 0);
+    CHECK_INT(submit(&w, "ran", &t), 0);
+    CHECK_INT(submit(&w, "waits", &u), 0);
+    play_say(play_of(t.id), "last words");
+    ENGINE_UNTIL(&w, weft__task_find(w.engine, t.id)->tail.len == 10);
+    engine_crash(&w);
+    world_forget(&w);
+    CHECK_INT(world_start(&w), 0);
+    /* Durable before anybody is told that the engine is ready. */
+    CHECK(strstr(w.heard, "task.failed hub.started ") == w.heard);
+    const weft_task *task = weft__task_find(w.engine, t.id);
+    CHECK_INT(task->state, WEFT_TASK_FAILED);
+    CHECK_STR(task->reason, "daemonRestarted");
+    CHECK_STR(task->error, "The daemon stopped while it ran.");
+    CHECK_TEXT(task->tail.data, task->tail.len, "last words");
+    /* What waited runs now. */
+    ENGINE_UNTIL(&w, plays.count == 1);
+    CHECK_STR(plays.runs[0]->task, u.id);
+    engine_end(&w);
+}
+
+TEST(what_ran_is_queued_again) {
+    engine_world w;
+    task_outcome t;
+    engine_open(&w, &weft__sqlite);
+    w.opts.requeue = true;
+    CHECK_INT(world_start(&w), 0);
+    CHECK_INT(submit(&w, "again", &t), 0);
+    engine_restart(&w);
+    ENGINE_UNTIL(&w, plays.count == 1);
+    CHECK_STR(plays.runs[0]->prompt, "again");
+    CHECK_INT(weft__task_find(w.engine, t.id)->attempt, 2);
+    play_end(plays.runs[0], true);
+    ENGINE_UNTIL(&w, state_of(&w, t.id) == WEFT_TASK_COMPLETED);
+    engine_end(&w);
+}
+
+TEST(what_waited_still_waits_in_order) {
+    engine_world w;
+    task_outcome t;
+    engine_open(&w, &weft__sqlite);
+    w.opts.limits.max_running = SIZE_MAX;
+    CHECK_INT(world_start(&w), 0);
+    for (int i = 0; i < 5; i++)
+        CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "x", .priority = i % 2}, &t), 0);
+    weft__engine_stop(w.engine, false, world_stopped, &w);
+    CHECK(engine_wait(&w, &w.stopped, 1));
+    engine_restart(&w);
+    static const char *const order[] = {"task-0001", "task-0003", "task-0000", "task-0002", "task-0004"};
+    for (size_t i = 0; i < 5; i++)
+        CHECK_STR(weft__task_waiting(w.engine, i)->id, order[i]);
+    CHECK(weft__session_find(w.engine, "session-0000")->busy);
+    engine_end(&w);
+}
+
+/* More tasks than one page of the journal has, and a limit on what is remembered. */
+TEST(a_long_journal) {
+    engine_world w;
+    task_outcome t = {0};
+    int done = 0;
+    engine_open(&w, &weft__sqlite);
+    w.opts.limits.max_running = 50;
+    CHECK_INT(world_start(&w), 0);
+    while (done < 1000) {
+        for (int i = 0; i < 50; i++)
+            CHECK_INT(weft__task_submit(w.engine, &(weft_task_spec){.prompt = "x"}, task_done, &t), 0);
+        CHECK(engine_wait(&w, &t.times, done + 50));
+        for (size_t i = 0; i < plays.count; i++)
+            play_end(plays.runs[i], true);
+        ENGINE_UNTIL(&w, weft__task_counts(w.engine).of[WEFT_TASK_COMPLETED] == (uint64_t) done + 50);
+        engine_settle(&w);
+        play_reset();
+        done += 50;
+    }
+    w.opts.limits.max_tasks = 10;
+    engine_restart(&w);
+    int count = 0;
+    for (const weft_task *task = weft__task_newest(w.engine); task; task = weft__task_older(w.engine, task))
+        count++;
+    CHECK_INT(count, 10);
+    CHECK_INT(weft__task_counts(w.engine).of[WEFT_TASK_COMPLETED], 1000);
+    CHECK_INT(submit(&w, "x", &t), 0);
+    CHECK_STR(t.id, "task-1000");
+    engine_end(&w);
+}
+
+/* The engine goes while it reads, or while its first events are under way. */
+TEST(freed_while_it_starts) {
+    engine_world w;
+    task_outcome t;
+    engine_begin(&w, &weft__sqlite);
+    CHECK_INT(submit(&w, "x", &t), 0);
+    for (int turns = 0; turns < 12; turns++) {
+        engine_crash(&w);
+        w.opts.store = w.store.store;
+        REQUIRE(weft__engine_new(&w.opts, &w.engine) == 0);
+        CHECK_INT(weft__engine_start(w.engine, world_ready, &w), 0);
+        for (int i = 0; i < turns; i++)
+            weft_loop_once(w.loop, false);
+    }
+    engine_end(&w);
+}
+
+TEST(stopped_while_it_starts) {
+    engine_world w;
+    task_outcome t;
+    engine_begin(&w, &weft__sqlite);
+    CHECK_INT(submit(&w, "x", &t), 0);
+    for (int turns = 0; turns < 12; turns++) {
+        engine_crash(&w);
+        w.opts.store = w.store.store;
+        REQUIRE(weft__engine_new(&w.opts, &w.engine) == 0);
+        w.ready = w.stopped = 0;
+        CHECK_INT(weft__engine_start(w.engine, world_ready, &w), 0);
+        for (int i = 0; i < turns; i++)
+            weft_loop_once(w.loop, false);
+        weft__engine_stop(w.engine, false, world_stopped, &w);
+        CHECK(engine_wait(&w, &w.stopped, 1));
+        CHECK_INT(w.ready, 1);
+    }
+    engine_end(&w);
+}
+
+/* ---- retention ---- */
+
+#define DAY ((int64_t) 24 * 3600 * 1000)
+
+TEST(old_events_go_and_what_matters_stays) {
+    engine_world w;
+    task_outcome t, waits, ran;
+    uint64_t before;
+    store_outcome page = {0};
+    engine_open(&w, &weft__sqlite);
+    w.wall = 100 * DAY;
+    w.opts.limits.max_running = 1;
+    w.opts.requeue = true;
+    CHECK_INT(world_start(&w), 0);
+    for (int i = 0; i < 20; i++) {
+        CHECK_INT(submit(&w, "old", &t), 0);
+        play_say(play_of(t.id), "old\n");
+        play_end(play_of(t.id), true);
+        ENGINE_UNTIL(&w, state_of(&w, t.id) == WEFT_TASK_COMPLETED);
+    }
+    CHECK_INT(weft__agent_choose(w.engine, "two", NULL, NULL), 0);
+    CHECK_INT(weft__engine_append(w.engine, "hub", "automation.switched",
+                                  WEFT_OBJ({"enabled", weft_bool(false)}, {"ruleId", weft_str("r")}), NULL, NULL),
+              0);
+    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "runs for weeks", .key = "weeks"}, &ran), 0);
+    CHECK_INT(submit(&w, "waits for weeks", &waits), 0);
+    before = weft__store_head(w.store.store);
+
+    /* Forty days later: all of that is too old. */
+    w.wall += 40 * DAY;
+    engine_restart(&w);
+    ENGINE_UNTIL(&w, strstr(w.heard, "hub.counted ") != NULL);
+    engine_settle(&w);
+    for (int i = 0; i < 1000 && !page.trimmed; i++) {
+        CHECK_INT(world_read(&w.store, &(weft_query){.oldest = true, .max_events = 1}, &page), 0);
+        engine_settle(&w);
+    }
+    CHECK_INT(page.trimmed, before);
+
+    /* And again, from what is left. */
+    engine_restart(&w);
+    CHECK(!weft__task_find(w.engine, "task-0000"));
+    const weft_task *task = weft__task_find(w.engine, ran.id);
+    REQUIRE(task);
+    CHECK_STR(task->prompt, "runs for weeks");
+    CHECK_STR(task->key, "weeks");
+    CHECK_INT(task->created_ms, 100 * DAY);
+    task = weft__task_find(w.engine, waits.id);
+    REQUIRE(task);
+    CHECK_STR(task->prompt, "waits for weeks");
+    CHECK_STR(weft__agent_default(w.engine)->name, "two");
+    CHECK_INT(weft__task_counts(w.engine).of[WEFT_TASK_COMPLETED], 20);
+    CHECK_INT(world_read(&w.store, &(weft_query){.stream = "hub", .oldest = true, .max_events = 100}, &page), 0);
+    CHECK(strstr(page.text, "{\"enabled\":false,\"ruleId\":\"r\"}") != NULL);
+    ENGINE_UNTIL(&w, plays.count == 1);
+    CHECK_STR(plays.runs[0]->task, ran.id);
+    w.opts.limits.max_running = 4;
+    weft__engine_set(w.engine, &world_all, &w.opts.limits);
+    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "new", .agent = "one"}, &t), 0);
+    CHECK_STR(t.id, "task-0022");
+    engine_end(&w);
+}
+
+/* By size, while agents go on talking. */
+TEST(the_journal_stays_within_its_size) {
+    engine_world w;
+    task_outcome t;
+    store_outcome page;
+    static char text[10001];
+    memset(text, 'x', sizeof text - 1);
+    engine_open(&w, &weft__sqlite);
+    w.opts.limits.keep_bytes = 1000000;
+    w.opts.limits.keep_output = 400000;
+    CHECK_INT(world_start(&w), 0);
+    uint64_t said = 0;
+    for (int i = 0; i < 10; i++) {
+        CHECK_INT(submit(&w, "x", &t), 0);
+        for (int n = 0; n < 30; n++) {
+            play_say(play_of(t.id), text);
+            said += 10000;
+            ENGINE_UNTIL(&w, weft__task_find(w.engine, t.id)->output_bytes == (uint64_t) (n + 1) * 10000);
+        }
+        play_end(play_of(t.id), true);
+        ENGINE_UNTIL(&w, state_of(&w, t.id) == WEFT_TASK_COMPLETED);
+    }
+    CHECK_INT(said, 3000000);
+    CHECK(strstr(w.heard, "hub.counted ") != NULL);
+    /* The first are gone; the last are there. */
+    ENGINE_UNTIL(&w, world_read(&w.store, &(weft_query){.stream = "session/session-0000", .oldest = true}, &page) == 0 &&
+                         page.trimmed == page.head);
+    CHECK_INT(world_read(&w.store, &(weft_query){.stream = "session/session-0009", .oldest = true}, &page), 0);
+    CHECK_INT(page.trimmed, 0);
+    engine_restart(&w);
+    CHECK_INT(weft__task_counts(w.engine).of[WEFT_TASK_COMPLETED], 10);
+    CHECK_INT(submit(&w, "x", &t), 0);
+    CHECK_STR(t.id, "task-0010");
+    engine_end(&w);
+}
+
+/* clang-format off */
+TEST_MAIN(
+    CASE(everything_is_as_it_was)
+    CASE(what_ran_has_failed)
+    CASE(what_ran_is_queued_again)
+    CASE(what_waited_still_waits_in_order)
+    CASE(a_long_journal)
+    CASE(freed_while_it_starts)
+    CASE(stopped_while_it_starts)
+    CASE(old_events_go_and_what_matters_stays)
+    CASE(the_journal_stays_within_its_size)
+)
