@@ -383,7 +383,8 @@ TEST(pipes_stay_open) {
     for (size_t i = 0; i < 2; i++) {
         scene s;
         test_row(rows[i].what);
-        SCRIPT(&s, "hear=initialize", "err=because", "reply={\"protocolVersion\":1}", rows[i].last);
+        SCRIPT(&s, "hear=initialize", "err=because", "reply={\"protocolVersion\":1}", "hear=session/new",
+               rows[i].last); /* it hears that after the host has heard of it */
         s.holds_pipes = s.frees_at_end = true;
         s.cancel_after = rows[i].cancelled ? "stderr because" : NULL;
         s.grace_ms = 100;
