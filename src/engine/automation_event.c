@@ -16,7 +16,7 @@ static void add_deep(weft_automation *automation, const weft_task *task) {
     if (kept == AUTOMATION_DEEP || strlen(task->id) >= sizeof automation->deep[0].id)
         return;
     deep_task *deep = &automation->deep[automation->deep_count++];
-    strcpy(deep->id, task->id);
+    memcpy(deep->id, task->id, strlen(task->id) + 1);
     deep->depth = task->depth;
     deep->until = INT64_MAX;
 }
