@@ -52,11 +52,6 @@ static void tell_awaits(weft_feed *feed, const weft_event *event, const weft_jso
 
 /* ---- an event ---- */
 
-static int tell_words(weft_feed *feed, weft_guest *guest, const weft_event *event, const weft_json *data) {
-    size_t dialect = weft__guest_dialect(guest);
-    return dialect == WEFT_DIALECTS ? 0 : weft__telling_send(&feed->telling[dialect], guest, event, data);
-}
-
 static int tell_event(weft_feed *feed, weft_guest *guest, const weft_event *event, const weft_json *data) {
     if (!weft__subscription_wants(guest, event, data))
         return 0;
@@ -66,15 +61,25 @@ static int tell_event(weft_feed *feed, weft_guest *guest, const weft_event *even
     return r == -ENOTSUP || r == -EPIPE ? 0 : r;
 }
 
+/* Most events mean nothing to most dialects, and guests may be thousands: NULL before anything else is looked at. */
+static weft_telling *words_for(weft_feed *feed, weft_guest *guest, const weft_event *event, const weft_json *data) {
+    size_t dialect = weft__guest_dialect(guest);
+    weft_telling *telling = dialect == WEFT_DIALECTS ? NULL : &feed->telling[dialect];
+    return telling && weft__telling_render(telling, event, data) ? telling : NULL;
+}
+
 static void tell_one(weft_feed *feed, weft_hearing *hearing, const weft_event *event, const weft_json *data) {
     weft_guest *guest = hearing->guest;
+    weft_telling *words = NULL;
     if (guest->failing || event->gseq <= hearing->at)
+        return;
+    if (!hearing->raw && !(words = words_for(feed, guest, event, data)))
         return;
     if (weft_peer_full(guest->peer)) {
         weft__hearing_leave(hearing, event->gseq - 1);
         return;
     }
-    int r = hearing->raw ? tell_event(feed, guest, event, data) : tell_words(feed, guest, event, data);
+    int r = words ? weft__telling_send(words, guest) : tell_event(feed, guest, event, data);
     if (r < 0)
         guest->failing = feed->failing = true;
 }

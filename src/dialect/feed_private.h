@@ -123,8 +123,10 @@ int weft__subscription_tell(weft_guest *guest, const weft_event *event);
 
 /* ---- telling.c ---- */
 
-/* Render it unless that is done, and send it to one of those who are live. */
-int weft__telling_send(weft_telling *telling, weft_guest *guest, const weft_event *event, const weft_json *data);
+/* Render it for all who are live, unless that is done. False: the dialect has nothing to say about it. */
+bool weft__telling_render(weft_telling *telling, const weft_event *event, const weft_json *data);
+/* Send what was rendered to one of them. */
+int weft__telling_send(const weft_telling *telling, weft_guest *guest);
 /* Render it for one alone. */
 int weft__telling_alone(weft_guest *guest, const weft_event *event, const weft_json *data);
 /* Nothing has been said yet. */

@@ -77,7 +77,13 @@ static void render(weft_telling *telling, const weft_event *event, const weft_js
     dialect_of(telling)->render(telling->feed->hub, telling, event, data);
 }
 
-static int send_told(const weft_telling *telling, weft_guest *guest) {
+bool weft__telling_render(weft_telling *telling, const weft_event *event, const weft_json *data) {
+    if (!telling->done && dialect_of(telling)->render)
+        render(telling, event, data);
+    return telling->count || telling->r < 0;
+}
+
+int weft__telling_send(const weft_telling *telling, weft_guest *guest) {
     int r = telling->r;
     for (size_t i = 0; r >= 0 && i < telling->count; i++) {
         const weft_told *told = &telling->told[i];
@@ -85,14 +91,6 @@ static int send_told(const weft_telling *telling, weft_guest *guest) {
             r = forgive(weft_shared_send(told->shared, guest->peer));
     }
     return r;
-}
-
-int weft__telling_send(weft_telling *telling, weft_guest *guest, const weft_event *event, const weft_json *data) {
-    if (!dialect_of(telling)->render)
-        return 0;
-    if (!telling->done)
-        render(telling, event, data);
-    return send_told(telling, guest);
 }
 
 int weft__telling_alone(weft_guest *guest, const weft_event *event, const weft_json *data) {
@@ -124,7 +122,7 @@ void weft__telling_beat(weft_feed *feed, size_t dialect) {
     for (weft_link *at = feed->guests.next; at != &feed->guests; at = at->next) {
         weft_guest *guest = WEFT_CONTAINER(at, weft_guest, link);
         if (guest->words.state == WEFT_HEARING_LIVE && weft__guest_dialect(guest) == dialect && !weft_peer_full(guest->peer))
-            send_told(telling, guest);
+            weft__telling_send(telling, guest);
     }
     weft__telling_reset(telling);
 }

@@ -125,11 +125,12 @@ static const char *path_of(char *const *env) {
 }
 
 /* In the child. Returns only with what went wrong. */
-static weft_guard_note become(const job *order) {
+static weft_guard_note become(const guard *self, const job *order) {
     char file[PATH_MAX];
     sigset_t none;
     struct rlimit files = {order->head.files_soft, order->head.files_hard};
     setpgid(0, 0);
+    tell(self, WEFT_GUARD_FORKED, getpid()); /* should it kill the guard at once, its group is known */
     setrlimit(RLIMIT_NOFILE, &files);
     umask((mode_t) order->head.umask);
     if (chdir(order->folder) < 0)
@@ -159,7 +160,7 @@ static int start(guard *self, const job *order, weft_guard_note *ret_failed) {
     pid_t pid = fork();
     if (pid == 0) {
         tie_to(parent);
-        weft_guard_note failed = become(order);
+        weft_guard_note failed = become(self, order);
         (void) !write(ends[1], &failed, sizeof failed);
         _exit(127);
     }

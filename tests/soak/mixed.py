@@ -350,7 +350,7 @@ def check_journal(world):
         task = event["data"].get("taskId")
         if event["type"] == "task.queued":
             assert task not in queued, f"{task} was queued twice"
-            queued[task] = event["data"]["key"]
+            queued[task] = event["data"]["key"].rsplit(" ", 1)[-1]  # behind whose it is
         elif event["type"] in ENDS:
             assert task not in ended, f"{task}: {event['type']} after {ended[task]}"
             ended[task] = event["type"]
