@@ -191,8 +191,20 @@ typedef struct hub_opts {
     const char *path, *vfs;
     weft_engine_limits limits;
     weft_limits service;
+    const char *rules;                   /* JSON; NULL: no automation */
     const weft_dialect *const *dialects; /* NULL: all there are */
 } hub_opts;
+
+static inline void hub_automate(hub_world *world, const char *rules) {
+    static const char jobs[] = "[{\"id\":\"nightly\",\"schedule\":\"0 3 * * *\"}]";
+    weft_doc *rules_doc = NULL, *jobs_doc = NULL;
+    CHECK_INT(weft_doc_parse(rules, strlen(rules), NULL, &rules_doc), 0);
+    CHECK_INT(weft_doc_parse(jobs, strlen(jobs), NULL, &jobs_doc), 0);
+    weft_automation_opts opts = {.enabled = true, .rules = weft_doc_root(rules_doc), .jobs = weft_doc_root(jobs_doc)};
+    CHECK_INT(weft__automation_new(world->engine, &opts, &world->hub.automation), 0);
+    weft_doc_free(rules_doc);
+    weft_doc_free(jobs_doc);
+}
 
 /* 0, or -ENOMEM; in either case hub_done(). */
 static inline int hub_init(hub_world *world, const hub_opts *opts) {
@@ -221,6 +233,8 @@ static inline int hub_init(hub_world *world, const hub_opts *opts) {
                                   .stop = hub_stop,
                                   .ctx = world};
     world->hub = (weft_hub){.engine = world->engine, .host = &world->host, .alloc = opts->alloc};
+    if (opts->rules)
+        hub_automate(world, opts->rules);
     int r = weft__dialects_new(opts->dialects ? opts->dialects : all, &world->hub, opts->alloc, &world->dialects);
     if (r < 0)
         return r;
@@ -234,6 +248,7 @@ static inline int hub_init(hub_world *world, const hub_opts *opts) {
 static inline void hub_done(hub_world *world) {
     if (world->hub.feed)
         world->hub.feed = weft__feed_free(world->hub.feed);
+    world->hub.automation = weft__automation_free(world->hub.automation);
     world->engine = weft__engine_free(world->engine);
     world->store = weft__store_close(world->store);
     weft_service_unref(world->service);

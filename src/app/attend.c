@@ -14,6 +14,8 @@
 #define EACH_MS 500
 /* A daemon that is restarted is back in seconds; whoever takes longer than this is gone. */
 #define PATIENCE_MS (2 * 60 * 1000)
+/* timeout(1) signals the program and then its group: that is one signal. Nobody presses Ctrl-C twice as fast. */
+#define SAME_SIGNAL_NS (100 * 1000 * 1000)
 
 void weft__attend_end(weft_attend *self, weft_exit status) {
     weft__live_end(&self->live, status);
@@ -287,6 +289,10 @@ static void on_cancelled(weft_peer *peer, int r, const weft_answer *answer, void
 
 static void on_signal(void *ctx) {
     weft_attend *self = ctx;
+    int64_t before = self->signalled_ns;
+    self->signalled_ns = weft__clock_ns();
+    if (before && self->signalled_ns - before < SAME_SIGNAL_NS)
+        return;
     if (!*self->task && self->opts->on_idle_signal) {
         self->opts->on_idle_signal(self);
         return;

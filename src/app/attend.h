@@ -48,6 +48,7 @@ struct weft_attend {
     int64_t place; /* in the queue, from 1; 0: unknown */
     bool asking_place;
     int signals;
+    int64_t signalled_ns; /* the last one */
 
     char reason[64]; /* why it failed, from its last event; a task itself does not say */
     char plan[128];

@@ -86,6 +86,10 @@ static weft_exit turn(weft_app *app, const char *method, const char *word) {
                                       WEFT_OBJ({"ruleId", app->arg_count ? weft_str(app->args[0]) : weft_none()}), &answer);
     if (failed)
         return failed;
+    /* AIWG's way to say that there is none. */
+    if (app->arg_count && !weft_get_bool(answer.result, "success", true))
+        return weft__fail(app, WEFT_NOT_FOUND, "\"weft automation\" shows which there are.", "there is no rule %s",
+                          app->args[0]);
     if (app->common.json)
         weft__put_line(&app->out, weft_copy(answer.result));
     else

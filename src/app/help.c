@@ -9,7 +9,8 @@
 void weft__help_all(FILE *to) {
     fputs("weft: one JSON-RPC 2.0 peer for every message boundary\n\n"
           "    weft serve                                          start a daemon in this folder\n"
-          "    weft call echo text=hi n=3                          call it\n"
+          "    weft task submit --wait 'fix the failing test'      have an agent do something\n"
+          "    weft call echo text=hi n=3                          call a method of it\n"
           "    weft call ws://127.0.0.1:8080/ subtract '[42,23]'   call any other\n\n"
           "verbs:\n",
           to);

@@ -4,71 +4,108 @@
 #include "reply.h"
 #include "schemas.h"
 
+/* clang-format off */
 #define S_STATE "{\"enum\":[\"queued\",\"running\",\"completed\",\"failed\",\"cancelled\"]}"
 
-#define S_TASK                                                                                                                                                                                     \
-    S_OF(                                                                                                                                                                                          \
-        S_IS("id", S_STRING) "," S_IS("prompt", S_STRING) "," S_IS("agent", S_TEXT_OR_NULL) "," S_IS("priority", S_INTEGER) "," S_IS("state", S_STATE) "," S_IS("createdAt", S_TIME) "," S_IS(     \
-            "startedAt",                                                                                                                                                                           \
-            S_TIME_OR_NULL) "," S_IS("completedAt",                                                                                                                                                \
-                                     S_TIME_OR_NULL) "," S_IS("pid",                                                                                                                               \
-                                                              S_PID_OR_NULL) "," S_IS("result",                                                                                                    \
-                                                                                      S_TEXT_OR_NULL) "," S_IS("error",                                                                            \
-                                                                                                               S_TEXT_OR_NULL) "," S_IS("output",                                                  \
-                                                                                                                                        S_STRING) "," S_IS("metadata",                             \
-                                                                                                                                                           S_OBJECT) "," S_IS("outputTruncated",   \
-                                                                                                                                                                              "{\"const\":true}"), \
-        "\"id\",\"prompt\",\"agent\",\"priority\",\"state\",\"createdAt\",\"startedAt\",\"completedAt\",\"pid\","                                                                                  \
-        "\"result\",\"error\",\"output\",\"metadata\"")
+#define S_TASK S_OF( \
+    S_IS("id", S_STRING) "," \
+    S_IS("prompt", S_STRING) "," \
+    S_IS("agent", S_TEXT_OR_NULL) "," \
+    S_IS("priority", S_INTEGER) "," \
+    S_IS("state", S_STATE) "," \
+    S_IS("createdAt", S_TIME) "," \
+    S_IS("startedAt", S_TIME_OR_NULL) "," \
+    S_IS("completedAt", S_TIME_OR_NULL) "," \
+    S_IS("pid", S_PID_OR_NULL) "," \
+    S_IS("result", S_TEXT_OR_NULL) "," \
+    S_IS("error", S_TEXT_OR_NULL) "," \
+    S_IS("output", S_STRING) "," \
+    S_IS("metadata", S_OBJECT) "," \
+    S_IS("outputTruncated", S_TRUE), \
+    "\"id\",\"prompt\",\"agent\",\"priority\",\"state\",\"createdAt\",\"startedAt\",\"completedAt\",\"pid\",\"result\",\"error\"," \
+    "\"output\",\"metadata\"")
 
-#define S_AUTOMATION                                                                                                        \
-    S_OF(S_IS("enabled", S_BOOL) "," S_IS("ruleCount", S_COUNT) "," S_IS("rules", S_LIST(S_OBJECT)) "," S_IS(               \
-             "recentExecutions", S_LIST(S_OBJECT)),                                                                         \
-         "\"enabled\",\"ruleCount\",\"rules\",\"recentExecutions\"")
+#define S_AUTOMATION S_OF( \
+    S_IS("enabled", S_BOOL) "," \
+    S_IS("ruleCount", S_COUNT) "," \
+    S_IS("rules", S_LIST(S_OBJECT)) "," \
+    S_IS("recentExecutions", S_LIST(S_OBJECT)), \
+    "\"enabled\",\"ruleCount\",\"rules\",\"recentExecutions\"")
 
-#define S_RUNNING                                                                                                           \
-    S_OF(S_IS("id", S_STRING) "," S_IS("prompt", S_STRING) "," S_IS("agent", S_TEXT_OR_NULL) "," S_IS(                      \
-             "startedAt", S_TIME_OR_NULL) "," S_IS("pid", S_PID_OR_NULL),                                                   \
-         "\"id\",\"prompt\",\"agent\",\"startedAt\",\"pid\"")
-#define S_WAITING                                                                                                           \
-    S_OF(S_IS("id", S_STRING) "," S_IS("prompt", S_STRING) "," S_IS("agent", S_TEXT_OR_NULL) "," S_IS("priority",           \
-                                                                                                      S_INTEGER),           \
-         "\"id\",\"prompt\",\"agent\",\"priority\"")
+#define S_RUNNING S_OF( \
+    S_IS("id", S_STRING) "," \
+    S_IS("prompt", S_STRING) "," \
+    S_IS("agent", S_TEXT_OR_NULL) "," \
+    S_IS("startedAt", S_TIME_OR_NULL) "," \
+    S_IS("pid", S_PID_OR_NULL), \
+    "\"id\",\"prompt\",\"agent\",\"startedAt\",\"pid\"")
 
-#define S_SUPERVISOR                                                                                                        \
-    S_OF(S_IS("running", S_COUNT) "," S_IS("queued", S_COUNT) "," S_IS("maxConcurrency", S_COUNT) "," S_IS(                 \
-             "tasks",                                                                                                       \
-             S_OF(S_IS("running", S_LIST(S_RUNNING)) "," S_IS("queued", S_LIST(S_WAITING)), "\"running\",\"queued\"")),     \
-         "\"running\",\"queued\",\"maxConcurrency\",\"tasks\"")
+#define S_WAITING S_OF( \
+    S_IS("id", S_STRING) "," \
+    S_IS("prompt", S_STRING) "," \
+    S_IS("agent", S_TEXT_OR_NULL) "," \
+    S_IS("priority", S_INTEGER), \
+    "\"id\",\"prompt\",\"agent\",\"priority\"")
 
-#define S_SUBSYSTEMS                                                                                                        \
-    S_OF(                                                                                                                   \
-        S_IS("ipc", S_OF(S_IS("clients", S_COUNT), "\"clients\"")) "," S_IS("supervisor", S_SUPERVISOR) "," S_IS(           \
-            "automation",                                                                                                   \
-            S_AUTOMATION) "," S_IS("file_watcher",                                                                          \
-                                   S_OF(S_IS("enabled", S_BOOL) "," S_IS("paths", S_COUNT) "," S_IS("events_received",      \
-                                                                                                    S_COUNT),               \
-                                        "\"enabled\"")) "," S_IS("scheduler",                                               \
-                                                                 S_OF(                                                      \
-                                                                     S_IS("enabled", S_BOOL) "," S_IS(                      \
-                                                                         "jobs", S_COUNT) "," S_IS("last_fires", S_OBJECT), \
-                                                                     "\"enabled\"")) "," S_IS("messaging",                  \
-                                                                                              S_OF(S_IS("enabled", S_BOOL), \
-                                                                                                   "\"enabled\"")),         \
-        "\"ipc\",\"supervisor\",\"automation\",\"file_watcher\",\"scheduler\",\"messaging\"")
+#define S_TASKS S_OF( \
+    S_IS("running", S_LIST(S_RUNNING)) "," \
+    S_IS("queued", S_LIST(S_WAITING)), \
+    "\"running\",\"queued\"")
 
-#define S_STATUS                                                                                                            \
-    S_OF(S_IS("pid", S_COUNT) "," S_IS("uptime_seconds", S_COUNT) "," S_IS("started_at", S_TIME) "," S_IS(                  \
-             "health", "{\"enum\":[\"healthy\",\"degraded\"]}") "," S_IS("subsystems", S_SUBSYSTEMS) "," S_IS("weft",       \
-                                                                                                              S_OBJECT),    \
-         "\"pid\",\"uptime_seconds\",\"started_at\",\"health\",\"subsystems\"")
+#define S_SUPERVISOR S_OF( \
+    S_IS("running", S_COUNT) "," \
+    S_IS("queued", S_COUNT) "," \
+    S_IS("maxConcurrency", S_COUNT) "," \
+    S_IS("tasks", S_TASKS), \
+    "\"running\",\"queued\",\"maxConcurrency\",\"tasks\"")
 
-#define S_STATS                                                                                                             \
-    S_OF(S_IS("total", S_COUNT) "," S_IS("queued", S_COUNT) "," S_IS("running", S_COUNT) "," S_IS(                          \
-             "completed", S_COUNT) "," S_IS("failed", S_COUNT) "," S_IS("cancelled", S_COUNT),                              \
-         "\"total\",\"queued\",\"running\",\"completed\",\"failed\",\"cancelled\"")
+#define S_WATCHER S_OF( \
+    S_IS("enabled", S_BOOL) "," \
+    S_IS("paths", S_COUNT) "," \
+    S_IS("events_received", S_COUNT) "," \
+    S_IS("polling", S_TRUE) "," \
+    S_IS("error", S_STRING), \
+    "\"enabled\"")
+
+#define S_SCHEDULER S_OF( \
+    S_IS("enabled", S_BOOL) "," \
+    S_IS("jobs", S_COUNT) "," \
+    S_IS("last_fires", S_OBJECT) "," \
+    S_IS("error", S_STRING), \
+    "\"enabled\"")
+
+#define S_SUBSYSTEMS S_OF( \
+    S_IS("ipc", S_OF(S_IS("clients", S_COUNT), "\"clients\"")) "," \
+    S_IS("supervisor", S_SUPERVISOR) "," \
+    S_IS("automation", S_AUTOMATION) "," \
+    S_IS("file_watcher", S_WATCHER) "," \
+    S_IS("scheduler", S_SCHEDULER) "," \
+    S_IS("messaging", S_OF(S_IS("enabled", S_BOOL), "\"enabled\"")) "," \
+    S_IS("store", S_OF(S_IS("error", S_STRING), "\"error\"")), \
+    "\"ipc\",\"supervisor\",\"automation\",\"file_watcher\",\"scheduler\",\"messaging\"")
+
+#define S_STATUS S_OF( \
+    S_IS("pid", S_COUNT) "," \
+    S_IS("uptime_seconds", S_COUNT) "," \
+    S_IS("started_at", S_TIME) "," \
+    S_IS("health", "{\"enum\":[\"healthy\",\"degraded\"]}") "," \
+    S_IS("subsystems", S_SUBSYSTEMS) "," \
+    S_IS("weft", S_OBJECT), \
+    "\"pid\",\"uptime_seconds\",\"started_at\",\"health\",\"subsystems\"")
+
+#define S_STATS S_OF( \
+    S_IS("total", S_COUNT) "," \
+    S_IS("queued", S_COUNT) "," \
+    S_IS("running", S_COUNT) "," \
+    S_IS("completed", S_COUNT) "," \
+    S_IS("failed", S_COUNT) "," \
+    S_IS("cancelled", S_COUNT), \
+    "\"total\",\"queued\",\"running\",\"completed\",\"failed\",\"cancelled\"")
 
 #define S_SWITCHED S_OF(S_IS("enabled", S_BOOL) "," S_IS("success", S_BOOL), "\"enabled\",\"success\"")
+#define S_SUBMITTED S_OF(S_IS("taskId", S_STRING) "," S_IS("state", S_STATE), "\"taskId\",\"state\"")
+#define S_PONG S_OF(S_IS("pong", S_TRUE) "," S_IS("timestamp", S_TIME), "\"pong\",\"timestamp\"")
+/* clang-format on */
 
 #define NOT_FOUND                                                                                                           \
     { AIWG_TASK_NOT_FOUND, "Task not found", "taskNotFound" }
@@ -99,7 +136,7 @@ static const weft_method methods[] = {
      .handler = weft__aiwg_ping,
      .params = NULL, /* anything goes: the original's clients send what they like */
      .help = "answer that the daemon is there, and what time it has",
-     .result = S_OF(S_IS("pong", "{\"const\":true}") "," S_IS("timestamp", S_TIME), "\"pong\",\"timestamp\""),
+     .result = S_PONG,
      .errors = no_errors},
     {.name = "daemon.status",
      .handler = weft__aiwg_status,
@@ -111,21 +148,21 @@ static const weft_method methods[] = {
      .handler = weft__aiwg_stop,
      .params = weft__aiwg_stop_params,
      .help = "stop the daemon, after what runs has ended or at once",
-     .result = S_OF(S_IS("stopping", "{\"const\":true}"), "\"stopping\""),
+     .result = S_OF(S_IS("stopping", S_TRUE), "\"stopping\""),
      .errors = list_errors,
      .flags = WEFT_CHANGES},
     {.name = "task.submit",
      .handler = weft__aiwg_submit,
      .params = weft__aiwg_submit_params,
      .help = "queue work for an agent",
-     .result = S_OF(S_IS("taskId", S_STRING) "," S_IS("state", S_STATE), "\"taskId\",\"state\""),
+     .result = S_SUBMITTED,
      .errors = submit_errors,
      .flags = WEFT_CHANGES | WEFT_SOON},
     {.name = "task.cancel",
      .handler = weft__aiwg_cancel,
      .params = weft__aiwg_id_params,
      .help = "end a task that waits or runs; answered when its processes are gone",
-     .result = S_OF(S_IS("cancelled", "{\"const\":true}"), "\"cancelled\""),
+     .result = S_OF(S_IS("cancelled", S_TRUE), "\"cancelled\""),
      .errors = cancel_errors,
      .flags = WEFT_CHANGES},
     {.name = "task.list",

@@ -34,7 +34,7 @@ int weft__aiwg_automation_status(weft_req *req, const weft_json *params, void *c
     if (r < 0)
         return r;
     r = weft_reply(req, weft_raw(text, len));
-    weft_text_free(text, hub->alloc);
+    weft_text_free(text, weft__engine_alloc(hub->engine));
     return r;
 }
 

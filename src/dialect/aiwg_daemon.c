@@ -171,7 +171,7 @@ int weft__aiwg_status(weft_req *req, const weft_json *params, void *ctx) {
     int r = collect(hub, &pieces);
     if (r >= 0)
         r = say_status(req, hub, &pieces);
-    weft_text_free(pieces.automation, hub->alloc);
+    weft_text_free(pieces.automation, weft__engine_alloc(hub->engine));
     weft_text_free(pieces.about, hub->alloc);
     weft__buf_done(&pieces.tasks, hub->alloc);
     return r;

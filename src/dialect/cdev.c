@@ -4,27 +4,33 @@
 #include "reply.h"
 #include "schemas.h"
 
+/* clang-format off */
 #define S_CDEV_STATE "{\"enum\":[\"idle\",\"starting\",\"running\",\"stopping\"]}"
 
-#define S_RUN                                                                                                               \
-    S_OF(S_IS("status", "{\"enum\":[\"started\",\"queued\"]}") "," S_IS("session_id", S_STRING) "," S_IS(                   \
-             "agent_type", S_STRING) "," S_IS("pid", S_COUNT) "," S_IS("mode", "{\"enum\":[\"new\",\"continue\"]}"),        \
-         "\"status\",\"session_id\",\"agent_type\",\"mode\"")
+#define S_RUN S_OF( \
+    S_IS("status", "{\"enum\":[\"started\",\"queued\"]}") "," \
+    S_IS("session_id", S_STRING) "," \
+    S_IS("agent_type", S_STRING) "," \
+    S_IS("pid", S_COUNT) "," \
+    S_IS("mode", "{\"enum\":[\"new\",\"continue\"]}"), \
+    "\"status\",\"session_id\",\"agent_type\",\"mode\"")
 
-#define S_CDEV_STATUS                                                                                                                                              \
-    S_OF(                                                                                                                                                          \
-        S_IS("session_id", S_STRING) "," S_IS("agent_session_id", S_STRING) "," S_IS("agent_state", S_CDEV_STATE) "," S_IS("claude_state", S_CDEV_STATE) "," S_IS( \
-            "agent_type",                                                                                                                                          \
-            S_STRING) "," S_IS("connected_clients",                                                                                                                \
-                               S_COUNT) "," S_IS("repo_path",                                                                                                      \
-                                                 S_STRING) "," S_IS("repo_name",                                                                                   \
-                                                                    S_STRING) "," S_IS("uptime_seconds",                                                           \
-                                                                                       S_COUNT) "," S_IS("version",                                                \
-                                                                                                         S_STRING) "," S_IS("watcher_enabled",                     \
-                                                                                                                            S_BOOL) "," S_IS("git_enabled",        \
-                                                                                                                                             S_BOOL),              \
-        "\"agent_state\",\"claude_state\",\"connected_clients\",\"repo_path\",\"repo_name\",\"uptime_seconds\","                                                   \
-        "\"version\",\"watcher_enabled\",\"git_enabled\"")
+#define S_CDEV_STATUS S_OF( \
+    S_IS("session_id", S_STRING) "," \
+    S_IS("agent_session_id", S_STRING) "," \
+    S_IS("agent_state", S_CDEV_STATE) "," \
+    S_IS("claude_state", S_CDEV_STATE) "," \
+    S_IS("agent_type", S_STRING) "," \
+    S_IS("connected_clients", S_COUNT) "," \
+    S_IS("repo_path", S_STRING) "," \
+    S_IS("repo_name", S_STRING) "," \
+    S_IS("uptime_seconds", S_COUNT) "," \
+    S_IS("version", S_STRING) "," \
+    S_IS("watcher_enabled", S_BOOL) "," \
+    S_IS("git_enabled", S_BOOL), \
+    "\"agent_state\",\"claude_state\",\"connected_clients\",\"repo_path\",\"repo_name\",\"uptime_seconds\",\"version\"," \
+    "\"watcher_enabled\",\"git_enabled\"")
+/* clang-format on */
 
 #define NO_SESSION                                                                                                          \
     { CDEV_NO_SESSION, "Session not found", "sessionNotFound" }

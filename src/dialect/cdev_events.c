@@ -15,6 +15,10 @@ static weft_val known(const char *text) {
 
 /* ---- logs ---- */
 
+/* Notifications of one event. A notification of an empty line is 180 bytes, so 64 KiB of line ends would be more than a
+ * connection may have in its queue: of so many lines several go into one. */
+#define MOST_LINES 4096
+
 struct log {
     const weft_hub *hub;
     weft_telling *telling;
@@ -40,15 +44,32 @@ static void log_line(const struct log *log, const char *line, size_t len) {
     weft_doc_free(doc);
 }
 
+/* Where the n-th line from here ends, its line end not included. */
+static const char *end_of(const char *from, const char *end, size_t n) {
+    const char *at = from;
+    for (; (at = memchr(at, '\n', (size_t) (end - at))); at++)
+        if (--n == 0)
+            return at;
+    return end;
+}
+
+static size_t count_lines(weft_bytes text) {
+    size_t count = 1;
+    for (size_t i = 0; i < text.len; i++)
+        count += text.data[i] == '\n';
+    return count;
+}
+
 static void log_text(const struct log *log, const weft_json *value) {
     weft_bytes text;
     if (weft_text(value, &text) < 0)
         return;
-    for (size_t at = 0; at < text.len;) {
-        const char *line = text.data + at, *end = memchr(line, '\n', text.len - at);
-        size_t len = end ? (size_t) (end - line) : text.len - at;
-        at += len + 1;
+    size_t at_once = 1 + count_lines(text) / MOST_LINES;
+    for (const char *line = text.data, *end = text.data + text.len; line < end;) {
+        const char *stop = end_of(line, end, at_once);
+        size_t len = (size_t) (stop - line);
         log_line(log, line, len && line[len - 1] == '\r' ? len - 1 : len);
+        line = stop + 1;
     }
 }
 

@@ -70,27 +70,30 @@ static bool same_scope(const char *a, const char *b) {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* From here on two dialects share this row. What discovery shows is what both have in common. */
+static const weft_method *find_own(const weft_dialect *dialect, const char *name) {
+    for (const weft_method *row = dialect->methods; row && row->name; row++)
+        if (strcmp(row->name, name) == 0)
+            return row;
+    return NULL;
+}
+
+/* A second dialect has this name: from here on the row asks. Which was the first is found again, because rows do not say. */
 static int make_route(weft_dialects *all, weft_method *row) {
     struct route *route = &all->routes[all->route_count];
-    size_t i = 0;
-    while (!route->rows[i]) {
-        for (const weft_method *own = all->list[i]->methods; own && own->name; own++)
-            if (strcmp(own->name, row->name) == 0)
-                route->rows[i] = own;
-        i += !route->rows[i];
-    }
-    route->all = all;
     int r = add_errors(all, route, row->errors);
     if (r < 0)
         return r;
+    size_t first = 0;
+    while (!(route->rows[first] = find_own(all->list[first], row->name)))
+        first++;
+    route->all = all;
     all->route_count++;
     row->handler = answer_by_dialect;
     row->ctx = route;
-    row->errors = route->errors;
     return 0;
 }
 
+/* What discovery shows of a shared row is what its rows have in common. */
 static int share(weft_dialects *all, weft_method *row, const weft_method *other, size_t dialect) {
     int r = same_scope(row->scope, other->scope) ? 0 : -EINVAL;
     if (r >= 0 && row->handler != answer_by_dialect)

@@ -4,40 +4,68 @@
 #include "reply.h"
 #include "schemas.h"
 
-#define S_AGENT                                                                                                             \
-    S_OF(S_IS("name", S_STRING) "," S_IS("driver", S_STRING) "," S_IS("command", S_LIST(S_STRING)) "," S_IS(                \
-             "found", S_BOOL) "," S_IS("path",                                                                              \
-                                       S_STRING) "," S_IS("isDefault",                                                      \
-                                                          S_BOOL) "," S_IS("preset",                                        \
-                                                                           S_BOOL) "," S_IS("about",                        \
-                                                                                            S_STRING) "," S_IS("advice",    \
-                                                                                                               S_STRING),   \
-         "\"name\",\"driver\",\"command\",\"found\",\"isDefault\",\"preset\"")
+/* clang-format off */
+#define S_AGENT S_OF( \
+    S_IS("name", S_STRING) "," \
+    S_IS("driver", S_STRING) "," \
+    S_IS("command", S_LIST(S_STRING)) "," \
+    S_IS("found", S_BOOL) "," \
+    S_IS("path", S_STRING) "," \
+    S_IS("isDefault", S_BOOL) "," \
+    S_IS("preset", S_BOOL) "," \
+    S_IS("about", S_STRING) "," \
+    S_IS("advice", S_STRING), \
+    "\"name\",\"driver\",\"command\",\"found\",\"isDefault\",\"preset\"")
 
-#define S_SESSION                                                                                                           \
-    S_OF(S_IS("id", S_STRING) "," S_IS("agent", S_STRING) "," S_IS("createdAt", S_TIME) "," S_IS(                           \
-             "updatedAt", S_TIME) "," S_IS("taskId", S_TEXT_OR_NULL) "," S_IS("busy", S_BOOL) "," S_IS("tasks", S_COUNT),   \
-         "\"id\",\"agent\",\"createdAt\",\"updatedAt\",\"taskId\",\"busy\",\"tasks\"")
+#define S_SESSION S_OF( \
+    S_IS("id", S_STRING) "," \
+    S_IS("agent", S_STRING) "," \
+    S_IS("createdAt", S_TIME) "," \
+    S_IS("updatedAt", S_TIME) "," \
+    S_IS("taskId", S_TEXT_OR_NULL) "," \
+    S_IS("busy", S_BOOL) "," \
+    S_IS("tasks", S_COUNT), \
+    "\"id\",\"agent\",\"createdAt\",\"updatedAt\",\"taskId\",\"busy\",\"tasks\"")
 
-#define S_ANSWER                                                                                                            \
-    S_OF(S_IS("option", S_STRING) "," S_IS("by", S_TEXT_OR_NULL) "," S_IS("text", S_STRING), "\"option\",\"by\"")
-#define S_QUESTION                                                                                                                                                            \
-    S_OF(                                                                                                                                                                     \
-        S_IS("id", S_STRING) "," S_IS("taskId", S_TEXT_OR_NULL) "," S_IS("sessionId", S_TEXT_OR_NULL) "," S_IS("ruleId", S_TEXT_OR_NULL) "," S_IS("kind", S_STRING) "," S_IS( \
-            "title",                                                                                                                                                          \
-            S_STRING) "," S_IS("options",                                                                                                                                     \
-                               S_LIST(                                                                                                                                        \
-                                   S_OBJECT)) "," S_IS("detail",                                                                                                              \
-                                                       "{}") "," S_IS("state",                                                                                                \
-                                                                      "{\"enum\":[\"open\",\"answered\",\"expired\","                                                         \
-                                                                      "\"withdrawn\"]}") "," S_IS("orphaned",                                                                 \
-                                                                                                  S_BOOL) "," S_IS("create"                                                   \
-                                                                                                                   "dAt",                                                     \
-                                                                                                                   S_TIME) "," S_IS("expiresAt",                              \
-                                                                                                                                    S_TIME_OR_NULL) "," S_IS("answer",        \
-                                                                                                                                                             S_ANSWER),       \
-        "\"id\",\"taskId\",\"sessionId\",\"ruleId\",\"kind\",\"title\",\"options\",\"detail\",\"state\",\"orphaned\","                                                        \
-        "\"createdAt\",\"expiresAt\"")
+#define S_ANSWER S_OF( \
+    S_IS("option", S_STRING) "," \
+    S_IS("by", S_TEXT_OR_NULL) "," \
+    S_IS("text", S_STRING), \
+    "\"option\",\"by\"")
+
+#define S_QUESTION S_OF( \
+    S_IS("id", S_STRING) "," \
+    S_IS("taskId", S_TEXT_OR_NULL) "," \
+    S_IS("sessionId", S_TEXT_OR_NULL) "," \
+    S_IS("ruleId", S_TEXT_OR_NULL) "," \
+    S_IS("kind", S_STRING) "," \
+    S_IS("title", S_STRING) "," \
+    S_IS("options", S_LIST(S_OBJECT)) "," \
+    S_IS("detail", "{}") "," \
+    S_IS("state", "{\"enum\":[\"open\",\"answered\",\"expired\",\"withdrawn\"]}") "," \
+    S_IS("orphaned", S_BOOL) "," \
+    S_IS("createdAt", S_TIME) "," \
+    S_IS("expiresAt", S_TIME_OR_NULL) "," \
+    S_IS("answer", S_ANSWER), \
+    "\"id\",\"taskId\",\"sessionId\",\"ruleId\",\"kind\",\"title\",\"options\",\"detail\",\"state\",\"orphaned\",\"createdAt\"," \
+    "\"expiresAt\"")
+
+#define S_AGENTS S_OF(S_IS("default", S_TEXT_OR_NULL) "," S_IS("agents", S_LIST(S_AGENT)), "\"default\",\"agents\"")
+#define S_SESSIONS S_OF(S_IS("sessions", S_LIST(S_SESSION)) "," S_IS("total", S_COUNT), "\"sessions\",\"total\"")
+
+#define S_ANSWERED S_OF( \
+    S_IS("answered", S_TRUE) "," \
+    S_IS("questionId", S_STRING) "," \
+    S_IS("option", S_STRING), \
+    "\"answered\",\"questionId\",\"option\"")
+
+#define S_SUBSCRIBED S_OF( \
+    S_IS("resumed", S_BOOL) "," \
+    S_IS("epoch", S_STRING) "," \
+    S_IS("head", S_COUNT) "," \
+    S_IS("reason", "{\"enum\":[\"epochChanged\",\"trimmed\",\"futureSeq\"]}"), \
+    "\"resumed\",\"epoch\",\"head\"")
+/* clang-format on */
 
 static const weft_error_row use_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
 static const weft_error_row list_errors[] = {WEFT_ERROR_PARAMS, {0}};
@@ -63,7 +91,7 @@ static const weft_method methods[] = {
      .handler = weft__own_agents,
      .params = weft__no_params,
      .help = "the agents that are configured, and whether they are installed",
-     .result = S_OF(S_IS("default", S_TEXT_OR_NULL) "," S_IS("agents", S_LIST(S_AGENT)), "\"default\",\"agents\""),
+     .result = S_AGENTS,
      .errors = no_errors},
     {.name = "agent.use",
      .handler = weft__own_use,
@@ -76,7 +104,7 @@ static const weft_method methods[] = {
      .handler = weft__own_sessions,
      .params = weft__own_sessions_params,
      .help = "conversations with agents, the newest first",
-     .result = S_OF(S_IS("sessions", S_LIST(S_SESSION)) "," S_IS("total", S_COUNT), "\"sessions\",\"total\""),
+     .result = S_SESSIONS,
      .errors = list_errors},
     {.name = "question.list",
      .handler = weft__own_questions,
@@ -88,17 +116,14 @@ static const weft_method methods[] = {
      .handler = weft__own_answer,
      .params = weft__own_answer_params,
      .help = "answer a question; the first valid answer wins",
-     .result = S_OF(S_IS("answered", "{\"const\":true}") "," S_IS("questionId", S_STRING) "," S_IS("option", S_STRING),
-                    "\"answered\",\"questionId\",\"option\""),
+     .result = S_ANSWERED,
      .errors = answer_errors,
      .flags = WEFT_CHANGES | WEFT_SOON},
     {.name = "event.subscribe",
      .handler = weft__own_subscribe,
      .params = weft__own_subscribe_params,
      .help = "get every event as a notification \"event\", from a position or from now on",
-     .result = S_OF(S_IS("resumed", S_BOOL) "," S_IS("epoch", S_STRING) "," S_IS("head", S_COUNT) "," S_IS(
-                        "reason", "{\"enum\":[\"epochChanged\",\"trimmed\",\"futureSeq\"]}"),
-                    "\"resumed\",\"epoch\",\"head\""),
+     .result = S_SUBSCRIBED,
      .errors = subscribe_errors},
     {.name = "event.unsubscribe",
      .handler = weft__own_unsubscribe,

@@ -7,6 +7,7 @@
 #define S_INTEGER "{\"type\":\"integer\"}"
 #define S_COUNT "{\"type\":\"integer\",\"minimum\":0}"
 #define S_BOOL "{\"type\":\"boolean\"}"
+#define S_TRUE "{\"const\":true}"
 #define S_OBJECT "{\"type\":\"object\"}"
 #define S_TIME "{\"type\":\"string\",\"format\":\"date-time\"}"
 #define S_TIME_OR_NULL "{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"}"

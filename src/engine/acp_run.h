@@ -47,7 +47,8 @@ struct weft_run {
     bool deaf;    /* it closed its output and went on running */
     bool paused;
     bool started; /* the process is known to run */
-    bool gone;    /* and to have ended, like this */
+    int looks;    /* left, at a pipe that does not end */
+    bool gone;    /* the process is known to have ended, like this */
     weft_process_end process_end;
     weft_process *process;
     weft_service *service;

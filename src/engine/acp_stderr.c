@@ -7,6 +7,8 @@
 
 /* A line that does not go on for so long is handed over as it is: it may be all that there is to see. */
 #define SILENCE_MS 200
+/* When the process is gone, a pipe's worth is left in the pipe, unless somebody who is not ours goes on writing. */
+#define MOST_READS 16
 
 static void keep_tail(weft_run *run, weft_bytes text) {
     if (text.len > WEFT_ACP_TAIL)
@@ -71,7 +73,7 @@ void weft__acp_stderr_heed(weft_run *run, bool now) {
 }
 
 void weft__acp_stderr_drain(weft_run *run) {
-    while (!run->freed && run->err_fd >= 0) {
+    for (int i = 0; i < MOST_READS && !run->freed && run->err_fd >= 0; i++) {
         struct pollfd one = {.fd = run->err_fd, .events = POLLIN};
         if (poll(&one, 1, 0) != 1)
             break;

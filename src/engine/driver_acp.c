@@ -15,7 +15,11 @@
 
 /* What an agent gets to leave by itself after its input was closed, before it is asked to by signal. Some never do. */
 #define LEAVE_MS 500
-/* The same to end its turn after it was cancelled, unless the grace time is shorter. */
+/* When its process is gone, its pipe ends as soon as what is in it was read. Should it not, somebody else has it open: so
+ * often we look again. Each look leaves the loop a turn to read, however late that comes on a busy machine. */
+#define LOOKS 5
+#define LOOK_MS 100
+/* What an agent gets to end its turn after it was cancelled, unless the grace time is shorter. */
 #define CANCEL_MS 2000
 
 /* ---- memory ---- */
@@ -49,12 +53,25 @@ static void hang_up(weft_run *run) {
 
 /* ---- the process ---- */
 
+static void wait_ms(weft_run *run, int64_t ms) {
+    weft__timer_set(run->loop, &run->timer, weft__loop_fresh_now(run->loop) + ms);
+}
+
+/* What it wrote before it ended may still be in the pipe, and may be the end of its turn: on_state (acp_talk.c) comes when
+ * all of it was read. */
+static void wait_for_end_of_pipe(weft_run *run) {
+    run->looks = LOOKS;
+    wait_ms(run, LOOK_MS);
+}
+
 /* The host hears of the process before it hears from it, and hears nothing while it wants to. */
 static void heed(weft_run *run) {
     bool now = run->started && !run->paused;
     if (run->peer)
         weft_peer_pause(run->peer, !now);
     weft__acp_stderr_heed(run, now);
+    if (now && run->gone && run->peer)
+        wait_for_end_of_pipe(run);
 }
 
 static void on_process_start(void *ctx, pid_t pid) {
@@ -87,15 +104,13 @@ static void finish(weft_run *run) {
         weft__acp_finish(run, &run->process_end);
 }
 
-/* What it wrote before it ended may still be in the pipe, and may be the end of its turn: on_state (acp_talk.c) comes when
- * all of it was read. Only somebody who is not ours can keep that pipe open, so we do not wait long. */
 static void on_process_end(void *ctx, const weft_process_end *end) {
     weft_run *run = ctx;
     weft__acp_hold(run);
     run->gone = true;
     run->process_end = *end;
     if (run->peer && run->started)
-        weft__timer_set(run->loop, &run->timer, weft_loop_now(run->loop) + LEAVE_MS);
+        wait_for_end_of_pipe(run);
     else
         finish(run);
     weft__acp_release(run);
@@ -113,7 +128,7 @@ static void stop(weft_run *run, bool force) {
 static void hang_up_and_wait(weft_run *run, int64_t ms) {
     run->state = WEFT_ACP_LEAVING;
     hang_up(run);
-    weft__timer_set(run->loop, &run->timer, weft_loop_now(run->loop) + ms);
+    wait_ms(run, ms);
 }
 
 void weft__acp_leave(weft_run *run) {
@@ -126,19 +141,31 @@ void weft__acp_leave(weft_run *run) {
     weft__acp_release(run);
 }
 
+/* true: there may be more in the pipe. While the host does not want it, we are called again when it does. */
+static bool look_again(weft_run *run) {
+    if (!run->gone)
+        return false;
+    if (run->paused)
+        return !run->cancelling;
+    if (run->looks-- <= 0)
+        return false;
+    wait_ms(run, LOOK_MS);
+    return true;
+}
+
 /* Somebody has had his time: the agent, to end its turn or to exit; whoever holds its pipe, when it is gone. */
 static void on_due(weft_timer *timer) {
     weft_run *run = WEFT_CONTAINER(timer, weft_run, timer);
-    if (run->gone && run->paused) {
-        weft__timer_set(run->loop, timer, weft_loop_now(run->loop) + LEAVE_MS); /* there is more, and we do not take it */
+    if (look_again(run))
         return;
-    }
     if (run->cancelling)
         weft__acp_decide_cancelled(run);
     run->deaf = !run->decided;
+    weft__acp_hold(run);
     weft__acp_leave(run);
     if (!run->freed)
         stop(run, false);
+    weft__acp_release(run);
 }
 
 /* ---- starting ---- */
@@ -265,7 +292,7 @@ void weft__acp_cancel(weft_run *run, bool force) {
             return;
         weft_notify(run->peer, "session/cancel", WEFT_OBJ({"sessionId", weft_str(run->session)}));
         weft__acp_asks_cancel(run);
-        weft__timer_set(run->loop, &run->timer, weft_loop_now(run->loop) + ms);
+        wait_ms(run, ms);
         return;
     }
     weft__acp_decide_cancelled(run);

@@ -99,21 +99,20 @@ static void keep_complaint(weft_run *run, weft_bytes text) {
     run->complaint_len += text.len;
 }
 
-/* From the beginning of a line, or at least of a character, to the last word. NULL: it did not complain. */
+/* As it was written, from the beginning of a line or at least of a character. NULL: it said nothing. */
 static const char *complaint_of(weft_run *run) {
     char *text = run->complaint;
-    size_t len = run->complaint_len;
-    while (len && strchr(" \t\r\n", text[len - 1]))
-        len--;
-    text[len] = '\0';
+    text[run->complaint_len] = '\0';
+    if (text[strspn(text, " \t\r\n")] == '\0')
+        return NULL;
     if (!run->complaint_cut)
-        return len ? text : NULL;
+        return text;
     char *line = strchr(text, '\n');
-    if (line)
+    if (line && line[1])
         return line + 1;
     while (weft__utf8_follows((unsigned char) *text))
         text++;
-    return *text ? text : NULL;
+    return text;
 }
 
 static bool may_go_better(int error) {

@@ -369,6 +369,8 @@ static void page_came(void *ctx, int r, const weft_page *page) {
     for (size_t i = 0; r == 0 && i < page->count; i++)
         r = fold_event(engine, &page->events[i]);
     tidy(&engine->tidy);
+    if (r > 0) /* a gap, which there cannot be: it is read from the oldest on */
+        r = -EIO;
     if (r == 0)
         r = go_on(fold, page);
     if (r == 0)
@@ -478,7 +480,7 @@ void weft__engine_stop(weft_engine *engine, bool force, void (*on_stopped)(void 
         return;
     }
     engine->phase = STOPPING;
-    engine->retaining = false;
+    weft__retention_stop(engine);
     weft__timer_set(engine->loop, &engine->queue_timer, INT64_MAX);
     if (force)
         end_runs(engine);

@@ -21,8 +21,8 @@ typedef struct weft_engine weft_engine;
 typedef struct weft_engine_limits {
     size_t max_running;   /* tasks at a time: 4; SIZE_MAX: none, the queue stands still */
     size_t max_queue;     /* tasks waiting: 100 */
-    size_t max_tasks;     /* that have ended and are remembered in memory: 10,000 */
-    size_t max_sessions;  /* likewise: 10,000 */
+    size_t max_tasks;     /* that have ended and are remembered in memory: 10,000, and at most 128 MiB of them */
+    size_t max_sessions;  /* that have no task and are remembered: 10,000 */
     size_t max_questions; /* open at a time: 1,000 */
     size_t max_prompt;    /* bytes: 1 MiB */
     int64_t timeout_ms;   /* of a task: 2 h; <0 none */
@@ -58,9 +58,11 @@ int weft__engine_new(const weft_engine_opts *opts, weft_engine **ret);
 int weft__engine_start(weft_engine *engine, void (*on_ready)(void *ctx, int r), void *ctx);
 /* Nothing new is taken or started. Running tasks may go on for drain_ms and are then ended and failed with the reason
  * daemonStopped, at once with force; queued ones stay for the next start. on_stopped runs once, later, when all that is
- * durable. */
+ * durable, or cannot be made so: what the journal has as running the next start fails or queues again. Again with force: at
+ * once; the callback that came last is the one that runs. */
 void weft__engine_stop(weft_engine *engine, bool force, void (*on_stopped)(void *ctx), void *ctx);
-/* Kill what runs, forget everything. Returns NULL. */
+/* Kill what runs, forget everything. Commands under way complete with -ECANCELED, questions that were asked do not. From
+ * on_ready and on_stopped, but not from an ear or a completion of a command. Returns NULL. */
 weft_engine *weft__engine_free(weft_engine *engine);
 
 /* Limits and agents from a configuration that was read again. agents is borrowed from now on; running tasks keep theirs, so
@@ -89,7 +91,8 @@ typedef struct weft_ear {
 void weft__engine_hear(weft_engine *engine, weft_ear *ear);
 void weft__ear_remove(weft_ear *ear);
 
-/* Append an event of one's own: automation, files, notices. data is written now. done may be NULL. */
+/* Append an event of one's own: automation, files, notices. data is written now. done may be NULL. -EAGAIN: the journal has
+ * not been read yet (so all commands); -ESHUTDOWN: the engine has stopped. */
 int weft__engine_append(weft_engine *engine, const char *stream, const char *type, weft_val data,
                         void (*done)(void *ctx, int r), void *ctx);
 
@@ -126,15 +129,15 @@ typedef struct weft_task {
     const char *error, *reason; /* of a failure; NULL */
     const char *stop_reason;    /* NULL: none */
     int exit_code, signal;      /* -1, 0: none */
-    weft_bytes tail;            /* the end of its output, at most WEFT_TASK_TAIL bytes */
-    uint64_t output_bytes;      /* all of it */
+    weft_bytes tail;            /* the end of its output, of the last attempt, at most WEFT_TASK_TAIL bytes */
+    uint64_t output_bytes;      /* all of it, in this attempt */
 } weft_task;
 
 /* Zero means the default or none. Borrowed. */
 typedef struct weft_task_spec {
     const char *prompt;
     const char *agent;
-    const char *session;  /* go on with this one */
+    const char *session;  /* go on with this one, on its agent */
     const char *metadata; /* JSON, an object; NULL: {} */
     const char *key;      /* a repeat with the same key is the same task */
     int64_t priority;
@@ -147,9 +150,10 @@ typedef struct weft_task_spec {
 /* r 0: the task as it is stored, running already if there was a slot. <0: nothing was stored. task is borrowed. */
 typedef void weft_task_done(void *ctx, int r, const weft_task *task);
 
-/* Fails now: -EINVAL an empty prompt, -EMSGSIZE one that is too long, -ENOENT no such agent, -ESRCH no such session, -EBUSY
- * that session (or, alone, another) has a task already, -ENOBUFS the queue is full, -ESHUTDOWN the engine is stopping; or
- * later with the store's error. */
+/* Fails now: -EINVAL an empty prompt, metadata that is no object, a key over 1 KiB, an agent that is not the session's;
+ * -EMSGSIZE a prompt or metadata (1 MiB) too long; -ENOENT no such agent; -ESRCH no such session; -EBUSY that session (or,
+ * alone, another) has a task already; -ENOBUFS the queue is full; -ESHUTDOWN the engine is stopping. Or later, with the
+ * store's error, or -EEXIST: the key's task is in the journal, but no longer remembered. */
 int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task_done *done, void *ctx);
 /* by is for people. done when it has ended: its processes are gone and that is durable. -ENOENT, -EALREADY it has ended,
  * -ESHUTDOWN. A task that ends by itself meanwhile: done with -EALREADY. */
@@ -220,13 +224,14 @@ typedef struct weft_question_spec {
     weft_val options, detail;
 } weft_question_spec;
 
-/* Ask. done: it is stored, or r < 0. on_answer runs once when it is answered (option and the person's name), expires, or is
- * withdrawn (option NULL); not again after a restart: who asks then must find its question by weft__question_find(). */
+/* Ask. on_asked: it is stored, or r < 0. -EINVAL: no kind, no title, one over 16 KiB, or no options with ids; -ENOBUFS.
+ * on_answer runs once when it is answered (option and the person's name), expires, or is withdrawn (option NULL); not again
+ * after a restart: who asks then must find its question by weft__question_find(). */
 typedef void weft_question_done(void *ctx, int r, const weft_question *question);
 int weft__question_ask(weft_engine *engine, const weft_question_spec *spec, weft_question_done *on_asked,
                        weft_question_done *on_answer, void *ctx);
-/* The first valid answer wins. -ENOENT, -EINVAL no such option, -EALREADY somebody was first or it is over. text may be
- * NULL. */
+/* The first valid answer wins. -ENOENT, -EINVAL no such option, -EALREADY, now or later, somebody was first or it is over.
+ * text may be NULL. */
 int weft__question_answer(weft_engine *engine, const char *id, const char *option, const char *by, const char *text,
                           weft_question_done *done, void *ctx);
 const weft_question *weft__question_find(const weft_engine *engine, const char *id);

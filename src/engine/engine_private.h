@@ -287,6 +287,7 @@ void weft__retention_begin(weft_engine *engine);
 void weft__retention_start(weft_engine *engine);
 /* Nothing may be under way any more: go on, if something is to be done. */
 void weft__retention_check(weft_engine *engine);
+void weft__retention_stop(weft_engine *engine);
 void weft__retention_count(weft_engine *engine, const weft_event *event);
 /* It was written now. */
 void weft__retention_mark(const weft_engine *engine, kept_mark *mark);

@@ -125,11 +125,12 @@ static const char *path_of(char *const *env) {
 }
 
 /* In the child. Returns only with what went wrong. */
-static weft_guard_note become(const job *order) {
+static weft_guard_note become(const guard *self, const job *order) {
     char file[PATH_MAX];
     sigset_t none;
     struct rlimit files = {order->head.files_soft, order->head.files_hard};
     setpgid(0, 0);
+    tell(self, WEFT_GUARD_FORKED, getpid()); /* should it kill the guard at once, its group is known */
     setrlimit(RLIMIT_NOFILE, &files);
     umask((mode_t) order->head.umask);
     if (chdir(order->folder) < 0)
@@ -159,7 +160,7 @@ static int start(guard *self, const job *order, weft_guard_note *ret_failed) {
     pid_t pid = fork();
     if (pid == 0) {
         tie_to(parent);
-        weft_guard_note failed = become(order);
+        weft_guard_note failed = become(self, order);
         (void) !write(ends[1], &failed, sizeof failed);
         _exit(127);
     }
@@ -209,11 +210,12 @@ static bool reap(guard *self) {
     return true;
 }
 
-/* One round of killing. Until the program was collected its group's number is its own, so that group can be killed even
- * where processes cannot be listed. */
+/* One round of killing. Until the program was collected its group's number is its own, so that group comes first: at once,
+ * and even where processes cannot be listed. */
 static void kill_round(guard *self) {
+    bool group = !self->ended && kill(-self->program, SIGKILL) == 0;
     int reached = weft__guard_signal(SIGKILL);
-    if (!self->ended && kill(-self->program, SIGKILL) == 0 && reached < 1)
+    if (group && reached < 1)
         reached = 1;
     self->vain = reached > 0 ? 0 : self->vain + 1;
     self->round_ms = self->round_ms ? self->round_ms * 2 : ROUND_MIN_MS;

@@ -23,8 +23,10 @@ typedef struct weft_guard_order {
 /* Commands, a byte each. The end of the connection is WEFT_GUARD_KILL too. */
 enum { WEFT_GUARD_STOP = 's', WEFT_GUARD_KILL = 'k' };
 
-/* What it says, a packet each: one of the first three, and after WEFT_GUARD_STARTED, when nothing is left, the last. */
+/* What it says, a packet each: the first; one of the next three; and after WEFT_GUARD_STARTED, when nothing is left, the
+ * last. */
 typedef enum weft_guard_kind {
+    WEFT_GUARD_FORKED,     /* value: the group the program will have; before it can do anything */
     WEFT_GUARD_STARTED,    /* value: the program's pid */
     WEFT_GUARD_NO_FOLDER,  /* value: an errno */
     WEFT_GUARD_NO_PROGRAM, /* value: an errno */

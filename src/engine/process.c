@@ -40,6 +40,7 @@ struct weft_process {
     void (*on_start)(void *ctx, pid_t pid);
     void (*on_end)(void *ctx, const weft_process_end *end);
     pid_t guard; /* not collected before on_end or free: the number stays its own */
+    pid_t group; /* the program's, before it begins */
     pid_t program;
     int control; /* -1: the guard has gone */
     int pidfd;
@@ -275,8 +276,9 @@ static int spawn(const weft_process_opts *opts, const plumbing *p, pid_t *ret) {
 
 static void take_note(weft_process *process, const weft_guard_note *note) {
     weft_process_end *end = &process->end;
-    if (note->kind == WEFT_GUARD_STARTED) {
-        process->program = note->value;
+    if (note->kind == WEFT_GUARD_FORKED || note->kind == WEFT_GUARD_STARTED) {
+        process->group = note->value;
+        process->program = note->kind == WEFT_GUARD_STARTED ? note->value : 0;
         return;
     }
     process->end_known = true;
@@ -328,8 +330,8 @@ static void let_go(weft_process *process) {
 /* The guard has died without a word: somebody killed it. The program died with it, its group is ended here; what left that
  * group is out of reach. */
 static void assume_end(weft_process *process, int guard_signal) {
-    if (process->program > 0) {
-        kill(-process->program, SIGKILL);
+    if (process->group > 0) {
+        kill(-process->group, SIGKILL);
         process->end.signal = guard_signal ? guard_signal : SIGKILL;
     } else
         process->end.error = -EIO;

@@ -200,9 +200,9 @@ void weft__retention_drop(weft_engine *engine) {
 
 /* ---- the work ---- */
 
-static void go_on(weft_engine *engine, int64_t next_ms) {
+/* What waited for it goes on. */
+void weft__retention_stop(weft_engine *engine) {
     engine->retaining = false;
-    weft__timer_set(engine->loop, &engine->retention_timer, weft_loop_now(engine->loop) + next_ms);
     for (weft_link *link = engine->slots.next; link != &engine->slots; link = link->next) {
         struct run *run = WEFT_CONTAINER(link, known_task, slot)->run;
         if (run)
@@ -211,32 +211,47 @@ static void go_on(weft_engine *engine, int64_t next_ms) {
     weft__queue_run(engine);
 }
 
+static void go_on(weft_engine *engine, int64_t next_ms) {
+    weft__timer_set(engine->loop, &engine->retention_timer, weft_loop_now(engine->loop) + next_ms);
+    weft__retention_stop(engine);
+}
+
+/* What was marked as kept may not be: everything counts as old again. */
+static void failed(weft_engine *engine) {
+    engine->bytes_total += engine->limits.keep_bytes;
+    engine->bytes_since++;
+    go_on(engine, MINUTE_MS);
+}
+
+static void chunk_stored(void *ctx, int r) {
+    weft_engine *engine = ctx;
+    if (r < 0 && engine->phase != GONE)
+        failed(engine);
+}
+
 static void counted(void *ctx, int r) {
     weft_engine *engine = ctx;
-    if (engine->phase == GONE || r < 0)
-        return;
     int64_t before = weft__engine_now(engine) - engine->limits.keep_ms;
-    weft__store_trim(engine->store, &(weft_trim){.bytes = engine->limits.keep_bytes, .before_ms = before > 0 ? before : 0},
-                     NULL, NULL);
+    chunk_stored(engine, r);
+    if (r >= 0)
+        weft__store_trim(engine->store,
+                         &(weft_trim){.bytes = engine->limits.keep_bytes, .before_ms = before > 0 ? before : 0}, NULL, NULL);
 }
 
 void weft__retention_check(weft_engine *engine) {
     struct draft draft = {.engine = engine};
     if (!engine->retaining || !weft__list_empty(&engine->sent))
         return;
-    if (engine->phase != READY) {
-        engine->retaining = false;
-        return;
-    }
     keep_tasks(&draft);
     keep_questions(&draft);
     keep_choices(&draft);
     bool last = !full(&draft);
     if (last)
         keep_counts(&draft);
-    int r = weft__draft_send(&draft, NULL, last ? counted : NULL, engine);
-    if (last || r < 0)
-        go_on(engine, r < 0 ? MINUTE_MS : HOUR_MS);
+    if (weft__draft_send(&draft, NULL, last ? counted : chunk_stored, engine) < 0)
+        failed(engine);
+    else if (last)
+        go_on(engine, HOUR_MS);
 }
 
 void weft__retention_start(weft_engine *engine) {

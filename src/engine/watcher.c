@@ -12,28 +12,21 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "glob.h"
+#include "hints.h"
 #include "tree.h"
 #include "watch.h"
 
-#define SLICE 200              /* entries looked at before the loop does something else: below a millisecond */
-#define HINT_BUCKETS 1024      /* a power of two */
+#define SLICE_NS 1000000       /* of looking before the loop does something else; it may come twice in a turn */
 #define EVENT_ROOM (16 * 1024) /* bytes of events read at a time */
 #define INTERESTING                                                                                                         \
     (IN_CREATE | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW |       \
      IN_EXCL_UNLINK | IN_MOVE_SELF)
 
 static const char *const always_ignored[] = {".git", ".weft", ".aiwg"};
-
-/* A path to look at when it has settled. In the order of time, and in a bucket by its path. */
-typedef struct hint {
-    weft_link link;
-    struct hint *next;
-    int64_t due;
-    char path[];
-} hint;
 
 /* How to look: without telling, and into the folders that are known already. */
 typedef struct look {
@@ -51,9 +44,7 @@ struct weft_watcher {
     weft_tree tree;
     weft_changes changes;
 
-    weft_link hints;
-    hint *buckets[HINT_BUCKETS];
-    size_t hint_count;
+    weft_hints hints;
     weft_timer settle;
 
     weft_link queue;      /* folders to be scanned */
@@ -332,6 +323,7 @@ static void begin_scan(weft_watcher *watcher, weft_folder *folder) {
     weft__ignore_free(folder->ignore);
     folder->ignore = read_ignore(watcher, fd);
     watcher->dir = fdopendir(fd);
+    folder->closed = !watcher->dir;
     if (!watcher->dir) {
         close(fd);
         return;
@@ -375,11 +367,18 @@ static void all_scanned(weft_watcher *watcher) {
         watcher->opts.on_ready(watcher->opts.ctx);
 }
 
+/* The loop's time stands still meanwhile. */
+static int64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t) now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 static void scan_slice(weft_later *later) {
     weft_watcher *watcher = WEFT_CONTAINER(later, weft_watcher, later);
     if (!watcher->scan_began)
         watcher->scan_began = weft__loop_fresh_now(watcher->opts.loop);
-    for (int i = 0; i < SLICE; i++) {
+    for (int64_t end = now_ns() + SLICE_NS; now_ns() < end;) {
         if (watcher->dir && !scan_one(watcher))
             end_scan(watcher);
         else if (!watcher->dir && weft__list_empty(&watcher->queue)) {
@@ -404,28 +403,6 @@ static void look_at_everything(weft_watcher *watcher) {
 
 /* ---- hints ---- */
 
-static hint **bucket_of(weft_watcher *watcher, const char *path) {
-    uint32_t hash = 2166136261u;
-    for (; *path; path++)
-        hash = (hash ^ (unsigned char) *path) * 16777619u;
-    return &watcher->buckets[hash & (HINT_BUCKETS - 1)];
-}
-
-static void forget_hint(weft_watcher *watcher, hint *h) {
-    hint **at = bucket_of(watcher, h->path);
-    while (*at != h)
-        at = &(*at)->next;
-    *at = h->next;
-    weft__list_remove(&h->link);
-    watcher->hint_count--;
-    weft__free(watcher->alloc, h);
-}
-
-static void forget_hints(weft_watcher *watcher) {
-    while (!weft__list_empty(&watcher->hints))
-        forget_hint(watcher, WEFT_CONTAINER(watcher->hints.next, hint, link));
-}
-
 /* false: its folder is being scanned, it is too early to say what is new. */
 static bool look_at(weft_watcher *watcher, const char *path) {
     const char *name;
@@ -441,8 +418,8 @@ static bool look_at(weft_watcher *watcher, const char *path) {
     return true;
 }
 
-/* Something happened to the folder itself: is it still where it was? We hold it open, so the system does not say it has
- * gone. */
+/* Is the folder still where it was? We hold it open, so the system does not say when it has gone; but it rarely goes
+ * without something in it going first. */
 static void check_root(weft_watcher *watcher) {
     struct stat ours, there;
     bool same = fstat(watcher->root_fd, &ours) == 0 && stat(watcher->folder, &there) == 0 && ours.st_ino == there.st_ino &&
@@ -459,53 +436,36 @@ static void on_settled(weft_timer *timer) {
     check_root(watcher);
     if (watcher->rescan) {
         watcher->rescan = false;
-        forget_hints(watcher);
+        weft__hints_clear(&watcher->hints);
         look_at_everything(watcher);
         return;
     }
-    while (!weft__list_empty(&watcher->hints)) {
-        hint *h = WEFT_CONTAINER(watcher->hints.next, hint, link);
-        if (h->due > now) {
-            weft__timer_set(watcher->opts.loop, &watcher->settle, h->due);
+    for (weft_hint *hint; (hint = weft__hints_first(&watcher->hints));) {
+        if (hint->due > now) {
+            weft__timer_set(watcher->opts.loop, &watcher->settle, hint->due);
             return;
         }
-        if (look_at(watcher, h->path)) {
-            forget_hint(watcher, h);
-            continue;
-        }
-        h->due = now + WEFT_WATCHER_SETTLE_MS;
-        weft__list_remove(&h->link);
-        weft__list_push(&watcher->hints, &h->link);
+        if (look_at(watcher, hint->path))
+            weft__hints_drop(&watcher->hints, hint);
+        else
+            weft__hints_again(&watcher->hints, hint, now + WEFT_WATCHER_SETTLE_MS);
     }
 }
 
 static void rescan_soon(weft_watcher *watcher) {
-    forget_hints(watcher);
+    weft__hints_clear(&watcher->hints);
     watcher->rescan = true;
     weft__timer_set(watcher->opts.loop, &watcher->settle, weft_loop_now(watcher->opts.loop) + WEFT_WATCHER_SETTLE_MS);
 }
 
 /* The time runs from the first hint about a path, so that one that never rests is told of too. */
 static void put_hint(weft_watcher *watcher, const char *path) {
-    hint **bucket = bucket_of(watcher, path);
-    size_t len = strlen(path);
-    if (watcher->rescan)
-        return;
-    for (hint *h = *bucket; h; h = h->next)
-        if (strcmp(h->path, path) == 0)
-            return;
-    hint *h = watcher->hint_count < WEFT_WATCHER_HINTS ? weft__zalloc(watcher->alloc, sizeof *h + len + 1) : NULL;
-    if (!h) {
+    int64_t due = weft_loop_now(watcher->opts.loop) + WEFT_WATCHER_SETTLE_MS;
+    int r = watcher->rescan ? 0 : weft__hints_put(&watcher->hints, path, due);
+    if (r < 0)
         rescan_soon(watcher);
-        return;
-    }
-    memcpy(h->path, path, len + 1);
-    h->due = weft_loop_now(watcher->opts.loop) + WEFT_WATCHER_SETTLE_MS;
-    h->next = *bucket;
-    *bucket = h;
-    weft__list_push(&watcher->hints, &h->link);
-    if (watcher->hint_count++ == 0)
-        weft__timer_set(watcher->opts.loop, &watcher->settle, h->due);
+    else if (r > 0 && watcher->hints.count == 1)
+        weft__timer_set(watcher->opts.loop, &watcher->settle, due);
 }
 
 /* ---- inotify ---- */
@@ -617,7 +577,7 @@ static int open_all(weft_watcher *watcher) {
 
 static void prepare(weft_watcher *watcher) {
     watcher->root_fd = watcher->inotify = -1;
-    weft__list_init(&watcher->hints);
+    weft__hints_init(&watcher->hints, watcher->alloc);
     weft__list_init(&watcher->queue);
     weft__list_init(&watcher->unwatched);
     weft__timer_init(&watcher->settle, on_settled);
@@ -665,7 +625,7 @@ weft_watcher *weft__watcher_free(weft_watcher *watcher) {
         close(watcher->inotify);
     if (watcher->root_fd >= 0)
         close(watcher->root_fd);
-    forget_hints(watcher);
+    weft__hints_clear(&watcher->hints);
     weft__tree_done(&watcher->tree);
     weft__ignore_free(watcher->ignore);
     for (size_t i = 0; watcher->paths && watcher->paths[i]; i++)

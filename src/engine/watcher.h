@@ -12,7 +12,6 @@
 
 #define WEFT_WATCHER_SETTLE_MS 150
 #define WEFT_WATCHER_POLL_MS 2000 /* between looks where there are no watches, or twenty times as long as a look takes */
-#define WEFT_WATCHER_HINTS 1000   /* paths to look at; with more, all is looked at */
 #define WEFT_WATCHER_NODES 500000 /* files and folders: some 60 MB; what is beyond is not watched, said once */
 
 typedef struct weft_watcher weft_watcher;

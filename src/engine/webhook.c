@@ -24,7 +24,6 @@ typedef struct hook {
     int attempts; /* begun */
     weft_post *post;
     weft_timer timer;
-    char why[200];
     const char *url;
     weft_bytes body;
     char text[];
@@ -39,13 +38,11 @@ static void free_hook(hook *h) {
 }
 
 static void finish(hook *h, int r, const char *why) {
-    char text[sizeof h->why];
     weft_webhook_done *done = h->done;
     void *ctx = h->ctx;
-    snprintf(text, sizeof text, "%s", why);
     free_hook(h);
     if (done)
-        done(ctx, r, text);
+        done(ctx, r, why);
 }
 
 static bool may_help(int r, int status) {
@@ -55,22 +52,18 @@ static bool may_help(int r, int status) {
 static void on_done(void *ctx, int r, int status, const char *why) {
     hook *h = ctx;
     const weft_webhook_opts *opts = &h->hooks->opts;
-    h->post = weft__post_free(h->post);
-    if (r == 0 && status >= 200 && status < 300) {
-        finish(h, 0, "");
-        return;
-    }
-    char text[sizeof h->why];
+    char text[200];
     if (r == 0)
         snprintf(text, sizeof text, "the server answered %d", status);
     else
         snprintf(text, sizeof text, "%s", why);
-    if (h->attempts >= opts->attempts || !may_help(r, status)) {
+    h->post = weft__post_free(h->post); /* and why with it */
+    if (r == 0 && status >= 200 && status < 300)
+        finish(h, 0, "");
+    else if (h->attempts >= opts->attempts || !may_help(r, status))
         finish(h, r < 0 ? r : -EPROTO, text);
-        return;
-    }
-    int64_t wait = opts->retry_ms << (h->attempts - 1);
-    weft__timer_set(opts->loop, &h->timer, weft_loop_now(opts->loop) + wait);
+    else
+        weft__timer_set(opts->loop, &h->timer, weft_loop_now(opts->loop) + (opts->retry_ms << (h->attempts - 1)));
 }
 
 static int attempt(hook *h) {

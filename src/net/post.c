@@ -91,7 +91,7 @@ static void on_open(weft_stream *stream) {
 /* 1 the status is known, 0 more is needed. */
 static int take_head(weft_post *post, int *ret_status) {
     weft_http_head head;
-    for (;;) {
+    while (weft__buf_len(&post->in)) {
         int len = weft__http_response(weft__buf_head(&post->in), weft__buf_len(&post->in), &head);
         if (len <= 0)
             return len;
@@ -102,6 +102,7 @@ static int take_head(weft_post *post, int *ret_status) {
             return -EPROTO;
         weft__buf_take(&post->in, post->alloc, (size_t) len);
     }
+    return 0;
 }
 
 static void on_bytes(weft_stream *stream, char *data, size_t len) {

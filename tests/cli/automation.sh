@@ -47,7 +47,8 @@ like "also after a restart" "automation is off" "$out"
 weft automation enable --json
 is "on again, for programs" true "$(field "$out" .enabled)"
 weft automation enable nonsense
-exits "no such rule" 8
+exits "no such rule" 5
+like "no such rule: says so" "there is no rule nonsense" "$err"
 weft task submit --wait echo hello
 fired() { timeout 20 "$program" automation | grep -q "task.completed"; }
 until_true fired && pass

@@ -59,7 +59,7 @@ like "a damaged journal: what to do" "Nothing was changed" "$out"
 is "a damaged journal: nothing was changed" "$before" "$(cksum <.weft/weft.db)"
 
 hub two
-echo '{ "no_such_key": 1, "rate": "many" }' >.weft/config.json
+echo '{ "no_such_key": 1, "rate_per_minute": "many" }' >.weft/config.json
 chmod 600 .weft/config.json
 weft doctor
 exits "a wrong configuration" 1

@@ -35,6 +35,9 @@ knows_build() {
     ! grep -rlF -e "$BUILD" -e "$SOURCE/src" -e "$SOURCE/include" "$prefix/lib/cmake" "$prefix/lib/pkgconfig"
 }
 check "no path of the build remains" knows_build
+if [ -d "$BUILD/man" ]; then
+    check "the manual" test -s "$prefix/share/man/man1/weft-task.1" -a -s "$prefix/share/man/man7/weft-methods.7"
+fi
 
 cat >"$there/use.c" <<'EOT'
 #include <stdio.h>

@@ -177,6 +177,47 @@ like "the queue is full: what next" "weft task list" "$err"
 weft task submit --wait echo late
 exits "the queue is full, waiting" 6
 
+weft task list --state queued --json
+weft task cancel "$(field "$out" .tasks.0.id)"
+person "number 1 in the queue=>\x03" "$weft" task submit --wait echo late
+exits "waiting in the queue, until Ctrl-C" 130
+
+# ---- an answer that is lost ----
+# The task may have been stored or not: the same key says that one is meant.
+cat >forgetful.py <<'END'
+import json, socket
+server = socket.socket(socket.AF_UNIX)
+server.bind("forgetful.sock")
+server.listen()
+print("ready", flush=True)
+def event(gseq, type, **data):
+    return {"jsonrpc": "2.0", "method": "event", "params":
+            {"gseq": gseq, "seq": gseq, "stream": "hub", "type": type, "time": 1, "data": {"taskId": "task-0007", **data}}}
+for turn in range(2):
+    stream = server.accept()[0].makefile("rw")
+    for line in stream:
+        ask = json.loads(line)
+        if ask["method"] == "task.submit":
+            print(ask["params"]["_meta"]["weft/idempotencyKey"], flush=True)
+            if turn == 0:
+                break
+        result = {"task.submit": {"taskId": "task-0007", "state": "queued"}, "question.list": {"questions": []},
+                  "event.subscribe": {"resumed": True, "epoch": "e" * 32, "head": 1}}[ask["method"]]
+        stream.write(json.dumps({"jsonrpc": "2.0", "id": ask["id"], "result": result}) + "\n")
+        if ask["params"] and ask["params"].get("taskId"):
+            stream.write(json.dumps(event(2, "task.completed", output="done")) + "\n")
+        stream.flush()
+    stream.close()
+END
+timeout 60 /usr/bin/python3 forgetful.py >keys 2>keys.err &
+started+=($!)
+until_true grep -q ready keys
+weft task submit --wait --url unix:forgetful.sock do it once
+exits "an answer that is lost" 0
+is "an answer that is lost: the other one" "done" "$out"
+is "an answer that is lost: sent twice" 3 "$(wc -l <keys)"
+is "an answer that is lost: under one key" 2 "$(sort -u keys | wc -l)"
+
 # ---- a daemon that goes away and comes back ----
 hub again
 timeout 60 "$weft" task submit --wait slow 60s >gone.out 2>gone.err &

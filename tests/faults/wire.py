@@ -3,6 +3,7 @@
 kills nobody, a peer that vanishes is forgotten."""
 import json
 import os
+import socket
 import sys
 import time
 
@@ -92,6 +93,25 @@ def a_vanished_client_is_forgotten():
         assert len(os.listdir(f"/proc/{hub.process.pid}/fd")) <= descriptors - 50
 
 
+def a_silent_websocket_is_noticed():
+    """It takes what it is sent and says nothing, as a machine does whose cable was pulled: not even an answer to a ping."""
+    with Hub({"limits": {"ping_ms": 300, "pong_ms": 300}}) as hub:
+        connection = hub.start().connect()
+        with open(os.path.join(hub.home, "endpoint.json")) as file:
+            address = json.load(file)["ws"].split("/")[2]
+        with open(os.path.join(hub.home, "token")) as file:
+            token = file.read().strip()
+        host, port = address.split(":")
+        silent = socket.create_connection((host, int(port)))
+        silent.sendall((f"GET /ws HTTP/1.1\r\nHost: {address}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+                        f"Authorization: Bearer {token}\r\n\r\n").encode())
+        assert b" 101 " in silent.recv(4096)
+        assert connection.call("daemon.status")["subsystems"]["ipc"]["clients"] == 2
+        wait_until("it is noticed", lambda: connection.call("daemon.status")["subsystems"]["ipc"]["clients"] == 1)
+        silent.close()
+
+
 def a_slow_reader_misses_nothing_and_harms_nobody():
     """It subscribes and reads nothing while far more than its queue is told; then it has everything, once, in order."""
     script = "for i in range(60000): print('x' * 60, i)"
@@ -114,4 +134,5 @@ def a_slow_reader_misses_nothing_and_harms_nobody():
         assert text == "".join(f"{'x' * 60} {i}\n" for i in range(60000))
 
 
-main([any_split_gives_the_same, a_vanished_client_is_forgotten, a_slow_reader_misses_nothing_and_harms_nobody])
+main([any_split_gives_the_same, a_vanished_client_is_forgotten, a_silent_websocket_is_noticed,
+      a_slow_reader_misses_nothing_and_harms_nobody])

@@ -79,6 +79,7 @@ fs.writeFileSync(path.join(project, '.aiwg/daemon.json'), JSON.stringify({
 }, null, 2), { mode: 0o600 });
 
 const env = { ...process.env, PATH: `${scratch('bin')}:${process.env.PATH}` };
+delete env.WEFT_STORE_KIND;
 const within = (program, ...args) => output('/usr/bin/env', ['-C', project, program, ...args], { env });
 /* "node tools/daemon/index.mjs ...", as "aiwg daemon ..." runs it. */
 const aiwg = (...args) => within(process.execPath, path.join(tools, 'index.mjs'), ...args);

@@ -108,8 +108,6 @@ const ALWAYS = [
     /* wire.md 0: errors carry data.reason, which is the stable part; the text of the message is for people. */
     (key, value) => (key === 'error' && value && typeof value === 'object' ? { code: value.code } : value),
     (key, value) => (typeof value === 'string' && TIME.test(value) ? '<time>' : value),
-    /* Why a task failed is for people, too: the end of its standard error, without the last line's end. */
-    (key, value) => (key === 'error' && typeof value === 'string' ? value.trimEnd() : value),
     (key, value) => (key === 'pid' && Number.isInteger(value) ? '<pid>' : value),
     (key, value) => (key === 'uptime_seconds' ? '<seconds>' : value),
     /* wire.md 1: members of ours are in daemon.status's "weft". */
@@ -305,8 +303,8 @@ test('what happened was told, in order', async () => {
     same(output, { taskId: 'task-0000', stream: 'stdout', output: 'echo:hello agent=rev\n' });
     same(completed.result, 'echo:hello agent=rev\n');
     const failed = notifications.find(({ method }) => method === 'event.taskFailed');
-    same(failed && { ...failed.params, error: failed.params.error.trimEnd() },
-        { taskId: theirs.get('task-0002'), error: 'boom', reason: 'exited' });
+    same(failed?.params,
+        { taskId: theirs.get('task-0002'), error: 'boom\n', reason: 'exited' });
 });
 
 test('a running task is cancelled with all its processes, once', async () => {

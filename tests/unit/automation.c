@@ -136,7 +136,8 @@ static void after_all(scene *s) {
 TEST(a_change_starts_a_task) {
     scene s;
     begin(&s, &weft__memory, "[" LINT "}]");
-    CHECK_STR(status(&s),
+    status(&s);
+    CHECK_STR(s.status,
               "{\"enabled\":true,\"ruleCount\":1,\"rules\":[{\"id\":\"lint\",\"trigger\":{\"type\":\"file.modify\","
               "\"pattern\":\"*.c\"},\"action\":{\"type\":\"agent\",\"prompt\":\"lint {{payload.path}}\",\"priority\":7},"
               "\"enabled\":true,\"cooldownMs\":5000,\"requiresApproval\":false}],\"recentExecutions\":[]}");
@@ -503,7 +504,8 @@ TEST(files) {
 TEST(nothing_to_do) {
     scene s;
     begin(&s, &weft__memory, NULL);
-    CHECK_STR(status(&s), "{\"enabled\":true,\"ruleCount\":0,\"rules\":[],\"recentExecutions\":[]}");
+    status(&s);
+    CHECK_STR(s.status, "{\"enabled\":true,\"ruleCount\":0,\"rules\":[],\"recentExecutions\":[]}");
     CHECK(!weft__automation_health(s.automation).watching);
     CHECK_INT(weft__automation_health(s.automation).watch_failed, 0);
     end(&s);

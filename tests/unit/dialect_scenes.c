@@ -2,7 +2,7 @@
  * scene says.
  *
  *     # title                            begins a scene; further # lines are comments
- *     with max_running=1 max_queue=2 parallel ...     how the hub is made
+ *     with max_running=1 max_queue=2 parallel automation ...     how the hub is made
  *     as NAME [DIALECT]                  from here on this connection speaks; with a dialect it connects first
  *     --> TEXT                           it says this line
  *     <-- TEXT                           it must be told exactly this next
@@ -366,6 +366,15 @@ static size_t number(const scene *s, const char *name) {
     return at ? (size_t) atol(at + strlen(name)) : 0;
 }
 
+/* Two rules, of which one is wrong. */
+static const char rules[] =
+    "[{\"id\":\"r1\",\"trigger\":{\"type\":\"file.modify\"},\"action\":{\"type\":\"agent\",\"prompt\":\"check "
+    "{{payload.path}}\"},\"cooldownMs\":0},{\"id\":\"wrong\",\"trigger\":{\"type\":\"file.modify\"}}]";
+
+static bool has(const scene *s, const char *word) {
+    return s->count && starts(s->steps[0], "with ") && strstr(s->steps[0], word);
+}
+
 static long perform(const scene *s, long fail_at) {
     static play p;
     char row[256];
@@ -381,9 +390,10 @@ static long perform(const scene *s, long fail_at) {
                      .limits = {.max_running = number(s, "max_running="),
                                 .max_queue = number(s, "max_queue="),
                                 .max_prompt = number(s, "max_prompt=")},
-                     .service = {.max_answer = number(s, "max_answer=")}};
+                     .service = {.max_answer = number(s, "max_answer=")},
+                     .rules = has(s, " automation") ? rules : NULL};
     int r = hub_init(&p.world, &opts);
-    p.world.hub.cdev_parallel = s->count && strstr(s->steps[0], " parallel");
+    p.world.hub.cdev_parallel = has(s, " parallel");
     CHECK(r >= 0 || p.failing);
     for (size_t i = 0; r >= 0 && i < s->count; i++)
         step(&p, s->steps[i]);

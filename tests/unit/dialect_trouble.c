@@ -171,5 +171,34 @@ TEST(output_is_cut_to_what_an_answer_may_hold) {
     close_world(&w);
 }
 
+/* Line after line in one event: more than a connection's queue would hold if each were told on its own. */
+TEST(many_short_lines_do_not_end_a_connection) {
+    hub_world w;
+    static char text[60000];
+    size_t lines = 0;
+    open_world(&w, &(weft_limits){.out_soft = 16 << 20, .out_hard = 1 << 20});
+    weft_peer *a = connect_to(&w, "cdev");
+    static const char request[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"agent/run\",\"params\":{\"prompt\":\"x\"}}\n";
+    CHECK_INT(weft_peer_feed(a, request, strlen(request), 1), 0);
+    HUB_UNTIL(&w, hub_run(&w, "task-0000"));
+    weft_run *run = hub_run(&w, "task-0000");
+    run->host->on_process(run->ctx, 1);
+    HUB_UNTIL(&w, memmem(weft_peer_output(a).data, weft_peer_output(a).len, "\"running\"", 9));
+    weft_peer_sent(a, weft_peer_output(a).len);
+    memset(text, '\n', sizeof text);
+    run->host->on_output(run->ctx, WEFT_RUN_STDOUT, (weft_bytes){text, sizeof text});
+    hub_end(run, &(weft_run_end){.ok = true});
+    HUB_UNTIL(&w, memmem(weft_peer_output(a).data, weft_peer_output(a).len, "\"idle\"", 6));
+    weft_bytes out = weft_peer_output(a);
+    for (const char *at = out.data; (at = memmem(at, (size_t) (out.data + out.len - at), "claude_log", 10)); at++)
+        lines++;
+    for (const char *at = out.data; (at = memmem(at, (size_t) (out.data + out.len - at), "\\n", 2)); at++)
+        lines++;
+    CHECK_INT(lines, sizeof text);
+    hang_up(&w, a);
+    close_world(&w);
+}
+
 TEST_MAIN(CASE(a_full_disk_is_said_and_gets_over) CASE(a_stopping_engine_takes_nothing_new)
-              CASE(all_of_the_output_is_shown_and_its_end_in_a_list) CASE(output_is_cut_to_what_an_answer_may_hold))
+              CASE(all_of_the_output_is_shown_and_its_end_in_a_list) CASE(output_is_cut_to_what_an_answer_may_hold)
+                  CASE(many_short_lines_do_not_end_a_connection))

@@ -222,7 +222,7 @@ TEST(tells_how_it_ended) {
         {"well", {"say=x\n", "exit=0"}, true, "", "", 0, 0},
         {"well, though it warned", {"warn=careful\n", "exit=0"}, true, "", "", 0, 0},
         {"an error", {"say=x\n", "exit=3"}, false, "exited", "exited with status 3", 3, 0},
-        {"an error it explains", {"warn=first\n", "warn=no key\n\n", "exit=1"}, false, "exited", "first\nno key", 1, 0},
+        {"an error it explains", {"warn=first\n", "warn=no key\n\n", "exit=1"}, false, "exited", "first\nno key\n\n", 1, 0},
         {"blanks explain nothing", {"warn= \n", "exit=1"}, false, "exited", "exited with status 1", 1, 0},
         {"a crash", {"crash"}, false, "signalled", "ended by signal 11 (Segmentation fault)", -1, SIGSEGV},
         {"a crash it explains", {"warn=ouch", "crash"}, false, "signalled", "ouch", -1, SIGSEGV},
@@ -264,7 +264,7 @@ TEST(of_a_long_complaint_the_end_is_told) {
     size_t len = strlen(s.error);
     CHECK(len > 4000 && len <= 4096);
     CHECK(strncmp(s.error, "line ", 5) == 0);
-    CHECK(len > 9 && strcmp(s.error + len - 9, "line 1000") == 0);
+    CHECK(len > 10 && strcmp(s.error + len - 10, "line 1000\n") == 0);
     close_scene(&s);
 }
 

@@ -293,6 +293,50 @@ TEST(the_journal_stays_within_its_size) {
     engine_end(&w);
 }
 
+/* Fails from the event on that makes retention due, until told otherwise. */
+static void break_store(weft_ear *ear, const weft_event *event, const weft_json *data) {
+    (void) ear;
+    (void) data;
+    if (strcmp(event->type, "due") == 0)
+        play_store_fails = -EIO;
+}
+
+/* Nothing goes before what matters was said again, also when that takes several attempts. */
+TEST(retention_with_a_broken_store) {
+    engine_world w;
+    task_outcome t;
+    weft_ear ear = {.on_event = break_store};
+    static char text[3001];
+    memset(text, 'x', sizeof text - 1);
+    engine_open(&w, play_store());
+    w.opts.limits.keep_bytes = 20000;
+    w.opts.limits.max_running = SIZE_MAX;
+    CHECK_INT(world_start(&w), 0);
+    CHECK_INT(submit(&w, "still waits", &t), 0);
+    for (int i = 0; i < 6; i++) {
+        /* With the fourth, half of what is kept has been written since the task was. */
+        if (i == 3) {
+            weft__engine_hear(w.engine, &ear);
+            weft__engine_append(w.engine, "files", "due", WEFT_OBJ({"path", weft_str(text)}), NULL, NULL);
+            ENGINE_UNTIL(&w, weft__engine_trouble(w.engine) == -EIO);
+            weft__ear_remove(&ear);
+            play_store_fails = 0;
+        }
+        weft__engine_append(w.engine, "files", "file.modify", WEFT_OBJ({"path", weft_str(text)}), NULL, NULL);
+        engine_settle(&w);
+    }
+    store_outcome page;
+    CHECK_INT(world_read(&w.store, &(weft_query){.stream = "hub", .oldest = true}, &page), 0);
+    CHECK(page.trimmed > 0);
+    w.engine = weft__engine_free(w.engine);
+    CHECK_INT(world_start(&w), 0);
+    const weft_task *task = weft__task_find(w.engine, t.id);
+    REQUIRE(task);
+    CHECK_STR(task->prompt, "still waits");
+    CHECK_INT(task->state, WEFT_TASK_QUEUED);
+    engine_end(&w);
+}
+
 /* clang-format off */
 TEST_MAIN(
     CASE(everything_is_as_it_was)
@@ -304,4 +348,5 @@ TEST_MAIN(
     CASE(stopped_while_it_starts)
     CASE(old_events_go_and_what_matters_stays)
     CASE(the_journal_stays_within_its_size)
+    CASE(retention_with_a_broken_store)
 )

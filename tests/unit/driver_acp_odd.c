@@ -1,0 +1,462 @@
+/* The driver for ACP agents with agents that do what no agent should: tests/agents/acp_script.c plays them all. */
+#include "agents/acp_scene.h"
+
+#define HELLO "hear=initialize", "reply={\"protocolVersion\":1}"
+#define OPEN HELLO, "hear=session/new", "reply={\"sessionId\":\"s1\"}"
+#define PROMPTED OPEN, "hear=session/prompt"
+#define DONE "reply={\"stopReason\":\"end_turn\"}"
+#define ASK(id)                                                                                                             \
+    "say={\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"session/request_permission\",\"params\":{\"sessionId\":\"s1\","    \
+    "\"toolCall\":{\"toolCallId\":\"t\"},\"options\":[{\"optionId\":\"yes\",\"name\":\"Yes\",\"kind\":\"allow_once\"},"     \
+    "{\"name\":\"no id\"},7]}}"
+
+static void script(scene *s, const char *const *argv) {
+    static char path[4096];
+    prepare(s, &weft__driver_acp);
+    s->agent.argv = argv;
+    ((const char **) (uintptr_t) argv)[0] = kit_program("agent_acp_script", path, sizeof path);
+}
+#define SCRIPT(s, ...)                                                                                                      \
+    const char *script_argv[] = {"", __VA_ARGS__, NULL};                                                                    \
+    script((s), script_argv)
+
+/* Everything that must make no difference. */
+TEST(survives) {
+    static const struct {
+        const char *what, *argv[24];
+    } rows[] = {
+        {"lines that are no messages",
+         {"", "say=Welcome to the agent!", "say=", "say={not json", "say=[]", "say=42", "say={\"foo\":1}", "say=null",
+          PROMPTED, "say=Debugger attached.", "chunk=hi", DONE}},
+        {"notifications before any session",
+         {"", "say={\"jsonrpc\":\"2.0\",\"method\":\"_auth/status_update\",\"params\":{}}", PROMPTED, "chunk=hi", DONE}},
+        {"updates that are odd",
+         {"", PROMPTED, "say={\"jsonrpc\":\"2.0\",\"method\":\"session/update\"}",
+          "say={\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"sessionId\":\"s1\",\"update\":[]}}",
+          "say={\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"sessionId\":\"other\",\"update\":{"
+          "\"sessionUpdate\":\"of another session\"}}}",
+          "say={\"jsonrpc\":\"2.0\",\"method\":\"session/"
+          "update\",\"params\":{\"sessionId\":\"s1\",\"update\":{\"sessionUpdate\":"
+          "\"available_commands_update\",\"availableCommands\":[{\"name\":\"x\",\"description\":\"\",\"input\":null}]}}}",
+          "chunk=hi", DONE}},
+        {"a request with our own id",
+         {"", PROMPTED, "say={\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"fs/read_text_file\",\"params\":{}}", "hear=-32601",
+          "say={\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"terminal/create\",\"params\":{}}", "hear=-32601", "chunk=hi",
+          DONE}},
+        {"answers to nothing",
+         {"", "say={\"jsonrpc\":\"2.0\",\"id\":77,\"result\":{}}", "say={\"jsonrpc\":\"2.0\",\"id\":\"x\",\"result\":{}}",
+          "say={\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"\"}}", PROMPTED, "chunk=hi", DONE}},
+        {"no \"jsonrpc\"",
+         {"", "hear=initialize", "say={\"id\":1,\"result\":{\"protocolVersion\":1}}", "hear=session/new",
+          "say={\"id\":2,\"result\":{\"sessionId\":\"s1\",\"models\":{\"currentModelId\":\"m\"}}}", "hear=session/prompt",
+          "chunk=hi", "say={\"id\":3,\"result\":{\"stopReason\":\"end_turn\"}}"}},
+        {"it does not exit", {"", PROMPTED, "chunk=hi", DONE, "linger"}},
+        {"it exits at once, with an error", {"", PROMPTED, "chunk=hi", DONE, "exit=7"}},
+        {"it crashes afterwards", {"", PROMPTED, "chunk=hi", DONE, "crash"}},
+        {"it talks on afterwards", {"", PROMPTED, "chunk=hi", DONE, "chunk=too late", "eof", "say=bye", "err=bye"}},
+        {"a batch", {"", "say=[{\"jsonrpc\":\"2.0\",\"method\":\"x\"}]", PROMPTED, "chunk=hi", DONE}},
+        {"a large message", {"", PROMPTED, "huge=31", "chunk=hi", DONE}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        scene s;
+        const char *argv[24];
+        test_row(rows[i].what);
+        memcpy(argv, rows[i].argv, sizeof argv);
+        script(&s, argv);
+        s.grace_ms = 1000;
+        CHECK(start_with(&s, "do it", NULL, NULL));
+        KIT_UNTIL(s.loop, s.ends);
+        CHECK(s.end.ok);
+        CHECK_STR(s.error, "");
+        CHECK_STR(s.stop, "end_turn");
+        HEARD(&s, "session null\n");
+        HEARD(&s, "chunk hi\n");
+        NOT_HEARD(&s, "too late");
+        NOT_HEARD(&s, "another session");
+        NOT_HEARD(&s, "expected ");
+        clean(&s);
+    }
+    test_row(NULL);
+}
+
+/* Everything that ends a run, and what is said about it. */
+TEST(fails) {
+    static const struct {
+        const char *what, *reason, *error;
+        bool retryable;
+        const char *argv[24];
+    } rows[] = {
+        {"another version",
+         "protocolError",
+         "does not speak version 1",
+         false,
+         {"", "hear=initialize", "reply={\"protocolVersion\":2}", "linger"}},
+        {"no version", "protocolError", "does not speak version 1", false, {"", "hear=initialize", "reply=null", "linger"}},
+        {"no answer", "protocolError", "did not answer in time: initialize", true, {"", "linger"}},
+        {"no ACP agent", "protocolError", "is it an ACP agent?", true, {"", "say=Usage: agent [options]", "linger"}},
+        {"an answer that is none",
+         "protocolError",
+         "proper answer to initialize",
+         true,
+         {"", "hear=initialize", "say={\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{},\"error\":{}}", "linger"}},
+        {"initialize refused",
+         "agentError",
+         "no thanks (-32603)",
+         true,
+         {"", "hear=initialize", "error={\"code\":-32603,\"message\":\"no thanks\"}", "linger"}},
+        {"not logged in",
+         "authRequired",
+         "it has to be logged in: Authentication required. Start it once",
+         false,
+         {"", HELLO, "hear=session/new", "error={\"code\":-32000,\"message\":\"Authentication required\"}", "linger"}},
+        {"refused as root",
+         "agentError",
+         "Internal error: not as root (-32603)",
+         true,
+         {"", HELLO, "hear=session/new",
+          "error={\"code\":-32603,\"message\":\"Internal error\",\"data\":{\"details\":\"not as root\"}}", "eof"}},
+        {"no session",
+         "protocolError",
+         "did not name the session",
+         false,
+         {"", HELLO, "hear=session/new", "reply={}", "linger"}},
+        {"it closes its output", "protocolError", "closed its standard output", true, {"", PROMPTED, "close", "linger"}},
+        {"it closes its output and exits", "exited", "status 4", true, {"", PROMPTED, "close", "exit=4"}},
+        {"it exits at once", "exited", "status 5 before its turn was over\nbecause", true, {"", "err=because", "exit=5"}},
+        {"it exits with 0 in the middle", "exited", "status 0", true, {"", PROMPTED, "chunk=hi", "exit=0"}},
+        {"it crashes in the middle", "signalled", "Aborted", true, {"", PROMPTED, "crash"}},
+        {"a huge message", "protocolError", "more than 32 MiB", false, {"", PROMPTED, "huge=33", DONE, "eof"}},
+        {"a huge line that never ends its turn",
+         "protocolError",
+         "more than 32 MiB",
+         false,
+         {"", PROMPTED, "huge=33", "linger"}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        scene s;
+        const char *argv[24];
+        test_row(rows[i].what);
+        memcpy(argv, rows[i].argv, sizeof argv);
+        script(&s, argv);
+        s.grace_ms = 1000;
+        bool silent = strstr(rows[i].error, "initialize") || strstr(rows[i].error, "ACP agent?");
+        s.agent.timeout_ms = silent ? 300 : 0;
+        CHECK(start_with(&s, "do it", NULL, NULL));
+        KIT_UNTIL(s.loop, s.ends);
+        CHECK_STR(s.reason, rows[i].reason);
+        if (!CHECK(strstr(s.error, rows[i].error)))
+            printf("    %s\n", s.error);
+        CHECK_INT(s.end.retryable, rows[i].retryable);
+        clean(&s);
+    }
+    test_row(NULL);
+}
+
+TEST(not_installed) {
+    scene s;
+    const char *argv[] = {"weft-test-no-such-program", NULL};
+    prepare(&s, &weft__driver_acp);
+    s.agent.argv = argv;
+    s.agent.advice = "Get it from somewhere.";
+    CHECK(start_with(&s, "hi", NULL, NULL));
+    finish(&s);
+    CHECK_STR(s.reason, "spawnFailed");
+    CHECK_STR(s.error, "the program of it is not installed. Get it from somewhere.");
+    CHECK_INT(s.starts, 0);
+    CHECK_INT(s.end.retryable, false);
+    prepare(&s, &weft__driver_acp);
+    CHECK(!start_with(&s, "hi", NULL, NULL)); /* no argv at all */
+    clean(&s);
+}
+
+/* Two at once, one of them taken back, ids that are ours too. */
+TEST(asks_twice) {
+    scene s;
+    SCRIPT(&s, PROMPTED, ASK("0"), ASK("1"),
+           "say={\"jsonrpc\":\"2.0\",\"method\":\"$/cancel_request\",\"params\":{\"requestId\":1}}", "hear=-32800",
+           "hear=\"optionId\":\"yes\"", ASK("\"z\""), "hear=\"id\":\"z\"", "chunk=hi", DONE);
+    CHECK(start_with(&s, "do it", NULL, NULL));
+    KIT_UNTIL(s.loop, s.unasks);
+    CHECK_INT(s.asks, 2);
+    CHECK_STR(s.key, "2");
+    CHECK_INT(s.driver->answer(s.run, "1", "yes"), 0);
+    KIT_UNTIL(s.loop, s.asks == 3);
+    CHECK_INT(s.driver->answer(s.run, "3", NULL), 0);
+    finish(&s);
+    CHECK(s.end.ok);
+    HEARD(&s, "\"title\":\"The agent asks for "
+              "permission\",\"options\":[{\"id\":\"yes\",\"name\":\"Yes\",\"kind\":\"allow_once\"}]");
+    HEARD(&s, "chunk hi");
+}
+
+/* Nothing to choose from is refused; a question before the turn is nobody's. */
+TEST(asks_wrongly) {
+    scene s;
+    SCRIPT(&s, HELLO, ASK("5"), "hear=session/new", "hear=cancelled", "reply={\"sessionId\":\"s1\"}", "hear=session/prompt",
+           "say={\"jsonrpc\":\"2.0\",\"id\":6,\"method\":\"session/request_permission\",\"params\":{\"options\":[]}}",
+           "hear=-32602", "chunk=hi", DONE);
+    CHECK(start_with(&s, "do it", NULL, NULL));
+    finish(&s);
+    CHECK(s.end.ok);
+    CHECK_INT(s.asks, 0);
+    HEARD(&s, "chunk hi");
+}
+
+/* It ends its turn although its question is open. */
+TEST(asks_and_leaves) {
+    scene s;
+    SCRIPT(&s, PROMPTED, ASK("0"), DONE, "hear=cancelled");
+    CHECK(start_with(&s, "do it", NULL, NULL));
+    finish(&s);
+    CHECK(s.end.ok);
+    CHECK_INT(s.asks, 1);
+    NOT_HEARD(&s, "expected");
+}
+
+/* On cancel the question is answered, and the agent hears both in order. */
+TEST(cancel_answers_questions) {
+    scene s;
+    SCRIPT(&s, PROMPTED, ASK("0"), "hear=session/cancel", "hear=\"outcome\":\"cancelled\"", "chunk=bye",
+           "reply={\"stopReason\":\"cancelled\"}");
+    s.cancel_after = "ask {";
+    CHECK(start_with(&s, "do it", NULL, NULL));
+    finish(&s);
+    CHECK_STR(s.stop, "cancelled");
+    HEARD(&s, "chunk bye");
+}
+
+/* It finished in the same moment. */
+TEST(cancel_too_late) {
+    scene s;
+    SCRIPT(&s, PROMPTED, "chunk=hi", "hear=session/cancel", DONE);
+    s.cancel_after = "chunk hi";
+    CHECK(start_with(&s, "do it", NULL, NULL));
+    finish(&s);
+    CHECK(s.end.ok);
+}
+
+/* It ends altogether instead of its turn, which is what was wanted. */
+TEST(cancel_ends_it) {
+    scene s;
+    SCRIPT(&s, PROMPTED, "chunk=hi", "hear=session/cancel", "exit=3");
+    s.cancel_after = "chunk hi";
+    CHECK(start_with(&s, "do it", NULL, NULL));
+    finish(&s);
+    CHECK_STR(s.reason, "cancelled");
+    CHECK_INT(s.end.exit_code, 3);
+}
+
+/* It does not listen, but SIGTERM ends it. */
+TEST(cancel_is_ignored) {
+    scene s;
+    SCRIPT(&s, PROMPTED, "chunk=hi", "linger");
+    s.cancel_after = "chunk hi";
+    s.grace_ms = 100;
+    CHECK(start_with(&s, "do it", NULL, NULL));
+    finish(&s);
+    CHECK_STR(s.reason, "cancelled");
+    CHECK_STR(s.stop, "");
+    CHECK_INT(s.end.exit_code, -1);
+}
+
+/* In each state. */
+TEST(cancelled_early) {
+    static const char *const after[] = {"process", "stderr now", "session null"};
+    for (size_t i = 0; i < 3; i++) {
+        scene s;
+        test_row(after[i]);
+        SCRIPT(&s, "err=now", OPEN, "linger");
+        s.cancel_after = after[i];
+        s.grace_ms = 100;
+        CHECK(start_with(&s, "do it", NULL, NULL));
+        finish(&s);
+        CHECK_STR(s.reason, "cancelled");
+    }
+    test_row(NULL);
+}
+
+/* Freed in every callback, and between them; nothing comes afterwards, nothing stays. */
+TEST(freed_anywhere) {
+    static const char *const after[] = {"process", "stderr now", "session null", "chunk hi", "ask {", "unask"};
+    for (size_t i = 0; i <= 6; i++) {
+        scene s;
+        test_row(i < 6 ? after[i] : "at once");
+        SCRIPT(&s, "err=now", PROMPTED, "chunk=hi", ASK("0"),
+               "say={\"jsonrpc\":\"2.0\",\"method\":\"$/cancel_request\",\"params\":{\"requestId\":0}}", "deaf", "linger");
+        s.free_after = i < 6 ? after[i] : NULL;
+        CHECK(start_with(&s, "do it", NULL, NULL));
+        if (i == 6) {
+            s.run = s.driver->free(s.run);
+            s.ends = 1;
+        }
+        finish(&s);
+    }
+    test_row(NULL);
+}
+
+/* History is not news, whichever way the agent goes on; one that can do neither begins anew. */
+TEST(goes_on) {
+    static const struct {
+        const char *what, *heard, *argv[16];
+    } rows[] = {
+        {"load",
+         "session named\nchunk new\n",
+         {"", "hear=initialize", "reply={\"protocolVersion\":1,\"agentCapabilities\":{\"loadSession\":true}}",
+          "hear=\"session/load\",\"params\":{\"sessionId\":\"s1\"", "chunk=old", "chunk=older", "reply=null",
+          "hear=session/prompt", "chunk=new", DONE}},
+        {"resume",
+         "session named\nchunk new\n",
+         {"", "hear=initialize",
+          "reply={\"protocolVersion\":1,\"agentCapabilities\":{\"loadSession\":true,\"sessionCapabilities\":{\"resume\":{}}}"
+          "}",
+          "hear=\"session/resume\",\"params\":{\"sessionId\":\"s1\"", "reply={}", "hear=session/prompt", "chunk=new", DONE}},
+        {"neither", "session null\nchunk new\n", {"", OPEN, "hear=session/prompt", "chunk=new", DONE}},
+        {"refused",
+         "could not go on with its earlier session; this is a new one\n\nsession named\nchunk new\n",
+         {"", "hear=initialize", "reply={\"protocolVersion\":1,\"agentCapabilities\":{\"loadSession\":true}}",
+          "hear=session/load", "error={\"code\":-32602,\"message\":\"?\"}", "hear=session/new",
+          "reply={\"sessionId\":\"s1\"}", "hear=session/prompt", "chunk=new", DONE}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        scene s;
+        const char *argv[16];
+        test_row(rows[i].what);
+        memcpy(argv, rows[i].argv, sizeof argv);
+        script(&s, argv);
+        CHECK(start_with(&s, "do it", "s1", NULL));
+        finish(&s);
+        CHECK(s.end.ok);
+        HEARD(&s, rows[i].heard);
+        NOT_HEARD(&s, "old");
+    }
+    test_row(NULL);
+}
+
+/* What is left in the pipes when the process has gone is heard, in order, before the end. */
+TEST(last_words) {
+    scene s;
+    SCRIPT(&s, PROMPTED, "chunk=one", "err=two", "chunk=three", DONE, "exit=0");
+    CHECK(start_with(&s, "do it", NULL, NULL));
+    usleep(1000);
+    finish(&s);
+    CHECK(s.end.ok);
+    HEARD(&s, "chunk one\n");
+    HEARD(&s, "chunk three\n");
+    HEARD(&s, "stderr two");
+}
+
+/* Bytes that are no text, a line that does not end, and more than is kept. */
+TEST(standard_error) {
+    scene s;
+    const char *argv[] = {
+        "/bin/sh", "-c",
+        "printf 'bad \\377 byte\\n' >&2; printf 'no end' >&2; read x; seq 10000 >&2; printf last >&2; exit 1", NULL};
+    prepare(&s, &weft__driver_acp);
+    s.agent.argv = argv;
+    CHECK(start_with(&s, "hi", NULL, NULL));
+    finish(&s);
+    CHECK_STR(s.reason, "exited");
+    HEARD(&s, "stderr bad \xEF\xBF\xBD byte\n");
+    HEARD(&s, "stderr no end");
+    CHECK(strlen(s.error) > 4096 && strlen(s.error) < 4096 + 100);
+    CHECK_STR(s.error + strlen(s.error) - 10, "10000\nlast");
+}
+
+/* A line that does not go on is told all the same. */
+TEST(standard_error_silent) {
+    scene s;
+    const char *argv[] = {"/bin/sh", "-c", "printf 'Password: ' >&2; read x; read y", NULL};
+    prepare(&s, &weft__driver_acp);
+    s.agent.argv = argv;
+    s.cancel_after = "Password: ";
+    CHECK(start_with(&s, "hi", NULL, NULL));
+    finish(&s);
+    CHECK_STR(s.reason, "cancelled");
+}
+
+/* Its pipes do not end with it: somebody else has them too, and may even write. That is no reason to wait for ever. */
+TEST(pipes_stay_open) {
+    static const struct {
+        const char *what, *last;
+        bool cancelled;
+    } rows[] = {{"it exits", "exit=6", false}, {"it is cancelled", "linger", true}};
+    for (size_t i = 0; i < 2; i++) {
+        scene s;
+        test_row(rows[i].what);
+        SCRIPT(&s, "hear=initialize", "err=because", "reply={\"protocolVersion\":1}", rows[i].last);
+        s.holds_pipes = s.frees_at_end = true;
+        s.cancel_after = rows[i].cancelled ? "stderr because" : NULL;
+        s.grace_ms = 100;
+        CHECK(start_with(&s, "hi", NULL, NULL));
+        KIT_UNTIL(s.loop, s.ends);
+        CHECK_STR(s.reason, rows[i].cancelled ? "cancelled" : "exited");
+        HEARD(&s, "stderr because");
+        close(s.held[0]);
+        close(s.held[1]);
+        clean(&s);
+    }
+    test_row(NULL);
+}
+
+/* It ends while nobody listens: what it said last is heard when somebody does. */
+TEST(paused_at_the_end) {
+    scene s;
+    SCRIPT(&s, PROMPTED, "chunk=one", "chunk=two", "err=three", DONE, "exit=0");
+    s.pause_after = "chunk one";
+    CHECK(start_with(&s, "hi", NULL, NULL));
+    KIT_UNTIL(s.loop, !s.pause_after);
+    for (int i = 0; i < 100; i++) { /* twice as long as we wait for what does not come */
+        weft_loop_once(s.loop, false);
+        usleep(10000);
+    }
+    CHECK_INT(s.ends, 0);
+    NOT_HEARD(&s, "two");
+    s.driver->pause(s.run, false);
+    finish(&s);
+    CHECK(s.end.ok);
+    HEARD(&s, "chunk two");
+    HEARD(&s, "stderr three");
+}
+
+/* The environment: the agent's own, and the task's. */
+TEST(environment) {
+    scene s;
+    const char *argv[] = {"/bin/sh", "-c", "echo \"$WEFT_TASK_ID $OWN $PWD\" >&2; exit 9", NULL};
+    const char *env[] = {"OWN=mine", NULL};
+    char expected[160];
+    prepare(&s, &weft__driver_acp);
+    s.agent.argv = argv;
+    s.agent.env = env;
+    CHECK(start_with(&s, "hi", NULL, NULL));
+    KIT_UNTIL(s.loop, s.ends);
+    snprintf(expected, sizeof expected, "task-1 mine %s", s.folder);
+    HEARD(&s, expected);
+    CHECK(strstr(s.error, expected));
+    clean(&s);
+}
+
+/* Whatever allocation fails, the run ends, or does not begin, and gives back what it had. */
+TEST(no_memory) {
+    bool failed = true;
+    for (long at = 1; failed && at < 1000; at++) {
+        scene s;
+        test_memory memory;
+        char row[32];
+        SCRIPT(&s, PROMPTED, "chunk=hi", "err=ho", DONE);
+        test_memory_init(&memory, at);
+        snprintf(row, sizeof row, "allocation %ld", at);
+        test_row(row);
+        if (start_with(&s, "do it", NULL, &memory.alloc))
+            KIT_UNTIL(s.loop, s.ends);
+        failed = memory.count >= at;
+        clean(&s);
+        CHECK_INT(memory.live, 0);
+    }
+    CHECK(!failed);
+}
+
+TEST_MAIN(CASE(survives) CASE(fails) CASE(not_installed) CASE(asks_twice) CASE(asks_wrongly) CASE(asks_and_leaves)
+              CASE(cancel_answers_questions) CASE(cancel_too_late) CASE(cancel_ends_it) CASE(cancel_is_ignored)
+                  CASE(cancelled_early) CASE(freed_anywhere) CASE(goes_on) CASE(last_words) CASE(standard_error)
+                      CASE(standard_error_silent) CASE(pipes_stay_open) CASE(paused_at_the_end) CASE(environment)
+                          CASE(no_memory))
