@@ -1,6 +1,7 @@
 # The front door. CMake and Ninja do the work; every target installs what it needs and is missing, and nothing else.
 PREFIX    ?= /usr/local
 FUZZ_TIME ?= 600
+SOAK_TIME ?= 600
 
 # ninja uses one job per core; JOBS=1 make build for less.
 JOBS  ?= $(shell nproc)
@@ -8,7 +9,7 @@ CMAKE  = cmake -S . -G Ninja -B
 NINJA  = cmake --build
 CLANG  = -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DWEFT_TESTS=ON
 
-.PHONY: help run build test bench fuzz asan ubsan tsan portable lint format install clean
+.PHONY: help run build test bench soak fuzz asan ubsan tsan portable lint format install clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -32,6 +33,12 @@ bench: ## measure, as multiples of a bare echo on the same machine
 	@$(CMAKE) build -DWEFT_BENCH=ON --log-level=NOTICE
 	@$(NINJA) build -j $(JOBS)
 	@if [ -x bench/run ]; then bench/run; else echo "bench: there is no bench/run yet" >&2; exit 1; fi
+
+soak: ## mistreat the real hub for SOAK_TIME seconds (600), and run the fault tests SOAK (10) times as long
+	@tools/install.sh test
+	@$(CMAKE) build -DWEFT_TESTS=ON --log-level=NOTICE
+	@$(NINJA) build -j $(JOBS)
+	@tests/run-soak $(SOAK_TIME)
 
 fuzz: ## fuzz each target for FUZZ_TIME seconds (600); the corpus is kept in build/corpus
 	@tools/install.sh test

@@ -10,7 +10,7 @@
 #include "net.h"
 #include "ws.h"
 
-#define ROOM (256 * 1024)
+#define ROOM (128 * 1024)
 #define LINE_MAX_OUT 4096
 
 void lines_open(struct lines *l, const char *url) {

@@ -114,6 +114,9 @@ void weft__hearing_drain(weft_hearing *hearing);
 
 /* ---- subscription.c ---- */
 
+/* Whether it must look into an event's data to know what it wants. */
+bool weft__subscription_reads(const weft_guest *guest);
+/* data may be NULL if it does not read it. */
 bool weft__subscription_wants(const weft_guest *guest, const weft_event *event, const weft_json *data);
 /* The store's answer: whoever waits for it is told once. */
 void weft__subscription_done(weft_guest *guest, int r, uint64_t head);

@@ -34,6 +34,8 @@ static void on_start(void *ctx, const weft_page *page) {
 static int say(weft_hearing *hearing, const weft_event *event) {
     weft_guest *guest = hearing->guest;
     weft_doc *doc;
+    if (hearing->raw && !weft__subscription_reads(guest))
+        return weft__subscription_wants(guest, event, NULL) ? weft__subscription_tell(guest, event) : 0;
     int r = weft_doc_parse(event->data.data, event->data.len, guest->feed->alloc, &doc);
     if (r < 0)
         return r;

@@ -34,6 +34,10 @@ static bool is_of_session(const weft_engine *engine, const weft_json *data, cons
     return is(task ? task->session : own, session);
 }
 
+bool weft__subscription_reads(const weft_guest *guest) {
+    return guest->filter->task || guest->filter->session;
+}
+
 bool weft__subscription_wants(const weft_guest *guest, const weft_event *event, const weft_json *data) {
     const weft_engine *engine = guest->feed->hub->engine;
     const weft_filter *filter = guest->filter;

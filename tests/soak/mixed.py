@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 
+sys.dont_write_bytecode = True  # the source tree stays as it is
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults"))
 from hub import Gone, Hub, Refused, main, processes_with, wait_until
 
@@ -32,15 +33,19 @@ TASK_BYTES = 24 * 1024 # of memory for a task that is kept: 16 KiB of output and
 SPARE_BYTES = 24 << 20 # of memory beyond that: buffers, caches of the database, the allocator's holes
 ENDS = ("task.completed", "task.failed", "task.cancelled")
 
+def cli(*command, **more):
+    return {"driver": "cli", "command": list(command), **more}
+
+
 AGENTS = {
-    "echo": {"driver": "cli", "command": ["/bin/echo", "{prompt}"]},
-    "true": {"driver": "cli", "command": ["/bin/true"]},
-    "false": {"driver": "cli", "command": ["/bin/false"]},
-    "sleep": {"driver": "cli", "command": ["/bin/sleep", "0.5"]},
-    "long": {"driver": "cli", "command": ["/bin/sleep", "30"]},
-    "talk": {"driver": "cli", "command": ["/usr/bin/seq", "1", "3000"]},
-    "none": {"driver": "cli", "command": ["weft-no-such-program"]},
-    "leave": {"driver": "cli", "command": [sys.executable, "-c", "import os, time\nif os.fork() == 0:\n os.setsid()\n time.sleep(99)"]},
+    "echo": cli("/bin/echo", "{prompt}"),
+    "true": cli("/bin/true"),
+    "false": cli("/bin/false"),
+    "sleep": cli("/bin/sleep", "0.5", prompt="stdin"),
+    "long": cli("/bin/sleep", "30", prompt="stdin"),
+    "talk": cli("/usr/bin/seq", "1", "3000", prompt="stdin"),
+    "none": cli("weft-no-such-program"),
+    "leave": cli(sys.executable, "-c", "import os, time\nif os.fork() == 0:\n os.setsid()\n time.sleep(99)"),
 }
 PROMPTS = ["echo hello", "lines 200", "quiet", "slow 300ms quiet", "ask", "fix it", "fail", "crash", "exit 3"]
 
