@@ -234,6 +234,7 @@ static const char *const examples[] = {
 const weft_verb weft__task_verb = {
     .name = "task",
     .help = "submit, list, watch and cancel tasks",
+    .begins = "agents and their work",
     .usage = "submit PROMPT... | list | get ID | cancel ID | stats | watch [ID]",
     .words = "submit list get cancel stats watch",
     .examples = examples,
