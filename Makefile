@@ -21,7 +21,7 @@ run: build ## install what is missing, build, start the hub and say what to try
 
 build: ## build the program, the library and the examples: build/weft, build/libweft.*, build/examples/*
 	@tools/install.sh run
-	@$(CMAKE) build --log-level=NOTICE
+	@$(CMAKE) build --log-level=NOTICE >/dev/null
 	@$(NINJA) build -j $(JOBS)
 
 test: ## install what the tests need, build every configuration, run every test

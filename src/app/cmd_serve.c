@@ -218,6 +218,16 @@ static void stop(void *ctx, bool force) {
     weft__serve_hub_stop(self->hub, force, on_hub_stopped, self);
 }
 
+/* Whoever pressed Ctrl-C should know why nothing seems to happen. */
+static void say_stopping(const serving *self) {
+    uint64_t running = weft__serve_hub_running(self->hub);
+    if (running && !self->daemon.background)
+        weft__warn(self->app, "stopping when %llu task%s ended, in some seconds at most; once more stops at once",
+                   (unsigned long long) running, running == 1 ? " has" : "s have");
+    else
+        weft__remark(self->app, "stopping; once more to stop at once");
+}
+
 /* The first asks for an orderly end, the second for any end. */
 static void on_signal(void *ctx) {
     serving *self = ctx;
@@ -225,7 +235,7 @@ static void on_signal(void *ctx) {
         weft_loop_stop(self->loop);
         return;
     }
-    weft__remark(self->app, "stopping; once more to stop at once");
+    say_stopping(self);
     stop(self, false);
 }
 

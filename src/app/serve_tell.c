@@ -10,7 +10,7 @@
 #include "say.h"
 
 /* Of the commands to try, so that what is said of them stands in a column. */
-#define VERBS_WIDTH 32
+#define VERBS_WIDTH 33
 
 static const char *url_with(const weft_server *server, const char *scheme) {
     const char *url;
