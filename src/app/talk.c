@@ -85,6 +85,10 @@ void weft__talk_bottom(weft_talk *talk, const char *format, ...) {
     va_start(args, format);
     vsnprintf(talk->bottom, sizeof talk->bottom, format, args);
     va_end(args);
+    /* It must stay one line of this length: what an agent wrote into it is not shown as escapes, but as blanks. */
+    for (char *c = talk->bottom; *c; c++)
+        if ((unsigned char) *c < ' ' || *c == 0x7f)
+            *c = ' ';
     if (talk->app->err.colour && !talk->silent && !(talk->middle && talk->app->out.terminal))
         draw(talk);
 }

@@ -36,7 +36,7 @@ struct weft_run {
     char *folder;
     char *prompt;     /* until it is sent; owned */
     char *session;    /* the agent's name for it: the one to go on with, then the one that is open; NULL: none yet. Owned */
-    int64_t grace_ms; /* 0: the default of a process */
+    int64_t grace_ms; /* 0: the default */
     weft_acp_state state;
     unsigned holds; /* the owner's, one per open call, one per callback under way */
     bool freed;     /* nothing is called any more */

@@ -193,8 +193,9 @@ static void on_change(void *ctx, const weft_change *change) {
                                          {"size", change->kind == WEFT_FILE_DELETE ? weft_none() : weft_uint(change->size)},
                                          {"depth", depth ? weft_int(depth) : weft_none()}),
                                 NULL, NULL);
-    if (r < 0 && r != -ESHUTDOWN)
+    if (r < 0 && r != -ESHUTDOWN && !automation->said_unstored)
         weft__automation_note(automation, "%s: that it has changed cannot be stored: %s", change->path, weft_strerror(r));
+    automation->said_unstored = r < 0;
 }
 
 static void on_burst(void *ctx, uint64_t count) {

@@ -16,7 +16,7 @@ static void add_deep(weft_automation *automation, const weft_task *task) {
     if (kept == AUTOMATION_DEEP || strlen(task->id) >= sizeof automation->deep[0].id)
         return;
     deep_task *deep = &automation->deep[automation->deep_count++];
-    strcpy(deep->id, task->id);
+    memcpy(deep->id, task->id, strlen(task->id) + 1);
     deep->depth = task->depth;
     deep->until = INT64_MAX;
 }
@@ -181,7 +181,9 @@ static void hold(weft_automation *automation, const weft_event *event) {
                            ? weft__alloc(automation->alloc, sizeof *held + stream + type + event->data.len)
                            : NULL;
     if (!held) {
-        weft__automation_note(automation, "an event came before rules were ready and is not looked at: %s", event->type);
+        if (!automation->said_held)
+            weft__automation_note(automation, "too much happened before rules were ready: some of it is not looked at");
+        automation->said_held = true;
         return;
     }
     held->event = *event;

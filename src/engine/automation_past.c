@@ -24,7 +24,7 @@ static void add_over(struct past *past, const char *id) {
     const weft_question *question = weft__question_find(past->automation->engine, id);
     if (!question || !question->rule || past->over_count == MAX_OVER || strlen(id) >= sizeof past->over[0])
         return;
-    strcpy(past->over[past->over_count++], id);
+    memcpy(past->over[past->over_count++], id, strlen(id) + 1);
 }
 
 static void drop_over(struct past *past, const char *id) {

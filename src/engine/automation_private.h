@@ -66,6 +66,8 @@ struct weft_automation {
     struct past *past;   /* being read */
     weft_link held;
     size_t held_count;
+    bool said_held;     /* that there were too many */
+    bool said_unstored; /* that changes of files cannot be stored, since one last could */
 
     weft_webhooks *webhooks;
     weft_scheduler *scheduler;

@@ -19,8 +19,23 @@
  * often we look again. Each look leaves the loop a turn to read, however late that comes on a busy machine. */
 #define LOOKS 5
 #define LOOK_MS 100
-/* What an agent gets to end its turn after it was cancelled, unless the grace time is shorter. */
+/* What an agent gets to end its turn after it was cancelled: a third of the grace time, and no more than this. */
 #define CANCEL_MS 2000
+/* The whole of it, when nobody says. */
+#define GRACE_MS 5000
+
+/* ---- the grace time ---- */
+
+/* Who was told to end is gone when it is over: the turn has the first part, the signals what is left of it. */
+static int64_t turn_of_grace(int64_t grace_ms) {
+    int64_t third = (grace_ms > 0 ? grace_ms : GRACE_MS) / 3;
+    return third < CANCEL_MS ? third : CANCEL_MS;
+}
+
+static int64_t rest_of_grace(int64_t grace_ms) {
+    int64_t all = grace_ms > 0 ? grace_ms : GRACE_MS, third = all / 3, rest = all - turn_of_grace(grace_ms) - LEAVE_MS;
+    return rest > third ? rest : third + 1;
+}
 
 /* ---- memory ---- */
 
@@ -197,7 +212,7 @@ static int start_process(weft_run *run, const weft_run_spec *spec, const char *c
         .argv = argv,
         .env = env,
         .folder = spec->folder,
-        .grace_ms = spec->grace_ms,
+        .grace_ms = rest_of_grace(spec->grace_ms),
         .ctx = run,
         .on_start = on_process_start,
         .on_end = on_process_end,
@@ -282,7 +297,7 @@ static int acp_start(const weft_run_spec *spec, const weft_run_host *host, void 
 /* In ACP's own words first: the agent ends its turn and may put its things in order. Before there is a turn there is nothing
  * to put in order. */
 void weft__acp_cancel(weft_run *run, bool force) {
-    int64_t ms = run->grace_ms > 0 && run->grace_ms < CANCEL_MS ? run->grace_ms : CANCEL_MS;
+    int64_t ms = turn_of_grace(run->grace_ms);
     bool first = !run->cancelling;
     if (run->state == WEFT_ACP_OVER)
         return;

@@ -1,4 +1,4 @@
-/* The engine's life: reading the journal, following it, telling the ears, and stopping.
+/* The engine's life: following the journal, telling the ears, stopping. Starting is in start.c.
  *
  *     new ──start──▶ folding ──journal read──▶ recovering ──what was running is settled──▶ ready ──stop──▶ stopping ──▶
  * stopped
@@ -7,20 +7,16 @@
  * not lost: the engine follows on from the last one it has applied. */
 #include "engine.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "engine_private.h"
 
 #define STORE_AGAIN_MS 1000 /* between two attempts to store what must not be lost */
 #define MEMORY_AGAIN_MS 50
-#define FOLD_PAGE 1024     /* events */
-#define RECOVER_EVENTS 500 /* of one append */
 
 void weft__note(weft_engine *engine, const char *format, ...) {
     char line[512];
@@ -142,7 +138,7 @@ static void on_follow_end(void *ctx, int why) {
         follow_later(engine);
 }
 
-static int follow(weft_engine *engine) {
+int weft__follow(weft_engine *engine) {
     static const weft_follower follower = {.on_events = on_events, .on_end = on_follow_end};
     /* oldest: trimming one session's stream is no gap in what the engine knows. */
     return weft__store_follow(engine->store, &(weft_query){.after = engine->applied, .oldest = true}, &follower, engine,
@@ -152,7 +148,7 @@ static int follow(weft_engine *engine) {
 /* Memory was short for something that must happen. */
 static void try_again(weft_timer *timer) {
     weft_engine *engine = WEFT_CONTAINER(timer, weft_engine, again);
-    if (!engine->follow && follow(engine) < 0)
+    if (!engine->follow && weft__follow(engine) < 0)
         follow_later(engine);
     for (weft_link *link = engine->slots.next, *next; link != &engine->slots; link = next) {
         known_task *task = WEFT_CONTAINER(link, known_task, slot);
@@ -207,219 +203,14 @@ static void answers_due(weft_later *later) {
     run_answers(WEFT_CONTAINER(later, weft_engine, answer_later), 0);
 }
 
-static void tidy(weft_later *later) {
-    weft_engine *engine = WEFT_CONTAINER(later, weft_engine, tidy);
+void weft__tidy(weft_engine *engine) {
     weft__task_tidy(engine);
     weft__session_tidy(engine);
     weft__question_tidy(engine);
 }
 
-/* ---- start ---- */
-
-static void ready_due(weft_later *later) {
-    weft_engine *engine = WEFT_CONTAINER(later, weft_engine, ready_later);
-    void (*on_ready)(void *, int) = engine->on_ready;
-    engine->on_ready = NULL;
-    if (engine->ready_r >= 0)
-        weft__queue_run(engine);
-    if (on_ready)
-        on_ready(engine->ready_ctx, engine->ready_r);
-}
-
-static void started(weft_engine *engine, int r) {
-    engine->ready_r = r;
-    if (r >= 0 && engine->phase == RECOVERING) {
-        engine->phase = READY;
-        weft__retention_begin(engine);
-    }
-    weft__later(engine->loop, &engine->ready_later);
-    weft__stop_check(engine);
-}
-
-static void draft_lost(struct draft *draft, known_task *task) {
-    const weft_task *pub = &task->pub;
-    if (draft->engine->opts.requeue)
-        weft__draft_add(draft, WEFT_STREAM_HUB, "task.retrying",
-                        WEFT_OBJ({"taskId", weft_str(pub->id)}, {"attempt", weft_int(pub->attempt)},
-                                 {"delayMs", weft_int(0)}, {"error", weft_str("The daemon stopped while it ran.")},
-                                 {"reason", weft_str("daemonRestarted")}));
-    else
-        weft__draft_add(draft, WEFT_STREAM_HUB, "task.failed",
-                        WEFT_OBJ({"taskId", weft_str(pub->id)}, {"error", weft_str("The daemon stopped while it ran.")},
-                                 {"reason", weft_str("daemonRestarted")},
-                                 {"output", weft_strn(pub->tail.data, pub->tail.len)},
-                                 {"outputBytes", weft_uint(pub->output_bytes)},
-                                 {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
-                                 {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()}));
-}
-
-static void recover(weft_engine *engine);
-
-static void recovered(void *ctx, int r) {
-    weft_engine *engine = ctx;
-    if (engine->phase == GONE)
-        return;
-    if (r < 0)
-        started(engine, r);
-    else
-        recover(engine);
-}
-
-static void hub_started(void *ctx, int r) {
-    weft_engine *engine = ctx;
-    if (engine->phase != GONE)
-        started(engine, r);
-}
-
-static void draft_recovery(struct draft *draft) {
-    weft_engine *engine = draft->engine;
-    for (weft_link *link = engine->slots.next; link != &engine->slots && draft->count < RECOVER_EVENTS; link = link->next)
-        draft_lost(draft, WEFT_CONTAINER(link, known_task, slot));
-    for (weft_link *link = engine->all_questions.next; link != &engine->all_questions && draft->count < RECOVER_EVENTS;
-         link = link->next) {
-        known_question *question = WEFT_CONTAINER(link, known_question, link);
-        if (question->pub.state == WEFT_QUESTION_OPEN && question->pub.task && !question->pub.orphaned)
-            weft__draft_add(draft, WEFT_STREAM_HUB, "question.orphaned", WEFT_OBJ({"questionId", weft_str(question->id)}));
-    }
-}
-
-/* What ran is settled, piece by piece; each piece that was applied is no longer found by the next. */
-static void recover(weft_engine *engine) {
-    struct draft draft = {.engine = engine};
-    sent_done *done = recovered;
-    draft_recovery(&draft);
-    if (!draft.count && draft.r >= 0) {
-        done = hub_started;
-        weft__draft_add(&draft, WEFT_STREAM_HUB, "hub.started",
-                        WEFT_OBJ({"pid", weft_int(getpid())}, {"version", weft_str(weft_version())}));
-    }
-    int r = weft__draft_send(&draft, NULL, done, engine);
-    if (r < 0)
-        started(engine, r);
-}
-
-static void set_expiries(weft_engine *engine) {
-    for (weft_link *link = engine->all_questions.next; link != &engine->all_questions; link = link->next)
-        weft__question_set_expiry(engine, WEFT_CONTAINER(link, known_question, link));
-}
-
-static void folded(weft_engine *engine) {
-    engine->phase = RECOVERING;
-    set_expiries(engine);
-    int r = follow(engine);
-    if (r < 0)
-        started(engine, r);
-    else
-        recover(engine);
-}
-
-/* ---- reading the journal ---- */
-
-/* Outlives the engine when that is freed while a page is under way. */
-typedef struct folding {
-    weft_engine *engine; /* NULL: it is gone */
-    const weft_alloc *alloc;
-    const char *stream;
-    uint64_t after;
-} folding;
-
-static int fold_event(weft_engine *engine, const weft_event *event) {
-    weft_doc *doc;
-    int r = weft_doc_parse(event->data.data, event->data.len, engine->alloc, &doc);
-    if (r < 0)
-        return r == -ENOMEM ? r : 0;
-    r = weft__apply(engine, event, weft_doc_root(doc));
-    weft_doc_free(doc);
-    return r;
-}
-
-static int next_page(folding *fold);
-
-/* After the hub's stream, what the tasks said that were running: few, and their end should not say less than they did. */
-static const char *next_stream(const weft_engine *engine, const char *stream) {
-    bool found = strcmp(stream, WEFT_STREAM_HUB) == 0;
-    for (weft_link *link = engine->slots.next; link != &engine->slots; link = link->next) {
-        const known_task *task = WEFT_CONTAINER(link, known_task, slot);
-        if (found && task->session)
-            return task->session->stream;
-        found = found || (task->session && task->session->stream == stream);
-    }
-    return NULL;
-}
-
-/* 1 everything is read, 0 more to come, <0. */
-static int go_on(folding *fold, const weft_page *page) {
-    fold->after = page->last;
-    if (!page->more) {
-        fold->stream = next_stream(fold->engine, fold->stream);
-        fold->after = 0;
-    }
-    return fold->stream ? next_page(fold) : 1;
-}
-
-static void page_came(void *ctx, int r, const weft_page *page) {
-    folding *fold = ctx;
-    weft_engine *engine = fold->engine;
-    if (!engine || engine->phase != FOLDING) {
-        if (engine)
-            engine->folding = NULL;
-        weft__free(fold->alloc, fold);
-        return;
-    }
-    for (size_t i = 0; r == 0 && i < page->count; i++)
-        r = fold_event(engine, &page->events[i]);
-    tidy(&engine->tidy);
-    if (r > 0) /* a gap, which there cannot be: it is read from the oldest on */
-        r = -EIO;
-    if (r == 0)
-        r = go_on(fold, page);
-    if (r == 0)
-        return;
-    engine->folding = weft__free(engine->alloc, fold);
-    if (r < 0)
-        started(engine, r);
-    else
-        folded(engine);
-}
-
-static int next_page(folding *fold) {
-    weft_query query = {
-        .stream = fold->stream,
-        .after = fold->after,
-        .until = fold->engine->applied,
-        .oldest = true,
-        .max_events = FOLD_PAGE,
-        .max_bytes = 1 << 20,
-    };
-    return weft__store_read(fold->engine->store, &query, page_came, fold);
-}
-
-int weft__engine_start(weft_engine *engine, void (*on_ready)(void *ctx, int r), void *ctx) {
-    assert(engine->phase == NEW);
-    folding *fold = weft__zalloc(engine->alloc, sizeof *fold);
-    if (!fold)
-        return -ENOMEM;
-    fold->engine = engine;
-    fold->alloc = engine->alloc;
-    fold->stream = WEFT_STREAM_HUB;
-    engine->applied = weft__store_head(engine->store);
-    engine->fresh = engine->applied == 0;
-    int r = weft__watch_set(engine->watch, WEFT_WATCH_READ);
-    /* An empty journal needs no reading; until 0 would mean all of it. */
-    if (r >= 0 && engine->applied)
-        r = next_page(fold);
-    if (r < 0 || !engine->applied)
-        weft__free(engine->alloc, fold);
-    else
-        engine->folding = fold;
-    if (r < 0)
-        return r;
-    engine->phase = FOLDING;
-    engine->on_ready = on_ready;
-    engine->ready_ctx = ctx;
-    if (!engine->folding)
-        folded(engine);
-    return 0;
+static void tidy_due(weft_later *later) {
+    weft__tidy(WEFT_CONTAINER(later, weft_engine, tidy));
 }
 
 /* ---- stop ---- */
@@ -473,7 +264,7 @@ void weft__engine_stop(weft_engine *engine, bool force, void (*on_stopped)(void 
     engine->stopped_ctx = ctx;
     engine->force |= force;
     if (engine->phase == FOLDING || engine->phase == RECOVERING)
-        started(engine, -ESHUTDOWN);
+        weft__started(engine, -ESHUTDOWN);
     if (engine->phase == STOPPED || engine->phase <= FOLDING) {
         engine->phase = STOPPED;
         weft__later(engine->loop, &engine->stopped_later);
@@ -503,9 +294,9 @@ static void init_lists(weft_engine *engine) {
     weft__timer_init(&engine->drain_timer, drained);
     weft__queue_init(engine);
     weft__retention_init(engine);
-    weft__later_init(&engine->tidy, tidy);
+    weft__later_init(&engine->tidy, tidy_due);
     weft__later_init(&engine->answer_later, answers_due);
-    weft__later_init(&engine->ready_later, ready_due);
+    weft__start_init(engine);
     weft__later_init(&engine->stopped_later, stopped_due);
 }
 
@@ -549,8 +340,7 @@ weft_engine *weft__engine_free(weft_engine *engine) {
     engine->phase = GONE;
     weft__watch_free(engine->watch);
     weft__follow_free(engine->follow);
-    if (engine->folding)
-        engine->folding->engine = NULL;
+    weft__start_drop(engine);
     weft__journal_drop(engine);
     weft__reads_drop(engine);
     run_answers(engine, -ECANCELED);

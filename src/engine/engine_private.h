@@ -1,12 +1,12 @@
 /* The inside of the engine, for its own files: what it knows, how it writes to the journal, and who acts on what came back.
  *
- *   engine.c     life, the follower, ears              task.c      what is known of tasks
- *   journal.c    drafts and appends under way          submit.c    the commands: submit, cancel
- *   fold.c       which event changes what              queue.c     who runs next
- *   session.c    what is known of sessions             run.c       one run of a driver, from start to end
- *   question.c   questions and their answers           outbox.c    what a run says, on its way to the store
- *   agent.c      which agent                           task_output.c  what a task said, read back
- *   retention.c  what is no longer kept
+ *   engine.c       life, the follower, ears            start.c      reading the journal, settling what ran
+ *   journal.c      drafts and appends under way        fold.c       which event changes what
+ *   task.c         what is known of tasks              submit.c     the commands: submit, cancel
+ *   task_output.c  what a task said, read back         queue.c      who runs next
+ *   session.c      what is known of sessions           run.c        one run of a driver, from start to end
+ *   question.c     questions and their answers         outbox.c     what a run says, on its way to the store
+ *   agent.c        which agent                         retention.c  what is no longer kept
  *
  * A thing that is being stored is in its map already, with stored false, so that what is in flight counts where it must; it
  * cannot be found from outside before its event was delivered. */
@@ -185,7 +185,17 @@ const char *weft__id(const weft_json *data, const char *name, char ret[ENGINE_ID
 /* Is a member this string? */
 bool weft__says(const weft_json *data, const char *name, const char *text);
 
+/* start.c */
+void weft__start_init(weft_engine *engine);
+/* The engine is ready, or will not be (r < 0). */
+void weft__started(weft_engine *engine, int r);
+void weft__start_drop(weft_engine *engine);
+
 /* engine.c */
+/* Everything after what has been applied, and what comes. */
+int weft__follow(weft_engine *engine);
+/* Forget what is beyond the limits; nothing may be borrowed. */
+void weft__tidy(weft_engine *engine);
 /* Try what failed with r again in a while: set this timer. */
 void weft__again(weft_engine *engine, weft_timer *timer, int r);
 void weft__note(weft_engine *engine, const char *format, ...) WEFT_PRINTF(2, 3);

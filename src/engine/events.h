@@ -42,7 +42,7 @@
  *
  * Stream "files" (WEFT_STREAM_FILES): what the watcher saw.
  *
- *   file.create, file.modify, file.delete   {path, size?, depth?}   relative to the folder; depth: of the causes, 0 when absent
+ *   file.create, file.modify, file.delete   {path, size?, depth?}   relative to the folder; depth: of causes
  *
  * Stream "cron":  cron.fired {job, schedule} */
 #ifndef WEFT_EVENTS_H

@@ -245,7 +245,7 @@ like "a person refuses it" "did not change anything" "$out"
 person "running, =>\x03" "$weft" task submit --wait slow 60s
 exits "Ctrl-C" 130
 like "Ctrl-C cancels" "was cancelled" "$out"
-person "running, =>\x03;;once more=>\x03" "$weft" task submit --wait hang
+person "running, =>\x03;;once more=>;;running, 1 s=>\x03" "$weft" task submit --wait hang
 exits "Ctrl-C twice" 130
 like "Ctrl-C twice leaves it" "goes on: weft task watch" "$out"
 person "" "$weft" task submit echo hello

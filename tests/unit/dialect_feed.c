@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "hub_world.h"
+#include "link.h"
 
 /* Over the hard limit of a connection's queue, under what is kept of a session's output. */
 #define LINES ((size_t) 6000)
@@ -337,6 +338,57 @@ TEST(who_missed_something_is_closed) {
     world_free(w);
 }
 
+/* The last bytes that a peer had to say. */
+static unsigned char last_words[32];
+static bool freed;
+
+static void on_free(weft_peer *peer, void *carrier) {
+    weft_bytes out = weft_peer_output(peer);
+    size_t n = out.len < sizeof last_words ? out.len : sizeof last_words;
+    (void) carrier;
+    memcpy(last_words, out.data + out.len - n, n);
+    freed = true;
+}
+
+static void on_peer_drain(weft_peer *peer, void *data) {
+    (void) data;
+    weft__feed_drain(hub_stage->hub.feed, peer);
+}
+
+/* On a WebSocket that is a close frame whose code means "come back". */
+TEST(closing_says_come_back) {
+    static const weft_carrier carrier = {.free = on_free};
+    static const char frame[] = "\x88\x16\x03\xF5reconnect and resume";
+    weft_identity who = {
+        .transport = "ws", .dialect = "aiwg", .name = "", .scopes = "*", .address = "", .authenticated = true};
+    weft_peer_opts opts = {.framing = &weft_websocket, .identity = &who, .on_drain = on_peer_drain};
+    feed_world *w = world_new(&weft__memory);
+    bool trimmed = false;
+    weft_peer *peer = NULL;
+    CHECK_INT(weft_peer_new(w->hub.service, &opts, &peer), 0);
+    weft__peer_set_carrier(peer, &carrier, NULL);
+    weft__feed_open(w->hub.hub.feed, peer);
+    CHECK_INT(
+        weft__guest_subscribe(weft__guest_of(w->hub.hub.feed, peer), &(weft_subscription_spec){.live = true}, NULL, NULL),
+        0);
+    hub_settle(&w->hub);
+    for (int i = 0; i < NOTICES && !weft_peer_full(peer); i++) {
+        notice(w, i);
+        hub_turn(&w->hub, 0);
+    }
+    notice(w, 1);
+    notice(w, 2);
+    hub_settle(&w->hub);
+    CHECK(weft_peer_full(peer));
+    CHECK_INT(weft__store_trim(w->hub.store, &(weft_trim){.rows = 1}, on_trimmed, &trimmed), 0);
+    HUB_UNTIL(&w->hub, trimmed);
+    freed = false;
+    weft_peer_sent(peer, weft_peer_output(peer).len);
+    HUB_UNTIL(&w->hub, freed);
+    CHECK(memcmp(last_words, frame, sizeof frame - 1) == 0);
+    world_free(w);
+}
+
 /* Replaced and ended in the middle, by the client and by its going. */
 TEST(a_subscription_ends_at_any_time) {
     feed_world *w = world_new(&weft__memory);
@@ -550,6 +602,6 @@ TEST(watching_has_a_limit) {
 
 TEST_MAIN(CASE(a_slow_reader_misses_nothing) CASE(a_slow_reader_misses_nothing_of_sqlite)
               CASE(a_slow_subscriber_misses_nothing) CASE(a_slow_subscriber_misses_nothing_of_sqlite)
-                  CASE(who_missed_something_is_closed) CASE(a_subscription_ends_at_any_time)
+                  CASE(who_missed_something_is_closed) CASE(closing_says_come_back) CASE(a_subscription_ends_at_any_time)
                       CASE(a_name_that_several_have_is_the_speakers) CASE(only_what_somebody_hears_is_rendered)
                           CASE(a_dialect_that_beats) CASE(watching_has_a_limit))

@@ -111,8 +111,15 @@ TEST(requests_that_are_still_open_at_the_end) {
     weft__feed_close(w.hub.feed, a);
     weft_peer_free(a);
     hub_settle(&w);
+    static char much[64 * 1024];
+    memset(much, 'x', sizeof much);
+    weft_run *run = hub_run(&w, "task-0000");
+    REQUIRE(run != NULL);
+    run->host->on_output(run->ctx, WEFT_RUN_STDOUT, (weft_bytes){much, sizeof much});
+    hub_settle(&w);
+    say(b, "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"task.get\",\"params\":{\"taskId\":\"task-0000\"}}\n");
     say(b, requests);
-    CHECK_INT(weft_peer_open_requests(b), 3); /* agent/run is refused at once, the other one runs */
+    CHECK_INT(weft_peer_open_requests(b), 4); /* agent/run is refused at once, the other one runs */
     hub_done(&w);
     weft_peer_free(b);
 }
