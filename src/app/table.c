@@ -7,7 +7,7 @@
 
 static size_t columns_of(const weft_table *table) {
     size_t n = 0;
-    while (table->heads[n] && n < WEFT_TABLE_COLUMNS)
+    while (n < WEFT_TABLE_COLUMNS && table->heads[n])
         n++;
     return n;
 }

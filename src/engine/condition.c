@@ -61,7 +61,7 @@ static int compare_texts(const weft_json *a, const weft_json *b, int *ret) {
 /* Arrays and objects by their canonical form. A value that has none (a number beyond double) equals nothing. */
 static int same_tree(const weft_json *a, const weft_json *b, const weft_alloc *alloc) {
     char *x = NULL, *y = NULL;
-    size_t x_len, y_len;
+    size_t x_len = 0, y_len = 0;
     int r = weft_to_canonical(a, alloc, &x, &x_len);
     if (r == 0)
         r = weft_to_canonical(b, alloc, &y, &y_len);
