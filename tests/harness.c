@@ -1,6 +1,7 @@
 /* A small test harness; see harness.h. */
 #include "harness.h"
 
+#include <errno.h>
 #include <ftw.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -126,7 +127,8 @@ static int remove_one(const char *path, const struct stat *info, int kind, struc
 }
 
 void test_remove(const char *path) {
-    CHECK_INT(nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+    int r = nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    CHECK(r == 0 || errno == ENOENT);
 }
 
 int test_main(int argc, char **argv, const test_case *cases, size_t count) {

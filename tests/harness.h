@@ -68,7 +68,7 @@ char *test_data(const char *path, size_t *ret_len);
 const char *test_data_dir(void);
 /* A file whole; owned; NULL if it cannot be read. */
 char *test_file(const char *path, size_t *ret_len);
-/* Remove a file, or a folder with all that is in it; a failed check if that cannot be. */
+/* Remove a file, or a folder with all that is in it; a failed check if it is there and stays. */
 void test_remove(const char *path);
 
 #endif
