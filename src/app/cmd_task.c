@@ -96,10 +96,10 @@ static weft_exit list_on(weft_app *app, weft_line *line) {
     const weft_task_settings *how = app->settings;
     WEFT_ANSWER answer = {0};
     WEFT_ANSWER about = {0};
-    weft_exit status = weft__ask(line, "task.list",
-                                 WEFT_OBJ({"state", how->state ? weft_str(how->state) : weft_none()},
-                                          {"limit", how->limit ? weft_int(how->limit) : weft_none()}),
-                                 &answer);
+    weft_exit status = weft__ask(
+        line, "task.list",
+        WEFT_OBJ({"state", weft_str_or_none(how->state)}, {"limit", how->limit ? weft_int(how->limit) : weft_none()}),
+        &answer);
     if (status)
         return status;
     weft_json tasks = weft_get(answer.result, "tasks");

@@ -260,8 +260,9 @@ static void on_end(weft_stream *stream, int why) {
         weft__conn_close(conn, why, false);
         return;
     }
-    int r = weft_peer_eof(conn->peer);
-    if (!conn->peer)
+    weft_peer *peer = conn->peer;
+    int r = weft_peer_eof(peer);
+    if (conn->peer != peer)
         return;
     if (r >= 0 && stays_after_end(conn))
         return;
