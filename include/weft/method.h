@@ -46,8 +46,11 @@ typedef struct weft_param {
     const char *help;
 } weft_param;
 
+/* clang-format takes the braces for a block. */
+/* clang-format off */
 #define WEFT_MUST(type_, field, kind, help_) {#field, WEFT_PARAM_##kind, offsetof(type_, field), WEFT_REQUIRED, help_}
 #define WEFT_MAY(type_, field, kind, help_) {#field, WEFT_PARAM_##kind, offsetof(type_, field), 0, help_}
+/* clang-format on */
 
 /* An error that a method documents. */
 typedef struct weft_error_row {

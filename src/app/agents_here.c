@@ -16,12 +16,11 @@ static int write_agent(weft_buf *out, const weft_agent *agent, const char *fallb
     size_t count = 0;
     for (; agent->argv && agent->argv[count] && count < MAX_WORDS; count++)
         words[count] = weft_str(agent->argv[count]);
-    weft_val value =
-        WEFT_OBJ({"name", weft_str(agent->name)}, {"driver", weft_str(agent->driver)}, {"command", weft_arr(words, count)},
-                 {"found", weft_bool(weft__agent_found(agent))},
-                 {"isDefault", weft_bool(fallback && strcmp(fallback, agent->name) == 0)},
-                 {"preset", weft_bool(agent->preset)}, {"about", agent->about ? weft_str(agent->about) : weft_none()},
-                 {"advice", agent->advice ? weft_str(agent->advice) : weft_none()});
+    weft_val value = WEFT_OBJ({"name", weft_str(agent->name)}, {"driver", weft_str(agent->driver)},
+                              {"command", weft_arr(words, count)}, {"found", weft_bool(weft__agent_found(agent))},
+                              {"isDefault", weft_bool(fallback && strcmp(fallback, agent->name) == 0)},
+                              {"preset", weft_bool(agent->preset)}, {"about", weft_str_or_none(agent->about)},
+                              {"advice", weft_str_or_none(agent->advice)});
     int r = weft__buf_len(out) > 1 ? weft__buf_put(out, NULL, ",", 1) : 0;
     return r < 0 ? r : weft__write_val(out, NULL, &value);
 }

@@ -56,10 +56,10 @@ static weft_exit put_list(weft_app *app, const weft_json *tasks) {
 static weft_exit list(weft_app *app) {
     const weft_task_settings *how = app->settings;
     WEFT_ANSWER answer = {0};
-    weft_exit status = ask(app, "task.list",
-                           WEFT_OBJ({"state", how->state ? weft_str(how->state) : weft_none()},
-                                    {"limit", how->limit ? weft_int(how->limit) : weft_none()}),
-                           &answer);
+    weft_exit status =
+        ask(app, "task.list",
+            WEFT_OBJ({"state", weft_str_or_none(how->state)}, {"limit", how->limit ? weft_int(how->limit) : weft_none()}),
+            &answer);
     if (status)
         return status;
     weft_json tasks = weft_get(answer.result, "tasks");

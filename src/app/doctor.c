@@ -189,7 +189,7 @@ static void watching(weft_doctor *doctor) {
 }
 
 static void clock_check(weft_doctor *doctor) {
-    char text[WEFT_CLOCK_TEXT];
+    char text[WEFT_STAMP];
     time_t now = time(NULL);
     struct tm utc;
     gmtime_r(&now, &utc);

@@ -135,10 +135,10 @@ static void subscribe(weft_live *self) {
         types[i] = weft_str(from->types->items[i]);
     *ask = (asking){self, ++self->round};
     self->ready = false;
-    weft_val params = WEFT_OBJ({"after", now ? weft_none() : weft_uint(self->positioned ? self->gseq : from->after)},
-                               {"epoch", epoch && !now ? weft_str(epoch) : weft_none()},
-                               {"types", count ? weft_arr(types, count) : weft_none()},
-                               {"taskId", from->task ? weft_str(from->task) : weft_none()});
+    weft_val params =
+        WEFT_OBJ({"after", now ? weft_none() : weft_uint(self->positioned ? self->gseq : from->after)},
+                 {"epoch", epoch && !now ? weft_str(epoch) : weft_none()},
+                 {"types", count ? weft_arr(types, count) : weft_none()}, {"taskId", weft_str_or_none(from->task)});
     if (weft_call_start(self->peer, "event.subscribe", params, &(weft_call_opts){.on_answer = on_answer, .ctx = ask}, NULL) <
         0) {
         weft__free(NULL, ask);

@@ -22,10 +22,6 @@ static const char *token_path(const weft_serve_facts *facts) {
     return facts->how->token_file ? facts->how->token_file : facts->app->layout->token;
 }
 
-static weft_val text_or_none(const char *text) {
-    return text ? weft_str(text) : weft_none();
-}
-
 bool weft__serve_publish(const weft_serve_facts *facts) {
     const weft_app *app = facts->app;
     weft_val urls[WEFT_MAX_TEXTS + 1];
@@ -36,9 +32,9 @@ bool weft__serve_publish(const weft_serve_facts *facts) {
         urls[count] = weft_str(url);
     weft_val about = WEFT_OBJ({"pid", weft_int(getpid())}, {"version", weft_str(weft_version())},
                               {"folder", weft_str(getcwd(folder, sizeof folder))}, {"urls", weft_arr(urls, count)},
-                              {"unix", text_or_none(url_with(facts->server, "unix:"))},
-                              {"http", text_or_none(url_with(facts->server, "http"))},
-                              {"ws", text_or_none(url_with(facts->server, "ws"))},
+                              {"unix", weft_str_or_none(url_with(facts->server, "unix:"))},
+                              {"http", weft_str_or_none(url_with(facts->server, "http"))},
+                              {"ws", weft_str_or_none(url_with(facts->server, "ws"))},
                               {"tokenFile", facts->token ? weft_str(token_path(facts)) : weft_none()});
     if (facts->held) {
         r = weft__home_publish(app->layout, about);

@@ -6,6 +6,7 @@
 #include "aiwg.h"
 #include "buf.h"
 #include "reply.h"
+#include "utf8.h"
 #include "write.h"
 
 /* Of a prompt, in a status: characters. */
@@ -41,12 +42,8 @@ int weft__aiwg_stop(weft_req *req, const weft_json *params, void *ctx) {
 
 /* ---- status ---- */
 
-/* The first characters of a text; code points are not cut. */
 static weft_val beginning(const char *text, size_t characters) {
-    size_t at = 0;
-    while (text[at] && (((unsigned char) text[at] & 0xC0) == 0x80 || characters-- > 0))
-        at++;
-    return weft_strn(text, at);
+    return weft_strn(text, weft__utf8_first(text, characters));
 }
 
 static int write_running(weft_buf *out, const weft_alloc *alloc, const weft_task *task) {

@@ -6,6 +6,7 @@
 #include "buf.h"
 #include "link.h"
 #include "reply.h"
+#include "utf8.h"
 #include "write.h"
 
 #define LIST_DEFAULT 20
@@ -221,15 +222,8 @@ const weft_param weft__aiwg_list_params[] = {
 static weft_bytes tail_of(const weft_hub *hub, const weft_task *task, int64_t limit) {
     size_t most = max_answer(hub) / (size_t) limit / 16;
     weft_bytes tail = task->tail;
-    if (tail.len > most) {
-        tail.data += tail.len - most;
-        tail.len = most;
-        while (tail.len && ((unsigned char) *tail.data & 0xC0) == 0x80) {
-            tail.data++;
-            tail.len--;
-        }
-    }
-    return tail;
+    size_t from = tail.len > most ? weft__utf8_from(tail.data, tail.len, tail.len - most) : 0;
+    return (weft_bytes){tail.data + from, tail.len - from};
 }
 
 static int write_list(weft_buf *out, const weft_hub *hub, const struct list *in) {

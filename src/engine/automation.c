@@ -7,6 +7,7 @@
 
 #include "automation_private.h"
 #include "buf.h"
+#include "stamp.h"
 #include "write.h"
 
 /* ---- helpers ---- */
@@ -20,15 +21,6 @@ void weft__automation_note(const weft_automation *automation, const char *format
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
     automation->on_note(automation->ctx, line);
-}
-
-const char *weft__automation_iso(int64_t ms, char text[AUTOMATION_ISO]) {
-    time_t seconds = (time_t) (ms / 1000);
-    struct tm utc = {0};
-    gmtime_r(&seconds, &utc);
-    size_t n = strftime(text, AUTOMATION_ISO, "%Y-%m-%dT%H:%M:%S", &utc);
-    snprintf(text + n, AUTOMATION_ISO - n, ".%03dZ", (int) (ms % 1000));
-    return text;
 }
 
 known_rule *weft__automation_rule(const weft_automation *automation, const char *id) {
@@ -109,7 +101,7 @@ static void write_last_fires(weft_automation *automation) {
     weft_buf out = {0};
     const weft_alloc *alloc = automation->alloc;
     const char *job;
-    char iso[AUTOMATION_ISO];
+    char iso[WEFT_STAMP];
     int64_t ms;
     int r = weft__write_raw(&out, alloc, "{", 1);
     bool first = true;
@@ -122,7 +114,7 @@ static void write_last_fires(weft_automation *automation) {
             r = weft__write_str(&out, alloc, job, strlen(job));
         if (r == 0)
             r = weft__write_raw(&out, alloc, ":", 1);
-        weft__automation_iso(ms, iso);
+        weft__stamp(ms, iso);
         if (r == 0)
             r = weft__write_str(&out, alloc, iso, strlen(iso));
         first = false;
@@ -322,11 +314,11 @@ static weft_val show_rule(const known_rule *known, weft_member *members) {
     return weft_obj(members, RULE_MEMBERS);
 }
 
-static weft_val show_execution(const execution *is, char iso[AUTOMATION_ISO], weft_member *members) {
+static weft_val show_execution(const execution *is, char iso[WEFT_STAMP], weft_member *members) {
     weft_member shown[EXECUTION_MEMBERS] = {{"ruleId", weft_str(is->rule)},
                                             {"eventType", weft_str(is->type)},
                                             {"status", weft_str(is->status)},
-                                            {"timestamp", weft_str(weft__automation_iso(is->time_ms, iso))},
+                                            {"timestamp", weft_str(weft__stamp(is->time_ms, iso))},
                                             {"taskId", *is->task ? weft_str(is->task) : weft_none()},
                                             {"error", *is->error ? weft_str(is->error) : weft_none()}};
     memcpy(members, shown, sizeof shown);
@@ -337,7 +329,7 @@ int weft__automation_status(weft_automation *automation, char **ret, size_t *ret
     size_t count = automation->rule_count;
     weft_val recent[AUTOMATION_RECENT];
     weft_member members[AUTOMATION_RECENT][EXECUTION_MEMBERS];
-    char iso[AUTOMATION_RECENT][AUTOMATION_ISO];
+    char iso[AUTOMATION_RECENT][WEFT_STAMP];
     char *room = weft__alloc(automation->alloc, (count + 1) * (sizeof(weft_val) + RULE_MEMBERS * sizeof(weft_member)));
     if (!room)
         return -ENOMEM;
@@ -363,8 +355,7 @@ int weft__automation_switch(weft_automation *automation, const char *rule, bool 
     if (known && *known->rule->error)
         return -EINVAL;
     return weft__engine_append(automation->engine, WEFT_STREAM_HUB, "automation.switched",
-                               WEFT_OBJ({"enabled", weft_bool(enabled)}, {"ruleId", rule ? weft_str(rule) : weft_none()}),
-                               done, ctx);
+                               WEFT_OBJ({"enabled", weft_bool(enabled)}, {"ruleId", weft_str_or_none(rule)}), done, ctx);
 }
 
 weft_automation_health weft__automation_health(const weft_automation *automation) {

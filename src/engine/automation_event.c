@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "automation_private.h"
+#include "stamp.h"
 
 /* ---- the depth of causes ---- */
 
@@ -96,13 +97,13 @@ static int write_task(const seen *what, const weft_alloc *alloc, char **ret, siz
 }
 
 static int make_doc(weft_automation *automation, const seen *what, weft_doc **ret) {
-    char iso[AUTOMATION_ISO], *payload = NULL, *text = NULL;
+    char iso[WEFT_STAMP], *payload = NULL, *text = NULL;
     size_t payload_len = 0, len;
     const weft_alloc *alloc = automation->alloc;
     int r = what->task ? write_task(what, alloc, &payload, &payload_len) : 0;
     if (r == 0)
         r = weft_to_text(WEFT_OBJ({"type", weft_str(what->event->type)}, {"source", weft_str(what->source)},
-                                  {"timestamp", weft_str(weft__automation_iso(what->event->time_ms, iso))},
+                                  {"timestamp", weft_str(weft__stamp(what->event->time_ms, iso))},
                                   {"payload", payload ? weft_raw(payload, payload_len) : weft_copy(what->data)},
                                   {"depth", weft_int(what->depth)}),
                          alloc, &text, &len);

@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "automation_private.h"
+#include "utf8.h"
+
+#define MAX_TITLED 200 /* bytes of a prompt, a message or a URL in a question's title; its detail has all of it */
 
 /* One firing under way. The automation may go before its completion comes. */
 typedef struct firing {
@@ -24,9 +27,8 @@ void weft__automation_record(weft_automation *automation, const char *rule, cons
                              const char *task, const char *question, const char *error) {
     int r = weft__engine_append(automation->engine, WEFT_STREAM_HUB, "rule.fired",
                                 WEFT_OBJ({"ruleId", weft_str(rule)}, {"eventType", weft_str(type)},
-                                         {"status", weft_str(status)}, {"taskId", task ? weft_str(task) : weft_none()},
-                                         {"questionId", question ? weft_str(question) : weft_none()},
-                                         {"error", error ? weft_str(error) : weft_none()}),
+                                         {"status", weft_str(status)}, {"taskId", weft_str_or_none(task)},
+                                         {"questionId", weft_str_or_none(question)}, {"error", weft_str_or_none(error)}),
                                 NULL, NULL);
     if (r < 0 && r != -ESHUTDOWN)
         weft__automation_note(automation, "rule %s: what it did cannot be stored: %s", rule, weft_strerror(r));
@@ -169,13 +171,9 @@ static void on_asked(void *ctx, int r, const weft_question *question) {
 static void write_title(const weft_rule *rule, const weft_json *action, char *ret, size_t size) {
     static const char *const does[] = {"start a task", "show a notice", "POST to"};
     static const char *const names[] = {"prompt", "message", "url"};
-    snprintf(ret, size, "rule %s: %s: %.200s", rule->id, does[rule->kind], weft_get_str(action, names[rule->kind], ""));
-    /* A character that was cut in two. */
-    size_t len = strlen(ret), back = 0;
-    while (back < 3 && back < len && ((unsigned char) ret[len - 1 - back] & 0xc0) == 0x80)
-        back++;
-    if (back < len && (unsigned char) ret[len - 1 - back] >= 0xc0)
-        ret[len - 1 - back] = '\0';
+    const char *what = weft_get_str(action, names[rule->kind], "");
+    int shown = (int) weft__utf8_fit(what, strlen(what), MAX_TITLED);
+    snprintf(ret, size, "rule %s: %s: %.*s", rule->id, does[rule->kind], shown, what);
 }
 
 /* How many it has open; SIZE_MAX: the same already. */

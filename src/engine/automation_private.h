@@ -19,7 +19,6 @@
 #define AUTOMATION_APPROVALS 10   /* open questions of one rule */
 #define AUTOMATION_LINGER_MS 3000 /* after the end of a task its changes of files may still come */
 #define AUTOMATION_SAID_MS 5000   /* between two words about the same rule doing nothing */
-#define AUTOMATION_ISO 32         /* room for a time */
 
 typedef struct known_rule {
     weft_rule *rule;
@@ -84,8 +83,6 @@ struct weft_automation {
 };
 
 void weft__automation_note(const weft_automation *automation, const char *format, ...) WEFT_PRINTF(2, 3);
-/* "2026-01-31T12:34:56.789Z". Returns text. */
-const char *weft__automation_iso(int64_t ms, char text[AUTOMATION_ISO]);
 known_rule *weft__automation_rule(const weft_automation *automation, const char *id); /* NULL: none that is valid or shown */
 
 /* ---- automation.c: what events change ---- */

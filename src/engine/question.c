@@ -124,9 +124,11 @@ void weft__question_tidy(weft_engine *engine) {
 void weft__question_set_expiry(weft_engine *engine, known_question *question) {
     if (question->pub.state != WEFT_QUESTION_OPEN || !question->pub.expires_ms)
         return;
-    /* The wall clock says how much of the time is over, once; from then on the monotonic one runs. */
-    int64_t left = question->pub.expires_ms - weft__engine_now(engine);
-    weft__timer_set(engine->loop, &question->expiry, weft_loop_now(engine->loop) + (left > 0 ? left : 0));
+    /* The wall clock says how much of the time is over, once, at a start; from then on the monotonic one runs. */
+    int64_t left = engine->phase == RECOVERING ? question->pub.expires_ms - weft__engine_now(engine) : question->timeout_ms;
+    /* Set back meanwhile, it would give more time than there was. */
+    left = left > question->timeout_ms ? question->timeout_ms : left > 0 ? left : 0;
+    weft__timer_set(engine->loop, &question->expiry, weft_loop_now(engine->loop) + left);
 }
 
 /* ---- what was asked ---- */
@@ -192,9 +194,9 @@ weft_val weft__question_data(const known_question *question, weft_member members
     const weft_member all[] = {
         {"questionId", weft_str(pub->id)},
         {"number", weft_uint(question->number)},
-        {"taskId", pub->task ? weft_str(pub->task) : weft_none()},
-        {"sessionId", pub->session ? weft_str(pub->session) : weft_none()},
-        {"ruleId", pub->rule ? weft_str(pub->rule) : weft_none()},
+        {"taskId", weft_str_or_none(pub->task)},
+        {"sessionId", weft_str_or_none(pub->session)},
+        {"ruleId", weft_str_or_none(pub->rule)},
         {"kind", weft_str(pub->kind)},
         {"title", weft_str(pub->title)},
         {"options", weft_raw(pub->options, strlen(pub->options))},
@@ -361,8 +363,7 @@ void weft__question_close(weft_engine *engine, known_question *question, const c
     if (!question->stored || question->pub.state != WEFT_QUESTION_OPEN)
         return;
     int r = send_end(engine, question, type,
-                     WEFT_OBJ({"questionId", weft_str(question->id)}, {"reason", reason ? weft_str(reason) : weft_none()}),
-                     &(closing){0});
+                     WEFT_OBJ({"questionId", weft_str(question->id)}, {"reason", weft_str_or_none(reason)}), &(closing){0});
     if (r < 0)
         weft__again(engine, &question->expiry, r);
 }
@@ -553,7 +554,7 @@ int weft__question_answer(weft_engine *engine, const char *id, const char *optio
     const char *name = option ? option_name(weft_doc_root(doc), option) : NULL;
     r = name ? send_end(engine, question, "question.answered",
                         WEFT_OBJ({"questionId", weft_str(id)}, {"option", weft_str(option)}, {"name", weft_str(name)},
-                                 {"by", weft_str(by ? by : "")}, {"text", text ? weft_str(text) : weft_none()}),
+                                 {"by", weft_str(by ? by : "")}, {"text", weft_str_or_none(text)}),
                         &(closing){.done = done, .ctx = ctx, .answer = true})
              : -EINVAL;
     weft_doc_free(doc);

@@ -138,7 +138,7 @@ weft_val weft__task_data(const known_task *task, weft_member members[16]) {
         {"timeoutMs", weft_int(pub->timeout_ms)},
         {"retries", weft_int(pub->retries)},
         {"depth", weft_int(pub->depth)},
-        {"key", pub->key ? weft_str(pub->key) : weft_none()},
+        {"key", weft_str_or_none(pub->key)},
         {"alone", task->alone ? weft_bool(true) : weft_none()},
     };
     memcpy(members, all, sizeof all);
@@ -424,9 +424,7 @@ int weft__task_apply_counted(weft_engine *engine, const weft_event *event, const
 /* ---- output ---- */
 
 weft_bytes weft__text_end(const char *text, size_t len, size_t max) {
-    size_t from = len > max ? len - max : 0;
-    while (from && from < len && weft__utf8_follows((unsigned char) text[from]))
-        from++;
+    size_t from = len > max ? weft__utf8_from(text, len, len - max) : 0;
     return (weft_bytes){text + from, len - from};
 }
 

@@ -208,8 +208,9 @@ static bool stays_after_end(weft_conn *conn) {
 }
 
 static void take_end(weft_conn *conn) {
-    int r = weft_peer_eof(conn->peer);
-    if (!conn->peer)
+    weft_peer *peer = conn->peer;
+    int r = weft_peer_eof(peer);
+    if (conn->peer != peer)
         return;
     if (r >= 0 && stays_after_end(conn))
         return;

@@ -468,7 +468,7 @@ TEST(schedules) {
 /* Real files; and while a task of ours runs, their changes are its doing. */
 TEST(files) {
     scene s;
-    char folder[] = "/tmp/weft-auto-XXXXXX", path[64], command[64];
+    char folder[] = "/tmp/weft-auto-XXXXXX", path[64];
     CHECK(mkdtemp(folder) != NULL);
     const char *paths[] = {folder + 5, NULL}, *ignore[] = {"*.tmp", NULL};
     memset(&s, 0, sizeof s);
@@ -497,8 +497,7 @@ TEST(files) {
     CHECK_INT(weft__task_newest(s.w.engine)->depth, 3);
     CHECK_INT(weft__automation_health(s.automation).watch_events, 4);
     end(&s);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    CHECK_INT(system(command), 0);
+    test_remove(folder);
 }
 
 TEST(nothing_to_do) {

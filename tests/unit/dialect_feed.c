@@ -62,11 +62,9 @@ static feed_world *world_new(const weft_store_kind *kind) {
 }
 
 static void world_free(feed_world *w) {
-    char command[100];
     w->server = weft_server_free(w->server);
     hub_done(&w->hub);
-    snprintf(command, sizeof command, "rm -rf %s", w->folder);
-    CHECK_INT(system(command), 0);
+    test_remove(w->folder);
     free(w);
 }
 

@@ -20,11 +20,9 @@ static void open_world(hub_world *w, const weft_limits *limits) {
 }
 
 static void close_world(hub_world *w) {
-    char command[100];
     shim_set(0, 0, 0);
     hub_done(w);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    CHECK_INT(system(command), 0);
+    test_remove(folder);
 }
 
 static weft_peer *connect_to(hub_world *w, const char *dialect) {
