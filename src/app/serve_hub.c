@@ -176,6 +176,7 @@ static void automate(weft_serve_hub *self, const weft_serve_settings *how) {
     weft__automation_free(self->automation);
     self->automation = NULL;
     int r = weft__automation_new(self->engine, &opts, &self->automation);
+    self->hub.automation_failed = r;
     if (r < 0)
         weft__warn(self->opts.app, "weft serve: automation: %s", weft_strerror(r));
     else
