@@ -149,6 +149,24 @@ test('a POST can ask and submit, but not listen', async () => {
     same(answers[1].error.data.reason, 'cannotListen');
 });
 
+test('two questions need no token: is somebody there, may work be sent here', async () => {
+    const get = async (where, headers) => {
+        const response = await fetch(`http://${endpoint}${where}`, { headers });
+        return [response.status, (await response.json()).status];
+    };
+    same(await get('/health'), [200, 'ok']);
+    same(await get('/readyz'), [200, 'ready']);
+    same(await get('/nowhere'), [401, 401]);
+    const shell = await local();
+    await shell.call('task.submit', { prompt: 'slow 60s' });
+    await shell.call('daemon.stop');
+    same(await get('/readyz'), [503, 'stopping']);
+    same(await shell.call('daemon.stop', { force: true }), { stopping: true });
+    shell.close();
+    await stop();
+    await start();
+});
+
 /* As from a pipe: everything is said, and the sender's half ended, before anything was answered. */
 test('what is asked at once is answered in order, also when no more comes', async () => {
     const asked = [['task.submit', { prompt: 'echo a' }], ['task.list', { limit: 1 }], ['ping'], ['task.submit', { prompt: 'echo b' }],
