@@ -82,6 +82,19 @@ TEST(a_full_disk_is_said_and_gets_over) {
     close_world(&w);
 }
 
+TEST(automation_that_could_not_start) {
+    hub_world w;
+    open_world(&w, NULL);
+    weft_peer *a = connect_to(&w, "weft");
+    w.hub.automation_failed = -ENOMEM;
+    ANSWERS(&w, a, "daemon.status", "{}", "\"health\":\"degraded\"");
+    ANSWERS(&w, a, "automation.status", "{}", "\"code\":-32003,\"message\":\"Automation is not available: ");
+    w.hub.automation_failed = 0;
+    ANSWERS(&w, a, "daemon.status", "{}", "\"health\":\"healthy\"");
+    hang_up(&w, a);
+    close_world(&w);
+}
+
 static void on_stopped(void *ctx) {
     *(bool *) ctx = true;
 }
@@ -197,6 +210,6 @@ TEST(many_short_lines_do_not_end_a_connection) {
     close_world(&w);
 }
 
-TEST_MAIN(CASE(a_full_disk_is_said_and_gets_over) CASE(a_stopping_engine_takes_nothing_new)
-              CASE(all_of_the_output_is_shown_and_its_end_in_a_list) CASE(output_is_cut_to_what_an_answer_may_hold)
-                  CASE(many_short_lines_do_not_end_a_connection))
+TEST_MAIN(CASE(a_full_disk_is_said_and_gets_over) CASE(automation_that_could_not_start)
+              CASE(a_stopping_engine_takes_nothing_new) CASE(all_of_the_output_is_shown_and_its_end_in_a_list)
+                  CASE(output_is_cut_to_what_an_answer_may_hold) CASE(many_short_lines_do_not_end_a_connection))
