@@ -266,7 +266,6 @@ int weft__session_apply_agent(weft_engine *engine, const weft_event *event, cons
 void weft__session_tidy(weft_engine *engine);
 
 /* question.c */
-known_question *weft__question_known(const weft_engine *engine, const char *id);
 known_question *weft__question_drop(weft_engine *engine, known_question *question);
 int weft__question_apply_asked(weft_engine *engine, const weft_event *event, const weft_json *data);
 int weft__question_apply_over(weft_engine *engine, const weft_event *event, const weft_json *data);
@@ -293,8 +292,6 @@ void weft__reads_drop(weft_engine *engine);
 /* retention.c */
 void weft__retention_init(weft_engine *engine);
 void weft__retention_begin(weft_engine *engine);
-/* Remove what is too old or too much, soon. */
-void weft__retention_start(weft_engine *engine);
 /* Nothing may be under way any more: go on, if something is to be done. */
 void weft__retention_check(weft_engine *engine);
 void weft__retention_stop(weft_engine *engine);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engine_private.h"
+#include "pack.h"
 
 #define REMEMBERED 1000               /* that are over */
 #define MAX_OPTIONS 100               /* more than that nobody reads */
@@ -21,14 +22,14 @@
 
 const char *const weft__question_states[] = {"open", "answered", "expired", "withdrawn"};
 
-known_question *weft__question_known(const weft_engine *engine, const char *id) {
+static known_question *known(const weft_engine *engine, const char *id) {
     weft_node *node = id ? weft__map_find(&engine->questions, id) : NULL;
     return node ? WEFT_CONTAINER(node, known_question, node) : NULL;
 }
 
 static known_question *question_of(const weft_engine *engine, const weft_json *data) {
     char id[ENGINE_ID];
-    return weft__question_known(engine, weft__id(data, "questionId", id));
+    return known(engine, weft__id(data, "questionId", id));
 }
 
 /* ---- life ---- */
@@ -40,24 +41,6 @@ typedef struct question_parts {
     int64_t timeout_ms;
 } question_parts;
 
-static size_t room(const char *text) {
-    return text ? strlen(text) + 1 : 0;
-}
-
-static const char *put(char **at, const char *text, size_t len) {
-    char *copy = *at;
-    if (!text)
-        return NULL;
-    memcpy(copy, text, len);
-    copy[len] = '\0';
-    *at += len + 1;
-    return copy;
-}
-
-static const char *put_str(char **at, const char *text) {
-    return put(at, text, text ? strlen(text) : 0);
-}
-
 static void over_due(weft_timer *timer) {
     known_question *question = WEFT_CONTAINER(timer, known_question, expiry);
     if (question->close_type)
@@ -67,8 +50,9 @@ static void over_due(weft_timer *timer) {
 }
 
 static int new_question(weft_engine *engine, const question_parts *parts, known_question **ret) {
-    size_t text = room(parts->task) + room(parts->session) + room(parts->rule) + room(parts->kind) + room(parts->title) +
-                  room(parts->digest) + parts->options.len + parts->detail.len + 2;
+    size_t text = weft__pack_size(parts->task) + weft__pack_size(parts->session) + weft__pack_size(parts->rule) +
+                  weft__pack_size(parts->kind) + weft__pack_size(parts->title) + weft__pack_size(parts->digest) +
+                  parts->options.len + parts->detail.len + 2;
     known_question *question = weft__zalloc(engine->alloc, sizeof *question + text);
     if (!question)
         return -ENOMEM;
@@ -76,17 +60,17 @@ static int new_question(weft_engine *engine, const question_parts *parts, known_
     question->engine = engine;
     question->number = parts->number;
     question->timeout_ms = parts->timeout_ms;
-    question->digest = put_str(&at, parts->digest);
+    question->digest = weft__pack(&at, parts->digest);
     snprintf(question->id, sizeof question->id, "%s", parts->id);
     question->pub = (weft_question){
         .id = question->id,
-        .task = put_str(&at, parts->task),
-        .session = put_str(&at, parts->session),
-        .rule = put_str(&at, parts->rule),
-        .kind = put_str(&at, parts->kind),
-        .title = put_str(&at, parts->title),
-        .options = put(&at, parts->options.data, parts->options.len),
-        .detail = put(&at, parts->detail.data, parts->detail.len),
+        .task = weft__pack(&at, parts->task),
+        .session = weft__pack(&at, parts->session),
+        .rule = weft__pack(&at, parts->rule),
+        .kind = weft__pack(&at, parts->kind),
+        .title = weft__pack(&at, parts->title),
+        .options = weft__pack_bytes(&at, parts->options.data, parts->options.len),
+        .detail = weft__pack_bytes(&at, parts->detail.data, parts->detail.len),
     };
     weft__timer_init(&question->expiry, over_due);
     weft__list_push(&engine->all_questions, &question->link);
@@ -268,13 +252,13 @@ int weft__question_apply_over(weft_engine *engine, const weft_event *event, cons
     if (weft__member(data, "option", &option) < 0 || weft__member(data, "by", &by) < 0 ||
         weft__member(data, "text", &text) < 0)
         return -ENOMEM;
-    char *at = weft__alloc(engine->alloc, room(option) + room(by) + room(text) + 1);
+    char *at = weft__alloc(engine->alloc, weft__pack_size(option) + weft__pack_size(by) + weft__pack_size(text) + 1);
     if (!at)
         return -ENOMEM;
     question->answer = at;
-    question->pub.option = put_str(&at, option);
-    question->pub.by = put_str(&at, by);
-    question->pub.text = put_str(&at, text);
+    question->pub.option = weft__pack(&at, option);
+    question->pub.by = weft__pack(&at, by);
+    question->pub.text = weft__pack(&at, text);
     question->pub.state = state_after(event->type);
     engine->question_count--;
     engine->question_over++;
@@ -325,7 +309,7 @@ typedef struct closing {
 static void over_stored(void *ctx, int r) {
     closing *made = ctx;
     weft_engine *engine = made->engine;
-    known_question *question = weft__question_known(engine, made->id);
+    known_question *question = known(engine, made->id);
     /* Nobody waits for an end without an answer, so it is tried again here. */
     if (r < 0 && !made->answer && question && engine->phase != GONE)
         weft__again(engine, &question->expiry, r);
@@ -538,7 +522,7 @@ int weft__question_ask(weft_engine *engine, const weft_question_spec *spec, weft
 
 int weft__question_answer(weft_engine *engine, const char *id, const char *option, const char *by, const char *text,
                           weft_question_done *done, void *ctx) {
-    known_question *question = weft__question_known(engine, id);
+    known_question *question = known(engine, id);
     weft_doc *doc;
     if (engine->phase != READY && engine->phase != STOPPING)
         return engine->phase < READY ? -EAGAIN : -ESHUTDOWN;
@@ -562,7 +546,7 @@ int weft__question_answer(weft_engine *engine, const char *id, const char *optio
 /* ---- for everybody ---- */
 
 const weft_question *weft__question_find(const weft_engine *engine, const char *id) {
-    known_question *question = weft__question_known(engine, id);
+    known_question *question = known(engine, id);
     return question && question->stored ? &question->pub : NULL;
 }
 

@@ -40,6 +40,21 @@ static void trim_session(weft_engine *engine, known_session *session) {
     weft__store_trim(engine->store, &(weft_trim){.stream = session->stream, .bytes = keep}, NULL, NULL);
 }
 
+/* Remove what is too old or too much, soon. */
+static void begin_soon(weft_engine *engine) {
+    int64_t now = weft_loop_now(engine->loop);
+    if (engine->retaining)
+        return;
+    weft__timer_set(engine->loop, &engine->retention_timer, now + HOUR_MS);
+    /* A daemon that does nothing writes nothing, but once a day, because time goes on. */
+    if (!engine->bytes_since && now < engine->retained + DAY_MS)
+        return;
+    engine->bytes_since = 0;
+    engine->retained = now;
+    engine->retaining = true;
+    weft__later(engine->loop, &engine->retention_later);
+}
+
 void weft__retention_count(weft_engine *engine, const weft_event *event) {
     known_session *session = session_of(engine, event->stream);
     engine->bytes_total += event->data.len;
@@ -49,7 +64,7 @@ void weft__retention_count(weft_engine *engine, const weft_event *event) {
         trim_session(engine, session);
     }
     if (engine->bytes_since > engine->limits.keep_bytes / SLACK && engine->phase == READY)
-        weft__retention_start(engine);
+        begin_soon(engine);
 }
 
 /* ---- what still matters ---- */
@@ -254,33 +269,19 @@ void weft__retention_check(weft_engine *engine) {
         go_on(engine, HOUR_MS);
 }
 
-void weft__retention_start(weft_engine *engine) {
-    int64_t now = weft_loop_now(engine->loop);
-    if (engine->retaining)
-        return;
-    weft__timer_set(engine->loop, &engine->retention_timer, now + HOUR_MS);
-    /* A daemon that does nothing writes nothing, but once a day, because time goes on. */
-    if (!engine->bytes_since && now < engine->retained + DAY_MS)
-        return;
-    engine->bytes_since = 0;
-    engine->retained = now;
-    engine->retaining = true;
-    weft__later(engine->loop, &engine->retention_later);
-}
-
 /* A journal that begins now has nothing that could go. */
 void weft__retention_begin(weft_engine *engine) {
     if (engine->fresh) {
         engine->bytes_since = 0;
         engine->retained = weft_loop_now(engine->loop);
     }
-    weft__retention_start(engine);
+    begin_soon(engine);
 }
 
 static void due(weft_timer *timer) {
     weft_engine *engine = WEFT_CONTAINER(timer, weft_engine, retention_timer);
     if (engine->phase == READY)
-        weft__retention_start(engine);
+        begin_soon(engine);
 }
 
 static void check_later(weft_later *later) {
