@@ -16,7 +16,7 @@
 #include "loop.h"
 
 /* A test that waits longer than this has failed. */
-#define HUB_PATIENCE_MS 10000
+#define HUB_PATIENCE_MS 60000
 /* 2026-01-01T00:00:00.000Z */
 #define HUB_EPOCH_MS INT64_C(1767225600000)
 #define HUB_RUNS 64

@@ -55,6 +55,14 @@ void weft__doctor_home(weft_doctor *doctor) {
 
 /* ---- the daemon ---- */
 
+/* Somebody may have chosen another default than the configured one; the daemon knows. */
+static void ask_default(weft_doctor *doctor, weft_peer *peer) {
+    WEFT_ANSWER answer = {0};
+    int r = weft_call_with(peer, "agent.list", weft_none(), &(weft_call_opts){.timeout_ms = ANSWER_MS}, &answer);
+    if (r >= 0 && !answer.error)
+        snprintf(doctor->chosen, sizeof doctor->chosen, "%s", weft_get_str(answer.result, "default", ""));
+}
+
 /* How it is, in its own words. The failure is ours to tell, so nothing is explained on the way. */
 static void ask_daemon(weft_doctor *doctor) {
     WEFT_ANSWER answer = {0};
@@ -82,6 +90,7 @@ static void ask_daemon(weft_doctor *doctor) {
         if (strcmp(weft_str_of(&version, weft_version()), weft_version()) != 0)
             weft__doctor_tell(doctor, WEFT_FINDING_WARNING, "weft restart", "it is version %s, this program is %s",
                               weft_str_of(&version, "?"), weft_version());
+        ask_default(doctor, peer);
     }
     weft_peer_free(peer);
 }

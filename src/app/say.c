@@ -185,6 +185,14 @@ static void put_error_json(const weft_app *app, weft_exit status, const weft_err
                                                {"data", data}, {"exit", weft_int(status)})}));
 }
 
+static void put_data(const weft_app *app, const weft_error *error) {
+    if (!error->data.text)
+        return;
+    fputs("  data: ", app->err.file);
+    weft__put_compact(&app->err, &error->data);
+    fputc('\n', app->err.file);
+}
+
 weft_exit weft__fail_refused(const weft_app *app, const char *method, const weft_error *error, const char *next) {
     char what[MAX_SENTENCE];
     weft_exit status = exit_of_error(error);
@@ -192,11 +200,18 @@ weft_exit weft__fail_refused(const weft_app *app, const char *method, const weft
         put_error_json(app, status, error);
     snprintf(what, sizeof what, "%s: %s (%d)", method, error->message, error->code);
     put_what(app, what);
-    if (error->data.text) {
-        fputs("  data: ", app->err.file);
-        weft__put_compact(&app->err, &error->data);
-        fputc('\n', app->err.file);
-    }
+    put_data(app, error);
+    put_next(app, next ? next : next_of(status == WEFT_UNAUTHORISED || status == WEFT_BUSY ? status : WEFT_REFUSED));
+    return status;
+}
+
+weft_exit weft__fail_plainly(const weft_app *app, const char *method, const weft_error *error, const char *next) {
+    if (app->common.verbose || error->code == WEFT_METHOD_NOT_FOUND)
+        return weft__fail_refused(app, method, error, next);
+    weft_exit status = exit_of_error(error);
+    if (app->common.json)
+        put_error_json(app, status, error);
+    put_what(app, error->message);
     put_next(app, next ? next : next_of(status == WEFT_UNAUTHORISED || status == WEFT_BUSY ? status : WEFT_REFUSED));
     return status;
 }

@@ -15,7 +15,6 @@
 
 #include "engine_private.h"
 
-#define STORE_AGAIN_MS 1000 /* between two attempts to store what must not be lost */
 #define MEMORY_AGAIN_MS 50
 
 void weft__note(weft_engine *engine, const char *format, ...) {
@@ -31,7 +30,7 @@ void weft__note(weft_engine *engine, const char *format, ...) {
 
 /* Memory comes back soon, a disk that is full or broken does not. */
 void weft__again(weft_engine *engine, weft_timer *timer, int r) {
-    int64_t wait = r == -ENOMEM ? MEMORY_AGAIN_MS : STORE_AGAIN_MS;
+    int64_t wait = r == -ENOMEM ? MEMORY_AGAIN_MS : engine->limits.again_ms;
     weft__timer_set(engine->loop, timer, weft_loop_now(engine->loop) + wait);
 }
 
@@ -59,6 +58,7 @@ static weft_engine_limits fill_limits(const weft_engine_limits *given) {
         .drain_ms = or_ms(given->drain_ms, 10 * second),
         .question_ms = given->question_ms,
         .retry_ms = or_ms(given->retry_ms, second),
+        .again_ms = or_ms(given->again_ms, second),
         .keep_bytes = given->keep_bytes ? given->keep_bytes : (uint64_t) 1 << 30,
         .keep_ms = or_ms(given->keep_ms, 30 * day),
         .keep_output = given->keep_output ? given->keep_output : (uint64_t) 16 << 20,

@@ -30,6 +30,7 @@ typedef struct weft_engine_limits {
     int64_t drain_ms;     /* how long running tasks may go on when the engine stops: 10 s */
     int64_t question_ms;  /* how long a question waits: <=0 for ever */
     int64_t retry_ms;     /* before the first retry: 1 s, then twice as long each time, at most 60 s */
+    int64_t again_ms;     /* between two attempts to store what must not be lost: 1 s */
     uint64_t keep_bytes;  /* of all events: 1 GiB */
     int64_t keep_ms;      /* 30 days */
     uint64_t keep_output; /* bytes of one session's stream: 16 MiB */
@@ -46,6 +47,7 @@ typedef struct weft_engine_opts {
     bool requeue;                      /* tasks that ran when the daemon died are queued again instead of failed */
     weft_engine_limits limits;
     int64_t (*wall_ms)(void *ctx);                /* NULL: the system's clock */
+    int64_t (*steady_ms)(void *ctx);              /* one that nobody sets; NULL: the time since the machine was started */
     void (*on_note)(void *ctx, const char *line); /* for a log; may be NULL */
     void *ctx;
 } weft_engine_opts;

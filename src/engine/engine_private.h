@@ -17,6 +17,7 @@
 #include "engine.h"
 #include "loop.h"
 #include "map.h"
+#include "trusted.h"
 #include "watch.h"
 
 #define ENGINE_ID 32 /* room for "task-" and a number */
@@ -140,6 +141,8 @@ struct weft_engine {
     weft_later retention_later;
     uint64_t bytes_total, bytes_since; /* delivered, and of them since the last retention */
     int64_t retained;                  /* when that was; monotonic */
+    weft_trusted trusted;              /* the clock that says what is too old */
+    int64_t folded_ms;                 /* when the last event that was read at the start was written */
     bool retaining;                    /* it is due: nothing is sent that can wait, until nothing is under way */
     weft_link switches;                /* of automation.switched */
     weft_later tidy, answer_later, ready_later, stopped_later;
@@ -301,6 +304,8 @@ void weft__reads_drop(weft_engine *engine);
 /* retention.c */
 void weft__retention_init(weft_engine *engine);
 void weft__retention_begin(weft_engine *engine);
+/* Remove what is too old or too much, soon. */
+void weft__retention_start(weft_engine *engine);
 /* Nothing may be under way any more: go on, if something is to be done. */
 void weft__retention_check(weft_engine *engine);
 void weft__retention_stop(weft_engine *engine);

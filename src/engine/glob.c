@@ -62,7 +62,7 @@ static bool take_one(weft_bytes p, size_t *i, weft_bytes t, size_t *j) {
     return true;
 }
 
-static bool match_word(weft_bytes p, weft_bytes t) {
+bool weft__glob_word(weft_bytes p, weft_bytes t) {
     size_t i = 0, j = 0, star = SIZE_MAX, mark = 0;
     while (j < t.len) {
         if (i < p.len && p.data[i] == '*') {
@@ -110,7 +110,7 @@ bool weft__glob_path(const char *pattern, const char *path) {
             back_t = t;
         } else if (!t)
             return !p;
-        else if (p && match_word(first_part(p), first_part(t))) {
+        else if (p && weft__glob_word(first_part(p), first_part(t))) {
             p = rest(p);
             t = rest(t);
         } else {
@@ -228,7 +228,7 @@ bool weft__glob_matches(const weft_glob *glob, const char *path) {
 
 bool weft__glob_says(const weft_glob *glob, weft_bytes text) {
     for (size_t i = 0; i < glob->count; i++)
-        if (match_word((weft_bytes){glob->patterns[i], strlen(glob->patterns[i])}, text))
+        if (weft__glob_word((weft_bytes){glob->patterns[i], strlen(glob->patterns[i])}, text))
             return true;
     return false;
 }

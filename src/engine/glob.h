@@ -8,6 +8,8 @@
 
 #include <weft/base.h>
 
+/* One word: a slash is a character like any other. "?" is one character of UTF-8. */
+bool weft__glob_word(weft_bytes pattern, weft_bytes text);
 /* A whole path, folder by folder. "**" at the end is everything in a folder, but not the folder; before a slash it may also
  * be nothing. */
 bool weft__glob_path(const char *pattern, const char *path);

@@ -96,9 +96,11 @@ void weft__question_tidy(weft_engine *engine) {
 void weft__question_set_expiry(weft_engine *engine, known_question *question) {
     if (question->pub.state != WEFT_QUESTION_OPEN || !question->pub.expires_ms)
         return;
-    /* The wall clock says how much of the time is over, once; from then on the monotonic one runs. */
-    int64_t left = question->pub.expires_ms - weft__engine_now(engine);
-    weft__timer_set(engine->loop, &question->expiry, weft_loop_now(engine->loop) + (left > 0 ? left : 0));
+    /* The wall clock says how much of the time is over, once, at a start; from then on the monotonic one runs. */
+    int64_t left = engine->phase == RECOVERING ? question->pub.expires_ms - weft__engine_now(engine) : question->timeout_ms;
+    /* Set back meanwhile, it would give more time than there was. */
+    left = left > question->timeout_ms ? question->timeout_ms : left > 0 ? left : 0;
+    weft__timer_set(engine->loop, &question->expiry, weft_loop_now(engine->loop) + left);
 }
 
 /* ---- what was asked ---- */

@@ -5,6 +5,7 @@
  * exactly what the journal before it says. */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "engine_private.h"
 
@@ -24,6 +25,26 @@ typedef struct switched {
     char rule[];
 } switched;
 
+/* ---- the clock ---- */
+
+/* It goes on while the machine sleeps, or every lid that was closed would look like a clock that was set. */
+static int64_t steady(const weft_engine *engine) {
+    struct timespec now;
+    if (engine->opts.steady_ms)
+        return engine->opts.steady_ms(engine->opts.ctx);
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int64_t believed(const weft_engine *engine) {
+    return weft__trusted_now(&engine->trusted, weft__engine_now(engine), steady(engine));
+}
+
+static void look_at_clock(weft_engine *engine) {
+    if (weft__trusted_look(&engine->trusted, weft__engine_now(engine), steady(engine)))
+        weft__note(engine, "the clock was set ahead: nothing is removed for its age until that has lasted a day");
+}
+
 /* ---- the share of a session ---- */
 
 static known_session *session_of(const weft_engine *engine, const char *stream) {
@@ -40,21 +61,6 @@ static void trim_session(weft_engine *engine, known_session *session) {
     weft__store_trim(engine->store, &(weft_trim){.stream = session->stream, .bytes = keep}, NULL, NULL);
 }
 
-/* Remove what is too old or too much, soon. */
-static void begin_soon(weft_engine *engine) {
-    int64_t now = weft_loop_now(engine->loop);
-    if (engine->retaining)
-        return;
-    weft__timer_set(engine->loop, &engine->retention_timer, now + HOUR_MS);
-    /* A daemon that does nothing writes nothing, but once a day, because time goes on. */
-    if (!engine->bytes_since && now < engine->retained + DAY_MS)
-        return;
-    engine->bytes_since = 0;
-    engine->retained = now;
-    engine->retaining = true;
-    weft__later(engine->loop, &engine->retention_later);
-}
-
 void weft__retention_count(weft_engine *engine, const weft_event *event) {
     known_session *session = session_of(engine, event->stream);
     engine->bytes_total += event->data.len;
@@ -64,13 +70,13 @@ void weft__retention_count(weft_engine *engine, const weft_event *event) {
         trim_session(engine, session);
     }
     if (engine->bytes_since > engine->limits.keep_bytes / SLACK && engine->phase == READY)
-        begin_soon(engine);
+        weft__retention_start(engine);
 }
 
 /* ---- what still matters ---- */
 
 void weft__retention_mark(const weft_engine *engine, kept_mark *mark) {
-    mark->ms = weft__engine_now(engine);
+    mark->ms = believed(engine);
     /* Nobody knows how much was written after what is read at a start: as if it were much. */
     mark->total = engine->phase == FOLDING ? 0 : engine->bytes_total;
 }
@@ -78,7 +84,7 @@ void weft__retention_mark(const weft_engine *engine, kept_mark *mark) {
 /* Half of what is kept has been written since, or half of the time is over. */
 static bool is_old(const weft_engine *engine, const kept_mark *mark) {
     return engine->bytes_total - mark->total > engine->limits.keep_bytes / 2 ||
-           weft__engine_now(engine) - mark->ms > engine->limits.keep_ms / 2;
+           believed(engine) - mark->ms > engine->limits.keep_ms / 2;
 }
 
 static bool full(const struct draft *draft) {
@@ -246,7 +252,7 @@ static void chunk_stored(void *ctx, int r) {
 
 static void counted(void *ctx, int r) {
     weft_engine *engine = ctx;
-    int64_t before = weft__engine_now(engine) - engine->limits.keep_ms;
+    int64_t before = believed(engine) - engine->limits.keep_ms;
     chunk_stored(engine, r);
     if (r >= 0)
         weft__store_trim(engine->store,
@@ -269,19 +275,35 @@ void weft__retention_check(weft_engine *engine) {
         go_on(engine, HOUR_MS);
 }
 
+void weft__retention_start(weft_engine *engine) {
+    int64_t now = weft_loop_now(engine->loop);
+    if (engine->retaining)
+        return;
+    look_at_clock(engine);
+    weft__timer_set(engine->loop, &engine->retention_timer, now + HOUR_MS);
+    /* A daemon that does nothing writes nothing, but once a day, because time goes on. */
+    if (!engine->bytes_since && now < engine->retained + DAY_MS)
+        return;
+    engine->bytes_since = 0;
+    engine->retained = now;
+    engine->retaining = true;
+    weft__later(engine->loop, &engine->retention_later);
+}
+
 /* A journal that begins now has nothing that could go. */
 void weft__retention_begin(weft_engine *engine) {
+    weft__trusted_begin(&engine->trusted, weft__engine_now(engine), steady(engine), engine->folded_ms);
     if (engine->fresh) {
         engine->bytes_since = 0;
         engine->retained = weft_loop_now(engine->loop);
     }
-    begin_soon(engine);
+    weft__retention_start(engine);
 }
 
 static void due(weft_timer *timer) {
     weft_engine *engine = WEFT_CONTAINER(timer, weft_engine, retention_timer);
     if (engine->phase == READY)
-        begin_soon(engine);
+        weft__retention_start(engine);
 }
 
 static void check_later(weft_later *later) {

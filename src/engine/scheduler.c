@@ -48,7 +48,7 @@ static void set_timer(weft_scheduler *scheduler, int64_t now) {
     weft__timer_set(scheduler->opts.loop, &scheduler->timer, weft__loop_fresh_now(scheduler->opts.loop) + wait);
 }
 
-static void look(weft_scheduler *scheduler) {
+void weft__scheduler_look(weft_scheduler *scheduler) {
     int64_t now = now_ms(scheduler);
     bool back = now < scheduler->looked_ms - BACK_MS;
     scheduler->looked_ms = now;
@@ -66,7 +66,7 @@ static void look(weft_scheduler *scheduler) {
 }
 
 static void on_due(weft_timer *timer) {
-    look(WEFT_CONTAINER(timer, weft_scheduler, timer));
+    weft__scheduler_look(WEFT_CONTAINER(timer, weft_scheduler, timer));
 }
 
 int weft__scheduler_new(const weft_scheduler_opts *opts, weft_scheduler **ret) {

@@ -28,5 +28,7 @@ int weft__scheduler_add(weft_scheduler *scheduler, const char *job, const char *
 size_t weft__scheduler_jobs(const weft_scheduler *scheduler);
 /* When it fired last, in the order of adding; false: not yet, or there is no such job. */
 bool weft__scheduler_last(const weft_scheduler *scheduler, size_t index, const char **ret_job, int64_t *ret_ms);
+/* Look at the clock now. The scheduler does so itself; for tests whose clock is their own. */
+void weft__scheduler_look(weft_scheduler *scheduler);
 
 #endif
