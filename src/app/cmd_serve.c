@@ -98,7 +98,7 @@ static int open_server(serving *self) {
     return r < 0 ? r : weft_server_new(self->loop, &server_opts, &self->server);
 }
 
-/* What connections speak until something decides otherwise: wire.md, "Which dialect a connection speaks". */
+/* What connections speak until something decides otherwise: docs/decisions/0018-dialects.md. */
 static const char *dialect_of(const char *url) {
     if (strncmp(url, "ws", 2) == 0)
         return "cdev";

@@ -22,8 +22,4 @@ weft_exit weft__fail_refused(const weft_app *app, const char *method, const weft
 /* The same in the words of the other side alone, where people did not name the method themselves; with -v all of it. */
 weft_exit weft__fail_plainly(const weft_app *app, const char *method, const weft_error *error, const char *next);
 
-/* The exit status that belongs to our failure, or to their error. */
-weft_exit weft__exit_of(int r);
-weft_exit weft__exit_of_error(const weft_error *error);
-
 #endif
