@@ -9,11 +9,21 @@ static void put_str(const weft_app *app, const char *text) {
     weft__put_text(&app->out, text, strlen(text));
 }
 
+static void put_types(const weft_app *app, const weft_json *types) {
+    const char *before = "";
+    for (weft_iter it = weft_iterate(types); weft_next(&it); before = " or ") {
+        fputs(before, app->out.file);
+        put_str(app, weft_str_of(&it.value, "?"));
+    }
+}
+
 /* What a schema says about the type, in a word if it can be said in one. */
 static void put_type(const weft_app *app, const weft_json *schema) {
     weft_json type = weft_get(schema, "type");
     if (weft_typeof(&type) == WEFT_STRING)
         put_str(app, weft_str_of(&type, ""));
+    else if (weft_typeof(&type) == WEFT_ARRAY)
+        put_types(app, &type);
     else if (weft_count(schema) == 0)
         put_str(app, "any");
     else
