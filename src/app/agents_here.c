@@ -25,7 +25,7 @@ static int write_agent(weft_buf *out, const weft_agent *agent, const char *fallb
     return r < 0 ? r : weft__write_val(out, NULL, &value);
 }
 
-int weft__agents_to_doc(const weft_agents *agents, weft_doc **ret) {
+static int to_doc(const weft_agents *agents, weft_doc **ret) {
     weft_buf list = {0};
     char *text = NULL;
     size_t len;
@@ -53,7 +53,7 @@ weft_exit weft__agents_here(weft_app *app, weft_doc **ret) {
     weft_exit status = weft__serve_config_new(&serve, &config);
     if (status)
         return status;
-    int r = weft__agents_to_doc(&weft__serve_config_settings(config)->agents, ret);
+    int r = to_doc(&weft__serve_config_settings(config)->agents, ret);
     weft__serve_config_free(config);
     return r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : WEFT_DONE;
 }

@@ -216,6 +216,15 @@ weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
     return WEFT_DONE;
 }
 
+const char *weft__serve_hub_agent(const weft_serve_hub *self) {
+    const weft_agent *agent = weft__agent_default(self->engine);
+    return agent ? agent->name : self->agents.fallback;
+}
+
+uint64_t weft__serve_hub_running(const weft_serve_hub *self) {
+    return weft__task_counts(self->engine).of[WEFT_TASK_RUNNING];
+}
+
 void weft__serve_hub_ready(weft_serve_hub *self) {
     const weft_layout *layout = self->opts.app->layout;
     if (!layout->aiwg || !self->opts.daemon->held)

@@ -28,7 +28,7 @@ int weft__table_add(weft_table *table, const char *text) {
     return 0;
 }
 
-size_t weft__table_width(const char *text) {
+static size_t width_of(const char *text) {
     size_t n = 0;
     for (; *text; text++)
         n += !weft__utf8_follows((unsigned char) *text);
@@ -38,9 +38,9 @@ size_t weft__table_width(const char *text) {
 static void measure(const weft_table *table, size_t columns, size_t ret[WEFT_TABLE_COLUMNS]) {
     const char *cell = weft__buf_head(&table->cells);
     for (size_t i = 0; i < columns; i++)
-        ret[i] = weft__table_width(table->heads[i]);
+        ret[i] = width_of(table->heads[i]);
     for (size_t i = 0; i < table->count; i++, cell += strlen(cell) + 1) {
-        size_t width = weft__table_width(cell);
+        size_t width = width_of(cell);
         if (width > ret[i % columns])
             ret[i % columns] = width;
     }
@@ -49,7 +49,7 @@ static void measure(const weft_table *table, size_t columns, size_t ret[WEFT_TAB
 static void put_cell(const weft_screen *screen, const char *cell, size_t width, bool last, size_t room) {
     weft_screen filtered = *screen;
     filtered.terminal = true; /* a row stays a row */
-    size_t is = weft__table_width(cell);
+    size_t is = width_of(cell);
     if (!last) {
         weft__put_text(&filtered, cell, strlen(cell));
         fprintf(screen->file, "%*s", (int) (width - is + GAP), "");

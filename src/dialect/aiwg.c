@@ -1,4 +1,4 @@
-/* AIWG's daemon (seed 003): its methods, their errors and what they answer. */
+/* AIWG's daemon: its methods, their errors and what they answer. */
 #include "aiwg.h"
 
 #include "reply.h"

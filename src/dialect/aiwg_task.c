@@ -14,7 +14,7 @@
 /* What a caller adds to a task is a note, not a payload. */
 #define MAX_METADATA (64 * 1024)
 #define MAX_RETRIES 100
-/* As much as is kept of one task's output (guarantees.md). */
+/* As much as is kept of one task's output. */
 #define MAX_OUTPUT (16 * 1024 * 1024)
 #define CHAT_PRIORITY 5
 

@@ -4,7 +4,7 @@
 #include "cdev.h"
 #include "reply.h"
 
-const char *weft__cdev_state(const weft_task *task) {
+static const char *state_of(const weft_task *task) {
     if (!task || task->state > WEFT_TASK_RUNNING)
         return "idle";
     if (task->stopping)
@@ -44,7 +44,7 @@ int weft__cdev_status(weft_req *req, const weft_json *params, void *ctx) {
     const weft_session *session = weft__cdev_session(hub, weft_req_peer(req));
     const weft_task *task = session && session->task ? weft__task_find(hub->engine, session->task) : NULL;
     const weft_agent *agent = weft__agent_default(hub->engine);
-    const char *folder = weft__engine_folder(hub->engine), *state = weft__cdev_state(task);
+    const char *folder = weft__engine_folder(hub->engine), *state = state_of(task);
     bool watching = hub->automation && weft__automation_health(hub->automation).watching;
     (void) params;
     return weft_reply(req,
