@@ -103,8 +103,7 @@ static int refuse_run(weft_req *req, const weft_hub *hub, const weft_task_spec *
     case -EINVAL:
         return weft__say_invalid(req, "/prompt", "prompt must not be empty");
     case -EMSGSIZE:
-        return weft__say_error(req, 413, "tooLarge", "The prompt is longer than %zu bytes",
-                               weft__engine_limits(hub->engine)->max_prompt);
+        return weft__say_too_long(req, hub, "/prompt");
     case -ENOENT:
         return weft__say_no_agent(req, hub, CDEV_NO_AGENT, "agentNotConfigured", "/agent_type",
                                   spec->agent ? spec->agent : "");

@@ -54,6 +54,12 @@ int weft__say_invalid(weft_req *req, const char *path, const char *format, ...) 
                      WEFT_OBJ({"reason", weft_str("invalidParams")}, {"path", weft_str(path)}));
 }
 
+int weft__say_too_long(weft_req *req, const weft_hub *hub, const char *path) {
+    char message[MAX_MESSAGE];
+    snprintf(message, sizeof message, "The prompt is longer than %zu bytes", weft__engine_limits(hub->engine)->max_prompt);
+    return req ? weft_fail(req, 413, message, WEFT_OBJ({"reason", weft_str("tooLarge")}, {"path", weft_str(path)})) : 0;
+}
+
 /* More than this nobody reads in a message; agent.list has them all. */
 #define MAX_NAMED 32
 

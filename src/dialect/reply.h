@@ -21,6 +21,8 @@ int weft__say(weft_req *req, weft_val result);
 int weft__say_error(weft_req *req, int code, const char *reason, const char *format, ...) WEFT_PRINTF(4, 5);
 /* A field that passed the table and is wrong nevertheless: -32602, with its path. */
 int weft__say_invalid(weft_req *req, const char *path, const char *format, ...) WEFT_PRINTF(3, 4);
+/* The prompt is over its limit: 413, with its path. */
+int weft__say_too_long(weft_req *req, const weft_hub *hub, const char *path);
 /* The agent that was named is none; known ones are listed. */
 int weft__say_no_agent(weft_req *req, const weft_hub *hub, int code, const char *reason, const char *path, const char *name);
 /* What is nobody's fault: 503 while stopping, otherwise 507. */
