@@ -176,7 +176,8 @@ expect_urls=1 start "$weft" bridge --listen tcp://127.0.0.1:0 "exec:./flood" 2>/
 at=${urls[0]##*:}
 exec 9<>"/dev/tcp/127.0.0.1/${at%/}"
 for _ in $(seq 1 100); do
-    read -r flood <"/proc/$pid/task/$pid/children" && [ "$flood" ] && break
+    read -r flood _ <"/proc/$pid/task/$pid/children"
+    [ "$flood" ] && break
     sleep 0.1
 done
 stuck "$flood"
