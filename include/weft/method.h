@@ -64,8 +64,9 @@ enum {
     WEFT_HIDDEN = 1 << 1,  /* not listed by rpc.discover */
     WEFT_OPEN = 1 << 2,    /* may be called before authentication */
     WEFT_SOON = 1 << 3,    /* it is answered soon, though not in the handler (it is being stored, say): what the same
-                              connection asks behind it waits for that answer, so that it can see what was changed; other
-                              methods of this kind do not wait, and the items of one batch never do */
+                              connection asks behind it waits for that answer, so that answers come in order and see what
+                              was changed. With WEFT_CHANGES, others that have both do not wait for it: they are stored
+                              together. The items of one batch never wait for each other */
 };
 
 typedef struct weft_method {

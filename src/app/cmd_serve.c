@@ -330,7 +330,9 @@ static weft_exit run(weft_app *app) {
         return weft__misused(app, "\"%s\" has no place here; to serve at a URL, write --listen URL", app->args[0]);
     const weft_serve_settings *typed = app->settings;
     app->layout = typed->aiwg ? &weft__layout_aiwg : &weft__layout_weft;
-    weft_exit status = weft__serve_config_new(app, &self.config);
+    weft_exit status = weft__home_check(app);
+    if (status == WEFT_DONE)
+        status = weft__serve_config_new(app, &self.config);
     if (status)
         return status;
     self.how = weft__serve_config_settings(self.config);

@@ -34,13 +34,29 @@ static void check_mode(weft_doctor *doctor, const char *path, mode_t most, const
     weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, next, "%s has mode %o: %s", path, (unsigned) (info.st_mode & 0777), why);
 }
 
+/* Could a daemon begin here? */
+static void check_free(weft_doctor *doctor) {
+    const char *home = doctor->app->layout->home;
+    struct stat info;
+    if (lstat(home, &info) == 0 && S_ISDIR(info.st_mode))
+        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, "Be the user who owns it, or go to a folder of your own.",
+                          "the %s here belongs to another user", home);
+    else if (lstat(home, &info) == 0)
+        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, "Move it away.", "the %s here is no folder", home);
+    else if (access(".", W_OK) < 0)
+        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, "Go to a folder that you may write to.",
+                          "there is no %s here or above, and none can be made: %s", home, weft_strerror(-errno));
+    else
+        weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL,
+                          "there is no %s here or above; \"weft serve\" makes one where it is started", home);
+}
+
 void weft__doctor_home(weft_doctor *doctor) {
     char folder[4096];
     const weft_layout *at = doctor->app->layout;
     size_t before = doctor->counts[WEFT_FINDING_PROBLEM];
     if (!doctor->project) {
-        weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL,
-                          "there is no %s here or above; \"weft serve\" makes one where it is started", at->home);
+        check_free(doctor);
         return;
     }
     check_mode(doctor, at->home, 0700, "others can look into it");

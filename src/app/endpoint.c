@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "home.h"
 #include "say.h"
 
 /* Longer than any token there is; a file that is not one is noticed before it is sent anywhere. */
@@ -140,6 +141,9 @@ weft_exit weft__target_take(weft_app *app, weft_target *ret) {
         return weft__target_of(app, *app->args++, ret);
     }
     char *url = find_daemon();
+    weft_exit foreign = url ? WEFT_DONE : weft__home_check(app);
+    if (foreign)
+        return foreign;
     if (!url)
         return weft__fail(app, WEFT_UNREACHABLE,
                           "\"weft start\" starts one here, \"weft serve\" in the foreground. For another, say where: a URL.",

@@ -130,7 +130,7 @@ static int collect(const weft_hub *hub, struct pieces *ret) {
 static int say_status(weft_req *req, const weft_hub *hub, const struct pieces *pieces) {
     static const char none[] = "{\"enabled\":false,\"ruleCount\":0,\"rules\":[],\"recentExecutions\":[]}";
     const weft_hub_host *host = hub->host;
-    weft_automation_health health = {0};
+    weft_automation_health health = {.failed = hub->automation_failed};
     weft_task_counts counts = weft__task_counts(hub->engine);
     size_t most = weft__engine_limits(hub->engine)->max_running;
     int storing = weft__engine_trouble(hub->engine);

@@ -26,6 +26,7 @@ typedef struct weft_hub_host {
 struct weft_hub {
     weft_engine *engine;
     weft_automation *automation; /* NULL: not started */
+    int automation_failed;       /* a negative errno: it should have been */
     weft_server *server;
     weft_service *service;
     weft_feed *feed;

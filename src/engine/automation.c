@@ -129,11 +129,23 @@ static void write_last_fires(weft_automation *automation) {
     automation->last_fires = text;
 }
 
+/* What the configuration adds to a job; it is only passed on. */
+static weft_json action_of(const weft_automation *automation, const char *job) {
+    weft_iter it = automation->jobs ? weft_iterate(weft_doc_root(automation->jobs)) : (weft_iter){0};
+    while (automation->jobs && weft_next(&it))
+        if (strcmp(weft_get_str(&it.value, "id", ""), job) == 0)
+            return weft_get(&it.value, "action");
+    return (weft_json){0};
+}
+
 static void on_fire(void *ctx, const char *job, const char *schedule) {
     weft_automation *automation = ctx;
+    weft_json action = action_of(automation, job);
     write_last_fires(automation);
     int r = weft__engine_append(automation->engine, WEFT_STREAM_CRON, "cron.fired",
-                                WEFT_OBJ({"job", weft_str(job)}, {"schedule", weft_str(schedule)}), NULL, NULL);
+                                WEFT_OBJ({"job", weft_str(job)}, {"schedule", weft_str(schedule)},
+                                         {"action", action.text ? weft_copy(&action) : weft_none()}),
+                                NULL, NULL);
     if (r < 0 && r != -ESHUTDOWN)
         weft__automation_note(automation, "job %s: its event cannot be stored: %s", job, weft_strerror(r));
 }
@@ -161,6 +173,8 @@ static int start_scheduler(weft_automation *automation, const weft_json *jobs) {
     weft_scheduler_opts opts = {
         .loop = automation->loop, .alloc = automation->alloc, .now_ms = wall_ms, .on_fire = on_fire, .ctx = automation};
     int r = weft__scheduler_new(&opts, &automation->scheduler);
+    if (r == 0 && jobs)
+        r = weft_doc_keep(jobs, automation->alloc, &automation->jobs);
     weft_iter it = jobs ? weft_iterate(jobs) : (weft_iter){0};
     while (r == 0 && jobs && weft_next(&it))
         r = add_configured_job(automation, &it.value);
@@ -294,6 +308,7 @@ weft_automation *weft__automation_free(weft_automation *automation) {
         weft__rule_free(automation->rules[i].rule);
     weft__free(automation->alloc, automation->rules);
     weft__free(automation->alloc, automation->last_fires);
+    weft_doc_free(automation->jobs);
     return weft__free(automation->alloc, automation);
 }
 

@@ -13,7 +13,7 @@ typedef struct weft_automation weft_automation;
 typedef struct weft_automation_opts {
     bool enabled;                   /* until somebody switches it; the journal remembers that */
     const weft_json *rules;         /* array of rules as in the configuration; copied; NULL: none */
-    const weft_json *jobs;          /* array of {"id","schedule"}: cron.fired; copied; NULL: none */
+    const weft_json *jobs;          /* array of {"id","schedule","action"?}: cron.fired; copied; NULL: none */
     bool watch;                     /* the files beneath the engine's folder */
     const char *const *watch_paths; /* relative; NULL: all of it */
     const char *const *ignore;      /* names or patterns besides .git, .weft, .aiwg (unless watch_paths name them) and what

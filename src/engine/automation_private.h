@@ -58,6 +58,7 @@ struct weft_automation {
     int64_t switched_ms;
     known_rule *rules;
     size_t rule_count;
+    weft_doc *jobs; /* as configured; NULL: none */
     weft_ear ear;
 
     bool ready;          /* the journal was read */
