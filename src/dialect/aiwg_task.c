@@ -43,11 +43,6 @@ const weft_param weft__aiwg_submit_params[] = {
 
 static int refuse_submit(weft_req *req, const weft_hub *hub, const weft_task_spec *spec, int r) {
     switch (r) {
-    case -EINVAL:
-        return weft__say_invalid(req, "/prompt", "prompt must not be empty");
-    case -EMSGSIZE:
-        return weft__say_error(req, 413, "tooLarge", "The prompt is longer than %zu bytes",
-                               weft__engine_limits(hub->engine)->max_prompt);
     case -ENOENT:
         return weft__say_no_agent(req, hub, WEFT_INVALID_PARAMS, "invalidParams", "/agent", spec->agent ? spec->agent : "");
     case -ESRCH:
@@ -59,7 +54,7 @@ static int refuse_submit(weft_req *req, const weft_hub *hub, const weft_task_spe
         return weft__say_error(req, AIWG_QUEUE_FULL, "queueFull", "Queue full: %zu tasks are waiting",
                                weft__engine_limits(hub->engine)->max_queue);
     default:
-        return weft__say_failure(req, r);
+        return weft__say_not_submitted(req, hub, r);
     }
 }
 

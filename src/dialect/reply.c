@@ -81,6 +81,15 @@ int weft__say_failure(weft_req *req, int r) {
     return weft__say_error(req, 507, "storageFailed", "It could not be stored: %s", weft_strerror(r));
 }
 
+int weft__say_not_submitted(weft_req *req, const weft_hub *hub, int r) {
+    if (r == -EINVAL)
+        return weft__say_invalid(req, "/prompt", "prompt must not be empty");
+    if (r == -EMSGSIZE)
+        return weft__say_error(req, 413, "tooLarge", "The prompt is longer than %zu bytes",
+                               weft__engine_limits(hub->engine)->max_prompt);
+    return weft__say_failure(req, r);
+}
+
 int weft__idempotency_key(weft_req *req, char ret[WEFT_KEY]) {
     weft_json key = weft_req_meta(req, "weft/idempotencyKey");
     char who[WEFT_WHO];
