@@ -44,10 +44,6 @@ const weft_param weft__aiwg_submit_params[] = {
 /* path: of the prompt, which has two names. */
 static int refuse_submit(weft_req *req, const weft_hub *hub, const weft_task_spec *spec, const char *path, int r) {
     switch (r) {
-    case -EINVAL:
-        return weft__say_invalid(req, path, "%s must not be empty", path + 1);
-    case -EMSGSIZE:
-        return weft__say_too_long(req, hub, path);
     case -ENOENT:
         return weft__say_no_agent(req, hub, WEFT_INVALID_PARAMS, "invalidParams", "/agent", spec->agent ? spec->agent : "");
     case -ESRCH:
@@ -59,7 +55,7 @@ static int refuse_submit(weft_req *req, const weft_hub *hub, const weft_task_spe
         return weft__say_error(req, AIWG_QUEUE_FULL, "queueFull", "Queue full: %zu tasks are waiting",
                                weft__engine_limits(hub->engine)->max_queue);
     default:
-        return weft__say_failure(req, r);
+        return weft__say_not_submitted(req, hub, path, r);
     }
 }
 
