@@ -16,12 +16,12 @@ help: ## show this list
 	@echo "usage: make TARGET"
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1@\2/p' Makefile | awk -F@ '{ printf "%-12s%s\n", $$1, $$2 }'
 
-run: build ## install what is missing, build, start the server and say what to try
+run: build ## install what is missing, build, start the hub and say what to try
 	@tools/run.sh
 
 build: ## build the program, the library and the examples: build/weft, build/libweft.*, build/examples/*
 	@tools/install.sh run
-	@$(CMAKE) build --log-level=NOTICE
+	@$(CMAKE) build --log-level=NOTICE >/dev/null
 	@$(NINJA) build -j $(JOBS)
 
 test: ## install what the tests need, build every configuration, run every test

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/median.h"
 #include "store.h"
 
 #define ROUNDS 7
@@ -42,16 +43,6 @@ static double now_s(void) {
 static void give_up(const char *what, const char *why) {
     fprintf(stderr, "append: %s: %s\n", what, why);
     exit(1);
-}
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count) {
-    qsort(values, count, sizeof *values, by_value);
-    return values[count / 2];
 }
 
 /* The disk: appends a second, a batch for each sync. */

@@ -17,7 +17,7 @@ import time
 ROWS, TASKS, REPLAY = 1_000_000, 20_000, 10_000
 PATIENCE = 60  # seconds for a hub to be ready or gone
 
-# The targets of the issue and the README.
+# The targets.
 SUBMIT_ONE = 0.7              # of an append with its own fdatasync
 SUBMIT_MANY = 30_000          # a second, where the disk takes 100,000 in batches: the ratio of the two
 SUBMIT_MANY_RAW = 100_000

@@ -3,6 +3,7 @@
  * The anchor is what the same bytes cost on a bare socket: a thread writes them in pieces of 64 KiB, as the hub's
  * connections do, this one reads them. Rounds alternate, each figure is the median. Prints one JSON line. */
 #include "lib/lines.h"
+#include "lib/median.h"
 #include "lib/net.h"
 #include "lib/proc.h"
 
@@ -15,16 +16,6 @@
 
 #define ROUNDS 9
 #define PIECE (64 * 1024)
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count) {
-    qsort(values, count, sizeof *values, by_value);
-    return values[count / 2];
-}
 
 static uint64_t head_of(const char *url) {
     struct lines l;

@@ -4,6 +4,7 @@
  * The anchor is posix_spawn() of the same program, until its first byte and until its end. Rounds alternate, each figure is
  * the median. Prints one JSON line. */
 #include "lib/lines.h"
+#include "lib/median.h"
 #include "lib/net.h"
 
 #include <fcntl.h>
@@ -20,16 +21,6 @@ enum { ACKNOWLEDGED, RUNS, SAYS, ENDS, SPAWN_SAYS, SPAWN_ENDS, FIGURES };
 
 extern char **environ;
 static double figures[FIGURES][ROUNDS];
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values) {
-    qsort(values, ROUNDS, sizeof *values, by_value);
-    return values[ROUNDS / 2];
-}
 
 static double since_us(uint64_t begun) {
     return (double) (now_ns() - begun) / 1e3;
@@ -59,7 +50,7 @@ static void spawn(char **argv, int round) {
 }
 
 static void note(int what, int round, uint64_t begun, const char *line, const char *sign) {
-    if (!figures[what][round] && strstr(line, sign))
+    if (figures[what][round] <= 0 && strstr(line, sign))
         figures[what][round] = since_us(begun);
 }
 
@@ -70,7 +61,7 @@ static void submit(struct lines *l, const char *agent, int round) {
     lines_sendf(
         l, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"task.submit\",\"params\":{\"prompt\":\"hello\",\"agent\":\"%s\"}}\n",
         agent);
-    while (!figures[ENDS][round] || !figures[ACKNOWLEDGED][round]) {
+    while (figures[ENDS][round] <= 0 || figures[ACKNOWLEDGED][round] <= 0) {
         const char *line = lines_next(l, &len);
         if (strstr(line, "\"type\":\"task.failed\""))
             die("it failed: %.300s", line);
@@ -99,7 +90,7 @@ int main(int argc, char **argv) {
     }
     printf("{\"acknowledged_us\":%.0f,\"runs_us\":%.0f,\"says_us\":%.0f,\"ends_us\":%.0f,\"spawn_says_us\":%.0f,\"spawn_"
            "ends_us\":%.0f}\n",
-           median(figures[ACKNOWLEDGED]), median(figures[RUNS]), median(figures[SAYS]), median(figures[ENDS]),
-           median(figures[SPAWN_SAYS]), median(figures[SPAWN_ENDS]));
+           median(figures[ACKNOWLEDGED], ROUNDS), median(figures[RUNS], ROUNDS), median(figures[SAYS], ROUNDS),
+           median(figures[ENDS], ROUNDS), median(figures[SPAWN_SAYS], ROUNDS), median(figures[SPAWN_ENDS], ROUNDS));
     return 0;
 }

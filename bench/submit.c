@@ -7,6 +7,7 @@
  * Prints one JSON line. */
 #include "lib/hist.h"
 #include "lib/lines.h"
+#include "lib/median.h"
 #include "lib/net.h"
 #include "lib/proc.h"
 
@@ -40,16 +41,6 @@ static struct client clients[MAX_CLIENTS];
 static struct hist hist;
 static char request[PROMPT + 128];
 static size_t request_len;
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count) {
-    qsort(values, count, sizeof *values, by_value);
-    return values[count / 2];
-}
 
 static double raw_rate(const struct options *opt) {
     static char block[MAX_CLIENTS * STORED];

@@ -1,6 +1,8 @@
 /* A small test harness; see harness.h. */
 #include "harness.h"
 
+#include <errno.h>
+#include <ftw.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -117,6 +119,16 @@ char *test_data(const char *path, size_t *ret_len) {
         return NULL;
     snprintf(full, sizeof full, "%s/%s", dir, path);
     return test_file(full, ret_len);
+}
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *at) {
+    (void) info, (void) kind, (void) at;
+    return remove(path);
+}
+
+void test_remove(const char *path) {
+    int r = nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    CHECK(r == 0 || errno == ENOENT);
 }
 
 int test_main(int argc, char **argv, const test_case *cases, size_t count) {

@@ -25,10 +25,10 @@ typedef struct test_case {
 
 /* Run the cases whose name contains argv[1], or all. The exit status. */
 int test_main(int argc, char **argv, const test_case *cases, size_t count);
-#define TEST_MAIN(...)                                                                                                 \
-    int main(int argc, char **argv) {                                                                                  \
-        static const test_case cases[] = {__VA_ARGS__};                                                                \
-        return test_main(argc, argv, cases, sizeof cases / sizeof cases[0]);                                           \
+#define TEST_MAIN(...)                                                                                                      \
+    int main(int argc, char **argv) {                                                                                       \
+        static const test_case cases[] = {__VA_ARGS__};                                                                     \
+        return test_main(argc, argv, cases, sizeof cases / sizeof cases[0]);                                                \
     }
 
 /* The checks. Each returns whether it held. */
@@ -41,10 +41,10 @@ bool test_check_text(const char *is, size_t is_len, const char *want, size_t wan
 #define CHECK_INT(is, want) test_check_int((int64_t) (is), (int64_t) (want), __FILE__, __LINE__, #is)
 #define CHECK_STR(is, want) test_check_text((is), (is) ? strlen(is) : 0, (want), strlen(want), __FILE__, __LINE__, #is)
 #define CHECK_TEXT(is, n, want) test_check_text((is), (n), (want), strlen(want), __FILE__, __LINE__, #is)
-#define REQUIRE(x)                                                                                                     \
-    do {                                                                                                               \
-        if (!CHECK(x))                                                                                                 \
-            return;                                                                                                    \
+#define REQUIRE(x)                                                                                                          \
+    do {                                                                                                                    \
+        if (!CHECK(x))                                                                                                      \
+            return;                                                                                                         \
     } while (0)
 
 /* Count this test as skipped and say why; return from the test afterwards. */
@@ -68,5 +68,7 @@ char *test_data(const char *path, size_t *ret_len);
 const char *test_data_dir(void);
 /* A file whole; owned; NULL if it cannot be read. */
 char *test_file(const char *path, size_t *ret_len);
+/* Remove a file, or a folder with all that is in it; a failed check if it is there and stays. */
+void test_remove(const char *path);
 
 #endif

@@ -166,12 +166,10 @@ static inline world *world_new(const weft_server_opts *opts, const weft_limits *
 }
 
 static inline void world_free(world *w) {
-    char command[100];
     weft_server_free(w->server);
     weft_loop_free(w->loop);
     weft_service_unref(w->service);
-    snprintf(command, sizeof command, "rm -rf %s", w->folder);
-    CHECK_INT(system(command), 0);
+    test_remove(w->folder);
     free(w);
 }
 

@@ -28,16 +28,31 @@ twice() {
     find src -name '*.h' | sed 's#.*/##' | sort | uniq -d | grep .
 }
 
+# In tests a text is put together in an array of a known size and a sanitizer watches, and openssl is run by a shell.
+# shellcheck disable=SC2317
+banned() {
+    git ls-files --cached --others --exclude-standard 'src/*.[ch]' 'include/*.h' 'examples/*.[ch]' 'bench/*.[ch]' |
+        xargs grep -nE "$banned"
+}
+
+# As the build has it: without our own headers cppcheck takes our macros for broken code.
+include_path() {
+    find src -mindepth 1 -maxdepth 1 -type d -printf '-I%p '
+}
+
 banned='(^|[^a-z_])(strcpy|strcat|sprintf|vsprintf|gets|system|popen|alloca) *\('
 check "format (make format mends it)" badly_formatted "$@"
 check "includes that climb folders" grep -nE '#include "\.\./' "$@"
 check "headers of one name, which the include path cannot tell apart" twice
-check "banned calls" grep -nE "$banned" "$@"
+check "banned calls" banned
 
 if command -v cppcheck >/dev/null; then
     echo "== cppcheck"
+    # It cannot expand the schemas of those two tables, where a macro stands in its own argument.
+    # shellcheck disable=SC2046
     cppcheck --quiet --std=c11 --language=c --enable=warning,performance,portability --inline-suppr \
-        --suppress=missingIncludeSystem --error-exitcode=1 -D__GNUC__ -D_GNU_SOURCE -I include src include || status=1
+        --suppress=missingIncludeSystem --suppress=unknownMacro:src/dialect/own.c \
+        --suppress=unknownMacro:src/dialect/aiwg.c --error-exitcode=1 -D__GNUC__ -D_GNU_SOURCE -I include $(include_path) src include || status=1
 fi
 
 # A function begins at a line that ends in "{" in the first column's scope and ends at the next "}" in the first column; the

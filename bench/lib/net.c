@@ -41,8 +41,8 @@ static int parse_inet(const char *rest, struct endpoint *ep) {
         return -EINVAL;
     memcpy(host, rest, authority);
     host[authority] = 0;
-    strcpy(ep->host, host);
-    strcpy(ep->path, path);
+    memcpy(ep->host, host, authority + 1);
+    memcpy(ep->path, path, strlen(path) + 1);
     colon = strrchr(host, ':');
     if (!colon)
         return -EINVAL;

@@ -172,6 +172,10 @@ static inline weft_val weft_strn(const char *s, size_t len) {
 static inline weft_val weft_str(const char *s) {
     return weft_strn(s, s ? strlen(s) : 0);
 }
+/* The same, but with NULL the member is left out. */
+static inline weft_val weft_str_or_none(const char *s) {
+    return s ? weft_str(s) : weft_none();
+}
 /* A JSON text that the caller vouches for. */
 static inline weft_val weft_raw(const char *json, size_t len) {
     weft_val value;

@@ -46,8 +46,11 @@ typedef struct weft_param {
     const char *help;
 } weft_param;
 
+/* clang-format takes the braces for a block. */
+/* clang-format off */
 #define WEFT_MUST(type_, field, kind, help_) {#field, WEFT_PARAM_##kind, offsetof(type_, field), WEFT_REQUIRED, help_}
 #define WEFT_MAY(type_, field, kind, help_) {#field, WEFT_PARAM_##kind, offsetof(type_, field), 0, help_}
+/* clang-format on */
 
 /* An error that a method documents. */
 typedef struct weft_error_row {
@@ -61,8 +64,9 @@ enum {
     WEFT_HIDDEN = 1 << 1,  /* not listed by rpc.discover */
     WEFT_OPEN = 1 << 2,    /* may be called before authentication */
     WEFT_SOON = 1 << 3,    /* it is answered soon, though not in the handler (it is being stored, say): what the same
-                              connection asks behind it waits for that answer, so that it can see what was changed; other
-                              methods of this kind do not wait, and the items of one batch never do */
+                              connection asks behind it waits for that answer, so that answers come in order and see what
+                              was changed. With WEFT_CHANGES, others that have both do not wait for it: they are stored
+                              together. The items of one batch never wait for each other */
 };
 
 typedef struct weft_method {

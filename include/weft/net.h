@@ -60,26 +60,26 @@ typedef struct weft_token {
 /* How one endpoint is served. Zero means the default. */
 typedef struct weft_listen_opts {
     weft_tls_opts tls;
-    const weft_token *tokens; /* network transports: one of these must be shown, or a client certificate where tls.ca
-                                 is set; NULL: no token is needed. Copied */
-    const char *const *hosts; /* Host names accepted besides loopback's, NULL-terminated; "*" accepts any. Copied */
+    const weft_token *tokens;   /* network transports: one of these must be shown, or a client certificate where tls.ca
+                                   is set; NULL: no token is needed. Copied */
+    const char *const *hosts;   /* Host names accepted besides loopback's, NULL-terminated; "*" accepts any. Copied */
     const char *const *origins; /* Origins accepted besides none and the server's own; "*" accepts any. Copied */
-    const char *dialect;      /* what connections speak until something decides otherwise */
-    bool any_uid;             /* unix: accept peers of other users too */
+    const char *dialect;        /* what connections speak until something decides otherwise */
+    bool any_uid;               /* unix: accept peers of other users too */
     weft_style style;
     bool no_batch;
     bool lenient;
 } weft_listen_opts;
 
 typedef struct weft_server_opts {
-    weft_service *service; /* referenced; required */
-    size_t max_connections;          /* 10,000 */
-    size_t max_connections_per_uid;  /* on Unix sockets: 4,096 */
+    weft_service *service;            /* referenced; required */
+    size_t max_connections;           /* 10,000 */
+    size_t max_connections_per_uid;   /* on Unix sockets: 4,096 */
     size_t max_strangers_per_address; /* unauthenticated: 64 */
-    int64_t auth_ms;                 /* time to show a token: 5 s */
-    int64_t head_ms;                 /* time for an HTTP head: 10 s */
-    int64_t grace_ms;                /* graceful stop: 10 s */
-    void *data; /* also weft_peer_data() of the server's peers */
+    int64_t auth_ms;                  /* time to show a token: 5 s */
+    int64_t head_ms;                  /* time for an HTTP head: 10 s */
+    int64_t grace_ms;                 /* graceful stop: 10 s */
+    void *data;                       /* also weft_peer_data() of the server's peers */
     /* A connection is ready for messages, or has ended. May be NULL. */
     void (*on_open)(weft_server *server, weft_peer *peer, void *data);
     void (*on_close)(weft_server *server, weft_peer *peer, int why, void *data);
@@ -89,8 +89,8 @@ typedef struct weft_server_opts {
     void (*on_note)(weft_server *server, const char *line, void *data);
     /* Every body before it is looked at as JSON; see weft_peer_opts. data is the peer's. May be NULL. */
     bool (*on_raw)(weft_peer *peer, weft_bytes body, bool binary, void *data);
-    /* The client will send no more. true: it may still listen, keep the connection until weft_peer_free(). NULL or false: what
-     * it asked for is answered, then it is closed. data is the peer's. */
+    /* The client will send no more. true: it may still listen, keep the connection until weft_peer_free(). NULL or false:
+     * what it asked for is answered, then it is closed. data is the peer's. */
     bool (*on_eof)(weft_peer *peer, void *data);
 } weft_server_opts;
 
@@ -122,7 +122,8 @@ WEFT_API int weft_server_broadcast(weft_server *server, const char *method, weft
  * with one host and port share the listener and are told apart by path. */
 typedef void weft_route_handler(weft_http *http, void *ctx);
 /* A path that ends with "*" stands for everything that begins like it. Where an endpoint has tokens, routes need one too. */
-WEFT_API int weft_server_route(weft_server *server, const char *method, const char *path, weft_route_handler *handler, void *ctx);
+WEFT_API int weft_server_route(weft_server *server, const char *method, const char *path, weft_route_handler *handler,
+                               void *ctx);
 /* This path needs no token: a login page. weft_http_identity() says whether one was shown. */
 WEFT_API int weft_server_public(weft_server *server, const char *path);
 WEFT_API const char *weft_http_method(const weft_http *http);
@@ -131,8 +132,8 @@ WEFT_API const char *weft_http_query(const weft_http *http);
 WEFT_API const char *weft_http_header(const weft_http *http, const char *name);
 WEFT_API weft_bytes weft_http_body(const weft_http *http);
 WEFT_API const weft_identity *weft_http_identity(const weft_http *http);
-/* Answer; http is taken. type is the Content-Type. body is copied; 204 and 304 have none. -EINVAL: a status outside 200 to 599
- * or a type with a control character; the client got a 500. */
+/* Answer; http is taken. type is the Content-Type. body is copied; 204 and 304 have none. -EINVAL: a status outside 200 to
+ * 599 or a type with a control character; the client got a 500. */
 WEFT_API int weft_http_answer(weft_http *http, int status, const char *type, weft_bytes body);
 
 /* ---- client ---- */
@@ -148,16 +149,16 @@ typedef struct weft_connect_opts {
     weft_service *service;       /* methods the other side may call; NULL: none */
     const weft_framing *framing; /* byte streams: NULL is NDJSON */
     weft_tls_opts tls;
-    const char *token;           /* shown as Authorization: Bearer, where the transport has HTTP */
-    int64_t timeout_ms;          /* for connecting: 10 s; <0 none */
-    bool reconnect;              /* keep trying: after 100 ms, twice as long each time, at most 16 s, +-50 %; a refusal
-                                    (-EACCES, -EOPNOTSUPP) is final */
-    bool events;                 /* http: also listen to server-sent events */
-    bool no_deflate;             /* WebSocket: do not offer compression */
+    const char *token;  /* shown as Authorization: Bearer, where the transport has HTTP */
+    int64_t timeout_ms; /* for connecting: 10 s; <0 none */
+    bool reconnect;     /* keep trying: after 100 ms, twice as long each time, at most 16 s, +-50 %; a refusal
+                           (-EACCES, -EOPNOTSUPP) is final */
+    bool events;        /* http: also listen to server-sent events */
+    bool no_deflate;    /* WebSocket: do not offer compression */
     weft_style style;
     bool lenient;
     bool extras;
-    bool quiet_stderr;           /* exec: the child's stderr goes to /dev/null, not to ours */
+    bool quiet_stderr; /* exec: the child's stderr goes to /dev/null, not to ours */
     void *data;
     void (*on_state)(weft_peer *peer, weft_state state, int why, void *data);
     void (*on_notification)(weft_peer *peer, const char *method, const weft_json *params, void *data);
@@ -177,14 +178,16 @@ WEFT_API const char *weft_peer_trouble(const weft_peer *peer);
 /* Connect and wait until it is ready. The peer brings a loop of its own; only the blocking functions below drive it. */
 WEFT_API int weft_connect(const char *url, weft_peer **ret);
 WEFT_API int weft_connect_with(const char *url, const weft_connect_opts *opts, weft_peer **ret);
-/* Begin connecting on a loop; on_state says how it went, always from the loop. Calls made before are sent once connected. When
- * the connection is lost, open calls complete with -ECONNRESET; calls made while there is none wait for the next, or
+/* Begin connecting on a loop; on_state says how it went, always from the loop. Calls made before are sent once connected.
+ * When the connection is lost, open calls complete with -ECONNRESET; calls made while there is none wait for the next, or
  * complete with -ENOTCONN when there will be none. weft_peer_free() closes it, the loop finishes the closing. */
 WEFT_API int weft_connect_on(weft_loop *loop, const char *url, const weft_connect_opts *opts, weft_peer **ret);
 /* Call and wait. Only on peers from weft_connect() and weft_connect_with(). Not inside a callback. */
 WEFT_API int weft_call(weft_peer *peer, const char *method, weft_val params, weft_answer *ret);
-WEFT_API int weft_call_with(weft_peer *peer, const char *method, weft_val params, const weft_call_opts *opts, weft_answer *ret);
-/* Deliver what arrives for at most this long (-1 for ever). 1 something was delivered, 0 time is up, <0 the connection ended. */
+WEFT_API int weft_call_with(weft_peer *peer, const char *method, weft_val params, const weft_call_opts *opts,
+                            weft_answer *ret);
+/* Deliver what arrives for at most this long (-1 for ever). 1 something was delivered, 0 time is up, <0 the connection
+ * ended. */
 WEFT_API int weft_wait(weft_peer *peer, int64_t timeout_ms);
 /* Send everything queued, or fail. */
 WEFT_API int weft_flush(weft_peer *peer, int64_t timeout_ms);

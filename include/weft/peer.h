@@ -58,7 +58,8 @@ typedef struct weft_service_opts {
 WEFT_API int weft_service_new(const weft_service_opts *opts, weft_service **ret);
 WEFT_API weft_service *weft_service_ref(weft_service *service);
 WEFT_API weft_service *weft_service_unref(weft_service *service);
-/* Add or remove a method while peers are connected. The row is borrowed and must outlive its registration. -EEXIST, -ENOENT. */
+/* Add or remove a method while peers are connected. The row is borrowed and must outlive its registration.
+ * -EEXIST, -ENOENT. */
 WEFT_API int weft_service_add(weft_service *service, const weft_method *method);
 WEFT_API int weft_service_remove(weft_service *service, const char *name);
 WEFT_API const weft_method *weft_service_find(weft_service *service, const char *name);
@@ -80,9 +81,9 @@ WEFT_API const weft_stats *weft_service_stats(const weft_service *service);
 
 /* How messages lie in the byte stream. */
 typedef struct weft_framing weft_framing;
-WEFT_API extern const weft_framing weft_ndjson;         /* one text per line */
-WEFT_API extern const weft_framing weft_content_length; /* LSP's headers */
-WEFT_API extern const weft_framing weft_detect;         /* either: decided by the first bytes, answered in kind */
+WEFT_API extern const weft_framing weft_ndjson;           /* one text per line */
+WEFT_API extern const weft_framing weft_content_length;   /* LSP's headers */
+WEFT_API extern const weft_framing weft_detect;           /* either: decided by the first bytes, answered in kind */
 WEFT_API extern const weft_framing weft_websocket;        /* RFC 6455 after the handshake, our side is the server */
 WEFT_API extern const weft_framing weft_websocket_client; /* and our side is the client */
 
@@ -97,14 +98,14 @@ typedef struct weft_peer_opts {
     const weft_framing *framing;   /* NULL: weft_detect when serving bytes, otherwise as the transport has it */
     const weft_identity *identity; /* copied; NULL: nobody in particular, unauthenticated */
     weft_style style;
-    bool no_batch;          /* refuse batches with one -32600 (ACP, MCP) */
-    bool lenient;           /* accept messages without "jsonrpc" */
-    bool eager;             /* lines: act on what is whole although its line has not ended; some servers end no line */
-    bool locked;            /* answer 401 to every method without WEFT_OPEN until the identity is authenticated */
-    bool extras;            /* the other side knows params._meta["weft/deadlineMs"] and ["weft/idempotencyKey"] */
-    unsigned deflate;       /* WebSocket: permessage-deflate was negotiated; 9..15 is the window for what we send */
-    uint64_t seed;          /* unpredictable; masks of a WebSocket client come from it */
-    void *data;             /* yours: weft_peer_data() */
+    bool no_batch;    /* refuse batches with one -32600 (ACP, MCP) */
+    bool lenient;     /* accept messages without "jsonrpc" */
+    bool eager;       /* lines: act on what is whole although its line has not ended; some servers end no line */
+    bool locked;      /* answer 401 to every method without WEFT_OPEN until the identity is authenticated */
+    bool extras;      /* the other side knows params._meta["weft/deadlineMs"] and ["weft/idempotencyKey"] */
+    unsigned deflate; /* WebSocket: permessage-deflate was negotiated; 9..15 is the window for what we send */
+    uint64_t seed;    /* unpredictable; masks of a WebSocket client come from it */
+    void *data;       /* yours: weft_peer_data() */
     /* A notification that no method row takes. Borrowed. */
     void (*on_notification)(weft_peer *peer, const char *method, const weft_json *params, void *data);
     /* Every body before it is looked at as JSON; true: it was taken, and is not. For protocols that are not JSON-RPC. */
@@ -193,7 +194,8 @@ typedef struct weft_call_opts {
 
 /* Queue a request. on_answer runs exactly once: with a result, with the peer's error, or with why there is none.
  * -ENOBUFS: too many calls open or output over the hard limit; nothing was sent and on_answer will not run. */
-WEFT_API int weft_call_start(weft_peer *peer, const char *method, weft_val params, const weft_call_opts *opts, int64_t *ret_id);
+WEFT_API int weft_call_start(weft_peer *peer, const char *method, weft_val params, const weft_call_opts *opts,
+                             int64_t *ret_id);
 /* Give up a call: on_answer runs with -ECANCELED, the other side is told. -ENOENT: it is over already. */
 WEFT_API int weft_cancel(weft_peer *peer, int64_t id);
 /* Queue a notification. -ENOTSUP on a transport that carries answers only (an HTTP POST). */
@@ -202,7 +204,8 @@ WEFT_API int weft_notify(weft_peer *peer, const char *method, weft_val params);
 /* Several calls and notifications in one message. Each call completes on its own. Send or free it before its peer. */
 typedef struct weft_batch weft_batch;
 WEFT_API int weft_batch_new(weft_peer *peer, weft_batch **ret);
-WEFT_API int weft_batch_call(weft_batch *batch, const char *method, weft_val params, const weft_call_opts *opts, int64_t *ret_id);
+WEFT_API int weft_batch_call(weft_batch *batch, const char *method, weft_val params, const weft_call_opts *opts,
+                             int64_t *ret_id);
 WEFT_API int weft_batch_notify(weft_batch *batch, const char *method, weft_val params);
 /* Queue it. The batch is taken. On failure its calls complete with the same error. An empty batch sends nothing. */
 WEFT_API int weft_batch_send(weft_batch *batch);

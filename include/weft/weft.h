@@ -2,10 +2,13 @@
 #ifndef WEFT_H
 #define WEFT_H
 
+/* In reading order. */
+/* clang-format off */
 #include <weft/base.h>   /* bytes, allocator, errors */
 #include <weft/json.h>   /* reading and writing JSON */
 #include <weft/method.h> /* methods as rows, requests, answers */
 #include <weft/peer.h>   /* the peer without I/O */
 #include <weft/net.h>    /* transports, server, client */
+/* clang-format on */
 
 #endif

@@ -287,7 +287,7 @@ int weft__agents_hide(const weft_json *configured, const weft_alloc *alloc, weft
 
 /* ---- is it there? ---- */
 
-const char *weft__agent_program(const weft_agent *agent) {
+static const char *program_of(const weft_agent *agent) {
     return agent->argv && agent->argv[0] ? agent->argv[0] : "";
 }
 
@@ -299,7 +299,7 @@ static bool is_program(const char *path) {
 /* As the guard will look for it: in the absolute folders of PATH only. */
 bool weft__agent_found(const weft_agent *agent) {
     char path[MAX_PATH];
-    const char *program = weft__agent_program(agent), *at = getenv("PATH");
+    const char *program = program_of(agent), *at = getenv("PATH");
     if (!*program)
         return strcmp(agent->driver, "demo") == 0;
     if (strchr(program, '/'))

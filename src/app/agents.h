@@ -28,9 +28,7 @@ int weft__agents_hide(const weft_json *configured, const weft_alloc *alloc, weft
 int weft__agent_check(const weft_checking *checking, const char *path, const char *name, const weft_json *at,
                       const weft_json *value);
 
-/* The program it needs: its own, or npx for those that are fetched by it; "" when it needs none. */
-const char *weft__agent_program(const weft_agent *agent);
-/* Is that program there? The demo's always is. */
+/* Is the program there that it needs, its own or the npx that fetches it? The demo's always is. */
 bool weft__agent_found(const weft_agent *agent);
 
 #endif

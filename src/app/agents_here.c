@@ -16,17 +16,16 @@ static int write_agent(weft_buf *out, const weft_agent *agent, const char *fallb
     size_t count = 0;
     for (; agent->argv && agent->argv[count] && count < MAX_WORDS; count++)
         words[count] = weft_str(agent->argv[count]);
-    weft_val value =
-        WEFT_OBJ({"name", weft_str(agent->name)}, {"driver", weft_str(agent->driver)}, {"command", weft_arr(words, count)},
-                 {"found", weft_bool(weft__agent_found(agent))},
-                 {"isDefault", weft_bool(fallback && strcmp(fallback, agent->name) == 0)},
-                 {"preset", weft_bool(agent->preset)}, {"about", agent->about ? weft_str(agent->about) : weft_none()},
-                 {"advice", agent->advice ? weft_str(agent->advice) : weft_none()});
+    weft_val value = WEFT_OBJ({"name", weft_str(agent->name)}, {"driver", weft_str(agent->driver)},
+                              {"command", weft_arr(words, count)}, {"found", weft_bool(weft__agent_found(agent))},
+                              {"isDefault", weft_bool(fallback && strcmp(fallback, agent->name) == 0)},
+                              {"preset", weft_bool(agent->preset)}, {"about", weft_str_or_none(agent->about)},
+                              {"advice", weft_str_or_none(agent->advice)});
     int r = weft__buf_len(out) > 1 ? weft__buf_put(out, NULL, ",", 1) : 0;
     return r < 0 ? r : weft__write_val(out, NULL, &value);
 }
 
-int weft__agents_to_doc(const weft_agents *agents, weft_doc **ret) {
+static int to_doc(const weft_agents *agents, weft_doc **ret) {
     weft_buf list = {0};
     char *text = NULL;
     size_t len;
@@ -54,7 +53,7 @@ weft_exit weft__agents_here(weft_app *app, weft_doc **ret) {
     weft_exit status = weft__serve_config_new(&serve, &config);
     if (status)
         return status;
-    int r = weft__agents_to_doc(&weft__serve_config_settings(config)->agents, ret);
+    int r = to_doc(&weft__serve_config_settings(config)->agents, ret);
     weft__serve_config_free(config);
     return r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : WEFT_DONE;
 }

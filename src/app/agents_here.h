@@ -7,6 +7,5 @@
 
 /* As the result of agent.list. Whoever asks stands in the project's folder. Owned. Failures are explained. */
 weft_exit weft__agents_here(weft_app *app, weft_doc **ret);
-int weft__agents_to_doc(const weft_agents *agents, weft_doc **ret);
 
 #endif

@@ -308,9 +308,11 @@ static void put_jobs(translation *self, const weft_json *schedule) {
     weft_json jobs = weft_get(schedule, "jobs");
     put(self, ",\"jobs\":[");
     for (weft_iter it = weft_iterate(&jobs); weft_get_bool(schedule, "enabled", false) && weft_next(&it);) {
+        weft_json action = weft_get(&it.value, "action");
         next(self);
         put_val(self, WEFT_OBJ({"id", weft_str(weft_get_str(&it.value, "id", ""))},
-                               {"schedule", weft_str(weft_get_str(&it.value, "cron", ""))}));
+                               {"schedule", weft_str(weft_get_str(&it.value, "cron", ""))},
+                               {"action", weft_typeof(&action) == WEFT_STRING ? weft_copy(&action) : weft_none()}));
     }
     put(self, "]");
 }

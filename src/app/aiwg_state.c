@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "home.h"
 #include "loop.h"
+#include "utf8.h"
 #include "write.h"
 
 #define BEAT_MS 30000
@@ -29,18 +30,14 @@ struct weft_aiwg_state {
 
 /* A UTF-8 text cut between characters. */
 static weft_val beginning(const char *text) {
-    size_t len = strnlen(text, PROMPT + 1);
-    if (len > PROMPT)
-        for (len = PROMPT; len && ((unsigned char) text[len] & 0xC0) == 0x80;)
-            len--;
-    return weft_strn(text, len);
+    return weft_strn(text, weft__utf8_fit(text, strlen(text), PROMPT));
 }
 
 static int put_running(weft_buf *out, const weft_alloc *alloc, const weft_task *task) {
-    char started[WEFT_CLOCK_TEXT];
+    char started[WEFT_STAMP];
     weft_val value =
         WEFT_OBJ({"id", weft_str(task->id)}, {"prompt", beginning(task->prompt)}, {"agent", weft_str(task->agent)},
-                 {"startedAt", weft_str(weft__clock_text_at(task->started_ms, started))},
+                 {"startedAt", weft_str(weft__stamp(task->started_ms, started))},
                  {"pid", task->pid ? weft_int(task->pid) : weft_null()});
     return weft__write_val(out, alloc, &value);
 }
@@ -169,7 +166,7 @@ static int write_heartbeat(const weft_aiwg_state *self, const char *now) {
 }
 
 static void write_both(weft_aiwg_state *self) {
-    char now[WEFT_CLOCK_TEXT];
+    char now[WEFT_STAMP];
     weft_buf tasks = {0};
     weft__clock_text(now);
     self->r = put_tasks(&tasks, self->hub);

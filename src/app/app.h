@@ -87,6 +87,7 @@ typedef struct weft_log weft_log; /* daemon_log.h */
 typedef struct weft_verb {
     const char *name;
     const char *help;            /* one line */
+    const char *begins;          /* the heading it stands under as the first, in the list of all; NULL: not the first */
     const char *usage;           /* what follows the name, without [options] */
     const char *words;           /* the first argument is one of these, separated by blanks; NULL: anything */
     const char *const *examples; /* NULL-terminated: a command line, then what it does, by turns */

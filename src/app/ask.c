@@ -65,7 +65,7 @@ static const char *next_of(const weft_error *error) {
 }
 
 weft_exit weft__ask_refused(const weft_app *app, const char *method, const weft_error *error) {
-    return weft__fail_refused(app, method, error, next_of(error));
+    return weft__fail_plainly(app, method, error, next_of(error));
 }
 
 weft_exit weft__ask(weft_line *line, const char *method, weft_val params, weft_answer *ret) {

@@ -104,10 +104,10 @@ static weft_exit explain(weft_attend *self, const ending *end) {
     }
     bool late = strcmp(end->reason, "timeout") == 0 || strcmp(end->reason, "timedOut") == 0;
     weft__talk_clear(&self->talk);
-    const char *error = *end->error ? end->error : "no reason was given";
+    const char *error = *end->error ? end->error : *end->reason ? end->reason : "no reason was given";
     /* What the program wrote on standard error follows; that has been shown already. */
-    return weft__fail(&quiet, late ? WEFT_TOO_LATE : WEFT_FAILED, next, "%s failed: %.*s%s%s%s", self->task,
-                      (int) strcspn(error, "\n"), error, *end->reason ? " (" : "", end->reason, *end->reason ? ")" : "");
+    return weft__fail(&quiet, late ? WEFT_TOO_LATE : WEFT_FAILED, next, "%s failed: %.*s", self->task,
+                      (int) strcspn(error, "\n"), error);
 }
 
 static void finish(weft_attend *self, const ending *end) {

@@ -71,23 +71,44 @@ static weft_exit list(weft_app *app) {
 
 /* ---- use ---- */
 
-static weft_exit use(weft_app *app) {
-    const settings *how = app->settings;
-    const char *name = app->arg_count ? app->args[0] : NULL;
+/* It may be chosen before it is installed, but then the next task fails. */
+static void warn_missing(weft_line *line, const char *name) {
     WEFT_ANSWER answer = {0};
-    if (!name == !how->reset)
-        return weft__misused(app, name ? "a name or --reset, not both" : "which agent, or --reset?");
-    weft_exit status =
-        weft__ask_once(app, how->url, "agent.use", WEFT_OBJ({"agent", name ? weft_str(name) : weft_null()}), &answer);
+    if (weft__line_try(line, "agent.list", weft_none(), &answer) < 0 || answer.error)
+        return;
+    weft_json agents = weft_get(answer.result, "agents");
+    for (weft_iter it = weft_iterate(&agents); weft_next(&it);)
+        if (strcmp(weft_get_str(&it.value, "name", ""), name) == 0 && !weft_get_bool(&it.value, "found", true))
+            weft__warn(line->app, "but it is not installed. %s", weft_get_str(&it.value, "advice", ""));
+}
+
+static weft_exit use_on(weft_app *app, weft_line *line, const char *name) {
+    WEFT_ANSWER answer = {0};
+    weft_exit status = weft__ask(line, "agent.use", WEFT_OBJ({"agent", name ? weft_str(name) : weft_null()}), &answer);
     if (status)
         return status;
+    const char *now = weft_get_str(answer.result, "default", "");
     if (app->common.json)
         weft__put_line(&app->out, weft_copy(answer.result));
     else if (name)
         fprintf(app->err.file, "%s is the default from now on, also after a restart\n", name);
     else
-        fputs("the default is as configured again\n", app->err.file);
+        fprintf(app->err.file, "the default is as configured again: %s\n", now);
+    warn_missing(line, now);
     return WEFT_DONE;
+}
+
+static weft_exit use(weft_app *app) {
+    const settings *how = app->settings;
+    const char *name = app->arg_count ? app->args[0] : NULL;
+    weft_line line;
+    if (!name == !how->reset)
+        return weft__misused(app, name ? "a name or --reset, not both" : "which agent, or --reset?");
+    weft_exit status = weft__ask_open(app, how->url, &line);
+    if (status == WEFT_DONE)
+        status = use_on(app, &line, name);
+    weft__line_done(&line);
+    return status;
 }
 
 /* ---- the verb ---- */

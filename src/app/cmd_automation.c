@@ -28,9 +28,27 @@ static int add_rule(weft_table *table, const weft_json *rule) {
              *pattern ? " " : "", pattern);
     snprintf(action, sizeof action, "%s: %s", weft_get_str(&todo, "type", ""),
              weft_get_str(&todo, "prompt", weft_get_str(&todo, "message", weft_get_str(&todo, "url", ""))));
-    return add_row(
-        table, (const char *const[]){weft_get_str(rule, "id", ""), weft_get_bool(rule, "enabled", true) ? "on" : "off",
-                                     weft_get_bool(rule, "requiresApproval", false) ? "yes" : "no", trigger, action, NULL});
+    const char *is = weft_get(rule, "error").text ? "invalid" : weft_get_bool(rule, "enabled", true) ? "on" : "off";
+    return add_row(table, (const char *const[]){weft_get_str(rule, "id", ""), is,
+                                                weft_get_bool(rule, "requiresApproval", false) ? "yes" : "no", trigger,
+                                                action, NULL});
+}
+
+/* Why is too long for a column. */
+static void put_errors(const weft_app *app, const weft_json *rules) {
+    bool any = false;
+    for (weft_iter it = weft_iterate(rules); weft_next(&it);) {
+        const char *id = weft_get_str(&it.value, "id", ""), *error = weft_get_str(&it.value, "error", NULL);
+        if (!error)
+            continue;
+        fputs(any ? "" : "\n", app->out.file);
+        any = true;
+        id = *id ? id : "a rule without an id";
+        weft__put_text(&app->out, id, strlen(id));
+        fputs(" is not valid: ", app->out.file);
+        weft__put_text(&app->out, error, strlen(error));
+        fputc('\n', app->out.file);
+    }
 }
 
 static int add_execution(weft_table *table, const weft_json *done) {
@@ -73,6 +91,7 @@ static weft_exit status(weft_app *app) {
     fprintf(app->out.file, "automation is %s, %lld rule%s\n", weft_get_bool(answer.result, "enabled", false) ? "on" : "off",
             count, count == 1 ? "" : "s");
     put_table(app, rule_heads, &rules, add_rule);
+    put_errors(app, &rules);
     put_table(app, done_heads, &recent, add_execution);
     return WEFT_DONE;
 }

@@ -47,7 +47,7 @@ static void send_message(chatting *self, const char *message) {
         weft__attend_submit(&self->attend, "task.submit",
                             WEFT_OBJ({"prompt", weft_str(message)},
                                      {"agent", how->agent && !session ? weft_str(how->agent) : weft_none()},
-                                     {"sessionId", session ? weft_str(session) : weft_none()},
+                                     {"sessionId", weft_str_or_none(session)},
                                      {"timeoutMs", how->timeout_ms ? weft_int(how->timeout_ms) : weft_none()},
                                      {"metadata", WEFT_OBJ({"source", weft_str("chat")})}, {"_meta", meta}));
 }

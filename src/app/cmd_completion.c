@@ -231,6 +231,7 @@ static const char *const examples[] = {
 const weft_verb weft__completion_verb = {
     .name = "completion",
     .help = "print the completion script of a shell",
+    .begins = "this program",
     .usage = "bash|zsh|fish",
     .words = "bash zsh fish",
     .examples = examples,

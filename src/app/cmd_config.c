@@ -228,7 +228,7 @@ static void put_key_json(const weft_app *app, const weft_key *key) {
                    WEFT_OBJ({"key", weft_str(key->path)}, {"wants", weft_str(wants)},
                             {"default", key->fallback ? weft_raw(key->fallback, strlen(key->fallback)) : weft_null()},
                             {"help", weft_str(key->help)}, {"variable", weft_str(variable)},
-                            {"option", key->option ? weft_str(key->option) : weft_none()}, {"live", weft_bool(key->live)}));
+                            {"option", weft_str_or_none(key->option)}, {"live", weft_bool(key->live)}));
 }
 
 /* The table of the documentation. */

@@ -36,7 +36,7 @@ void weft__doctor_say(weft_doctor *doctor, weft_finding finding, const char *nex
     char *json;
     size_t len;
     weft_val value = WEFT_OBJ({"check", weft_str(doctor->check->name)}, {"result", weft_str(words[finding])},
-                              {"message", weft_str(text)}, {"next", next ? weft_str(next) : weft_none()});
+                              {"message", weft_str(text)}, {"next", weft_str_or_none(next)});
     if (weft_to_text(value, NULL, &json, &len) < 0)
         return;
     if (weft__buf_len(&doctor->json))

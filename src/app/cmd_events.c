@@ -6,6 +6,7 @@
 
 #include "live.h"
 #include "say.h"
+#include "utf8.h"
 #include "when.h"
 
 /* Everything up to the last event there is comes at once; when it does not, it is no longer kept. */
@@ -48,10 +49,7 @@ static void put_words(const looking *self, const weft_json *event) {
     if (!out->terminal || self->app->common.verbose || (size_t) (room > 0 ? room : 0) >= data.len) {
         weft__put_compact(out, &data);
     } else if (room > 0) {
-        size_t cut = (size_t) room;
-        while (cut && ((unsigned char) data.text[cut] & 0xc0) == 0x80)
-            cut--;
-        weft__put_text(out, data.text, cut);
+        weft__put_text(out, data.text, weft__utf8_fit(data.text, data.len, (size_t) room));
         fputs("…", out->file);
     }
     fputc('\n', out->file);

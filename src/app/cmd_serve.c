@@ -98,7 +98,7 @@ static int open_server(serving *self) {
     return r < 0 ? r : weft_server_new(self->loop, &server_opts, &self->server);
 }
 
-/* What connections speak until something decides otherwise: wire.md, "Which dialect a connection speaks". */
+/* What connections speak until something decides otherwise: docs/decisions/0018-dialects.md. */
 static const char *dialect_of(const char *url) {
     if (strncmp(url, "ws", 2) == 0)
         return "cdev";
@@ -218,6 +218,16 @@ static void stop(void *ctx, bool force) {
     weft__serve_hub_stop(self->hub, force, on_hub_stopped, self);
 }
 
+/* Whoever pressed Ctrl-C should know why nothing seems to happen. */
+static void say_stopping(const serving *self) {
+    uint64_t running = weft__serve_hub_running(self->hub);
+    if (running && !self->daemon.background)
+        weft__warn(self->app, "stopping when %llu task%s ended, in some seconds at most; once more stops at once",
+                   (unsigned long long) running, running == 1 ? " has" : "s have");
+    else
+        weft__remark(self->app, "stopping; once more to stop at once");
+}
+
 /* The first asks for an orderly end, the second for any end. */
 static void on_signal(void *ctx) {
     serving *self = ctx;
@@ -225,7 +235,7 @@ static void on_signal(void *ctx) {
         weft_loop_stop(self->loop);
         return;
     }
-    weft__remark(self->app, "stopping; once more to stop at once");
+    say_stopping(self);
     stop(self, false);
 }
 
@@ -248,7 +258,8 @@ static weft_exit serve(serving *self) {
     if (r < 0)
         return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     signal(SIGPIPE, SIG_IGN); /* standard output may be a peer that leaves */
-    weft_serve_facts facts = {self->app, self->server, self->how, self->token != NULL, self->daemon.held, self->on_stdio};
+    weft_serve_facts facts = {self->app,           self->server,      self->how,     weft__serve_hub_agent(self->hub),
+                              self->token != NULL, self->daemon.held, self->on_stdio};
     self->published = weft__serve_publish(&facts);
     weft__serve_hub_ready(self->hub);
     weft_exit status = weft__daemon_ready(&self->daemon);
@@ -319,7 +330,9 @@ static weft_exit run(weft_app *app) {
         return weft__misused(app, "\"%s\" has no place here; to serve at a URL, write --listen URL", app->args[0]);
     const weft_serve_settings *typed = app->settings;
     app->layout = typed->aiwg ? &weft__layout_aiwg : &weft__layout_weft;
-    weft_exit status = weft__serve_config_new(app, &self.config);
+    weft_exit status = weft__home_check(app);
+    if (status == WEFT_DONE)
+        status = weft__serve_config_new(app, &self.config);
     if (status)
         return status;
     self.how = weft__serve_config_settings(self.config);
@@ -373,13 +386,14 @@ static const char *const examples[] = {
 
 const weft_verb weft__serve_verb = {
     .name = "serve",
-    .help = "start a daemon in this folder",
+    .help = "be the hub of this folder, in the foreground",
+    .begins = "a hub for this folder",
     .usage = "",
     .examples = examples,
-    .about = "Answers ping, echo, daemon.status and rpc.discover. WEFT_DEBUG=1 logs every message on standard error, "
-             "secrets removed.\n"
-             "SIGINT and SIGTERM let open requests finish (10 s at most); a second one does not. SIGHUP reads the\n"
-             "configuration again; \"weft config -h\" has more about that.\n",
+    .about =
+        "It runs agents, stores what happens in .weft, and answers everything \"weft methods\" lists. WEFT_DEBUG=1 logs\n"
+        "every message on standard error, secrets removed. SIGINT and SIGTERM let tasks and open requests finish (10 s\n"
+        "at most); a second one does not. SIGHUP reads the configuration again; \"weft config -h\" has more about that.\n",
     .options = weft__serve_options,
     .settings_size = sizeof(weft_serve_settings),
     .run = run,

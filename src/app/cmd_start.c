@@ -4,6 +4,7 @@
 
 #include "alloc.h"
 #include "daemon.h"
+#include "home.h"
 #include "say.h"
 #include "serve.h"
 
@@ -29,7 +30,9 @@ static weft_exit run(weft_app *app) {
         r = weft__daemon_args(getpid(), app->verb->name, &args, &memory);
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
-    status = weft__daemon_start(app, args);
+    status = weft__home_check(app);
+    if (status == WEFT_DONE)
+        status = weft__daemon_start(app, args);
     weft__free(NULL, args);
     weft__free(NULL, memory);
     return status;

@@ -16,6 +16,36 @@ static weft_exit ask(weft_app *app, const char *method, weft_val params, weft_an
     return weft__ask_once(app, how->url, method, params, ret);
 }
 
+/* For what takes more than one question. */
+static weft_exit on_line(weft_app *app, weft_exit (*run)(weft_app *app, weft_line *line)) {
+    const weft_task_settings *how = app->settings;
+    weft_line line;
+    app->reach.timeout_ms = how->timeout_ms;
+    weft_exit status = weft__ask_open(app, how->url, &line);
+    if (status == WEFT_DONE)
+        status = run(app, &line);
+    weft__line_done(&line);
+    return status;
+}
+
+/* ---- who does it ---- */
+
+/* What only our own hub says of tasks: their agents and sessions. Anybody else's does not know the method, and that is fine:
+ * ret stays empty. */
+static void ask_about(weft_line *line, const weft_val *ids, size_t count, weft_answer *ret) {
+    if (count == 0 || weft__line_try(line, "task.about", WEFT_OBJ({"taskIds", weft_arr(ids, count)}), ret) < 0)
+        *ret = (weft_answer){0};
+}
+
+static void ask_about_all(weft_line *line, const weft_json *tasks, weft_answer *ret) {
+    size_t count = weft_count(tasks), i = 0;
+    weft_val *ids = weft__alloc(NULL, (count + 1) * sizeof *ids);
+    for (weft_iter it = weft_iterate(tasks); ids && i < count && weft_next(&it); i++)
+        ids[i] = weft_str(weft_get_str(&it.value, "id", ""));
+    ask_about(line, ids, i, ret);
+    weft__free(NULL, ids);
+}
+
 /* ---- list ---- */
 
 static const char *took(char ret[WEFT_WHEN_TEXT], const weft_json *task) {
@@ -25,13 +55,16 @@ static const char *took(char ret[WEFT_WHEN_TEXT], const weft_json *task) {
     return weft__duration(ret, (to ? to : weft__when_now()) - from);
 }
 
-static int add_task(weft_table *table, const weft_json *task) {
+static int add_task(weft_table *table, const weft_json *task, const char *runs_on) {
     char age[WEFT_WHEN_TEXT] = "", time[WEFT_WHEN_TEXT];
     int64_t created = weft__when_get(task, "createdAt");
-    const char *agent = weft_get_str(task, "runsOn", weft_get_str(task, "agent", "default"));
     if (created)
         weft__duration(age, weft__when_now() - created);
-    const char *cells[] = {weft_get_str(task, "id", ""),    weft_get_str(task, "state", ""), agent, age, took(time, task),
+    const char *cells[] = {weft_get_str(task, "id", ""),
+                           weft_get_str(task, "state", ""),
+                           runs_on ? runs_on : weft_get_str(task, "agent", "default"),
+                           age,
+                           took(time, task),
                            weft_get_str(task, "prompt", "")};
     int r = 0;
     for (size_t i = 0; i < sizeof cells / sizeof cells[0] && r >= 0; i++)
@@ -39,12 +72,18 @@ static int add_task(weft_table *table, const weft_json *task) {
     return r;
 }
 
-static weft_exit put_list(weft_app *app, const weft_json *tasks) {
+static weft_exit put_list(weft_app *app, const weft_json *tasks, const weft_json *abouts) {
     static const char *const heads[] = {"ID", "STATE", "AGENT", "AGE", "TOOK", "PROMPT", NULL};
     weft_table table = {.heads = heads};
+    weft_iter about = weft_iterate(abouts);
+    bool more = weft_next(&about);
     int r = 0;
-    for (weft_iter it = weft_iterate(tasks); r >= 0 && weft_next(&it);)
-        r = add_task(&table, &it.value);
+    for (weft_iter it = weft_iterate(tasks); r >= 0 && weft_next(&it);) {
+        /* They come in the same order; one that was forgotten meanwhile is left out. */
+        bool same = more && strcmp(weft_get_str(&about.value, "id", ""), weft_get_str(&it.value, "id", "")) == 0;
+        r = add_task(&table, &it.value, same ? weft_get_str(&about.value, "agent", NULL) : NULL);
+        more = same ? weft_next(&about) : more;
+    }
     if (r >= 0 && table.count)
         weft__table_put(&table, &app->out);
     else if (r >= 0 && app->err.terminal)
@@ -53,22 +92,30 @@ static weft_exit put_list(weft_app *app, const weft_json *tasks) {
     return r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : WEFT_DONE;
 }
 
-static weft_exit list(weft_app *app) {
+static weft_exit list_on(weft_app *app, weft_line *line) {
     const weft_task_settings *how = app->settings;
     WEFT_ANSWER answer = {0};
-    weft_exit status = ask(app, "task.list",
-                           WEFT_OBJ({"state", how->state ? weft_str(how->state) : weft_none()},
-                                    {"limit", how->limit ? weft_int(how->limit) : weft_none()}),
-                           &answer);
+    WEFT_ANSWER about = {0};
+    weft_exit status = weft__ask(
+        line, "task.list",
+        WEFT_OBJ({"state", weft_str_or_none(how->state)}, {"limit", how->limit ? weft_int(how->limit) : weft_none()}),
+        &answer);
     if (status)
         return status;
     weft_json tasks = weft_get(answer.result, "tasks");
     if (weft_typeof(&tasks) != WEFT_ARRAY)
         tasks = *answer.result;
-    if (!app->common.json)
-        return put_list(app, &tasks);
-    weft__put_line(&app->out, WEFT_OBJ({"tasks", weft_copy(&tasks)}));
-    return WEFT_DONE;
+    if (app->common.json) {
+        weft__put_line(&app->out, WEFT_OBJ({"tasks", weft_copy(&tasks)}));
+        return WEFT_DONE;
+    }
+    ask_about_all(line, &tasks, &about);
+    weft_json abouts = weft_get(about.result, "tasks");
+    return put_list(app, &tasks, &abouts);
+}
+
+static weft_exit list(weft_app *app) {
+    return on_line(app, list_on);
 }
 
 /* ---- get ---- */
@@ -114,14 +161,17 @@ static void put_output(const weft_app *app, const weft_json *task) {
         fputc('\n', app->out.file);
 }
 
-static void put_task(const weft_app *app, const weft_json *task) {
+static void put_task(const weft_app *app, const weft_json *task, const weft_json *about) {
     char time[WEFT_WHEN_TEXT];
+    int64_t attempt = weft_get_int(about, "attempt", 0);
     put_text(app, "task", weft_get_str(task, "id", ""));
     put_text(app, "state", weft_get_str(task, "state", ""));
     put_text(app, "error", weft_get_str(task, "error", NULL));
-    put_text(app, "reason", weft_get_str(task, "reason", NULL));
-    put_text(app, "agent", weft_get_str(task, "runsOn", weft_get_str(task, "agent", NULL)));
-    put_text(app, "session", weft_get_str(task, "sessionId", NULL));
+    put_text(app, "reason", weft_get_str(about, "reason", NULL));
+    put_text(app, "agent", weft_get_str(about, "agent", weft_get_str(task, "agent", NULL)));
+    put_text(app, "session", weft_get_str(about, "sessionId", NULL));
+    if (attempt > 1)
+        put_number(app, "attempt", about, "attempt");
     put_number(app, "priority", task, "priority");
     put_number(app, "pid", task, "pid");
     put_time(app, "created", task, "createdAt");
@@ -129,23 +179,35 @@ static void put_task(const weft_app *app, const weft_json *task) {
     put_time(app, "ended", task, "completedAt");
     put_text(app, "took", took(time, task));
     put_text(app, "prompt", weft_get_str(task, "prompt", ""));
-    fputc('\n', app->out.file);
+    if (*weft_get_str(task, "output", ""))
+        fputc('\n', app->out.file);
     put_output(app, task);
 }
 
-static weft_exit get(weft_app *app) {
+static weft_exit get_on(weft_app *app, weft_line *line) {
     const weft_task_settings *how = app->settings;
+    const weft_val id = weft_str(app->args[0]);
     WEFT_ANSWER answer = {0};
-    weft_exit status = ask(app, "task.get", WEFT_OBJ({"taskId", weft_str(app->args[0])}), &answer);
+    WEFT_ANSWER about = {0};
+    weft_exit status = weft__ask(line, "task.get", WEFT_OBJ({"taskId", id}), &answer);
     if (status)
         return status;
-    if (app->common.json)
+    if (app->common.json) {
         weft__put_line(&app->out, weft_copy(answer.result));
-    else if (how->output)
+        return WEFT_DONE;
+    }
+    if (how->output) {
         put_output(app, answer.result);
-    else
-        put_task(app, answer.result);
+        return WEFT_DONE;
+    }
+    ask_about(line, &id, 1, &about);
+    weft_json abouts = weft_get(about.result, "tasks"), only = weft_at(&abouts, 0);
+    put_task(app, answer.result, &only);
     return WEFT_DONE;
+}
+
+static weft_exit get(weft_app *app) {
+    return on_line(app, get_on);
 }
 
 /* ---- cancel, stats ---- */
@@ -234,6 +296,7 @@ static const char *const examples[] = {
 const weft_verb weft__task_verb = {
     .name = "task",
     .help = "submit, list, watch and cancel tasks",
+    .begins = "agents and their work",
     .usage = "submit PROMPT... | list | get ID | cancel ID | stats | watch [ID]",
     .words = "submit list get cancel stats watch",
     .examples = examples,

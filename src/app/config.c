@@ -96,8 +96,8 @@ static int take_value(loading *self, size_t index, const weft_iter *member) {
     if (r >= 0 && key->door && self->source == WEFT_FROM_project && self->file->shared) {
         /* A project can bring a .weft along, and who clones it has not opened any door yet. */
         weft__config_say(&checking, &member->name, true,
-                         "%s says %s, and this file may have come with the project; if it is yours, chmod 600 it", key->path,
-                         key->door);
+                         "%s says %s, and this file may have come with the project; if it is yours: chmod 600 %s", key->path,
+                         key->door, self->file->path);
         r = -EBADMSG;
     }
     if (r >= 0)

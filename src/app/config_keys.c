@@ -98,6 +98,7 @@ static const weft_shape rule_shape[] = {
 static const weft_shape job_shape[] = {
     {PART(text, "id", "its name, in the event cron.fired"), .must = true},
     {PART(text, "schedule", "minute hour day month weekday, as in cron"), .must = true},
+    {PART(text, "action", "told in the event as payload.action")},
     {0},
 };
 

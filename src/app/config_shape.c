@@ -236,7 +236,7 @@ static int put_simple(weft_buf *out, const weft_alloc *alloc, const weft_shape *
     weft_val string = WEFT_OBJ({"type", weft_str("string")});
     const char *type = types[shape->kind];
     weft_val schema = WEFT_OBJ(
-        {"description", weft_str(shape->help)}, {"type", type ? weft_str(type) : weft_none()},
+        {"description", weft_str(shape->help)}, {"type", weft_str_or_none(type)},
         {"enum", count ? weft_arr(choices, count) : weft_none()},
         {"minLength", shape->kind == WEFT_SHAPE_text && !count ? weft_int(1) : weft_none()},
         {"minimum", number ? weft_int(shape->min) : weft_none()}, {"maximum", number ? weft_int(shape->max) : weft_none()},

@@ -28,7 +28,7 @@ typedef struct weft_daemon {
     weft_server *server;
     weft_log log;
     char *notify; /* where the service manager listens; NULL: there is none */
-    char started_at[WEFT_CLOCK_TEXT];
+    char started_at[WEFT_STAMP];
     int64_t started_ns;
     int lock;
     bool held;       /* this folder is ours: the lock, the pid file, the socket */

@@ -53,7 +53,7 @@ void weft__log_rotate(weft_log *log) {
 }
 
 void weft__log_put(weft_log *log, const char *level, const char *message) {
-    char now[WEFT_CLOCK_TEXT];
+    char now[WEFT_STAMP];
     char *text;
     size_t len;
     if (!log->open)

@@ -16,6 +16,7 @@
 #include "buf.h"
 #include "daemon.h"
 #include "say.h"
+#include "serve_tell.h"
 #include "spinner.h"
 
 /* More than any command line that a person types, less than one that is a mistake. */
@@ -227,8 +228,11 @@ static void pass_on(const weft_app *app, const weft_buf *talk) {
 }
 
 static void try_these(const weft_app *app) {
-    fprintf(app->err.file, "\nTry:\n    %s call echo text=hi\n    %s status\n    %s logs -f\n    %s stop\n",
-            program_invocation_name, program_invocation_name, program_invocation_name, program_invocation_name);
+    const char *program = program_invocation_name;
+    fputs("\nTry:\n", app->err.file);
+    weft__serve_say_verbs(app->err.file);
+    fprintf(app->err.file, "\"%s status\", \"%s logs -f\" and \"%s stop\" are about the daemon itself.\n", program, program,
+            program);
 }
 
 static weft_exit tell(const weft_app *app, pid_t pid, bool started) {

@@ -49,7 +49,7 @@ static int put_redacted(weft_buf *out, const weft_json *value) {
 }
 
 static void log_line(weft_peer *peer, bool outgoing, weft_val message) {
-    char now[WEFT_CLOCK_TEXT];
+    char now[WEFT_STAMP];
     weft_screen screen = weft__screen(stderr);
     const weft_identity *who = weft_peer_identity(peer);
     screen.colour = false;

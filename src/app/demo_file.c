@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "demo.h"
+#include "utf8.h"
 
 #define MARKER "This file was written by Weft's demo agent. It may be deleted.\n"
 /* Grown beyond this it is begun anew, so that a demo that runs for ever does not fill a disk. */
@@ -74,11 +75,7 @@ static int choose(weft_demo_edit *edit, const char *folder) {
 
 /* The beginning of the prompt's first line, cut between two characters. */
 static int quote(const char *prompt) {
-    size_t n = strcspn(prompt, "\r\n");
-    if (n > QUOTED)
-        for (n = QUOTED; n > 0 && ((unsigned char) prompt[n] & 0xC0) == 0x80; n--)
-            ;
-    return (int) n;
+    return (int) weft__utf8_fit(prompt, strcspn(prompt, "\r\n"), QUOTED);
 }
 
 int weft__demo_edit_plan(weft_demo_edit *edit, const char *folder, const char *prompt) {

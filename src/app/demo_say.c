@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "demo_turn.h"
+#include "utf8.h"
 
 /* Of a prompt that is repeated to whoever wrote it. */
 #define QUOTED 200
@@ -53,11 +54,7 @@ weft_demo_next weft__demo_think(weft_demo_turn *turn) {
 }
 
 static int quoted(const char *text) {
-    size_t n = strcspn(text, "\r\n");
-    if (n > QUOTED)
-        for (n = QUOTED; n > 0 && ((unsigned char) text[n] & 0xC0) == 0x80; n--)
-            ;
-    return (int) n;
+    return (int) weft__utf8_fit(text, strcspn(text, "\r\n"), QUOTED);
 }
 
 weft_demo_next weft__demo_greet(weft_demo_turn *turn) {

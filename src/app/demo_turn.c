@@ -40,7 +40,7 @@ static void free_turn(weft_demo_turn *turn) {
     free(turn);
 }
 
-void weft__demo_turn_end(weft_demo_turn *turn, const char *stop_reason) {
+static void end_turn(weft_demo_turn *turn, const char *stop_reason) {
     leave_session(turn);
     drop_question(turn);
     weft_req_on_cancel(turn->req, NULL, NULL);
@@ -68,7 +68,7 @@ static weft_demo_next hang(weft_demo_turn *turn) {
 void weft__demo_turn_cancel(weft_demo_turn *turn) {
     if (turn->order.kind == WEFT_DEMO_HANG)
         hang(turn); /* somebody is faster than its next step */
-    weft__demo_turn_end(turn, "cancelled");
+    end_turn(turn, "cancelled");
 }
 
 /* $/cancel_request, or the client is gone. */
@@ -117,12 +117,12 @@ static weft_demo_next announce(weft_demo_turn *turn) {
 /* ---- the steps that end badly ---- */
 
 static weft_demo_next fail(weft_demo_turn *turn) {
-    weft__demo_turn_end(turn, NULL);
+    end_turn(turn, NULL);
     return WEFT_DEMO_OVER;
 }
 
 static weft_demo_next refuse(weft_demo_turn *turn) {
-    weft__demo_turn_end(turn, "refusal");
+    end_turn(turn, "refusal");
     return WEFT_DEMO_OVER;
 }
 
@@ -206,7 +206,7 @@ static void on_due(weft_timer *timer) {
     weft_demo_turn *turn = WEFT_CONTAINER(timer, weft_demo_turn, timer);
     weft_demo_step *step = turn->step < WEFT_DEMO_STEPS ? scripts[turn->order.kind][turn->step] : NULL;
     if (!step) {
-        weft__demo_turn_end(turn, "end_turn");
+        end_turn(turn, "end_turn");
         return;
     }
     switch (step(turn)) {

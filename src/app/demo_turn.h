@@ -34,8 +34,6 @@ typedef enum weft_demo_next {
 
 typedef weft_demo_next weft_demo_step(weft_demo_turn *turn);
 
-/* Answer the prompt and free the turn; NULL: with an error. */
-void weft__demo_turn_end(weft_demo_turn *turn, const char *stop_reason);
 /* What it waited for has come. */
 void weft__demo_turn_go_on(weft_demo_turn *turn);
 

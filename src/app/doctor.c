@@ -102,9 +102,18 @@ static void configuration(weft_doctor *doctor) {
 
 /* ---- agents ---- */
 
+/* what: how it became the default. */
+static void check_default(weft_doctor *doctor, const char *name, const char *what) {
+    const weft_agent *usual = weft__agent_find(&doctor->settings.agents, name);
+    if (!usual || !weft__agent_found(usual))
+        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM,
+                          usual && usual->advice ? usual->advice : "Choose another: \"weft agents use NAME\".",
+                          "%s, %s, is not installed", name, what);
+}
+
 static void agents(weft_doctor *doctor) {
     const weft_agents *all = &doctor->settings.agents;
-    const weft_agent *usual = NULL;
+    const char *chosen = *doctor->chosen ? doctor->chosen : all->fallback;
     char found[512] = "";
     size_t used = 0, count = 0;
     if (!doctor->configured) {
@@ -112,19 +121,17 @@ static void agents(weft_doctor *doctor) {
         return;
     }
     for (size_t i = 0; i < all->count; i++) {
-        if (strcmp(all->list[i].name, all->fallback) == 0)
-            usual = &all->list[i];
         if (!weft__agent_found(&all->list[i]))
             continue;
         if (used < sizeof found)
             used += (size_t) snprintf(found + used, sizeof found - used, "%s%s", count ? ", " : "", all->list[i].name);
         count++;
     }
-    weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "%zu of %zu found: %s", count, all->count, found);
-    if (!usual || !weft__agent_found(usual))
-        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM,
-                          usual && usual->advice ? usual->advice : "Choose another: \"weft agents use NAME\".",
-                          "%s, which does what names no agent, is not installed", all->fallback);
+    weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "%zu of %zu found: %s; %s does what names none", count, all->count,
+                      found, chosen);
+    check_default(doctor, chosen, "which does what names no agent");
+    if (strcmp(chosen, all->fallback) != 0)
+        check_default(doctor, all->fallback, "which is configured for what names no agent");
 }
 
 /* ---- the machine ---- */
@@ -189,7 +196,7 @@ static void watching(weft_doctor *doctor) {
 }
 
 static void clock_check(weft_doctor *doctor) {
-    char text[WEFT_CLOCK_TEXT];
+    char text[WEFT_STAMP];
     time_t now = time(NULL);
     struct tm utc;
     gmtime_r(&now, &utc);

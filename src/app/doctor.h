@@ -34,6 +34,7 @@ struct weft_doctor {
     weft_serve_settings settings;
     weft_config config;
     weft_arena memory; /* the agents' */
+    char chosen[128];  /* the agent for tasks that name none, as the daemon says; "" where none runs */
     size_t counts[WEFT_FINDINGS];
     weft_buf json;
 };

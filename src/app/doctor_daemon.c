@@ -34,13 +34,29 @@ static void check_mode(weft_doctor *doctor, const char *path, mode_t most, const
     weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, next, "%s has mode %o: %s", path, (unsigned) (info.st_mode & 0777), why);
 }
 
+/* Could a daemon begin here? */
+static void check_free(weft_doctor *doctor) {
+    const char *home = doctor->app->layout->home;
+    struct stat info;
+    if (lstat(home, &info) == 0 && S_ISDIR(info.st_mode))
+        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, "Be the user who owns it, or go to a folder of your own.",
+                          "the %s here belongs to another user", home);
+    else if (lstat(home, &info) == 0)
+        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, "Move it away.", "the %s here is no folder", home);
+    else if (access(".", W_OK) < 0)
+        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, "Go to a folder that you may write to.",
+                          "there is no %s here or above, and none can be made: %s", home, weft_strerror(-errno));
+    else
+        weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL,
+                          "there is no %s here or above; \"weft serve\" makes one where it is started", home);
+}
+
 void weft__doctor_home(weft_doctor *doctor) {
     char folder[4096];
     const weft_layout *at = doctor->app->layout;
     size_t before = doctor->counts[WEFT_FINDING_PROBLEM];
     if (!doctor->project) {
-        weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL,
-                          "there is no %s here or above; \"weft serve\" makes one where it is started", at->home);
+        check_free(doctor);
         return;
     }
     check_mode(doctor, at->home, 0700, "others can look into it");
@@ -54,6 +70,14 @@ void weft__doctor_home(weft_doctor *doctor) {
 }
 
 /* ---- the daemon ---- */
+
+/* Somebody may have chosen another default than the configured one; the daemon knows. */
+static void ask_default(weft_doctor *doctor, weft_peer *peer) {
+    WEFT_ANSWER answer = {0};
+    int r = weft_call_with(peer, "agent.list", weft_none(), &(weft_call_opts){.timeout_ms = ANSWER_MS}, &answer);
+    if (r >= 0 && !answer.error)
+        snprintf(doctor->chosen, sizeof doctor->chosen, "%s", weft_get_str(answer.result, "default", ""));
+}
 
 /* How it is, in its own words. The failure is ours to tell, so nothing is explained on the way. */
 static void ask_daemon(weft_doctor *doctor) {
@@ -82,6 +106,7 @@ static void ask_daemon(weft_doctor *doctor) {
         if (strcmp(weft_str_of(&version, weft_version()), weft_version()) != 0)
             weft__doctor_tell(doctor, WEFT_FINDING_WARNING, "weft restart", "it is version %s, this program is %s",
                               weft_str_of(&version, "?"), weft_version());
+        ask_default(doctor, peer);
     }
     weft_peer_free(peer);
 }

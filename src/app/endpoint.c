@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "home.h"
 #include "say.h"
 
 /* Longer than any token there is; a file that is not one is noticed before it is sent anywhere. */
@@ -140,12 +141,24 @@ weft_exit weft__target_take(weft_app *app, weft_target *ret) {
         return weft__target_of(app, *app->args++, ret);
     }
     char *url = find_daemon();
+    weft_exit foreign = url ? WEFT_DONE : weft__home_check(app);
+    if (foreign)
+        return foreign;
     if (!url)
-        return weft__fail(app, WEFT_UNREACHABLE, "Start a daemon here with \"weft serve\", or say where to go with a URL.",
-                          "no daemon: there is no %s in this folder or above it", weft__layout_weft.socket);
+        return weft__fail(app, WEFT_UNREACHABLE,
+                          "\"weft start\" starts one here, \"weft serve\" in the foreground. For another, say where: a URL.",
+                          "no daemon runs here: there is no %s in this folder or above it", weft__layout_weft.socket);
     weft_exit status = weft__target_of(app, url, ret);
+    ret->here = true;
     weft__free(NULL, url);
     return status;
+}
+
+weft_exit weft__target_fail(const weft_app *app, const weft_target *target, int r, const char *trouble) {
+    if (target->here && r == -ECONNREFUSED)
+        return weft__fail(app, WEFT_UNREACHABLE, "\"weft start\" starts it again; \"weft logs\" may say why it ended.",
+                          "the daemon does not run any more: nobody is listening at %s", target->shown);
+    return weft__fail_at(app, target->shown, r, trouble);
 }
 
 void weft__target_done(weft_target *target) {

@@ -15,6 +15,7 @@ typedef struct weft_target {
     char *shown; /* the same for people and logs: without its query, which may hold a token. Owned */
     char *token; /* owned; NULL: none */
     weft_scheme scheme;
+    bool here;         /* nobody typed it: the daemon of this folder */
     char trouble[512]; /* why connecting failed, when there is no peer to ask */
 } weft_target;
 
@@ -25,6 +26,8 @@ weft_exit weft__target_take(weft_app *app, weft_target *ret);
 /* The same for a URL that was typed elsewhere. */
 weft_exit weft__target_of(const weft_app *app, const char *url, weft_target *ret);
 void weft__target_done(weft_target *target);
+/* Our failure r to reach it, explained as weft__fail_at() does; the daemon of this folder can be started. */
+weft_exit weft__target_fail(const weft_app *app, const weft_target *target, int r, const char *trouble);
 
 /* The first line of a file: a token. Owned. Failures are explained. */
 weft_exit weft__token_read(const weft_app *app, const char *path, char **ret);

@@ -7,15 +7,17 @@
 #define OPTION_WIDTH 26
 
 void weft__help_all(FILE *to) {
-    fputs("weft: one JSON-RPC 2.0 peer for every message boundary\n\n"
-          "    weft serve                                          start a daemon in this folder\n"
-          "    weft task submit --wait 'fix the failing test'      have an agent do something\n"
-          "    weft call echo text=hi n=3                          call a method of it\n"
-          "    weft call ws://127.0.0.1:8080/ subtract '[42,23]'   call any other\n\n"
-          "verbs:\n",
+    fputs("weft: a hub for coding agents, and JSON-RPC 2.0 with anybody\n\n"
+          "    weft start                                          a hub for this folder, in the background\n"
+          "    weft task submit --wait 'fix the failing test'      have an agent do something, and watch it\n"
+          "    weft agents                                         which agents there are\n"
+          "    weft call ws://127.0.0.1:8080/ subtract '[42,23]'   call a method of any JSON-RPC server\n",
           to);
-    for (const weft_verb *const *verb = weft__verbs; *verb; verb++)
+    for (const weft_verb *const *verb = weft__verbs; *verb; verb++) {
+        if ((*verb)->begins)
+            fprintf(to, "\n%s:\n", (*verb)->begins);
         fprintf(to, "    %-*s %s\n", NAME_WIDTH, (*verb)->name, (*verb)->help);
+    }
     fputs("\n\"weft VERB -h\" shows examples and options. Endpoints are URLs: unix:PATH tcp://H:P tls://H:P ws://H:P/PATH\n"
           "wss://... http://... https://... exec:COMMAND stdio: Without one, the daemon of this folder is meant.\n\n"
           "exit status: 0 ok, 1 failure, 2 usage, 3 unreachable, 4 not authorised, 5 not found, 6 busy, 7 timeout,\n"

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -64,8 +65,20 @@ static int make_folder(const char *path, mode_t mode) {
     return check_folder(path, mode == 0700);
 }
 
+weft_exit weft__home_check(const weft_app *app) {
+    const char *home = app->layout->home;
+    struct stat info;
+    if (lstat(home, &info) < 0 || !S_ISDIR(info.st_mode) || info.st_uid == geteuid())
+        return WEFT_DONE;
+    const struct passwd *owner = getpwuid(info.st_uid);
+    return weft__fail(app, app->verb->reaches ? WEFT_UNREACHABLE : WEFT_FAILED,
+                      "A hub works for the user who owns its folder. Be that user, or go to a folder of your own.",
+                      "the %s in this folder belongs to %s", home, owner ? owner->pw_name : "another user");
+}
+
 weft_exit weft__home_make(const weft_app *app) {
     static const char ignore[] = "*\n";
+    static const char elsewhere[] = "It is made where the daemon is started: go to a folder that you may write to.";
     const weft_layout *layout = app->layout;
     char path[64];
     snprintf(path, sizeof path, "%s/.gitignore", layout->home);
@@ -75,7 +88,8 @@ weft_exit weft__home_make(const weft_app *app) {
     if (r == 0)
         r = write_new(path, ignore, strlen(ignore));
     if (r < 0 && r != -EEXIST)
-        return weft__fail(app, WEFT_FAILED, NULL, "%s: %s", layout->home, weft_strerror(r));
+        return weft__fail(app, WEFT_FAILED, r == -EACCES || r == -EROFS ? elsewhere : NULL, "%s: %s", layout->home,
+                          weft_strerror(r));
     return WEFT_DONE;
 }
 

@@ -8,6 +8,8 @@
 
 /* Make the folder (0700, with a .gitignore) if it is not there. Failures are explained. */
 weft_exit weft__home_make(const weft_app *app);
+/* Is the daemon's folder here somebody else's? That is explained, and nothing was made or read. */
+weft_exit weft__home_check(const weft_app *app);
 /* The daemon's token, made on the first start. Owned. Failures are explained. */
 weft_exit weft__home_token(const weft_app *app, char **ret);
 /* Put a file there, in place of what was; whole or not at all. Only whoever has the folder to itself may. */

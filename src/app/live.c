@@ -135,10 +135,10 @@ static void subscribe(weft_live *self) {
         types[i] = weft_str(from->types->items[i]);
     *ask = (asking){self, ++self->round};
     self->ready = false;
-    weft_val params = WEFT_OBJ({"after", now ? weft_none() : weft_uint(self->positioned ? self->gseq : from->after)},
-                               {"epoch", epoch && !now ? weft_str(epoch) : weft_none()},
-                               {"types", count ? weft_arr(types, count) : weft_none()},
-                               {"taskId", from->task ? weft_str(from->task) : weft_none()});
+    weft_val params =
+        WEFT_OBJ({"after", now ? weft_none() : weft_uint(self->positioned ? self->gseq : from->after)},
+                 {"epoch", epoch && !now ? weft_str(epoch) : weft_none()},
+                 {"types", count ? weft_arr(types, count) : weft_none()}, {"taskId", weft_str_or_none(from->task)});
     if (weft_call_start(self->peer, "event.subscribe", params, &(weft_call_opts){.on_answer = on_answer, .ctx = ask}, NULL) <
         0) {
         weft__free(NULL, ask);
@@ -181,10 +181,10 @@ static void on_connected(weft_live *self) {
 static void on_impatient(weft_timer *timer) {
     weft_live *self = (weft_live *) ((char *) timer - offsetof(weft_live, patience));
     clear(self);
-    weft__live_end(self,
-                   weft__fail(self->app, WEFT_UNREACHABLE,
-                              "What was submitted goes on without us: \"weft task list\" shows it once the daemon is back.",
-                              "%s: the connection was lost and could not be made again", self->target.shown));
+    weft__live_end(
+        self, weft__fail(self->app, WEFT_UNREACHABLE,
+                         "\"weft start\" starts the daemon of a folder; what was submitted is then in \"weft task list\".",
+                         "%s: the connection was lost and could not be made again", self->target.shown));
 }
 
 static void on_lost(weft_live *self, bool for_good, int why) {
@@ -192,14 +192,15 @@ static void on_lost(weft_live *self, bool for_good, int why) {
     self->ready = false;
     if (for_good || !self->was_connected) {
         clear(self);
-        weft__live_end(self, weft__fail_at(self->app, self->target.shown, why, trouble));
+        weft__live_end(self, weft__target_fail(self->app, &self->target, why, trouble));
         return;
     }
     if (self->lost)
         return;
     self->lost = true;
     clear(self);
-    weft__warn(self->app, "%s; trying again", *trouble ? trouble : weft_strerror(why));
+    weft__warn(self->app, "%s; trying again%s", *trouble ? trouble : weft_strerror(why),
+               self->target.here ? ". If the daemon is gone, \"weft start\" starts it" : "");
     if (self->opts.patience_ms > 0)
         weft__timer_set(self->loop, &self->patience, weft__loop_fresh_now(self->loop) + self->opts.patience_ms);
 }
@@ -268,7 +269,7 @@ static weft_exit run_all(weft_live *self) {
     self->loop = weft_loop_free(self->loop);
     self->service = weft_service_unref(self->service);
     if (r < 0)
-        return weft__fail_at(self->app, self->target.shown, r, self->target.trouble);
+        return weft__target_fail(self->app, &self->target, r, self->target.trouble);
     return ended ? self->status : WEFT_FAILED;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "app.h"
+#include "config.h"
 #include "say.h"
 
 /* An option and the settings its value goes to. */
@@ -117,21 +118,10 @@ static bool read_time(const char *text, int64_t *ret) {
     return false;
 }
 
-static bool is_choice(const char *choices, const char *text) {
-    size_t len = strlen(text);
-    for (const char *at = choices; *at; at += strspn(at, " ")) {
-        size_t n = strcspn(at, " ");
-        if (n == len && strncmp(at, text, n) == 0)
-            return true;
-        at += n;
-    }
-    return false;
-}
-
 static weft_exit set_value(weft_app *app, const place *where, const char *text) {
     const weft_option *option = where->option;
     void *field = where->settings + option->offset;
-    if (option->choices && !is_choice(option->choices, text))
+    if (option->choices && !weft__config_is_choice(option->choices, text))
         return weft__misused(app, "--%s is one of: %s", option->name, option->choices);
     if (option->kind == WEFT_OPTION_text)
         *(const char **) field = text;

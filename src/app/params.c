@@ -129,7 +129,7 @@ static weft_exit parse_pairs(const weft_app *app, char **args, weft_doc **ret) {
     return status;
 }
 
-weft_exit weft__params_read(const weft_app *app, char **args, weft_doc **ret) {
+static weft_exit read_params(const weft_app *app, char **args, weft_doc **ret) {
     const char *first = *args;
     *ret = NULL;
     if (!first)
@@ -157,7 +157,7 @@ weft_exit weft__say_method(weft_app *app, weft_exit (*say)(weft_line *line, weft
     bool has_url = app->arg_count && weft__is_url(app->args[0]);
     if (app->arg_count < (has_url ? 2 : 1))
         return weft__misused(app, has_url ? "which method?" : "a method is missing");
-    weft_exit status = weft__params_read(app, app->args + has_url + 1, &params);
+    weft_exit status = read_params(app, app->args + has_url + 1, &params);
     if (status == WEFT_DONE)
         status = weft__line_open(app, &line);
     if (status == WEFT_DONE)

@@ -5,9 +5,6 @@
 #include "app.h"
 #include "reach.h"
 
-/* From the arguments behind the method; none of them means no params (*ret is then NULL). The document is owned. A mistake
- * is explained. */
-weft_exit weft__params_read(const weft_app *app, char **args, weft_doc **ret);
 /* How to write them to a call: none when doc is NULL. */
 weft_val weft__params_val(const weft_doc *doc);
 

@@ -58,7 +58,7 @@ static weft_exit connect_line(weft_line *line) {
     int r = weft_connect_with(line->target.url, &opts, &line->peer);
     weft__spinner_stop();
     if (r < 0)
-        return weft__fail_at(app, line->target.shown, r, line->target.trouble);
+        return weft__target_fail(app, &line->target, r, line->target.trouble);
     weft__remark(app, "connected to %s", line->target.shown);
     return show_token(line);
 }

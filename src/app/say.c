@@ -86,7 +86,7 @@ void weft__warn(const weft_app *app, const char *format, ...) {
 
 /* ---- our failures ---- */
 
-weft_exit weft__exit_of(int r) {
+static weft_exit exit_of(int r) {
     switch (-r) {
     case EINVAL:
         return WEFT_USAGE;
@@ -140,7 +140,7 @@ static const char *next_of(weft_exit status) {
 weft_exit weft__fail_at(const weft_app *app, const char *url, int r, const char *trouble) {
     /* A path that a web server does not know is not a socket that is missing. */
     bool web = strncmp(url, "http", 4) == 0 || strncmp(url, "ws", 2) == 0;
-    weft_exit status = web && r == -ENOENT ? WEFT_NOT_FOUND : weft__exit_of(r);
+    weft_exit status = web && r == -ENOENT ? WEFT_NOT_FOUND : exit_of(r);
     const char *why = trouble && *trouble ? trouble : weft_strerror(r);
     /* Some sentences name the endpoint already. */
     bool named = strncmp(why, url, strlen(url)) == 0;
@@ -161,7 +161,7 @@ static bool is_one_of(const char *text, const char *const *list) {
     return false;
 }
 
-weft_exit weft__exit_of_error(const weft_error *error) {
+static weft_exit exit_of_error(const weft_error *error) {
     static const char *const busy[] = {"queueFull", "agentBusy", "sessionBusy", "rateLimited", "resourceUnavailable", NULL};
     const char *reason = weft_get_str(&error->data, "reason", "");
     if (error->code == WEFT_METHOD_NOT_FOUND)
@@ -185,18 +185,33 @@ static void put_error_json(const weft_app *app, weft_exit status, const weft_err
                                                {"data", data}, {"exit", weft_int(status)})}));
 }
 
+static void put_data(const weft_app *app, const weft_error *error) {
+    if (!error->data.text)
+        return;
+    fputs("  data: ", app->err.file);
+    weft__put_compact(&app->err, &error->data);
+    fputc('\n', app->err.file);
+}
+
 weft_exit weft__fail_refused(const weft_app *app, const char *method, const weft_error *error, const char *next) {
     char what[MAX_SENTENCE];
-    weft_exit status = weft__exit_of_error(error);
+    weft_exit status = exit_of_error(error);
     if (app->common.json)
         put_error_json(app, status, error);
     snprintf(what, sizeof what, "%s: %s (%d)", method, error->message, error->code);
     put_what(app, what);
-    if (error->data.text) {
-        fputs("  data: ", app->err.file);
-        weft__put_compact(&app->err, &error->data);
-        fputc('\n', app->err.file);
-    }
+    put_data(app, error);
+    put_next(app, next ? next : next_of(status == WEFT_UNAUTHORISED || status == WEFT_BUSY ? status : WEFT_REFUSED));
+    return status;
+}
+
+weft_exit weft__fail_plainly(const weft_app *app, const char *method, const weft_error *error, const char *next) {
+    if (app->common.verbose || error->code == WEFT_METHOD_NOT_FOUND)
+        return weft__fail_refused(app, method, error, next);
+    weft_exit status = exit_of_error(error);
+    if (app->common.json)
+        put_error_json(app, status, error);
+    put_what(app, error->message);
     put_next(app, next ? next : next_of(status == WEFT_UNAUTHORISED || status == WEFT_BUSY ? status : WEFT_REFUSED));
     return status;
 }

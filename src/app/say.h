@@ -19,8 +19,7 @@ weft_exit weft__fail_at(const weft_app *app, const char *url, int r, const char 
 /* Their refusal, explained; next: what to do about it; NULL: nothing. */
 weft_exit weft__fail_refused(const weft_app *app, const char *method, const weft_error *error, const char *next);
 
-/* The exit status that belongs to our failure, or to their error. */
-weft_exit weft__exit_of(int r);
-weft_exit weft__exit_of_error(const weft_error *error);
+/* The same in the words of the other side alone, where people did not name the method themselves; with -v all of it. */
+weft_exit weft__fail_plainly(const weft_app *app, const char *method, const weft_error *error, const char *next);
 
 #endif

@@ -36,7 +36,7 @@ typedef struct weft_serve_settings {
     bool cdev_parallel;
     bool automation;
     bool automation_changed; /* after a reload: something that begins with "automation." has */
-    weft_json rules, jobs; /* absent: none */
+    weft_json rules, jobs;   /* absent: none */
     bool watch;
     weft_texts watch_paths, ignore;
 } weft_serve_settings;

@@ -176,21 +176,53 @@ static void automate(weft_serve_hub *self, const weft_serve_settings *how) {
     weft__automation_free(self->automation);
     self->automation = NULL;
     int r = weft__automation_new(self->engine, &opts, &self->automation);
+    self->hub.automation_failed = r;
     if (r < 0)
         weft__warn(self->opts.app, "weft serve: automation: %s", weft_strerror(r));
     else
         self->hub.automation = self->automation;
 }
 
+/* Whether work may be sent here: for whoever balances load or waits for a start. /health only says that somebody is there.
+ */
+static void on_readyz(weft_http *http, void *ctx) {
+    static const char ready[] = "{\"status\":\"ready\"}", stopping[] = "{\"status\":\"stopping\"}",
+                      unable[] = "{\"status\":\"storageFailed\"}";
+    const weft_serve_hub *self = ctx;
+    if (self->hub.stopping)
+        weft_http_answer(http, 503, "application/json", (weft_bytes){stopping, sizeof stopping - 1});
+    else if (weft__engine_trouble(self->engine) < 0)
+        weft_http_answer(http, 503, "application/json", (weft_bytes){unable, sizeof unable - 1});
+    else
+        weft_http_answer(http, 200, "application/json", (weft_bytes){ready, sizeof ready - 1});
+}
+
+static int add_routes(weft_serve_hub *self, weft_server *server) {
+    int r = weft_server_route(server, "GET", "/readyz", on_readyz, self);
+    return r < 0 ? r : weft_server_public(server, "/readyz");
+}
+
 weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
     self->hub.server = server;
     self->hub.service = weft_server_service(server);
-    int r = begin(self);
+    int r = add_routes(self, server);
+    if (r < 0)
+        return weft__fail(self->opts.app, WEFT_FAILED, NULL, "/readyz: %s", weft_strerror(r));
+    r = begin(self);
     if (r < 0)
         return weft__fail(self->opts.app, WEFT_FAILED, "\"weft doctor\" looks at the store.", "the journal: %s",
                           weft_strerror(r));
     automate(self, self->opts.how);
     return WEFT_DONE;
+}
+
+const char *weft__serve_hub_agent(const weft_serve_hub *self) {
+    const weft_agent *agent = weft__agent_default(self->engine);
+    return agent ? agent->name : self->agents.fallback;
+}
+
+uint64_t weft__serve_hub_running(const weft_serve_hub *self) {
+    return weft__task_counts(self->engine).of[WEFT_TASK_RUNNING];
 }
 
 void weft__serve_hub_ready(weft_serve_hub *self) {

@@ -9,6 +9,9 @@
 #include "home.h"
 #include "say.h"
 
+/* Of the commands to try, so that what is said of them stands in a column. */
+#define VERBS_WIDTH 33
+
 static const char *url_with(const weft_server *server, const char *scheme) {
     const char *url;
     for (size_t i = 0; (url = weft_server_url(server, i)); i++)
@@ -22,10 +25,6 @@ static const char *token_path(const weft_serve_facts *facts) {
     return facts->how->token_file ? facts->how->token_file : facts->app->layout->token;
 }
 
-static weft_val text_or_none(const char *text) {
-    return text ? weft_str(text) : weft_none();
-}
-
 bool weft__serve_publish(const weft_serve_facts *facts) {
     const weft_app *app = facts->app;
     weft_val urls[WEFT_MAX_TEXTS + 1];
@@ -36,9 +35,9 @@ bool weft__serve_publish(const weft_serve_facts *facts) {
         urls[count] = weft_str(url);
     weft_val about = WEFT_OBJ({"pid", weft_int(getpid())}, {"version", weft_str(weft_version())},
                               {"folder", weft_str(getcwd(folder, sizeof folder))}, {"urls", weft_arr(urls, count)},
-                              {"unix", text_or_none(url_with(facts->server, "unix:"))},
-                              {"http", text_or_none(url_with(facts->server, "http"))},
-                              {"ws", text_or_none(url_with(facts->server, "ws"))},
+                              {"unix", weft_str_or_none(url_with(facts->server, "unix:"))},
+                              {"http", weft_str_or_none(url_with(facts->server, "http"))},
+                              {"ws", weft_str_or_none(url_with(facts->server, "ws"))},
                               {"tokenFile", facts->token ? weft_str(token_path(facts)) : weft_none()});
     if (facts->held) {
         r = weft__home_publish(app->layout, about);
@@ -58,25 +57,16 @@ static void say_where(const weft_serve_facts *facts, FILE *to) {
         fprintf(to, "listening on %s\n", url);
 }
 
+/* The rest of the world has no weft. */
 static void say_curl(const weft_serve_facts *facts, FILE *to) {
     const char *http = url_with(facts->server, "http");
     if (!http)
         return;
-    fputs("    curl -H 'Content-Type: application/json' ", to);
+    fputs("\nAny other program may ask too, for example:\n    curl -H 'Content-Type: application/json' ", to);
     if (facts->token)
         fprintf(to, "-H \"Authorization: Bearer $(cat %s)\" ", token_path(facts));
     fprintf(to, "%s-d '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"task.list\"}' %s\n",
             strncmp(http, "https", 5) == 0 ? "-k " : "", http);
-}
-
-/* The page that needs no token. */
-static void say_page(const weft_serve_facts *facts, FILE *to) {
-    const char *http = url_with(facts->server, "http");
-    const char *authority = http ? strstr(http, "//") : NULL;
-    if (!authority)
-        return;
-    size_t len = (size_t) (authority - http) + 2 + strcspn(authority + 2, "/");
-    fprintf(to, "and open %.*s/health\n", (int) len, http);
 }
 
 static void say_call(const weft_serve_facts *facts, FILE *to, const char *url) {
@@ -85,12 +75,20 @@ static void say_call(const weft_serve_facts *facts, FILE *to, const char *url) {
             shows ? token_path(facts) : "", shows ? " " : "", url);
 }
 
-/* The first works at once, the second asks for permission: that is what a hub is for. */
-static void say_verbs(const weft_serve_facts *facts, FILE *to) {
-    const char *program = program_invocation_name, *agent = facts->how->agents.fallback;
-    fprintf(to, "    %s task submit --wait \"hello\"%*s# runs on the agent \"%s\"; \"weft agents\" shows the others\n",
-            program, 8, "", agent);
-    fprintf(to, "    %s task submit --wait \"write a file\" # asks before it does\n", program);
+void weft__serve_say_verbs(FILE *to) {
+    static const char *const rows[][2] = {
+        {"task submit --wait \"hello\"", "an agent answers"},
+        {"task submit --wait \"write a file\"", "it asks before it changes anything"},
+        {"task list", "what was done, and what is going on"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        fprintf(to, "    %s %-*s  # %s\n", program_invocation_name, VERBS_WIDTH, rows[i][0], rows[i][1]);
+}
+
+static void say_agent(const weft_serve_facts *facts, FILE *to) {
+    bool demo = strcmp(facts->agent, "demo") == 0;
+    fprintf(to, "The agent is \"%s\"%s; \"%s agents\" shows the others.\n", facts->agent,
+            demo ? ", which is built in and costs nothing" : "", program_invocation_name);
 }
 
 void weft__serve_say_what_next(const weft_serve_facts *facts) {
@@ -99,12 +97,13 @@ void weft__serve_say_what_next(const weft_serve_facts *facts) {
     if (facts->on_stdio)
         return;
     fprintf(to, "\nTry, in another terminal%s:\n", facts->held ? " in this folder" : "");
-    if (facts->held)
-        say_verbs(facts, to);
-    else
+    if (facts->held) {
+        weft__serve_say_verbs(to);
+        say_agent(facts, to);
+    } else {
         say_call(facts, to, weft_server_url(facts->server, 0));
+    }
     say_curl(facts, to);
-    say_page(facts, to);
-    fputs("Ctrl-C stops it.\n", to);
+    fputs("\nCtrl-C stops it.\n", to);
     fflush(to);
 }

@@ -1,13 +1,15 @@
 /* Tables. */
 #include "table.h"
 
+#include "utf8.h"
+
 #define GAP 2
 /* What is longer is cut, but on a wide terminal nobody wants to read across all of it either. */
 #define MIN_LAST 20
 
 static size_t columns_of(const weft_table *table) {
     size_t n = 0;
-    while (table->heads[n] && n < WEFT_TABLE_COLUMNS)
+    while (n < WEFT_TABLE_COLUMNS && table->heads[n])
         n++;
     return n;
 }
@@ -26,28 +28,19 @@ int weft__table_add(weft_table *table, const char *text) {
     return 0;
 }
 
-size_t weft__table_width(const char *text) {
+static size_t width_of(const char *text) {
     size_t n = 0;
     for (; *text; text++)
-        n += ((unsigned char) *text & 0xc0) != 0x80;
+        n += !weft__utf8_follows((unsigned char) *text);
     return n;
-}
-
-/* The bytes of at most so many code points. */
-static size_t cut(const char *text, size_t width) {
-    size_t i = 0;
-    for (; text[i]; i++)
-        if (((unsigned char) text[i] & 0xc0) != 0x80 && width-- == 0)
-            break;
-    return i;
 }
 
 static void measure(const weft_table *table, size_t columns, size_t ret[WEFT_TABLE_COLUMNS]) {
     const char *cell = weft__buf_head(&table->cells);
     for (size_t i = 0; i < columns; i++)
-        ret[i] = weft__table_width(table->heads[i]);
+        ret[i] = width_of(table->heads[i]);
     for (size_t i = 0; i < table->count; i++, cell += strlen(cell) + 1) {
-        size_t width = weft__table_width(cell);
+        size_t width = width_of(cell);
         if (width > ret[i % columns])
             ret[i % columns] = width;
     }
@@ -56,14 +49,14 @@ static void measure(const weft_table *table, size_t columns, size_t ret[WEFT_TAB
 static void put_cell(const weft_screen *screen, const char *cell, size_t width, bool last, size_t room) {
     weft_screen filtered = *screen;
     filtered.terminal = true; /* a row stays a row */
-    size_t is = weft__table_width(cell);
+    size_t is = width_of(cell);
     if (!last) {
         weft__put_text(&filtered, cell, strlen(cell));
         fprintf(screen->file, "%*s", (int) (width - is + GAP), "");
         return;
     }
     bool whole = !screen->terminal || is <= room;
-    weft__put_text(&filtered, cell, whole ? strlen(cell) : cut(cell, room - 1));
+    weft__put_text(&filtered, cell, whole ? strlen(cell) : weft__utf8_first(cell, room - 1));
     fputs(whole ? "\n" : "…\n", screen->file);
 }
 

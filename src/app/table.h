@@ -19,7 +19,4 @@ int weft__table_add(weft_table *table, const char *text);
 void weft__table_put(const weft_table *table, const weft_screen *screen);
 void weft__table_done(weft_table *table);
 
-/* How many columns a text takes, roughly: one for each code point. */
-size_t weft__table_width(const char *text);
-
 #endif

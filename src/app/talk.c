@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "utf8.h"
+
 #define MAX_LINE 1024
 
 void weft__put_prose(const weft_screen *screen, const char *text, size_t len) {
@@ -67,13 +69,10 @@ void weft__talk_line(weft_talk *talk, const char *ink, const char *format, ...) 
 /* Cut to the width: a line that wraps cannot be taken back. */
 static void draw(weft_talk *talk) {
     const weft_screen *err = &talk->app->err;
-    size_t room = (size_t) weft__screen_width(err) - 1, n = 0;
-    for (; talk->bottom[n]; n++)
-        if (((unsigned char) talk->bottom[n] & 0xc0) != 0x80 && room-- == 0)
-            break;
+    size_t room = (size_t) weft__screen_width(err) - 1;
     fputs("\r", err->file);
     weft__ink(err, WEFT_INK_DIM);
-    weft__put_text(err, talk->bottom, n);
+    weft__put_text(err, talk->bottom, weft__utf8_first(talk->bottom, room));
     weft__plain(err);
     fputs("\x1b[K", err->file);
     fflush(err->file);

@@ -141,11 +141,11 @@ weft_exit weft__task_submit_word(weft_app *app) {
     /* Whoever waits may have to send it twice, over two connections: once is meant. */
     weft__attend_key(key);
     const char *once = how->once ? how->once : how->wait ? key : NULL;
-    weft_val params = WEFT_OBJ({"prompt", weft_str(prompt)}, {"agent", how->agent ? weft_str(how->agent) : weft_none()},
+    weft_val params = WEFT_OBJ({"prompt", weft_str(prompt)}, {"agent", weft_str_or_none(how->agent)},
                                {"priority", how->priority ? weft_int(priority) : weft_none()},
                                {"timeoutMs", how->timeout_ms ? weft_int(how->timeout_ms) : weft_none()},
                                {"retries", how->retries ? weft_int(how->retries) : weft_none()},
-                               {"sessionId", how->session ? weft_str(how->session) : weft_none()},
+                               {"sessionId", weft_str_or_none(how->session)},
                                {"_meta", once ? WEFT_OBJ({"weft/idempotencyKey", weft_str(once)}) : weft_none()});
     status = how->wait ? submit_and_wait(app, params) : submit(app, params);
     weft__free(NULL, prompt);

@@ -1,7 +1,7 @@
 /* A queue of bytes in one piece of memory: appended at the end, taken from the front, never over its limit.
  *
- * Whatever it holds, WEFT_SLACK bytes behind the end may be read and written, because the scanner reads in vectors and puts a
- * NUL behind the text it works on.
+ * Whatever it holds, WEFT_SLACK bytes behind the end may be read and written, because the scanner reads in vectors and puts
+ * a NUL behind the text it works on.
  *
  * A buffer can work in lent memory: a connection that answers at once never allocates, and ten thousand idle ones cost
  * nothing. What is still there when the loan ends is copied out. */
@@ -51,8 +51,8 @@ static inline int weft__buf_put(weft_buf *buf, const weft_alloc *alloc, const vo
 void weft__buf_take(weft_buf *buf, const weft_alloc *alloc, size_t n);
 void weft__buf_done(weft_buf *buf, const weft_alloc *alloc);
 
-/* Work in this memory (size includes the slack) until weft__buf_return(). Does nothing unless the buffer is empty and there is
- * more memory than slack. */
+/* Work in this memory (size includes the slack) until weft__buf_return(). Does nothing unless the buffer is empty and there
+ * is more memory than slack. */
 void weft__buf_lend(weft_buf *buf, const weft_alloc *alloc, char *memory, size_t size);
 /* End the loan; what is left moves to memory of its own. -ENOMEM: what was left is lost and the buffer is empty. */
 int weft__buf_return(weft_buf *buf, const weft_alloc *alloc);

@@ -9,7 +9,10 @@ typedef struct weft_link {
     struct weft_link *prev, *next;
 } weft_link;
 
+/* clang-format takes the minus for a sign. */
+/* clang-format off */
 #define WEFT_CONTAINER(link, type, field) ((type *) (void *) ((char *) (link) - offsetof(type, field)))
+/* clang-format on */
 
 static inline void weft__list_init(weft_link *head) {
     head->prev = head->next = head;

@@ -1,4 +1,5 @@
-/* One UTF-8 sequence, checked as RFC 3629 has it: no overlong forms, no surrogates, nothing above U+10FFFF. */
+/* One UTF-8 sequence, checked as RFC 3629 has it: no overlong forms, no surrogates, nothing above U+10FFFF. And where a
+ * text that is UTF-8 may be cut. */
 #ifndef WEFT_UTF8_H
 #define WEFT_UTF8_H
 
@@ -28,6 +29,30 @@ static inline size_t weft__utf8_len(const char *text, size_t room) {
     return lead <= 0xF4 && room >= 4 && p[1] >= low && p[1] <= high && weft__utf8_follows(p[2]) && weft__utf8_follows(p[3])
                ? 4
                : 0;
+}
+
+/* How much of a text's beginning fits into max bytes, not ending within a character. */
+static inline size_t weft__utf8_fit(const char *text, size_t len, size_t max) {
+    if (len <= max)
+        return len;
+    while (max && weft__utf8_follows((unsigned char) text[max]))
+        max--;
+    return max;
+}
+
+/* Where the first character at or behind from begins. */
+static inline size_t weft__utf8_from(const char *text, size_t len, size_t from) {
+    while (from < len && weft__utf8_follows((unsigned char) text[from]))
+        from++;
+    return from;
+}
+
+/* The bytes of the first so many characters. */
+static inline size_t weft__utf8_first(const char *text, size_t characters) {
+    size_t n = 0;
+    while (text[n] && (weft__utf8_follows((unsigned char) text[n]) || characters-- > 0))
+        n++;
+    return n;
 }
 
 #endif

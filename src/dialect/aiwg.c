@@ -1,4 +1,4 @@
-/* AIWG's daemon (seed 003): its methods, their errors and what they answer. */
+/* AIWG's daemon: its methods, their errors and what they answer. */
 #include "aiwg.h"
 
 #include "reply.h"
@@ -176,7 +176,8 @@ static const weft_method methods[] = {
      .params = weft__aiwg_id_params,
      .help = "one task with all its output that is kept",
      .result = S_TASK,
-     .errors = get_errors},
+     .errors = get_errors,
+     .flags = WEFT_SOON},
     {.name = "task.stats",
      .handler = weft__aiwg_stats,
      .params = weft__no_params,

@@ -4,7 +4,7 @@
 
 #include "feed.h"
 
-/* Its errors (wire.md). */
+/* Its errors. */
 #define AIWG_TASK_NOT_FOUND (-32000)
 #define AIWG_TASK_NOT_CANCELLABLE (-32001)
 #define AIWG_QUEUE_FULL (-32002)

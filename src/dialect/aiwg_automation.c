@@ -14,7 +14,9 @@ struct switching {
 };
 
 static int failed(const weft_hub *hub) {
-    return hub->automation ? weft__automation_health(hub->automation).failed : -ENOSYS;
+    if (hub->automation)
+        return weft__automation_health(hub->automation).failed;
+    return hub->automation_failed < 0 ? hub->automation_failed : -ENOSYS;
 }
 
 static int refuse(weft_req *req, int r) {

@@ -6,6 +6,7 @@
 #include "aiwg.h"
 #include "buf.h"
 #include "reply.h"
+#include "utf8.h"
 #include "write.h"
 
 /* Of a prompt, in a status: characters. */
@@ -41,12 +42,8 @@ int weft__aiwg_stop(weft_req *req, const weft_json *params, void *ctx) {
 
 /* ---- status ---- */
 
-/* The first characters of a text; code points are not cut. */
 static weft_val beginning(const char *text, size_t characters) {
-    size_t at = 0;
-    while (text[at] && (((unsigned char) text[at] & 0xC0) == 0x80 || characters-- > 0))
-        at++;
-    return weft_strn(text, at);
+    return weft_strn(text, weft__utf8_first(text, characters));
 }
 
 static int write_running(weft_buf *out, const weft_alloc *alloc, const weft_task *task) {
@@ -133,7 +130,7 @@ static int collect(const weft_hub *hub, struct pieces *ret) {
 static int say_status(weft_req *req, const weft_hub *hub, const struct pieces *pieces) {
     static const char none[] = "{\"enabled\":false,\"ruleCount\":0,\"rules\":[],\"recentExecutions\":[]}";
     const weft_hub_host *host = hub->host;
-    weft_automation_health health = {0};
+    weft_automation_health health = {.failed = hub->automation_failed};
     weft_task_counts counts = weft__task_counts(hub->engine);
     size_t most = weft__engine_limits(hub->engine)->max_running;
     int storing = weft__engine_trouble(hub->engine);

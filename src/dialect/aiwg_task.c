@@ -6,6 +6,7 @@
 #include "buf.h"
 #include "link.h"
 #include "reply.h"
+#include "utf8.h"
 #include "write.h"
 
 #define LIST_DEFAULT 20
@@ -13,7 +14,7 @@
 /* What a caller adds to a task is a note, not a payload. */
 #define MAX_METADATA (64 * 1024)
 #define MAX_RETRIES 100
-/* As much as is kept of one task's output (guarantees.md). */
+/* As much as is kept of one task's output. */
 #define MAX_OUTPUT (16 * 1024 * 1024)
 #define CHAT_PRIORITY 5
 
@@ -221,15 +222,8 @@ const weft_param weft__aiwg_list_params[] = {
 static weft_bytes tail_of(const weft_hub *hub, const weft_task *task, int64_t limit) {
     size_t most = max_answer(hub) / (size_t) limit / 16;
     weft_bytes tail = task->tail;
-    if (tail.len > most) {
-        tail.data += tail.len - most;
-        tail.len = most;
-        while (tail.len && ((unsigned char) *tail.data & 0xC0) == 0x80) {
-            tail.data++;
-            tail.len--;
-        }
-    }
-    return tail;
+    size_t from = tail.len > most ? weft__utf8_from(tail.data, tail.len, tail.len - most) : 0;
+    return (weft_bytes){tail.data + from, tail.len - from};
 }
 
 static int write_list(weft_buf *out, const weft_hub *hub, const struct list *in) {

@@ -1,4 +1,4 @@
-/* cdev (seed 002), as much of it as there is so far: running and stopping an agent, its log and its status. */
+/* cdev, as much of it as is needed to run and watch an agent: running and stopping an agent, its log and its status. */
 #include "cdev.h"
 
 #include "reply.h"

@@ -4,7 +4,7 @@
 
 #include "feed.h"
 
-/* Its errors (wire.md). */
+/* Its errors. */
 #define CDEV_BUSY (-32001)
 #define CDEV_IDLE (-32002)
 #define CDEV_FAILED (-32003)
@@ -17,8 +17,6 @@ extern const weft_param weft__cdev_run_params[], weft__cdev_stop_params[];
 
 /* ---- cdev_status.c ---- */
 weft_handler weft__cdev_status;
-/* "idle", "starting", "running" or "stopping"; of no task: idle. */
-const char *weft__cdev_state(const weft_task *task);
 /* The session that a request without one is about: what this connection started, else what it watches, else the only one, as
  * far as it has something to do. NULL: none. Borrowed. */
 const weft_session *weft__cdev_session(const weft_hub *hub, weft_peer *peer);

@@ -9,10 +9,6 @@ static weft_val copy(const weft_json *data, const char *name) {
     return value.text ? weft_copy(&value) : weft_none();
 }
 
-static weft_val known(const char *text) {
-    return text ? weft_str(text) : weft_none();
-}
-
 /* ---- logs ---- */
 
 /* Notifications of one event. A notification of an empty line is 180 bytes, so 64 KiB of line ends would be more than a
@@ -30,7 +26,7 @@ struct log {
 static void tell_line(const struct log *log, weft_val line, weft_val parsed) {
     weft__tell(log->telling, log->session, "claude_log",
                WEFT_OBJ({"line", line}, {"stream", weft_str(log->stream)}, {"parsed", parsed},
-                        {"session_id", weft_str(log->session)}, {"agent_type", known(log->agent)},
+                        {"session_id", weft_str(log->session)}, {"agent_type", weft_str_or_none(log->agent)},
                         {"timestamp", weft_str(log->time)}));
 }
 
@@ -122,8 +118,8 @@ static void tell_status(const weft_hub *hub, weft_telling *telling, const weft_e
                         {"started_at",
                          runs && task && task->started_ms ? weft_str(weft__stamp(task->started_ms, started)) : weft_none()},
                         {"error", copy(data, "error")}, {"exit_code", copy(data, "exitCode")},
-                        {"session_id", known(task ? task->session : NULL)},
-                        {"agent_type", known(task ? task->runs_on : NULL)},
+                        {"session_id", weft_str_or_none(task ? task->session : NULL)},
+                        {"agent_type", weft_str_or_none(task ? task->runs_on : NULL)},
                         {"timestamp", weft_str(weft__stamp(event->time_ms, time))}));
 }
 

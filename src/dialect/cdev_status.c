@@ -4,7 +4,7 @@
 #include "cdev.h"
 #include "reply.h"
 
-const char *weft__cdev_state(const weft_task *task) {
+static const char *state_of(const weft_task *task) {
     if (!task || task->state > WEFT_TASK_RUNNING)
         return "idle";
     if (task->stopping)
@@ -37,10 +37,6 @@ static const char *name_of(const char *folder) {
     return slash && slash[1] ? slash + 1 : folder;
 }
 
-static weft_val known(const char *text) {
-    return text ? weft_str(text) : weft_none();
-}
-
 /* Unknown members are left out, never null. */
 int weft__cdev_status(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
@@ -48,16 +44,16 @@ int weft__cdev_status(weft_req *req, const weft_json *params, void *ctx) {
     const weft_session *session = weft__cdev_session(hub, weft_req_peer(req));
     const weft_task *task = session && session->task ? weft__task_find(hub->engine, session->task) : NULL;
     const weft_agent *agent = weft__agent_default(hub->engine);
-    const char *folder = weft__engine_folder(hub->engine), *state = weft__cdev_state(task);
+    const char *folder = weft__engine_folder(hub->engine), *state = state_of(task);
     bool watching = hub->automation && weft__automation_health(hub->automation).watching;
     (void) params;
     return weft_reply(req,
-                      WEFT_OBJ({"session_id", known(session ? session->id : NULL)},
-                               {"agent_session_id", known(session ? session->agent_session : NULL)},
+                      WEFT_OBJ({"session_id", weft_str_or_none(session ? session->id : NULL)},
+                               {"agent_session_id", weft_str_or_none(session ? session->agent_session : NULL)},
                                {"agent_state", weft_str(state)}, {"claude_state", weft_str(state)},
-                               {"agent_type", known(session ? session->agent
-                                                    : agent ? agent->name
-                                                            : NULL)},
+                               {"agent_type", weft_str_or_none(session ? session->agent
+                                                               : agent ? agent->name
+                                                                       : NULL)},
                                {"connected_clients", weft_uint(hub->server ? weft_server_clients(hub->server) : 0)},
                                {"repo_path", weft_str(folder)}, {"repo_name", weft_str(name_of(folder))},
                                {"uptime_seconds", weft_int(host->uptime_s(host->ctx))}, {"version", weft_str(host->version)},

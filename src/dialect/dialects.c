@@ -192,13 +192,6 @@ const weft_method *weft__dialects_methods(const weft_dialects *dialects) {
     return dialects->methods;
 }
 
-const weft_dialect *weft__dialects_find(const weft_dialects *dialects, const char *name) {
-    for (size_t i = 0; i < dialects->count; i++)
-        if (strcmp(dialects->list[i]->name, name) == 0)
-            return dialects->list[i];
-    return NULL;
-}
-
 const weft_dialect *weft__dialects_at(const weft_dialects *dialects, size_t index) {
     return index < dialects->count ? dialects->list[index] : NULL;
 }

@@ -8,7 +8,7 @@
 
 #include "hub.h"
 
-/* Sessions a connection may watch, and types a subscription may name: as guarantees.md has it for subscriptions. */
+/* Sessions a connection may watch, and types a subscription may name. */
 #define WEFT_FEED_WATCHES 1024
 /* WebSocket's "try again later" (the registry of RFC 6455): what was missed is in the store. */
 #define WEFT_FEED_CLOSE 1013

@@ -26,6 +26,7 @@ typedef struct weft_hub_host {
 struct weft_hub {
     weft_engine *engine;
     weft_automation *automation; /* NULL: not started */
+    int automation_failed;       /* a negative errno: it should have been */
     weft_server *server;
     weft_service *service;
     weft_feed *feed;
@@ -37,7 +38,7 @@ struct weft_hub {
 
 /* ---- dialects ---- */
 
-/* One vocabulary. At most one file each, and a row in the wiring. */
+/* One vocabulary: a table in its own file, with its handlers beside it, and a row in the wiring. */
 struct weft_dialect {
     const char *name;           /* as in weft_identity.dialect */
     const weft_method *methods; /* ends with a NULL name; may be NULL */
@@ -60,8 +61,6 @@ typedef struct weft_dialects weft_dialects;
 int weft__dialects_new(const weft_dialect *const *list, weft_hub *hub, const weft_alloc *alloc, weft_dialects **ret);
 weft_dialects *weft__dialects_free(weft_dialects *dialects);
 const weft_method *weft__dialects_methods(const weft_dialects *dialects);
-/* NULL: there is none of this name. */
-const weft_dialect *weft__dialects_find(const weft_dialects *dialects, const char *name);
 /* In the order of the list; NULL past the end. */
 const weft_dialect *weft__dialects_at(const weft_dialects *dialects, size_t index);
 

@@ -1,4 +1,4 @@
-/* The hub's own methods: agents, sessions, questions and the events themselves. */
+/* The hub's own methods: agents, sessions, tasks, questions and the events themselves. */
 #include "own.h"
 
 #include "reply.h"
@@ -49,6 +49,16 @@
     S_IS("answer", S_ANSWER), \
     "\"id\",\"taskId\",\"sessionId\",\"ruleId\",\"kind\",\"title\",\"options\",\"detail\",\"state\",\"orphaned\",\"createdAt\"," \
     "\"expiresAt\"")
+
+#define S_ABOUT S_OF( \
+    S_IS("id", S_STRING) "," \
+    S_IS("agent", S_STRING) "," \
+    S_IS("sessionId", S_STRING) "," \
+    S_IS("attempt", S_COUNT) "," \
+    S_IS("retries", S_COUNT) "," \
+    S_IS("timeoutMs", S_COUNT_OR_NULL) "," \
+    S_IS("reason", S_TEXT_OR_NULL), \
+    "\"id\",\"agent\",\"sessionId\",\"attempt\",\"retries\",\"timeoutMs\",\"reason\"")
 
 #define S_AGENTS S_OF(S_IS("default", S_TEXT_OR_NULL) "," S_IS("agents", S_LIST(S_AGENT)), "\"default\",\"agents\"")
 #define S_SESSIONS S_OF(S_IS("sessions", S_LIST(S_SESSION)) "," S_IS("total", S_COUNT), "\"sessions\",\"total\"")
@@ -105,6 +115,12 @@ static const weft_method methods[] = {
      .params = weft__own_sessions_params,
      .help = "conversations with agents, the newest first",
      .result = S_SESSIONS,
+     .errors = list_errors},
+    {.name = "task.about",
+     .handler = weft__own_about,
+     .params = weft__own_about_params,
+     .help = "who does these tasks, in which session, and why they failed",
+     .result = S_OF(S_IS("tasks", S_LIST(S_ABOUT)), "\"tasks\""),
      .errors = list_errors},
     {.name = "question.list",
      .handler = weft__own_questions,

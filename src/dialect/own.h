@@ -8,6 +8,10 @@
 weft_handler weft__own_agents, weft__own_use, weft__own_sessions;
 extern const weft_param weft__own_use_params[], weft__own_sessions_params[];
 
+/* ---- own_task.c ---- */
+weft_handler weft__own_about;
+extern const weft_param weft__own_about_params[];
+
 /* ---- own_question.c ---- */
 weft_handler weft__own_questions, weft__own_answer;
 extern const weft_param weft__own_questions_params[], weft__own_answer_params[];

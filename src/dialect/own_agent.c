@@ -35,8 +35,7 @@ static int write_agent(weft_buf *out, const weft_alloc *alloc, const weft_agent 
         WEFT_OBJ({"name", weft_str(agent->name)}, {"driver", weft_str(agent->driver)}, {"command", weft_arr(args, count)},
                  {"found", weft_bool(found)}, {"path", found && *path ? weft_str(path) : weft_none()},
                  {"isDefault", weft_bool(is_default)}, {"preset", weft_bool(agent->preset)},
-                 {"about", agent->about ? weft_str(agent->about) : weft_none()},
-                 {"advice", agent->advice ? weft_str(agent->advice) : weft_none()});
+                 {"about", weft_str_or_none(agent->about)}, {"advice", weft_str_or_none(agent->advice)});
     return weft__write_val(out, alloc, &value);
 }
 

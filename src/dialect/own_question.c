@@ -15,7 +15,7 @@ static weft_val answer_of(const weft_question *question, weft_member room[3]) {
         return weft_none();
     room[0] = (weft_member){"option", weft_str(question->option)};
     room[1] = (weft_member){"by", weft_str(question->by)};
-    room[2] = (weft_member){"text", question->text ? weft_str(question->text) : weft_none()};
+    room[2] = (weft_member){"text", weft_str_or_none(question->text)};
     return weft_obj(room, 3);
 }
 

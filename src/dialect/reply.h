@@ -4,12 +4,9 @@
 #define WEFT_REPLY_H
 
 #include "hub.h"
+#include "stamp.h"
 
-/* "2026-01-31T12:34:56.789Z" and its NUL. */
-#define WEFT_STAMP 32
-/* A wall clock as ISO 8601 with milliseconds, in UTC. Returns text. */
-const char *weft__stamp(int64_t ms, char text[WEFT_STAMP]);
-/* The same as a value; 0: null. */
+/* A time as a value; 0: null. */
 weft_val weft__stamp_val(int64_t ms, char text[WEFT_STAMP]);
 
 /* Who this is, for people: the name of its token, else its user. */

@@ -6,6 +6,7 @@
 #define S_TEXT_OR_NULL "{\"type\":[\"string\",\"null\"]}"
 #define S_INTEGER "{\"type\":\"integer\"}"
 #define S_COUNT "{\"type\":\"integer\",\"minimum\":0}"
+#define S_COUNT_OR_NULL "{\"type\":[\"integer\",\"null\"],\"minimum\":0}"
 #define S_BOOL "{\"type\":\"boolean\"}"
 #define S_TRUE "{\"const\":true}"
 #define S_OBJECT "{\"type\":\"object\"}"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "feed_private.h"
+#include "pack.h"
 #include "reply.h"
 
 /* ---- what it lets through ---- */
@@ -45,31 +46,20 @@ bool weft__subscription_wants(const weft_guest *guest, const weft_event *event, 
            (!filter->session || is_of_session(engine, data, filter->session));
 }
 
-static size_t room(const char *text) {
-    return text ? strlen(text) + 1 : 0;
-}
-
-static const char *put(char **at, const char *text) {
-    if (!text)
-        return NULL;
-    char *copy = memcpy(*at, text, room(text));
-    *at += room(text);
-    return copy;
-}
-
 static weft_filter *filter_of(const weft_subscription_spec *spec, const weft_alloc *alloc) {
-    size_t size = sizeof(weft_filter) + spec->type_count * sizeof(char *) + room(spec->task) + room(spec->session);
+    size_t size = sizeof(weft_filter) + spec->type_count * sizeof(char *) + weft__pack_size(spec->task) +
+                  weft__pack_size(spec->session);
     for (size_t i = 0; i < spec->type_count; i++)
-        size += room(spec->types[i]);
+        size += weft__pack_size(spec->types[i]);
     weft_filter *filter = weft__zalloc(alloc, size);
     if (!filter)
         return NULL;
     char *at = (char *) &filter->types[spec->type_count];
-    filter->task = put(&at, spec->task);
-    filter->session = put(&at, spec->session);
+    filter->task = weft__pack(&at, spec->task);
+    filter->session = weft__pack(&at, spec->session);
     filter->type_count = spec->type_count;
     for (size_t i = 0; i < spec->type_count; i++)
-        filter->types[i] = put(&at, spec->types[i]);
+        filter->types[i] = weft__pack(&at, spec->types[i]);
     return filter;
 }
 

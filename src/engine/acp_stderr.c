@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "acp_run.h"
+#include "utf8.h"
 
 /* A line that does not go on for so long is handed over as it is: it may be all that there is to see. */
 #define SILENCE_MS 200
@@ -93,8 +94,8 @@ void weft__acp_stderr_close(weft_run *run) {
 
 weft_bytes weft__acp_stderr_tail(const weft_run *run) {
     weft_bytes tail = {weft__buf_head(&run->err_tail), weft__buf_len(&run->err_tail)};
-    while (tail.len && ((unsigned char) *tail.data & 0xC0) == 0x80) /* the rest of a character */
-        tail.data++, tail.len--;
+    size_t from = weft__utf8_from(tail.data, tail.len, 0);
+    tail = (weft_bytes){tail.data + from, tail.len - from};
     while (tail.len && (tail.data[tail.len - 1] == '\n' || tail.data[tail.len - 1] == '\r'))
         tail.len--;
     return tail;

@@ -7,6 +7,7 @@
 
 #include "automation_private.h"
 #include "buf.h"
+#include "stamp.h"
 #include "write.h"
 
 /* ---- helpers ---- */
@@ -20,15 +21,6 @@ void weft__automation_note(const weft_automation *automation, const char *format
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
     automation->on_note(automation->ctx, line);
-}
-
-const char *weft__automation_iso(int64_t ms, char text[AUTOMATION_ISO]) {
-    time_t seconds = (time_t) (ms / 1000);
-    struct tm utc = {0};
-    gmtime_r(&seconds, &utc);
-    size_t n = strftime(text, AUTOMATION_ISO, "%Y-%m-%dT%H:%M:%S", &utc);
-    snprintf(text + n, AUTOMATION_ISO - n, ".%03dZ", (int) (ms % 1000));
-    return text;
 }
 
 const char *weft__automation_text(const weft_json *data, const char *name, char *ret, size_t size) {
@@ -129,7 +121,7 @@ static void write_last_fires(weft_automation *automation) {
     weft_buf out = {0};
     const weft_alloc *alloc = automation->alloc;
     const char *job;
-    char iso[AUTOMATION_ISO];
+    char iso[WEFT_STAMP];
     int64_t ms;
     int r = weft__write_raw(&out, alloc, "{", 1);
     bool first = true;
@@ -142,7 +134,7 @@ static void write_last_fires(weft_automation *automation) {
             r = weft__write_str(&out, alloc, job, strlen(job));
         if (r == 0)
             r = weft__write_raw(&out, alloc, ":", 1);
-        weft__automation_iso(ms, iso);
+        weft__stamp(ms, iso);
         if (r == 0)
             r = weft__write_str(&out, alloc, iso, strlen(iso));
         first = false;
@@ -157,11 +149,23 @@ static void write_last_fires(weft_automation *automation) {
     automation->last_fires = text;
 }
 
+/* What the configuration adds to a job; it is only passed on. */
+static weft_json action_of(const weft_automation *automation, const char *job) {
+    weft_iter it = automation->jobs ? weft_iterate(weft_doc_root(automation->jobs)) : (weft_iter){0};
+    while (automation->jobs && weft_next(&it))
+        if (strcmp(weft_get_str(&it.value, "id", ""), job) == 0)
+            return weft_get(&it.value, "action");
+    return (weft_json){0};
+}
+
 static void on_fire(void *ctx, const char *job, const char *schedule) {
     weft_automation *automation = ctx;
+    weft_json action = action_of(automation, job);
     write_last_fires(automation);
     int r = weft__engine_append(automation->engine, WEFT_STREAM_CRON, "cron.fired",
-                                WEFT_OBJ({"job", weft_str(job)}, {"schedule", weft_str(schedule)}), NULL, NULL);
+                                WEFT_OBJ({"job", weft_str(job)}, {"schedule", weft_str(schedule)},
+                                         {"action", action.text ? weft_copy(&action) : weft_none()}),
+                                NULL, NULL);
     if (r < 0 && r != -ESHUTDOWN)
         weft__automation_note(automation, "job %s: its event cannot be stored: %s", job, weft_strerror(r));
 }
@@ -189,6 +193,8 @@ static int start_scheduler(weft_automation *automation, const weft_json *jobs) {
     weft_scheduler_opts opts = {
         .loop = automation->loop, .alloc = automation->alloc, .now_ms = wall_ms, .on_fire = on_fire, .ctx = automation};
     int r = weft__scheduler_new(&opts, &automation->scheduler);
+    if (r == 0 && jobs)
+        r = weft_doc_keep(jobs, automation->alloc, &automation->jobs);
     weft_iter it = jobs ? weft_iterate(jobs) : (weft_iter){0};
     while (r == 0 && jobs && weft_next(&it))
         r = add_configured_job(automation, &it.value);
@@ -322,6 +328,7 @@ weft_automation *weft__automation_free(weft_automation *automation) {
         weft__rule_free(automation->rules[i].rule);
     weft__free(automation->alloc, automation->rules);
     weft__free(automation->alloc, automation->last_fires);
+    weft_doc_free(automation->jobs);
     return weft__free(automation->alloc, automation);
 }
 
@@ -342,11 +349,11 @@ static weft_val show_rule(const known_rule *known, weft_member *members) {
     return weft_obj(members, RULE_MEMBERS);
 }
 
-static weft_val show_execution(const execution *is, char iso[AUTOMATION_ISO], weft_member *members) {
+static weft_val show_execution(const execution *is, char iso[WEFT_STAMP], weft_member *members) {
     weft_member shown[EXECUTION_MEMBERS] = {{"ruleId", weft_str(is->rule)},
                                             {"eventType", weft_str(is->type)},
                                             {"status", weft_str(is->status)},
-                                            {"timestamp", weft_str(weft__automation_iso(is->time_ms, iso))},
+                                            {"timestamp", weft_str(weft__stamp(is->time_ms, iso))},
                                             {"taskId", *is->task ? weft_str(is->task) : weft_none()},
                                             {"error", *is->error ? weft_str(is->error) : weft_none()}};
     memcpy(members, shown, sizeof shown);
@@ -357,7 +364,7 @@ int weft__automation_status(weft_automation *automation, char **ret, size_t *ret
     size_t count = automation->rule_count;
     weft_val recent[AUTOMATION_RECENT];
     weft_member members[AUTOMATION_RECENT][EXECUTION_MEMBERS];
-    char iso[AUTOMATION_RECENT][AUTOMATION_ISO];
+    char iso[AUTOMATION_RECENT][WEFT_STAMP];
     char *room = weft__alloc(automation->alloc, (count + 1) * (sizeof(weft_val) + RULE_MEMBERS * sizeof(weft_member)));
     if (!room)
         return -ENOMEM;
@@ -383,8 +390,7 @@ int weft__automation_switch(weft_automation *automation, const char *rule, bool 
     if (known && *known->rule->error)
         return -EINVAL;
     return weft__engine_append(automation->engine, WEFT_STREAM_HUB, "automation.switched",
-                               WEFT_OBJ({"enabled", weft_bool(enabled)}, {"ruleId", rule ? weft_str(rule) : weft_none()}),
-                               done, ctx);
+                               WEFT_OBJ({"enabled", weft_bool(enabled)}, {"ruleId", weft_str_or_none(rule)}), done, ctx);
 }
 
 weft_automation_health weft__automation_health(const weft_automation *automation) {

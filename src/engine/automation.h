@@ -13,7 +13,7 @@ typedef struct weft_automation weft_automation;
 typedef struct weft_automation_opts {
     bool enabled;                   /* until somebody switches it; the journal remembers that */
     const weft_json *rules;         /* array of rules as in the configuration; copied; NULL: none */
-    const weft_json *jobs;          /* array of {"id","schedule"}: cron.fired; copied; NULL: none */
+    const weft_json *jobs;          /* array of {"id","schedule","action"?}: cron.fired; copied; NULL: none */
     bool watch;                     /* the files beneath the engine's folder */
     const char *const *watch_paths; /* relative; NULL: all of it */
     const char *const *ignore;      /* names or patterns besides .git, .weft, .aiwg (unless watch_paths name them) and what
@@ -27,7 +27,7 @@ typedef struct weft_automation_opts {
 int weft__automation_new(weft_engine *engine, const weft_automation_opts *opts, weft_automation **ret);
 weft_automation *weft__automation_free(weft_automation *automation);
 
-/* automation.status as wire.md has it: {enabled, ruleCount, rules, recentExecutions}. Owned text. */
+/* automation.status as AIWG has it: {enabled, ruleCount, rules, recentExecutions}. Owned text. */
 int weft__automation_status(weft_automation *automation, char **ret, size_t *ret_len);
 /* Switch everything (rule NULL) or one rule, durably. -ENOENT no such rule; -EINVAL it is not valid. done may be NULL. */
 int weft__automation_switch(weft_automation *automation, const char *rule, bool enabled, void (*done)(void *ctx, int r),

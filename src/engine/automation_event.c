@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "automation_private.h"
+#include "stamp.h"
 
 /* ---- the depth of causes ---- */
 
@@ -95,16 +96,33 @@ static int write_task(const seen *what, const weft_alloc *alloc, char **ret, siz
     return weft_to_text(weft_obj(members, n), alloc, ret, ret_len);
 }
 
+/* Files and jobs: what is in the event, and the same in AIWG's words (event_type; job_id), which its rules use. */
+static int write_plain(const seen *what, const weft_alloc *alloc, char **ret, size_t *ret_len) {
+    static const char *const copied[] = {"path", "size", "depth", "job", "schedule", "action"};
+    enum { COPIED = sizeof copied / sizeof copied[0] };
+    weft_member members[COPIED + 1];
+    weft_json values[COPIED], job = weft_get(what->data, "job");
+    const char *kind = strchr(what->event->type, '.');
+    size_t n = 0;
+    for (size_t i = 0; i < COPIED; i++) {
+        values[i] = weft_get(what->data, copied[i]);
+        if (values[i].text)
+            members[n++] = (weft_member){copied[i], weft_copy(&values[i])};
+    }
+    members[n++] =
+        job.text ? (weft_member){"job_id", weft_copy(&job)} : (weft_member){"event_type", weft_str(kind ? kind + 1 : "")};
+    return weft_to_text(weft_obj(members, n), alloc, ret, ret_len);
+}
+
 static int make_doc(weft_automation *automation, const seen *what, weft_doc **ret) {
-    char iso[AUTOMATION_ISO], *payload = NULL, *text = NULL;
+    char iso[WEFT_STAMP], *payload = NULL, *text = NULL;
     size_t payload_len = 0, len;
     const weft_alloc *alloc = automation->alloc;
-    int r = what->task ? write_task(what, alloc, &payload, &payload_len) : 0;
+    int r = (what->task ? write_task : write_plain)(what, alloc, &payload, &payload_len);
     if (r == 0)
         r = weft_to_text(WEFT_OBJ({"type", weft_str(what->event->type)}, {"source", weft_str(what->source)},
-                                  {"timestamp", weft_str(weft__automation_iso(what->event->time_ms, iso))},
-                                  {"payload", payload ? weft_raw(payload, payload_len) : weft_copy(what->data)},
-                                  {"depth", weft_int(what->depth)}),
+                                  {"timestamp", weft_str(weft__stamp(what->event->time_ms, iso))},
+                                  {"payload", weft_raw(payload, payload_len)}, {"depth", weft_int(what->depth)}),
                          alloc, &text, &len);
     if (r == 0)
         r = weft_doc_parse(text, len, alloc, ret);

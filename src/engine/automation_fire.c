@@ -8,8 +8,9 @@
 
 #include "automation_private.h"
 #include "field.h"
+#include "utf8.h"
 
-#define TITLE_TEXT ((size_t) 200) /* bytes of what is asked for: a line in a list */
+#define MAX_TITLED 200 /* bytes of a prompt, a message or a URL in a question's title; its detail has all of it */
 
 /* One firing under way. The automation may go before its completion comes. */
 typedef struct firing {
@@ -27,9 +28,8 @@ void weft__automation_record(weft_automation *automation, const char *rule, cons
                              const char *task, const char *question, const char *error) {
     int r = weft__engine_append(automation->engine, WEFT_STREAM_HUB, "rule.fired",
                                 WEFT_OBJ({"ruleId", weft_str(rule)}, {"eventType", weft_str(type)},
-                                         {"status", weft_str(status)}, {"taskId", task ? weft_str(task) : weft_none()},
-                                         {"questionId", question ? weft_str(question) : weft_none()},
-                                         {"error", error ? weft_str(error) : weft_none()}),
+                                         {"status", weft_str(status)}, {"taskId", weft_str_or_none(task)},
+                                         {"questionId", weft_str_or_none(question)}, {"error", weft_str_or_none(error)}),
                                 NULL, NULL);
     if (r < 0 && r != -ESHUTDOWN)
         weft__automation_note(automation, "rule %s: what it did cannot be stored: %s", rule, weft_strerror(r));
@@ -192,13 +192,11 @@ static int write_title(const weft_rule *rule, const weft_json *action, char *ret
     static const char *const does[] = {"start a task", "show a notice", "POST to"};
     static const char *const names[] = {"prompt", "message", "url"};
     weft_json value = weft_get(action, names[rule->kind]);
-    weft_bytes text = {"", 0};
-    if (weft_text(&value, &text) == -ENOMEM)
+    weft_bytes what = {"", 0};
+    if (weft_text(&value, &what) == -ENOMEM)
         return -ENOMEM;
-    size_t n = text.len < TITLE_TEXT ? text.len : TITLE_TEXT;
-    while (n < text.len && n > 0 && ((unsigned char) text.data[n] & 0xc0) == 0x80) /* not within a character */
-        n--;
-    snprintf(ret, size, "rule %s: %s: %.*s", rule->id, does[rule->kind], (int) n, text.data);
+    int shown = (int) weft__utf8_fit(what.data, what.len, MAX_TITLED);
+    snprintf(ret, size, "rule %s: %s: %.*s", rule->id, does[rule->kind], shown, what.data);
     return 0;
 }
 

@@ -19,7 +19,6 @@
 #define AUTOMATION_APPROVALS 10   /* open questions of one rule */
 #define AUTOMATION_LINGER_MS 3000 /* after the end of a task its changes of files may still come */
 #define AUTOMATION_SAID_MS 5000   /* between two words about the same rule doing nothing */
-#define AUTOMATION_ISO 32         /* room for a time */
 
 typedef struct known_rule {
     weft_rule *rule;
@@ -59,6 +58,7 @@ struct weft_automation {
     int64_t switched_ms;
     known_rule *rules;
     size_t rule_count;
+    weft_doc *jobs; /* as configured; NULL: none */
     weft_ear ear;
 
     bool ready;          /* the journal was read */
@@ -84,8 +84,6 @@ struct weft_automation {
 };
 
 void weft__automation_note(const weft_automation *automation, const char *format, ...) WEFT_PRINTF(2, 3);
-/* "2026-01-31T12:34:56.789Z". Returns text. */
-const char *weft__automation_iso(int64_t ms, char text[AUTOMATION_ISO]);
 /* A string of an event's; NULL: it is none, or longer. Ours are plain, and a plain string is read without memory. */
 const char *weft__automation_text(const weft_json *data, const char *name, char *ret, size_t size);
 known_rule *weft__automation_rule(const weft_automation *automation, const char *id); /* NULL: none that is valid or shown */

@@ -10,6 +10,7 @@
 
 #include "alloc.h"
 #include "field.h"
+#include "utf8.h"
 
 #define MAX_PATTERN 4096          /* bytes of an expression */
 #define MAX_SUBJECT (64 * 1024)   /* bytes of a text that are looked at */
@@ -61,7 +62,7 @@ static int compare_texts(const weft_json *a, const weft_json *b, int *ret) {
 /* Arrays and objects by their canonical form. A value that has none (a number beyond double) equals nothing. */
 static int same_tree(const weft_json *a, const weft_json *b, const weft_alloc *alloc) {
     char *x = NULL, *y = NULL;
-    size_t x_len, y_len;
+    size_t x_len = 0, y_len = 0;
     int r = weft_to_canonical(a, alloc, &x, &x_len);
     if (r == 0)
         r = weft_to_canonical(b, alloc, &y, &y_len);
@@ -170,10 +171,7 @@ static int holds_not_exists(const weft_condition *c, const weft_json *field) {
 
 /* A text is cut at a whole character, which is what PCRE2 insists on. */
 static size_t subject_len(weft_bytes text) {
-    size_t len = text.len < MAX_SUBJECT ? text.len : MAX_SUBJECT;
-    while (len < text.len && len && ((unsigned char) text.data[len] & 0xc0) == 0x80)
-        len--;
-    return len;
+    return weft__utf8_fit(text.data, text.len, MAX_SUBJECT);
 }
 
 static int holds_matches(const weft_condition *c, const weft_json *field) {

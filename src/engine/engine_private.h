@@ -269,7 +269,13 @@ int weft__session_apply_agent(weft_engine *engine, const weft_event *event, cons
 void weft__session_tidy(weft_engine *engine);
 
 /* question.c */
-known_question *weft__question_known(const weft_engine *engine, const char *id);
+typedef struct question_parts {
+    const char *id, *task, *session, *rule, *kind, *title, *digest;
+    weft_bytes options, detail; /* JSON */
+    uint64_t number;
+    int64_t timeout_ms;
+} question_parts;
+int weft__question_new(weft_engine *engine, const question_parts *parts, known_question **ret);
 known_question *weft__question_drop(weft_engine *engine, known_question *question);
 int weft__question_apply_asked(weft_engine *engine, const weft_event *event, const weft_json *data);
 int weft__question_apply_over(weft_engine *engine, const weft_event *event, const weft_json *data);
@@ -278,14 +284,16 @@ int weft__question_apply_adopted(weft_engine *engine, const weft_event *event, c
 void weft__question_act_asked(weft_engine *engine, const weft_event *event, const weft_json *data);
 void weft__question_act_over(weft_engine *engine, const weft_event *event, const weft_json *data);
 void weft__question_tidy(weft_engine *engine);
-/* What a run asks, as a question that is not stored yet or was orphaned. 0 with NULL: it cannot be asked. */
-int weft__question_of_run(weft_engine *engine, struct run *run, const weft_task *task, const char *key, weft_val asked,
-                          known_question **ret);
 weft_val weft__question_data(const known_question *question, weft_member members[16]);
 /* Record that it is over without an answer; somebody may be quicker. */
 void weft__question_close(weft_engine *engine, known_question *question, const char *type, const char *reason);
 void weft__question_withdraw_all(weft_engine *engine, const char *task);
 void weft__question_set_expiry(weft_engine *engine, known_question *question);
+
+/* question_ask.c */
+/* What a run asks, as a question that is not stored yet or was orphaned. 0 with NULL: it cannot be asked. */
+int weft__question_of_run(weft_engine *engine, struct run *run, const weft_task *task, const char *key, weft_val asked,
+                          known_question **ret);
 
 /* agent.c */
 int weft__agent_apply_chosen(weft_engine *engine, const weft_event *event, const weft_json *data);

@@ -44,7 +44,7 @@
  *
  *   file.create, file.modify, file.delete   {path, size?, depth?}   relative to the folder; depth: of causes
  *
- * Stream "cron":  cron.fired {job, schedule} */
+ * Stream "cron":  cron.fired {job, schedule, action?} */
 #ifndef WEFT_EVENTS_H
 #define WEFT_EVENTS_H
 

@@ -25,7 +25,9 @@ static weft_json item(const weft_json *array, const char *index) {
     if (*index < '0' || *index > '9' || strlen(index) > 9)
         return (weft_json){0};
     unsigned long i = strtoul(index, &end, 10);
-    return *end ? (weft_json){0} : weft_at(array, i);
+    if (*end)
+        return (weft_json){0};
+    return weft_at(array, i);
 }
 
 static weft_json walk(const weft_json *from, weft_bytes path) {

@@ -4,12 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-/* FNV-1a. */
+#include "hash.h"
+
 static weft_hint **bucket_of(weft_hints *hints, const char *path) {
-    uint32_t hash = 2166136261u;
-    for (; *path; path++)
-        hash = (hash ^ (unsigned char) *path) * 16777619u;
-    return &hints->buckets[hash & (WEFT_HINTS_BUCKETS - 1)];
+    return &hints->buckets[weft__hash(path) & (WEFT_HINTS_BUCKETS - 1)];
 }
 
 void weft__hints_init(weft_hints *hints, const weft_alloc *alloc) {

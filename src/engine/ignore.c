@@ -2,7 +2,10 @@
 #include "ignore.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "alloc.h"
 #include "glob.h"
@@ -111,6 +114,21 @@ static bool matches(const pattern *p, const char *path, const char *name, bool f
         return false;
     const char *subject = p->name ? name : path;
     return p->plain ? strcmp(p->text, subject) == 0 : weft__glob_path(p->text, subject);
+}
+
+weft_ignore *weft__ignore_read(int folder, const weft_alloc *alloc) {
+    weft_ignore *ignore = NULL;
+    int fd = openat(folder, ".gitignore", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    struct stat st;
+    char *text = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? weft__alloc(alloc, WEFT_IGNORE_FILE) : NULL;
+    ssize_t n = text ? read(fd, text, WEFT_IGNORE_FILE) : -1;
+    close(fd);
+    if (n > 0 && weft__ignore_new(alloc, &ignore) == 0 && weft__ignore_add_text(ignore, (weft_bytes){text, (size_t) n}) < 0)
+        ignore = weft__ignore_free(ignore);
+    weft__free(alloc, text);
+    return ignore;
 }
 
 weft_ignored weft__ignore_says(const weft_ignore *ignore, const char *path, bool folder) {

@@ -18,6 +18,8 @@ weft_ignore *weft__ignore_free(weft_ignore *ignore);
 /* One line, or all the lines of a file. -ENOMEM. */
 int weft__ignore_add(weft_ignore *ignore, weft_bytes line);
 int weft__ignore_add_text(weft_ignore *ignore, weft_bytes text);
+/* The .gitignore in an open folder. NULL when there is none, or none that can be read. Owned. */
+weft_ignore *weft__ignore_read(int folder, const weft_alloc *alloc);
 /* path is relative to the folder the list belongs to. */
 weft_ignored weft__ignore_says(const weft_ignore *ignore, const char *path, bool folder);
 

@@ -3,12 +3,7 @@
 
 #include <string.h>
 
-static uint32_t hash_of(const char *name) {
-    uint32_t hash = 2166136261u;
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char) *name) * 16777619u;
-    return hash;
-}
+#include "hash.h"
 
 static weft_node **row_of(const weft_map *map, uint32_t hash) {
     if (!map->rows)
@@ -45,13 +40,13 @@ void weft__map_put(weft_map *map, weft_node *node, const char *name) {
     if (map->count >= (map->rows ? map->cap : WEFT_MAP_FEW))
         grow(map);
     node->name = name;
-    node->hash = hash_of(name);
+    node->hash = weft__hash(name);
     push(map, node);
     map->count++;
 }
 
 weft_node *weft__map_find(const weft_map *map, const char *name) {
-    uint32_t hash = hash_of(name);
+    uint32_t hash = weft__hash(name);
     for (weft_node *node = *row_of(map, hash); node; node = node->next)
         if (node->hash == hash && strcmp(node->name, name) == 0)
             return node;

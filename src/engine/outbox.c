@@ -63,10 +63,8 @@ static struct parcel *open_parcel(struct run *run, weft_run_stream stream) {
 
 /* At most max bytes of it, not cut within a character. */
 static size_t piece(weft_bytes text, size_t max) {
-    size_t n = text.len < max ? text.len : max;
-    while (n < text.len && n > 0 && weft__utf8_follows((unsigned char) text.data[n]))
-        n--;
-    return n ? n : text.len < max ? text.len : max;
+    size_t n = weft__utf8_fit(text.data, text.len, max);
+    return n ? n : max; /* what is no UTF-8 has no characters to spare */
 }
 
 int weft__outbox_output(struct run *run, weft_run_stream stream, weft_bytes text) {

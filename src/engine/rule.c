@@ -311,7 +311,7 @@ static int render_body(const weft_rule *rule, const weft_rule_event *event, text
     size_t len;
     return weft_to_text(WEFT_OBJ({"ruleId", weft_str(rule->id)}, {"eventType", weft_str(event->type)},
                                  {"timestamp", weft_copy(&timestamp)}, {"payload", weft_copy(&payload)},
-                                 {"message", done->message ? weft_str(done->message) : weft_none()}),
+                                 {"message", weft_str_or_none(done->message)}),
                         rule->alloc, &done->body, &len);
 }
 
@@ -334,7 +334,7 @@ int weft__rule_render(const weft_rule *rule, const weft_rule_event *event, char 
     if (r == 0)
         r = weft_to_text(WEFT_OBJ({"type", weft_str(weft__rule_kinds[rule->kind])},
                                   {text_names[rule->kind], weft_str(done.text)},
-                                  {"agent", agent && rule->agent ? weft_str(rule->agent) : weft_none()},
+                                  {"agent", weft_str_or_none(agent ? rule->agent : NULL)},
                                   {"priority", agent ? weft_int(rule->priority) : weft_none()},
                                   {"body", done.body ? weft_raw(done.body, strlen(done.body)) : weft_none()}),
                          rule->alloc, ret, ret_len);

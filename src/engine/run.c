@@ -77,7 +77,7 @@ static void on_session(void *ctx, const char *agent_session) {
     struct run *run = ctx;
     check_kept(run, weft__outbox_event(run, true, "session.agent",
                                        WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
-                                                {"agentSessionId", agent_session ? weft_str(agent_session) : weft_none()})));
+                                                {"agentSessionId", weft_str_or_none(agent_session)})));
 }
 
 static void on_output(void *ctx, weft_run_stream stream, weft_bytes text) {
@@ -394,18 +394,15 @@ static void decide(const struct run *run, outcome *ret) {
     }
 }
 
-static weft_val text_or_none(const char *text) {
-    return text ? weft_str(text) : weft_none();
-}
-
 static void draft_end(struct draft *draft, const struct run *run, const outcome *end) {
     const known_task *task = run->task;
     bool completed = strcmp(end->type, "task.completed") == 0, failed = strcmp(end->type, "task.failed") == 0;
     bool cancelled = !completed && !failed;
     weft__draft_add(draft, WEFT_STREAM_HUB, end->type,
-                    WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"by", cancelled ? text_or_none(task->by) : weft_none()},
-                             {"error", text_or_none(end->error_text)}, {"reason", text_or_none(end->reason)},
-                             {"stopReason", text_or_none(run->stop_reason)},
+                    WEFT_OBJ({"taskId", weft_str(task->pub.id)},
+                             {"by", cancelled ? weft_str_or_none(task->by) : weft_none()},
+                             {"error", weft_str_or_none(end->error_text)}, {"reason", weft_str_or_none(end->reason)},
+                             {"stopReason", weft_str_or_none(run->stop_reason)},
                              {"exitCode", run->exit_code >= 0 ? weft_int(run->exit_code) : weft_none()},
                              {"signal", failed && run->signal ? weft_int(run->signal) : weft_none()},
                              {"output", weft_strn(task->pub.tail.data, task->pub.tail.len)},
@@ -417,8 +414,8 @@ static void draft_end(struct draft *draft, const struct run *run, const outcome 
 static void draft_retry(struct draft *draft, const struct run *run, const outcome *end) {
     weft__draft_add(draft, WEFT_STREAM_HUB, end->type,
                     WEFT_OBJ({"taskId", weft_str(run->task->id)}, {"attempt", weft_int(run->task->pub.attempt)},
-                             {"delayMs", weft_int(end->delay_ms)}, {"error", text_or_none(end->error_text)},
-                             {"reason", text_or_none(end->reason)}));
+                             {"delayMs", weft_int(end->delay_ms)}, {"error", weft_str_or_none(end->error_text)},
+                             {"reason", weft_str_or_none(end->reason)}));
 }
 
 /* The event is stored and applied: the task is over, or queued again, and the run is done with. */

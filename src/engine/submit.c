@@ -293,7 +293,7 @@ static void cancel_stored(void *ctx, int r) {
 static int cancel_queued(weft_engine *engine, known_task *task) {
     struct draft draft = {.engine = engine};
     weft__draft_add(&draft, WEFT_STREAM_HUB, "task.cancelled",
-                    WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"by", task->by ? weft_str(task->by) : weft_none()},
+                    WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"by", weft_str_or_none(task->by)},
                              {"output", weft_strn(task->pub.tail.data, task->pub.tail.len)},
                              {"outputBytes", weft_uint(task->pub.output_bytes)},
                              {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine_private.h"
+#include "pack.h"
 #include "utf8.h"
 
 /* Of prompts and ends of output of tasks that have ended: what 10,000 usual ones need several times over. */
@@ -37,30 +38,17 @@ void weft__task_id(char ret[ENGINE_ID], uint64_t number) {
 
 /* ---- life ---- */
 
-static size_t room(const char *text) {
-    return text ? strlen(text) + 1 : 0;
-}
-
-static const char *put(char **at, const char *text) {
-    size_t size = room(text);
-    char *copy = *at;
-    if (!text)
-        return NULL;
-    *at += size;
-    return memcpy(copy, text, size);
-}
-
 static void fill(known_task *task, const task_parts *parts) {
     char *at = task->text;
     task->pub = (weft_task){
         .id = task->id,
         .number = parts->number,
-        .prompt = put(&at, parts->prompt),
-        .agent = put(&at, parts->agent),
-        .runs_on = put(&at, parts->runs_on),
-        .session = put(&at, parts->session),
-        .metadata = put(&at, parts->metadata),
-        .key = put(&at, parts->key),
+        .prompt = weft__pack(&at, parts->prompt),
+        .agent = weft__pack(&at, parts->agent),
+        .runs_on = weft__pack(&at, parts->runs_on),
+        .session = weft__pack(&at, parts->session),
+        .metadata = weft__pack(&at, parts->metadata),
+        .key = weft__pack(&at, parts->key),
         .priority = parts->priority,
         .timeout_ms = parts->timeout_ms,
         .retries = parts->retries,
@@ -73,8 +61,8 @@ static void fill(known_task *task, const task_parts *parts) {
 }
 
 int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **ret) {
-    size_t text = room(parts->prompt) + room(parts->agent) + room(parts->runs_on) + room(parts->session) +
-                  room(parts->metadata) + room(parts->key);
+    size_t text = weft__pack_size(parts->prompt) + weft__pack_size(parts->agent) + weft__pack_size(parts->runs_on) +
+                  weft__pack_size(parts->session) + weft__pack_size(parts->metadata) + weft__pack_size(parts->key);
     known_task *task = weft__zalloc(engine->alloc, sizeof *task + text);
     if (!task)
         return -ENOMEM;
@@ -138,7 +126,7 @@ weft_val weft__task_data(const known_task *task, weft_member members[16]) {
         {"timeoutMs", weft_int(pub->timeout_ms)},
         {"retries", weft_int(pub->retries)},
         {"depth", weft_int(pub->depth)},
-        {"key", pub->key ? weft_str(pub->key) : weft_none()},
+        {"key", weft_str_or_none(pub->key)},
         {"alone", task->alone ? weft_bool(true) : weft_none()},
     };
     memcpy(members, all, sizeof all);
@@ -318,13 +306,13 @@ static int prepare_end(weft_engine *engine, const known_task *task, const weft_j
     if (weft__member(data, "error", &ret->error) < 0 || weft__member(data, "reason", &ret->reason) < 0 ||
         weft__member(data, "stopReason", &ret->stop_reason) < 0 || weft_text(&output, &text) == -ENOMEM)
         return -ENOMEM;
-    size_t size = room(ret->error) + room(ret->reason) + room(ret->stop_reason);
+    size_t size = weft__pack_size(ret->error) + weft__pack_size(ret->reason) + weft__pack_size(ret->stop_reason);
     if (size && !(ret->strings = weft__alloc(engine->alloc, size)))
         return -ENOMEM;
     char *at = ret->strings;
-    ret->error = put(&at, ret->error);
-    ret->reason = put(&at, ret->reason);
-    ret->stop_reason = put(&at, ret->stop_reason);
+    ret->error = weft__pack(&at, ret->error);
+    ret->reason = weft__pack(&at, ret->reason);
+    ret->stop_reason = weft__pack(&at, ret->stop_reason);
     text = weft__text_end(text.data, text.len, WEFT_TASK_TAIL);
     if (!task->tail && text.len) {
         ret->tail = weft__strndup(engine->alloc, text.data, text.len);
@@ -424,9 +412,7 @@ int weft__task_apply_counted(weft_engine *engine, const weft_event *event, const
 /* ---- output ---- */
 
 weft_bytes weft__text_end(const char *text, size_t len, size_t max) {
-    size_t from = len > max ? len - max : 0;
-    while (from && from < len && weft__utf8_follows((unsigned char) text[from]))
-        from++;
+    size_t from = len > max ? weft__utf8_from(text, len, len - max) : 0;
     return (weft_bytes){text + from, len - from};
 }
 

@@ -4,15 +4,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hash.h"
+
 #define FIRST_BUCKETS 1024
 
-/* FNV-1a over the name, begun with the parent's address. */
+/* Over the name, begun with the parent's address. */
 static uint32_t hash_of(const weft_entry *parent, const char *name, size_t len) {
     uint64_t seed = (uint64_t) (uintptr_t) parent >> 4;
-    uint32_t hash = 2166136261u ^ (uint32_t) seed ^ (uint32_t) (seed >> 32);
-    for (size_t i = 0; i < len; i++)
-        hash = (hash ^ (unsigned char) name[i]) * 16777619u;
-    return hash;
+    return weft__hash_more(WEFT_HASH ^ (uint32_t) seed ^ (uint32_t) (seed >> 32), name, len);
 }
 
 static weft_entry *find(const weft_tree *tree, const weft_entry *parent, const char *name, size_t len) {

@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "glob.h"
 #include "hints.h"
+#include "paths.h"
 #include "tree.h"
 #include "watch.h"
 
@@ -37,7 +37,7 @@ struct weft_watcher {
     weft_watcher_opts opts;
     const weft_alloc *alloc;
     char *folder;
-    char **paths; /* NULL: all */
+    weft_paths paths;
     weft_ignore *ignore;
     int root_fd, inotify;
     weft_watch *watch;
@@ -69,47 +69,12 @@ static void note(weft_watcher *watcher, const char *line) {
 
 /* ---- what is of interest ---- */
 
-static bool begins_with_folder(const char *path, const char *folder, size_t len) {
-    return strncmp(path, folder, len) == 0 && (len == 0 || path[len] == '/' || !path[len]);
-}
-
-/* A folder is looked into when it is, lies in, or leads to one of the paths; of a path with wildcards, its fixed beginning.
- */
-static bool wanted_by(const char *wanted, const char *path, bool folder) {
-    size_t fixed = strcspn(wanted, "*?[{"), len = strlen(path);
-    bool wild = wanted[fixed] != '\0';
-    while (wild && fixed && wanted[fixed - 1] != '/')
-        fixed--;
-    while (fixed && wanted[fixed - 1] == '/')
-        fixed--;
-    if (folder && begins_with_folder(wanted, path, len))
-        return true;
-    if (!begins_with_folder(path, wanted, fixed))
-        return false;
-    return !wild || folder || weft__glob_path(wanted, path);
-}
-
-static bool is_wanted(const weft_watcher *watcher, const char *path, bool folder) {
-    for (size_t i = 0; watcher->paths && watcher->paths[i]; i++)
-        if (wanted_by(watcher->paths[i], path, folder))
-            return true;
-    return !watcher->paths;
-}
-
-/* Whoever names a folder among the paths, or something in it, means it. */
-static bool is_named(const weft_watcher *watcher, const char *path) {
-    for (size_t i = 0; watcher->paths && watcher->paths[i]; i++)
-        if (begins_with_folder(watcher->paths[i], path, strlen(path)))
-            return true;
-    return false;
-}
-
 /* The nearest word counts: what was given, then the .gitignore of the folder, then of the ones above it. */
 static bool is_ignored(const weft_watcher *watcher, const weft_entry *parent, const char *path, bool folder) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     for (size_t i = 0; i < sizeof always_ignored / sizeof always_ignored[0]; i++)
         if (strcmp(name, always_ignored[i]) == 0)
-            return !is_named(watcher, path);
+            return !weft__paths_name(&watcher->paths, path); /* whoever names it means it */
     weft_ignored word = weft__ignore_says(watcher->ignore, path, folder);
     for (const weft_entry *node = parent; word == WEFT_IGNORE_NO_WORD && node; node = node->parent) {
         word = weft__ignore_says(node->folder->ignore, name, folder);
@@ -178,23 +143,6 @@ static void watch_folder(weft_watcher *watcher, weft_folder *folder, const char 
 }
 
 /* ---- .gitignore ---- */
-
-/* NULL when there is none, or none that can be read. */
-static weft_ignore *read_ignore(weft_watcher *watcher, int dir_fd) {
-    weft_ignore *ignore = NULL;
-    int fd = openat(dir_fd, ".gitignore", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    struct stat st;
-    char *text = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? weft__alloc(watcher->alloc, WEFT_IGNORE_FILE) : NULL;
-    ssize_t n = text ? read(fd, text, WEFT_IGNORE_FILE) : -1;
-    close(fd);
-    if (n > 0 && weft__ignore_new(watcher->alloc, &ignore) == 0 &&
-        weft__ignore_add_text(ignore, (weft_bytes){text, (size_t) n}) < 0)
-        ignore = weft__ignore_free(ignore);
-    weft__free(watcher->alloc, text);
-    return ignore;
-}
 
 /* What it says has changed: files come into sight or vanish from it without anything having happened to them. */
 static void ignore_changed(weft_watcher *watcher, weft_folder *folder) {
@@ -267,7 +215,7 @@ static void compare(weft_watcher *watcher, weft_entry *parent, const char *name,
                     look how) {
     weft_entry *node = weft__tree_find(&watcher->tree, parent, name);
     bool folder = st && S_ISDIR(st->st_mode), file = st && (S_ISREG(st->st_mode) || S_ISLNK(st->st_mode));
-    if (st && (!is_wanted(watcher, path, folder) || is_ignored(watcher, parent, path, folder)))
+    if (st && (!weft__paths_want(&watcher->paths, path, folder) || is_ignored(watcher, parent, path, folder)))
         return;
     /* Something else under the same name is not the same thing changed. */
     if (node && (!(folder || file) || (node->folder != NULL) != folder || (folder && node->inode != st->st_ino))) {
@@ -321,7 +269,7 @@ static void begin_scan(weft_watcher *watcher, weft_folder *folder) {
     if (fd < 0)
         return;
     weft__ignore_free(folder->ignore);
-    folder->ignore = read_ignore(watcher, fd);
+    folder->ignore = weft__ignore_read(fd, watcher->alloc);
     watcher->dir = fdopendir(fd);
     folder->closed = !watcher->dir;
     if (!watcher->dir) {
@@ -516,39 +464,10 @@ static void on_burst(void *ctx, uint64_t count) {
         watcher->opts.on_burst(watcher->opts.ctx, count);
 }
 
-/* "./src/" is "src"; "." is all. */
-static const char *tidy(const char *path, size_t *ret_len) {
-    while (path[0] == '.' && path[1] == '/')
-        for (path += 2; *path == '/'; path++)
-            continue;
-    size_t len = strlen(path);
-    while (len && path[len - 1] == '/')
-        len--;
-    *ret_len = len == 1 && *path == '.' ? 0 : len;
-    return path;
-}
-
-static int copy_paths(weft_watcher *watcher) {
-    size_t count = 0, len;
-    const char *const *paths = watcher->opts.paths;
-    while (paths && paths[count])
-        count++;
-    watcher->paths = count ? weft__zalloc(watcher->alloc, (count + 1) * sizeof *watcher->paths) : NULL;
-    if (count && !watcher->paths)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++) {
-        const char *path = tidy(paths[i], &len);
-        watcher->paths[i] = weft__strndup(watcher->alloc, path, len);
-        if (!watcher->paths[i])
-            return -ENOMEM;
-    }
-    return 0;
-}
-
 static int copy_opts(weft_watcher *watcher) {
     const char *const *ignore = watcher->opts.ignore;
     watcher->folder = weft__strndup(watcher->alloc, watcher->opts.folder, strlen(watcher->opts.folder));
-    int r = watcher->folder ? copy_paths(watcher) : -ENOMEM;
+    int r = watcher->folder ? weft__paths_init(&watcher->paths, watcher->opts.paths, watcher->alloc) : -ENOMEM;
     if (r == 0)
         r = weft__ignore_new(watcher->alloc, &watcher->ignore);
     for (size_t i = 0; r == 0 && ignore && ignore[i]; i++)
@@ -628,9 +547,7 @@ weft_watcher *weft__watcher_free(weft_watcher *watcher) {
     weft__hints_clear(&watcher->hints);
     weft__tree_done(&watcher->tree);
     weft__ignore_free(watcher->ignore);
-    for (size_t i = 0; watcher->paths && watcher->paths[i]; i++)
-        weft__free(watcher->alloc, watcher->paths[i]);
-    weft__free(watcher->alloc, watcher->paths);
+    weft__paths_done(&watcher->paths);
     weft__free(watcher->alloc, watcher->folder);
     return weft__free(watcher->alloc, watcher);
 }

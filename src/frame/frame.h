@@ -16,7 +16,7 @@ enum weft_frame_kind {
     WEFT_FRAME_TOO_LARGE, /* a body over max_body was or is being skipped; decoding goes on behind it */
     WEFT_FRAME_PING,      /* body/len is its payload: answer with control(PONG) */
     WEFT_FRAME_PONG,
-    WEFT_FRAME_CLOSE,     /* the other side is leaving; code, and body/len is its reason */
+    WEFT_FRAME_CLOSE, /* the other side is leaving; code, and body/len is its reason */
 };
 
 typedef struct weft_frame {
@@ -29,14 +29,14 @@ typedef struct weft_frame {
 typedef struct weft_framing_opts {
     const weft_alloc *alloc; /* borrowed for the state's life */
     uint64_t seed;           /* for masks; unpredictable in production */
-    unsigned deflate;        /* permessage-deflate: 0 off, 9..15 the window our side may use; no context takeover both ways */
-    struct weft_zip *zip;    /* compressor and decompressor shared by every connection of a service (zip.h); borrowed */
-    const void *extra;       /* what one framing alone needs to know (http_client.h); borrowed for the state's life */
+    unsigned deflate;     /* permessage-deflate: 0 off, 9..15 the window our side may use; no context takeover both ways */
+    struct weft_zip *zip; /* compressor and decompressor shared by every connection of a service (zip.h); borrowed */
+    const void *extra;    /* what one framing alone needs to know (http_client.h); borrowed for the state's life */
 } weft_framing_opts;
 
 enum {
-    WEFT_FRAMING_LINES = 1 << 0, /* a body must not contain a newline; whoever writes it sees to that, the JSON writer does */
-    WEFT_FRAMING_MULTI = 1 << 1, /* one body may hold several texts separated by newlines */
+    WEFT_FRAMING_LINES = 1 << 0,    /* a body must not contain a newline; whoever writes it, the JSON writer, sees to that */
+    WEFT_FRAMING_MULTI = 1 << 1,    /* one body may hold several texts separated by newlines */
     WEFT_FRAMING_NO_CALLS = 1 << 2, /* nothing comes back, so our side cannot call */
     WEFT_FRAMING_NO_NOTES = 1 << 3, /* what goes out is an answer: our side cannot notify either */
 };
@@ -68,8 +68,8 @@ struct weft_framing {
 
     /* No more bytes will come, and n are left: the same as decode() for a frame that only the end of the input completes (a
      * last line without a newline, an HTTP body without a length). 1 a frame is in *ret, there is no other behind it; 0 the
-     * input ended between frames; -EPROTO in the middle of one. Once, after decode() has returned 0. May be NULL: then what is
-     * left is -EPROTO. */
+     * input ended between frames; -EPROTO in the middle of one. Once, after decode() has returned 0. May be NULL: then what
+     * is left is -EPROTO. */
     int (*finish)(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret);
 };
 

@@ -177,6 +177,7 @@ static int read_headers(cursor *in, struct facts *facts, weft_http_head *head) {
             head->header_count = count;
             return read_crlf(in);
         }
+        /* cppcheck-suppress uninitvar; read_header() fills it */
         weft_http_header_row spare, *row = count < WEFT_HTTP_MAX_HEADERS ? &head->headers[count] : &spare;
         int r = read_header(in, row);
         if (r <= 0)

@@ -6,6 +6,8 @@
 #include <openssl/sha.h>
 #include <string.h>
 
+#include "hash.h"
+
 static int copy_row(weft_auth *row, const weft_token *token, const weft_alloc *alloc) {
     const char *name = token->name ? token->name : "", *scopes = token->scopes ? token->scopes : "*";
     SHA256((const unsigned char *) token->token, strlen(token->token), row->digest);
@@ -53,10 +55,7 @@ const weft_auth *weft__auths_find(const weft_auths *auths, weft_bytes token) {
 }
 
 static size_t slot_of(const char *address) {
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (; *address; address++)
-        hash = (hash ^ (unsigned char) *address) * 16777619u;
-    return hash % WEFT_BRAKE_SLOTS;
+    return weft__hash(address) % WEFT_BRAKE_SLOTS;
 }
 
 int64_t weft__brake_wait(const weft_brake *brake, const char *address, int64_t now) {

@@ -60,7 +60,7 @@ bool weft__http_harmless_end(weft_client *client, bool clean) {
     if (pending != 1 || !clean)
         return false;
     weft__peer_last(peer);
-    if (!client->peer || weft__http_client_pending(framing) != 0)
+    if (client->peer != peer || weft__http_client_pending(framing) != 0)
         return false;
     return weft__peer_reset(peer, -ECONNRESET, NULL, true) == 0;
 }

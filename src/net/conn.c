@@ -193,11 +193,44 @@ static void schedule(weft_conn *conn) {
     weft__stream_due(&conn->stream, earlier(weft_peer_deadline(conn->peer), conn->auth_until));
 }
 
+/* The user may have something to say to a peer that has ended its half. May end the connection. */
+static bool stays_after_end(weft_conn *conn) {
+    weft_peer *peer = conn->peer;
+    bool (*on_eof)(weft_peer * peer, void *data) = weft__conn_server(conn)->opts.on_eof;
+    bool stays = on_eof && on_eof(peer, weft_peer_data(peer));
+    if (conn->peer != peer)
+        return true; /* freed by the callback */
+    if (stays)
+        weft__stream_flush_later(&conn->stream);
+    if (stays)
+        weft__tcp_probe(conn->stream.fd);
+    return stays;
+}
+
+static void take_end(weft_conn *conn) {
+    weft_peer *peer = conn->peer;
+    int r = weft_peer_eof(peer);
+    if (conn->peer != peer)
+        return;
+    if (r >= 0 && stays_after_end(conn))
+        return;
+    conn->leaving = true; /* it may have closed only its half: what it asked for is still answered */
+    if (r < 0 || weft_peer_open_requests(conn->peer) == 0)
+        weft__conn_close(conn, r, true);
+    else
+        weft__tcp_probe(conn->stream.fd);
+}
+
 /* After anything that may have changed how the peer is doing. */
 static void settle(weft_conn *conn, int r) {
     if (r < 0) {
         /* Who has not read 8 MiB will not read them in two seconds either. */
         weft__conn_close(conn, r == -ECONNRESET ? 0 : r, r != -ENOBUFS && r != -ETIMEDOUT);
+        return;
+    }
+    if (conn->ending && !weft__peer_holds(conn->peer)) {
+        conn->ending = false;
+        take_end(conn);
         return;
     }
     if (conn->leaving && nothing_left(conn)) {
@@ -233,20 +266,6 @@ static void on_bytes(weft_stream *stream, char *data, size_t len) {
         weft__conn_feed(conn, data, len);
 }
 
-/* The user may have something to say to a peer that has ended its half. May end the connection. */
-static bool stays_after_end(weft_conn *conn) {
-    weft_peer *peer = conn->peer;
-    bool (*on_eof)(weft_peer * peer, void *data) = weft__conn_server(conn)->opts.on_eof;
-    bool stays = on_eof && on_eof(peer, weft_peer_data(peer));
-    if (conn->peer != peer)
-        return true; /* freed by the callback */
-    if (stays)
-        weft__stream_flush_later(&conn->stream);
-    if (stays)
-        weft__tcp_probe(conn->stream.fd);
-    return stays;
-}
-
 void weft__conn_note_end(weft_conn *conn, int why) {
     const char *sentence = weft__stream_why(&conn->stream);
     if (why < 0 && *sentence)
@@ -260,16 +279,9 @@ static void on_end(weft_stream *stream, int why) {
         weft__conn_close(conn, why, false);
         return;
     }
-    int r = weft_peer_eof(conn->peer);
-    if (!conn->peer)
-        return;
-    if (r >= 0 && stays_after_end(conn))
-        return;
-    conn->leaving = true; /* it may have closed only its half: what it asked for is still answered */
-    if (r < 0 || weft_peer_open_requests(conn->peer) == 0)
-        weft__conn_close(conn, r, true);
-    else
-        weft__tcp_probe(stream->fd);
+    conn->ending = weft__peer_holds(conn->peer);
+    if (!conn->ending)
+        take_end(conn);
 }
 
 static char *room(weft_stream *stream, size_t *ret_size) {

@@ -85,16 +85,8 @@ static int connect_tcp(weft_wire *wire) {
     weft_client *client = wire->client;
     const struct addrinfo *address = client->next_address;
     client->next_address = address->ai_next;
-    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -errno;
-    weft__tcp_tune(fd);
-    if (connect(fd, address->ai_addr, address->ai_addrlen) < 0 && errno != EINPROGRESS) {
-        int r = -errno;
-        close(fd);
-        return r;
-    }
-    return weft__wire_start(wire, fd, fd, true);
+    int fd, r = weft__tcp_dial(address, &fd);
+    return r < 0 ? r : weft__wire_start(wire, fd, fd, true);
 }
 
 static int lookup_error(weft_wire *wire, int status) {

@@ -159,23 +159,9 @@ static const weft_stream_ops stream_ops = {
     .sent = sent,
 };
 
-static int open_socket(const struct addrinfo *address, int *ret) {
-    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -errno;
-    weft__tcp_tune(fd);
-    if (connect(fd, address->ai_addr, address->ai_addrlen) < 0 && errno != EINPROGRESS) {
-        int r = -errno;
-        close(fd);
-        return r;
-    }
-    *ret = fd;
-    return 0;
-}
-
 static int try_address(weft_post *post, const struct addrinfo *address) {
     int fd = -1;
-    int r = open_socket(address, &fd);
+    int r = weft__tcp_dial(address, &fd);
     if (r < 0)
         return r;
     attempt *made = weft__zalloc(post->loop->alloc, sizeof *made);

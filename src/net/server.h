@@ -94,6 +94,7 @@ struct weft_conn {
     bool told : 1;           /* on_open was called */
     bool stranger : 1;       /* it is counted in server->strangers, otherwise in by_uid */
     bool events : 1;         /* the peer only sends (server-sent events) */
+    bool ending : 1;         /* no more bytes come, but the peer still holds some of them back to keep their order */
     bool leaving : 1;        /* it closes as soon as everything is answered and sent */
 };
 

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hash.h"
+
 void weft__tally_init(weft_tally *tally, const weft_alloc *alloc) {
     tally->alloc = alloc;
     for (size_t i = 0; i < WEFT_TALLY_BUCKETS; i++)
@@ -11,10 +13,7 @@ void weft__tally_init(weft_tally *tally, const weft_alloc *alloc) {
 }
 
 static weft_link *bucket_of(weft_tally *tally, const char *key) {
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (; *key; key++)
-        hash = (hash ^ (unsigned char) *key) * 16777619u;
-    return &tally->buckets[hash % WEFT_TALLY_BUCKETS];
+    return &tally->buckets[weft__hash(key) % WEFT_TALLY_BUCKETS];
 }
 
 static weft_tallied *find(weft_link *bucket, const char *key) {

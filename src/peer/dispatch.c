@@ -27,7 +27,7 @@ void weft__answer_error(weft_peer *peer, struct weft_batch_in *batch, weft_bytes
     }
     req->id = id.len ? id : (weft_bytes){"null", 4};
     req->batch = batch;
-    weft_val data = WEFT_OBJ({"reason", weft_str(reason)}, {"detail", detail ? weft_str(detail) : weft_none()});
+    weft_val data = WEFT_OBJ({"reason", weft_str(reason)}, {"detail", weft_str_or_none(detail)});
     weft__req_finish(req, &(weft_outcome){.code = code, .message = message, .value = reason ? &data : NULL});
 }
 

@@ -15,6 +15,11 @@ static bool starts_with(weft_bytes name, const char *start) {
     return name.len >= len && memcmp(name.data, start, len) == 0;
 }
 
+/* What changes something is stored together with others like it; what only looks wants to see them all. */
+static bool is_stored_together(const weft_method *row) {
+    return (row->flags & WEFT_SOON) && (row->flags & WEFT_CHANGES);
+}
+
 /* Answers never wait: who waits for them may be the one that the others wait for. Nor does cancelling, or progress. */
 bool weft__held_must_wait(const weft_peer *peer, const weft_msg *msg) {
     if (msg->kind == WEFT_MSG_BATCH || msg->kind == WEFT_MSG_INVALID)
@@ -22,7 +27,12 @@ bool weft__held_must_wait(const weft_peer *peer, const weft_msg *msg) {
     if (msg->kind == WEFT_MSG_ANSWER || starts_with(msg->method, "$/") || starts_with(msg->method, "notifications/"))
         return false;
     const weft_method *row = weft__methods_resolve(&peer->service->methods, msg->method.data, msg->method.len);
-    return !row || !(row->flags & WEFT_SOON);
+    return !row || peer->looking || !is_stored_together(row);
+}
+
+void weft__held_begun(weft_peer *peer, const weft_method *row) {
+    peer->soon++;
+    peer->looking |= !is_stored_together(row);
 }
 
 int weft__held_keep(weft_peer *peer, const char *text, size_t len) {
@@ -53,6 +63,7 @@ void weft__held_free(const weft_peer *peer, struct weft_held *held) {
 
 void weft__held_answered(weft_peer *peer) {
     peer->soon--;
+    peer->looking &= peer->soon > 0;
     if (!peer->soon && peer->held && peer->carrier_table && peer->carrier_table->resume)
         peer->carrier_table->resume(peer, peer->carrier);
 }

@@ -76,8 +76,8 @@ static void drop(weft_service *service, weft_kept *kept) {
     weft__free(service->alloc, kept);
 }
 
-/* Drop what is too old, and the oldest until no more than so many are left. Before a key is looked up only age counts: a retry
- * that takes no room must not cost an answer, least of all its own. */
+/* Drop what is too old, and the oldest until no more than so many are left. Before a key is looked up only age counts: a
+ * retry that takes no room must not cost an answer, least of all its own. */
 static void make_room(weft_service *service, int64_t now, size_t most) {
     struct weft_idempotent *all = service->answers;
     for (weft_link *at = all->oldest.next; at != &all->oldest;) {

@@ -276,7 +276,7 @@ static int take_rest(weft_peer *peer, char *data, size_t len) {
     int r = 0;
     bool was_full = peer->full;
     uint32_t soon = peer->soon;
-    while (r >= 0 && weft__choked(peer) && (peer->held || weft__buf_len(&peer->in))) {
+    while (r >= 0 && (peer->held || (weft__choked(peer) && weft__buf_len(&peer->in)))) {
         peer->full = peer->paused = false;
         peer->soon = 0; /* rather out of order than not at all */
         r = feed_kept(peer, data, len);
@@ -318,6 +318,10 @@ char *weft__peer_room(weft_peer *peer, size_t *ret_size) {
         return NULL;
     *ret_size = in->cap - in->end;
     return weft__buf_tail(in);
+}
+
+bool weft__peer_holds(const weft_peer *peer) {
+    return peer->held && !peer->status;
 }
 
 bool weft__peer_stalled(const weft_peer *peer) {

@@ -38,6 +38,8 @@ int weft__peer_return(weft_peer *peer);
 bool weft__peer_choked(const weft_peer *peer);
 /* Bytes were kept unread because of that, and need not be any more: feed none to go on. */
 bool weft__peer_stalled(const weft_peer *peer);
+/* A message waits for the answer to one before it. When the bytes end meanwhile, say so only afterwards: order is kept. */
+bool weft__peer_holds(const weft_peer *peer);
 /* 0, or why this connection must be closed (a queue over its hard limit, for instance); weft_peer_tick() says so too. */
 int weft__peer_status(const weft_peer *peer);
 

@@ -114,7 +114,7 @@ static int take(weft_req *req, const weft_param *row, const weft_json *value, vo
 
 static int bind_named(weft_req *req, const weft_param *table, const weft_json *params, void *base, uint64_t *seen) {
     for (weft_iter it = weft_iterate(params); weft_next(&it);)
-        for (size_t i = 0; table[i].name && i < MAX_ROWS; i++)
+        for (size_t i = 0; i < MAX_ROWS && table[i].name; i++)
             if (weft_name_is(&it, table[i].name)) {
                 int r = take(req, &table[i], &it.value, base, seen, i);
                 if (r < 0)
@@ -127,7 +127,7 @@ static int bind_named(weft_req *req, const weft_param *table, const weft_json *p
 static int bind_positional(weft_req *req, const weft_param *table, const weft_json *params, void *base, uint64_t *seen) {
     size_t i = 0;
     for (weft_iter it = weft_iterate(params); weft_next(&it); i++) {
-        if (!table[i].name || i == MAX_ROWS) {
+        if (i == MAX_ROWS || !table[i].name) {
             char path[24], sentence[64];
             snprintf(path, sizeof path, "/%zu", i);
             snprintf(sentence, sizeof sentence, "there are at most %zu", i);
@@ -147,7 +147,7 @@ int weft_bind(weft_req *req, const weft_param *table, const weft_json *params, v
         r = bind_named(req, table, params, ret_struct, &seen);
     else if (weft_typeof(params) == WEFT_ARRAY)
         r = bind_positional(req, table, params, ret_struct, &seen);
-    for (size_t i = 0; r >= 0 && table[i].name && i < MAX_ROWS; i++)
+    for (size_t i = 0; r >= 0 && i < MAX_ROWS && table[i].name; i++)
         if ((table[i].flags & WEFT_REQUIRED) && !(seen & 1ULL << i))
             r = refuse_field(req, &table[i], "is missing");
     return r;

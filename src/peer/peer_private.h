@@ -46,6 +46,7 @@ struct weft_peer {
     unsigned busy; /* depth of calls that must not see the peer freed under them */
     unsigned deflate;
     uint32_t soon; /* open requests for which others wait: WEFT_SOON */
+    bool looking;  /* one of them only looks at something: all others wait */
     uint8_t style; /* weft_style */
     bool no_batch, lenient, extras, eager, locked;
     bool quiet;    /* inside feed or tick: the caller will look for output itself */
@@ -103,6 +104,8 @@ char *weft__held_text(struct weft_held *held, size_t *ret_len);
 void weft__held_free(const weft_peer *peer, struct weft_held *held);
 /* A request for which others wait has been answered, or never will be. */
 void weft__held_answered(weft_peer *peer);
+/* A request of this row is open, and others wait for it. */
+void weft__held_begun(weft_peer *peer, const weft_method *row);
 
 /* ---- helpers ---- */
 

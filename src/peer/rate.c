@@ -1,7 +1,7 @@
 /* Requests per minute of one network client: a bucket that fills steadily and is emptied by requests.
  *
- * A client is the name of its token or certificate at an address; its bucket is shared by its connections and outlives them until
- * it is full again, so that connecting anew gains nothing. */
+ * A client is the name of its token or certificate at an address; its bucket is shared by its connections and outlives them
+ * until it is full again, so that connecting anew gains nothing. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

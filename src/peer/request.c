@@ -238,7 +238,7 @@ static int keep(weft_req *req) {
     peer->open_requests++;
     if (req->row && (req->row->flags & WEFT_SOON)) {
         req->flags |= REQ_SOON;
-        peer->soon++;
+        weft__held_begun(peer, req->row);
     }
     return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "pack.h"
 #include "store_kind.h"
 
 #define MAX_EVENT ((size_t) 32 << 20)
@@ -65,26 +66,6 @@ static void free_job(weft_store *store, weft_job *job) {
     weft__free(store->alloc, job);
 }
 
-/* Copy text and its NUL to *at, and move on behind it. NULL stays NULL. */
-static const char *copy_text(char **at, const char *text, size_t len) {
-    if (!text)
-        return NULL;
-    char *copy = *at;
-    if (len)
-        memcpy(copy, text, len);
-    copy[len] = '\0';
-    *at += len + 1;
-    return copy;
-}
-
-static const char *copy_name(char **at, const char *name) {
-    return copy_text(at, name, name ? strlen(name) : 0);
-}
-
-static size_t room(const char *name) {
-    return name ? strlen(name) + 1 : 0;
-}
-
 /* Append */
 
 static int check_append(const weft_store *store, const weft_append *append) {
@@ -101,24 +82,25 @@ static int check_append(const weft_store *store, const weft_append *append) {
 }
 
 static size_t append_size(const weft_append *append) {
-    size_t size = sizeof(weft_append_job) + append->count * sizeof(weft_event) + room(append->key);
+    size_t size = sizeof(weft_append_job) + append->count * sizeof(weft_event) + weft__pack_size(append->key);
     for (size_t i = 0; i < append->count; i++)
-        size += room(append->events[i].stream) + room(append->events[i].type) + append->events[i].data.len + 1;
+        size += weft__pack_size(append->events[i].stream) + weft__pack_size(append->events[i].type) +
+                append->events[i].data.len + 1;
     return size;
 }
 
 static void copy_append(weft_append_job *job, const weft_append *append) {
     char *at = (char *) (job->events + append->count);
     job->count = append->count;
-    job->key = copy_name(&at, append->key);
+    job->key = weft__pack(&at, append->key);
     for (size_t i = 0; i < append->count; i++) {
         const weft_event *from = &append->events[i];
         weft_event *event = &job->events[i];
         event->time_ms = from->time_ms;
-        event->stream = copy_name(&at, from->stream);
-        event->type = copy_name(&at, from->type);
+        event->stream = weft__pack(&at, from->stream);
+        event->type = weft__pack(&at, from->type);
         event->data.len = from->data.len;
-        event->data.data = copy_text(&at, from->data.data ? from->data.data : "", from->data.len);
+        event->data.data = weft__pack_bytes(&at, from->data.data ? from->data.data : "", from->data.len);
         job->data_bytes += from->data.len;
     }
 }
@@ -162,15 +144,16 @@ int weft__store_read(weft_store *store, const weft_query *query, weft_page_done 
     int r = store->closing ? -ECANCELED : check_query(query);
     if (r < 0)
         return r;
-    weft_read_job *job = new_job(store, WEFT_JOB_READ, sizeof *job + room(query->stream) + room(query->epoch), ctx);
+    weft_read_job *job =
+        new_job(store, WEFT_JOB_READ, sizeof *job + weft__pack_size(query->stream) + weft__pack_size(query->epoch), ctx);
     if (!job)
         return -ENOMEM;
     char *at = job->strings;
     job->done = done;
     job->arena.alloc = store->alloc;
     job->query = *query;
-    job->query.stream = copy_name(&at, query->stream);
-    job->query.epoch = copy_name(&at, query->epoch);
+    job->query.stream = weft__pack(&at, query->stream);
+    job->query.epoch = weft__pack(&at, query->epoch);
     if (!query->max_events)
         job->query.max_events = PAGE_EVENTS;
     if (!query->max_bytes)
@@ -186,14 +169,15 @@ int weft__store_claim(weft_store *store, const weft_claim *claim, weft_claim_don
         return -ECANCELED;
     if (!name_fits(claim->key) || !name_fits(claim->owner))
         return -EINVAL;
-    weft_claim_job *job = new_job(store, WEFT_JOB_CLAIM, sizeof *job + room(claim->key) + room(claim->owner), ctx);
+    weft_claim_job *job =
+        new_job(store, WEFT_JOB_CLAIM, sizeof *job + weft__pack_size(claim->key) + weft__pack_size(claim->owner), ctx);
     if (!job)
         return -ENOMEM;
     char *at = job->strings;
     job->done = done;
     job->claim = *claim;
-    job->claim.key = copy_name(&at, claim->key);
-    job->claim.owner = copy_name(&at, claim->owner);
+    job->claim.key = weft__pack(&at, claim->key);
+    job->claim.owner = weft__pack(&at, claim->owner);
     store->kind->claim(store, job);
     return 0;
 }
@@ -205,13 +189,13 @@ int weft__store_trim(weft_store *store, const weft_trim *trim, weft_trim_done *d
         return -ECANCELED;
     if (trim->stream && !name_fits(trim->stream))
         return -EINVAL;
-    weft_trim_job *job = new_job(store, WEFT_JOB_TRIM, sizeof *job + room(trim->stream), ctx);
+    weft_trim_job *job = new_job(store, WEFT_JOB_TRIM, sizeof *job + weft__pack_size(trim->stream), ctx);
     if (!job)
         return -ENOMEM;
     char *at = job->strings;
     job->done = done;
     job->trim = *trim;
-    job->trim.stream = copy_name(&at, trim->stream);
+    job->trim.stream = weft__pack(&at, trim->stream);
     store->kind->trim(store, job);
     return 0;
 }

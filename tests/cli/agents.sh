@@ -23,6 +23,17 @@ is "with one, for programs" true "$(field "$out" .agents.0.found)"
 weft agents use nobody
 exits "nobody" 8
 like "nobody: what next" "weft agents" "$err"
+weft agents use kimi
+exits "one that is not installed" 0
+like "not installed: it says so, and what to do" "but it is not installed. Install" "$err"
+weft doctor
+exits "not installed: the doctor says so" 1
+like "not installed: the doctor means the chosen one" "kimi, which does what names no agent, is not installed" "$out"
+weft task submit --wait hello
+exits "not installed: a task fails" 1
+like "not installed: and says why" "is not installed. Install" "$err"
+weft task list
+like "a task shows who has it" " kimi " "$out"
 weft agents use claude
 exits "another" 0
 like "another: says so" "claude is the default" "$err"

@@ -12,7 +12,8 @@ cat >rules/.weft/config.json <<'END'
   "automation": {
     "rules": [
       { "id": "after", "trigger": { "type": "task.completed" }, "action": { "type": "notify", "message": "one is done" } },
-      { "id": "off", "enabled": false, "trigger": { "type": "task.failed" }, "action": { "type": "agent", "prompt": "echo again" } }
+      { "id": "off", "enabled": false, "trigger": { "type": "task.failed" }, "action": { "type": "agent", "prompt": "echo again" } },
+      { "id": "wrong", "trigger": { "schedule": "61 * * * *" }, "action": { "type": "notify", "message": "never" } }
     ]
   }
 }
@@ -21,11 +22,15 @@ chmod 600 rules/.weft/config.json
 hub rules
 weft automation
 exits "status" 0
-like "it is on" "automation is on, 2 rules" "$out"
+like "it is on" "automation is on, 3 rules" "$out"
 like "a rule" "after " "$out"
 like "what it does" "notify: one is done" "$out"
+like "a rule that is wrong" invalid "$out"
+like "and why" 'wrong is not valid: the schedule "61 * * * *" is wrong: the minute must be' "$out"
+weft automation enable wrong
+exits "a rule that is wrong cannot be switched on" 8
 weft automation status --json
-is "for programs" 2 "$(field "$out" .ruleCount)"
+is "for programs" 3 "$(field "$out" .ruleCount)"
 weft automation disable after
 exits "one rule off" 0
 like "one rule off: says so" "after is off" "$err"

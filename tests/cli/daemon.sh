@@ -320,6 +320,19 @@ if $as_nobody test -x "$weft" 2>/dev/null; then
     like "a folder that cannot be written to: says so" ".weft: not permitted" "$err"
     run timeout 60 $as_nobody "$weft" start --json
     is "a folder that cannot be written to, for programs" 1 "$(field "$out" .error.exit)"
+    like "a folder that cannot be written to: what to do" "go to a folder" "$(timeout 60 $as_nobody "$weft" start 2>&1)"
+    if [ -n "$as_nobody" ]; then
+        mkdir -m 700 .weft
+        run timeout 60 $as_nobody "$weft" start
+        exits "another user's folder" 1
+        like "another user's folder: says so" "the .weft in this folder belongs to root" "$err"
+        run timeout 60 $as_nobody "$weft" task list
+        exits "another user's folder: nobody to ask" 3
+        like "another user's folder: says so there too" "the .weft in this folder belongs to root" "$err"
+        run timeout 60 $as_nobody "$weft" doctor
+        like "another user's folder: the doctor too" "the .weft here belongs to another user" "$out"
+        rmdir .weft
+    fi
 else
     skip "a folder that cannot be written to" "root may write anywhere, and others cannot run the program"
 fi

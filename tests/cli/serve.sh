@@ -71,6 +71,29 @@ else
     skip "the curl line" "curl is not installed"
 fi
 
+# ---- what it says to try ----
+# Three commands that need nothing but the program itself; the second waits until somebody answers.
+answer() {
+    for _ in {1..300}; do
+        "$weft" answer question-0000 allow >/dev/null 2>&1 && return
+        sleep 0.1
+    done
+}
+mapfile -t try < <(grep 'weft task .*  # ' "$talk")
+is "it says three commands to try" 3 "${#try[@]}"
+run timeout 60 bash -c "${try[0]}"
+exits "the first" 0
+like "the first is answered" "demo agent" "$out"
+answer &
+run timeout 60 bash -c "${try[1]}" </dev/null
+exits "the second, once it is allowed" 0
+like "the second asks" "question-0000" "$err"
+wait $!
+run timeout 60 bash -c "${try[2]}"
+exits "the third" 0
+like "the third shows the others" "write a file" "$out"
+like "it says which agent that was" 'The agent is "demo"' "$(cat "$talk")"
+
 # ---- a second daemon ----
 run "$weft" serve
 exits "a second one in the same folder" 6

@@ -23,6 +23,15 @@ exits "submit" 0
 is "submit prints the id and nothing else" task-0000 "$out"
 is "no hint where there is no terminal" "" "$err"
 until_true state task-0000 completed
+weft task list
+like "the list says who did it" "task-0000  completed  demo " "$out"
+weft task get task-0000
+like "get says who did it" "agent     demo" "$out"
+like "get says in which conversation" "session   session-" "$out"
+weft task get nobody
+like "a refusal in plain words" "weft task: Task not found: nobody" "$err"
+weft task get nobody -v
+like "a refusal with all there is" "task.get: Task not found: nobody (-32000)" "$err"
 weft task submit --json echo again
 is "submit --json" task-0001 "$(field "$out" .taskId)"
 printf 'echo from\na file\n' >prompt.md
@@ -231,7 +240,7 @@ ended "$waiter"
 unlike "killed meanwhile: the journal goes on" epochChanged "$(cat gone.err)"
 exits "killed meanwhile: it failed" 1
 like "killed meanwhile: says that it tries again" "trying again" "$(cat gone.err)"
-like "killed meanwhile: why it failed" "daemonRestarted" "$(cat gone.err)"
+like "killed meanwhile: why it failed" "The daemon stopped while it ran" "$(cat gone.err)"
 like "killed meanwhile: what it said before" 'You said: "slow 60s"' "$(cat gone.out)"
 
 # ---- a person ----

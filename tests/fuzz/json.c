@@ -29,7 +29,7 @@ const char *weft__scan_value(const char *p, int depth);
 const char *weft__scan_params(const char *p, int depth, weft_bytes *ret_meta);
 bool weft__json_valid(const char *text, size_t len, const weft_alloc *alloc);
 
-#include "../unit/json_reference.h"
+#include "json_reference.h"
 #include "number.h"
 #include "write.h"
 

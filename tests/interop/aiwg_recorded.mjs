@@ -77,8 +77,8 @@ for (const line of fs.readFileSync(recording, 'utf8').split('\n')) {
 
 /* ---- what differs ---- */
 
-const S0 = 'wire.md 0: ';
-const S1 = 'wire.md 1: ';
+const S0 = 'everywhere: ';
+const S1 = 'aiwg: ';
 const error = (id, code) => ({ jsonrpc: '2.0', id, error: { code } });
 const result = (id, value) => ({ jsonrpc: '2.0', id, result: value });
 const pong = { pong: true, timestamp: '<time>' };
@@ -105,17 +105,17 @@ const DIFFERENCES = new Map(Object.entries({
 /* In every answer, wherever they are. */
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const ALWAYS = [
-    /* wire.md 0: errors carry data.reason, which is the stable part; the text of the message is for people. */
+    /* Errors carry data.reason, which is the stable part; the text of the message is for people. */
     (key, value) => (key === 'error' && value && typeof value === 'object' ? { code: value.code } : value),
     (key, value) => (typeof value === 'string' && TIME.test(value) ? '<time>' : value),
     (key, value) => (key === 'pid' && Number.isInteger(value) ? '<pid>' : value),
     (key, value) => (key === 'uptime_seconds' ? '<seconds>' : value),
-    /* wire.md 1: members of ours are in daemon.status's "weft". */
+    /* Members of ours are in daemon.status's "weft". */
     (key, value) => (key === 'weft' ? undefined : value),
 ];
 const normal = text => JSON.parse(text, (key, value) => ALWAYS.reduce((is, rule) => rule(key, is), value));
 
-/* wire.md 1: a prompt that is no string is not stored, so the numbers of later tasks are lower than in the recording. */
+/* A prompt that is no string is not stored, so the numbers of later tasks are lower than in the recording. */
 const theirs = new Map(), ours = new Map();
 const rename = (text, names) => text.replace(/task-\d{4}/g, id => names.get(id) ?? id);
 function learn(recorded, answered) {
@@ -132,7 +132,7 @@ const { pipe, exited } = await startDaemon();
 const notifications = [];
 let nextId = 0;
 
-/* The next answer; notifications are kept: wire.md 1 has them for every aiwg connection, the recorded daemon had none. */
+/* The next answer; notifications are kept: they come to every aiwg connection, the recorded daemon had none. */
 async function answer() {
     for (;;) {
         const text = await pipe.receive();
@@ -261,7 +261,7 @@ test('every difference in the table is one', async () => {
     same([...DIFFERENCES.keys()].filter(said => said !== stop && !used.has(said)), []);
 });
 
-/* ---- what the recorded daemon could not do (wire.md 1, its last point) ---- */
+/* ---- what the recorded daemon could not do ---- */
 
 test('a line containing null is refused, and the next is answered', async () => {
     pipe.send('null');

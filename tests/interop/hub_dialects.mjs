@@ -4,6 +4,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
 import { check, cleanup, lines, needed, patiently, request, run, same, scratch, test, webSocket } from './kit.mjs';
 
@@ -146,6 +147,45 @@ test('a POST can ask and submit, but not listen', async () => {
     const answers = JSON.parse((await request(url, { body, headers })).body).sort((a, b) => a.id - b.id);
     check(answers[0].result.total >= 4, JSON.stringify(answers));
     same(answers[1].error.data.reason, 'cannotListen');
+});
+
+test('two questions need no token: is somebody there, may work be sent here', async () => {
+    const get = async (where, headers) => {
+        const response = await fetch(`http://${endpoint}${where}`, { headers });
+        return [response.status, (await response.json()).status];
+    };
+    same(await get('/health'), [200, 'ok']);
+    same(await get('/readyz'), [200, 'ready']);
+    same(await get('/nowhere'), [401, 401]);
+    const shell = await local();
+    await shell.call('task.submit', { prompt: 'slow 60s' });
+    await shell.call('daemon.stop');
+    same(await get('/readyz'), [503, 'stopping']);
+    same(await shell.call('daemon.stop', { force: true }), { stopping: true });
+    shell.close();
+    await stop();
+    await start();
+});
+
+/* As from a pipe: everything is said, and the sender's half ended, before anything was answered. */
+test('what is asked at once is answered in order, also when no more comes', async () => {
+    const asked = [['task.submit', { prompt: 'echo a' }], ['task.list', { limit: 1 }], ['ping'], ['task.submit', { prompt: 'echo b' }],
+        ['automation.enable'], ['daemon.status'], ['task.stats']];
+    for (let round = 0; round < 10; round++) {
+        const socket = net.connect({ path: path.join(project, '.weft/daemon.sock'), allowHalfOpen: true });
+        const speaker = await local();
+        const last = (await speaker.call('task.submit', { prompt: 'echo first' })).taskId;
+        speaker.close();
+        const requests = [['task.get', { taskId: last }], ...asked, ['task.get', { taskId: last }], ['ping'], ['task.list', { limit: 1 }]];
+        let text = '';
+        socket.setEncoding('utf8').on('data', more => text += more);
+        socket.end(requests.map(([method, params], id) => JSON.stringify({ jsonrpc: '2.0', id, method, params }) + '\n').join(''));
+        await patiently(once(socket, 'end'), 'the end');
+        const answers = text.trim().split('\n').map(line => JSON.parse(line)).filter(message => 'id' in message);
+        same(answers.map(({ id }) => id), requests.map((_, id) => id));
+        same(answers.at(-1).result[0].prompt, 'echo b');
+        socket.destroy();
+    }
 });
 
 test('a position survives the daemon', async () => {

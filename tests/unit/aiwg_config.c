@@ -27,7 +27,7 @@ TEST(translations) {
         {"{\"messaging\": {\"a\": 1}, \"unknown\": 2}", "/automation/rules", "[]"},
         {"{\"automation\": {\"enabled\": false}}", "/automation/enabled", "false"},
         {"{\"schedule\": {\"enabled\": true, \"jobs\": [{\"id\": \"a\", \"cron\": \"* * * * *\", \"action\": \"x\"}]}}",
-         "/automation/jobs", "[{\"id\":\"a\",\"schedule\":\"* * * * *\"}]"},
+         "/automation/jobs", "[{\"id\":\"a\",\"schedule\":\"* * * * *\",\"action\":\"x\"}]"},
         {"{\"schedule\": {\"enabled\": false, \"jobs\": [{\"id\": \"a\", \"cron\": \"* * * * *\"}]}}", "/automation/jobs",
          "[]"},
         {"{\"schedule\": {\"enabled\": true, \"jobs\": [{}]}}", "/automation/jobs", "[{\"id\":\"\",\"schedule\":\"\"}]"},

@@ -434,7 +434,8 @@ TEST(failures_are_told) {
 
 /* Minutes before the clock is moved on by the test. */
 TEST(schedules) {
-    static const char jobs[] = "[{\"id\":\"nightly\",\"schedule\":\"30 2 * * *\"},{\"id\":\"bad\",\"schedule\":\"x\"}]";
+    static const char jobs[] =
+        "[{\"id\":\"nightly\",\"schedule\":\"30 2 * * *\",\"action\":\"tidy\"},{\"id\":\"bad\",\"schedule\":\"x\"}]";
     scene s;
     setenv("TZ", "UTC", 1);
     tzset();
@@ -446,7 +447,7 @@ TEST(schedules) {
         "[{\"id\":\"five\",\"cooldownMs\":0,\"trigger\":{\"type\":\"cron.fired\",\"schedule\":\"*/5 * * * *\"},"
         "\"action\":{\"type\":\"notify\",\"message\":\"five\"}},{\"id\":\"all\",\"cooldownMs\":0,\"trigger\":"
         "{\"source\":\"scheduler\",\"pattern\":\"night*\"},\"action\":{\"type\":\"notify\",\"message\":"
-        "\"{{payload.job}} {{payload.schedule}}\"}}]";
+        "\"{{payload.job}} {{payload.schedule}} {{payload.job_id}} {{payload.action}}\"}}]";
     CHECK_INT(weft_doc_parse(rules, strlen(rules), NULL, &s.rules), 0);
     CHECK_INT(weft_doc_parse(jobs, strlen(jobs), NULL, &s.jobs), 0);
     automate(&s);
@@ -457,7 +458,7 @@ TEST(schedules) {
     CHECK(has(s.note, "job bad is not valid"));
     s.w.wall += 200;
     ENGINE_UNTIL(&s.w, has(s.fired, "five/triggered ") && has(s.fired, "all/triggered "));
-    CHECK(has(s.notices, "nightly 30 2 * * *|"));
+    CHECK(has(s.notices, "nightly 30 2 * * * nightly tidy|"));
     CHECK_STR(weft__automation_health(s.automation).last_fires,
               "{\"nightly\":\"2026-01-01T02:30:00.100Z\",\"rule:five\":\"2026-01-01T02:30:00.100Z\"}");
     after_all(&s);
@@ -468,7 +469,7 @@ TEST(schedules) {
 /* Real files; and while a task of ours runs, their changes are its doing. */
 TEST(files) {
     scene s;
-    char folder[] = "/tmp/weft-auto-XXXXXX", path[64], command[64];
+    char folder[] = "/tmp/weft-auto-XXXXXX", path[64];
     CHECK(mkdtemp(folder) != NULL);
     const char *paths[] = {folder + 5, NULL}, *ignore[] = {"*.tmp", NULL};
     memset(&s, 0, sizeof s);
@@ -476,7 +477,7 @@ TEST(files) {
     s.opts = (weft_automation_opts){.enabled = true, .watch = true, .watch_paths = paths, .ignore = ignore};
     const char *rules =
         "[{\"id\":\"w\",\"cooldownMs\":0,\"trigger\":{\"type\":\"file.create\",\"pattern\":\"*.c\"},\"action\":"
-        "{\"type\":\"agent\",\"prompt\":\"see {{payload.path}}\"}}]";
+        "{\"type\":\"agent\",\"prompt\":\"see {{payload.path}} {{payload.event_type}}\"}}]";
     CHECK_INT(weft_doc_parse(rules, strlen(rules), NULL, &s.rules), 0);
     automate(&s);
     ENGINE_UNTIL(&s.w, weft__automation_health(s.automation).watch_paths == 2);
@@ -492,13 +493,12 @@ TEST(files) {
             ENGINE_UNTIL(&s.w, has(s.fired, "skipped"));
     }
     CHECK_STR(s.fired, "w/triggered w/triggered w/triggered w/skipped/depth ");
-    snprintf(path, sizeof path, "see %s/0.c", folder + 5);
+    snprintf(path, sizeof path, "see %s/0.c create", folder + 5);
     CHECK_STR(plays.runs[0]->prompt, path);
     CHECK_INT(weft__task_newest(s.w.engine)->depth, 3);
     CHECK_INT(weft__automation_health(s.automation).watch_events, 4);
     end(&s);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    CHECK_INT(system(command), 0);
+    test_remove(folder);
 }
 
 TEST(nothing_to_do) {
@@ -552,7 +552,7 @@ TEST(webhooks) {
     CHECK_STR(s.fired, "h/triggered ");
     CHECK_INT(d.requests, 1);
     CHECK(has(d.body, "{\"ruleId\":\"h\",\"eventType\":\"file.modify\",\"timestamp\":\"20"));
-    CHECK(has(d.body, "\"payload\":{\"path\":\"a?b\",\"size\":3},\"message\":\"see a?b\"}"));
+    CHECK(has(d.body, "\"payload\":{\"path\":\"a?b\",\"size\":3,\"event_type\":\"modify\"},\"message\":\"see a?b\"}"));
     d.status = 404;
     changed(&s, "b");
     ENGINE_UNTIL(&s.w, has(s.fired, "h/failed/the server answered 404 "));

@@ -286,7 +286,7 @@ static bool fail_at(long n, long how_many, int with) {
     check_journal(&s);
     CHECK_INT(start(&s), 0);
     dump(&s.w, after);
-    if (!CHECK_STR(after, before))
+    if (!CHECK_TEXT(after, strlen(after), before))
         printf("  operation %ld\n", n);
     close_scene(&s);
     return reached;

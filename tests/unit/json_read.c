@@ -406,5 +406,6 @@ TEST(long_strings_are_passed) {
         }
 }
 
-TEST_MAIN(CASE(long_strings_are_passed) CASE(types) CASE(documents) CASE(keeping) CASE(members) CASE(items) CASE(iterating) CASE(strings)
-              CASE(names_of_raw_strings) CASE(strings_without_document) CASE(fallbacks) CASE(pointers) CASE(memory_runs_out))
+TEST_MAIN(CASE(long_strings_are_passed) CASE(types) CASE(documents) CASE(keeping) CASE(members) CASE(items) CASE(iterating)
+              CASE(strings) CASE(names_of_raw_strings) CASE(strings_without_document) CASE(fallbacks) CASE(pointers)
+                  CASE(memory_runs_out))

@@ -56,8 +56,8 @@ TEST(containers) {
                "{\"b\":1,\"d\":2}");
 }
 
-/* What is written fits on a line, wherever a copied text has its line ends and however long it is. The text ends exactly where
- * its memory does, so that a sanitizer sees a look beyond. */
+/* What is written fits on a line, wherever a copied text has its line ends and however long it is. The text ends exactly
+ * where its memory does, so that a sanitizer sees a look beyond. */
 TEST(line_ends_become_blanks) {
     static const char *const ends[] = {"\n", "\r", "\t"};
     for (size_t len = 2; len <= 70; len++)
@@ -233,5 +233,5 @@ TEST(text_without_memory) {
     CHECK_INT(memory.live, 0);
 }
 
-TEST_MAIN(CASE(scalars) CASE(containers) CASE(line_ends_become_blanks) CASE(escapes) CASE(every_place_in_a_vector) CASE(always_valid) CASE(depth)
-              CASE(appending) CASE(hints) CASE(memory_runs_out) CASE(text_without_memory))
+TEST_MAIN(CASE(scalars) CASE(containers) CASE(line_ends_become_blanks) CASE(escapes) CASE(every_place_in_a_vector)
+              CASE(always_valid) CASE(depth) CASE(appending) CASE(hints) CASE(memory_runs_out) CASE(text_without_memory))

@@ -91,9 +91,9 @@ static void move(const scene *s, const char *from, const char *to) {
 }
 
 static void drop(const scene *s, const char *path) {
-    char command[PATH_MAX + 10];
-    snprintf(command, sizeof command, "rm -rf %s/%s", s->folder, path);
-    CHECK_INT(system(command), 0);
+    char full[PATH_MAX];
+    in(s, path, full);
+    test_remove(full);
 }
 
 static void begin(scene *s) {

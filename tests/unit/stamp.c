@@ -1,6 +1,6 @@
-/* Times on the wire, at the borders of what can be written. */
+/* Times as text, at the borders of what can be written. */
+#include "stamp.h"
 #include "harness.h"
-#include "reply.h"
 
 TEST(stamps) {
     static const struct {
