@@ -18,7 +18,8 @@ extern "C" {
 
 typedef struct weft_loop weft_loop;
 WEFT_API int weft_loop_new(const weft_alloc *alloc, weft_loop **ret);
-/* Everything on it must be closed already. */
+/* Everything on it must be closed already. A name that is still being looked up for something that was cannot be called off:
+ * after a tenth of a second what that needs is left to it. */
 WEFT_API weft_loop *weft_loop_free(weft_loop *loop);
 WEFT_API void weft_loop_freep(weft_loop **loop);
 /* Until weft_loop_stop() or until nothing is left to wait for. */
