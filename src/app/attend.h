@@ -31,7 +31,8 @@ struct weft_attend {
     weft_live live;
     weft_talk talk;
     weft_person person;
-    weft_timer tick; /* the bottom line */
+    weft_timer tick;  /* the bottom line */
+    weft_timer leave; /* after Ctrl-C: no longer than this */
     bool begun;
 
     /* what is being submitted */
