@@ -193,6 +193,13 @@ static void begin(weft_attend *self, const char *task, uint64_t after, const cha
     weft__live_turn(&self->live, &(weft_live_from){.after = after, .epoch = epoch, .task = self->task});
 }
 
+static void refused(weft_attend *self, weft_exit how) {
+    if (self->opts->on_refused)
+        self->opts->on_refused(self, how);
+    else
+        weft__attend_end(self, how);
+}
+
 static void on_submitted(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     weft_attend *self = ctx;
     (void) peer;
@@ -203,7 +210,7 @@ static void on_submitted(weft_peer *peer, int r, const weft_answer *answer, void
     weft__talk_clear(&self->talk);
     const char *task = answer->error ? NULL : weft_get_str(answer->result, "taskId", NULL);
     if (answer->error)
-        weft__attend_end(self, weft__ask_refused(self->app, self->method, answer->error));
+        refused(self, weft__ask_refused(self->app, self->method, answer->error));
     else if (!task || strlen(task) >= sizeof self->task)
         weft__attend_end(self, weft__fail(self->app, WEFT_FAILED, NULL, "%s: the answer names no task", self->method));
     else

@@ -60,9 +60,18 @@ static void forget_pid(const weft_layout *layout) {
         unlink(layout->pid);
 }
 
+/* What an agent must not inherit: somebody's token, and descriptors that were meant for us. */
+static void clean_environment(void) {
+    static const char *const names[] = {"WEFT_TOKEN",     "LISTEN_FDS",    "LISTEN_PID",
+                                        "LISTEN_FDNAMES", "WATCHDOG_USEC", "WATCHDOG_PID"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        unsetenv(names[i]);
+}
+
 weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, bool wanted) {
     *daemon = (weft_daemon){.app = app, .started_ns = weft__clock_ns(), .background = is_background()};
     daemon->notify = weft__daemon_notify_take();
+    clean_environment();
     weft__clock_text(daemon->started_at);
     if (!wanted && !daemon->background)
         return WEFT_DONE;

@@ -23,6 +23,16 @@ void weft__automation_note(const weft_automation *automation, const char *format
     automation->on_note(automation->ctx, line);
 }
 
+const char *weft__automation_text(const weft_json *data, const char *name, char *ret, size_t size) {
+    weft_json value = weft_get(data, name);
+    weft_bytes text;
+    if (weft_text(&value, &text) < 0 || text.len >= size)
+        return NULL;
+    memcpy(ret, text.data, text.len);
+    ret[text.len] = '\0';
+    return ret;
+}
+
 known_rule *weft__automation_rule(const weft_automation *automation, const char *id) {
     for (size_t i = 0; i < automation->rule_count; i++)
         if (*id && strcmp(automation->rules[i].rule->id, id) == 0)
@@ -33,17 +43,27 @@ known_rule *weft__automation_rule(const weft_automation *automation, const char 
 /* ---- what events change ---- */
 
 void weft__automation_switched(weft_automation *automation, const weft_event *event, const weft_json *data) {
-    const char *id = weft_get_str(data, "ruleId", NULL);
-    bool enabled = weft_get_bool(data, "enabled", true);
+    char room[WEFT_RULE_ID + 1];
+    const char *id = weft__automation_text(data, "ruleId", room, sizeof room);
+    weft_json named = weft_get(data, "ruleId");
+    bool all = weft_typeof(&named) != WEFT_STRING, enabled = weft_get_bool(data, "enabled", true);
     known_rule *known = id ? weft__automation_rule(automation, id) : NULL;
     if (known && !*known->rule->error) {
         known->enabled = enabled;
         known->switched_ms = event->time_ms;
     }
-    if (!id) {
+    if (all) {
         automation->enabled = enabled;
         automation->switched_ms = event->time_ms;
     }
+}
+
+/* As much of it as there is room for. */
+static void keep(const weft_json *data, const char *name, char *ret, size_t size) {
+    weft_json value = weft_get(data, name);
+    weft_bytes text;
+    bool is = weft_text(&value, &text) >= 0;
+    snprintf(ret, size, "%.*s", is ? (int) text.len : 0, is ? text.data : "");
 }
 
 void weft__automation_executed(weft_automation *automation, const weft_event *event, const weft_json *data) {
@@ -52,11 +72,11 @@ void weft__automation_executed(weft_automation *automation, const weft_event *ev
         automation->recent_count--;
     }
     execution *is = &automation->recent[automation->recent_count++];
-    snprintf(is->rule, sizeof is->rule, "%s", weft_get_str(data, "ruleId", ""));
-    snprintf(is->type, sizeof is->type, "%s", weft_get_str(data, "eventType", ""));
-    snprintf(is->status, sizeof is->status, "%s", weft_get_str(data, "status", ""));
-    snprintf(is->task, sizeof is->task, "%s", weft_get_str(data, "taskId", ""));
-    snprintf(is->error, sizeof is->error, "%s", weft_get_str(data, "error", ""));
+    keep(data, "ruleId", is->rule, sizeof is->rule);
+    keep(data, "eventType", is->type, sizeof is->type);
+    keep(data, "status", is->status, sizeof is->status);
+    keep(data, "taskId", is->task, sizeof is->task);
+    keep(data, "error", is->error, sizeof is->error);
     is->time_ms = event->time_ms;
 }
 

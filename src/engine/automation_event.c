@@ -172,19 +172,22 @@ static bool is_question_over(const char *type) {
 
 static void take(weft_automation *automation, const weft_event *event, const weft_json *data, const char *source) {
     seen what = {.event = event, .data = data, .source = source};
+    char room[32];
     if (strcmp(event->type, "rule.fired") == 0)
         weft__automation_executed(automation, event, data);
     else if (strcmp(event->type, "automation.switched") == 0)
         weft__automation_switched(automation, event, data);
     else if (is_question_over(event->type)) {
-        const weft_question *question = weft__question_find(automation->engine, weft_get_str(data, "questionId", ""));
+        const char *id = weft__automation_text(data, "questionId", room, sizeof room);
+        const weft_question *question = id ? weft__question_find(automation->engine, id) : NULL;
         if (question)
             weft__automation_answered(automation, question);
     }
     if (!source)
         return;
     if (strcmp(source, "queue") == 0) {
-        what.task = weft__task_find(automation->engine, weft_get_str(data, "taskId", ""));
+        const char *id = weft__automation_text(data, "taskId", room, sizeof room);
+        what.task = id ? weft__task_find(automation->engine, id) : NULL;
         what.depth = what.task ? what.task->depth : 0;
         follow_task(automation, event->type, what.task);
     } else

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "automation_private.h"
+#include "field.h"
 #include "utf8.h"
 
 #define MAX_TITLED 200 /* bytes of a prompt, a message or a URL in a question's title; its detail has all of it */
@@ -97,19 +98,31 @@ static void on_task(void *ctx, int r, const weft_task *task) {
     conclude(ctx, r, task ? task->id : NULL, NULL);
 }
 
+static int member(const weft_json *object, const char *name, const char **ret) {
+    weft_json value = weft_get(object, name);
+    return weft__field_text(&value, ret);
+}
+
 /* What was approved is submitted under the question's name, so that doing it again after a crash does nothing. */
 static int start_task(firing *f, const weft_json *action, int64_t depth) {
     weft_automation *automation = f->automation;
     char *metadata, key[48];
+    const char *prompt, *agent;
     size_t len;
-    int r = weft_to_text(
+    /* Without memory its agent's name would look like none, and none is the one that others chose. */
+    int r = member(action, "prompt", &prompt);
+    if (r >= 0)
+        r = member(action, "agent", &agent);
+    if (r < 0)
+        return r;
+    r = weft_to_text(
         WEFT_OBJ({"source", weft_str("automation")}, {"ruleId", weft_str(f->rule)}, {"eventType", weft_str(f->type)}),
         automation->alloc, &metadata, &len);
     if (r < 0)
         return r;
     snprintf(key, sizeof key, "approval/%s", f->question);
-    weft_task_spec spec = {.prompt = weft_get_str(action, "prompt", ""),
-                           .agent = weft_get_str(action, "agent", NULL),
+    weft_task_spec spec = {.prompt = prompt,
+                           .agent = agent,
                            .priority = weft_get_int(action, "priority", 0),
                            .metadata = metadata,
                            .key = *f->question ? key : NULL,
@@ -124,8 +137,9 @@ static void on_notice(void *ctx, int r) {
 }
 
 static int show_notice(firing *f, const weft_json *action) {
+    weft_json message = weft_get(action, "message");
     return weft__engine_append(f->automation->engine, WEFT_STREAM_HUB, "notice",
-                               WEFT_OBJ({"message", weft_str(weft_get_str(action, "message", ""))},
+                               WEFT_OBJ({"message", message.text ? weft_copy(&message) : weft_str("")},
                                         {"ruleId", weft_str(f->rule)}, {"level", weft_str("info")}),
                                on_notice, f);
 }
@@ -136,20 +150,26 @@ static void on_webhook(void *ctx, int r, const char *why) {
 
 static int send_webhook(firing *f, const weft_json *action) {
     weft_json body = weft_get(action, "body");
+    const char *url;
+    if (member(action, "url", &url) < 0)
+        return -ENOMEM;
     f->webhook = true;
-    return weft__webhook_send(f->automation->webhooks, weft_get_str(action, "url", ""), (weft_bytes){body.text, body.len},
-                              on_webhook, f);
+    return weft__webhook_send(f->automation->webhooks, url ? url : "", (weft_bytes){body.text, body.len}, on_webhook, f);
 }
 
 static void act(firing *f, const weft_json *action, int64_t depth) {
-    const char *type = weft_get_str(action, "type", "");
-    int r = -EINVAL;
-    if (strcmp(type, weft__rule_kinds[WEFT_RULE_AGENT]) == 0)
+    const char *type;
+    int r = member(action, "type", &type);
+    if (r < 0 || !type)
+        r = r < 0 ? r : -EINVAL;
+    else if (strcmp(type, weft__rule_kinds[WEFT_RULE_AGENT]) == 0)
         r = start_task(f, action, depth);
     else if (strcmp(type, weft__rule_kinds[WEFT_RULE_NOTIFY]) == 0)
         r = show_notice(f, action);
     else if (strcmp(type, weft__rule_kinds[WEFT_RULE_WEBHOOK]) == 0)
         r = send_webhook(f, action);
+    else
+        r = -EINVAL;
     if (r < 0)
         conclude(f, r, NULL, NULL);
 }
@@ -168,12 +188,16 @@ static void on_asked(void *ctx, int r, const weft_question *question) {
     free_firing(f);
 }
 
-static void write_title(const weft_rule *rule, const weft_json *action, char *ret, size_t size) {
+static int write_title(const weft_rule *rule, const weft_json *action, char *ret, size_t size) {
     static const char *const does[] = {"start a task", "show a notice", "POST to"};
     static const char *const names[] = {"prompt", "message", "url"};
-    const char *what = weft_get_str(action, names[rule->kind], "");
-    int shown = (int) weft__utf8_fit(what, strlen(what), MAX_TITLED);
-    snprintf(ret, size, "rule %s: %s: %.*s", rule->id, does[rule->kind], shown, what);
+    weft_json value = weft_get(action, names[rule->kind]);
+    weft_bytes what = {"", 0};
+    if (weft_text(&value, &what) == -ENOMEM)
+        return -ENOMEM;
+    int shown = (int) weft__utf8_fit(what.data, what.len, MAX_TITLED);
+    snprintf(ret, size, "rule %s: %s: %.*s", rule->id, does[rule->kind], shown, what.data);
+    return 0;
 }
 
 /* How many it has open; SIZE_MAX: the same already. */
@@ -205,7 +229,11 @@ static void ask(weft_automation *automation, known_rule *known, const char *type
     if (!f)
         return;
     f->known = known;
-    write_title(known->rule, action, title, sizeof title);
+    int r = write_title(known->rule, action, title, sizeof title);
+    if (r < 0) {
+        conclude(f, r, NULL, NULL);
+        return;
+    }
     weft_question_spec spec = {
         .rule = id,
         .kind = "approval",
@@ -217,7 +245,7 @@ static void ask(weft_automation *automation, known_rule *known, const char *type
                            {"action", weft_raw(text.data, text.len)}),
     };
     known->asking++;
-    int r = weft__question_ask(automation->engine, &spec, on_asked, NULL, f);
+    r = weft__question_ask(automation->engine, &spec, on_asked, NULL, f);
     if (r < 0) {
         known->asking--;
         conclude(f, r, NULL, NULL);

@@ -51,14 +51,16 @@ static void fold(struct past *past, const weft_event *event) {
     if (!(fired || switched || over) || weft_doc_parse(event->data.data, event->data.len, past->alloc, &doc) < 0)
         return;
     const weft_json *data = weft_doc_root(doc);
-    const char *question = weft_get_str(data, "questionId", "");
+    char id[32], status[24];
+    const char *question = weft__automation_text(data, "questionId", id, sizeof id),
+               *is = weft__automation_text(data, "status", status, sizeof status);
     if (switched)
         weft__automation_switched(automation, event, data);
     if (fired)
         weft__automation_executed(automation, event, data);
-    if (over)
+    if (over && question)
         add_over(past, question);
-    if (fired && strcmp(weft_get_str(data, "status", ""), "pendingApproval") != 0)
+    if (fired && question && (!is || strcmp(is, "pendingApproval") != 0))
         drop_over(past, question);
     weft_doc_free(doc);
 }

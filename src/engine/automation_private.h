@@ -84,6 +84,8 @@ struct weft_automation {
 };
 
 void weft__automation_note(const weft_automation *automation, const char *format, ...) WEFT_PRINTF(2, 3);
+/* A string of an event's; NULL: it is none, or longer. Ours are plain, and a plain string is read without memory. */
+const char *weft__automation_text(const weft_json *data, const char *name, char *ret, size_t size);
 known_rule *weft__automation_rule(const weft_automation *automation, const char *id); /* NULL: none that is valid or shown */
 
 /* ---- automation.c: what events change ---- */

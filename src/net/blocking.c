@@ -18,8 +18,9 @@ static void on_alarm(weft_timer *timer) {
 }
 
 void weft__loop_run_out(weft_loop *loop) {
-    while (weft_loop_once(loop, true) > 0)
-        ;
+    /* A lookup goes on until the resolver answers; weft_loop_free() knows how to leave it alone. */
+    while (weft_loop_once(loop, false) > 0 && !weft__loop_only_lookups(loop))
+        weft_loop_once(loop, true);
 }
 
 /* Begin a blocking function: the client stays until leave(), whatever its callbacks do. */

@@ -3,12 +3,15 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 
 #include "buf.h"
 
 /* Turns that weft_loop_free() gives to handles that are closing already. Each needs one, what their callbacks close another.
  */
 #define CLOSING_TURNS 16
+/* And how long it waits for names that are being looked up: only the resolver ends that, in its own time. */
+#define LOOKUP_MS 100
 
 /* ---- later ---- */
 
@@ -215,11 +218,32 @@ int weft_loop_new(const weft_alloc *alloc, weft_loop **ret) {
     return 0;
 }
 
+bool weft__loop_only_lookups(const weft_loop *loop) {
+    return loop->uv.active_reqs.count && !loop->uv.active_handles && !loop->uv.closing_handles;
+}
+
+/* Lookups run in threads that nobody can stop. True when there are none any more. */
+static bool end_lookups(weft_loop *loop) {
+    int64_t until = weft__loop_fresh_now(loop) + LOOKUP_MS;
+    while (loop->uv.active_reqs.count && weft__loop_fresh_now(loop) < until) {
+        struct pollfd ready = {.fd = uv_backend_fd(&loop->uv), .events = POLLIN};
+        poll(&ready, 1, 10);
+        uv_run(&loop->uv, UV_RUN_NOWAIT);
+    }
+    return !loop->uv.active_reqs.count;
+}
+
 weft_loop *weft_loop_free(weft_loop *loop) {
     if (!loop)
         return NULL;
     for (int turn = 0; turn < CLOSING_TURNS && uv_loop_alive(&loop->uv); turn++)
         uv_run(&loop->uv, UV_RUN_NOWAIT);
+    /* A thread will write into this loop when its answer comes: then it stays, without what is only for turning it. */
+    if (!end_lookups(loop)) {
+        weft__free(loop->alloc, loop->read);
+        weft__free(loop->alloc, loop->scratch);
+        return NULL;
+    }
     uv_close((uv_handle_t *) &loop->timer, NULL);
     uv_close((uv_handle_t *) &loop->prepare, NULL);
     uv_close((uv_handle_t *) &loop->check, NULL);

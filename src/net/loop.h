@@ -70,5 +70,7 @@ void weft__loop_release(weft_loop *loop);
 
 /* weft_loop_now() stands still while a program is busy or drives another loop. What begins now is measured from this. */
 int64_t weft__loop_fresh_now(weft_loop *loop);
+/* What is left on it is names being looked up, which nobody can call off. */
+bool weft__loop_only_lookups(const weft_loop *loop);
 
 #endif

@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """F12 on the real program: agents that do everything an agent should not. What comes out is valid JSON, what must end ends, and
 the hub stays small."""
+import json
 import os
+import resource
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -122,6 +124,24 @@ def one_that_says_nothing_times_out():
         world.nothing_left()
 
 
+def agents_inherit_nothing_of_ours():
+    """Neither a token nor a descriptor nor the limits the daemon gave itself."""
+    script = ("import json, os, resource\nmask = os.umask(0)\n"
+              "print(json.dumps([sorted(os.environ), sorted(int(f) for f in os.listdir('/proc/self/fd'))[:-1], mask,"
+              " resource.getrlimit(resource.RLIMIT_NOFILE)[0]]))")
+    env = {"WEFT_TOKEN": "secret", "NOTIFY_SOCKET": "@nobody", "LISTEN_FDS": "1", "LISTEN_PID": "1"}
+    with Hub({"agents": {"looks": {"driver": "cli", "command": [sys.executable, "-c", script]}}}, env) as hub:
+        connection = hub.start().connect()
+        task = connection.call("task.submit", prompt="go", agent="looks")["taskId"]
+        found = wait_until("it ends", lambda: connection.call("task.get", taskId=task)["result"])
+        names, descriptors, mask, limit = json.loads(found)
+        assert not set(env) & set(names) and "WEFT_TASK_ID" in names, names
+        assert descriptors == [0, 1, 2], descriptors
+        before = os.umask(0)
+        os.umask(before)
+        assert mask == before and limit == resource.getrlimit(resource.RLIMIT_NOFILE)[0], (mask, limit)
+
+
 def much_output_is_all_there_in_order():
     with World("talks") as world:
         watcher = world.hub.connect()
@@ -147,5 +167,6 @@ def a_failing_task_is_tried_again():
 
 main([one_that_ignores_sigterm_is_killed, one_that_leaves_something_behind_is_cleared_up,
       one_that_closes_its_output_but_lives_is_ended, one_that_never_ends_its_line_is_cut, bytes_that_are_no_text_become_text,
-      text_in_pieces_is_not_damaged, failures_say_why, one_that_says_nothing_times_out, much_output_is_all_there_in_order,
+      text_in_pieces_is_not_damaged, failures_say_why, one_that_says_nothing_times_out,
+      agents_inherit_nothing_of_ours, much_output_is_all_there_in_order,
       a_failing_task_is_tried_again])

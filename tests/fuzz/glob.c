@@ -49,6 +49,8 @@ static void try_ignore(const char *at, const char *end, const char *path) {
     weft_ignore *whole, *lines;
     require(weft__ignore_new(NULL, &whole) == 0 && weft__ignore_new(NULL, &lines) == 0);
     require(weft__ignore_add_text(whole, (weft_bytes){at, (size_t) (end - at)}) == 0);
+    if (end - at >= 3 && memcmp(at, "\xEF\xBB\xBF", 3) == 0) /* a file may begin with a byte order mark, a line does not */
+        at += 3;
     while (at < end) {
         const char *stop = memchr(at, '\n', (size_t) (end - at));
         require(weft__ignore_add(lines, (weft_bytes){at, (size_t) ((stop ? stop : end) - at)}) == 0);

@@ -43,7 +43,7 @@ static void try_rule(const weft_rule *rule, const weft_json *json) {
             continue;
         char *text = NULL;
         size_t len;
-        weft_doc *doc;
+        weft_doc *doc = NULL;
         r = weft__rule_render(rule, &event, &text, &len);
         require(r == 0 || r == -EMSGSIZE || r == -EINVAL);
         if (r < 0)
