@@ -80,7 +80,7 @@ typedef struct weft_server_opts {
     int64_t head_ms;                  /* time for an HTTP head: 10 s */
     int64_t grace_ms;                 /* graceful stop: 10 s */
     void *data;                       /* also weft_peer_data() of the server's peers */
-    /* A connection is ready for messages, or has ended. May be NULL. */
+    /* A connection is ready for messages, or has ended. data is the server's, here and in the next two. May be NULL. */
     void (*on_open)(weft_server *server, weft_peer *peer, void *data);
     void (*on_close)(weft_server *server, weft_peer *peer, int why, void *data);
     /* A client that was reading too slowly has caught up: go on streaming to it. May be NULL. */

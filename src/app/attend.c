@@ -14,6 +14,8 @@
 #define EACH_MS 500
 /* A daemon that is restarted is back in seconds; whoever takes longer than this is gone. */
 #define PATIENCE_MS (2 * 60 * 1000)
+/* A task that was cancelled ends in seconds. Where the hub cannot say so (its disk is full), nobody waits for ever. */
+#define LEAVE_MS (30 * 1000)
 /* timeout(1) signals the program and then its group: that is one signal. Nobody presses Ctrl-C twice as fast. */
 #define SAME_SIGNAL_NS (100 * 1000 * 1000)
 
@@ -121,6 +123,7 @@ static void finish(weft_attend *self, const ending *end) {
     weft_exit how = explain(self, end);
     *self->task = '\0';
     weft__timer_stop(self->live.loop, &self->tick);
+    weft__timer_stop(self->live.loop, &self->leave);
     self->opts->on_done(self, how);
 }
 
@@ -190,6 +193,13 @@ static void begin(weft_attend *self, const char *task, uint64_t after, const cha
     weft__live_turn(&self->live, &(weft_live_from){.after = after, .epoch = epoch, .task = self->task});
 }
 
+static void refused(weft_attend *self, weft_exit how) {
+    if (self->opts->on_refused)
+        self->opts->on_refused(self, how);
+    else
+        weft__attend_end(self, how);
+}
+
 static void on_submitted(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     weft_attend *self = ctx;
     (void) peer;
@@ -200,7 +210,7 @@ static void on_submitted(weft_peer *peer, int r, const weft_answer *answer, void
     weft__talk_clear(&self->talk);
     const char *task = answer->error ? NULL : weft_get_str(answer->result, "taskId", NULL);
     if (answer->error)
-        weft__attend_end(self, weft__ask_refused(self->app, self->method, answer->error));
+        refused(self, weft__ask_refused(self->app, self->method, answer->error));
     else if (!task || strlen(task) >= sizeof self->task)
         weft__attend_end(self, weft__fail(self->app, WEFT_FAILED, NULL, "%s: the answer names no task", self->method));
     else
@@ -287,6 +297,22 @@ static void on_cancelled(weft_peer *peer, int r, const weft_answer *answer, void
     (void) peer, (void) r, (void) answer, (void) ctx; /* its end is an event */
 }
 
+static void leave(weft_attend *self) {
+    weft__talk_clear(&self->talk);
+    if (*self->task)
+        weft__talk_line(&self->talk, NULL, "%s goes on: weft task watch %s", self->task, self->task);
+    weft__attend_end(self, WEFT_INTERRUPTED);
+}
+
+static void on_leave(weft_timer *timer) {
+    weft_attend *self = (weft_attend *) ((char *) timer - offsetof(weft_attend, leave));
+    if (!*self->task || !self->signals)
+        return;
+    weft__talk_line(&self->talk, WEFT_INK_WARN, "the hub has not said in %d s that it ended; \"weft status\" may say why",
+                    LEAVE_MS / 1000);
+    leave(self);
+}
+
 static void on_signal(void *ctx) {
     weft_attend *self = ctx;
     int64_t before = self->signalled_ns;
@@ -298,16 +324,16 @@ static void on_signal(void *ctx) {
         return;
     }
     if (self->signals++ || !*self->task || self->live.lost || self->opts->only_watches) {
-        weft__talk_clear(&self->talk);
-        if (*self->task)
-            weft__talk_line(&self->talk, NULL, "%s goes on: weft task watch %s", self->task, self->task);
-        weft__attend_end(self, WEFT_INTERRUPTED);
+        leave(self);
         return;
     }
     if (*self->question)
         fputc('\n', self->app->err.file);
     weft__attend_forget(self);
+    if (self->app->err.terminal && !self->talk.middle)
+        fputs("\r\x1b[K", self->app->err.file); /* the ^C of the terminal */
     weft__talk_line(&self->talk, NULL, "cancelling %s; once more leaves it alone", self->task);
+    weft__timer_set(self->live.loop, &self->leave, weft__loop_fresh_now(self->live.loop) + LEAVE_MS);
     weft__live_call(&self->live, "task.cancel", WEFT_OBJ({"taskId", weft_str(self->task)}), on_cancelled);
 }
 
@@ -315,6 +341,7 @@ static void on_close(void *ctx) {
     weft_attend *self = ctx;
     weft__person_close(&self->person);
     weft__timer_stop(self->live.loop, &self->tick);
+    weft__timer_stop(self->live.loop, &self->leave);
 }
 
 weft_exit weft__attend_run(weft_attend *self, weft_app *app, const weft_attend_opts *opts) {
@@ -322,6 +349,7 @@ weft_exit weft__attend_run(weft_attend *self, weft_app *app, const weft_attend_o
     static const weft_texts quiet = {.items = {"hub."}, .count = 1};
     *self = (weft_attend){.app = app, .opts = opts, .talk = {.app = app, .silent = app->common.json}};
     weft__timer_init(&self->tick, on_tick);
+    weft__timer_init(&self->leave, on_leave);
     weft_live_opts live = {.url = opts->url,
                            .from = {.now = true, .types = &quiet},
                            .patience_ms = PATIENCE_MS,

@@ -19,6 +19,8 @@ typedef struct weft_attend_opts {
     void (*on_begin)(weft_attend *attend);
     /* The task has ended with this status, which has been explained. */
     void (*on_done)(weft_attend *attend, weft_exit how);
+    /* What was submitted was refused with this status, which has been explained; NULL: the end. */
+    void (*on_refused)(weft_attend *attend, weft_exit how);
     /* A signal while there is no task; NULL: the end. */
     void (*on_idle_signal)(weft_attend *attend);
 } weft_attend_opts;
@@ -29,7 +31,8 @@ struct weft_attend {
     weft_live live;
     weft_talk talk;
     weft_person person;
-    weft_timer tick; /* the bottom line */
+    weft_timer tick;  /* the bottom line */
+    weft_timer leave; /* after Ctrl-C: no longer than this */
     bool begun;
 
     /* what is being submitted */

@@ -48,8 +48,8 @@ struct pair {
 };
 
 struct bridge {
-    side
-        nobody; /* what a server's peers belong to until they are let in; its pair is NULL. First: it is the server's data */
+    /* What a server's peers belong to until they are let in; its pair is NULL. First: it is the server's data. */
+    side nobody;
     weft_app *app;
     const settings *how;
     weft_target from, to; /* from is empty when listening */
@@ -329,8 +329,8 @@ static void on_close(weft_server *server, weft_peer *peer, int why, void *data) 
 }
 
 static void on_server_drain(weft_server *server, weft_peer *peer, void *data) {
-    (void) server;
-    on_drain(peer, data);
+    (void) server, (void) data;
+    on_drain(peer, weft_peer_data(peer));
 }
 
 static void on_note(weft_server *server, const char *line, void *data) {

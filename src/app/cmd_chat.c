@@ -92,6 +92,15 @@ static void on_done(weft_attend *attend, weft_exit how) {
     next(self);
 }
 
+/* A person may say it again in a moment, or say something else; but no agent or session of that name will be there then. */
+static void on_refused(weft_attend *attend, weft_exit how) {
+    chatting *self = attend->opts->ctx;
+    if (self->talks && (how == WEFT_BUSY || *self->session))
+        next(self);
+    else
+        weft__attend_end(attend, how);
+}
+
 static void on_idle_signal(weft_attend *attend) {
     chatting *self = attend->opts->ctx;
     if (self->talks)
@@ -101,8 +110,12 @@ static void on_idle_signal(weft_attend *attend) {
 
 static weft_exit chat(chatting *self) {
     const settings *how = self->app->settings;
-    weft_attend_opts opts = {
-        .url = how->url, .ctx = self, .on_begin = on_begin, .on_done = on_done, .on_idle_signal = on_idle_signal};
+    weft_attend_opts opts = {.url = how->url,
+                             .ctx = self,
+                             .on_begin = on_begin,
+                             .on_done = on_done,
+                             .on_refused = on_refused,
+                             .on_idle_signal = on_idle_signal};
     if (self->app->arg_count) {
         weft_exit status = weft__prompt_read(self->app, &self->message);
         if (status)

@@ -257,7 +257,6 @@ static weft_exit serve(serving *self) {
     int r = weft__signals_open(&self->signals, self->loop, on_signal, self);
     if (r < 0)
         return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
-    signal(SIGPIPE, SIG_IGN); /* standard output may be a peer that leaves */
     weft_serve_facts facts = {self->app,           self->server,      self->how,     weft__serve_hub_agent(self->hub),
                               self->token != NULL, self->daemon.held, self->on_stdio};
     self->published = weft__serve_publish(&facts);
@@ -316,6 +315,8 @@ static weft_exit open_and_serve(serving *self) {
     if (status)
         return status;
     raise_descriptor_limit();
+    signal(SIGPIPE, SIG_IGN); /* standard output may be a peer that leaves */
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a disk that is full: an error, not our end */
     status = open_hub(self);
     if (status == WEFT_DONE)
         status = listen_at_home(self);

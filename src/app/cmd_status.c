@@ -45,13 +45,32 @@ static void put_running(const weft_app *app, const weft_json *status) {
     fprintf(app->out.file, ", %s\n", weft_get_str(status, "health", "healthy"));
 }
 
+/* Why it is not healthy: each part says what is the matter with it. */
+static void put_troubles(const weft_app *app, const weft_json *parts) {
+    for (weft_iter it = weft_iterate(parts); weft_next(&it);) {
+        const char *error = weft_get_str(&it.value, "error", ""), *name = weft_str_of(&it.name, "");
+        if (!*error)
+            continue;
+        put_label(app, "trouble");
+        weft__put_text(&app->out, name, strlen(name));
+        fputs(": ", app->out.file);
+        weft__put_text(&app->out, error, strlen(error));
+        fputc('\n', app->out.file);
+    }
+}
+
 static void put_all(const weft_app *app, const weft_json *status) {
     weft_json ours = weft_get(status, "weft"), urls = weft_get(&ours, "urls");
     weft_json clients = weft_pointer(status, "/subsystems/ipc/clients");
+    weft_json parts = weft_get(status, "subsystems"), tasks = weft_get(&parts, "supervisor");
     put_running(app, status);
+    put_troubles(app, &parts);
     put_text(app, "folder", weft_get_str(&ours, "folder", ""));
     for (weft_iter it = weft_iterate(&urls); weft_next(&it);)
         put_text(app, "endpoint", weft_str_of(&it.value, ""));
+    put_label(app, "tasks");
+    fprintf(app->out.file, "%lld running, %lld waiting\n", (long long) weft_get_int(&tasks, "running", 0),
+            (long long) weft_get_int(&tasks, "queued", 0));
     put_label(app, "clients");
     fprintf(app->out.file, "%lld, this one included\n", (long long) weft_int_of(&clients, 0));
     put_label(app, "requests");

@@ -50,8 +50,8 @@ weft_exit weft__misused(const weft_app *app, const char *format, ...) {
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
     if (app->verb)
-        snprintf(next, sizeof next, "usage: weft %s [options] %s\nweft %s -h shows examples.", app->verb->name,
-                 app->verb->usage, app->verb->name);
+        snprintf(next, sizeof next, "usage: weft %s [options]%s%s\nweft %s -h shows examples.", app->verb->name,
+                 *app->verb->usage ? " " : "", app->verb->usage, app->verb->name);
     else
         snprintf(next, sizeof next, "weft -h lists the verbs.");
     return weft__fail(app, WEFT_USAGE, next, "%s", what);
@@ -205,13 +205,20 @@ weft_exit weft__fail_refused(const weft_app *app, const char *method, const weft
     return status;
 }
 
+/* The hub begins some of its messages with the name of their code. */
+static const char *plain(const char *message) {
+    static const char prefix[] = "Invalid params: ";
+    size_t n = strlen(prefix);
+    return strncmp(message, prefix, n) == 0 && message[n] ? message + n : message;
+}
+
 weft_exit weft__fail_plainly(const weft_app *app, const char *method, const weft_error *error, const char *next) {
     if (app->common.verbose || error->code == WEFT_METHOD_NOT_FOUND)
         return weft__fail_refused(app, method, error, next);
     weft_exit status = exit_of_error(error);
     if (app->common.json)
         put_error_json(app, status, error);
-    put_what(app, error->message);
+    put_what(app, plain(error->message));
     put_next(app, next ? next : next_of(status == WEFT_UNAUTHORISED || status == WEFT_BUSY ? status : WEFT_REFUSED));
     return status;
 }

@@ -6,6 +6,8 @@
 #define GAP 2
 /* What is longer is cut, but on a wide terminal nobody wants to read across all of it either. */
 #define MIN_LAST 20
+/* Where there is no terminal: a prompt may be a megabyte, and a table is for people. --json has all of it. */
+#define MAX_LAST 1000
 
 static size_t columns_of(const weft_table *table) {
     size_t n = 0;
@@ -55,7 +57,7 @@ static void put_cell(const weft_screen *screen, const char *cell, size_t width, 
         fprintf(screen->file, "%*s", (int) (width - is + GAP), "");
         return;
     }
-    bool whole = !screen->terminal || is <= room;
+    bool whole = is <= room;
     weft__put_text(&filtered, cell, whole ? strlen(cell) : weft__utf8_first(cell, room - 1));
     fputs(whole ? "\n" : "…\n", screen->file);
 }
@@ -68,6 +70,8 @@ void weft__table_put(const weft_table *table, const weft_screen *screen) {
         used += widths[i] + GAP;
     size_t all = (size_t) weft__screen_width(screen);
     size_t room = all > used + MIN_LAST ? all - used : MIN_LAST;
+    if (!screen->terminal)
+        room = MAX_LAST;
     weft__ink(screen, WEFT_INK_DIM);
     for (size_t i = 0; i < columns; i++)
         put_cell(screen, table->heads[i], widths[i], i + 1 == columns, room);

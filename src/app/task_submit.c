@@ -9,6 +9,7 @@
 #include "attend.h"
 #include "buf.h"
 #include "say.h"
+#include "utf8_stream.h"
 
 /* The hub takes less; this is what is read before it can say so. */
 #define MAX_PROMPT (32 * 1024 * 1024)
@@ -21,12 +22,13 @@ static int read_all(FILE *file, weft_buf *ret) {
         int r = weft__buf_reserve(ret, NULL, CHUNK);
         if (r < 0)
             return r;
+        errno = 0;
         n = fread(weft__buf_tail(ret), 1, CHUNK, file);
         ret->end += n;
         if (weft__buf_len(ret) > MAX_PROMPT)
             return -EFBIG;
     }
-    return ferror(file) ? -EIO : 0;
+    return !ferror(file) ? 0 : errno ? -errno : -EIO;
 }
 
 static int read_file(const char *path, weft_buf *ret) {
@@ -50,6 +52,13 @@ static int join(char **args, weft_buf *ret) {
     return r;
 }
 
+/* Why it is none; NULL: it is. */
+static const char *not_text(const char *text, size_t len) {
+    if (memchr(text, '\0', len))
+        return "there is a NUL in it";
+    return weft__utf8_valid(text, len) ? NULL : "it is not UTF-8";
+}
+
 weft_exit weft__prompt_read(const weft_app *app, char **ret) {
     const char *first = app->args[0];
     bool from_stdin = app->arg_count == 1 && strcmp(first, "-") == 0;
@@ -60,12 +69,11 @@ weft_exit weft__prompt_read(const weft_app *app, char **ret) {
     size_t len = weft__buf_len(&text);
     while (from_stdin + from_file && len && weft__buf_head(&text)[len - 1] == '\n')
         len--;
-    if (r >= 0 && len && memchr(weft__buf_head(&text), '\0', len))
-        r = -EILSEQ;
-    char *prompt = r >= 0 && len ? weft__strndup(NULL, weft__buf_head(&text), len) : NULL;
+    const char *odd = r >= 0 && len ? not_text(weft__buf_head(&text), len) : NULL;
+    char *prompt = r >= 0 && len && !odd ? weft__strndup(NULL, weft__buf_head(&text), len) : NULL;
     weft__buf_done(&text, NULL);
-    if (r == -EILSEQ)
-        return weft__fail(app, WEFT_USAGE, NULL, "%s: this is not text: there is a NUL in it", where);
+    if (odd)
+        return weft__fail(app, WEFT_USAGE, NULL, "%s: this is not text: %s", where, odd);
     if (r < 0)
         return weft__fail(app, r == -ENOENT ? WEFT_USAGE : WEFT_FAILED, NULL, "%s: %s", where, weft_strerror(r));
     if (len == 0)

@@ -41,13 +41,9 @@ const weft_param weft__aiwg_submit_params[] = {
     {0},
 };
 
-static int refuse_submit(weft_req *req, const weft_hub *hub, const weft_task_spec *spec, int r) {
+/* path: of the prompt, which has two names. */
+static int refuse_submit(weft_req *req, const weft_hub *hub, const weft_task_spec *spec, const char *path, int r) {
     switch (r) {
-    case -EINVAL:
-        return weft__say_invalid(req, "/prompt", "prompt must not be empty");
-    case -EMSGSIZE:
-        return weft__say_error(req, 413, "tooLarge", "The prompt is longer than %zu bytes",
-                               weft__engine_limits(hub->engine)->max_prompt);
     case -ENOENT:
         return weft__say_no_agent(req, hub, WEFT_INVALID_PARAMS, "invalidParams", "/agent", spec->agent ? spec->agent : "");
     case -ESRCH:
@@ -59,7 +55,7 @@ static int refuse_submit(weft_req *req, const weft_hub *hub, const weft_task_spe
         return weft__say_error(req, AIWG_QUEUE_FULL, "queueFull", "Queue full: %zu tasks are waiting",
                                weft__engine_limits(hub->engine)->max_queue);
     default:
-        return weft__say_failure(req, r);
+        return weft__say_not_submitted(req, hub, path, r);
     }
 }
 
@@ -103,7 +99,7 @@ int weft__aiwg_submit(weft_req *req, const weft_json *params, void *ctx) {
                            .retries = in.retries};
     r = weft__task_submit(hub->engine, &spec, on_submitted, weft__req_keep(req));
     weft__free(hub->alloc, metadata);
-    return r < 0 ? refuse_submit(weft__req_keep(req), hub, &spec, r) : 0;
+    return r < 0 ? refuse_submit(weft__req_keep(req), hub, &spec, "/prompt", r) : 0;
 }
 
 /* ---- chat ---- */
@@ -136,7 +132,7 @@ int weft__aiwg_chat(weft_req *req, const weft_json *params, void *ctx) {
     weft_task_spec spec = {
         .prompt = in.message, .metadata = "{\"source\":\"ipc-chat\"}", .key = *key ? key : NULL, .priority = in.priority};
     r = weft__task_submit(hub->engine, &spec, on_chatted, weft__req_keep(req));
-    return r < 0 ? refuse_submit(weft__req_keep(req), hub, &spec, r) : 0;
+    return r < 0 ? refuse_submit(weft__req_keep(req), hub, &spec, "/message", r) : 0;
 }
 
 /* ---- cancelling ---- */

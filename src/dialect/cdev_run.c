@@ -100,11 +100,6 @@ static void on_submitted(void *ctx, int r, const weft_task *task) {
 
 static int refuse_run(weft_req *req, const weft_hub *hub, const weft_task_spec *spec, int r) {
     switch (r) {
-    case -EINVAL:
-        return weft__say_invalid(req, "/prompt", "prompt must not be empty");
-    case -EMSGSIZE:
-        return weft__say_error(req, 413, "tooLarge", "The prompt is longer than %zu bytes",
-                               weft__engine_limits(hub->engine)->max_prompt);
     case -ENOENT:
         return weft__say_no_agent(req, hub, CDEV_NO_AGENT, "agentNotConfigured", "/agent_type",
                                   spec->agent ? spec->agent : "");
@@ -115,7 +110,7 @@ static int refuse_run(weft_req *req, const weft_hub *hub, const weft_task_spec *
     case -ENOBUFS:
         return weft__say_error(req, 429, "rateLimited", "Too many tasks are waiting");
     default:
-        return weft__say_failure(req, r);
+        return weft__say_not_submitted(req, hub, "/prompt", r);
     }
 }
 

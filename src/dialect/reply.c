@@ -54,6 +54,12 @@ int weft__say_invalid(weft_req *req, const char *path, const char *format, ...) 
                      WEFT_OBJ({"reason", weft_str("invalidParams")}, {"path", weft_str(path)}));
 }
 
+static int say_too_long(weft_req *req, const weft_hub *hub, const char *path) {
+    char message[MAX_MESSAGE];
+    snprintf(message, sizeof message, "The prompt is longer than %zu bytes", weft__engine_limits(hub->engine)->max_prompt);
+    return req ? weft_fail(req, 413, message, WEFT_OBJ({"reason", weft_str("tooLarge")}, {"path", weft_str(path)})) : 0;
+}
+
 /* More than this nobody reads in a message; agent.list has them all. */
 #define MAX_NAMED 32
 
@@ -79,6 +85,14 @@ int weft__say_failure(weft_req *req, int r) {
     if (r == -ESHUTDOWN)
         return weft__say_error(req, 503, "shuttingDown", "The daemon is stopping");
     return weft__say_error(req, 507, "storageFailed", "It could not be stored: %s", weft_strerror(r));
+}
+
+int weft__say_not_submitted(weft_req *req, const weft_hub *hub, const char *path, int r) {
+    if (r == -EINVAL)
+        return weft__say_invalid(req, path, "%s must not be empty", path + 1);
+    if (r == -EMSGSIZE)
+        return say_too_long(req, hub, path);
+    return weft__say_failure(req, r);
 }
 
 int weft__idempotency_key(weft_req *req, char ret[WEFT_KEY]) {

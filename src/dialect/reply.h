@@ -26,6 +26,10 @@ int weft__say_no_agent(weft_req *req, const weft_hub *hub, int code, const char 
 /* What is nobody's fault: 503 while stopping, otherwise 507. */
 int weft__say_failure(weft_req *req, int r);
 
+/* A task that could not be submitted, as far as all say it alike: its prompt, which has this path, or what is nobody's
+ * fault. */
+int weft__say_not_submitted(weft_req *req, const weft_hub *hub, const char *path, int r);
+
 /* The rows of those, for a method's own. */
 #define WEFT_ERROR_STOPPING                                                                                                 \
     { 503, "The daemon is stopping", "shuttingDown" }

@@ -124,6 +124,7 @@ struct weft_engine {
     size_t lagging;   /* of them, stored but not yet applied */
     weft_link reads;  /* outputs being read */
     int trouble;
+    int64_t trouble_noted; /* when that was last said in the log; 0: never */
     weft_link ears, ear_at, ear_stop;
 
     weft_map tasks, keys, sessions, questions;

@@ -6,6 +6,8 @@
 #include "engine_private.h"
 #include "write.h"
 
+#define TROUBLE_NOTE_MS 60000
+
 struct sent {
     weft_link link;
     weft_engine *engine; /* NULL: it is gone */
@@ -64,6 +66,17 @@ static void finish(struct sent *sent, int r) {
     weft__free(sent->alloc, sent);
 }
 
+/* Once a minute at most: it is tried again every second, and the log is on the same disk. */
+static void set_trouble(weft_engine *engine, int r) {
+    int64_t now = weft_loop_now(engine->loop);
+    if (r < 0 && (!engine->trouble_noted || now - engine->trouble_noted > TROUBLE_NOTE_MS)) {
+        engine->trouble_noted = now;
+        weft__note(engine, "what happens cannot be stored: %s; trying again, and nothing is acknowledged meanwhile",
+                   weft_strerror(r));
+    }
+    engine->trouble = r;
+}
+
 static void stored(void *ctx, int r, const weft_event *events, size_t count, bool repeat) {
     struct sent *sent = ctx;
     weft_engine *engine = sent->engine;
@@ -74,7 +87,7 @@ static void stored(void *ctx, int r, const weft_event *events, size_t count, boo
     /* That a key was used before is no trouble of the store's. */
     if (r == -EEXIST)
         repeat = true;
-    engine->trouble = r < 0 && !repeat ? r : 0;
+    set_trouble(engine, r < 0 && !repeat ? r : 0);
     if (r < 0 || repeat)
         finish(sent, repeat ? 1 : r);
     else if ((sent->gseq = events[count - 1].gseq) <= engine->applied)

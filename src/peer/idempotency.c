@@ -133,7 +133,8 @@ int weft__idempotent_begin(weft_req *req) {
     if (!key.text || (req->flags & REQ_NOTIFICATION))
         return 0;
     if (!make_name(req, &key, &name)) {
-        weft_refuse(req, WEFT_INVALID_PARAMS, "weft/idempotencyKey must be a string of at most 256 bytes", "invalidParams");
+        weft_fail(req, WEFT_INVALID_PARAMS, "weft/idempotencyKey must be a string of at most 256 bytes",
+                  WEFT_OBJ({"reason", weft_str("invalidParams")}, {"path", weft_str("/_meta/weft~1idempotencyKey")}));
         return 1;
     }
     if (need_table(service) < 0)

@@ -162,4 +162,25 @@ case $BUILD in
 *asan* | *tsan*) skip "the size of a bridge" "not under a sanitizer" ;;
 *) [ "$size" -lt 30000 ] && pass || fail "a bridge holds back what is not read" "$size kB" ;;
 esac
+# The same towards a client that came to us and reads only when nothing goes any more.
+stuck() { # PID: it has written much, and writes no more
+    local was=-1 now=0
+    for _ in $(seq 1 100); do
+        now=$(sed -n 's/^wchar: //p' "/proc/$1/io")
+        [ "$now" = "$was" ] && [ "$now" -gt 1000000 ] && return
+        was=$now
+        sleep 0.1
+    done
+}
+expect_urls=1 start "$weft" bridge --listen tcp://127.0.0.1:0 "exec:./flood" 2>/dev/null
+at=${urls[0]##*:}
+exec 9<>"/dev/tcp/127.0.0.1/${at%/}"
+for _ in $(seq 1 100); do
+    read -r flood _ <"/proc/$pid/task/$pid/children"
+    [ "$flood" ] && break
+    sleep 0.1
+done
+stuck "$flood"
+is "a flood arrives whole at a client" $((3000 * 60045)) "$(timeout 30 cat <&9 | wc -c)"
+exec 9<&-
 close

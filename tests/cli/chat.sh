@@ -62,4 +62,18 @@ person "> =>slow 60s\n;;running, =>\x03;;was cancelled=>;;> =>echo on\n;;on=>;;>
 exits "Ctrl-C ends an answer, not the conversation" 0
 person "> =>\x03" "$weft" chat
 exits "Ctrl-C in between ends it" 0
+
+# ---- what the hub does not take ----
+WEFT_TASKS_MAX_RUNNING=1 WEFT_TASKS_MAX_QUEUE=1 hub full
+weft task submit slow 60s
+weft task submit slow 60s
+waiting=$out
+person "> =>echo one\n;;Queue full=>;;> =>echo two\n;;Queue full=>;;> =>\x04" "$weft" chat
+exits "a full queue does not end a conversation" 0
+printf 'echo one\necho two\n' >lines
+run timeout 60 "$weft" chat <lines
+exits "a script is told" 6
+weft task cancel "$waiting"
+person "> =>hello\n;;no agent=>" "$weft" chat --agent nobody
+exits "nobody to talk with" 8
 close

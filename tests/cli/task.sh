@@ -42,6 +42,15 @@ is "a prompt from standard input" $'from\na file' "$out"
 printf 'a\0b' >nul
 weft task submit @nul
 exits "a prompt with a NUL" 2
+weft task submit $'not \xff text'
+exits "a prompt that is not UTF-8" 2
+like "a prompt that is not UTF-8: says so" "not UTF-8" "$err"
+weft task submit @.
+like "a folder is no prompt" "Is a directory" "$err"
+head -c 100000 /dev/zero | tr '\0' a >long.md
+weft task submit --json @long.md
+weft task list
+[ ${#out} -lt 10000 ] && pass || fail "a long prompt does not make a long list" "${#out} characters"
 weft task submit --agent nobody hello
 exits "no such agent" 8
 like "no such agent: what to do" "weft agents" "$err"

@@ -26,21 +26,14 @@
  * again, also in -->. Every scene is played once whole and then once for each allocation above the engine with that
  * allocation failing: then only survival and tidiness are checked. */
 #include <ctype.h>
-#include <dirent.h>
 
 #include "hub_world.h"
 #include "link.h"
+#include "scene_file.h"
 
-#define MAX_STEPS 256
 #define MAX_CONNECTIONS 8
 #define MAX_NAMES 32
 #define MAX_TEXT 65536
-
-typedef struct scene {
-    char title[200];
-    char *steps[MAX_STEPS];
-    size_t count;
-} scene;
 
 typedef struct connection {
     char name[32];
@@ -415,49 +408,8 @@ static void play_scene(const scene *s) {
         perform(s, n);
 }
 
-static void play_file(const char *path) {
-    size_t len;
-    char *text = test_file(path, &len);
-    REQUIRE(text != NULL);
-    scene s = {0};
-    bool in_title = false;
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-        if (*line == '#') {
-            if (!in_title) {
-                if (s.count)
-                    play_scene(&s);
-                s.count = 0;
-                snprintf(s.title, sizeof s.title, "%s", line + 1 + (line[1] == ' '));
-            }
-            in_title = true;
-            continue;
-        }
-        in_title = false;
-        if (*line && s.count < MAX_STEPS)
-            s.steps[s.count++] = line;
-    }
-    if (s.count)
-        play_scene(&s);
-    free(text);
-}
-
-static int is_scene(const struct dirent *entry) {
-    const char *dot = strrchr(entry->d_name, '.');
-    return dot && strcmp(dot, ".scene") == 0;
-}
-
 TEST(scenes) {
-    struct dirent **files;
-    int count = scandir("tests/scenes/hub", &files, is_scene, alphasort);
-    CHECK(count > 0);
-    for (int i = 0; i < count; i++) {
-        char path[300];
-        snprintf(path, sizeof path, "tests/scenes/hub/%s", files[i]->d_name);
-        if (!getenv("SCENES") || strstr(path, getenv("SCENES")))
-            play_file(path);
-        free(files[i]);
-    }
-    free(files);
+    scene_files("tests/scenes/hub", play_scene);
 }
 
 TEST_MAIN(CASE(scenes))

@@ -80,13 +80,13 @@ static size_t read_some(world *w, int fd, size_t *ret_answers) {
 TEST(pipelined_answers_wait_for_the_reader) {
     static char requests[PIPELINED * 200];
     size_t xs = 0, len = 0;
-    world *w = web_world(&(weft_server_opts){.head_ms = 50}, NULL, NULL);
+    world *w = web_world(&(weft_server_opts){.head_ms = 500}, NULL, NULL);
     int fd = world_connect_tcp(w, 0);
     for (int i = 0; i < PIPELINED; i++)
         len += (size_t) sprintf(requests + len, "POST /rpc HTTP/1.1\r\n" HOST JSON "Content-Length: 60\r\n\r\n%-60s",
                                 "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"blob\",\"params\":[400000]}");
     world_send(w, fd, requests, len);
-    for (int64_t until = world_ms() + 200; world_ms() < until;)
+    for (int64_t until = world_ms() + 700; world_ms() < until;)
         world_wait(w, -1, 0);
     /* The system's buffers take some of them; ours must not take the rest. */
     CHECK(weft_service_stats(w->service)->requests < PIPELINED);

@@ -23,27 +23,19 @@
  * Every scene is played whole, byte by byte, glued (all that can be said without waiting is said at once), and once for each
  * allocation with that allocation failing: then only survival, tidiness and "every call completes exactly once" are checked.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
 #include <weft/weft.h>
 
-#include "harness.h"
+#include "scene_file.h"
 
-#define MAX_STEPS 256
 #define MAX_CALLS 32
 #define MAX_KEPT 16
 #define MAX_LOG 64
 
 enum mode { WHOLE, BYTES, GLUED, FAILING };
-
-typedef struct scene {
-    char title[160];
-    char *steps[MAX_STEPS];
-    size_t count;
-} scene;
 
 typedef struct call {
     struct play *play;
@@ -540,48 +532,8 @@ static void play_scene(const scene *s) {
         perform(s, FAILING, n);
 }
 
-static void play_file(const char *path) {
-    size_t len;
-    char *text = test_file(path, &len);
-    REQUIRE(text != NULL);
-    scene s = {0};
-    bool in_title = false;
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-        if (*line == '#') {
-            if (!in_title) {
-                if (s.count)
-                    play_scene(&s);
-                s.count = 0;
-                snprintf(s.title, sizeof s.title, "%s", line + 1 + (line[1] == ' '));
-            }
-            in_title = true;
-            continue;
-        }
-        in_title = false;
-        if (*line && s.count < MAX_STEPS)
-            s.steps[s.count++] = line;
-    }
-    if (s.count)
-        play_scene(&s);
-    free(text);
-}
-
-static int is_scene(const struct dirent *entry) {
-    size_t len = strlen(entry->d_name);
-    return len > 6 && strcmp(entry->d_name + len - 6, ".scene") == 0;
-}
-
 TEST(scenes) {
-    struct dirent **entries;
-    int count = scandir("tests/scenes", &entries, is_scene, alphasort);
-    REQUIRE(count > 0);
-    for (int i = 0; i < count; i++) {
-        char path[512];
-        snprintf(path, sizeof path, "tests/scenes/%s", entries[i]->d_name);
-        play_file(path);
-        free(entries[i]);
-    }
-    free(entries);
+    scene_files("tests/scenes", play_scene);
 }
 
 TEST_MAIN(CASE(scenes))
