@@ -94,6 +94,8 @@ void weft__acp_stderr_close(weft_run *run) {
 
 weft_bytes weft__acp_stderr_tail(const weft_run *run) {
     weft_bytes tail = {weft__buf_head(&run->err_tail), weft__buf_len(&run->err_tail)};
+    if (!tail.data)
+        return tail; /* C does not define NULL + 0 */
     size_t from = weft__utf8_from(tail.data, tail.len, 0);
     tail = (weft_bytes){tail.data + from, tail.len - from};
     while (tail.len && (tail.data[tail.len - 1] == '\n' || tail.data[tail.len - 1] == '\r'))
