@@ -107,6 +107,6 @@ ended() {
 
 close() {
     echo "$passed passed, $failed failed, $skipped skipped"
-    [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+    [ "$failed" -eq 0 ] && [ $((passed + skipped)) -gt 0 ]
     exit
 }
