@@ -68,8 +68,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         try_rule(rule, weft_doc_root(event));
         weft__rule_free(rule);
     }
-    char *text = strndup(at, (size_t) (stop - at));
+    size_t len = (size_t) (stop - at);
+    char *text = calloc(1, len + 1); /* strndup() would look for a NUL behind it */
     require(text);
+    memcpy(text, at, len);
     try_template(text, weft_doc_root(event), WEFT_TEMPLATE_TEXT);
     try_template(text, weft_doc_root(event), WEFT_TEMPLATE_URL);
     free(text);
