@@ -10,7 +10,7 @@
 __attribute__((weak)) void __lsan_disable(void);
 __attribute__((weak)) void __lsan_enable(void);
 
-static sem_t asked, may_answer;
+static sem_t asked, may_answer, answered;
 
 /* Instead of the C library's, for libuv too. A number needs nobody's answer. */
 __attribute__((visibility("default"))) int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
@@ -23,6 +23,7 @@ __attribute__((visibility("default"))) int getaddrinfo(const char *host, const c
     sem_post(&asked);
     while (sem_wait(&may_answer) < 0)
         ;
+    sem_post(&answered);
     return EAI_AGAIN;
 }
 
@@ -62,6 +63,7 @@ TEST(it_answers_too_late) {
     weft_loop_free(loop);
     CHECK_INT(times, 0);
     sem_post(&may_answer); /* into a loop that nobody turns any more */
+    sem_wait(&answered);   /* and not into that of the next test */
     expect_leak(false);
 }
 
@@ -74,6 +76,7 @@ TEST(it_answers_just_in_time) {
     weft__post_free(post);
     sem_post(&may_answer);
     weft_loop_free(loop);
+    sem_wait(&answered);
     CHECK_INT(times, 0);
 }
 
@@ -84,6 +87,7 @@ TEST(a_client_does_not_wait_for_it) {
     CHECK_INT(weft_connect_with("tcp://slow.example:1", &(weft_connect_opts){.timeout_ms = 20}, &peer), -ETIMEDOUT);
     CHECK(!peer);
     sem_post(&may_answer);
+    sem_wait(&answered);
     expect_leak(false);
 }
 
@@ -92,5 +96,6 @@ int main(int argc, char **argv) {
                                           CASE(a_client_does_not_wait_for_it)};
     sem_init(&asked, 0, 0);
     sem_init(&may_answer, 0, 0);
+    sem_init(&answered, 0, 0);
     return test_main(argc, argv, cases, sizeof cases / sizeof cases[0]);
 }
