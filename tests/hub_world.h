@@ -219,7 +219,7 @@ static inline int hub_init(hub_world *world, const hub_opts *opts) {
                                .store = world->store,
                                .agents = &hub_agents,
                                .drivers = hub_drivers,
-                               .folder = "/work/project",
+                               .folder = "/srv/project",
                                .limits = opts->limits,
                                .wall_ms = hub_wall,
                                .ctx = world};
