@@ -427,6 +427,22 @@ TEST(wrong_tokens_are_braked) {
     CHECK_INT(world_http(w, 0, &body, wrong), 429);
     HAS(w, "Retry-After: ");
     CHECK_INT(world_http(w, 0, &body, "GET /health HTTP/1.1\r\n" HOST "\r\n"), 200);
+    /* A right one never is: the guesser may be somebody else behind the same address. */
+    CHECK_INT(world_http(w, 0, &body, "GET /rpc?token=s3cret HTTP/1.1\r\n" HOST "\r\n"), 406);
+    world_free(w);
+}
+
+/* A page can make the browser ask here with any token in the URL: what it does is not counted as the user's. */
+TEST(pages_do_not_brake_the_user) {
+    const char *body;
+    world *w = web_world(NULL, NULL, &(weft_listen_opts){.tokens = tokens});
+    for (int i = 0; i < 12; i++)
+        CHECK_INT(world_http(w, 0, &body, "GET /rpc?token=x%d HTTP/1.1\r\n" HOST "Sec-Fetch-Site: cross-site\r\n\r\n", i),
+                  i < 10 ? 401 : 429);
+    for (int i = 0; i < 12; i++)
+        CHECK_INT(world_http(w, 0, &body, "GET /rpc HTTP/1.1\r\n" HOST "\r\n"), 401); /* none at all is no guess */
+    CHECK_INT(world_http(w, 0, &body, "GET /rpc?token=old HTTP/1.1\r\n" HOST "\r\n"), 401);
+    CHECK_INT(world_http(w, 0, &body, "GET /rpc?token=s3cret HTTP/1.1\r\n" HOST "Sec-Fetch-Site: cross-site\r\n\r\n"), 406);
     world_free(w);
 }
 
@@ -561,6 +577,7 @@ TEST_MAIN(
     CASE(bye_in_a_post)
     CASE(token_ways)
     CASE(wrong_tokens_are_braked)
+    CASE(pages_do_not_brake_the_user)
     CASE(strangers_per_address)
     CASE(routes)
     CASE(events)
