@@ -79,6 +79,8 @@ const char *weft__engine_folder(const weft_engine *engine);
 const weft_alloc *weft__engine_alloc(const weft_engine *engine);
 /* The wall clock. */
 int64_t weft__engine_now(const weft_engine *engine);
+/* Events of the journal that could not be read and were passed over, since the start. */
+uint64_t weft__engine_skipped(const weft_engine *engine);
 /* Storing fails at the moment; the last append's errno, 0 when it went well. */
 int weft__engine_trouble(const weft_engine *engine);
 

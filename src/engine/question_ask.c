@@ -1,7 +1,6 @@
 /* Asking: whether what is asked can be a question, what makes two of them the same, and how one comes into the journal. A
  * run's go with what the run says, in its outbox; a rule's are stored from here. */
 #include <errno.h>
-#include <inttypes.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,8 +69,10 @@ typedef struct ask_parts {
 
 static int make(weft_engine *engine, const ask_parts *asked, const char *digest, known_question **ret) {
     char id[ENGINE_ID];
+    if (engine->next_question >= ENGINE_NUMBERS)
+        return -ENOBUFS;
     uint64_t number = engine->next_question++;
-    snprintf(id, sizeof id, "question-%04" PRIu64, number);
+    weft__question_id(id, number);
     return weft__question_new(
         engine,
         &(question_parts){

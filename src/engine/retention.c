@@ -54,7 +54,7 @@ static known_session *session_of(const weft_engine *engine, const char *stream) 
 
 static void trim_session(weft_engine *engine, known_session *session) {
     uint64_t keep = engine->limits.keep_output;
-    if (session->bytes < keep + keep / SLACK)
+    if (session->bytes < keep || session->bytes - keep < keep / SLACK)
         return;
     /* What could not be trimmed now is tried again when as much has come again. */
     session->bytes = keep;

@@ -321,7 +321,7 @@ void weft__run_start(weft_engine *engine, known_task *task) {
         return;
     }
     if (task->pub.timeout_ms >= 0)
-        weft__timer_set(engine->loop, &run->timeout, weft__loop_fresh_now(engine->loop) + task->pub.timeout_ms);
+        weft__timer_set(engine->loop, &run->timeout, weft__add_ms(weft__loop_fresh_now(engine->loop), task->pub.timeout_ms));
 }
 
 struct run *weft__run_free(struct run *run) {
@@ -382,9 +382,11 @@ static void decide(const struct run *run, outcome *ret) {
         ret->type = "task.cancelled";
     else if (run->stop == TIMED_OUT)
         took_too_long(run, ret);
-    else if (run->stop == DAEMON_STOPS)
+    else if (run->stop == DAEMON_STOPS) {
         failed_with(ret, "daemonStopped", "The daemon stopped while it ran.");
-    else if (run->stop == MEMORY_SHORT)
+        if (run->engine->opts.requeue) /* it waits for the next start, as after a crash */
+            ret->type = "task.retrying";
+    } else if (run->stop == MEMORY_SHORT)
         failed_with(ret, "outOfMemory", "Memory was short.");
     else if (!run->ok)
         failed_with(ret, run->reason ? run->reason : "failed", run->error && *run->error ? run->error : "It failed.");
@@ -409,6 +411,21 @@ static void draft_end(struct draft *draft, const struct run *run, const outcome 
                              {"outputBytes", weft_uint(task->pub.output_bytes)},
                              {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
                              {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()}));
+}
+
+/* The task runs again at the next start. What it asks stays open until then, and is its own when it asks the same. */
+static bool asks_again(const struct run *run) {
+    return run->stop == DAEMON_STOPS && run->engine->opts.requeue;
+}
+
+/* An answer that is given before the next start is kept for it. */
+static void draft_orphans(struct draft *draft, const struct run *run) {
+    weft_engine *engine = run->engine;
+    for (weft_link *link = engine->all_questions.next; link != &engine->all_questions; link = link->next) {
+        const known_question *question = WEFT_CONTAINER(link, known_question, link);
+        if (question->run == run && question->stored && question->pub.state == WEFT_QUESTION_OPEN)
+            weft__draft_add(draft, WEFT_STREAM_HUB, "question.orphaned", WEFT_OBJ({"questionId", weft_str(question->id)}));
+    }
 }
 
 static void draft_retry(struct draft *draft, const struct run *run, const outcome *end) {
@@ -454,6 +471,8 @@ static void close_run(struct run *run) {
     decide(run, &end);
     bool retries = strcmp(end.type, "task.retrying") == 0;
     (retries ? draft_retry : draft_end)(&draft, run, &end);
+    if (asks_again(run))
+        draft_orphans(&draft, run);
     run->closing = true;
     engine->ends++;
     int r = weft__draft_send(&draft, NULL, closed, run);
@@ -471,7 +490,8 @@ static void look(weft_later *later) {
         run->handle = run->driver->free(run->handle);
     if (run->ended && !run->withdrawn) {
         run->withdrawn = true;
-        weft__question_withdraw_all(run->engine, run->task->id);
+        if (!asks_again(run))
+            weft__question_withdraw_all(run->engine, run->task->id);
     }
     if (run->kill && !run->ended && run->handle)
         run->driver->cancel(run->handle, true);

@@ -190,10 +190,16 @@ static int64_t timeout_of(const weft_engine *engine, const weft_task_spec *spec,
 
 static int make_task(weft_engine *engine, const weft_task_spec *spec, const struct choice *choice, submission *made) {
     char id[ENGINE_ID], session[ENGINE_ID];
-    /* Taken whatever happens next: a number is never used twice. */
-    uint64_t number = engine->next_task++;
+    uint64_t number;
+    /* Taken whatever happens next: a number is never used twice. A journal that was tampered with may have a session of that
+     * name already. */
+    do {
+        if (engine->next_task >= ENGINE_NUMBERS)
+            return -EOVERFLOW;
+        number = engine->next_task++;
+        snprintf(session, sizeof session, "session-%04" PRIu64, number);
+    } while (weft__session_known(engine, session));
     weft__task_id(id, number);
-    snprintf(session, sizeof session, "session-%04" PRIu64, number);
     int r = weft__task_new(engine,
                            &(task_parts){
                                .id = id,
