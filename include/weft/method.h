@@ -67,6 +67,9 @@ enum {
                               connection asks behind it waits for that answer, so that answers come in order and see what
                               was changed. With WEFT_CHANGES, others that have both do not wait for it: they are stored
                               together. The items of one batch never wait for each other */
+    WEFT_STRICT = 1 << 4,  /* a member of named params that the table does not have is refused with -32602 (data.reason
+                              "unknownParam", data.path), so that a mistyped option is not ignored. "_meta" and the tokens
+                              of weft_part() are always allowed. Needs params */
 };
 
 typedef struct weft_method {
@@ -81,10 +84,14 @@ typedef struct weft_method {
     void *ctx; /* handed to the handler; NULL: the service's */
 } weft_method;
 
-/* Read params into a struct by the table. Absent optional fields are left as they are. 0, or <0 after -32602 has been
+/* Read params into a struct by the table. Absent optional fields are left as they are; of duplicate members
+ * the last one counts. 0, or <0 after -32602 has been
  * answered naming the field (data.reason "invalidParams", data.path): just return what it returns. The table is the
  * method's own, which has been checked already, or another. */
 WEFT_API int weft_bind(weft_req *req, const weft_param *table, const weft_json *params, void *ret_struct);
+/* Check params as the library does before it calls a handler: by the row's table, and by WEFT_STRICT if the row has it. For
+ * a handler that passes a request on to another row. Returns as weft_bind(). */
+WEFT_API int weft_check_params(weft_req *req, const weft_method *method, const weft_json *params);
 
 /* ---- answering ---- */
 

@@ -41,7 +41,7 @@ static const weft_method *choose(const struct route *route, const char *dialect)
 static int answer_by_dialect(weft_req *req, const weft_json *params, void *ctx) {
     const struct route *route = ctx;
     const weft_method *row = choose(route, weft_req_identity(req)->dialect);
-    int r = row->params ? weft_bind(req, row->params, params, NULL) : 0;
+    int r = weft_check_params(req, row, params);
     return r < 0 ? r : row->handler(req, params, row->ctx ? row->ctx : route->all->hub);
 }
 

@@ -25,11 +25,12 @@ void weft__auths_done(weft_auths *auths, const weft_alloc *alloc);
 /* Whose token is this? NULL: nobody's. Takes as long whoever it is. */
 const weft_auth *weft__auths_find(const weft_auths *auths, weft_bytes token);
 
-/* Wrong tokens per address in the current window. An address that shares its slot with another shares its count, which only
- * ever makes the brake tighter. */
+/* Wrong tokens per address in the current window. It is asked only about tokens that are wrong: a right one is never braked.
+ * An address that shares its slot with another shares its count, which only ever makes the brake tighter. */
 #define WEFT_BRAKE_SLOTS 256
 #define WEFT_BRAKE_WRONG 10       /* a person who mistypes, or a client with an old token that retries a few times */
-#define WEFT_BRAKE_MS (10 * 1000) /* short, because everybody behind one address is locked out with the guesser */
+#define WEFT_BRAKE_MS (10 * 1000) /* short, because an honest client with an old token should soon read why it is refused   \
+                                   */
 
 typedef struct weft_brake {
     struct {

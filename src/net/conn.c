@@ -37,9 +37,10 @@ void weft__origin_of(int fd, weft_origin *ret) {
     *ret = (weft_origin){.uid = -1, .pid = -1};
     if (getpeername(fd, (struct sockaddr *) &address, &len) < 0)
         return;
-    if (address.ss_family != AF_UNIX)
+    if (address.ss_family != AF_UNIX) {
         getnameinfo((struct sockaddr *) &address, len, ret->address, sizeof ret->address, NULL, 0, NI_NUMERICHOST);
-    else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) == 0) {
+        weft__address_group(ret->address, ret->group, sizeof ret->group);
+    } else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) == 0) {
         ret->uid = cred.uid;
         ret->pid = cred.pid;
     }

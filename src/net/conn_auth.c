@@ -18,6 +18,18 @@ static int accept_token(weft_req *req, weft_conn *conn, const weft_auth *auth) {
     return weft_reply(req, WEFT_OBJ({"name", weft_str(auth->name)}, {"scopes", weft_str(auth->scopes)}));
 }
 
+/* Only wrong tokens are braked: somebody else's must not keep the owner of a right one out. */
+static int refuse_token(weft_req *req, weft_conn *conn) {
+    weft_server *server = weft__conn_server(conn);
+    weft_origin origin;
+    int64_t now = weft_loop_now(server->loop);
+    weft__origin_of(conn->stream.fd, &origin);
+    if (weft__brake_wait(&server->brake, origin.group, now))
+        return weft_refuse(req, 429, "Too many wrong tokens", "tooManyWrongTokens");
+    weft__brake_wrong(&server->brake, origin.group, now);
+    return weft_refuse(req, 401, "Not authenticated", "unauthorized");
+}
+
 static int authenticate(weft_req *req, const weft_json *params, void *ctx) {
     (void) ctx;
     weft_conn *conn = weft__conn_of(weft_req_peer(req));
@@ -25,16 +37,9 @@ static int authenticate(weft_req *req, const weft_json *params, void *ctx) {
     if (who->authenticated || !conn)
         return weft_reply(req, WEFT_OBJ({"name", weft_str(who->name)}, {"scopes", weft_str(who->scopes)}));
 
-    weft_server *server = weft__conn_server(conn);
-    int64_t now = weft_loop_now(server->loop);
     const char *token = weft_get_str(params, "token", NULL);
-    if (weft__brake_wait(&server->brake, who->address, now))
-        return weft_refuse(req, 429, "Too many wrong tokens", "tooManyWrongTokens");
     const weft_auth *auth = token ? weft__auths_find(&conn->endpoint->tokens, (weft_bytes){token, strlen(token)}) : NULL;
-    if (auth)
-        return accept_token(req, conn, auth);
-    weft__brake_wrong(&server->brake, who->address, now);
-    return weft_refuse(req, 401, "Not authenticated", "unauthorized");
+    return auth ? accept_token(req, conn, auth) : refuse_token(req, conn);
 }
 
 const weft_method weft__auth_method = {

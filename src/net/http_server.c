@@ -44,25 +44,32 @@ static size_t step_sized(weft_conn *conn, char *data, size_t len) {
     return need;
 }
 
+/* The scanner writes a NUL behind a body, so a body without bytes needs memory too. */
+static int dispatch_chunked(weft_conn *conn) {
+    const weft_alloc *alloc = conn->stream.loop->alloc;
+    weft_buf body = conn->web->body;
+    int r = weft__buf_reserve(&body, alloc, 1);
+    conn->web->body = (weft_buf){0};
+    if (r >= 0)
+        dispatch(conn, weft__buf_head(&body), weft__buf_len(&body));
+    weft__buf_done(&body, alloc);
+    return r;
+}
+
 static size_t step_chunked(weft_conn *conn, char *data, size_t len) {
     weft_web *web = conn->web;
-    const weft_alloc *alloc = conn->stream.loop->alloc;
-    size_t used, got;
+    size_t used = 0, got = 0;
     int r = len ? weft__chunked(&web->chunked, data, len, &used, &got) : 0;
     if (!len)
         return 0;
-    if (r < 0)
+    if (r < 0) {
         weft__web_refuse(conn, 400, "badRequest", NULL);
-    else if (got > web->body_max - weft__buf_len(&web->body))
-        weft__web_refuse(conn, 413, "tooLarge", NULL);
-    else if (weft__buf_put(&web->body, alloc, data, got) < 0)
-        weft__web_refuse(conn, 503, "outOfMemory", NULL);
-    else if (r > 0) {
-        weft_buf body = web->body;
-        web->body = (weft_buf){0};
-        dispatch(conn, body.data, weft__buf_len(&body));
-        weft__buf_done(&body, alloc);
+        return len; /* nobody knows where the next request would begin */
     }
+    if (got > web->body_max - weft__buf_len(&web->body))
+        weft__web_refuse(conn, 413, "tooLarge", NULL);
+    else if (weft__buf_put(&web->body, conn->stream.loop->alloc, data, got) < 0 || (r > 0 && dispatch_chunked(conn) < 0))
+        weft__web_refuse(conn, 503, "outOfMemory", NULL);
     return used;
 }
 

@@ -185,30 +185,50 @@ static int wrong_token(weft_asked *asked, weft_bytes token) {
     return refuse(asked, 401, "unauthorized");
 }
 
-static int check_token(weft_conn *conn, weft_asked *asked) {
+/* A page of another site can make the browser ask here (an image, a link), with any token it likes in the URL. Browsers say
+ * so in a header that pages cannot set. */
+static bool is_from_another_site(const weft_asked *asked) {
+    weft_bytes site = weft__http_find(asked->head, "sec-fetch-site", NULL);
+    return site.data && (weft__bytes_are(site, "cross-site") || weft__bytes_are(site, "same-site"));
+}
+
+/* Wrong tokens that pages made the browser show are counted by themselves: they must not brake the user's own. */
+static void brake_key(const weft_asked *asked, const char *group, char *ret, size_t size) {
+    snprintf(ret, size, "%s%s", group, is_from_another_site(asked) ? " page" : "");
+}
+
+/* Nobody's wrong tokens brake a right one, so this is asked only about a wrong one. Where no token is needed a wrong one
+ * counts all the same: a public page may tell whether it was right. */
+static int judge_wrong_token(weft_conn *conn, weft_asked *asked, weft_bytes token, bool must) {
     weft_server *server = weft__conn_server(conn);
+    int64_t now = weft_loop_now(server->loop), wait = 0;
     weft_origin origin;
+    char key[WEFT_ADDRESS + 8];
+    if (token.data) {
+        weft__origin_of(conn->stream.fd, &origin);
+        brake_key(asked, origin.group, key, sizeof key);
+        wait = weft__brake_wait(&server->brake, key, now);
+        if (!wait)
+            weft__brake_wrong(&server->brake, key, now);
+    }
+    if (!must)
+        return 0;
+    if (!wait)
+        return wrong_token(asked, token);
+    snprintf(asked->extra, sizeof asked->extra, "Retry-After: %lld\r\n", (long long) (wait / 1000 + 1));
+    return refuse(asked, 429, "tooManyWrongTokens");
+}
+
+static int check_token(weft_conn *conn, weft_asked *asked) {
     char name[WEFT_CONN_NAME];
     weft_bytes token = token_of(asked);
     asked->authenticated =
         !asked->endpoint->tokens.count || (conn->stream.tls && weft__tls_subject(conn->stream.tls, name, sizeof name) > 0);
     if (asked->authenticated)
         return 0;
-    bool must = needs_token(conn, asked);
-    if (!token.data && !must)
-        return 0;
-    weft__origin_of(conn->stream.fd, &origin);
-    int64_t wait = weft__brake_wait(&server->brake, origin.address, weft_loop_now(server->loop));
-    if (wait && must) {
-        snprintf(asked->extra, sizeof asked->extra, "Retry-After: %lld\r\n", (long long) (wait / 1000 + 1));
-        return refuse(asked, 429, "tooManyWrongTokens");
-    }
-    asked->auth = token.data && !wait ? weft__auths_find(&asked->endpoint->tokens, token) : NULL;
+    asked->auth = token.data ? weft__auths_find(&asked->endpoint->tokens, token) : NULL;
     asked->authenticated = asked->auth != NULL;
-    /* Where none is needed a wrong one counts all the same: a public page may tell whether it was right. */
-    if (token.data && !asked->auth && !wait)
-        weft__brake_wrong(&server->brake, origin.address, weft_loop_now(server->loop));
-    return asked->auth || !must ? 0 : wrong_token(asked, token);
+    return asked->auth ? 0 : judge_wrong_token(conn, asked, token, needs_token(conn, asked));
 }
 
 /* ---- what is there ---- */

@@ -9,6 +9,7 @@
 #ifndef WEFT_SERVER_H
 #define WEFT_SERVER_H
 
+#include "address.h"
 #include "auth.h"
 #include "stream.h"
 #include "tally.h"
@@ -138,7 +139,8 @@ int weft__listener_accept_on(weft_listener *listener, int fd);
 /* Who is at the other end of a descriptor, as far as the system knows. */
 typedef struct weft_origin {
     int64_t uid, pid;
-    char address[64]; /* "" for a Unix socket */
+    char address[WEFT_ADDRESS]; /* "" for a Unix socket */
+    char group[WEFT_ADDRESS];   /* what counts as one address: see weft__address_group() */
 } weft_origin;
 void weft__origin_of(int fd, weft_origin *ret);
 

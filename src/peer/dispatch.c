@@ -107,7 +107,9 @@ static WEFT_NOINLINE bool pass_rare_gates(weft_req *req, const weft_json *params
     if (req->row->params) {
         /* Check only; in_handler keeps the request alive when the refusal is written. */
         req->flags |= REQ_IN_HANDLER;
-        int r = weft_bind(req, req->row->params, params, NULL);
+        int r = weft_check_params(req, req->row, params);
+        if (r < 0 && !(req->flags & REQ_ANSWERED)) /* a string could not be decoded for want of memory */
+            weft_refuse(req, WEFT_INTERNAL_ERROR, "Internal error", "outOfMemory");
         req->flags &= ~(unsigned) REQ_IN_HANDLER;
         if (r < 0) {
             weft__req_release(req);

@@ -3,8 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "distance.h"
 #include "request.h"
+#include "utf8.h"
 
+/* A longer name of an unknown member is cut in the answer. */
+#define MAX_SHOWN 64
 /* Which rows were seen is a bit set. */
 #define MAX_ROWS 64
 
@@ -112,16 +116,29 @@ static int take(weft_req *req, const weft_param *row, const weft_json *value, vo
     return read_field(req, row, value, base ? (char *) base + row->offset : NULL);
 }
 
+static size_t find_row(const weft_param *table, const weft_iter *it) {
+    size_t i = 0;
+    while (i < MAX_ROWS && table[i].name && !weft_name_is(it, table[i].name))
+        i++;
+    return i;
+}
+
+/* The last of duplicate members wins, as it does in weft_get(): those before it are not even looked at. */
 static int bind_named(weft_req *req, const weft_param *table, const weft_json *params, void *base, uint64_t *seen) {
-    for (weft_iter it = weft_iterate(params); weft_next(&it);)
-        for (size_t i = 0; i < MAX_ROWS && table[i].name; i++)
-            if (weft_name_is(&it, table[i].name)) {
-                int r = take(req, &table[i], &it.value, base, seen, i);
-                if (r < 0)
-                    return r;
-                break;
-            }
-    return 0;
+    weft_json last[MAX_ROWS];
+    uint64_t there = 0;
+    int r = 0;
+    for (weft_iter it = weft_iterate(params); weft_next(&it);) {
+        size_t i = find_row(table, &it);
+        if (i == MAX_ROWS || !table[i].name)
+            continue;
+        last[i] = it.value;
+        there |= 1ULL << i;
+    }
+    for (size_t i = 0; r >= 0 && i < MAX_ROWS && table[i].name; i++)
+        if (there >> i & 1)
+            r = take(req, &table[i], &last[i], base, seen, i);
+    return r;
 }
 
 static int bind_positional(weft_req *req, const weft_param *table, const weft_json *params, void *base, uint64_t *seen) {
@@ -151,4 +168,58 @@ int weft_bind(weft_req *req, const weft_param *table, const weft_json *params, v
         if ((table[i].flags & WEFT_REQUIRED) && !(seen & 1ULL << i))
             r = refuse_field(req, &table[i], "is missing");
     return r;
+}
+
+/* ---- members that no row has ---- */
+
+/* The library reads these out of the params of any method. */
+static bool is_for_the_library(const weft_iter *it) {
+    return weft_name_is(it, "_meta") || weft_name_is(it, "partialResultToken") || weft_name_is(it, "workDoneToken");
+}
+
+static const char *nearest_row(const weft_param *table, const char *typed) {
+    const char *best = NULL;
+    size_t least = weft__word_mistakes(typed) + 1;
+    for (size_t i = 0; i < MAX_ROWS && table[i].name; i++) {
+        size_t d = weft__word_distance(typed, table[i].name);
+        if (d < least) {
+            least = d;
+            best = table[i].name;
+        }
+    }
+    return best;
+}
+
+static int refuse_unknown_member(weft_req *req, const weft_param *table, const weft_json *name) {
+    char shown[MAX_SHOWN + 1], path[2 * MAX_SHOWN + 8], message[2 * MAX_SHOWN + 200];
+    weft_bytes text;
+    int r = weft_text(name, &text);
+    if (r < 0)
+        return r;
+    snprintf(shown, sizeof shown, "%.*s", (int) weft__utf8_fit(text.data, text.len, MAX_SHOWN), text.data);
+    pointer_to(shown, path, sizeof path);
+    const char *meant = nearest_row(table, shown);
+    int n = snprintf(message, sizeof message, "unknown param \"%s\"", shown);
+    if (meant)
+        snprintf(message + n, sizeof message - (size_t) n, "; did you mean \"%s\"?", meant);
+    weft_fail(req, WEFT_INVALID_PARAMS, message, WEFT_OBJ({"reason", weft_str("unknownParam")}, {"path", weft_str(path)}));
+    return -EINVAL;
+}
+
+static int refuse_unknown_members(weft_req *req, const weft_param *table, const weft_json *params) {
+    if (weft_typeof(params) != WEFT_OBJECT)
+        return 0;
+    for (weft_iter it = weft_iterate(params); weft_next(&it);) {
+        size_t i = find_row(table, &it);
+        if ((i == MAX_ROWS || !table[i].name) && !is_for_the_library(&it))
+            return refuse_unknown_member(req, table, &it.name);
+    }
+    return 0;
+}
+
+int weft_check_params(weft_req *req, const weft_method *method, const weft_json *params) {
+    if (!method->params)
+        return 0;
+    int r = method->flags & WEFT_STRICT ? refuse_unknown_members(req, method->params, params) : 0;
+    return r < 0 ? r : weft_bind(req, method->params, params, NULL);
 }

@@ -1,14 +1,18 @@
 /* Requests per minute of one network client: a bucket that fills steadily and is emptied by requests.
  *
- * A client is the name of its token or certificate at an address; its bucket is shared by its connections and outlives them
- * until it is full again, so that connecting anew gains nothing. */
+ * A client is the name of its token or certificate, wherever it comes from; without one it is its address. Its bucket is
+ * shared by its connections and outlives them until it is full again, so that connecting anew gains nothing. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "address.h"
 #include "gate.h"
 
 #define ROWS 256
+/* Clients that are counted one by one. Strangers with more addresses than this share the bucket of those that came too late,
+ * so that they cannot fill the memory. */
+#define MAX_BUCKETS 16384
 /* Longer names share a bucket with those that begin like them. */
 #define CLIENT_SIZE 256
 /* A bucket without connections is looked at for disposal when another client joins its row. */
@@ -25,6 +29,7 @@ typedef struct weft_bucket {
 
 struct weft_buckets {
     weft_bucket *rows[ROWS];
+    size_t count;
 };
 
 static size_t row_of(const char *client) {
@@ -38,12 +43,13 @@ static int64_t capacity(const weft_service *service) {
     return service->limits.rate_per_minute * MINUTE_MS;
 }
 
+/* A peer that was made a moment ago does not know the time yet: time never goes back here, or the next look would fill the
+ * bucket as if a minute had passed. */
 static void refill(weft_bucket *bucket, const weft_service *service, int64_t now) {
     int64_t passed = now - bucket->filled_at;
-    if (passed > MINUTE_MS)
-        passed = MINUTE_MS;
-    if (passed > 0)
-        bucket->tokens += passed * service->limits.rate_per_minute;
+    if (passed <= 0)
+        return;
+    bucket->tokens += (passed < MINUTE_MS ? passed : MINUTE_MS) * service->limits.rate_per_minute;
     if (bucket->tokens > capacity(service))
         bucket->tokens = capacity(service);
     bucket->filled_at = now;
@@ -60,6 +66,7 @@ static weft_bucket *look_up(weft_bucket **row, const char *client, weft_service 
         else if (!bucket->peers && bucket->tokens == capacity(service)) {
             *row = bucket->next;
             weft__free(service->alloc, bucket);
+            service->buckets->count--;
             continue;
         }
         row = &bucket->next;
@@ -72,29 +79,52 @@ static bool is_local(const char *transport) {
            strcmp(transport, "mem") == 0 || !*transport;
 }
 
+/* A name in front of "@", an address behind it: neither can be taken for the other. */
+static void name_client(const weft_identity *who, char *ret, size_t size) {
+    char group[WEFT_ADDRESS];
+    weft__address_group(who->address, group, sizeof group);
+    if (who->authenticated && *who->name)
+        snprintf(ret, size, "%s@", who->name);
+    else
+        snprintf(ret, size, "@%s", group);
+}
+
+static weft_bucket *make_bucket(weft_bucket **row, const char *client, weft_service *service, int64_t now) {
+    size_t len = strlen(client) + 1;
+    weft_bucket *bucket = weft__zalloc(service->alloc, sizeof *bucket + len);
+    if (!bucket)
+        return NULL;
+    memcpy(bucket->client, client, len);
+    bucket->tokens = capacity(service);
+    bucket->filled_at = now;
+    bucket->next = *row;
+    *row = bucket;
+    service->buckets->count++;
+    return bucket;
+}
+
+static weft_bucket *bucket_of(weft_service *service, const char *client, int64_t now) {
+    weft_bucket **row = &service->buckets->rows[row_of(client)];
+    weft_bucket *bucket = look_up(row, client, service, now);
+    if (bucket || service->buckets->count < MAX_BUCKETS)
+        return bucket ? bucket : make_bucket(row, client, service, now);
+    row = &service->buckets->rows[row_of("")];
+    bucket = look_up(row, "", service, now);
+    return bucket ? bucket : make_bucket(row, "", service, now);
+}
+
 int weft__rate_join(weft_peer *peer) {
     weft_service *service = peer->service;
-    const weft_identity *who = peer->identity;
+    char client[CLIENT_SIZE];
     weft__rate_leave(peer);
-    if (service->limits.rate_per_minute <= 0 || is_local(who->transport))
+    if (service->limits.rate_per_minute <= 0 || is_local(peer->identity->transport))
         return 0;
     if (!service->buckets && !(service->buckets = weft__zalloc(service->alloc, sizeof *service->buckets)))
         return -ENOMEM;
-    char client[CLIENT_SIZE];
-    snprintf(client, sizeof client, "%s@%s", who->name, who->address);
-    weft_bucket **row = &service->buckets->rows[row_of(client)];
-    weft_bucket *bucket = look_up(row, client, service, peer->now);
-    if (!bucket) {
-        size_t len = strlen(client) + 1;
-        bucket = weft__zalloc(service->alloc, sizeof *bucket + len);
-        if (!bucket)
-            return -ENOMEM;
-        memcpy(bucket->client, client, len);
-        bucket->tokens = capacity(service);
-        bucket->filled_at = peer->now;
-        bucket->next = *row;
-        *row = bucket;
-    }
+    name_client(peer->identity, client, sizeof client);
+    weft_bucket *bucket = bucket_of(service, client, peer->now);
+    if (!bucket)
+        return -ENOMEM;
     bucket->peers++;
     peer->bucket = bucket;
     return 0;

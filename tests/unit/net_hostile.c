@@ -142,7 +142,8 @@ TEST(public_paths_are_no_place_to_guess) {
         CHECK_STR(body, "unknown");
     }
     CHECK_INT(world_http(w, 0, &body, "GET /login?token=s3cret HTTP/1.1\r\n" HOST "\r\n"), 200);
-    CHECK_STR(body, "unknown"); /* the eleventh guess is not even looked at */
+    CHECK_STR(body, "known"); /* a right one is never braked */
+    CHECK_INT(world_http(w, 0, &body, "GET /rpc?token=guess HTTP/1.1\r\n" HOST "\r\n"), 429);
     world_free(w);
 }
 

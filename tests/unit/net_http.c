@@ -225,6 +225,48 @@ TEST(chunked_bytes_one_at_a_time) {
     world_free(w);
 }
 
+/* A body may have no bytes, and a broken one may be cut anywhere; the server lives on and says what it should. */
+TEST(chunked_bodies_at_the_border) {
+    static const struct {
+        const char *name, *chunks;
+        int status;
+        const char *has;
+        bool closes;
+    } rows[] = {
+        {"empty", "0\r\n\r\n", 200, "-32700", false},
+        {"empty with a trailer", "0\r\nT: x\r\n\r\n", 200, "-32700", false},
+        {"one byte", "1\r\n7\r\n0\r\n\r\n", 200, "-32600", false},
+        {"no size", "\r\n", 400, "badRequest", true},
+        {"not a size", "x\r\n", 400, "badRequest", true},
+        {"broken behind a chunk", "2\r\n{}x\r\n0\r\n\r\n", 400, "badRequest", true},
+        {"broken end", "2\r\n{}\r\n0\r\n\r ", 400, "badRequest", true},
+        {"a size beyond all numbers", "ffffffffffffffffff\r\n", 400, "badRequest", true},
+    };
+    world *w = web_world(NULL, NULL, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (int cut = 0; cut < 2; cut++) {
+            const char *body;
+            int fd = world_connect_tcp(w, 0);
+            test_row(rows[i].name);
+            world_say(w, fd, "POST /rpc HTTP/1.1\r\n" HOST JSON "Transfer-Encoding: chunked\r\n\r\n");
+            for (const char *at = rows[i].chunks; cut && *at; at++) {
+                world_send(w, fd, at, 1);
+                world_wait(w, -1, 0);
+            }
+            if (!cut)
+                world_say(w, fd, rows[i].chunks);
+            CHECK_INT(world_read_http(w, fd, &body), rows[i].status);
+            CHECK(strstr(body, rows[i].has) != NULL);
+            if (!rows[i].closes)
+                world_say(w, fd, "GET /health HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
+            CHECK_INT(world_read_all(w, fd), 0);
+            CHECK((strstr(w->text, "{\"status\":\"ok\"}") != NULL) == !rows[i].closes);
+            close(fd);
+        }
+    test_row(NULL);
+    world_free(w);
+}
+
 TEST(large_body_in_pieces) {
     const char *body;
     size_t len = 300000;
@@ -385,6 +427,22 @@ TEST(wrong_tokens_are_braked) {
     CHECK_INT(world_http(w, 0, &body, wrong), 429);
     HAS(w, "Retry-After: ");
     CHECK_INT(world_http(w, 0, &body, "GET /health HTTP/1.1\r\n" HOST "\r\n"), 200);
+    /* A right one never is: the guesser may be somebody else behind the same address. */
+    CHECK_INT(world_http(w, 0, &body, "GET /rpc?token=s3cret HTTP/1.1\r\n" HOST "\r\n"), 406);
+    world_free(w);
+}
+
+/* A page can make the browser ask here with any token in the URL: what it does is not counted as the user's. */
+TEST(pages_do_not_brake_the_user) {
+    const char *body;
+    world *w = web_world(NULL, NULL, &(weft_listen_opts){.tokens = tokens});
+    for (int i = 0; i < 12; i++)
+        CHECK_INT(world_http(w, 0, &body, "GET /rpc?token=x%d HTTP/1.1\r\n" HOST "Sec-Fetch-Site: cross-site\r\n\r\n", i),
+                  i < 10 ? 401 : 429);
+    for (int i = 0; i < 12; i++)
+        CHECK_INT(world_http(w, 0, &body, "GET /rpc HTTP/1.1\r\n" HOST "\r\n"), 401); /* none at all is no guess */
+    CHECK_INT(world_http(w, 0, &body, "GET /rpc?token=old HTTP/1.1\r\n" HOST "\r\n"), 401);
+    CHECK_INT(world_http(w, 0, &body, "GET /rpc?token=s3cret HTTP/1.1\r\n" HOST "Sec-Fetch-Site: cross-site\r\n\r\n"), 406);
     world_free(w);
 }
 
@@ -509,6 +567,7 @@ TEST_MAIN(
     CASE(slow_heads_and_bodies_end)
     CASE(body_limit)
     CASE(chunked_bytes_one_at_a_time)
+    CASE(chunked_bodies_at_the_border)
     CASE(large_body_in_pieces)
     CASE(expect_100_continue)
     CASE(pipelining_keeps_order)
@@ -518,6 +577,7 @@ TEST_MAIN(
     CASE(bye_in_a_post)
     CASE(token_ways)
     CASE(wrong_tokens_are_braked)
+    CASE(pages_do_not_brake_the_user)
     CASE(strangers_per_address)
     CASE(routes)
     CASE(events)

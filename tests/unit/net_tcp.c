@@ -76,6 +76,24 @@ TEST(tokens_come_first) {
     world_free(w);
 }
 
+/* Somebody's wrong tokens do not keep out who has the right one. */
+TEST(only_wrong_tokens_are_braked) {
+    world *w = world_new(NULL, NULL);
+    CHECK_INT(weft_server_listen(w->server, "tcp://127.0.0.1:0", &(weft_listen_opts){.tokens = tokens}), 0);
+    int guesser = world_connect_tcp(w, 0), owner = world_connect_tcp(w, 0);
+    for (int i = 0; i < 11; i++) {
+        world_say(w, guesser, AUTH(1, "wrong"));
+        world_read_lines(w, guesser, 1);
+        HAS(w, i < 10 ? "\"code\":401" : "\"code\":429");
+    }
+    world_say(w, owner, AUTH(1, "s3cret"));
+    world_read_lines(w, owner, 1);
+    HAS(w, "\"result\"");
+    close(guesser);
+    close(owner);
+    world_free(w);
+}
+
 TEST(strangers_do_not_stay) {
     world *w = world_new(&(weft_server_opts){.auth_ms = 30, .max_strangers_per_address = 1}, NULL);
     CHECK_INT(weft_server_listen(w->server, "tcp://127.0.0.1:0", &(weft_listen_opts){.tokens = tokens}), 0);
@@ -345,6 +363,7 @@ TEST_MAIN(
     CASE(addresses)
     CASE(many_listeners)
     CASE(tokens_come_first)
+    CASE(only_wrong_tokens_are_braked)
     CASE(strangers_do_not_stay)
     CASE(no_descriptors_left)
     CASE(resets_are_harmless)

@@ -378,8 +378,79 @@ TEST(a_timeout_beyond_all_time) {
     tear_down(&f);
 }
 
+/* ---- the rate of a client ---- */
+
+/* How many of three requests on a new connection are answered; two a minute are allowed. */
+static int served_on_a_new_connection(weft_service *service, const char *name, const char *address, int64_t now) {
+    weft_identity who = {"tcp", "", name, *name ? "*" : "", address, -1, -1, *name != '\0'};
+    weft_peer *peer;
+    int served = 0;
+    if (!CHECK_INT(weft_peer_new(service, &(weft_peer_opts){.framing = &weft_ndjson, .identity = &who}, &peer), 0))
+        return -1;
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(kit_say(peer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\"}\n", now), 0);
+        char *answer = kit_take(peer, NULL);
+        served += strstr(answer, "\"result\"") != NULL;
+        free(answer);
+    }
+    weft_peer_free(peer);
+    return served;
+}
+
+TEST(the_rate_is_the_clients_not_the_connections) {
+    static const struct {
+        const char *about, *name, *address;
+        int64_t now;
+        int served;
+    } rows[] = {
+        {"nobody in particular", "", "192.0.2.1", 1000000, 2},
+        {"comes again", "", "192.0.2.1", 1000000, 0},
+        {"comes again through an IPv6 socket", "", "::ffff:192.0.2.1", 1000000, 0},
+        {"another address", "", "192.0.2.2", 1000000, 2},
+        {"an IPv6 address", "", "2001:db8:0:1::5", 1000000, 2},
+        {"its neighbour in the same 64 bits", "", "2001:db8:0:1:ffff::6", 1000000, 0},
+        {"the next 64 bits", "", "2001:db8:0:2::5", 1000000, 2},
+        {"a token behind an address that is used up", "ann", "192.0.2.1", 1000000, 2},
+        {"the same token from elsewhere", "ann", "192.0.2.9", 1000000, 0},
+        {"a token named like an address", "192.0.2.3", "192.0.2.9", 1000000, 2},
+        {"that address", "", "192.0.2.3", 1000000, 2},
+        {"half a minute later", "", "192.0.2.1", 1030000, 1},
+        {"a minute later", "ann", "192.0.2.9", 1090000, 2},
+    };
+    fixture f;
+    if (!set_up(&f, (weft_limits){.rate_per_minute = 2}, &weft_ndjson))
+        return;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        test_row(rows[i].about);
+        CHECK_INT(served_on_a_new_connection(f.service, rows[i].name, rows[i].address, rows[i].now), rows[i].served);
+    }
+    test_row(NULL);
+    tear_down(&f);
+}
+
+/* More addresses than are counted one by one: the rest share, and nobody who was counted is forgotten. */
+TEST(the_rate_of_very_many_addresses) {
+    fixture f;
+    char address[32];
+    if (!set_up(&f, (weft_limits){.rate_per_minute = 2}, &weft_ndjson))
+        return;
+    for (int i = 0; i < 16384; i++) {
+        weft_identity who = {"tcp", "", "", "", address, -1, -1, false};
+        weft_peer *peer;
+        snprintf(address, sizeof address, "10.%d.%d.1", i / 256, i % 256);
+        if (!CHECK_INT(weft_peer_new(f.service, &(weft_peer_opts){.framing = &weft_ndjson, .identity = &who}, &peer), 0))
+            break;
+        CHECK_INT(kit_say(peer, "{\"jsonrpc\":\"2.0\",\"method\":\"echo\"}\n", 1000), 0);
+        weft_peer_free(peer);
+    }
+    CHECK_INT(served_on_a_new_connection(f.service, "", "11.0.0.1", 1000), 2);
+    CHECK_INT(served_on_a_new_connection(f.service, "", "11.0.0.2", 1000), 0);
+    CHECK_INT(served_on_a_new_connection(f.service, "", "10.0.0.1", 1000), 1);
+    tear_down(&f);
+}
+
 TEST_MAIN(CASE(soft_limit_stalls_and_resumes) CASE(soft_limit_meets_the_end) CASE(soft_limit_drains_at_half)
               CASE(hard_limit_closes) CASE(one_answer_may_pass_the_hard_limit) CASE(answer_limit)
                   CASE(answer_limit_of_a_batch) CASE(open_calls) CASE(open_requests) CASE(open_requests_tells_the_handler)
-                      CASE(batch_items) CASE(body_size) CASE(becoming_known_raises_the_limit)
-                          CASE(a_timeout_beyond_all_time))
+                      CASE(batch_items) CASE(body_size) CASE(becoming_known_raises_the_limit) CASE(a_timeout_beyond_all_time)
+                          CASE(the_rate_is_the_clients_not_the_connections) CASE(the_rate_of_very_many_addresses))

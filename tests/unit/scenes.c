@@ -191,6 +191,7 @@ static const weft_method methods[] = {
     {"whoami", whoami, .flags = WEFT_OPEN},
     {"admin", echo, .scope = "admin"},
     {"greet", greet, .params = greet_params, .flags = WEFT_CHANGES},
+    {"greet_strictly", greet, .params = greet_params, .flags = WEFT_CHANGES | WEFT_STRICT},
     {0},
 };
 
