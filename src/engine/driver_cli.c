@@ -162,6 +162,7 @@ static void tell_end(weft_run *run) {
                              .exit_code = run->end.exit_code,
                              .signal = run->end.signal};
     run->ended = true;
+    end.cut = run->streams[0].output.lossy;
     run->host.on_end(run->ctx, &end);
 }
 

@@ -52,6 +52,7 @@ static weft_engine_limits fill_limits(const weft_engine_limits *given) {
         .max_tasks = or_size(given->max_tasks, 10000),
         .max_sessions = or_size(given->max_sessions, 10000),
         .max_questions = or_size(given->max_questions, 1000),
+        .max_question_bytes = or_size(given->max_question_bytes, 32 << 20),
         .max_prompt = or_size(given->max_prompt, 1 << 20),
         .timeout_ms = or_ms(given->timeout_ms, 2 * 3600 * second),
         .grace_ms = or_ms(given->grace_ms, 5 * second),

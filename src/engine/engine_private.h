@@ -97,6 +97,7 @@ typedef struct known_question {
     kept_mark kept;
     uint64_t number;
     int64_t timeout_ms;
+    size_t bytes;                          /* of what is asked */
     const char *close_type, *close_reason; /* it is to be closed so; NULL: not yet */
     char *answer;                          /* the strings of the answer */
     const char *digest;
@@ -138,6 +139,7 @@ struct weft_engine {
     size_t queueing, alone_queueing; /* submitted to wait, not yet stored */
     size_t ends;                     /* ends of tasks under way */
     size_t session_count, question_count, question_over;
+    size_t question_bytes; /* of the open ones */
     uint64_t next_task, next_question;
     weft_task_counts counts;
     char *chosen; /* agent; NULL: as configured */
@@ -281,6 +283,11 @@ int weft__session_apply_agent(weft_engine *engine, const weft_event *event, cons
 void weft__session_tidy(weft_engine *engine);
 
 /* question.c */
+/* Which question, and whose: said in every event of its life, so that who hears of it need not know it. */
+#define WEFT_OF_QUESTION(question)                                                                                          \
+    {"questionId", weft_str((question)->id)}, {"taskId", weft_str_or_none((question)->pub.task)}, {                         \
+        "sessionId", weft_str_or_none((question)->pub.session)                                                              \
+    }
 typedef struct question_parts {
     const char *id, *task, *session, *rule, *kind, *title, *digest;
     weft_bytes options, detail; /* JSON */

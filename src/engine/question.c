@@ -69,6 +69,8 @@ int weft__question_new(weft_engine *engine, const question_parts *parts, known_q
     weft__list_push(&engine->all_questions, &question->link);
     weft__map_put(&engine->questions, &question->node, question->id);
     engine->question_count++;
+    question->bytes = text;
+    engine->question_bytes += text;
     *ret = question;
     return 0;
 }
@@ -76,9 +78,10 @@ int weft__question_new(weft_engine *engine, const question_parts *parts, known_q
 known_question *weft__question_drop(weft_engine *engine, known_question *question) {
     if (!question)
         return NULL;
-    if (question->pub.state == WEFT_QUESTION_OPEN)
+    if (question->pub.state == WEFT_QUESTION_OPEN) {
         engine->question_count--;
-    else
+        engine->question_bytes -= question->bytes;
+    } else
         engine->question_over--;
     weft__timer_stop(engine->loop, &question->expiry);
     weft__list_remove(&question->link);
@@ -209,6 +212,7 @@ int weft__question_apply_over(weft_engine *engine, const weft_event *event, cons
     question->pub.text = weft__pack(&at, text);
     question->pub.state = state_after(event->type);
     engine->question_count--;
+    engine->question_bytes -= question->bytes;
     engine->question_over++;
     weft__timer_stop(engine->loop, &question->expiry);
     weft__later(engine->loop, &engine->tidy);
@@ -292,8 +296,8 @@ void weft__question_close(weft_engine *engine, known_question *question, const c
     /* What is not stored yet is closed when it is. */
     if (!question->stored || question->pub.state != WEFT_QUESTION_OPEN)
         return;
-    int r = send_end(engine, question, type,
-                     WEFT_OBJ({"questionId", weft_str(question->id)}, {"reason", weft_str_or_none(reason)}), &(closing){0});
+    int r = send_end(engine, question, type, WEFT_OBJ(WEFT_OF_QUESTION(question), {"reason", weft_str_or_none(reason)}),
+                     &(closing){0});
     if (r < 0)
         weft__again(engine, &question->expiry, r);
 }
@@ -323,7 +327,7 @@ int weft__question_answer(weft_engine *engine, const char *id, const char *optio
         return r;
     const char *name = option ? option_name(weft_doc_root(doc), option) : NULL;
     r = name ? send_end(engine, question, "question.answered",
-                        WEFT_OBJ({"questionId", weft_str(id)}, {"option", weft_str(option)}, {"name", weft_str(name)},
+                        WEFT_OBJ(WEFT_OF_QUESTION(question), {"option", weft_str(option)}, {"name", weft_str(name)},
                                  {"by", weft_str(by ? by : "")}, {"text", weft_str_or_none(text)}),
                         &(closing){.done = done, .ctx = ctx, .answer = true})
              : -EINVAL;

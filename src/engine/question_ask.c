@@ -91,6 +91,13 @@ static int make(weft_engine *engine, const ask_parts *asked, const char *digest,
         ret);
 }
 
+/* What is open is kept in memory, and in every list of it. */
+static bool has_room(const weft_engine *engine, size_t bytes) {
+    const weft_engine_limits *limits = &engine->limits;
+    return engine->question_count < limits->max_questions && engine->question_bytes < limits->max_question_bytes &&
+           bytes <= limits->max_question_bytes - engine->question_bytes;
+}
+
 /* ---- by a run ---- */
 
 static known_question *find_orphan(const weft_engine *engine, const char *task, const char *digest) {
@@ -120,7 +127,7 @@ static int ask_for_run(weft_engine *engine, struct run *run, const char *key, co
     if (!copy)
         return -ENOMEM;
     known_question *question = find_orphan(engine, task->id, digest);
-    if (!question && engine->question_count < engine->limits.max_questions &&
+    if (!question && has_room(engine, strlen(title) + options.len + detail.len) &&
         make(engine, &(ask_parts){task->id, task->session, NULL, kind, title, &options, &detail}, digest, &question) < 0) {
         weft__free(engine->alloc, copy);
         return -ENOMEM;
@@ -191,6 +198,8 @@ static int ask(weft_engine *engine, const weft_question_spec *spec, const weft_j
     char digest[DIGEST_TEXT] = "";
     if (!spec->kind || !spec->title || strlen(spec->title) > MAX_TITLE || !options_valid(options))
         return -EINVAL;
+    if (!has_room(engine, strlen(spec->title) + options->len + detail->len))
+        return -ENOBUFS;
     int r = digest_of(spec->kind, spec->title, options, detail, digest);
     if (r < 0)
         return r;
@@ -206,8 +215,6 @@ int weft__question_ask(weft_engine *engine, const weft_question_spec *spec, weft
     known_question *question = NULL;
     if (engine->phase != READY)
         return engine->phase < READY ? -EAGAIN : -ESHUTDOWN;
-    if (engine->question_count >= engine->limits.max_questions)
-        return -ENOBUFS;
     int r = read_val(engine, spec->options, &options);
     if (r >= 0)
         r = read_val(engine, spec->detail, &detail);

@@ -38,17 +38,19 @@ static void draft_lost(struct draft *draft, known_task *task) {
     const weft_task *pub = &task->pub;
     if (draft->engine->opts.requeue)
         weft__draft_add(draft, WEFT_STREAM_HUB, "task.retrying",
-                        WEFT_OBJ({"taskId", weft_str(pub->id)}, {"attempt", weft_int(pub->attempt)},
-                                 {"delayMs", weft_int(0)}, {"error", weft_str("The daemon stopped while it ran.")},
+                        WEFT_OBJ({"taskId", weft_str(pub->id)}, {"sessionId", weft_str(pub->session)},
+                                 {"attempt", weft_int(pub->attempt)}, {"delayMs", weft_int(0)},
+                                 {"error", weft_str("The daemon stopped while it ran.")},
                                  {"reason", weft_str("daemonRestarted")}));
     else
-        weft__draft_add(draft, WEFT_STREAM_HUB, "task.failed",
-                        WEFT_OBJ({"taskId", weft_str(pub->id)}, {"error", weft_str("The daemon stopped while it ran.")},
-                                 {"reason", weft_str("daemonRestarted")},
-                                 {"output", weft_strn(pub->tail.data, pub->tail.len)},
-                                 {"outputBytes", weft_uint(pub->output_bytes)},
-                                 {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
-                                 {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()}));
+        weft__draft_add(
+            draft, WEFT_STREAM_HUB, "task.failed",
+            WEFT_OBJ({"taskId", weft_str(pub->id)}, {"sessionId", weft_str(pub->session)},
+                     {"error", weft_str("The daemon stopped while it ran.")}, {"reason", weft_str("daemonRestarted")},
+                     {"output", weft_strn(pub->tail.data, pub->tail.len)}, {"outputBytes", weft_uint(pub->output_bytes)},
+                     {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
+                     {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()},
+                     {"outputTruncated", pub->output_cut ? weft_bool(true) : weft_none()}));
 }
 
 static void recover(weft_engine *engine);
@@ -75,9 +77,8 @@ static void draft_left_open(struct draft *draft, const known_question *question)
     bool again = task && task->pub.state < WEFT_TASK_COMPLETED;
     if (again && question->pub.orphaned)
         return;
-    weft__draft_add(
-        draft, WEFT_STREAM_HUB, again ? "question.orphaned" : "question.withdrawn",
-        WEFT_OBJ({"questionId", weft_str(question->id)}, {"reason", again ? weft_none() : weft_str("taskEnded")}));
+    weft__draft_add(draft, WEFT_STREAM_HUB, again ? "question.orphaned" : "question.withdrawn",
+                    WEFT_OBJ(WEFT_OF_QUESTION(question), {"reason", again ? weft_none() : weft_str("taskEnded")}));
 }
 
 /* Tasks first: what becomes of them decides what becomes of their questions. */
@@ -166,6 +167,19 @@ static const char *next_stream(const weft_engine *engine) {
     return NULL;
 }
 
+/* What a session said is trimmed from its old end: its first event that is kept may not be its task's first. */
+static int note_trimmed(weft_engine *engine, const weft_page *page) {
+    weft_doc *doc;
+    int r = weft_doc_parse(page->events[0].data.data, page->events[0].data.len, engine->alloc, &doc);
+    if (r < 0)
+        return r == -ENOMEM ? r : 0;
+    known_task *task = weft__task_of(engine, weft_doc_root(doc));
+    if (task && task->pub.state == WEFT_TASK_RUNNING)
+        task->pub.output_cut = true;
+    weft_doc_free(doc);
+    return 0;
+}
+
 /* 1 everything is read, 0 more to come, <0. */
 static int go_on(folding *fold, const weft_page *page) {
     fold->after = page->last;
@@ -187,6 +201,8 @@ static void page_came(void *ctx, int r, const weft_page *page) {
     }
     for (size_t i = 0; r == 0 && i < page->count; i++)
         r = fold_event(engine, &page->events[i]);
+    if (r == 0 && strcmp(fold->stream, WEFT_STREAM_HUB) != 0 && !fold->after && page->count && page->trimmed)
+        r = note_trimmed(engine, page);
     weft__tidy(engine);
     if (r > 0) /* a gap, which there cannot be: it is read from the oldest on */
         r = -EIO;

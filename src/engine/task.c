@@ -247,6 +247,7 @@ static void forget_output(known_task *task) {
     task->pub.tail = (weft_bytes){"", 0};
     task->pub.output_bytes = 0;
     task->output_from = task->output_to = 0;
+    task->pub.output_cut = false;
 }
 
 int weft__task_apply_started(weft_engine *engine, const weft_event *event, const weft_json *data) {
@@ -363,6 +364,7 @@ static void take_end(weft_engine *engine, known_task *task, const weft_json *dat
     task->pub.output_bytes = read_count(data, "outputBytes", task->pub.output_bytes);
     task->output_from = read_count(data, "outputFrom", task->output_from);
     task->output_to = read_count(data, "outputTo", task->output_to);
+    task->pub.output_cut = weft_get_bool(data, "outputTruncated", task->pub.output_cut);
     settle_tail(engine, task, end);
 }
 

@@ -192,6 +192,39 @@ TEST(what_cannot_be_asked) {
     engine_end(&w);
 }
 
+/* A few large ones reach the limit in bytes long before the one in number; when one is over, there is room again. */
+TEST(open_questions_have_a_limit_in_bytes) {
+    engine_world w;
+    task_outcome t;
+    question_outcome a = {0};
+    char detail[2100];
+    engine_open(&w, &weft__memory);
+    w.opts.limits.max_question_bytes = 5000;
+    CHECK_INT(world_start(&w), 0);
+    CHECK_INT(submit(&w, "x", &t), 0);
+    weft_run *run = play_of(t.id);
+    snprintf(detail, sizeof detail, "{\"x\":\"%02000d\"}", 0);
+    weft_question_spec spec = {.kind = "approval",
+                               .title = "?",
+                               .options = weft_raw(OPTIONS, strlen(OPTIONS)),
+                               .detail = weft_raw(detail, strlen(detail))};
+    CHECK_INT(weft__question_ask(w.engine, &spec, question_done, NULL, &a), 0);
+    CHECK_INT(weft__question_ask(w.engine, &spec, question_done, NULL, &a), 0);
+    CHECK(engine_wait(&w, &a.times, 2));
+    CHECK_INT(weft__question_ask(w.engine, &spec, question_done, NULL, &a), -ENOBUFS);
+    run->host->on_ask(run->ctx, "k",
+                      WEFT_OBJ({"kind", weft_str("permission")}, {"title", weft_str("?")},
+                               {"options", weft_raw(OPTIONS, strlen(OPTIONS))},
+                               {"detail", weft_raw(detail, strlen(detail))}));
+    ENGINE_UNTIL(&w, run->answers == 1);
+    CHECK_STR(run->answer, "(none)");
+    CHECK_INT(weft__question_answer(w.engine, "question-0000", "yes", "ann", NULL, question_done, &a), 0);
+    CHECK(engine_wait(&w, &a.times, 3));
+    CHECK_INT(weft__question_ask(w.engine, &spec, question_done, NULL, &a), 0);
+    CHECK(engine_wait(&w, &a.times, 4));
+    engine_end(&w);
+}
+
 TEST(a_rule_asks) {
     engine_world w;
     question_outcome asked = {0}, over = {0};
@@ -445,6 +478,7 @@ TEST_MAIN(
     CASE(the_agent_no_longer_asks)
     CASE(a_run_that_ends_takes_its_questions_with_it)
     CASE(what_cannot_be_asked)
+    CASE(open_questions_have_a_limit_in_bytes)
     CASE(a_rule_asks)
     CASE(a_question_waits_for_the_store)
     CASE(old_questions_are_forgotten)

@@ -58,8 +58,16 @@ TEST(everything_is_as_it_was) {
           counts.of[WEFT_TASK_RUNNING] == 0 && counts.of[WEFT_TASK_QUEUED] == 0);
     CHECK_STR(weft__task_newest(w.engine)->id, "task-0002");
     /* The key still stands for it, and the counter goes on. */
-    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "x", .key = "k"}, &t), 0);
+    weft_task_spec again = {.prompt = "f\xc3\xbcr \"dich\"\n",
+                            .agent = "writer",
+                            .priority = -3,
+                            .metadata = "{\"source\":\"test\"}",
+                            .key = "k",
+                            .retries = 1};
+    CHECK_INT(submit_spec(&w, &again, &t), 0);
     CHECK_STR(t.id, "task-0000");
+    again.prompt = "something else";
+    CHECK_INT(submit_spec(&w, &again, &t), -ENOTUNIQ);
     CHECK_INT(submit(&w, "x", &t), 0);
     CHECK_STR(t.id, "task-0003");
     CHECK_STR(play_of(t.id)->agent, "two");
