@@ -215,7 +215,8 @@ const weft_verb weft__answer_verb = {
     .help = "show the questions of agents, and answer them",
     .usage = "[ID [OPTION]]",
     .examples = examples,
-    .about = "The first answer counts: who comes later gets status 8. Questions stay open when a daemon is restarted.\n",
+    .about = "The first answer counts: who comes later gets status 8. Questions stay open over a restart\n"
+             "where their task is queued again (tasks.on_restart: \"requeue\"); else they end with it.\n",
     .options = options,
     .settings_size = sizeof(settings),
     .reaches = true,

@@ -59,12 +59,21 @@ static void put_troubles(const weft_app *app, const weft_json *parts) {
     }
 }
 
+static void put_skipped(const weft_app *app, const weft_json *parts) {
+    weft_json skipped = weft_pointer(parts, "/store/skipped_events");
+    if (!skipped.text)
+        return;
+    put_label(app, "journal");
+    fprintf(app->out.file, "%lld events cannot be read and were passed over\n", (long long) weft_int_of(&skipped, 0));
+}
+
 static void put_all(const weft_app *app, const weft_json *status) {
     weft_json ours = weft_get(status, "weft"), urls = weft_get(&ours, "urls");
     weft_json clients = weft_pointer(status, "/subsystems/ipc/clients");
     weft_json parts = weft_get(status, "subsystems"), tasks = weft_get(&parts, "supervisor");
     put_running(app, status);
     put_troubles(app, &parts);
+    put_skipped(app, &parts);
     put_text(app, "folder", weft_get_str(&ours, "folder", ""));
     for (weft_iter it = weft_iterate(&urls); weft_next(&it);)
         put_text(app, "endpoint", weft_str_of(&it.value, ""));

@@ -79,6 +79,14 @@ static void ask_default(weft_doctor *doctor, weft_peer *peer) {
         snprintf(doctor->chosen, sizeof doctor->chosen, "%s", weft_get_str(answer.result, "default", ""));
 }
 
+static void tell_skipped(weft_doctor *doctor, const weft_json *status) {
+    weft_json skipped = weft_pointer(status, "/subsystems/store/skipped_events");
+    if (skipped.text)
+        weft__doctor_tell(
+            doctor, WEFT_FINDING_WARNING, "\"weft logs\" names them. A newer version, or somebody else, wrote them.",
+            "%lld events of the journal cannot be read and were passed over", (long long) weft_int_of(&skipped, 0));
+}
+
 /* How it is, in its own words. The failure is ours to tell, so nothing is explained on the way. */
 static void ask_daemon(weft_doctor *doctor) {
     WEFT_ANSWER answer = {0};
@@ -106,6 +114,7 @@ static void ask_daemon(weft_doctor *doctor) {
         if (strcmp(weft_str_of(&version, weft_version()), weft_version()) != 0)
             weft__doctor_tell(doctor, WEFT_FINDING_WARNING, "weft restart", "it is version %s, this program is %s",
                               weft_str_of(&version, "?"), weft_version());
+        tell_skipped(doctor, answer.result);
         ask_default(doctor, peer);
     }
     weft_peer_free(peer);

@@ -116,6 +116,7 @@ static const weft_error_row submit_errors[] = {
     WEFT_ERROR_PARAMS,
     {AIWG_QUEUE_FULL, "Queue full", "queueFull"},
     {409, "The session has a task already", "sessionBusy"},
+    {409, "The idempotency key was used before, for a task with other params", "idempotencyKeyReused"},
     {413, "The prompt is too long", "tooLarge"},
     WEFT_ERROR_STOPPING,
     WEFT_ERROR_STORAGE,

@@ -134,6 +134,7 @@ static int say_status(weft_req *req, const weft_hub *hub, const struct pieces *p
     weft_task_counts counts = weft__task_counts(hub->engine);
     size_t most = weft__engine_limits(hub->engine)->max_running;
     int storing = weft__engine_trouble(hub->engine);
+    uint64_t skipped = weft__engine_skipped(hub->engine);
     if (hub->automation)
         health = weft__automation_health(hub->automation);
     bool well = storing >= 0 && health.failed >= 0 && health.watch_failed >= 0 && health.schedule_failed >= 0;
@@ -154,7 +155,9 @@ static int say_status(weft_req *req, const weft_hub *hub, const struct pieces *p
         WEFT_OBJ({"ipc", WEFT_OBJ({"clients", weft_uint(hub->server ? weft_server_clients(hub->server) : 0)})},
                  {"supervisor", supervisor}, {"automation", automation}, {"file_watcher", watcher}, {"scheduler", scheduler},
                  {"messaging", WEFT_OBJ({"enabled", weft_bool(false)})},
-                 {"store", storing < 0 ? WEFT_OBJ({"error", trouble(storing)}) : weft_none()});
+                 {"store", storing < 0 || skipped ? WEFT_OBJ({"error", trouble(storing)},
+                                                             {"skipped_events", skipped ? weft_uint(skipped) : weft_none()})
+                                                  : weft_none()});
     return weft_reply(req, WEFT_OBJ({"pid", weft_int(getpid())}, {"uptime_seconds", weft_int(host->uptime_s(host->ctx))},
                                     {"started_at", weft_str(host->started_at)},
                                     {"health", weft_str(well ? "healthy" : "degraded")}, {"subsystems", subsystems},

@@ -58,12 +58,22 @@ static void update(const weft_hub *hub, weft_telling *telling, const weft_event 
                WEFT_OBJ({"taskId", copy(data, "taskId")}, {"stream", weft_str("stdout")}, {"output", weft_copy(&text)}));
 }
 
+/* The event has the end of it, at most WEFT_TASK_TAIL bytes; task.get has all that is kept. */
+static bool is_cut(const weft_json *data) {
+    weft_json output = weft_get(data, "output");
+    weft_bytes text = {"", 0};
+    if (weft_text(&output, &text) < 0)
+        return true;
+    return weft_get_bool(data, "outputTruncated", false) || weft_get_int(data, "outputBytes", 0) > (int64_t) text.len;
+}
+
 static void completed(const weft_hub *hub, weft_telling *telling, const weft_event *event, const weft_json *data) {
     char time[WEFT_STAMP];
     (void) hub;
     weft__tell(telling, NULL, "event.taskCompleted",
                WEFT_OBJ({"taskId", copy(data, "taskId")}, {"result", copy(data, "output")},
-                        {"completedAt", weft_str(weft__stamp(event->time_ms, time))}));
+                        {"completedAt", weft_str(weft__stamp(event->time_ms, time))},
+                        {"resultTruncated", is_cut(data) ? weft_bool(true) : weft_none()}));
 }
 
 static void failed(const weft_hub *hub, weft_telling *telling, const weft_event *event, const weft_json *data) {

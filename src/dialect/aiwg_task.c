@@ -14,6 +14,7 @@
 /* What a caller adds to a task is a note, not a payload. */
 #define MAX_METADATA (64 * 1024)
 #define MAX_RETRIES 100
+#define UNKNOWN "\"weft/params\":{" /* in the metadata: what came with a task and nobody here knows */
 /* As much as is kept of one task's output. */
 #define MAX_OUTPUT (16 * 1024 * 1024)
 #define CHAT_PRIORITY 5
@@ -67,24 +68,75 @@ static void on_submitted(void *ctx, int r, const weft_task *task) {
         weft__say(req, WEFT_OBJ({"taskId", weft_str(task->id)}, {"state", weft_str(weft__task_states[task->state])}));
 }
 
-/* The metadata as a text of its own. -E2BIG. */
-static int copy_metadata(const weft_hub *hub, const weft_json *metadata, char **ret) {
-    if (metadata->len > MAX_METADATA)
-        return -E2BIG;
-    *ret = metadata->text ? weft__strndup(hub->alloc, metadata->text, metadata->len) : NULL;
-    return metadata->text && !*ret ? -ENOMEM : 0;
+static bool is_known(const weft_iter *it) {
+    for (const weft_param *param = weft__aiwg_submit_params; param->name; param++)
+        if (weft_name_is(it, param->name))
+            return true;
+    /* Secrets are not kept, and _meta is about the message, not the task. */
+    return weft_name_is(it, "_meta") || weft_name_is(it, "auth") || weft_name_is(it, "token");
+}
+
+/* Members we do not know are kept with the task, below one name: another system may know them. */
+static int put_unknown(weft_buf *out, const weft_alloc *alloc, const weft_json *params) {
+    bool any = false;
+    int r = 0;
+    for (weft_iter it = weft_iterate(params); r >= 0 && weft_next(&it);) {
+        if (is_known(&it))
+            continue;
+        const char *before = any ? "," : UNKNOWN;
+        any = true;
+        r = weft__buf_put(out, alloc, before, strlen(before));
+        if (r >= 0)
+            r = weft__buf_put(out, alloc, it.name.text, it.name.len);
+        if (r >= 0)
+            r = weft__buf_put(out, alloc, ":", 1);
+        if (r >= 0)
+            r = weft__buf_put(out, alloc, it.value.text, it.value.len);
+    }
+    return r < 0 ? r : any ? weft__buf_put(out, alloc, "}", 1) : 0;
+}
+
+/* The metadata as it came, and behind it what else came. */
+static int put_metadata(weft_buf *out, const weft_alloc *alloc, const weft_json *metadata, weft_bytes unknown) {
+    size_t end = metadata->text ? metadata->len - 1 : 0;
+    while (end > 0 && strchr(" \t\r\n", metadata->text[end - 1]))
+        end--;
+    bool empty = !end || (weft_typeof(metadata) == WEFT_OBJECT && weft_count(metadata) == 0);
+    int r = end ? weft__buf_put(out, alloc, metadata->text, end) : weft__buf_put(out, alloc, "{", 1);
+    if (r >= 0 && !empty)
+        r = weft__buf_put(out, alloc, ",", 1);
+    if (r >= 0)
+        r = weft__buf_put(out, alloc, unknown.data, unknown.len);
+    return r < 0 ? r : weft__buf_put(out, alloc, "}", 2); /* and its NUL */
+}
+
+/* The metadata of a task as a text of its own. -E2BIG. */
+static int make_metadata(const weft_hub *hub, const weft_json *params, const weft_json *metadata, weft_buf *ret) {
+    weft_buf unknown = {0};
+    int r = weft_typeof(params) == WEFT_OBJECT ? put_unknown(&unknown, hub->alloc, params) : 0;
+    if (metadata->len > MAX_METADATA || weft__buf_len(&unknown) > MAX_METADATA)
+        r = -E2BIG;
+    if (r >= 0 && weft__buf_len(&unknown))
+        r = put_metadata(ret, hub->alloc, metadata, (weft_bytes){weft__buf_head(&unknown), weft__buf_len(&unknown)});
+    else if (r >= 0 && metadata->text && (r = weft__buf_put(ret, hub->alloc, metadata->text, metadata->len)) >= 0)
+        r = weft__buf_put(ret, hub->alloc, "", 1);
+    weft__buf_done(&unknown, hub->alloc);
+    return r;
 }
 
 int weft__aiwg_submit(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     struct submit in = {0};
-    char key[WEFT_KEY], *metadata = NULL;
+    char key[WEFT_KEY];
+    weft_buf metadata = {0};
     int r = weft_bind(req, weft__aiwg_submit_params, params, &in);
     if (r < 0 || (r = weft__idempotency_key(req, key)) < 0)
         return r;
     if (in.retries < 0 || in.retries > MAX_RETRIES)
         return weft__say_invalid(req, "/retries", "retries must be from 0 to %d", MAX_RETRIES);
-    r = copy_metadata(hub, &in.metadata, &metadata);
+    r = make_metadata(hub, params, &in.metadata, &metadata);
+    if (r < 0)
+        weft__buf_done(&metadata, hub->alloc);
     if (r == -E2BIG)
         return weft__say_invalid(req, "/metadata", "metadata must not be longer than %d bytes", MAX_METADATA);
     if (r < 0)
@@ -92,13 +144,13 @@ int weft__aiwg_submit(weft_req *req, const weft_json *params, void *ctx) {
     weft_task_spec spec = {.prompt = in.prompt,
                            .agent = in.agent,
                            .session = in.sessionId,
-                           .metadata = metadata,
+                           .metadata = weft__buf_len(&metadata) ? weft__buf_head(&metadata) : NULL,
                            .key = *key ? key : NULL,
                            .priority = in.priority,
                            .timeout_ms = in.timeoutMs,
                            .retries = in.retries};
     r = weft__task_submit(hub->engine, &spec, on_submitted, weft__req_keep(req));
-    weft__free(hub->alloc, metadata);
+    weft__buf_done(&metadata, hub->alloc);
     return r < 0 ? refuse_submit(weft__req_keep(req), hub, &spec, "/prompt", r) : 0;
 }
 
@@ -194,7 +246,7 @@ static int write_task(weft_buf *out, const weft_alloc *alloc, const weft_task *t
         {"result", task->state == WEFT_TASK_COMPLETED ? output : weft_null()},
         {"error", task->state == WEFT_TASK_FAILED ? weft_str(task->error ? task->error : "") : weft_null()},
         {"output", output}, {"metadata", weft_raw(task->metadata, strlen(task->metadata))},
-        {"outputTruncated", cut ? weft_bool(true) : weft_none()});
+        {"outputTruncated", cut || task->output_cut ? weft_bool(true) : weft_none()});
     return weft__write_val(out, alloc, &value);
 }
 
@@ -260,6 +312,8 @@ int weft__aiwg_list(weft_req *req, const weft_json *params, void *ctx) {
 struct get {
     const weft_hub *hub;
     weft_req *req;
+    weft_task_state state; /* when reading began: what was read belongs to it */
+    int64_t attempt;
     char id[];
 };
 
@@ -274,8 +328,8 @@ static int write_output(weft_buf *out, const weft_hub *hub, weft_bytes output, b
         /* What is left out is a share of what was too much, and a little more: it converges at once. */
         size_t keep = (size_t) ((double) output.len * (double) most / (double) len * 0.95);
         weft__buf_done(out, hub->alloc);
-        output.data += output.len - keep;
-        output.len = keep;
+        size_t from = weft__utf8_from(output.data, output.len, output.len - keep);
+        output = (weft_bytes){output.data + from, output.len - from};
         *ret_cut = true;
     }
 }
@@ -294,9 +348,24 @@ static int say_task(const struct get *get, const weft_task *task, weft_bytes out
     return r;
 }
 
+static void on_output(void *ctx, int r, weft_bytes output);
+
+static int read_output(struct get *get, const weft_task *task) {
+    get->state = task->state;
+    get->attempt = task->attempt;
+    return weft__task_output(get->hub->engine, get->id, MAX_OUTPUT, on_output, get);
+}
+
+/* It ended, or began again, while its output was read: state and output would be of different moments. */
+static bool has_moved(const struct get *get, const weft_task *task) {
+    return task->state != get->state || task->attempt != get->attempt;
+}
+
 static void on_output(void *ctx, int r, weft_bytes output) {
     struct get *get = ctx;
     const weft_task *task = weft__task_find(get->hub->engine, get->id);
+    if (task && r >= 0 && has_moved(get, task) && (r = read_output(get, task)) >= 0)
+        return;
     if (!task)
         refuse_unknown(get->req, get->id);
     else if (r < 0)
@@ -312,7 +381,8 @@ int weft__aiwg_get(weft_req *req, const weft_json *params, void *ctx) {
     int r = weft_bind(req, weft__aiwg_id_params, params, &in);
     if (r < 0 || weft_req_is_notification(req))
         return r;
-    if (!weft__task_find(hub->engine, in.taskId))
+    const weft_task *task = weft__task_find(hub->engine, in.taskId);
+    if (!task)
         return refuse_unknown(req, in.taskId);
     size_t size = strlen(in.taskId) + 1;
     struct get *get = weft__alloc(hub->alloc, sizeof *get + size);
@@ -321,7 +391,7 @@ int weft__aiwg_get(weft_req *req, const weft_json *params, void *ctx) {
     get->hub = hub;
     get->req = req;
     memcpy(get->id, in.taskId, size);
-    r = weft__task_output(hub->engine, in.taskId, MAX_OUTPUT, on_output, get);
+    r = read_output(get, task);
     if (r >= 0)
         return 0;
     weft__free(hub->alloc, get);

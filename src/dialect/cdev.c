@@ -41,6 +41,7 @@ static const weft_error_row run_errors[] = {
     {CDEV_FAILED, "Agent execution error", "agentFailed"},
     {CDEV_NO_AGENT, "Agent type not configured", "agentNotConfigured"},
     NO_SESSION,
+    {409, "The idempotency key was used before, for a task with other params", "idempotencyKeyReused"},
     {413, "The prompt is too long", "tooLarge"},
     {429, "Too many tasks are waiting", "rateLimited"},
     WEFT_ERROR_STOPPING,

@@ -1,6 +1,7 @@
 /* Subscribing to the events themselves. A position is an epoch and a gseq, both from an earlier answer or notification;
  * either everything after it follows, or the answer says why it cannot and nothing is subscribed. */
 #include <errno.h>
+#include <string.h>
 
 #include "alloc.h"
 #include "own.h"
@@ -95,7 +96,9 @@ int weft__own_subscribe(weft_req *req, const weft_json *params, void *ctx) {
     if (!guest)
         return weft__say_error(req, WEFT_INVALID_REQUEST, "cannotListen",
                                "Events cannot be delivered here; connect by socket, WebSocket or server-sent events");
-    weft_subscription_spec spec = {.epoch = in.epoch, .task = in.taskId, .session = in.sessionId};
+    /* A longer text is no epoch of any journal: "" answers epochChanged, as any other does that is not the present one. */
+    const char *epoch = in.epoch && strlen(in.epoch) > WEFT_EPOCH ? "" : in.epoch;
+    weft_subscription_spec spec = {.epoch = epoch, .task = in.taskId, .session = in.sessionId};
     if (!read_after(&in.after, &spec))
         return weft__say_invalid(req, "/after", "after must be an integer, 0 or more");
     r = read_types(req, hub, &in.types, &types, &count);

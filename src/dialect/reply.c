@@ -84,6 +84,9 @@ int weft__say_no_agent(weft_req *req, const weft_hub *hub, int code, const char 
 int weft__say_failure(weft_req *req, int r) {
     if (r == -ESHUTDOWN)
         return weft__say_error(req, 503, "shuttingDown", "The daemon is stopping");
+    if (r == -ENOTUNIQ)
+        return weft__say_error(req, 409, "idempotencyKeyReused",
+                               "The idempotency key was used before, for a task with other params");
     return weft__say_error(req, 507, "storageFailed", "It could not be stored: %s", weft_strerror(r));
 }
 

@@ -8,6 +8,7 @@
 
 #include "automation_private.h"
 #include "field.h"
+#include "sum.h"
 #include "utf8.h"
 
 #define MAX_TITLED 200 /* bytes of a prompt, a message or a URL in a question's title; its detail has all of it */
@@ -311,6 +312,6 @@ void weft__automation_fire(weft_automation *automation, known_rule *known, const
     }
     if (now < known->rests_until)
         return;
-    known->rests_until = now + known->rule->cooldown_ms;
+    known->rests_until = weft__add_ms(now, known->rule->cooldown_ms);
     render_and_act(automation, known, event, depth);
 }

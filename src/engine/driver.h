@@ -32,6 +32,7 @@ typedef enum weft_run_stream { WEFT_RUN_STDOUT, WEFT_RUN_STDERR } weft_run_strea
 
 typedef struct weft_run_end {
     bool ok;        /* it did what it could: exit status 0, or a turn that ended by itself */
+    bool cut;       /* some of its output was left out: a line was too long */
     bool retryable; /* another attempt might go better: it crashed, or exited with an error */
     const char
         *reason; /* when not ok, a stable camelCase name: spawnFailed, exited, signalled, protocolError, refused, ... */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "acp_run.h"
+#include "sum.h"
 
 /* What an agent gets to leave by itself after its input was closed, before it is asked to by signal. Some never do. */
 #define LEAVE_MS 500
@@ -69,7 +70,7 @@ static void hang_up(weft_run *run) {
 /* ---- the process ---- */
 
 static void wait_ms(weft_run *run, int64_t ms) {
-    weft__timer_set(run->loop, &run->timer, weft__loop_fresh_now(run->loop) + ms);
+    weft__timer_set(run->loop, &run->timer, weft__add_ms(weft__loop_fresh_now(run->loop), ms));
 }
 
 /* What it wrote before it ended may still be in the pipe, and may be the end of its turn: on_state (acp_talk.c) comes when

@@ -13,6 +13,7 @@
 #include "loop.h"
 #include "output.h"
 #include "process.h"
+#include "sum.h"
 #include "watch.h"
 #include "write_pipe.h"
 
@@ -161,6 +162,7 @@ static void tell_end(weft_run *run) {
                              .exit_code = run->end.exit_code,
                              .signal = run->end.signal};
     run->ended = true;
+    end.cut = run->streams[0].output.lossy;
     run->host.on_end(run->ctx, &end);
 }
 
@@ -194,7 +196,7 @@ static void close_stream(stream *s) {
 /* Nobody will hear of it any more: it has the grace time to end by itself. */
 static void outlive_output(weft_run *run) {
     if (!run->gone)
-        weft__timer_set(run->loop, &run->mute, weft__loop_fresh_now(run->loop) + run->grace_ms);
+        weft__timer_set(run->loop, &run->mute, weft__add_ms(weft__loop_fresh_now(run->loop), run->grace_ms));
 }
 
 static void end_stream(stream *s) {

@@ -31,7 +31,7 @@ void weft__note(weft_engine *engine, const char *format, ...) {
 /* Memory comes back soon, a disk that is full or broken does not. */
 void weft__again(weft_engine *engine, weft_timer *timer, int r) {
     int64_t wait = r == -ENOMEM ? MEMORY_AGAIN_MS : engine->limits.again_ms;
-    weft__timer_set(engine->loop, timer, weft_loop_now(engine->loop) + wait);
+    weft__timer_set(engine->loop, timer, weft__add_ms(weft_loop_now(engine->loop), wait));
 }
 
 /* ---- limits ---- */
@@ -52,6 +52,7 @@ static weft_engine_limits fill_limits(const weft_engine_limits *given) {
         .max_tasks = or_size(given->max_tasks, 10000),
         .max_sessions = or_size(given->max_sessions, 10000),
         .max_questions = or_size(given->max_questions, 1000),
+        .max_question_bytes = or_size(given->max_question_bytes, 32 << 20),
         .max_prompt = or_size(given->max_prompt, 1 << 20),
         .timeout_ms = or_ms(given->timeout_ms, 2 * 3600 * second),
         .grace_ms = or_ms(given->grace_ms, 5 * second),
@@ -103,6 +104,10 @@ static int deliver(weft_engine *engine, const weft_event *event) {
         return r;
     const weft_json *data = doc ? weft_doc_root(doc) : &nothing;
     r = weft__apply(engine, event, data);
+    if (r == -EBADMSG) {
+        weft__skip(engine, event);
+        r = 0;
+    }
     if (r >= 0) {
         engine->applied = event->gseq;
         weft__retention_count(engine, event);
@@ -276,7 +281,8 @@ void weft__engine_stop(weft_engine *engine, bool force, void (*on_stopped)(void 
     if (force)
         end_runs(engine);
     else
-        weft__timer_set(engine->loop, &engine->drain_timer, weft_loop_now(engine->loop) + engine->limits.drain_ms);
+        weft__timer_set(engine->loop, &engine->drain_timer,
+                        weft__add_ms(weft_loop_now(engine->loop), engine->limits.drain_ms));
     weft__stop_check(engine);
 }
 
@@ -382,6 +388,10 @@ int weft__engine_append(weft_engine *engine, const char *stream, const char *typ
         return engine->phase < RECOVERING ? -EAGAIN : -ESHUTDOWN;
     weft__draft_add(&draft, stream, type, data);
     return weft__draft_send(&draft, NULL, done, ctx);
+}
+
+uint64_t weft__engine_skipped(const weft_engine *engine) {
+    return engine->skipped;
 }
 
 const weft_engine_limits *weft__engine_limits(const weft_engine *engine) {

@@ -19,21 +19,22 @@ typedef struct weft_engine weft_engine;
 
 /* Zero means the default in the comment. */
 typedef struct weft_engine_limits {
-    size_t max_running;   /* tasks at a time: 4; SIZE_MAX: none, the queue stands still */
-    size_t max_queue;     /* tasks waiting: 100 */
-    size_t max_tasks;     /* that have ended and are remembered in memory: 10,000, and at most 128 MiB of them */
-    size_t max_sessions;  /* that have no task and are remembered: 10,000 */
-    size_t max_questions; /* open at a time: 1,000 */
-    size_t max_prompt;    /* bytes: 1 MiB */
-    int64_t timeout_ms;   /* of a task: 2 h; <0 none */
-    int64_t grace_ms;     /* between SIGTERM and SIGKILL: 5 s */
-    int64_t drain_ms;     /* how long running tasks may go on when the engine stops: 10 s */
-    int64_t question_ms;  /* how long a question waits: <=0 for ever */
-    int64_t retry_ms;     /* before the first retry: 1 s, then twice as long each time, at most 60 s */
-    int64_t again_ms;     /* between two attempts to store what must not be lost: 1 s */
-    uint64_t keep_bytes;  /* of all events: 1 GiB */
-    int64_t keep_ms;      /* 30 days */
-    uint64_t keep_output; /* bytes of one session's stream: 16 MiB */
+    size_t max_running;        /* tasks at a time: 4; SIZE_MAX: none, the queue stands still */
+    size_t max_queue;          /* tasks waiting: 100 */
+    size_t max_tasks;          /* that have ended and are remembered in memory: 10,000, and at most 128 MiB of them */
+    size_t max_sessions;       /* that have no task and are remembered: 10,000 */
+    size_t max_questions;      /* open at a time: 1,000 */
+    size_t max_question_bytes; /* of all that are open: 32 MiB */
+    size_t max_prompt;         /* bytes: 1 MiB */
+    int64_t timeout_ms;        /* of a task: 2 h; <0 none */
+    int64_t grace_ms;          /* between SIGTERM and SIGKILL: 5 s */
+    int64_t drain_ms;          /* how long running tasks may go on when the engine stops: 10 s */
+    int64_t question_ms;       /* how long a question waits: <=0 for ever */
+    int64_t retry_ms;          /* before the first retry: 1 s, then twice as long each time, at most 60 s */
+    int64_t again_ms;          /* between two attempts to store what must not be lost: 1 s */
+    uint64_t keep_bytes;       /* of all events: 1 GiB */
+    int64_t keep_ms;           /* 30 days */
+    uint64_t keep_output;      /* bytes of one session's stream: 16 MiB */
 } weft_engine_limits;
 
 typedef struct weft_engine_opts {
@@ -79,6 +80,8 @@ const char *weft__engine_folder(const weft_engine *engine);
 const weft_alloc *weft__engine_alloc(const weft_engine *engine);
 /* The wall clock. */
 int64_t weft__engine_now(const weft_engine *engine);
+/* Events of the journal that could not be read and were passed over, since the start. */
+uint64_t weft__engine_skipped(const weft_engine *engine);
 /* Storing fails at the moment; the last append's errno, 0 when it went well. */
 int weft__engine_trouble(const weft_engine *engine);
 
@@ -133,6 +136,7 @@ typedef struct weft_task {
     int exit_code, signal;      /* -1, 0: none */
     weft_bytes tail;            /* the end of its output, of the last attempt, at most WEFT_TASK_TAIL bytes */
     uint64_t output_bytes;      /* all of it, in this attempt */
+    bool output_cut;            /* it said more than that, which could not be kept */
 } weft_task;
 
 /* Zero means the default or none. Borrowed. */
@@ -155,7 +159,8 @@ typedef void weft_task_done(void *ctx, int r, const weft_task *task);
 /* Fails now: -EINVAL an empty prompt, metadata that is no object, a key over 1 KiB, an agent that is not the session's;
  * -EMSGSIZE a prompt or metadata (1 MiB) too long; -ENOENT no such agent; -ESRCH no such session; -EBUSY that session (or,
  * alone, another) has a task already; -ENOBUFS the queue is full; -ESHUTDOWN the engine is stopping. Or later, with the
- * store's error, or -EEXIST: the key's task is in the journal, but no longer remembered. */
+ * store's error, or -EEXIST: the key's task is in the journal, but no longer remembered. -ENOTUNIQ: the key was used for
+ * another task, with another prompt, agent, session or other params. */
 int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task_done *done, void *ctx);
 /* by is for people. done when it has ended: its processes are gone and that is durable. -ENOENT, -EALREADY it has ended,
  * -ESHUTDOWN. A task that ends by itself meanwhile: done with -EALREADY. */
@@ -226,9 +231,10 @@ typedef struct weft_question_spec {
     weft_val options, detail;
 } weft_question_spec;
 
-/* Ask. on_asked: it is stored, or r < 0. -EINVAL: no kind, no title, one over 16 KiB, or no options with ids; -ENOBUFS.
- * on_answer runs once when it is answered (option and the person's name), expires, or is withdrawn (option NULL); not again
- * after a restart: who asks then must find its question by weft__question_find(). */
+/* Ask. on_asked: it is stored, or r < 0. -EINVAL: no kind, no title, one over 16 KiB, or no options with ids; -ENOBUFS too
+ * many are open, or too many bytes of them. on_answer runs once when it is answered (option and the person's name), expires,
+ * or is withdrawn (option NULL); not again after a restart: who asks then must find its question by weft__question_find().
+ */
 typedef void weft_question_done(void *ctx, int r, const weft_question *question);
 int weft__question_ask(weft_engine *engine, const weft_question_spec *spec, weft_question_done *on_asked,
                        weft_question_done *on_answer, void *ctx);

@@ -17,10 +17,13 @@
 #include "engine.h"
 #include "loop.h"
 #include "map.h"
+#include "sum.h"
 #include "trusted.h"
 #include "watch.h"
 
 #define ENGINE_ID 32 /* room for "task-" and a number */
+/* Of tasks and questions: every reader of JSON can hold it, and nobody comes so far by counting. */
+#define ENGINE_NUMBERS ((uint64_t) 1 << 53)
 
 /* When the event something was made by was last written: in time, and in bytes written before it. */
 typedef struct kept_mark {
@@ -35,7 +38,8 @@ typedef struct known_session {
     weft_node node;
     weft_link link; /* oldest first */
     bool stored;
-    bool claimed; /* a task for it is being stored */
+    bool claimed;   /* a task for it is being stored */
+    bool read_back; /* its stream was read at the start */
     char *agent_session;
     char task[ENGINE_ID];
     uint64_t bytes; /* of its stream, since it was last trimmed */
@@ -93,6 +97,7 @@ typedef struct known_question {
     kept_mark kept;
     uint64_t number;
     int64_t timeout_ms;
+    size_t bytes;                          /* of what is asked */
     const char *close_type, *close_reason; /* it is to be closed so; NULL: not yet */
     char *answer;                          /* the strings of the answer */
     const char *digest;
@@ -119,6 +124,7 @@ struct weft_engine {
     struct folding *folding;
     uint64_t applied; /* gseq of the last event the read models have seen */
     bool fresh;       /* there was no journal */
+    uint64_t skipped; /* events that could not be read */
     weft_timer again; /* to follow on, when memory was short */
     weft_link sent;   /* appends under way */
     size_t lagging;   /* of them, stored but not yet applied */
@@ -133,6 +139,7 @@ struct weft_engine {
     size_t queueing, alone_queueing; /* submitted to wait, not yet stored */
     size_t ends;                     /* ends of tasks under way */
     size_t session_count, question_count, question_over;
+    size_t question_bytes; /* of the open ones */
     uint64_t next_task, next_question;
     weft_task_counts counts;
     char *chosen; /* agent; NULL: as configured */
@@ -178,10 +185,16 @@ void weft__journal_drop(weft_engine *engine);
 
 /* fold.c */
 
-/* Change the read models. -ENOMEM: nothing was changed. */
+/* Change the read models. -ENOMEM: nothing was changed. -EBADMSG: nor was it, and never can be; see weft__skip(). */
 int weft__apply(weft_engine *engine, const weft_event *event, const weft_json *data);
 /* Do what is to be done now that it has happened. */
 void weft__act(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* An event that cannot be read was passed over: count it and say so. */
+void weft__skip(weft_engine *engine, const weft_event *event);
+/* The number of an event's task or question; -EBADMSG when it is none or is not the one in its id. */
+int weft__number(const weft_json *data, const char *id, void (*name)(char ret[ENGINE_ID], uint64_t number), uint64_t *ret);
+/* A whole number, at least low and at most high. */
+int64_t weft__int_between(const weft_json *data, const char *name, int64_t fallback, int64_t low, int64_t high);
 /* A member as a C string, borrowed from the document; NULL when it is absent or no string. */
 int weft__member(const weft_json *data, const char *name, const char **ret);
 /* A member that is one of our ids; NULL when it is not. Needs no memory. */
@@ -270,12 +283,18 @@ int weft__session_apply_agent(weft_engine *engine, const weft_event *event, cons
 void weft__session_tidy(weft_engine *engine);
 
 /* question.c */
+/* Which question, and whose: said in every event of its life, so that who hears of it need not know it. */
+#define WEFT_OF_QUESTION(question)                                                                                          \
+    {"questionId", weft_str((question)->id)}, {"taskId", weft_str_or_none((question)->pub.task)}, {                         \
+        "sessionId", weft_str_or_none((question)->pub.session)                                                              \
+    }
 typedef struct question_parts {
     const char *id, *task, *session, *rule, *kind, *title, *digest;
     weft_bytes options, detail; /* JSON */
     uint64_t number;
     int64_t timeout_ms;
 } question_parts;
+void weft__question_id(char ret[ENGINE_ID], uint64_t number);
 int weft__question_new(weft_engine *engine, const question_parts *parts, known_question **ret);
 known_question *weft__question_drop(weft_engine *engine, known_question *question);
 int weft__question_apply_asked(weft_engine *engine, const weft_event *event, const weft_json *data);
@@ -288,6 +307,7 @@ void weft__question_tidy(weft_engine *engine);
 weft_val weft__question_data(const known_question *question, weft_member members[16]);
 /* Record that it is over without an answer; somebody may be quicker. */
 void weft__question_close(weft_engine *engine, known_question *question, const char *type, const char *reason);
+/* The task has ended: so have its questions. */
 void weft__question_withdraw_all(weft_engine *engine, const char *task);
 void weft__question_set_expiry(weft_engine *engine, known_question *question);
 

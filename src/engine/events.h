@@ -8,21 +8,24 @@
  *   session.agent        {sessionId, agentSessionId?}   the agent's own name for it; absent: it cannot be gone on with
  *   task.queued          {taskId, number, prompt, agent|null, runsOn, priority, sessionId, metadata{}, timeoutMs, retries,
  *                        depth, key?, alone?}
- *   task.started         {taskId, attempt}              its state is running from here on
- *   task.process         {taskId, pid}
- *   task.retrying        {taskId, attempt, delayMs, error, reason}   its state is queued again
- *   task.completed       {taskId, stopReason?, exitCode?, output, outputBytes, outputFrom?, outputTo?}
- *   task.failed          {taskId, error, reason, exitCode?, signal?, stopReason?, output, outputBytes, outputFrom?,
- *                        outputTo?}
- *   task.cancelled       {taskId, by?, stopReason?, exitCode?, output, outputBytes, outputFrom?, outputTo?}
+ *   task.started         {taskId, sessionId?, attempt}  its state is running from here on. Older journals have no
+ *                        sessionId in events of a task's or a question's later life, nor a taskId in a question's
+ *   task.process         {taskId, sessionId?, pid}
+ *   task.retrying        {taskId, sessionId?, attempt, delayMs, error, reason}   its state is queued again
+ *   task.completed       {taskId, sessionId?, stopReason?, exitCode?, output, outputBytes, outputFrom?, outputTo?,
+ *                        outputTruncated?}
+ *   task.failed          {taskId, sessionId?, error, reason, exitCode?, signal?, stopReason?, output, outputBytes,
+ *                        outputFrom?, outputTo?, outputTruncated?}
+ *   task.cancelled       {taskId, sessionId?, by?, stopReason?, exitCode?, output, outputBytes, outputFrom?, outputTo?,
+ *                        outputTruncated?}
  *                        output is its end, at most WEFT_TASK_TAIL bytes; the rest is in the session's stream, in the
- *                        events from outputFrom to outputTo (seq)
+ *                        events from outputFrom to outputTo (seq). outputTruncated: it said more, which is not kept
  *   question.asked       {questionId, number, taskId?, sessionId?, ruleId?, kind, title, options[], detail{}, digest,
  *                        timeoutMs?}
- *   question.answered    {questionId, option, name?, by, text?}   name: the option's; text: what the person added, a reason
+ *   question.answered    {questionId, taskId?, sessionId?, option, name?, by, text?}   name: the option's; text: what the person added, a reason
  *                        for instance
- *   question.expired     {questionId}
- *   question.withdrawn   {questionId, reason}           taskEnded, agentWithdrew
+ *   question.expired     {questionId, taskId?, sessionId?}
+ *   question.withdrawn   {questionId, taskId?, sessionId?, reason}   taskEnded, agentWithdrew
  *   question.orphaned    {questionId}                   its agent is gone with a daemon, the question stays open
  *   question.adopted     {questionId}                   its task runs again and asks the same: it is no longer orphaned
  *   agent.chosen         {agent|null}                   the default for tasks that name none; null: as configured

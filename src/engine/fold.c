@@ -1,9 +1,12 @@
 /* Which event changes what, and what follows from it: the one table through which the journal is read at the start and
  * everything that is delivered later. Applying changes what is known and nothing else; acting is for what happens now. */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "engine_private.h"
+
+#define SKIP_NOTES 20 /* lines in the log: enough to see what is wrong */
 
 typedef struct fold {
     const char *type;
@@ -38,6 +41,28 @@ bool weft__says(const weft_json *data, const char *name, const char *text) {
     return weft_text(&member, &is) >= 0 && is.len == strlen(text) && memcmp(is.data, text, is.len) == 0;
 }
 
+int64_t weft__int_between(const weft_json *data, const char *name, int64_t fallback, int64_t low, int64_t high) {
+    return weft__clamp(weft_get_int(data, name, fallback), low, high);
+}
+
+int weft__number(const weft_json *data, const char *id, void (*name)(char ret[ENGINE_ID], uint64_t number), uint64_t *ret) {
+    char expected[ENGINE_ID];
+    int64_t number = weft_get_int(data, "number", -1);
+    if (!id || number < 0 || (uint64_t) number >= ENGINE_NUMBERS)
+        return -EBADMSG;
+    name(expected, (uint64_t) number);
+    if (strcmp(expected, id) != 0)
+        return -EBADMSG;
+    *ret = (uint64_t) number;
+    return 0;
+}
+
+void weft__skip(weft_engine *engine, const weft_event *event) {
+    if (++engine->skipped <= SKIP_NOTES)
+        weft__note(engine, "event %" PRIu64 " of the journal (%.64s) cannot be read and is passed over%s", event->gseq,
+                   event->type, engine->skipped == SKIP_NOTES ? "; further ones are counted, not listed" : "");
+}
+
 static void act_queue(weft_engine *engine, const weft_event *event, const weft_json *data) {
     (void) event;
     (void) data;
@@ -51,6 +76,14 @@ static void act_started(weft_engine *engine, const weft_event *event, const weft
         weft__run_start(engine, task);
 }
 
+/* A question of a task that has ended is not open: also one that was left by an earlier run. At a start, start.c does it. */
+static void act_ended(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    char id[ENGINE_ID];
+    if (engine->phase >= READY && weft__id(data, "taskId", id))
+        weft__question_withdraw_all(engine, id);
+    act_queue(engine, event, data);
+}
+
 static const fold folds[] = {
     {"session.output", weft__task_apply_output, NULL},
     {"session.update", weft__task_apply_output, NULL},
@@ -60,9 +93,9 @@ static const fold folds[] = {
     {"task.started", weft__task_apply_started, act_started},
     {"task.process", weft__task_apply_process, NULL},
     {"task.retrying", weft__task_apply_retrying, act_queue},
-    {"task.completed", weft__task_apply_ended, act_queue},
-    {"task.failed", weft__task_apply_ended, act_queue},
-    {"task.cancelled", weft__task_apply_ended, act_queue},
+    {"task.completed", weft__task_apply_ended, act_ended},
+    {"task.failed", weft__task_apply_ended, act_ended},
+    {"task.cancelled", weft__task_apply_ended, act_ended},
     {"question.asked", weft__question_apply_asked, weft__question_act_asked},
     {"question.answered", weft__question_apply_over, weft__question_act_over},
     {"question.expired", weft__question_apply_over, weft__question_act_over},
@@ -84,6 +117,8 @@ static const fold *find(const char *type) {
 
 int weft__apply(weft_engine *engine, const weft_event *event, const weft_json *data) {
     const fold *row = find(event->type);
+    if (row && weft_typeof(data) != WEFT_OBJECT)
+        return -EBADMSG;
     return row ? row->apply(engine, event, data) : 0;
 }
 

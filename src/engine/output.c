@@ -88,6 +88,7 @@ static int end_line(weft_output *output, const char *newline) {
     char mark[MARK_ROOM];
     const char *text = newline;
     if (output->cutting) {
+        output->lossy = true;
         snprintf(mark, sizeof mark, MARK, output->cut, newline);
         text = mark;
     }

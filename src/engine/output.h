@@ -21,6 +21,7 @@ typedef struct weft_output {
     size_t whole;  /* so many bytes of it are whole lines */
     size_t line;   /* length of the line so far, also of what was handed over */
     size_t cut;    /* bytes dropped from its end */
+    bool lossy;    /* some line was cut */
     bool cutting;
     char split[WEFT_UTF8_MAX]; /* the begun character at the end of what came */
     size_t split_len;

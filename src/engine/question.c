@@ -7,6 +7,7 @@
  * An open question whose agent has gone with an earlier daemon is orphaned: it stays open, and when its task runs again and
  * asks the same thing, it is that run's, with its answer if there is one already. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,6 +29,10 @@ static known_question *question_of(const weft_engine *engine, const weft_json *d
 }
 
 /* ---- life ---- */
+
+void weft__question_id(char ret[ENGINE_ID], uint64_t number) {
+    snprintf(ret, ENGINE_ID, "question-%04" PRIu64, number);
+}
 
 static void over_due(weft_timer *timer) {
     known_question *question = WEFT_CONTAINER(timer, known_question, expiry);
@@ -64,6 +69,8 @@ int weft__question_new(weft_engine *engine, const question_parts *parts, known_q
     weft__list_push(&engine->all_questions, &question->link);
     weft__map_put(&engine->questions, &question->node, question->id);
     engine->question_count++;
+    question->bytes = text;
+    engine->question_bytes += text;
     *ret = question;
     return 0;
 }
@@ -71,9 +78,10 @@ int weft__question_new(weft_engine *engine, const question_parts *parts, known_q
 known_question *weft__question_drop(weft_engine *engine, known_question *question) {
     if (!question)
         return NULL;
-    if (question->pub.state == WEFT_QUESTION_OPEN)
+    if (question->pub.state == WEFT_QUESTION_OPEN) {
         engine->question_count--;
-    else
+        engine->question_bytes -= question->bytes;
+    } else
         engine->question_over--;
     weft__timer_stop(engine->loop, &question->expiry);
     weft__list_remove(&question->link);
@@ -97,10 +105,11 @@ void weft__question_set_expiry(weft_engine *engine, known_question *question) {
     if (question->pub.state != WEFT_QUESTION_OPEN || !question->pub.expires_ms)
         return;
     /* The wall clock says how much of the time is over, once, at a start; from then on the monotonic one runs. */
-    int64_t left = engine->phase == RECOVERING ? question->pub.expires_ms - weft__engine_now(engine) : question->timeout_ms;
+    int64_t left = engine->phase == RECOVERING ? weft__add_ms(question->pub.expires_ms, -weft__engine_now(engine))
+                                               : question->timeout_ms;
     /* Set back meanwhile, it would give more time than there was. */
     left = left > question->timeout_ms ? question->timeout_ms : left > 0 ? left : 0;
-    weft__timer_set(engine->loop, &question->expiry, weft_loop_now(engine->loop) + left);
+    weft__timer_set(engine->loop, &question->expiry, weft__add_ms(weft_loop_now(engine->loop), left));
 }
 
 /* ---- what was asked ---- */
@@ -142,15 +151,15 @@ static int question_from(weft_engine *engine, const weft_json *data, known_quest
         weft__member(data, "kind", &parts.kind) < 0 || weft__member(data, "title", &parts.title) < 0 ||
         weft__member(data, "digest", &parts.digest) < 0)
         return -ENOMEM;
-    if (!parts.id || strlen(parts.id) >= ENGINE_ID)
-        return 0;
+    int r = weft__number(data, parts.id, weft__question_id, &parts.number);
+    if (r < 0 || weft_typeof(&options) != WEFT_ARRAY)
+        return -EBADMSG;
     parts.kind = parts.kind ? parts.kind : "";
     parts.title = parts.title ? parts.title : "";
     parts.digest = parts.digest ? parts.digest : "";
-    parts.options = options.text ? (weft_bytes){options.text, options.len} : (weft_bytes){"[]", 2};
+    parts.options = (weft_bytes){options.text, options.len};
     parts.detail = detail.text ? (weft_bytes){detail.text, detail.len} : (weft_bytes){"{}", 2};
-    parts.number = (uint64_t) weft_get_int(data, "number", 0);
-    parts.timeout_ms = weft_get_int(data, "timeoutMs", 0);
+    parts.timeout_ms = weft__int_between(data, "timeoutMs", 0, 0, INT64_MAX);
     return weft__question_new(engine, &parts, ret);
 }
 
@@ -164,7 +173,7 @@ int weft__question_apply_asked(weft_engine *engine, const weft_event *event, con
     question->stored = true;
     weft__retention_mark(engine, &question->kept);
     question->pub.created_ms = event->time_ms;
-    question->pub.expires_ms = question->timeout_ms > 0 ? event->time_ms + question->timeout_ms : 0;
+    question->pub.expires_ms = question->timeout_ms > 0 ? weft__add_ms(event->time_ms, question->timeout_ms) : 0;
     if (question->number >= engine->next_question)
         engine->next_question = question->number + 1;
     return 0;
@@ -203,6 +212,7 @@ int weft__question_apply_over(weft_engine *engine, const weft_event *event, cons
     question->pub.text = weft__pack(&at, text);
     question->pub.state = state_after(event->type);
     engine->question_count--;
+    engine->question_bytes -= question->bytes;
     engine->question_over++;
     weft__timer_stop(engine->loop, &question->expiry);
     weft__later(engine->loop, &engine->tidy);
@@ -286,8 +296,8 @@ void weft__question_close(weft_engine *engine, known_question *question, const c
     /* What is not stored yet is closed when it is. */
     if (!question->stored || question->pub.state != WEFT_QUESTION_OPEN)
         return;
-    int r = send_end(engine, question, type,
-                     WEFT_OBJ({"questionId", weft_str(question->id)}, {"reason", weft_str_or_none(reason)}), &(closing){0});
+    int r = send_end(engine, question, type, WEFT_OBJ(WEFT_OF_QUESTION(question), {"reason", weft_str_or_none(reason)}),
+                     &(closing){0});
     if (r < 0)
         weft__again(engine, &question->expiry, r);
 }
@@ -317,7 +327,7 @@ int weft__question_answer(weft_engine *engine, const char *id, const char *optio
         return r;
     const char *name = option ? option_name(weft_doc_root(doc), option) : NULL;
     r = name ? send_end(engine, question, "question.answered",
-                        WEFT_OBJ({"questionId", weft_str(id)}, {"option", weft_str(option)}, {"name", weft_str(name)},
+                        WEFT_OBJ(WEFT_OF_QUESTION(question), {"option", weft_str(option)}, {"name", weft_str(name)},
                                  {"by", weft_str(by ? by : "")}, {"text", weft_str_or_none(text)}),
                         &(closing){.done = done, .ctx = ctx, .answer = true})
              : -EINVAL;

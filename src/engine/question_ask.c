@@ -1,7 +1,6 @@
 /* Asking: whether what is asked can be a question, what makes two of them the same, and how one comes into the journal. A
  * run's go with what the run says, in its outbox; a rule's are stored from here. */
 #include <errno.h>
-#include <inttypes.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,8 +69,10 @@ typedef struct ask_parts {
 
 static int make(weft_engine *engine, const ask_parts *asked, const char *digest, known_question **ret) {
     char id[ENGINE_ID];
+    if (engine->next_question >= ENGINE_NUMBERS)
+        return -ENOBUFS;
     uint64_t number = engine->next_question++;
-    snprintf(id, sizeof id, "question-%04" PRIu64, number);
+    weft__question_id(id, number);
     return weft__question_new(
         engine,
         &(question_parts){
@@ -88,6 +89,13 @@ static int make(weft_engine *engine, const ask_parts *asked, const char *digest,
             .timeout_ms = engine->limits.question_ms > 0 ? engine->limits.question_ms : 0,
         },
         ret);
+}
+
+/* What is open is kept in memory, and in every list of it. */
+static bool has_room(const weft_engine *engine, size_t bytes) {
+    const weft_engine_limits *limits = &engine->limits;
+    return engine->question_count < limits->max_questions && engine->question_bytes < limits->max_question_bytes &&
+           bytes <= limits->max_question_bytes - engine->question_bytes;
 }
 
 /* ---- by a run ---- */
@@ -119,7 +127,7 @@ static int ask_for_run(weft_engine *engine, struct run *run, const char *key, co
     if (!copy)
         return -ENOMEM;
     known_question *question = find_orphan(engine, task->id, digest);
-    if (!question && engine->question_count < engine->limits.max_questions &&
+    if (!question && has_room(engine, strlen(title) + options.len + detail.len) &&
         make(engine, &(ask_parts){task->id, task->session, NULL, kind, title, &options, &detail}, digest, &question) < 0) {
         weft__free(engine->alloc, copy);
         return -ENOMEM;
@@ -190,6 +198,8 @@ static int ask(weft_engine *engine, const weft_question_spec *spec, const weft_j
     char digest[DIGEST_TEXT] = "";
     if (!spec->kind || !spec->title || strlen(spec->title) > MAX_TITLE || !options_valid(options))
         return -EINVAL;
+    if (!has_room(engine, strlen(spec->title) + options->len + detail->len))
+        return -ENOBUFS;
     int r = digest_of(spec->kind, spec->title, options, detail, digest);
     if (r < 0)
         return r;
@@ -205,8 +215,6 @@ int weft__question_ask(weft_engine *engine, const weft_question_spec *spec, weft
     known_question *question = NULL;
     if (engine->phase != READY)
         return engine->phase < READY ? -EAGAIN : -ESHUTDOWN;
-    if (engine->question_count >= engine->limits.max_questions)
-        return -ENOBUFS;
     int r = read_val(engine, spec->options, &options);
     if (r >= 0)
         r = read_val(engine, spec->detail, &detail);

@@ -51,7 +51,8 @@ static void start_stored(void *ctx, int r) {
 static int start(weft_engine *engine, known_task *task) {
     struct draft draft = {.engine = engine};
     weft__draft_add(&draft, WEFT_STREAM_HUB, "task.started",
-                    WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"attempt", weft_int(task->pub.attempt + 1)}));
+                    WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
+                             {"attempt", weft_int(task->pub.attempt + 1)}));
     task->starting = true;
     int r = weft__draft_send(&draft, NULL, start_stored, task);
     if (r >= 0)

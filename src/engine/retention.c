@@ -54,7 +54,7 @@ static known_session *session_of(const weft_engine *engine, const char *stream) 
 
 static void trim_session(weft_engine *engine, known_session *session) {
     uint64_t keep = engine->limits.keep_output;
-    if (session->bytes < keep + keep / SLACK)
+    if (session->bytes < keep || session->bytes - keep < keep / SLACK)
         return;
     /* What could not be trimmed now is tried again when as much has come again. */
     session->bytes = keep;
@@ -115,7 +115,8 @@ static void keep_task(struct draft *draft, known_task *task) {
     keep(draft, "task.queued", task->pub.created_ms, weft__task_data(task, members));
     if (task->pub.state == WEFT_TASK_RUNNING)
         keep(draft, "task.started", task->pub.started_ms,
-             WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"attempt", weft_int(task->pub.attempt)}));
+             WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
+                      {"attempt", weft_int(task->pub.attempt)}));
     weft__retention_mark(draft->engine, &task->kept);
 }
 
@@ -137,7 +138,7 @@ static void keep_questions(struct draft *draft) {
             continue;
         keep(draft, "question.asked", question->pub.created_ms, weft__question_data(question, members));
         if (question->pub.orphaned)
-            keep(draft, "question.orphaned", question->pub.created_ms, WEFT_OBJ({"questionId", weft_str(question->id)}));
+            keep(draft, "question.orphaned", question->pub.created_ms, WEFT_OBJ(WEFT_OF_QUESTION(question)));
         weft__retention_mark(engine, &question->kept);
     }
 }

@@ -70,7 +70,8 @@ static void check_kept(struct run *run, int r) {
 static void on_process(void *ctx, pid_t pid) {
     struct run *run = ctx;
     check_kept(run, weft__outbox_event(run, true, "task.process",
-                                       WEFT_OBJ({"taskId", weft_str(run->task->id)}, {"pid", weft_int(pid)})));
+                                       WEFT_OBJ({"taskId", weft_str(run->task->id)},
+                                                {"sessionId", weft_str(run->task->pub.session)}, {"pid", weft_int(pid)})));
 }
 
 static void on_session(void *ctx, const char *agent_session) {
@@ -89,6 +90,7 @@ static void on_update(void *ctx, const weft_json *update) {
     struct run *run = ctx;
     if (update->len > UPDATE_BYTES) {
         char line[120];
+        run->cut = true;
         int n = snprintf(line, sizeof line, "an update of %zu bytes is too large to be kept\n", update->len);
         check_kept(run, weft__outbox_output(run, WEFT_RUN_STDERR, (weft_bytes){line, (size_t) n}));
         return;
@@ -113,6 +115,7 @@ static void copy_end(struct run *run, const weft_run_end *end) {
     }
     run->ok = end->ok;
     run->retryable = end->retryable;
+    run->cut = run->cut || end->cut;
     run->exit_code = end->exit_code;
     run->signal = end->signal;
 }
@@ -148,9 +151,9 @@ static int answer_at_once(struct run *run, const known_question *question) {
         return r;
     weft_json option = configured(run, weft_doc_root(doc));
     if (option.text)
-        r = weft__outbox_event(run, true, "question.answered",
-                               WEFT_OBJ({"questionId", weft_str(question->id)}, {"option", weft_copy(&option)},
-                                        {"by", weft_str("configuration")}));
+        r = weft__outbox_event(
+            run, true, "question.answered",
+            WEFT_OBJ(WEFT_OF_QUESTION(question), {"option", weft_copy(&option)}, {"by", weft_str("configuration")}));
     weft_doc_free(doc);
     return r;
 }
@@ -183,7 +186,7 @@ static void on_ask(void *ctx, const char *key, weft_val asked) {
     if (r >= 0 && !question)
         r = refuse(run, key);
     else if (r >= 0 && question->stored)
-        r = weft__outbox_event(run, true, "question.adopted", WEFT_OBJ({"questionId", weft_str(question->id)}));
+        r = weft__outbox_event(run, true, "question.adopted", WEFT_OBJ(WEFT_OF_QUESTION(question)));
     else if (r >= 0)
         r = ask_new(run, question);
     if (r < 0 && question) {
@@ -321,7 +324,7 @@ void weft__run_start(weft_engine *engine, known_task *task) {
         return;
     }
     if (task->pub.timeout_ms >= 0)
-        weft__timer_set(engine->loop, &run->timeout, weft__loop_fresh_now(engine->loop) + task->pub.timeout_ms);
+        weft__timer_set(engine->loop, &run->timeout, weft__add_ms(weft__loop_fresh_now(engine->loop), task->pub.timeout_ms));
 }
 
 struct run *weft__run_free(struct run *run) {
@@ -382,9 +385,11 @@ static void decide(const struct run *run, outcome *ret) {
         ret->type = "task.cancelled";
     else if (run->stop == TIMED_OUT)
         took_too_long(run, ret);
-    else if (run->stop == DAEMON_STOPS)
+    else if (run->stop == DAEMON_STOPS) {
         failed_with(ret, "daemonStopped", "The daemon stopped while it ran.");
-    else if (run->stop == MEMORY_SHORT)
+        if (run->engine->opts.requeue) /* it waits for the next start, as after a crash */
+            ret->type = "task.retrying";
+    } else if (run->stop == MEMORY_SHORT)
         failed_with(ret, "outOfMemory", "Memory was short.");
     else if (!run->ok)
         failed_with(ret, run->reason ? run->reason : "failed", run->error && *run->error ? run->error : "It failed.");
@@ -399,7 +404,7 @@ static void draft_end(struct draft *draft, const struct run *run, const outcome 
     bool completed = strcmp(end->type, "task.completed") == 0, failed = strcmp(end->type, "task.failed") == 0;
     bool cancelled = !completed && !failed;
     weft__draft_add(draft, WEFT_STREAM_HUB, end->type,
-                    WEFT_OBJ({"taskId", weft_str(task->pub.id)},
+                    WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
                              {"by", cancelled ? weft_str_or_none(task->by) : weft_none()},
                              {"error", weft_str_or_none(end->error_text)}, {"reason", weft_str_or_none(end->reason)},
                              {"stopReason", weft_str_or_none(run->stop_reason)},
@@ -408,14 +413,30 @@ static void draft_end(struct draft *draft, const struct run *run, const outcome 
                              {"output", weft_strn(task->pub.tail.data, task->pub.tail.len)},
                              {"outputBytes", weft_uint(task->pub.output_bytes)},
                              {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
-                             {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()}));
+                             {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()},
+                             {"outputTruncated", run->cut || task->pub.output_cut ? weft_bool(true) : weft_none()}));
+}
+
+/* The task runs again at the next start. What it asks stays open until then, and is its own when it asks the same. */
+static bool asks_again(const struct run *run) {
+    return run->stop == DAEMON_STOPS && run->engine->opts.requeue;
+}
+
+/* An answer that is given before the next start is kept for it. */
+static void draft_orphans(struct draft *draft, const struct run *run) {
+    weft_engine *engine = run->engine;
+    for (weft_link *link = engine->all_questions.next; link != &engine->all_questions; link = link->next) {
+        const known_question *question = WEFT_CONTAINER(link, known_question, link);
+        if (question->run == run && question->stored && question->pub.state == WEFT_QUESTION_OPEN)
+            weft__draft_add(draft, WEFT_STREAM_HUB, "question.orphaned", WEFT_OBJ(WEFT_OF_QUESTION(question)));
+    }
 }
 
 static void draft_retry(struct draft *draft, const struct run *run, const outcome *end) {
     weft__draft_add(draft, WEFT_STREAM_HUB, end->type,
-                    WEFT_OBJ({"taskId", weft_str(run->task->id)}, {"attempt", weft_int(run->task->pub.attempt)},
-                             {"delayMs", weft_int(end->delay_ms)}, {"error", weft_str_or_none(end->error_text)},
-                             {"reason", weft_str_or_none(end->reason)}));
+                    WEFT_OBJ({"taskId", weft_str(run->task->id)}, {"sessionId", weft_str(run->task->pub.session)},
+                             {"attempt", weft_int(run->task->pub.attempt)}, {"delayMs", weft_int(end->delay_ms)},
+                             {"error", weft_str_or_none(end->error_text)}, {"reason", weft_str_or_none(end->reason)}));
 }
 
 /* The event is stored and applied: the task is over, or queued again, and the run is done with. */
@@ -454,6 +475,8 @@ static void close_run(struct run *run) {
     decide(run, &end);
     bool retries = strcmp(end.type, "task.retrying") == 0;
     (retries ? draft_retry : draft_end)(&draft, run, &end);
+    if (asks_again(run))
+        draft_orphans(&draft, run);
     run->closing = true;
     engine->ends++;
     int r = weft__draft_send(&draft, NULL, closed, run);
@@ -471,7 +494,8 @@ static void look(weft_later *later) {
         run->handle = run->driver->free(run->handle);
     if (run->ended && !run->withdrawn) {
         run->withdrawn = true;
-        weft__question_withdraw_all(run->engine, run->task->id);
+        if (!asks_again(run))
+            weft__question_withdraw_all(run->engine, run->task->id);
     }
     if (run->kill && !run->ended && run->handle)
         run->driver->cancel(run->handle, true);

@@ -26,6 +26,7 @@ struct run {
     bool ended, closing; /* on_end has come; its last event is under way */
     bool withdrawn;      /* so are its questions */
     bool ok, retryable;
+    bool cut; /* some of what it said could not be kept */
     int exit_code, signal;
     char *end_text; /* the memory of: */
     const char *reason, *error, *stop_reason;

@@ -38,17 +38,19 @@ static void draft_lost(struct draft *draft, known_task *task) {
     const weft_task *pub = &task->pub;
     if (draft->engine->opts.requeue)
         weft__draft_add(draft, WEFT_STREAM_HUB, "task.retrying",
-                        WEFT_OBJ({"taskId", weft_str(pub->id)}, {"attempt", weft_int(pub->attempt)},
-                                 {"delayMs", weft_int(0)}, {"error", weft_str("The daemon stopped while it ran.")},
+                        WEFT_OBJ({"taskId", weft_str(pub->id)}, {"sessionId", weft_str(pub->session)},
+                                 {"attempt", weft_int(pub->attempt)}, {"delayMs", weft_int(0)},
+                                 {"error", weft_str("The daemon stopped while it ran.")},
                                  {"reason", weft_str("daemonRestarted")}));
     else
-        weft__draft_add(draft, WEFT_STREAM_HUB, "task.failed",
-                        WEFT_OBJ({"taskId", weft_str(pub->id)}, {"error", weft_str("The daemon stopped while it ran.")},
-                                 {"reason", weft_str("daemonRestarted")},
-                                 {"output", weft_strn(pub->tail.data, pub->tail.len)},
-                                 {"outputBytes", weft_uint(pub->output_bytes)},
-                                 {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
-                                 {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()}));
+        weft__draft_add(
+            draft, WEFT_STREAM_HUB, "task.failed",
+            WEFT_OBJ({"taskId", weft_str(pub->id)}, {"sessionId", weft_str(pub->session)},
+                     {"error", weft_str("The daemon stopped while it ran.")}, {"reason", weft_str("daemonRestarted")},
+                     {"output", weft_strn(pub->tail.data, pub->tail.len)}, {"outputBytes", weft_uint(pub->output_bytes)},
+                     {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
+                     {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()},
+                     {"outputTruncated", pub->output_cut ? weft_bool(true) : weft_none()}));
 }
 
 static void recover(weft_engine *engine);
@@ -69,15 +71,28 @@ static void hub_started(void *ctx, int r) {
         weft__started(engine, r);
 }
 
+/* Its task waits to run again: it stays open, and is that run's when it asks the same. Its task has ended: it is over. */
+static void draft_left_open(struct draft *draft, const known_question *question) {
+    const known_task *task = weft__task_known(draft->engine, question->pub.task);
+    bool again = task && task->pub.state < WEFT_TASK_COMPLETED;
+    if (again && question->pub.orphaned)
+        return;
+    weft__draft_add(draft, WEFT_STREAM_HUB, again ? "question.orphaned" : "question.withdrawn",
+                    WEFT_OBJ(WEFT_OF_QUESTION(question), {"reason", again ? weft_none() : weft_str("taskEnded")}));
+}
+
+/* Tasks first: what becomes of them decides what becomes of their questions. */
 static void draft_recovery(struct draft *draft) {
     weft_engine *engine = draft->engine;
     for (weft_link *link = engine->slots.next; link != &engine->slots && draft->count < RECOVER_EVENTS; link = link->next)
         draft_lost(draft, WEFT_CONTAINER(link, known_task, slot));
+    if (draft->count)
+        return;
     for (weft_link *link = engine->all_questions.next; link != &engine->all_questions && draft->count < RECOVER_EVENTS;
          link = link->next) {
         known_question *question = WEFT_CONTAINER(link, known_question, link);
-        if (question->pub.state == WEFT_QUESTION_OPEN && question->pub.task && !question->pub.orphaned)
-            weft__draft_add(draft, WEFT_STREAM_HUB, "question.orphaned", WEFT_OBJ({"questionId", weft_str(question->id)}));
+        if (question->pub.state == WEFT_QUESTION_OPEN && question->pub.task)
+            draft_left_open(draft, question);
     }
 }
 
@@ -122,36 +137,54 @@ typedef struct folding {
 } folding;
 
 static int fold_event(weft_engine *engine, const weft_event *event) {
-    weft_doc *doc;
+    static const weft_json nothing;
+    weft_doc *doc = NULL;
     int r = weft_doc_parse(event->data.data, event->data.len, engine->alloc, &doc);
-    if (r < 0)
-        return r == -ENOMEM ? r : 0;
-    r = weft__apply(engine, event, weft_doc_root(doc));
+    if (r == -ENOMEM)
+        return r;
+    r = weft__apply(engine, event, doc ? weft_doc_root(doc) : &nothing);
     weft_doc_free(doc);
     if (strcmp(event->stream, WEFT_STREAM_HUB) == 0)
         engine->folded_ms = event->time_ms;
-    return r;
+    if (r != -EBADMSG)
+        return r;
+    weft__skip(engine, event);
+    return 0;
 }
 
 static int next_page(folding *fold);
 
-/* After the hub's stream, what the tasks said that were running: few, and their end should not say less than they did. */
-static const char *next_stream(const weft_engine *engine, const char *stream) {
-    bool found = strcmp(stream, WEFT_STREAM_HUB) == 0;
+/* After the hub's stream, what the tasks said that were running: few, and their end should not say less than they did. A
+ * session is marked, because a journal that was tampered with may have several running tasks in one. */
+static const char *next_stream(const weft_engine *engine) {
     for (weft_link *link = engine->slots.next; link != &engine->slots; link = link->next) {
-        const known_task *task = WEFT_CONTAINER(link, known_task, slot);
-        if (found && task->session)
-            return task->session->stream;
-        found = found || (task->session && task->session->stream == stream);
+        known_session *session = WEFT_CONTAINER(link, known_task, slot)->session;
+        if (session && !session->read_back) {
+            session->read_back = true;
+            return session->stream;
+        }
     }
     return NULL;
+}
+
+/* What a session said is trimmed from its old end: its first event that is kept may not be its task's first. */
+static int note_trimmed(weft_engine *engine, const weft_page *page) {
+    weft_doc *doc;
+    int r = weft_doc_parse(page->events[0].data.data, page->events[0].data.len, engine->alloc, &doc);
+    if (r < 0)
+        return r == -ENOMEM ? r : 0;
+    known_task *task = weft__task_of(engine, weft_doc_root(doc));
+    if (task && task->pub.state == WEFT_TASK_RUNNING)
+        task->pub.output_cut = true;
+    weft_doc_free(doc);
+    return 0;
 }
 
 /* 1 everything is read, 0 more to come, <0. */
 static int go_on(folding *fold, const weft_page *page) {
     fold->after = page->last;
     if (!page->more) {
-        fold->stream = next_stream(fold->engine, fold->stream);
+        fold->stream = next_stream(fold->engine);
         fold->after = 0;
     }
     return fold->stream ? next_page(fold) : 1;
@@ -168,6 +201,8 @@ static void page_came(void *ctx, int r, const weft_page *page) {
     }
     for (size_t i = 0; r == 0 && i < page->count; i++)
         r = fold_event(engine, &page->events[i]);
+    if (r == 0 && strcmp(fold->stream, WEFT_STREAM_HUB) != 0 && !fold->after && page->count && page->trimmed)
+        r = note_trimmed(engine, page);
     weft__tidy(engine);
     if (r > 0) /* a gap, which there cannot be: it is read from the oldest on */
         r = -EIO;

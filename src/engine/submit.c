@@ -177,7 +177,8 @@ static int send_submission(weft_engine *engine, submission *made, const weft_age
     weft__draft_add(&draft, WEFT_STREAM_HUB, "task.queued", weft__task_data(task, members));
     if (runs)
         weft__draft_add(&draft, WEFT_STREAM_HUB, "task.started",
-                        WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"attempt", weft_int(1)}));
+                        WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
+                                 {"attempt", weft_int(1)}));
     if (task->pub.key)
         store_key(task->pub.key, key);
     return weft__draft_send(&draft, task->pub.key ? key : NULL, finish_submit, made);
@@ -190,10 +191,16 @@ static int64_t timeout_of(const weft_engine *engine, const weft_task_spec *spec,
 
 static int make_task(weft_engine *engine, const weft_task_spec *spec, const struct choice *choice, submission *made) {
     char id[ENGINE_ID], session[ENGINE_ID];
-    /* Taken whatever happens next: a number is never used twice. */
-    uint64_t number = engine->next_task++;
+    uint64_t number;
+    /* Taken whatever happens next: a number is never used twice. A journal that was tampered with may have a session of that
+     * name already. */
+    do {
+        if (engine->next_task >= ENGINE_NUMBERS)
+            return -EOVERFLOW;
+        number = engine->next_task++;
+        snprintf(session, sizeof session, "session-%04" PRIu64, number);
+    } while (weft__session_known(engine, session));
     weft__task_id(id, number);
-    snprintf(session, sizeof session, "session-%04" PRIu64, number);
     int r = weft__task_new(engine,
                            &(task_parts){
                                .id = id,
@@ -214,6 +221,20 @@ static int make_task(weft_engine *engine, const weft_task_spec *spec, const stru
     if (r >= 0 && !choice->session)
         r = weft__session_new(engine, session, choice->agent->name, &made->made);
     return r;
+}
+
+static bool same_text(const char *a, const char *b) {
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* A key stands for one submission. What the caller left to us is not compared. */
+static bool is_repeat(const known_task *task, const weft_task_spec *spec) {
+    const weft_task *pub = &task->pub;
+    return strcmp(pub->prompt, spec->prompt) == 0 && same_text(pub->agent, spec->agent) &&
+           same_text(pub->metadata, spec->metadata ? spec->metadata : "{}") &&
+           (!spec->session || strcmp(pub->session, spec->session) == 0) && pub->priority == spec->priority &&
+           pub->retries == (spec->retries > 0 ? spec->retries : 0) &&
+           (!spec->timeout_ms || pub->timeout_ms == (spec->timeout_ms < 0 ? -1 : spec->timeout_ms));
 }
 
 static int repeat(weft_engine *engine, known_task *task, weft_task_done *done, void *ctx) {
@@ -249,8 +270,10 @@ int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task
     if (r < 0)
         return r;
     weft_node *known = spec->key ? weft__map_find(&engine->keys, spec->key) : NULL;
-    if (known)
-        return repeat(engine, WEFT_CONTAINER(known, known_task, key_node), done, ctx);
+    if (known) {
+        known_task *task = WEFT_CONTAINER(known, known_task, key_node);
+        return is_repeat(task, spec) ? repeat(engine, task, done, ctx) : -ENOTUNIQ;
+    }
     r = choose(engine, spec, &choice);
     if (r < 0)
         return r;
@@ -293,11 +316,13 @@ static void cancel_stored(void *ctx, int r) {
 static int cancel_queued(weft_engine *engine, known_task *task) {
     struct draft draft = {.engine = engine};
     weft__draft_add(&draft, WEFT_STREAM_HUB, "task.cancelled",
-                    WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"by", weft_str_or_none(task->by)},
+                    WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
+                             {"by", weft_str_or_none(task->by)},
                              {"output", weft_strn(task->pub.tail.data, task->pub.tail.len)},
                              {"outputBytes", weft_uint(task->pub.output_bytes)},
                              {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
-                             {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()}));
+                             {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()},
+                             {"outputTruncated", task->pub.output_cut ? weft_bool(true) : weft_none()}));
     int r = weft__draft_send(&draft, NULL, cancel_stored, task);
     if (r >= 0) {
         task->ending = true;

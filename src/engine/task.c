@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 
 /* Of prompts and ends of output of tasks that have ended: what 10,000 usual ones need several times over. */
 #define ENDED_BYTES ((size_t) 128 << 20)
+#define MAX_ATTEMPTS 1000000000 /* of one task, as the journal may say: one more can still be counted */
 
 const char *const weft__task_states[WEFT_TASK_STATES] = {"queued", "running", "completed", "failed", "cancelled"};
 
@@ -145,25 +147,27 @@ static int read_parts(const weft_json *data, task_parts *ret) {
     for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
         if (weft__member(data, strings[i].name, strings[i].to) < 0)
             return -ENOMEM;
-    ret->number = (uint64_t) weft_get_int(data, "number", 0);
     ret->priority = weft_get_int(data, "priority", 0);
-    ret->timeout_ms = weft_get_int(data, "timeoutMs", -1);
-    ret->retries = weft_get_int(data, "retries", 0);
-    ret->depth = weft_get_int(data, "depth", 0);
+    ret->timeout_ms = weft__int_between(data, "timeoutMs", -1, -1, INT64_MAX);
+    ret->retries = weft__int_between(data, "retries", 0, 0, MAX_ATTEMPTS);
+    ret->depth = weft__int_between(data, "depth", 0, 0, MAX_ATTEMPTS);
     ret->alone = weft_get_bool(data, "alone", false);
     ret->prompt = ret->prompt ? ret->prompt : "";
     ret->runs_on = ret->runs_on ? ret->runs_on : "";
-    ret->session = ret->session ? ret->session : "";
-    return 0;
+    /* It becomes the name of a stream. */
+    if (!ret->session || !*ret->session || strlen(ret->session) >= ENGINE_ID)
+        return -EBADMSG;
+    return weft__number(data, ret->id, weft__task_id, &ret->number);
 }
 
 static int task_from(weft_engine *engine, const weft_json *data, known_task **ret) {
     task_parts parts;
     weft_json metadata = weft_get(data, "metadata");
     int r = read_parts(data, &parts);
-    if (r < 0 || !parts.id || strlen(parts.id) >= ENGINE_ID)
+    if (r < 0)
         return r;
-    char *text = weft__strndup(engine->alloc, metadata.text ? metadata.text : "{}", metadata.text ? metadata.len : 2);
+    bool given = weft_typeof(&metadata) == WEFT_OBJECT;
+    char *text = weft__strndup(engine->alloc, given ? metadata.text : "{}", given ? metadata.len : 2);
     if (!text)
         return -ENOMEM;
     parts.metadata = text;
@@ -243,6 +247,7 @@ static void forget_output(known_task *task) {
     task->pub.tail = (weft_bytes){"", 0};
     task->pub.output_bytes = 0;
     task->output_from = task->output_to = 0;
+    task->pub.output_cut = false;
 }
 
 int weft__task_apply_started(weft_engine *engine, const weft_event *event, const weft_json *data) {
@@ -254,7 +259,7 @@ int weft__task_apply_started(weft_engine *engine, const weft_event *event, const
         weft__list_push(&engine->slots, &task->slot);
     task->pub.state = WEFT_TASK_RUNNING;
     engine->counts.of[WEFT_TASK_RUNNING]++;
-    task->pub.attempt = weft_get_int(data, "attempt", task->pub.attempt + 1);
+    task->pub.attempt = weft__int_between(data, "attempt", task->pub.attempt + 1, 0, MAX_ATTEMPTS);
     task->pub.started_ms = event->time_ms;
     forget_output(task);
     return 0;
@@ -264,7 +269,7 @@ int weft__task_apply_process(weft_engine *engine, const weft_event *event, const
     known_task *task = weft__task_of(engine, data);
     (void) event;
     if (task && task->pub.state == WEFT_TASK_RUNNING)
-        task->pub.pid = (pid_t) weft_get_int(data, "pid", 0);
+        task->pub.pid = (pid_t) weft__int_between(data, "pid", 0, 0, INT_MAX);
     return 0;
 }
 
@@ -279,7 +284,8 @@ int weft__task_apply_retrying(weft_engine *engine, const weft_event *event, cons
     engine->counts.of[WEFT_TASK_QUEUED]++;
     weft__queue_put(engine, task);
     /* At a start nobody knows how much of the delay is over; little is lost by not waiting for the rest. */
-    task->not_before = engine->phase == FOLDING ? 0 : weft_loop_now(engine->loop) + weft_get_int(data, "delayMs", 0);
+    int64_t delay = weft__int_between(data, "delayMs", 0, 0, INT64_MAX);
+    task->not_before = engine->phase == FOLDING ? 0 : weft__add_ms(weft_loop_now(engine->loop), delay);
     return 0;
 }
 
@@ -342,16 +348,23 @@ static void settle_tail(weft_engine *engine, known_task *task, const ending *end
     }
 }
 
+/* At least 0. */
+static uint64_t read_count(const weft_json *data, const char *name, uint64_t fallback) {
+    int64_t count = weft_get_int(data, name, -1);
+    return count < 0 ? fallback : (uint64_t) count;
+}
+
 static void take_end(weft_engine *engine, known_task *task, const weft_json *data, const ending *end) {
     task->ended = end->strings;
     task->pub.error = end->error;
     task->pub.reason = end->reason;
     task->pub.stop_reason = end->stop_reason;
-    task->pub.exit_code = (int) weft_get_int(data, "exitCode", -1);
-    task->pub.signal = (int) weft_get_int(data, "signal", 0);
-    task->pub.output_bytes = (uint64_t) weft_get_int(data, "outputBytes", (int64_t) task->pub.output_bytes);
-    task->output_from = (uint64_t) weft_get_int(data, "outputFrom", (int64_t) task->output_from);
-    task->output_to = (uint64_t) weft_get_int(data, "outputTo", (int64_t) task->output_to);
+    task->pub.exit_code = (int) weft__int_between(data, "exitCode", -1, -1, INT_MAX);
+    task->pub.signal = (int) weft__int_between(data, "signal", 0, 0, INT_MAX);
+    task->pub.output_bytes = read_count(data, "outputBytes", task->pub.output_bytes);
+    task->output_from = read_count(data, "outputFrom", task->output_from);
+    task->output_to = read_count(data, "outputTo", task->output_to);
+    task->pub.output_cut = weft_get_bool(data, "outputTruncated", task->pub.output_cut);
     settle_tail(engine, task, end);
 }
 
@@ -398,14 +411,15 @@ int weft__task_apply_ended(weft_engine *engine, const weft_event *event, const w
 int weft__task_apply_counted(weft_engine *engine, const weft_event *event, const weft_json *data) {
     (void) event;
     weft_json totals = weft_get(data, "totals");
-    uint64_t tasks = (uint64_t) weft_get_int(data, "tasks", 0), questions = (uint64_t) weft_get_int(data, "questions", 0);
+    uint64_t tasks = read_count(data, "tasks", 0), questions = read_count(data, "questions", 0);
+    if (tasks > ENGINE_NUMBERS || questions > ENGINE_NUMBERS)
+        return -EBADMSG;
     if (tasks > engine->next_task)
         engine->next_task = tasks;
     if (questions > engine->next_question)
         engine->next_question = questions;
     for (int state = WEFT_TASK_COMPLETED; state < WEFT_TASK_STATES; state++)
-        engine->counts.of[state] =
-            (uint64_t) weft_get_int(&totals, weft__task_states[state], (int64_t) engine->counts.of[state]);
+        engine->counts.of[state] = read_count(&totals, weft__task_states[state], engine->counts.of[state]);
     return 0;
 }
 

@@ -21,6 +21,7 @@ typedef struct weft_kept {
     char *outcome;     /* NULL: still running */
     size_t len;
     uint32_t hash;
+    uint64_t params; /* what was asked, so that a key is not used for something else */
     size_t name_len;
     char name[]; /* client, method and key, a NUL behind each */
 } weft_kept;
@@ -61,6 +62,26 @@ static bool make_name(weft_req *req, const weft_json *key, struct name *ret) {
     for (size_t i = 0; i < ret->len; i++)
         ret->hash = (ret->hash ^ (unsigned char) ret->text[i]) * 16777619u;
     return true;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text, size_t len) {
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (unsigned char) text[i]) * 1099511628211u;
+    return hash;
+}
+
+/* Without _meta, which may differ from try to try. Members may come in any order. Whoever chooses params to collide here
+ * deceives only themselves: keys belong to a client. */
+static uint64_t hash_params(const weft_req *req) {
+    const uint64_t begin = 14695981039346656037u;
+    weft_json params = {req->params.data, req->params.len, req->doc};
+    uint64_t all = begin;
+    if (weft_typeof(&params) != WEFT_OBJECT)
+        return hash_text(begin, req->params.data ? req->params.data : "", req->params.len);
+    for (weft_iter it = weft_iterate(&params); weft_next(&it);)
+        if (!weft_name_is(&it, "_meta"))
+            all += hash_text(hash_text(begin, it.name.text, it.name.len), it.value.text, it.value.len);
+    return all;
 }
 
 static void drop(weft_service *service, weft_kept *kept) {
@@ -141,6 +162,11 @@ int weft__idempotent_begin(weft_req *req) {
         return weft__req_finish(req, &(weft_outcome){.code = WEFT_INTERNAL_ERROR, .message = "Out of memory"}), 1;
     make_room(service, req->peer->now, SIZE_MAX);
     weft_kept *kept = find(service->answers, &name);
+    uint64_t params = hash_params(req);
+    if (kept && kept->params != params) {
+        weft_refuse(req, 409, "The idempotency key was used before, with other params", "idempotencyKeyReused");
+        return 1;
+    }
     if (kept && kept->outcome) {
         weft__req_finish_kept(req, (weft_bytes){kept->outcome, kept->len});
         return 1;
@@ -154,8 +180,10 @@ int weft__idempotent_begin(weft_req *req) {
     }
     make_room(service, req->peer->now, service->limits.max_idempotent - 1);
     req->idempotent = create(service, &name, req->peer->now);
-    if (req->idempotent)
+    if (req->idempotent) {
+        req->idempotent->params = params;
         return 0;
+    }
     /* Running it without keeping its answer would break the promise that a retry is safe. */
     weft_refuse(req, 503, "No room to keep the answer for a retry", "idempotencyFull");
     return 1;

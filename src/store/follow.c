@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "pack.h"
 #include "store_kind.h"
 
 enum state { REPLAYING, LIVE, PAUSED, OVER };
@@ -108,8 +109,9 @@ static void page_came(void *ctx, int r, const weft_page *page) {
 
 int weft__store_follow(weft_store *store, const weft_query *query, const weft_follower *follower, void *ctx,
                        weft_follow **ret) {
-    size_t stream = query->stream ? strnlen(query->stream, WEFT_STORE_NAME + 1) + 1 : 0;
-    size_t epoch = query->epoch ? strnlen(query->epoch, WEFT_STORE_NAME + 1) + 1 : 0;
+    size_t stream = weft__pack_size(query->stream), epoch = weft__pack_size(query->epoch);
+    if (stream > WEFT_STORE_NAME + 1 || epoch > WEFT_STORE_NAME + 1)
+        return -EINVAL;
     weft_follow *follow = weft__zalloc(store->alloc, sizeof *follow + stream + epoch);
     if (!follow)
         return -ENOMEM;
@@ -117,12 +119,10 @@ int weft__store_follow(weft_store *store, const weft_query *query, const weft_fo
     follow->follower = follower;
     follow->ctx = ctx;
     follow->query = *query;
-    if (stream) {
-        follow->query.stream = memcpy(follow->strings, query->stream, stream);
-        follow->hash = hash_of(follow->query.stream);
-    }
-    if (epoch)
-        follow->query.epoch = memcpy(follow->strings + stream, query->epoch, epoch);
+    char *at = follow->strings;
+    follow->query.stream = weft__pack(&at, query->stream);
+    follow->query.epoch = weft__pack(&at, query->epoch);
+    follow->hash = stream ? hash_of(follow->query.stream) : 0;
     weft__list_push(&store->follows, &follow->link);
     int r = request_page(follow);
     if (r < 0) {

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """F14 on the real program: a question belongs to nobody's socket. Any client answers, exactly one wins, everybody hears of it; it
-is listed again after a reconnect and after a restart, and an answer given then is not lost."""
+is listed again after a reconnect, and after a restart if its task is queued again; an answer given then is not lost."""
 import os
 import sys
 import threading
@@ -19,6 +19,13 @@ def ask(hub, prompt="edit something"):
 
 def state(connection, task):
     return connection.call("task.get", taskId=task)["state"]
+
+
+def stop(hub):
+    """As weft stop --force does: nothing is waited for that waits for a person."""
+    hub.connect().call("daemon.stop", force=True)
+    hub.process.wait()
+    hub.process = None
 
 
 def the_first_answer_wins():
@@ -66,33 +73,55 @@ def bad_answers_change_nothing():
         assert connection.call("question.list")["questions"][0]["state"] == "open"
 
 
+def it_ends_with_its_task():
+    for end in (Hub.kill, stop):
+        with Hub() as hub:
+            _, task, question = ask(hub.start())
+            end(hub)
+            connection = hub.start().connect()
+            assert state(connection, task) == "failed"
+            assert connection.call("question.list")["questions"] == []
+            listed = connection.call("question.list", all=True)["questions"]
+            assert [q["id"] for q in listed] == [question] and listed[0]["state"] == "withdrawn", listed
+
+
 def it_is_listed_again_after_a_restart():
-    with Hub() as hub:
+    for end in (Hub.kill, stop):
+        with Hub({"tasks": {"on_restart": "requeue"}}) as hub:
+            _, task, question = ask(hub.start())
+            end(hub)
+            connection = hub.start().connect()
+            listed = connection.call("question.list")["questions"]
+            assert [q["id"] for q in listed] == [question] and listed[0]["state"] == "open", listed
+            assert state(connection, task) in ("queued", "running")
+
+
+def it_is_answered_once_over_restarts():
+    with Hub({"tasks": {"on_restart": "requeue"}}) as hub:
         _, task, question = ask(hub.start())
         hub.kill()
         connection = hub.start().connect()
-        listed = connection.call("question.list")["questions"]
-        assert [q["id"] for q in listed] == [question] and listed[0]["state"] == "open" and listed[0]["orphaned"], listed
-        assert state(connection, task) == "failed"
         assert connection.call("question.answer", questionId=question, option="allow")["answered"]
         try:
             connection.call("question.answer", questionId=question, option="deny")
             raise AssertionError("answered twice")
         except Refused as error:
             assert error.code == 409, error
+        wait_until("the task ends", lambda: state(connection, task) == "completed")
         hub.kill()
         assert hub.start().connect().call("question.list")["questions"] == []
 
 
 def an_answer_after_the_restart_reaches_the_task_that_is_queued_again():
-    with Hub({"tasks": {"on_restart": "requeue"}}) as hub:
-        _, task, question = ask(hub.start())
-        hub.kill()
-        connection = hub.start().connect()
-        connection.call("question.answer", questionId=question, option="allow")
-        wait_until("the task ends", lambda: state(connection, task) == "completed")
-        assert os.path.exists(os.path.join(hub.folder, "weft-demo.txt"))
-        assert len(connection.call("question.list", all=True)["questions"]) == 1, "it was asked twice"
+    for end in (Hub.kill, stop):
+        with Hub({"tasks": {"on_restart": "requeue"}}) as hub:
+            _, task, question = ask(hub.start())
+            end(hub)
+            connection = hub.start().connect()
+            connection.call("question.answer", questionId=question, option="allow")
+            wait_until("the task ends", lambda: state(connection, task) == "completed")
+            assert os.path.exists(os.path.join(hub.folder, "weft-demo.txt"))
+            assert len(connection.call("question.list", all=True)["questions"]) == 1, "it was asked twice"
 
 
 def a_timeout_is_no_denial():
@@ -112,5 +141,6 @@ def cancelling_withdraws_it():
         assert connection.call("question.list", all=True)["questions"][0]["state"] == "withdrawn"
 
 
-main([the_first_answer_wins, bad_answers_change_nothing, it_is_listed_again_after_a_restart,
+main([the_first_answer_wins, bad_answers_change_nothing, it_ends_with_its_task, it_is_listed_again_after_a_restart,
+      it_is_answered_once_over_restarts,
       an_answer_after_the_restart_reaches_the_task_that_is_queued_again, a_timeout_is_no_denial, cancelling_withdraws_it])

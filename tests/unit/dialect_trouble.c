@@ -121,7 +121,7 @@ TEST(a_stopping_engine_takes_nothing_new) {
 
 /* ---- much output ---- */
 
-static void talk(hub_world *w, size_t bytes, char with) {
+static void say_much(hub_world *w, size_t bytes, char with) {
     char text[4096];
     memset(text, with, sizeof text);
     text[sizeof text - 1] = '\n';
@@ -131,7 +131,11 @@ static void talk(hub_world *w, size_t bytes, char with) {
         HUB_UNTIL(w, !run->paused);
         run->host->on_output(run->ctx, WEFT_RUN_STDOUT, (weft_bytes){text, sizeof text});
     }
-    hub_end(run, &(weft_run_end){.ok = true});
+}
+
+static void talk(hub_world *w, size_t bytes, char with) {
+    say_much(w, bytes, with);
+    hub_end(hub_run(w, "task-0000"), &(weft_run_end){.ok = true});
     HUB_UNTIL(w, weft__task_find(w->engine, "task-0000")->state == WEFT_TASK_COMPLETED);
 }
 
@@ -182,6 +186,67 @@ TEST(output_is_cut_to_what_an_answer_may_hold) {
     close_world(&w);
 }
 
+/* The task ends while its output is being read: the answer is of one moment. */
+TEST(state_and_output_are_of_one_moment) {
+    static const char get[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"task.get\",\"params\":[\"task-0000\"]}\n";
+    hub_world w;
+    open_world(&w, NULL);
+    weft_peer *a = connect_to(&w, "weft");
+    ANSWERS(&w, a, "task.submit", "{\"prompt\":\"talk\"}", "\"state\":\"running\"");
+    say_much(&w, 1 << 20, 'x');
+    HUB_UNTIL(&w, weft__task_find(w.engine, "task-0000")->output_bytes == 1 << 20);
+    CHECK_INT(weft_peer_feed(a, get, sizeof get - 1, 1), 0);
+    weft_run *run = hub_run(&w, "task-0000");
+    run->host->on_output(run->ctx, WEFT_RUN_STDOUT, (weft_bytes){"last words", 10});
+    hub_end(run, &(weft_run_end){.ok = true});
+    HUB_UNTIL(&w, memchr(weft_peer_output(a).data, '\n', weft_peer_output(a).len) != NULL);
+    weft_bytes out = weft_peer_output(a);
+    char *answer = weft__strndup(NULL, out.data, out.len);
+    weft_peer_sent(a, out.len);
+    bool completed = strstr(answer, "\"state\":\"completed\"") != NULL;
+    CHECK((strstr(answer, "last words") != NULL) == completed);
+    CHECK(!strstr(answer, "outputTruncated") || !completed);
+    free(answer);
+    hang_up(&w, a);
+    close_world(&w);
+}
+
+/* A line that was cut by the driver is missing in what is kept: that is said, also after a restart and in the notification.
+ */
+TEST(a_cut_line_is_flagged) {
+    hub_world w;
+    open_world(&w, NULL);
+    weft_peer *a = connect_to(&w, "weft"), *b = connect_to(&w, "aiwg");
+    ANSWERS(&w, a, "task.submit", "{\"prompt\":\"talk\"}", "\"state\":\"running\"");
+    weft_run *run = hub_run(&w, "task-0000");
+    run->host->on_output(run->ctx, WEFT_RUN_STDOUT, (weft_bytes){"short\n", 6});
+    hub_end(run, &(weft_run_end){.ok = true, .cut = true});
+    HUB_UNTIL(&w, weft__task_find(w.engine, "task-0000")->state == WEFT_TASK_COMPLETED);
+    ANSWERS(&w, a, "task.get", "{\"taskId\":\"task-0000\"}", "\"outputTruncated\":true}");
+    ANSWERS(&w, a, "task.list", "{}", "\"outputTruncated\":true}");
+    hub_settle(&w);
+    weft_bytes out = weft_peer_output(b);
+    CHECK(memmem(out.data, out.len, "\"resultTruncated\":true", 22) != NULL);
+    hang_up(&w, a);
+    hang_up(&w, b);
+    close_world(&w);
+}
+
+TEST(a_result_that_is_longer_than_its_notification_is_flagged) {
+    hub_world w;
+    open_world(&w, NULL);
+    weft_peer *a = connect_to(&w, "weft"), *b = connect_to(&w, "aiwg");
+    ANSWERS(&w, a, "task.submit", "{\"prompt\":\"talk\"}", "\"state\":\"running\"");
+    talk(&w, 1 << 15, 'x');
+    hub_settle(&w);
+    weft_bytes out = weft_peer_output(b);
+    CHECK(memmem(out.data, out.len, "\"resultTruncated\":true", 22) != NULL);
+    ANSWERS(&w, a, "task.get", "{\"taskId\":\"task-0000\"}", "\"metadata\":{}}");
+    hang_up(&w, a);
+    hang_up(&w, b);
+    close_world(&w);
+}
+
 /* Line after line in one event: more than a connection's queue would hold if each were told on its own. */
 TEST(many_short_lines_do_not_end_a_connection) {
     hub_world w;
@@ -212,4 +277,6 @@ TEST(many_short_lines_do_not_end_a_connection) {
 
 TEST_MAIN(CASE(a_full_disk_is_said_and_gets_over) CASE(automation_that_could_not_start)
               CASE(a_stopping_engine_takes_nothing_new) CASE(all_of_the_output_is_shown_and_its_end_in_a_list)
-                  CASE(output_is_cut_to_what_an_answer_may_hold) CASE(many_short_lines_do_not_end_a_connection))
+                  CASE(output_is_cut_to_what_an_answer_may_hold) CASE(state_and_output_are_of_one_moment)
+                      CASE(a_cut_line_is_flagged) CASE(a_result_that_is_longer_than_its_notification_is_flagged)
+                          CASE(many_short_lines_do_not_end_a_connection))

@@ -15,7 +15,7 @@ typedef struct scene {
     const char *argv[12], *env[2];
     char mark[64];
     int processes, ends;
-    bool ok, retryable;
+    bool cut, ok, retryable;
     char reason[32], error[8192];
     int exit_code, signal;
     char *text[2]; /* of each stream, NUL-terminated */
@@ -55,6 +55,7 @@ static void on_end(void *ctx, const weft_run_end *end) {
     scene *s = ctx;
     s->ends++;
     s->ok = end->ok;
+    s->cut = end->cut;
     s->retryable = end->retryable;
     CHECK(end->ok == !end->reason && end->ok == !end->error);
     snprintf(s->reason, sizeof s->reason, "%s", end->reason ? end->reason : "");
@@ -326,7 +327,7 @@ TEST(a_gigabyte_without_a_newline_is_cut) {
     OPEN(&s, "flood=1000000000", "say=\nnext\n", "exit=0");
     long before = memory_kib();
     run_it(&s, "x");
-    CHECK(s.ok);
+    CHECK(s.ok && s.cut);
     CHECK(before > 0);
     CHECK(SANITIZED || memory_kib() - before < 4096);
     char want[64];

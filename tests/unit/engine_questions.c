@@ -192,6 +192,39 @@ TEST(what_cannot_be_asked) {
     engine_end(&w);
 }
 
+/* A few large ones reach the limit in bytes long before the one in number; when one is over, there is room again. */
+TEST(open_questions_have_a_limit_in_bytes) {
+    engine_world w;
+    task_outcome t;
+    question_outcome a = {0};
+    char detail[2100];
+    engine_open(&w, &weft__memory);
+    w.opts.limits.max_question_bytes = 5000;
+    CHECK_INT(world_start(&w), 0);
+    CHECK_INT(submit(&w, "x", &t), 0);
+    weft_run *run = play_of(t.id);
+    snprintf(detail, sizeof detail, "{\"x\":\"%02000d\"}", 0);
+    weft_question_spec spec = {.kind = "approval",
+                               .title = "?",
+                               .options = weft_raw(OPTIONS, strlen(OPTIONS)),
+                               .detail = weft_raw(detail, strlen(detail))};
+    CHECK_INT(weft__question_ask(w.engine, &spec, question_done, NULL, &a), 0);
+    CHECK_INT(weft__question_ask(w.engine, &spec, question_done, NULL, &a), 0);
+    CHECK(engine_wait(&w, &a.times, 2));
+    CHECK_INT(weft__question_ask(w.engine, &spec, question_done, NULL, &a), -ENOBUFS);
+    run->host->on_ask(run->ctx, "k",
+                      WEFT_OBJ({"kind", weft_str("permission")}, {"title", weft_str("?")},
+                               {"options", weft_raw(OPTIONS, strlen(OPTIONS))},
+                               {"detail", weft_raw(detail, strlen(detail))}));
+    ENGINE_UNTIL(&w, run->answers == 1);
+    CHECK_STR(run->answer, "(none)");
+    CHECK_INT(weft__question_answer(w.engine, "question-0000", "yes", "ann", NULL, question_done, &a), 0);
+    CHECK(engine_wait(&w, &a.times, 3));
+    CHECK_INT(weft__question_ask(w.engine, &spec, question_done, NULL, &a), 0);
+    CHECK(engine_wait(&w, &a.times, 4));
+    engine_end(&w);
+}
+
 TEST(a_rule_asks) {
     engine_world w;
     question_outcome asked = {0}, over = {0};
@@ -277,17 +310,95 @@ static void restart_asked(engine_world *w, task_outcome *t, bool requeue) {
     engine_restart(w);
 }
 
+/* Its task has failed: nobody would hear the answer. */
+TEST(a_question_ends_with_its_task) {
+    engine_world w;
+    task_outcome t;
+    question_outcome a = {0};
+    restart_asked(&w, &t, false);
+    CHECK_INT(state_of(&w, t.id), WEFT_TASK_FAILED);
+    CHECK(!weft__question_first(w.engine, false));
+    CHECK_INT(weft__question_find(w.engine, "question-0000")->state, WEFT_QUESTION_WITHDRAWN);
+    CHECK(strstr(w.heard, "task.failed question.withdrawn hub.started ") != NULL); /* and those who follow are told */
+    CHECK_INT(weft__question_answer(w.engine, "question-0000", "yes", "ann", NULL, question_done, &a), -EALREADY);
+    engine_end(&w);
+}
+
+/* At a stop as at a crash: the task waits for the next start, and its question with it. */
+TEST(a_question_outlives_a_stop) {
+    engine_world w;
+    task_outcome t;
+    question_outcome a = {0};
+    engine_open(&w, &weft__sqlite);
+    w.opts.requeue = true;
+    CHECK_INT(world_start(&w), 0);
+    CHECK_INT(submit(&w, "x", &t), 0);
+    ask(play_of(t.id), "k1");
+    ENGINE_UNTIL(&w, weft__question_first(w.engine, false) != NULL);
+    weft__engine_stop(w.engine, true, world_stopped, &w);
+    ENGINE_UNTIL(&w, play_of(t.id)->cancels > 0);
+    play_end(play_of(t.id), false);
+    CHECK(engine_wait(&w, &w.stopped, 1));
+    CHECK_INT(state_of(&w, t.id), WEFT_TASK_QUEUED);
+    engine_restart(&w);
+    const weft_question *q = weft__question_first(w.engine, false);
+    REQUIRE(q);
+    CHECK(q->orphaned);
+    CHECK_INT(weft__question_answer(w.engine, q->id, "yes", "ann", NULL, question_done, &a), 0);
+    CHECK(engine_wait(&w, &a.times, 1));
+    ENGINE_UNTIL(&w, plays.count == 1);
+    ask_with(play_of(t.id), "k2", OPTIONS, "another call");
+    ENGINE_UNTIL(&w, play_of(t.id)->answers == 1);
+    CHECK_STR(play_of(t.id)->answer, "yes");
+    engine_end(&w);
+}
+
+/* Without on_restart=requeue a stop fails the task, and its question ends with it. */
+TEST(a_stop_withdraws_it) {
+    engine_world w;
+    task_outcome t;
+    engine_begin(&w, &weft__memory);
+    CHECK_INT(submit(&w, "x", &t), 0);
+    ask(play_of(t.id), "k1");
+    ENGINE_UNTIL(&w, weft__question_first(w.engine, false) != NULL);
+    weft__engine_stop(w.engine, true, world_stopped, &w);
+    play_end(play_of(t.id), false);
+    CHECK(engine_wait(&w, &w.stopped, 1));
+    CHECK_INT(state_of(&w, t.id), WEFT_TASK_FAILED);
+    CHECK(!weft__question_first(w.engine, false));
+    engine_end(&w);
+}
+
+/* One that was left by an earlier run ends with its task, also when that is cancelled before it runs again. */
+TEST(an_orphan_ends_with_its_task) {
+    engine_world w;
+    task_outcome t, gone = {0};
+    engine_open(&w, &weft__sqlite);
+    w.opts.requeue = true;
+    CHECK_INT(world_start(&w), 0);
+    CHECK_INT(submit(&w, "x", &t), 0);
+    ask(play_of(t.id), "k1");
+    ENGINE_UNTIL(&w, weft__question_first(w.engine, false) != NULL);
+    w.opts.limits.max_running = SIZE_MAX;
+    engine_restart(&w);
+    REQUIRE(weft__question_first(w.engine, false));
+    CHECK_INT(weft__task_cancel(w.engine, t.id, "ann", task_done, &gone), 0);
+    CHECK(engine_wait(&w, &gone.times, 1));
+    ENGINE_UNTIL(&w, !weft__question_first(w.engine, false));
+    CHECK_INT(weft__question_find(w.engine, "question-0000")->state, WEFT_QUESTION_WITHDRAWN);
+    engine_end(&w);
+}
+
 TEST(an_open_question_survives) {
     engine_world w;
     task_outcome t;
     question_outcome a = {0}, b = {0};
-    restart_asked(&w, &t, false);
+    restart_asked(&w, &t, true);
     const weft_question *q = weft__question_first(w.engine, false);
     REQUIRE(q);
     CHECK_STR(q->id, "question-0000");
     CHECK(q->orphaned);
     CHECK_STR(q->options, OPTIONS);
-    CHECK_INT(state_of(&w, t.id), WEFT_TASK_FAILED);
     CHECK_INT(weft__question_answer(w.engine, q->id, "yes", "ann", NULL, question_done, &a), 0);
     CHECK(engine_wait(&w, &a.times, 1));
     CHECK_INT(a.r, 0);
@@ -346,6 +457,7 @@ TEST(time_goes_on_while_the_daemon_is_away) {
     engine_open(&w, &weft__sqlite);
     w.wall = 1000000;
     w.opts.limits.question_ms = 60000;
+    w.opts.requeue = true;
     CHECK_INT(world_start(&w), 0);
     CHECK_INT(submit(&w, "x", &t), 0);
     ask(play_of(t.id), "k1");
@@ -366,9 +478,14 @@ TEST_MAIN(
     CASE(the_agent_no_longer_asks)
     CASE(a_run_that_ends_takes_its_questions_with_it)
     CASE(what_cannot_be_asked)
+    CASE(open_questions_have_a_limit_in_bytes)
     CASE(a_rule_asks)
     CASE(a_question_waits_for_the_store)
     CASE(old_questions_are_forgotten)
+    CASE(a_question_ends_with_its_task)
+    CASE(a_question_outlives_a_stop)
+    CASE(a_stop_withdraws_it)
+    CASE(an_orphan_ends_with_its_task)
     CASE(an_open_question_survives)
     CASE(the_same_question_is_asked_again)
     CASE(the_answer_came_before_the_agent_did)

@@ -58,8 +58,16 @@ TEST(everything_is_as_it_was) {
           counts.of[WEFT_TASK_RUNNING] == 0 && counts.of[WEFT_TASK_QUEUED] == 0);
     CHECK_STR(weft__task_newest(w.engine)->id, "task-0002");
     /* The key still stands for it, and the counter goes on. */
-    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "x", .key = "k"}, &t), 0);
+    weft_task_spec again = {.prompt = "f\xc3\xbcr \"dich\"\n",
+                            .agent = "writer",
+                            .priority = -3,
+                            .metadata = "{\"source\":\"test\"}",
+                            .key = "k",
+                            .retries = 1};
+    CHECK_INT(submit_spec(&w, &again, &t), 0);
     CHECK_STR(t.id, "task-0000");
+    again.prompt = "something else";
+    CHECK_INT(submit_spec(&w, &again, &t), -ENOTUNIQ);
     CHECK_INT(submit(&w, "x", &t), 0);
     CHECK_STR(t.id, "task-0003");
     CHECK_STR(play_of(t.id)->agent, "two");
@@ -89,6 +97,57 @@ TEST(what_ran_has_failed) {
     /* What waited runs now. */
     ENGINE_UNTIL(&w, plays.count == 1);
     CHECK_STR(plays.runs[0]->task, u.id);
+    engine_end(&w);
+}
+
+static void forge(engine_world *w, const char *type, const char *data) {
+    store_outcome done = {0};
+    weft_event event = {.stream = WEFT_STREAM_HUB, .type = type, .data = {data, strlen(data)}, .time_ms = 1};
+    REQUIRE(weft__store_append(w->store.store, &(weft_append){&event, 1, NULL}, world_appended, &done) == 0);
+    CHECK(world_wait(&w->store, &done.times, 1));
+}
+
+static int notes;
+static void count_note(void *ctx, const char *line) {
+    (void) ctx;
+    notes += strstr(line, "cannot be read and is passed over") != NULL;
+}
+
+/* What the fuzz target fold looks for at random. */
+TEST(what_cannot_be_read_is_passed_over) {
+    static const struct {
+        const char *type, *data;
+    } bad[] = {
+        {"task.queued", "no JSON"},
+        {"task.queued", "[]"},
+        {"task.queued", "{\"taskId\":\"task-0001\",\"number\":0,\"sessionId\":\"s\"}"},
+        {"task.queued", "{\"taskId\":\"task-9223372036854775807\",\"number\":9223372036854775807,\"sessionId\":\"s\"}"},
+        {"task.queued", "{\"taskId\":\"task-0001\",\"number\":1,\"sessionId\":\"\"}"},
+        {"task.queued", "{\"taskId\":\"task-0001\",\"number\":1}"},
+        {"question.asked", "{\"questionId\":\"question-0000\",\"number\":1,\"options\":[]}"},
+        {"question.asked", "{\"questionId\":\"question-0000\",\"number\":0,\"options\":7}"},
+        {"hub.counted", "{\"tasks\":9223372036854775807,\"questions\":0}"},
+    };
+    engine_world w;
+    task_outcome t;
+    engine_open(&w, &weft__memory);
+    w.opts.on_note = count_note;
+    notes = 0;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        forge(&w, bad[i].type, bad[i].data);
+    forge(&w, "hub.from.tomorrow", "no JSON, and none of our business");
+    forge(&w, "task.queued",
+          "{\"taskId\":\"task-0000\",\"number\":0,\"prompt\":\"good\",\"runsOn\":\"one\","
+          "\"sessionId\":\"session-0001\",\"timeoutMs\":9223372036854775807}");
+    CHECK_INT(world_start(&w), 0);
+    CHECK_INT(weft__engine_skipped(w.engine), sizeof bad / sizeof bad[0]);
+    CHECK_INT(notes, sizeof bad / sizeof bad[0]);
+    ENGINE_UNTIL(&w, plays.count == 1);
+    CHECK_STR(plays.runs[0]->prompt, "good");
+    /* Its session has the name that the next task would give to its own. */
+    CHECK_INT(submit(&w, "next", &t), 0);
+    CHECK_STR(t.id, "task-0002");
+    CHECK_STR(t.session, "session-0002");
     engine_end(&w);
 }
 
@@ -347,6 +406,7 @@ TEST(retention_with_a_broken_store) {
 TEST_MAIN(
     CASE(everything_is_as_it_was)
     CASE(what_ran_has_failed)
+    CASE(what_cannot_be_read_is_passed_over)
     CASE(what_ran_is_queued_again)
     CASE(what_waited_still_waits_in_order)
     CASE(a_long_journal)
