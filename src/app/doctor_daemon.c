@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include "ask.h"
 #include "daemon.h"
 #include "doctor.h"
+#include "private_file.h"
 #include "store.h"
 
 /* It answers in a millisecond, or it is stuck. */
@@ -112,20 +114,15 @@ static void ask_daemon(weft_doctor *doctor) {
 }
 
 static bool pid_file_says(const weft_layout *at, pid_t pid) {
-    long number = 0;
-    FILE *file = fopen(at->pid, "re");
-    if (!file)
-        return false;
-    int n = fscanf(file, "%ld", &number);
-    fclose(file);
-    return n == 1 && number == (long) pid;
+    char text[32];
+    return weft__private_read(at->pid, text, sizeof text) > 0 && strtol(text, NULL, 10) == (long) pid;
 }
 
 void weft__doctor_daemon(weft_doctor *doctor) {
     const weft_layout *at = doctor->app->layout;
     if (doctor->running < 0) {
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, NULL, "whether one runs cannot be seen: %s",
-                          weft_strerror(doctor->running));
+                          weft__private_why(doctor->running));
         return;
     }
     if (!doctor->running) {
@@ -182,7 +179,7 @@ void weft__doctor_store(weft_doctor *doctor) {
     int r = weft__daemon_lock(doctor->app->layout, &lock);
     if (r < 0) {
         weft__doctor_tell(doctor, r == -EBUSY ? WEFT_FINDING_OK : WEFT_FINDING_PROBLEM, NULL, "not checked: %s",
-                          r == -EBUSY ? "a daemon has just started" : weft_strerror(r));
+                          r == -EBUSY ? "a daemon has just started" : weft__private_why(r));
         return;
     }
     check_store(doctor);
