@@ -45,7 +45,17 @@ class Hub:
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
             json.dump({"listen": [self.ws], "auth": "none", "rate_per_minute": 0, **(config or {})}, file)
 
+    def trust(self):
+        """What was put there is the user's own."""
+        subprocess.run([os.path.join(self.bench.build, "weft"), "trust", "--yes"], cwd=self.folder, env=self.environment(),
+                       check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def environment(self):
+        return {**os.environ, "XDG_CONFIG_HOME": os.path.join(self.folder, "none"),
+                "XDG_STATE_HOME": os.path.join(self.folder, "state")}
+
     def __enter__(self):
+        self.trust()
         self.start()
         return self
 
@@ -56,8 +66,7 @@ class Hub:
     def start(self):
         """Milliseconds until it has answered a ping."""
         begun = time.monotonic()
-        environment = {**os.environ, "XDG_CONFIG_HOME": os.path.join(self.folder, "none")}
-        self.process = subprocess.Popen([os.path.join(self.bench.build, "weft"), "serve"], cwd=self.folder, env=environment,
+        self.process = subprocess.Popen([os.path.join(self.bench.build, "weft"), "serve"], cwd=self.folder, env=self.environment(),
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not self.answers():
             if self.process.poll() is not None or time.monotonic() > begun + PATIENCE:

@@ -1,6 +1,7 @@
 /* weft config: what is set, where it was set, and whether a file is right. It shows what "weft serve" would use here; it
  * never opens the file a token is in. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "alloc.h"
 #include "config.h"
 #include "say.h"
+#include "trust.h"
 
 typedef struct config_settings {
     bool origin;
@@ -49,11 +51,27 @@ static weft_exit failed(const looking *self, int r) {
     return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
 }
 
+/* What is on record about the project whose file this is: the path without the part that the layout gives. */
+static void look_at_record(const char *project, const weft_layout *layout, weft_trust *ret) {
+    char folder[WEFT_PATH_SIZE];
+    int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    snprintf(folder, sizeof folder, "%.*s", (int) (strlen(project) - strlen(layout->config)), project);
+    if (*folder && chdir(folder) < 0)
+        *folder = '\0';
+    weft__trust_look(layout, ret);
+    if (*folder && (here < 0 || fchdir(here) < 0))
+        *ret = (weft_trust){.layout = layout, .folder = WEFT_FOLDER_NEW};
+    if (here >= 0)
+        close(here);
+}
+
 static weft_exit load(looking *self) {
     const weft_layout *layout = self->typed.aiwg ? &weft__layout_aiwg : self->app->layout;
-    weft_config_from from = {self->user, self->project, getenv, layout->aiwg, &self->typed};
+    weft_trust trust;
+    weft_config_from from = {self->user, self->project, getenv, layout->aiwg, &self->typed, &trust};
     weft__config_user_path(self->user);
     weft__config_project_path(layout, self->project);
+    look_at_record(self->project, layout, &trust);
     int r = weft__config_load(&self->config, &from, &(weft_remarks){say, self}, NULL);
     return r < 0 ? failed(self, r) : WEFT_DONE;
 }
@@ -178,7 +196,7 @@ static weft_exit path(looking *self, char **args) {
 static weft_exit check_file(looking *self, const char *file) {
     if (access(file, F_OK) < 0)
         return weft__fail(self->app, WEFT_NOT_FOUND, NULL, "%s: %s", file, weft_strerror(-errno));
-    int r = weft__config_load(&self->config, &(weft_config_from){.project = file}, &(weft_remarks){say, self}, NULL);
+    int r = weft__config_load(&self->config, &(weft_config_from){.user = file}, &(weft_remarks){say, self}, NULL);
     return r < 0 ? failed(self, r) : WEFT_DONE;
 }
 
@@ -187,6 +205,11 @@ static weft_exit check(looking *self, char **args) {
         return weft__misused(self->app, "one file at a time");
     self->as_data = true;
     weft_exit status = *args ? check_file(self, *args) : load(self);
+    if (status == WEFT_DONE && self->config.held)
+        return self->app->common.json
+                   ? WEFT_UNAUTHORISED
+                   : weft__fail(self->app, WEFT_UNAUTHORISED, WEFT_TRUST_NEXT,
+                                "the configuration is right, but not on record: no daemon starts with it");
     if (status == WEFT_DONE)
         weft__remark(self->app, "no mistakes");
     return status;

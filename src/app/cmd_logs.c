@@ -12,6 +12,7 @@
 
 #include "buf.h"
 #include "daemon.h"
+#include "private_file.h"
 #include "say.h"
 
 #define USUAL_LINES 50
@@ -137,8 +138,7 @@ static off_t find_lines(int fd, int64_t lines) {
 }
 
 static int open_log(const weft_app *app) {
-    int fd = open(app->layout->log, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    return fd < 0 ? -errno : fd;
+    return weft__private_open(app->layout->log, O_RDONLY);
 }
 
 /* ---- following ---- */
@@ -146,7 +146,7 @@ static int open_log(const weft_app *app) {
 /* Was the log put away and begun anew? */
 static bool is_another(const char *path, int fd) {
     struct stat ours, there;
-    return stat(path, &there) == 0 &&
+    return lstat(path, &there) == 0 && S_ISREG(there.st_mode) &&
            (fd < 0 || fstat(fd, &ours) < 0 || ours.st_ino != there.st_ino || ours.st_dev != there.st_dev);
 }
 
@@ -235,7 +235,7 @@ static weft_exit show(reading *self, int64_t lines, bool on) {
         return self->fd == -ENOENT
                    ? weft__fail(app, WEFT_NOT_FOUND, "Only a daemon in the background logs there: weft start",
                                 "there is no %s", app->layout->log)
-                   : weft__fail(app, WEFT_FAILED, NULL, "%s: %s", app->layout->log, weft_strerror(self->fd));
+                   : weft__fail(app, WEFT_FAILED, NULL, "%s: %s", app->layout->log, weft__private_why(self->fd));
     int r = 0;
     if (self->fd >= 0) {
         lseek(self->fd, find_lines(self->fd, lines), SEEK_SET);

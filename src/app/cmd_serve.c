@@ -15,6 +15,7 @@
 #include "serve_hub.h"
 #include "serve_tell.h"
 #include "signals.h"
+#include "trust_view.h"
 
 #define FIRST_PORT 16180
 #define PORT_TRIES 100
@@ -333,7 +334,13 @@ static weft_exit run(weft_app *app) {
     app->layout = typed->aiwg ? &weft__layout_aiwg : &weft__layout_weft;
     weft_exit status = weft__home_check(app);
     if (status == WEFT_DONE)
+        status = weft__trust_gate(app, typed, false);
+    if (status == WEFT_DONE)
         status = weft__serve_config_new(app, &self.config);
+    if (status == WEFT_DONE && weft__serve_config_is_strange(self.config)) { /* it was changed a moment ago */
+        status = weft__fail(app, WEFT_UNAUTHORISED, WEFT_TRUST_NEXT, "the configuration is not on record");
+        weft__serve_config_free(self.config);
+    }
     if (status)
         return status;
     self.how = weft__serve_config_settings(self.config);

@@ -7,6 +7,7 @@
 #include "home.h"
 #include "say.h"
 #include "serve.h"
+#include "trust_view.h"
 
 weft_exit weft__start_check(const weft_app *app) {
     const weft_serve_settings *how = app->settings;
@@ -20,6 +21,7 @@ weft_exit weft__start_check(const weft_app *app) {
 
 static weft_exit run(weft_app *app) {
     char **args, *memory;
+    pid_t holder;
     weft_exit status = weft__start_check(app);
     if (status)
         return status;
@@ -31,6 +33,8 @@ static weft_exit run(weft_app *app) {
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     status = weft__home_check(app);
+    if (status == WEFT_DONE && weft__daemon_holder(app->layout, &holder) == 0) /* one that runs is only told of */
+        status = weft__trust_gate(app, how, true);
     if (status == WEFT_DONE)
         status = weft__daemon_start(app, args);
     weft__free(NULL, args);

@@ -9,6 +9,7 @@
 #include "agents.h"
 #include "aiwg_config.h"
 #include "doc.h"
+#include "trust.h"
 
 /* Longer than every path of a key, so what does not fit is none. */
 #define MAX_NAME 96
@@ -22,6 +23,7 @@ const char *const weft__source_names[] = {
 typedef struct loading {
     weft_config *config;
     const weft_remarks *to;
+    const weft_trust *trust;
     const weft_config_file *file; /* NULL: not from one */
     weft_source source;
     int result; /* -EBADMSG once something was wrong */
@@ -83,24 +85,44 @@ static void warn_unknown(const loading *self, const weft_json *name, const char 
                      best ? best : "", best ? "\"?" : "");
 }
 
+/* A project can bring a .weft along, and who clones it has not opened any door yet. */
+static void hold_back(loading *self, const weft_key *key, const weft_json *at) {
+    weft_checking checking = {self->to, self->file->foreign ? NULL : self->file, self->file->path, self->config->alloc};
+    self->config->held++;
+    weft__config_say(&checking, self->file->foreign ? NULL : at, true,
+                     "%s says %s, and this file is not on record as yours; \"weft trust\" shows it and asks", key->path,
+                     key->door);
+}
+
+/* Serving with AIWG's files, said in words, allows the rules in them that start the configured agent or tell people. */
+static bool calls_urls(const weft_json *rules) {
+    for (weft_iter it = weft_iterate(rules); weft_next(&it);) {
+        weft_json action = weft_get(&it.value, "action");
+        if (strcmp(weft_get_str(&action, "type", ""), "webhook") == 0)
+            return true;
+    }
+    return false;
+}
+
+static int take_foreign(loading *self, size_t index, const weft_iter *member) {
+    const weft_key *key = &weft__keys[index];
+    if (self->file->strange && strcmp(key->path, "automation.rules") == 0 && calls_urls(&member->value))
+        hold_back(self, key, NULL);
+    set(self, index, member->value, NULL); /* whoever would act on it looks at held first */
+    return 0;
+}
+
 static int take_value(loading *self, size_t index, const weft_iter *member) {
     const weft_key *key = &weft__keys[index];
-    if (self->file->foreign) { /* translated as it should be; rules are checked by those who run them, and reported */
-        set(self, index, member->value, NULL);
-        return 0;
-    }
+    if (self->file->foreign) /* translated as it should be; rules are checked by those who run them, and reported */
+        return take_foreign(self, index, member);
     weft_checking checking = {self->to, self->file, self->file->path, self->config->alloc};
     if (self->config->settings[index].source == self->source)
         weft__config_say(&checking, &member->name, false, "%s is there twice; this one counts", key->path);
     int r = weft__config_check(&checking, key, &member->value);
-    if (r >= 0 && key->door && self->source == WEFT_FROM_project && self->file->shared) {
-        /* A project can bring a .weft along, and who clones it has not opened any door yet. */
-        weft__config_say(&checking, &member->name, true,
-                         "%s says %s, and this file may have come with the project; if it is yours: chmod 600 %s", key->path,
-                         key->door, self->file->path);
-        r = -EBADMSG;
-    }
-    if (r >= 0)
+    if (r >= 0 && key->door && self->file->strange)
+        hold_back(self, key, &member->name);
+    else if (r >= 0)
         set(self, index, member->value, NULL);
     return note(self, r);
 }
@@ -144,18 +166,10 @@ static int load_file(loading *self, weft_config_file *file, const char *path, we
     self->file = file;
     if (!path || !*path)
         return 0;
-    int r = note(self, weft__config_read(file, path, self->to, self->config->alloc));
+    int r = note(self, weft__config_read(file, path, source == WEFT_FROM_project, self->to, self->config->alloc));
+    if (r > 0 && source == WEFT_FROM_project)
+        file->strange = self->trust && !weft__trust_has_config(self->trust, file->text, file->len);
     return r > 0 ? take_object(self, weft_doc_root(file->doc), "") : r;
-}
-
-/* Whoever serves with AIWG's files trusts them; but that they start something should be known. */
-static void tell_rules(const loading *self) {
-    weft_json rules = weft_pointer(weft_doc_root(self->file->doc), "/automation/rules");
-    weft_checking checking = {.to = self->to, .where = self->file->path};
-    size_t count = weft_count(&rules);
-    if (count && self->file->shared)
-        weft__config_say(&checking, NULL, false, "its %s may start agents; chmod 600 it if it did not come with the project",
-                         count == 1 ? "rule" : "rules");
 }
 
 /* A file that is not there says what AIWG would do without one. */
@@ -165,16 +179,16 @@ static int load_foreign(loading *self, weft_config_file *file, const char *path)
     const weft_alloc *alloc = self->config->alloc;
     self->source = WEFT_FROM_project;
     self->file = file;
-    int r = weft__config_read(file, path, self->to, alloc);
+    int r = weft__config_read(file, path, true, self->to, alloc);
     if (r < 0)
         return note(self, r);
+    file->strange = r > 0 && self->trust && !weft__trust_has_config(self->trust, file->text, file->len);
     r = weft__aiwg_config(r > 0 ? weft_doc_root(file->doc) : &none, alloc, &doc);
     if (r < 0)
         return r;
     weft_doc_free(file->doc);
     file->doc = doc;
     file->foreign = true;
-    tell_rules(self);
     return take_object(self, weft_doc_root(doc), "");
 }
 
@@ -362,7 +376,7 @@ static int check_together(loading *self) {
 }
 
 int weft__config_load(weft_config *config, const weft_config_from *from, const weft_remarks *to, const weft_alloc *alloc) {
-    loading self = {.config = config, .to = to};
+    loading self = {.config = config, .to = to, .trust = from->trust};
     *config = (weft_config){.alloc = alloc};
     int r = load_defaults(&self);
     if (r >= 0)

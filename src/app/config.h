@@ -57,8 +57,8 @@ typedef struct weft_key {
     const char *choices; /* the only values, separated by blanks; NULL: any */
     int64_t min, max;    /* of a number or a size */
     bool live;           /* SIGHUP changes it while the daemon runs */
-    const char *door;    /* "who may come in", "what runs": not taken from a project's file that others can read; NULL: it
-                            opens none */
+    const char *door;    /* "who may come in", "what runs": not taken from a project's file that is not on record (trust.h);
+                            NULL: it opens none */
     const weft_shape *shape; /* of what a structured value is made of */
     /* What the shape cannot say about one of those objects, which has the right shape: path for people, its name (NULL in a
      * list) and where that stands. -EBADMSG after it was said. May be NULL. */
@@ -114,7 +114,7 @@ typedef struct weft_config_file {
     char *text; /* owned, as it was read, NUL-terminated; NULL: there is no such file */
     size_t len;
     weft_doc *doc; /* the same text without what JSON does not have */
-    bool shared;   /* others can read it, as they can what came with a clone */
+    bool strange;  /* it is not on record as the user's own, and may have come with a clone */
     bool foreign;  /* it is AIWG's: the document is what Weft's own would say, and nothing in it has a place */
 } weft_config_file;
 
@@ -127,6 +127,7 @@ typedef struct weft_setting {
 typedef struct weft_config {
     weft_setting settings[WEFT_MAX_KEYS]; /* in the order of the rows */
     weft_config_file user, project;
+    size_t held; /* keys of the project's file that were left out, or would have been, because it is not on record */
     const weft_alloc *alloc;
 } weft_config;
 
@@ -136,6 +137,7 @@ typedef struct weft_config_from {
     char *(*variable)(const char *name);
     bool aiwg;                        /* the project's file is AIWG's; what it does not say is as AIWG has it */
     const weft_serve_settings *flags; /* zero: not given; a negative number stands for a 0 that was given */
+    const struct weft_trust *trust;   /* what is on record about the project; NULL: its file is believed */
 } weft_config_from;
 
 /* Everything that is wrong is said before it fails: -EBADMSG, or -ENOMEM. The config must be done with in any case. */
@@ -151,8 +153,10 @@ bool weft__config_same(const weft_setting *a, const weft_setting *b);
 
 /* ---- config_file.c ---- */
 
-/* Read and scan a file. 1 it is there, 0 it is not; -EBADMSG after what is wrong was said, -ENOMEM. */
-int weft__config_read(weft_config_file *file, const char *path, const weft_remarks *to, const weft_alloc *alloc);
+/* Read and scan a file. 1 it is there, 0 it is not; -EBADMSG after what is wrong was said, -ENOMEM. of_project: links are
+ * not followed, as they may lead anywhere; those in the user's own folder are the user's. */
+int weft__config_read(weft_config_file *file, const char *path, bool of_project, const weft_remarks *to,
+                      const weft_alloc *alloc);
 void weft__config_file_done(weft_config_file *file, const weft_alloc *alloc);
 weft_place weft__config_file_place(const weft_config_file *file, const weft_json *value);
 /* The file of this user ("" without a home), and that of the nearest project from this folder upwards. */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 
 #include "config.h"
 #include "doc.h"
+#include "private_file.h"
 #include "relaxed.h"
 
 /* People write these by hand; whatever is longer is some other file. */
@@ -64,8 +66,14 @@ static int read_all(int fd, char *to, size_t size, size_t *ret_len) {
     return 0;
 }
 
+/* With a group of one's own, files that the group may write are usual, and nobody else's. */
+static bool is_own_group(gid_t group) {
+    const struct passwd *user = getpwuid(geteuid());
+    return user && user->pw_gid == group;
+}
+
 /* Who may write the file may run the daemon as they like. */
-static int check_file(weft_config_file *file, int fd) {
+static int check_file(int fd) {
     struct stat info;
     if (fstat(fd, &info) < 0)
         return -errno;
@@ -75,7 +83,8 @@ static int check_file(weft_config_file *file, int fd) {
         return -EPERM;
     if (info.st_mode & S_IWOTH)
         return -EACCES;
-    file->shared = info.st_mode & (S_IRGRP | S_IROTH);
+    if ((info.st_mode & S_IWGRP) && !is_own_group(info.st_gid))
+        return -EKEYREJECTED;
     return info.st_size > (off_t) MAX_FILE ? -EFBIG : 0;
 }
 
@@ -98,29 +107,30 @@ static int take_text(weft_config_file *file, int fd, const weft_alloc *alloc) {
 }
 
 static const char *why_not(int r) {
-    return r == -EISDIR   ? "this is not a regular file"
-           : r == -EPERM  ? "this file belongs to somebody else"
-           : r == -EACCES ? "everybody may write to this file; chmod o-w makes it yours"
-           : r == -EFBIG  ? "this is longer than 1 MiB"
-                          : weft_strerror(r);
+    return r == -EISDIR         ? "this is not a regular file"
+           : r == -EPERM        ? "this file belongs to somebody else"
+           : r == -EACCES       ? "everybody may write to this file; chmod o-w makes it yours"
+           : r == -EKEYREJECTED ? "a group of others may write to this file; chmod g-w makes it yours"
+           : r == -EFBIG        ? "this is longer than 1 MiB"
+                                : weft__private_why(r);
 }
 
 /* Opening must not wait for anything; so not for the writer of a pipe. */
-static int open_file(const char *path, const char **ret_why) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+static int open_file(const char *path, bool of_project, const char **ret_why) {
+    int fd = of_project ? weft__private_open(path, O_RDONLY) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0)
         return fd;
-    int r = -errno;
-    *ret_why = weft_strerror(r);
+    int r = of_project ? fd : -errno;
+    *ret_why = why_not(r);
     return r == -ENOENT || r == -ENOTDIR ? -ENOENT : -EBADMSG;
 }
 
 /* -ENOENT; -EBADMSG with a sentence; -ENOMEM. */
-static int load_text(weft_config_file *file, const weft_alloc *alloc, const char **ret_why) {
-    int fd = open_file(file->path, ret_why);
+static int load_text(weft_config_file *file, bool of_project, const weft_alloc *alloc, const char **ret_why) {
+    int fd = open_file(file->path, of_project, ret_why);
     if (fd < 0)
         return fd;
-    int r = check_file(file, fd);
+    int r = check_file(fd);
     if (r >= 0)
         r = take_text(file, fd, alloc);
     close(fd);
@@ -142,12 +152,13 @@ static int scan(weft_config_file *file, const weft_remarks *to, const weft_alloc
     return -EBADMSG;
 }
 
-int weft__config_read(weft_config_file *file, const char *path, const weft_remarks *to, const weft_alloc *alloc) {
+int weft__config_read(weft_config_file *file, const char *path, bool of_project, const weft_remarks *to,
+                      const weft_alloc *alloc) {
     file->path = weft__strndup(alloc, path, strlen(path));
     if (!file->path)
         return -ENOMEM;
     const char *why;
-    int r = load_text(file, alloc, &why);
+    int r = load_text(file, of_project, alloc, &why);
     if (r == -EBADMSG)
         weft__config_say(&(weft_checking){.to = to, .where = path}, NULL, true, "%s", why);
     if (r < 0)

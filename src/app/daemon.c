@@ -12,6 +12,7 @@
 
 #include "alloc.h"
 #include "home.h"
+#include "private_file.h"
 #include "say.h"
 
 /* A URL may be long; in the log it is for people. */
@@ -42,7 +43,7 @@ static weft_exit open_log(weft_daemon *daemon) {
         return WEFT_DONE;
     int r = weft__log_open(&daemon->log, layout);
     if (r < 0)
-        return weft__fail(daemon->app, WEFT_FAILED, NULL, "%s: %s", layout->log, weft_strerror(r));
+        return weft__fail(daemon->app, WEFT_FAILED, NULL, "%s: %s", layout->log, weft__private_why(r));
     daemon->app->log = &daemon->log;
     return WEFT_DONE;
 }
@@ -50,11 +51,8 @@ static weft_exit open_log(weft_daemon *daemon) {
 /* The pid file of one that was killed. That of a daemon that is not ours, AIWG's own, stays as long as that one lives; its
  * socket will tell us that the place is taken. */
 static void forget_pid(const weft_layout *layout) {
-    char text[32] = "";
-    int fd = open(layout->pid, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (fd >= 0)
-        close(fd);
+    char text[32];
+    int n = weft__private_read(layout->pid, text, sizeof text);
     pid_t pid = n > 0 ? (pid_t) strtol(text, NULL, 10) : 0;
     if (!layout->aiwg || pid <= 0 || pid == getpid() || kill(pid, 0) < 0)
         unlink(layout->pid);
@@ -84,7 +82,7 @@ weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, bool wanted) {
     if (r == -EBUSY)
         return explain_busy(daemon);
     if (r < 0)
-        return weft__fail(app, WEFT_FAILED, NULL, "%s: %s", app->layout->lock, weft_strerror(r));
+        return weft__fail(app, WEFT_FAILED, NULL, "%s: %s", app->layout->lock, weft__private_why(r));
     daemon->held = true;
     forget_pid(app->layout);
     weft__home_withdraw(app->layout);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "daemon.h"
+#include "private_file.h"
 
 /* Between locking and writing its number, a daemon does nothing else. */
 #define NAME_MS 1000
@@ -45,9 +46,9 @@ static int write_name(int fd) {
 
 int weft__daemon_lock(const weft_layout *layout, int *ret_fd) {
     struct flock lock = whole_file();
-    int fd = open(layout->lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = weft__private_open(layout->lock, O_RDWR | O_CREAT);
     if (fd < 0)
-        return -errno;
+        return fd;
     int r = fcntl(fd, F_OFD_SETLK, &lock) < 0 ? -errno : write_name(fd);
     if (r < 0) {
         close(fd);
@@ -114,9 +115,9 @@ static pid_t wait_for_name(const weft_layout *layout, int fd) {
 }
 
 int weft__daemon_holder(const weft_layout *layout, pid_t *ret) {
-    int fd = open(layout->lock, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = weft__private_open(layout->lock, O_RDONLY);
     if (fd < 0)
-        return errno == ENOENT ? 0 : -errno;
+        return fd == -ENOENT ? 0 : fd;
     int r = is_locked(fd);
     pid_t pid = r == 1 ? wait_for_name(layout, fd) : 0;
     if (r == 1 && pid == 0)
@@ -130,13 +131,8 @@ int weft__daemon_holder(const weft_layout *layout, pid_t *ret) {
 /* ---- its process ---- */
 
 bool weft__daemon_is_ready(const weft_layout *layout, pid_t pid) {
-    char text[32] = "";
-    int fd = open(layout->pid, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return false;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    return n > 0 && strtol(text, NULL, 10) == (long) pid;
+    char text[32];
+    return weft__private_read(layout->pid, text, sizeof text) > 0 && strtol(text, NULL, 10) == (long) pid;
 }
 
 /* Open first, look then: a process that still holds the lock is the one we opened. */

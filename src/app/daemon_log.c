@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "private_file.h"
 
 /* Weeks of an ordinary daemon's talk, and nothing that would matter on a disk. */
 #define MAX_LOG (10 * 1024 * 1024)
 
 static int open_file(const weft_layout *layout) {
-    int fd = open(layout->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
-    return fd < 0 ? -errno : fd;
+    return weft__private_open(layout->log, O_WRONLY | O_CREAT | O_APPEND);
 }
 
 int weft__log_open(weft_log *log, const weft_layout *layout) {

@@ -1,12 +1,12 @@
 /* Finding the project's folder, as git finds its own. */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon.h"
+#include "private_file.h"
 
 /* It holds a few URLs. */
 #define MAX_ENDPOINT (64 * 1024)
@@ -61,10 +61,6 @@ int weft__daemon_choose(weft_app *app, bool aiwg) {
 weft_doc *weft__daemon_endpoint(const weft_layout *layout) {
     static char text[MAX_ENDPOINT];
     weft_doc *doc = NULL;
-    int fd = open(layout->endpoint, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return NULL;
-    ssize_t n = read(fd, text, sizeof text);
-    close(fd);
+    int n = weft__private_read(layout->endpoint, text, sizeof text);
     return n > 0 && weft_doc_parse(text, (size_t) n, NULL, &doc) == 0 ? doc : NULL;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "daemon.h"
+#include "private_file.h"
 #include "say.h"
 #include "spinner.h"
 
@@ -46,7 +47,7 @@ weft_exit weft__daemon_stop(const weft_app *app, int64_t grace_ms, bool force, p
     pid_t pid;
     int r = weft__daemon_holder(app->layout, &pid);
     if (r < 0)
-        return weft__fail(app, WEFT_FAILED, NULL, "%s: %s", app->layout->lock, weft_strerror(r));
+        return weft__fail(app, WEFT_FAILED, NULL, "%s: %s", app->layout->lock, weft__private_why(r));
     if (r == 0)
         return WEFT_DONE;
     if (pid == 0)

@@ -14,6 +14,7 @@
 
 #include "agents.h"
 #include "daemon.h"
+#include "trust.h"
 
 /* The store keeps 1 GiB of events at most, and its log comes on top. */
 #define DISK_WARNING (1024ULL * 1024 * 1024)
@@ -85,7 +86,9 @@ static void configuration(weft_doctor *doctor) {
     reading self = {doctor, 0};
     weft__config_user_path(user);
     weft__config_project_path(doctor->app->layout, project);
-    weft_config_from from = {user, project, getenv, doctor->app->layout->aiwg, &none};
+    weft_trust trust;
+    weft__trust_look(doctor->app->layout, &trust);
+    weft_config_from from = {user, project, getenv, doctor->app->layout->aiwg, &none, &trust};
     int r = weft__config_load(&doctor->config, &from, &(weft_remarks){on_remark, &self}, NULL);
     if (r >= 0)
         r = fill(doctor);
@@ -210,6 +213,7 @@ const weft_doctor_check weft__doctor_checks[] = {
     {"version", version},
     {"configuration", configuration},
     {"folder", weft__doctor_home},
+    {"trust", weft__doctor_trust},
     {"daemon", weft__doctor_daemon},
     {"journal", weft__doctor_store},
     {"port", weft__doctor_port},

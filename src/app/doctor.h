@@ -53,6 +53,7 @@ void weft__doctor_tell(weft_doctor *doctor, weft_finding finding, const char *ne
 /* ---- doctor_daemon.c ---- */
 
 void weft__doctor_home(weft_doctor *doctor);
+void weft__doctor_trust(weft_doctor *doctor);
 void weft__doctor_daemon(weft_doctor *doctor);
 void weft__doctor_store(weft_doctor *doctor);
 void weft__doctor_port(weft_doctor *doctor);

@@ -2,6 +2,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -10,7 +12,9 @@
 #include "ask.h"
 #include "daemon.h"
 #include "doctor.h"
+#include "private_file.h"
 #include "store.h"
+#include "trust_view.h"
 
 /* It answers in a millisecond, or it is stuck. */
 #define ANSWER_MS 5000
@@ -69,6 +73,30 @@ void weft__doctor_home(weft_doctor *doctor) {
         weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "%s/%s", getcwd(folder, sizeof folder) ? folder : ".", at->home);
 }
 
+/* ---- trust ---- */
+
+void weft__doctor_trust(weft_doctor *doctor) {
+    static const weft_serve_settings none;
+    weft_trust_view view;
+    char why[WEFT_TRUST_WHY], path[PATH_MAX] = "";
+    weft__trust_view(doctor->app, &none, &view);
+    bool unreadable = view.trust.failed < 0;
+    int lock = weft__trust_path(path) < 0 ? -ENOENT : weft__trust_lock(why);
+    if (lock < 0)
+        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, WEFT_TRUST_PLACE, "nothing can be recorded: %s",
+                          *path ? why : "neither XDG_STATE_HOME nor HOME is set");
+    else if (unreadable || !weft__trust_view_is_fine(&view)) {
+        weft__trust_view_reason(&view, why);
+        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, unreadable ? WEFT_TRUST_PLACE : WEFT_TRUST_NEXT, "%s", why);
+    } else
+        weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "%s, recorded in %s",
+                          view.trust.folder == WEFT_FOLDER_KNOWN ? "this project is on record" : "nothing here needs it",
+                          path);
+    if (lock >= 0)
+        weft__trust_unlock(lock);
+    weft__trust_view_done(&view);
+}
+
 /* ---- the daemon ---- */
 
 /* Somebody may have chosen another default than the configured one; the daemon knows. */
@@ -121,20 +149,15 @@ static void ask_daemon(weft_doctor *doctor) {
 }
 
 static bool pid_file_says(const weft_layout *at, pid_t pid) {
-    long number = 0;
-    FILE *file = fopen(at->pid, "re");
-    if (!file)
-        return false;
-    int n = fscanf(file, "%ld", &number);
-    fclose(file);
-    return n == 1 && number == (long) pid;
+    char text[32];
+    return weft__private_read(at->pid, text, sizeof text) > 0 && strtol(text, NULL, 10) == (long) pid;
 }
 
 void weft__doctor_daemon(weft_doctor *doctor) {
     const weft_layout *at = doctor->app->layout;
     if (doctor->running < 0) {
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, NULL, "whether one runs cannot be seen: %s",
-                          weft_strerror(doctor->running));
+                          weft__private_why(doctor->running));
         return;
     }
     if (!doctor->running) {
@@ -160,7 +183,17 @@ static void check_store(weft_doctor *doctor) {
     char why[WEFT_STORE_WHY] = "";
     weft_store *store = NULL;
     weft_store_opts opts = {.path = store_path(doctor), .check = WEFT_CHECK_ALWAYS, .on_damage = WEFT_DAMAGE_REFUSE};
-    int r = weft__store_open(&weft__sqlite, &opts, &store, why);
+    const weft_layout *at = doctor->app->layout;
+    char expected[WEFT_EPOCH + 1], trouble[WEFT_TRUST_WHY] = "";
+    int r = weft__trust_open_begin(at, opts.path, expected, trouble);
+    if (r < 0) {
+        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, r == -EKEYREJECTED ? WEFT_TRUST_NEXT : WEFT_TRUST_PLACE,
+                          "not opened: %s", trouble);
+        return;
+    }
+    opts.expect = expected;
+    r = weft__store_open(&weft__sqlite, &opts, &store, why);
+    weft__trust_open_end(at, opts.path, r < 0 ? NULL : weft__store_epoch(store), trouble);
     if (r < 0) {
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM,
                           r == -EUCLEAN
@@ -191,7 +224,7 @@ void weft__doctor_store(weft_doctor *doctor) {
     int r = weft__daemon_lock(doctor->app->layout, &lock);
     if (r < 0) {
         weft__doctor_tell(doctor, r == -EBUSY ? WEFT_FINDING_OK : WEFT_FINDING_PROBLEM, NULL, "not checked: %s",
-                          r == -EBUSY ? "a daemon has just started" : weft_strerror(r));
+                          r == -EBUSY ? "a daemon has just started" : weft__private_why(r));
         return;
     }
     check_store(doctor);

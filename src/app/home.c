@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "private_file.h"
 #include "say.h"
+#include "trust.h"
 
 /* 256 bits: as many as the hash it is compared by. */
 #define TOKEN_BYTES 32
@@ -76,10 +78,8 @@ weft_exit weft__home_check(const weft_app *app) {
                       "the %s in this folder belongs to %s", home, owner ? owner->pw_name : "another user");
 }
 
-weft_exit weft__home_make(const weft_app *app) {
+int weft__home_fill(const weft_layout *layout) {
     static const char ignore[] = "*\n";
-    static const char elsewhere[] = "It is made where the daemon is started: go to a folder that you may write to.";
-    const weft_layout *layout = app->layout;
     char path[64];
     snprintf(path, sizeof path, "%s/.gitignore", layout->home);
     int r = layout->outer ? make_folder(layout->outer, 0755) : 0;
@@ -87,14 +87,42 @@ weft_exit weft__home_make(const weft_app *app) {
         r = make_folder(layout->home, 0700);
     if (r == 0)
         r = write_new(path, ignore, strlen(ignore));
-    if (r < 0 && r != -EEXIST)
-        return weft__fail(app, WEFT_FAILED, r == -EACCES || r == -EROFS ? elsewhere : NULL, "%s: %s", layout->home,
-                          weft_strerror(r));
+    return r == -EEXIST ? 0 : r;
+}
+
+weft_exit weft__home_make(const weft_app *app) {
+    static const char elsewhere[] = "It is made where the daemon is started: go to a folder that you may write to.";
+    const char *home = app->layout->home;
+    char why[WEFT_TRUST_WHY] = "";
+    int r = weft__trust_enter(app->layout, weft__home_fill, why);
+    if (r == -EKEYREJECTED)
+        return weft__fail(app, WEFT_UNAUTHORISED, WEFT_TRUST_NEXT, "%s", why);
+    bool here = strncmp(why, home, strlen(home)) == 0, forbidden = r == -EACCES || r == -EROFS;
+    if (r < 0)
+        return weft__fail(app, WEFT_FAILED, !here ? WEFT_TRUST_PLACE : forbidden ? elsewhere : NULL, "%s", why);
     return WEFT_DONE;
 }
 
-/* Linked into place: of two daemons that start at once, both end up with the same token. */
-static int make_token(const char *path) {
+/* Recorded, and then given its name: a token that is there is either on record or not ours. */
+static int name_token(const weft_layout *layout, const char *temporary, char why[WEFT_TRUST_WHY]) {
+    char id[WEFT_TRUST_ID];
+    struct stat info;
+    int lock = weft__trust_lock(why);
+    if (lock < 0)
+        return lock;
+    int r = 0;
+    if (lstat(layout->token, &info) < 0) { /* of two daemons that start at once, the second uses the first one's */
+        r = weft__trust_id(temporary, id);
+        if (r >= 0)
+            r = weft__trust_token(layout, id, why);
+        if (r >= 0 && link(temporary, layout->token) < 0)
+            r = -errno;
+    }
+    weft__trust_unlock(lock);
+    return r;
+}
+
+static int make_token(const weft_layout *layout, char why[WEFT_TRUST_WHY]) {
     unsigned char bytes[TOKEN_BYTES];
     char text[2 * TOKEN_BYTES + 2], temporary[64];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
@@ -102,33 +130,51 @@ static int make_token(const char *path) {
     for (size_t i = 0; i < TOKEN_BYTES; i++)
         snprintf(text + 2 * i, 3, "%02x", bytes[i]);
     memcpy(text + 2 * TOKEN_BYTES, "\n", 2);
-    beside(path, temporary);
+    beside(layout->token, temporary);
     int r = write_new(temporary, text, strlen(text));
-    if (r == 0 && link(temporary, path) < 0 && errno != EEXIST)
-        r = -errno;
+    if (r == 0)
+        r = name_token(layout, temporary, why);
     unlink(temporary);
     return r;
 }
 
-weft_exit weft__home_token(const weft_app *app, char **ret) {
+/* A token that came with the project is known to whoever made the project. Others may not know it either. */
+static weft_exit check_token(const weft_app *app) {
     const char *path = app->layout->token;
     char next[256];
+    struct stat info;
+    weft_trust trust;
+    int fd = weft__private_open(path, O_RDONLY);
+    int r = fd < 0 ? fd : fstat(fd, &info) < 0 ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    snprintf(next, sizeof next, "Remove it, and the next start makes a new one; or, if you made it yourself: chmod 600 %s",
+             path);
+    if (r < 0 || (info.st_mode & 077))
+        return weft__fail(app, WEFT_FAILED, next, "%s: it is not a private file of yours, so others may know the token%s%s",
+                          path, r < 0 ? ": " : "", r < 0 ? weft__private_why(r) : "");
+    weft__trust_look(app->layout, &trust);
+    if (trust.failed < 0)
+        return weft__fail(app, WEFT_FAILED, WEFT_TRUST_PLACE, "%s", trust.why);
+    if (weft__trust_has_strange_token(&trust))
+        return weft__fail(app, WEFT_UNAUTHORISED,
+                          "Remove it, and the next start makes a new one; or, if you made it yourself: weft trust",
+                          "%s was not made by your Weft, so others may know the token", path);
+    return WEFT_DONE;
+}
+
+weft_exit weft__home_token(const weft_app *app, char **ret) {
+    const char *path = app->layout->token;
+    char why[WEFT_TRUST_WHY] = "";
     struct stat info;
     weft_exit status = weft__home_make(app);
     if (status)
         return status;
-    int r = lstat(path, &info) < 0 && errno == ENOENT ? make_token(path) : 0;
-    if (r == 0 && lstat(path, &info) < 0)
-        r = -errno;
+    int r = lstat(path, &info) < 0 && errno == ENOENT ? make_token(app->layout, why) : 0;
     if (r < 0)
-        return weft__fail(app, WEFT_FAILED, NULL, "%s: %s", path, weft_strerror(r));
-    snprintf(next, sizeof next, "Remove it, and the next start makes a new one; or, if you made it yourself: chmod 600 %s",
-             path);
-    /* A token that came with the project is known to whoever made the project. */
-    if (!S_ISREG(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077))
-        return weft__fail(app, WEFT_FAILED, next, "%s: it is not a private file of yours, so others may know the token",
-                          path);
-    return weft__token_read(app, path, ret);
+        return weft__fail(app, WEFT_FAILED, NULL, "%s: %s", path, *why ? why : weft_strerror(r));
+    status = check_token(app);
+    return status ? status : weft__token_read(app, path, ret);
 }
 
 int weft__home_put(const char *path, const char *text, size_t len) {

@@ -6,8 +6,11 @@
 #include "app.h"
 #include "endpoint.h"
 
-/* Make the folder (0700, with a .gitignore) if it is not there. Failures are explained. */
+/* Make the folder (0700, with a .gitignore) if it is not there, and put it on record (trust.h). One that is there, not on
+ * record and brings something to act on is refused. Failures are explained. */
 weft_exit weft__home_make(const weft_app *app);
+/* The folder and its .gitignore alone. */
+int weft__home_fill(const weft_layout *layout);
 /* Is the daemon's folder here somebody else's? That is explained, and nothing was made or read. */
 weft_exit weft__home_check(const weft_app *app);
 /* The daemon's token, made on the first start. Owned. Failures are explained. */

@@ -10,6 +10,7 @@
 #include "alloc.h"
 #include "config.h"
 #include "say.h"
+#include "trust.h"
 
 struct weft_serve_config {
     weft_app *app;
@@ -31,7 +32,9 @@ static void say(void *ctx, const weft_remark *remark) {
 }
 
 static int load(weft_serve_config *self, weft_config *ret) {
-    weft_config_from from = {self->user, self->app->layout->config, getenv, self->app->layout->aiwg, &self->typed};
+    weft_trust trust;
+    weft__trust_look(self->app->layout, &trust);
+    weft_config_from from = {self->user, self->app->layout->config, getenv, self->app->layout->aiwg, &self->typed, &trust};
     return weft__config_load(ret, &from, &(weft_remarks){say, self->app}, NULL);
 }
 
@@ -99,6 +102,10 @@ weft_serve_config *weft__serve_config_free(weft_serve_config *self) {
     weft__config_done(&self->current);
     weft__arena_done(&self->memory);
     return weft__free(NULL, self);
+}
+
+bool weft__serve_config_is_strange(const weft_serve_config *self) {
+    return self->started.held > 0;
 }
 
 const weft_serve_settings *weft__serve_config_settings(const weft_serve_config *self) {
@@ -174,11 +181,16 @@ bool weft__serve_config_reload(weft_serve_config *self, weft_server *server) {
     if (self->ends_with_terminal && !has_terminal())
         return false;
     int r = load(self, &next);
+    if (r >= 0 && next.held)
+        r = -EKEYREJECTED;
     if (r >= 0)
         r = change(self, &next, server);
     if (r < 0)
         weft__config_done(&next);
-    if (r == -EBADMSG)
+    if (r == -EKEYREJECTED)
+        weft__warn(self->app, "weft serve: the configuration is not on record (\"weft trust\" shows it and asks); "
+                              "the old one stays in force");
+    else if (r == -EBADMSG)
         weft__warn(self->app, "weft serve: the configuration has a mistake; the old one stays in force");
     else if (r < 0)
         weft__warn(self->app, "weft serve: %s; the old configuration stays in force", weft_strerror(r));

@@ -11,6 +11,7 @@
 #include "feed.h"
 #include "loop.h"
 #include "say.h"
+#include "trust.h"
 #include "wiring.h"
 
 /* What the server needs to say good-bye after the last task has ended, out of the time a stop may take. */
@@ -70,6 +71,8 @@ static const char *store_path(const weft_serve_hub *self) {
 
 static weft_exit explain_store(const weft_serve_hub *self, int r, const char *why) {
     const char *path = store_path(self);
+    if (r == -EKEYREJECTED)
+        return weft__fail(self->opts.app, WEFT_UNAUTHORISED, WEFT_TRUST_NEXT, "%s: %s", path, why);
     if (r == -EUCLEAN)
         return weft__fail(self->opts.app, WEFT_FAILED,
                           "\"weft doctor\" looks at it closely. To begin anew and keep the damaged files beside it, set "
@@ -80,14 +83,41 @@ static weft_exit explain_store(const weft_serve_hub *self, int r, const char *wh
     return weft__fail(self->opts.app, WEFT_FAILED, NULL, "%s: %s", path, *why ? why : weft_strerror(r));
 }
 
+static weft_exit explain_record(const weft_serve_hub *self, int r, const char *why) {
+    bool strange = r == -EKEYREJECTED;
+    return weft__fail(self->opts.app, strange ? WEFT_UNAUTHORISED : WEFT_FAILED,
+                      strange ? WEFT_TRUST_NEXT : WEFT_TRUST_PLACE, "%s", why);
+}
+
+/* Only the journal on record is opened, and whatever opening makes of it is on record before anything of it runs. */
+static weft_exit open_recorded(weft_serve_hub *self, weft_store_opts *opts, char *why) {
+    const weft_layout *layout = self->opts.app->layout;
+    char expected[WEFT_EPOCH + 1], trouble[WEFT_TRUST_WHY] = "";
+    int r = weft__trust_open_begin(layout, opts->path, expected, trouble);
+    if (r < 0)
+        return explain_record(self, r, trouble);
+    opts->expect = expected;
+    int opened = weft__store_open(&weft__sqlite, opts, &self->store, why);
+    r = weft__trust_open_end(layout, opts->path, opened < 0 ? NULL : weft__store_epoch(self->store), trouble);
+    if (opened < 0)
+        return explain_store(self, opened, why);
+    return r < 0 ? explain_record(self, r, trouble) : WEFT_DONE;
+}
+
 static weft_exit open_store(weft_serve_hub *self) {
     char why[WEFT_STORE_WHY] = "";
     const weft_serve_settings *how = self->opts.how;
     weft_store_opts opts = {.path = store_path(self),
                             .on_damage = how->quarantine ? WEFT_DAMAGE_QUARANTINE : WEFT_DAMAGE_REFUSE};
-    int r = weft__store_open(self->opts.keep ? &weft__sqlite : &weft__memory, &opts, &self->store, why);
-    if (r < 0)
-        return explain_store(self, r, why);
+    weft_exit status = WEFT_DONE;
+    if (self->opts.keep)
+        status = open_recorded(self, &opts, why);
+    else {
+        int r = weft__store_open(&weft__memory, &opts, &self->store, why);
+        status = r < 0 ? explain_store(self, r, why) : WEFT_DONE;
+    }
+    if (status)
+        return status;
     if (*why)
         weft__warn(self->opts.app, "weft serve: %s", why);
     return WEFT_DONE;

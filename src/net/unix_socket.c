@@ -97,14 +97,28 @@ static int listen_at(const struct sockaddr_un *address, socklen_t len, struct st
     return 0;
 }
 
+/* What lies there may have come with a clone or an archive: a pipe that would let us wait, or a second name of another file.
+ */
+static int open_lock(const char *path) {
+    struct stat info;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+    if (fd < 0)
+        return -errno;
+    int r = fstat(fd, &info) < 0 ? -errno : !S_ISREG(info.st_mode) || info.st_nlink > 1 ? -ENOTSOCK : 0;
+    if (r == 0)
+        return fd;
+    close(fd);
+    return r;
+}
+
 /* Another may be looking at the same socket right now; it will not take long. The lock file stays: removing it would let a
  * third lock a file that a second is still waiting for. */
 static int lock(const struct sockaddr_un *address) {
     char path[sizeof address->sun_path + sizeof LOCK_SUFFIX];
     snprintf(path, sizeof path, "%s" LOCK_SUFFIX, address->sun_path);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = open_lock(path);
     if (fd < 0)
-        return -errno;
+        return fd;
     while (flock(fd, LOCK_EX) < 0)
         if (errno != EINTR) {
             int r = -errno;

@@ -28,7 +28,7 @@ static int log_grew(void *ctx, sqlite3 *db, const char *name, int pages) {
 
 /* The database is created by us, because SQLite would make it readable for everybody; its neighbours get its mode. */
 static int make_private(const char *path) {
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
     int r = fchmod(fd, 0600) < 0 ? -errno : 0;
@@ -77,6 +77,15 @@ static int prove_continuity(weft_sq *sq, char *ret_why) {
     return -EUCLEAN;
 }
 
+/* The file may be the one that is expected, and what is in it another journal. */
+static int check_expected(const weft_sq *sq, const char *epoch, char *ret_why) {
+    if (!epoch || !*epoch || strcmp(epoch, sq->state.epoch) == 0)
+        return 0;
+    snprintf(ret_why, WEFT_STORE_WHY, "this is another journal than before: its epoch is %s and was %s", sq->state.epoch,
+             epoch);
+    return -EKEYREJECTED;
+}
+
 static int load(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
     sq->state = (weft_sq_state){0}; /* of a journal that was moved aside */
     int fresh = weft__sq_migrate(sq->write.db, 0, ret_why);
@@ -87,6 +96,8 @@ static int load(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
     int r = weft__sq_load_state(&sq->write, &sq->state);
     if (r == 0 && (r = weft__sq_check_pages(sq->write.db, ret_why)) >= 0)
         return weft__epoch_new(sq->state.epoch); /* the first start ended before it had begun */
+    if (r >= 0)
+        r = check_expected(sq, opts->expect, ret_why);
     if (r >= 0)
         r = check(sq, opts->check, ret_why);
     return r < 0 ? r : prove_continuity(sq, ret_why);
@@ -157,7 +168,9 @@ static void disconnect(weft_sq *sq) {
 }
 
 static int open_parts(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
-    int r = weft__sq_mark_open(sq->path, &sq->mark);
+    int r = weft__sq_check_files(sq->path, ret_why);
+    if (r >= 0)
+        r = weft__sq_mark_open(sq->path, &sq->mark);
     if (r >= 0)
         r = open_whole(sq, opts, ret_why);
     if (r >= 0)

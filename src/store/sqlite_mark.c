@@ -25,7 +25,7 @@ int weft__sq_mark_open(const char *path, int *ret_fd) {
     char name[4096];
     if (snprintf(name, sizeof name, "%s-mark", path) >= (int) sizeof name)
         return -ENAMETOOLONG;
-    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (fd < 0)
         return -errno;
     if (flock(fd, LOCK_EX | LOCK_NB) < 0 || fchmod(fd, 0600) < 0) {

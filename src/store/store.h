@@ -128,6 +128,7 @@ typedef struct weft_store_opts {
     const weft_alloc *alloc; /* called from several threads */
     const char *path;        /* sqlite: the database; its neighbours begin with the same name */
     const char *vfs;         /* sqlite: NULL for the system's files */
+    const char *expect;      /* sqlite: the epoch the journal must have, if there is one; NULL or "": any */
     weft_damage on_damage;
     weft_check check;
     size_t max_event; /* bytes of one event's data; 0: 32 MiB, as an inbound message */
@@ -135,7 +136,7 @@ typedef struct weft_store_opts {
     size_t max_log;   /* sqlite: bytes of log before it is copied back in the midst of work; 0: 64 MiB */
 } weft_store_opts;
 
-/* -EUCLEAN damaged, -ENOTSUP from a newer version, -EBUSY in use by somebody else, -EINVAL not a journal, or the system's
+/* -EUCLEAN damaged, -EKEYREJECTED another journal than was expected, -ENOTSUP from a newer version, -EBUSY in use by somebody else, -EINVAL not a journal, or the system's
  * error; with a sentence in ret_why (WEFT_STORE_WHY bytes). It may take seconds: after an unclean stop everything is
  * checked. A journal that was opened in spite of something (quarantined, another epoch) also has a sentence; otherwise it is
  * empty. */

@@ -59,7 +59,7 @@ cat >.weft/config.json <<END
   "agents": { "mine": { "driver": "cli", "command": ["$PWD/agent.sh", "{prompt}"] } }
 }
 END
-chmod 600 .weft/config.json
+trust
 weft restart
 weft agents
 like "a configured one" "mine " "$out"

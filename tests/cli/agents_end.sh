@@ -25,6 +25,7 @@ mkdir -m 700 .weft
     "tasks": {"grace_ms": 200},
 }
 E2
+trust
 
 alive() { # how many processes carry the mark, but the daemon
     local count=0 file pid

@@ -18,7 +18,7 @@ cat >rules/.weft/config.json <<'END'
   }
 }
 END
-chmod 600 rules/.weft/config.json
+(cd rules && trust)
 hub rules
 weft automation
 exits "status" 0

@@ -32,6 +32,7 @@ cat >.weft/config.json <<'END'
     "tls": {"cert": "c.pem"},
 }
 END
+trust
 origin() { # KEY [ARGUMENT...]: its line
     local key=$1
     shift
@@ -107,17 +108,31 @@ like "and says what to do" "weft config check" "$err"
 
 # ---- what came with a clone ----
 echo '{"auth": "none", "rate_per_minute": 7}' >.weft/config.json
+run "$weft" config check
+exits "a door in a file that is not on record" 4
+like "says so" ".weft/config.json:1:2: auth says who may come in" "$err"
+like "and what to do" "weft trust" "$err"
 chmod 644 .weft/config.json
 run "$weft" config check
-exits "a door in a file that others can read" 1
-like "says so" ".weft/config.json:1:2: auth says who may come in" "$err"
-like "and what to do" "chmod 600" "$err"
+exits "whatever its mode" 4
+run "$weft" config check --json
+exits "for programs" 4
+like "for programs: where" '"line":1,"column":2,"severity":"error","message":"auth says who may come in' "$out"
+is "the door stays as the user has it" "auth \"none\" user $user:1:32" "$(origin auth)"
+is "what opens none counts" 'rate_per_minute 7 project .weft/config.json:1:37' "$(origin rate_per_minute)"
+run timeout 20 "$weft" serve --listen "unix:$there/x.sock" </dev/null
+exits "serve does not start with it" 4
+run timeout 20 "$weft" start </dev/null
+exits "nor does start" 4
+like "and shows what it would allow" 'auth: "none"' "$err"
+trust
+is "it is opened by trusting" 'auth "none" project .weft/config.json:1:10' "$(origin auth)"
 echo '{"rate_per_minute": 7}' >.weft/config.json
 run "$weft" config check
-exits "what opens no door may be read by all" 0
+exits "what opens no door need not be on record" 0
 echo '{"agents": {"claude": {"permission": "allow"}}}' >.weft/config.json
 run "$weft" config check
-exits "what runs in a file that others can read" 1
+exits "what runs in a file that is not on record" 4
 like "says so too" ".weft/config.json:1:2: agents says what runs" "$err"
 rm .weft/config.json
 
@@ -135,6 +150,8 @@ cd "$there/secret" || exit 1
 echo 5ecret-t0ken >.weft/token
 echo '{"token_file": ".weft/token", "token": "5ecret-t0ken", "agents": {"claude": {"env": {"KEY": "5ecret-t0ken", "B": ""}}}}' \
     >.weft/config.json
+run "$weft" trust --yes
+unlike "trust does not tell the token" 5ecret-t0ken "$out$err"
 for job in show "show --origin" "show --json" check path keys schema; do
     WEFT_TOKEN=5ecret-t0ken run "$weft" config $job
     unlike "config $job does not tell the token" 5ecret-t0ken "$out$err"
@@ -189,6 +206,7 @@ hangup() {
     close
 }
 
+trust
 serve
 is "it listens at home and where the file says" 3 "${#urls[@]}"
 is "on this socket" "unix:$there/s.sock" "${urls[1]}"
@@ -213,6 +231,12 @@ cat >.weft/config.json <<END
     "limits": {"max_batch": 3},
 }
 END
+hangup
+like "what is not on record does not count" "the old one stays in force" "$said"
+like "says so" "listen says who may come in" "$said"
+run "$weft" bench --token-file token.txt -c 1 -w 1 -n 500 "$http"
+exits "it does not" 6
+trust
 hangup
 like "reloaded" "configuration reloaded" "$said"
 like "what changed" "rate_per_minute is 0 now" "$said"
@@ -245,6 +269,7 @@ cat >.weft/config.json <<END
     "rate_per_minute": 60,
 }
 END
+trust
 hangup
 like "and back" "rate_per_minute is 60 now" "$said"
 like "hosts too" "allowed_hosts is [] now" "$said"
@@ -269,10 +294,12 @@ exits "SIGTERM ends it" 0
 
 # ---- an option stays the strongest ----
 echo '{"rate_per_minute": 60, "auth": "none"}' >.weft/config.json
+trust
 serve --no-rate --listen tcp://127.0.0.1:0
 run "$weft" bench -c 1 -w 1 -n 500 "${urls[0]}"
 exits "an option before the file" 0
 echo '{"rate_per_minute": 61, "auth": "none"}' >.weft/config.json
+trust
 hangup
 is "and after SIGHUP" "weft serve: configuration reloaded"$'\n' "$said"
 kill "$pid"
@@ -282,6 +309,7 @@ ended "$pid"
 cat >.weft/config.json <<'END'
 {"agents": {"mine": {"driver": "cli", "command": ["echo", "one"]}}, "default_agent": "mine", "tasks": {"max_running": 3}}
 END
+trust
 serve
 says() { # what a task's agent said to "hi"
     timeout 30 "$weft" task submit --wait hi 2>/dev/null
@@ -292,6 +320,7 @@ like "its limits" '"maxConcurrency":3' "$out"
 cat >.weft/config.json <<'END'
 {"agents": {"mine": {"driver": "cli", "command": ["echo", "two"]}}, "default_agent": "mine", "tasks": {"max_running": 5}}
 END
+trust
 hangup
 like "agents have changed" "weft serve: agents has changed" "$said"
 unlike "without what they are" "two" "$said"
@@ -300,6 +329,7 @@ run "$weft" call daemon.status
 like "and the limits" '"maxConcurrency":5' "$out"
 echo '{"tasks": {"paused": true}, "agents": {"mine": {"driver": "cli", "command": ["echo", "two"]}}, "default_agent": "mine"}' \
     >.weft/config.json
+trust
 hangup
 run "$weft" call task.submit prompt=wait
 like "tasks wait while they are paused" '"state":"queued"' "$out"

@@ -315,6 +315,18 @@ else
 fi
 if $as_nobody test -x "$weft" 2>/dev/null; then
     export XDG_CONFIG_HOME=$there/none # one that nobody can look for a configuration in
+    if [ -n "$as_nobody" ]; then
+        record=$XDG_STATE_HOME
+        run timeout 60 $as_nobody "$weft" start
+        exits "a record that cannot be written to" 1
+        like "a record that cannot be written to: says so" "where it is recorded what you trust: not permitted" "$err"
+        like "a record that cannot be written to: what to do" "Set XDG_STATE_HOME" "$err"
+        run timeout 60 $as_nobody env -u XDG_STATE_HOME -u HOME "$weft" start
+        exits "no home at all" 1
+        like "no home at all: says so" "where it is recorded what you trust" "$err"
+        mkdir "$there/nobody" && chown 65534 "$there/nobody"
+        export XDG_STATE_HOME=$there/nobody
+    fi
     run timeout 60 $as_nobody "$weft" start
     exits "a folder that cannot be written to" 1
     like "a folder that cannot be written to: says so" ".weft: not permitted" "$err"
@@ -336,6 +348,7 @@ if $as_nobody test -x "$weft" 2>/dev/null; then
 else
     skip "a folder that cannot be written to" "root may write anywhere, and others cannot run the program"
 fi
+[ -z "${record:-}" ] || export XDG_STATE_HOME=$record
 chmod 755 .
 
 # ---- one that is not ready yet ----

@@ -60,12 +60,16 @@ is "a damaged journal: nothing was changed" "$before" "$(cksum <.weft/weft.db)"
 
 hub two
 echo '{ "no_such_key": 1, "rate_per_minute": "many" }' >.weft/config.json
-chmod 600 .weft/config.json
 weft doctor
 exits "a wrong configuration" 1
 like "a wrong configuration: where" ".weft/config.json:1:" "$out"
 echo '{ "default_agent": "goose" }' >.weft/config.json
 if ! command -v goose >/dev/null; then
+    weft doctor
+    exits "a configuration that is not on record" 1
+    like "a configuration that is not on record: says so" ".weft/config.json is not the one on record" "$out"
+    like "a configuration that is not on record: what to do" "weft trust" "$out"
+    trust
     weft doctor
     exits "a default agent that is not installed" 1
     like "a default agent that is not installed: which" "goose" "$out"

@@ -18,7 +18,12 @@ is "a folder that is a link: its target is left alone" "755 " "$(stat -c %a targ
 
 mkdir -p planted/.weft
 echo known-to-others >planted/.weft/token
+serve_in planted
+exits "a token that came with the project" 4
+like "a token that came with the project: what to do" "weft trust" "$err"
+unlike "a token that came with the project: is not shown" "known-to-others" "$err"
 chmod 644 planted/.weft/token
+(cd planted && trust)
 serve_in planted
 exits "a token that others can read" 1
 like "a token that others can read: what to do" "chmod 600" "$err"
@@ -27,16 +32,16 @@ chmod 600 planted/.weft/token
 mv planted/.weft/token planted/.weft/elsewhere
 ln -s elsewhere planted/.weft/token
 serve_in planted
-exits "a token that is a link" 1
+exits "a token that is a link" 4
 rm planted/.weft/token
 ln -s nowhere planted/.weft/token
 serve_in planted
-exits "a token that is a link to nothing" 1
+exits "a token that is a link to nothing" 4
 [ ! -e planted/.weft/nowhere ] && pass || fail "a token that is a link to nothing: nothing is made there"
 rm planted/.weft/token
 mkfifo -m 600 planted/.weft/token
 serve_in planted
-exits "a token that is a pipe" 1
+exits "a token that is a pipe" 4
 rm planted/.weft/token
 mkdir planted/.weft/daemon.sock
 serve_in planted

@@ -5,6 +5,7 @@
 #   like NAME PART TEXT     the text contains the part  unlike NAME PART TEXT
 #   start COMMAND...        runs it in the background until it has said where it listens: urls[], $pid, its talk in $talk
 #   ended PID               waits for it; its status in $rc
+#   trust                   what the test has put into this folder's .weft is the user's own
 set -u
 
 passed=0
@@ -103,6 +104,12 @@ ended() {
     rc=$?
     out=
     err=
+}
+
+# What this test has put into this folder's .weft is the user's own.
+trust() {
+    timeout 60 "$WEFT" trust --yes "$@" >"$there/.trust" 2>&1 ||
+        fail "what the test has put there is trusted" "$(cat "$there/.trust")"
 }
 
 close() {

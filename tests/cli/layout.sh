@@ -143,12 +143,20 @@ is "AIWG's file counts, not Weft's" 'default_agent "claude" project' "$(show def
 is "its numbers" "tasks.max_running 2 project" "$(show tasks.max_running)"
 like "its rules" '"prompt":"look at {{payload.path}}"' "$(show automation.rules)"
 run "$weft" config show -- --aiwg
-like "that they are run is told" "its rule may start agents" "$err"
-unlike "what is unknown is not" "2031" "$err"
-chmod 600 .aiwg/daemon.json
-run "$weft" config show -- --aiwg
-is "a private file is one's own" "" "$err"
+is "--aiwg allows rules that start its agent; what is unknown is not told" "" "$err"
 is "the environment before it" "tasks.max_running 9 environment" "$(WEFT_TASKS_MAX_RUNNING=9 show tasks.max_running)"
+cat >.aiwg/daemon.json <<'END'
+{"rules": [{"id": "call", "trigger": {"type": "file.modify"}, "action": {"type": "webhook", "url": "http://127.0.0.1:9/x"}}]}
+END
+run timeout 20 "$weft" start --aiwg </dev/null
+exits "a rule that calls a URL waits" 4
+like "it is shown" "calls http://127.0.0.1:9/x" "$err"
+run timeout 20 "$weft" trust --aiwg </dev/null
+exits "nobody is there to ask" 4
+trust --aiwg
+daemon start --aiwg
+exits "until it is trusted" 0
+daemon stop --aiwg
 echo '{"daemon": ' >.aiwg/daemon.json
 run timeout 20 "$weft" serve --aiwg
 exits "a file that is no JSON" 1

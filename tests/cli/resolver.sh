@@ -37,8 +37,8 @@ cat >hooked/.weft/config.json <<'END'
 { "automation": { "rules": [ { "id": "hook", "trigger": { "type": "task.completed" },
                                "action": { "type": "webhook", "url": "http://slow.example/" } } ] } }
 END
-chmod 600 hooked/.weft/config.json
 cd hooked
+trust
 LD_PRELOAD=$slow timeout 200 "$program" serve >serve.out 2>&1 &
 daemon=$!
 until_true "$program" status

@@ -91,7 +91,8 @@ class Hub:
         self.folder = tempfile.mkdtemp(prefix="weft-fault-")
         self.home = os.path.join(self.folder, ".weft")
         self.process = None
-        self.env = dict(os.environ, XDG_CONFIG_HOME=os.path.join(self.folder, "none"), **(env or {}))
+        self.env = dict(os.environ, XDG_CONFIG_HOME=os.path.join(self.folder, "none"),
+                        XDG_STATE_HOME=os.path.join(self.folder, "state"), **(env or {}))
         self.env.pop("WEFT_STORE_KIND", None)
         self.talk = os.path.join(self.folder, "talk")
         os.mkdir(self.home, 0o700)
@@ -101,6 +102,12 @@ class Hub:
         path = os.path.join(self.home, "config.json")
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             json.dump(config, file)
+        self.trust()
+
+    def trust(self):
+        """What the test has put there is the user's own."""
+        subprocess.run([WEFT, "trust", "--yes"], cwd=self.folder, env=self.env, check=True, timeout=PATIENCE,
+                       stdin=subprocess.DEVNULL, capture_output=True)
 
     def start(self):
         """Python ignores SIGXFSZ, and so does what it starts: a file that grows beyond its limit is an error, not the end."""

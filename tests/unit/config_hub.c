@@ -8,6 +8,7 @@
 #include "agents.h"
 #include "config.h"
 #include "harness.h"
+#include "trust.h"
 #include "serve.h"
 
 static const weft_agent *find(const weft_agents *agents, const char *name) {
@@ -244,7 +245,22 @@ static void on_change(void *ctx, const weft_serve_settings *now) {
     self->automation_changed = now->automation_changed;
 }
 
+/* A configuration that the user has confirmed. */
 static void put_config(const char *text) {
+    weft_trust_entry entry = {.confirmed = true};
+    char why[WEFT_TRUST_WHY] = "";
+    FILE *file = fopen(".weft/config.json", "w");
+    if (!file || fputs(text, file) < 0 || fclose(file) != 0)
+        abort();
+    weft__trust_digest(text, strlen(text), entry.config);
+    int lock = weft__trust_lock(why);
+    if (lock < 0 || !getcwd(entry.path, sizeof entry.path) || weft__trust_id(".weft", entry.folder) < 0 ||
+        weft__trust_put(&entry, false, why) < 0)
+        abort();
+    weft__trust_unlock(lock);
+}
+
+static void put_unconfirmed(const char *text) {
     FILE *file = fopen(".weft/config.json", "w");
     if (!file || fchmod(fileno(file), 0600) < 0 || fputs(text, file) < 0 || fclose(file) != 0)
         abort();
@@ -259,6 +275,7 @@ TEST(agents_stay_when_they_are_read_again) {
     FILE *nowhere = fopen("/dev/null", "w");
     REQUIRE(nowhere && mkdtemp(folder) && chdir(folder) == 0 && mkdir(".weft", 0700) == 0);
     setenv("XDG_CONFIG_HOME", folder, 1);
+    setenv("XDG_STATE_HOME", folder, 1);
     weft_app app = {
         .settings = &typed, .out = weft__screen(nowhere), .err = weft__screen(nowhere), .layout = &weft__layout_weft};
     weft_serve_config *config = NULL;
@@ -278,6 +295,9 @@ TEST(agents_stay_when_they_are_read_again) {
     CHECK(weft__serve_config_reload(config, server));
     CHECK_INT(is.count, 1);
     CHECK(is.agents.list == first->agents.list); /* nothing has changed, and nothing is made anew */
+    put_unconfirmed(other);
+    CHECK(weft__serve_config_reload(config, server));
+    CHECK_INT(is.count, 1); /* whatever its mode, it is not the user's */
     put_config(other);
     CHECK(weft__serve_config_reload(config, server));
     CHECK_INT(is.count, 2);
@@ -297,6 +317,9 @@ TEST(agents_stay_when_they_are_read_again) {
     weft__serve_config_free(config);
     fclose(nowhere);
     unlink(".weft/config.json");
+    unlink("weft/trust.json");
+    unlink("weft/trust.json.lock");
+    rmdir("weft");
     rmdir(".weft");
     rmdir(folder);
 }
