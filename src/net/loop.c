@@ -125,18 +125,20 @@ static void heap_remove(weft_loop *loop, weft_timer *timer) {
 
 static void on_timer(uv_timer_t *handle);
 
+static bool is_virtual(const weft_loop *loop) {
+    return loop->virtual_ms >= 0;
+}
+
 static void arm(weft_loop *loop) {
-    if (!loop->timers || loop->timers->at >= loop->armed)
+    if (!loop->timers || loop->timers->at >= loop->armed || is_virtual(loop))
         return;
     int64_t wait = loop->timers->at - weft_loop_now(loop);
     loop->armed = loop->timers->at;
     uv_timer_start(&loop->timer, on_timer, wait > 0 ? (uint64_t) wait : 0, 0);
 }
 
-static void on_timer(uv_timer_t *handle) {
-    weft_loop *loop = handle->data;
+static void run_due_timers(weft_loop *loop) {
     int64_t now = weft_loop_now(loop);
-    loop->armed = INT64_MAX;
     while (loop->timers && loop->timers->at <= now) {
         weft_timer *timer = loop->timers;
         heap_remove(loop, timer);
@@ -146,6 +148,12 @@ static void on_timer(uv_timer_t *handle) {
         } else if (timer->due != INT64_MAX)
             heap_put(loop, timer, timer->due);
     }
+}
+
+static void on_timer(uv_timer_t *handle) {
+    weft_loop *loop = handle->data;
+    loop->armed = INT64_MAX;
+    run_due_timers(loop);
     arm(loop);
 }
 
@@ -203,6 +211,7 @@ int weft_loop_new(const weft_alloc *alloc, weft_loop **ret) {
         return -ENOMEM;
     loop->alloc = alloc;
     loop->armed = INT64_MAX;
+    loop->virtual_ms = -1;
     weft__list_init(&loop->later);
     loop->read = weft__alloc(alloc, WEFT_LOOP_READ + WEFT_SLACK);
     loop->scratch = weft__alloc(alloc, WEFT_LOOP_SCRATCH);
@@ -222,13 +231,15 @@ bool weft__loop_only_lookups(const weft_loop *loop) {
     return loop->uv.active_reqs.count && !loop->uv.active_handles && !loop->uv.closing_handles;
 }
 
-/* Lookups run in threads that nobody can stop. True when there are none any more. */
+/* Lookups run in threads that nobody can stop, in the system's time. True when there are none any more. */
 static bool end_lookups(weft_loop *loop) {
-    int64_t until = weft__loop_fresh_now(loop) + LOOKUP_MS;
-    while (loop->uv.active_reqs.count && weft__loop_fresh_now(loop) < until) {
+    uv_update_time(&loop->uv);
+    uint64_t until = uv_now(&loop->uv) + LOOKUP_MS;
+    while (loop->uv.active_reqs.count && uv_now(&loop->uv) < until) {
         struct pollfd ready = {.fd = uv_backend_fd(&loop->uv), .events = POLLIN};
         poll(&ready, 1, 10);
         uv_run(&loop->uv, UV_RUN_NOWAIT);
+        uv_update_time(&loop->uv);
     }
     return !loop->uv.active_reqs.count;
 }
@@ -267,6 +278,10 @@ int weft_loop_run(weft_loop *loop) {
 }
 
 int weft_loop_once(weft_loop *loop, bool wait) {
+    if (is_virtual(loop)) {
+        run_due_timers(loop);
+        wait = false;
+    }
     return uv_run(&loop->uv, wait ? UV_RUN_ONCE : UV_RUN_NOWAIT) != 0;
 }
 
@@ -283,10 +298,21 @@ int weft_loop_timeout_ms(const weft_loop *loop) {
 }
 
 int64_t weft_loop_now(const weft_loop *loop) {
-    return (int64_t) uv_now(&loop->uv);
+    return is_virtual(loop) ? loop->virtual_ms : (int64_t) uv_now(&loop->uv);
 }
 
 int64_t weft__loop_fresh_now(weft_loop *loop) {
     uv_update_time(&loop->uv);
     return weft_loop_now(loop);
+}
+
+void weft__loop_set_now(weft_loop *loop, int64_t now_ms) {
+    assert(now_ms >= 0 && now_ms >= loop->virtual_ms);
+    uv_timer_stop(&loop->timer);
+    loop->armed = INT64_MAX;
+    loop->virtual_ms = now_ms;
+}
+
+int64_t weft__loop_deadline(const weft_loop *loop) {
+    return loop->timers ? loop->timers->at : INT64_MAX;
 }

@@ -44,6 +44,7 @@ struct weft_loop {
     weft_link mem;      /* the mem: endpoints (mem.h); zero until the first */
     weft_timer *timers; /* the earliest */
     int64_t armed;      /* for when uv_timer is set; INT64_MAX: it is not */
+    int64_t virtual_ms; /* the time, while it is virtual; <0: it is the system's */
     size_t holds;
     uv_timer_t timer;
     uv_prepare_t prepare;
@@ -70,6 +71,12 @@ void weft__loop_release(weft_loop *loop);
 
 /* weft_loop_now() stands still while a program is busy or drives another loop. What begins now is measured from this. */
 int64_t weft__loop_fresh_now(weft_loop *loop);
+/* Virtual time, for a simulation: from the first call on, the loop's time is what was said last and stands still in between.
+ * It cannot go back. weft_loop_once() then runs the timers that are due by it, and never waits. */
+void weft__loop_set_now(weft_loop *loop, int64_t now_ms);
+/* The time to which a simulation may move on when nothing else is to be done: no timer is due before. INT64_MAX: none is
+ * set. */
+int64_t weft__loop_deadline(const weft_loop *loop);
 /* What is left on it is names being looked up, which nobody can call off. */
 bool weft__loop_only_lookups(const weft_loop *loop);
 

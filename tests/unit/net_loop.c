@@ -169,6 +169,36 @@ TEST(no_memory) {
     }
 }
 
+/* Time that a simulation moves: hours pass at once, timers run at their time and in its order. */
+TEST(virtual_time_stands_still_until_it_is_moved) {
+    weft_loop *loop;
+    alarm_case soon = {0}, late = {0};
+    CHECK_INT(weft_loop_new(NULL, &loop), 0);
+    weft__loop_set_now(loop, 1000);
+    soon.loop = late.loop = loop;
+    weft__timer_init(&soon.timer, on_due);
+    weft__timer_init(&late.timer, on_due);
+    CHECK_INT(weft__loop_deadline(loop), INT64_MAX);
+    weft__timer_set(loop, &late.timer, 1000 + 3600 * 1000);
+    weft__timer_set(loop, &soon.timer, 1500);
+    weft_loop_once(loop, true);
+    CHECK_INT(weft_loop_now(loop), 1000);
+    CHECK_INT(weft__loop_fresh_now(loop), 1000);
+    CHECK_INT(weft__loop_deadline(loop), 1500);
+    weft__loop_set_now(loop, 1499);
+    weft_loop_once(loop, true);
+    CHECK_INT(soon.fired, 0);
+    weft__loop_set_now(loop, weft__loop_deadline(loop));
+    weft_loop_once(loop, true);
+    CHECK_INT(soon.fired, 1);
+    CHECK_INT(late.fired, 0);
+    weft__loop_set_now(loop, weft__loop_deadline(loop));
+    weft_loop_once(loop, true);
+    CHECK_INT(late.fired, 1);
+    CHECK_INT(weft_loop_now(loop), 1000 + 3600 * 1000);
+    weft_loop_free(loop);
+}
+
 /* clang-format off */
 TEST_MAIN(
     CASE(timers_fire_once_and_not_early)
@@ -176,4 +206,5 @@ TEST_MAIN(
     CASE(later_runs_once_and_lets_the_loop_end)
     CASE(later_does_not_starve_the_loop)
     CASE(no_memory)
+    CASE(virtual_time_stands_still_until_it_is_moved)
 )
