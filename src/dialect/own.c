@@ -28,7 +28,7 @@
     "\"id\",\"agent\",\"createdAt\",\"updatedAt\",\"taskId\",\"busy\",\"tasks\"")
 
 #define S_ANSWER S_OF( \
-    S_IS("option", S_STRING) "," \
+    S_IS("option", S_TEXT_OR_NULL) "," \
     S_IS("by", S_TEXT_OR_NULL) "," \
     S_IS("text", S_STRING), \
     "\"option\",\"by\"")
@@ -66,7 +66,7 @@
 #define S_ANSWERED S_OF( \
     S_IS("answered", S_TRUE) "," \
     S_IS("questionId", S_STRING) "," \
-    S_IS("option", S_STRING), \
+    S_IS("option", S_TEXT_OR_NULL), \
     "\"answered\",\"questionId\",\"option\"")
 
 #define S_SUBSCRIBED S_OF( \

@@ -19,8 +19,8 @@
  *                        events from outputFrom to outputTo (seq)
  *   question.asked       {questionId, number, taskId?, sessionId?, ruleId?, kind, title, options[], detail{}, digest,
  *                        timeoutMs?}
- *   question.answered    {questionId, option, name?, by, text?}   name: the option's; text: what the person added, a reason
- *                        for instance
+ *   question.answered    {questionId, option, name?, by, text?}   option: its id, "": denied without one; name: the
+ *                        option's; text: what the person added, a reason for instance
  *   question.expired     {questionId}
  *   question.withdrawn   {questionId, reason}           taskEnded, agentWithdrew
  *   question.orphaned    {questionId}                   its agent is gone with a daemon, the question stays open

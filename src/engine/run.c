@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "option.h"
+
 #define RETRY_MAX_MS 60000
 #define UPDATE_BYTES ((size_t) 24 << 20) /* of one update: it must fit into an event with its frame */
 
@@ -129,15 +131,11 @@ static void on_end(void *ctx, const weft_run_end *end) {
 
 /* ---- questions ---- */
 
-/* What the configuration says instead of a person: the id of the first option of the right kind. */
-static weft_json configured(const struct run *run, const weft_json *options) {
-    bool allow = run->agent->permission == WEFT_PERMISSION_ALLOW;
-    const char *kinds[] = {allow ? "allow_once" : "reject_once", allow ? "allow_always" : "reject_always"};
-    for (size_t i = 0; i < 2; i++)
-        for (weft_iter it = weft_iterate(options); weft_next(&it);)
-            if (weft__says(&it.value, "kind", kinds[i]))
-                return weft_get(&it.value, "id");
-    return (weft_json){0};
+/* What the configuration says instead of a person. Allowing is for this once: what an agent is given for good, a person
+ * gives. NULL: there is no such option. */
+static const char *configured_option(const struct run *run, const weft_json *options) {
+    const char *said = run->agent->permission == WEFT_PERMISSION_ALLOW ? "allow_once" : "deny", *id = NULL;
+    return weft__option_meant(options, said, strlen(said), &id) > 0 ? id : NULL;
 }
 
 /* Asked and answered in one append, so that nobody sees it open. Without an option of that kind a person is asked. */
@@ -146,10 +144,10 @@ static int answer_at_once(struct run *run, const known_question *question) {
     int r = weft_doc_parse(question->pub.options, strlen(question->pub.options), run->engine->alloc, &doc);
     if (r < 0)
         return r;
-    weft_json option = configured(run, weft_doc_root(doc));
-    if (option.text)
+    const char *option = configured_option(run, weft_doc_root(doc));
+    if (option)
         r = weft__outbox_event(run, true, "question.answered",
-                               WEFT_OBJ({"questionId", weft_str(question->id)}, {"option", weft_copy(&option)},
+                               WEFT_OBJ({"questionId", weft_str(question->id)}, {"option", weft_str(option)},
                                         {"by", weft_str("configuration")}));
     weft_doc_free(doc);
     return r;
@@ -164,9 +162,14 @@ static int ask_new(struct run *run, known_question *question) {
     return r;
 }
 
-/* Nobody can be asked this: the agent hears that nothing was chosen, but not from within its own call. */
+/* Nobody can be asked this: the agent hears that nothing was chosen, but not from within its own call. Whoever watches is
+ * told as well. */
 static int refuse(struct run *run, const char *key) {
+    static const char told[] = "weft: the agent asked something that nobody can be asked (it is too large, or too many "
+                               "questions are open); it was told that nothing was chosen\n";
     size_t size = strlen(key) + 1;
+    if (weft__outbox_output(run, WEFT_RUN_STDERR, (weft_bytes){told, sizeof told - 1}) < 0)
+        return -ENOMEM;
     refusal *made = weft__alloc(run->engine->alloc, sizeof *made + size);
     if (!made)
         return -ENOMEM;
@@ -214,10 +217,16 @@ static void on_unask(void *ctx, const char *key) {
     }
 }
 
+/* NULL: the agent is told that nothing was chosen, which every agent takes for a no. */
+static const char *chosen_option(const known_question *question) {
+    const char *option = question->pub.option;
+    return option && strcmp(option, WEFT_OPTION_DENIED) != 0 ? option : NULL;
+}
+
 void weft__run_answer(struct run *run, known_question *question) {
     question->run = NULL;
     if (run->handle && !run->ended && question->key)
-        run->driver->answer(run->handle, question->key, question->pub.option);
+        run->driver->answer(run->handle, question->key, chosen_option(question));
 }
 
 /* ---- start ---- */
