@@ -57,7 +57,8 @@
     S_IS("attempt", S_COUNT) "," \
     S_IS("retries", S_COUNT) "," \
     S_IS("timeoutMs", S_COUNT_OR_NULL) "," \
-    S_IS("reason", S_TEXT_OR_NULL), \
+    S_IS("reason", S_TEXT_OR_NULL) "," \
+    S_IS("stopReason", S_STRING), \
     "\"id\",\"agent\",\"sessionId\",\"attempt\",\"retries\",\"timeoutMs\",\"reason\"")
 
 #define S_AGENTS S_OF(S_IS("default", S_TEXT_OR_NULL) "," S_IS("agents", S_LIST(S_AGENT)), "\"default\",\"agents\"")

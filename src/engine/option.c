@@ -80,6 +80,13 @@ int weft__option_meant(const weft_json *options, const char *said, size_t len, c
     return 1;
 }
 
+bool weft__option_rejects(const weft_json *options, const char *id) {
+    for (weft_iter it = weft_iterate(options); weft_next(&it);)
+        if (strcmp(weft_get_str(&it.value, "id", ""), id) == 0)
+            return strncmp(weft_get_str(&it.value, "kind", ""), "reject", 6) == 0;
+    return false;
+}
+
 const char *weft__option_why(int r) {
     return r == -EPERM      ? "can only be allowed for good; to do that, say allow_always or the option's id"
            : r == -ENOTUNIQ ? "has several options of that kind; say the id of one"

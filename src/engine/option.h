@@ -19,6 +19,9 @@
  * -EPERM: it can be allowed only for good, which must be said so; -ENOTUNIQ: several options would be meant. */
 int weft__option_meant(const weft_json *options, const char *said, size_t len, const char **ret);
 
+/* Does the option with this id reject what was asked? */
+bool weft__option_rejects(const weft_json *options, const char *id);
+
 /* For people, of a failure of weft__option_meant(): a sentence without its subject, "can only be ...". */
 const char *weft__option_why(int r);
 

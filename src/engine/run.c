@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "option.h"
+#include "utf8.h"
 
 #define RETRY_MAX_MS 60000
 #define UPDATE_BYTES ((size_t) 24 << 20) /* of one update: it must fit into an event with its frame */
@@ -223,8 +224,39 @@ static const char *chosen_option(const known_question *question) {
     return option && strcmp(option, WEFT_OPTION_DENIED) != 0 ? option : NULL;
 }
 
+/* Did the answer allow what was asked? Who does not know the kind of what was chosen does not say that it was denied. */
+static bool is_denied(const known_question *question) {
+    const weft_question *pub = &question->pub;
+    weft_doc *doc = NULL;
+    if (!pub->option || strcmp(pub->option, WEFT_OPTION_DENIED) == 0)
+        return true;
+    if (weft_doc_parse(pub->options, strlen(pub->options), question->engine->alloc, &doc) < 0)
+        return false;
+    bool denied = weft__option_rejects(weft_doc_root(doc), pub->option);
+    weft_doc_free(doc);
+    return denied;
+}
+
+/* An agent may end its turn because of it, and then that is why the task did not end well. */
+static void note_denial(struct run *run, const known_question *question) {
+    const weft_question *pub = &question->pub;
+    int shown = (int) weft__utf8_fit(pub->title, strlen(pub->title), 150);
+    bool answered = pub->state == WEFT_QUESTION_ANSWERED;
+    *run->denied = '\0';
+    if (!is_denied(question))
+        return;
+    run->no_reason = answered ? "denied" : "unanswered";
+    if (answered)
+        snprintf(run->denied, sizeof run->denied, "The agent stopped because %.80s denied %s (%.*s).",
+                 pub->by && *pub->by ? pub->by : "somebody", question->id, shown, pub->title);
+    else
+        snprintf(run->denied, sizeof run->denied, "The agent stopped because nobody answered %s (%.*s).", question->id,
+                 shown, pub->title);
+}
+
 void weft__run_answer(struct run *run, known_question *question) {
     question->run = NULL;
+    note_denial(run, question);
     if (run->handle && !run->ended && question->key)
         run->driver->answer(run->handle, question->key, chosen_option(question));
 }
@@ -395,6 +427,8 @@ static void decide(const struct run *run, outcome *ret) {
         failed_with(ret, "daemonStopped", "The daemon stopped while it ran.");
     else if (run->stop == MEMORY_SHORT)
         failed_with(ret, "outOfMemory", "Memory was short.");
+    else if (!run->ok && *run->denied && run->reason && strcmp(run->reason, "cancelled") == 0)
+        failed_with(ret, run->no_reason, run->denied);
     else if (!run->ok)
         failed_with(ret, run->reason ? run->reason : "failed", run->error && *run->error ? run->error : "It failed.");
     if (run->stop == GOES_ON && !run->ok && run->retryable && run->task->pub.attempt <= run->task->pub.retries) {
