@@ -161,6 +161,7 @@ typedef struct weft_connect_opts {
     bool events;        /* http: also listen to server-sent events */
     bool no_deflate;    /* WebSocket: do not offer compression */
     weft_style style;
+    bool no_batch; /* refuse batches with one -32600 (ACP, MCP) */
     bool lenient;
     bool extras;
     bool quiet_stderr; /* exec: the child's stderr goes to /dev/null, not to ours */

@@ -3,10 +3,12 @@
 #include "asked.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
 
 #include "diff.h"
+#include "option.h"
 #include "talk.h"
 #include "when.h"
 
@@ -15,54 +17,98 @@
 
 /* ---- texts ---- */
 
-static void put_lines(const weft_screen *screen, const char *text) {
-    size_t put = 0;
-    for (; *text && put < MAX_LINES; put++) {
-        size_t len = strcspn(text, "\n");
-        fputs("    ", screen->file);
-        weft__put_prose(screen, text, len);
+/* The mark before each line keeps what an agent wrote apart from what is ours. */
+static void put_lines(const weft_screen *screen, weft_bytes text) {
+    const char *at = text.data, *end = text.data + text.len;
+    for (size_t put = 0; at < end; put++) {
+        const char *stop = memchr(at, '\n', (size_t) (end - at));
+        size_t len = (size_t) ((stop ? stop : end) - at);
+        if (put == MAX_LINES) {
+            fputs("    … and more; --json has all of it\n", screen->file);
+            return;
+        }
+        fputs("    | ", screen->file);
+        weft__put_text(screen, at, len);
         fputc('\n', screen->file);
-        text += len + (text[len] == '\n');
+        at += len + (stop != NULL);
     }
-    if (*text)
-        fputs("    … and more; --json has all of it\n", screen->file);
+}
+
+/* A text with a NUL in it cannot be compared as lines, and is shown as it is. */
+static bool is_plain(const weft_json *text) {
+    weft_bytes bytes;
+    return weft_text(text, &bytes) < 0 || !memchr(bytes.data, '\0', bytes.len);
+}
+
+static void put_whole(const weft_screen *screen, const char *what, const weft_json *text) {
+    weft_bytes bytes;
+    if (weft_text(text, &bytes) < 0)
+        return;
+    fprintf(screen->file, "    %s:\n", what);
+    put_lines(screen, bytes);
+}
+
+/* A string of the agent's, in one line. */
+static void put_string(const weft_screen *screen, const weft_json *text) {
+    weft_bytes bytes;
+    if (weft_text(text, &bytes) >= 0)
+        weft__put_text(screen, bytes.data, bytes.len);
 }
 
 static void put_diff(const weft_screen *screen, const weft_json *content) {
-    const char *path = weft_get_str(content, "path", "");
-    weft_json before = weft_get(content, "oldText");
+    weft_json path = weft_get(content, "path");
+    weft_json before = weft_get(content, "oldText"), after = weft_get(content, "newText");
     fputs("  ", screen->file);
     weft__ink(screen, WEFT_INK_BOLD);
-    weft__put_text(screen, path, strlen(path));
+    put_string(screen, &path);
     weft__plain(screen);
     fputs(weft_typeof(&before) == WEFT_STRING ? "\n" : " (new)\n", screen->file);
-    weft__diff_put(screen, weft_str_of(&before, ""), weft_get_str(content, "newText", ""), MAX_LINES);
+    if (!is_plain(&before) || !is_plain(&after)) {
+        put_whole(screen, "before", &before);
+        put_whole(screen, "after", &after);
+        return;
+    }
+    weft__diff_put(screen, weft_str_of(&before, ""), weft_str_of(&after, ""), MAX_LINES);
 }
 
 /* ---- the detail ---- */
 
+/* Strings as they are, the rest as JSON: a command line is easier to read without its quotes escaped. Several lines begin
+ * below the name. */
+static void put_value(const weft_screen *screen, const char *name, size_t len, const weft_json *value) {
+    weft_screen json = *screen;
+    weft_bytes text;
+    json.exact = false; /* JSON has escapes of its own */
+    fputs("  ", screen->file);
+    weft__put_text(screen, name, len);
+    fputs(": ", screen->file);
+    if (weft_text(value, &text) < 0)
+        weft__put_compact(&json, value);
+    else if (!memchr(text.data, '\n', text.len))
+        weft__put_text(screen, text.data, text.len);
+    fputc('\n', screen->file);
+    if (weft_typeof(value) == WEFT_STRING && memchr(text.data, '\n', text.len))
+        put_lines(screen, text);
+}
+
+static void put_members(const weft_screen *screen, const weft_json *object) {
+    for (weft_iter it = weft_iterate(object); weft_next(&it);) {
+        weft_bytes name;
+        if (weft_text(&it.name, &name) >= 0)
+            put_value(screen, name.data, name.len, &it.value);
+    }
+}
+
 static void put_part(const weft_screen *screen, const weft_json *part) {
     const char *type = weft_get_str(part, "type", "");
     weft_json text = weft_pointer(part, "/content/text");
+    weft_bytes bytes;
     if (strcmp(type, "diff") == 0)
         put_diff(screen, part);
-    else if (weft_typeof(&text) == WEFT_STRING)
-        put_lines(screen, weft_str_of(&text, ""));
-}
-
-/* Strings as they are, the rest as JSON: a command line is easier to read without its quotes escaped. */
-static void put_members(const weft_screen *screen, const weft_json *object) {
-    for (weft_iter it = weft_iterate(object); weft_next(&it);) {
-        const char *name = weft_str_of(&it.name, ""), *text = weft_str_of(&it.value, NULL);
-        fputs("  ", screen->file);
-        weft__put_text(screen, name, strlen(name));
-        fputs(": ", screen->file);
-        if (text)
-            weft__put_text(screen, text, strlen(text));
-        else
-            weft__put_compact(screen, &it.value);
-        fputc('\n', screen->file);
-    }
+    else if (weft_text(&text, &bytes) >= 0)
+        put_lines(screen, bytes);
+    else
+        put_value(screen, type, strlen(type), part);
 }
 
 static void put_detail(const weft_screen *screen, const weft_json *detail) {
@@ -70,9 +116,11 @@ static void put_detail(const weft_screen *screen, const weft_json *detail) {
     if (weft_typeof(&call) != WEFT_OBJECT)
         call = *detail;
     weft_json content = weft_get(&call, "content"), input = weft_get(&call, "rawInput");
-    bool known = weft_typeof(&content) == WEFT_ARRAY || weft_typeof(&input) == WEFT_OBJECT;
+    bool known = weft_typeof(&content) == WEFT_ARRAY || input.text;
     if (weft_typeof(&input) == WEFT_OBJECT)
         put_members(screen, &input);
+    else if (input.text)
+        put_value(screen, "input", 5, &input);
     for (weft_iter it = weft_iterate(&content); weft_next(&it);)
         put_part(screen, &it.value);
     if (!known)
@@ -98,79 +146,96 @@ static void put_about(const weft_screen *screen, const weft_json *question) {
     fputc('\n', screen->file);
 }
 
-void weft__asked_put(const weft_screen *screen, const weft_json *question) {
-    const char *id = weft_get_str(question, "id", ""), *title = weft_get_str(question, "title", "");
-    weft_json detail = weft_get(question, "detail"), options = weft_get(question, "options");
+static void put_option(const weft_screen *screen, size_t number, const weft_json *option) {
+    weft_json name = weft_get(option, "name"), id = weft_get(option, "id");
+    const char *kind = weft_get_str(option, "kind", "");
+    fprintf(screen->file, "  %zu) ", number);
+    put_string(screen, &name);
+    weft__ink(screen, WEFT_INK_DIM);
+    fputs("  ", screen->file);
+    put_string(screen, &id);
+    /* Its name is the agent's word for it; what it gives is its kind. */
+    if (strcmp(kind, weft_str_of(&id, "")) != 0 && *kind) {
+        fputs("  ", screen->file);
+        weft__put_text(screen, kind, strlen(kind));
+    }
+    weft__plain(screen);
+    fputc('\n', screen->file);
+}
+
+static void put_options(const weft_screen *screen, const weft_json *options) {
     size_t number = 0;
+    bool can_reject = false;
+    for (weft_iter it = weft_iterate(options); weft_next(&it);) {
+        put_option(screen, ++number, &it.value);
+        can_reject = can_reject || strcmp(weft_get_str(&it.value, "kind", ""), "reject_once") == 0;
+    }
+    if (!can_reject)
+        fputs("  deny: none of these; the agent is told that nothing was chosen\n", screen->file);
+}
+
+void weft__asked_put(const weft_screen *to, const weft_json *question) {
+    const weft_screen exact = {.file = to->file, .terminal = true, .colour = to->colour, .exact = true}, *screen = &exact;
+    weft_screen title_screen = exact;
+    weft_json id = weft_get(question, "id"), title = weft_get(question, "title");
+    weft_json detail = weft_get(question, "detail"), options = weft_get(question, "options");
+    title_screen.exact = false; /* the hub has seen to that */
     weft__ink(screen, WEFT_INK_WARN);
-    weft__put_text(screen, id, strlen(id));
+    put_string(screen, &id);
     fputs(": ", screen->file);
     weft__plain(screen);
     weft__ink(screen, WEFT_INK_BOLD);
-    weft__put_text(screen, title, strlen(title));
+    put_string(&title_screen, &title);
     weft__plain(screen);
     fputc('\n', screen->file);
     put_about(screen, question);
     put_detail(screen, &detail);
-    for (weft_iter it = weft_iterate(&options); weft_next(&it);) {
-        const char *name = weft_get_str(&it.value, "name", ""), *option = weft_get_str(&it.value, "id", "");
-        fprintf(screen->file, "  %zu) ", ++number);
-        weft__put_text(screen, name, strlen(name));
-        weft__ink(screen, WEFT_INK_DIM);
-        fputs("  ", screen->file);
-        weft__put_text(screen, option, strlen(option));
-        weft__plain(screen);
-        fputc('\n', screen->file);
-    }
+    put_options(screen, &options);
 }
 
 /* ---- answers ---- */
 
 static bool is_word(const char *text, size_t len, const char *word) {
-    return strlen(word) == len && strncasecmp(text, word, len) == 0;
+    return *word && strlen(word) == len && strncasecmp(text, word, len) == 0;
 }
 
-/* The word for a kind: what is given once is given before what is given for good. */
-static bool means(const char *text, size_t len, const char *kind) {
-    if (is_word(text, len, kind))
-        return true;
-    if (is_word(text, len, "allow") || is_word(text, len, "yes") || is_word(text, len, "y"))
-        return strncmp(kind, "allow", 5) == 0;
-    if (is_word(text, len, "deny") || is_word(text, len, "no") || is_word(text, len, "n") || is_word(text, len, "reject"))
-        return strncmp(kind, "reject", 6) == 0 || strncmp(kind, "deny", 4) == 0;
-    return false;
-}
-
-static bool fits(const weft_json *option, size_t number, const char *answer, size_t len) {
+/* The option with this number, as they are shown. */
+static const char *numbered(const weft_json *options, const char *answer, size_t len) {
     char digits[24];
-    snprintf(digits, sizeof digits, "%zu", number);
-    return is_word(answer, len, digits) || is_word(answer, len, weft_get_str(option, "id", "")) ||
-           is_word(answer, len, weft_get_str(option, "name", ""));
-}
-
-/* The option the whole answer names, which comes before what its first word may mean. */
-static const char *named(const weft_json *options, const char *answer, size_t len) {
     size_t number = 0;
-    for (weft_iter it = weft_iterate(options); weft_next(&it);)
-        if (fits(&it.value, ++number, answer, len))
+    for (weft_iter it = weft_iterate(options); weft_next(&it);) {
+        snprintf(digits, sizeof digits, "%zu", ++number);
+        if (is_word(answer, len, digits))
             return weft_get_str(&it.value, "id", NULL);
+    }
     return NULL;
 }
 
-static const char *meant(const weft_json *options, const char *answer, size_t len) {
-    const char *any = NULL;
+/* The only option whose name or id it is, but for upper and lower case. */
+static int named(const weft_json *options, const char *answer, size_t len, const char **ret) {
+    int count = 0;
     for (weft_iter it = weft_iterate(options); weft_next(&it);) {
-        const char *kind = weft_get_str(&it.value, "kind", "");
-        if (!means(answer, len, kind))
+        const char *id = weft_get_str(&it.value, "id", "");
+        if (!is_word(answer, len, id) && !is_word(answer, len, weft_get_str(&it.value, "name", "")))
             continue;
-        if (strstr(kind, "once"))
-            return weft_get_str(&it.value, "id", NULL);
-        any = any ? any : weft_get_str(&it.value, "id", NULL);
+        *ret = id;
+        count++;
     }
-    return any;
+    return count > 1 ? -ENOTUNIQ : count;
 }
 
-const char *weft__asked_option(const weft_json *question, const char *answer, const char **ret_text) {
+/* A number is what people see, so it comes first; then the words that mean the same everywhere; then the agent's own. */
+static int meant(const weft_json *options, const char *answer, size_t len, const char **ret) {
+    const char *id = numbered(options, answer, len);
+    int r = id ? 1 : weft__option_meant(options, answer, len, &id);
+    if (r == 0)
+        r = named(options, answer, len, &id);
+    if (r > 0)
+        *ret = *id ? id : "deny";
+    return r;
+}
+
+int weft__asked_option(const weft_json *question, const char *answer, const char **ret, const char **ret_text) {
     weft_json options = weft_get(question, "options");
     while (isspace((unsigned char) *answer))
         answer++;
@@ -179,11 +244,16 @@ const char *weft__asked_option(const weft_json *question, const char *answer, co
         whole--;
     *ret_text = "";
     if (whole == 0)
-        return NULL;
-    const char *option = named(&options, answer, whole);
-    if (option)
-        return option;
+        return 0;
+    int r = meant(&options, answer, whole, ret);
+    if (r != 0 || first >= whole)
+        return r;
     *ret_text = answer + first + strspn(answer + first, " \t:,");
-    option = named(&options, answer, first);
-    return option ? option : meant(&options, answer, first);
+    return meant(&options, answer, first, ret);
+}
+
+const char *weft__asked_why(int r) {
+    return r == 0        ? "That is none of them."
+           : r == -EPERM ? "It can only be allowed for good: type that option's number."
+                         : "Several of them could be meant: type a number.";
 }

@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "say.h"
+#include "stop_words.h"
 #include "when.h"
 
 /* The bottom line appears only when there is something to wait for. */
@@ -89,9 +90,21 @@ static void on_tick(weft_timer *timer) {
 /* ---- the end of a task ---- */
 
 typedef struct ending {
-    const char *state, *error, *reason;
+    const char *state, *error, *reason, *stop_reason;
     weft_json output;
 } ending;
+
+/* It completed, but that may not be all that was wanted: a script should know. */
+static weft_exit explain_stop(weft_attend *self, const ending *end) {
+    const char *why = weft__stop_words(end->stop_reason);
+    if (!why)
+        return WEFT_DONE;
+    weft__talk_line(&self->talk, WEFT_INK_WARN, "%s stopped before it was done: %s (%.64s)", self->task, why,
+                    end->stop_reason);
+    if (*self->session)
+        weft__talk_line(&self->talk, NULL, "  Go on with it: weft chat --session %s 'go on'", self->session);
+    return WEFT_FAILED;
+}
 
 static weft_exit explain(weft_attend *self, const ending *end) {
     char next[128];
@@ -99,7 +112,7 @@ static weft_exit explain(weft_attend *self, const ending *end) {
     weft_app quiet = *self->app;
     quiet.common.json = false; /* the task is the object, and has its error */
     if (strcmp(end->state, "completed") == 0)
-        return WEFT_DONE;
+        return explain_stop(self, end);
     if (strcmp(end->state, "cancelled") == 0) {
         weft__talk_line(&self->talk, NULL, "%s was cancelled", self->task);
         return self->signals ? WEFT_INTERRUPTED : WEFT_FAILED;
@@ -144,7 +157,8 @@ static void on_whole(weft_peer *peer, int r, const weft_answer *answer, void *ct
     }
     const weft_json *task = answer->result;
     ending end = {weft_get_str(task, "state", ""), weft_get_str(task, "error", ""),
-                  weft_get_str(task, "reason", self->reason), weft_get(task, "output")};
+                  weft_get_str(task, "reason", self->reason), weft_get_str(task, "stopReason", ""),
+                  weft_get(task, "output")};
     if (!is_over(end.state)) {
         self->running = strcmp(end.state, "running") == 0;
         return;
@@ -159,7 +173,8 @@ static void look_at_task(weft_attend *self) {
 }
 
 static void on_task_event(weft_attend *self, const char *what, const weft_json *data) {
-    ending end = {what, weft_get_str(data, "error", ""), weft_get_str(data, "reason", ""), weft_get(data, "output")};
+    ending end = {what, weft_get_str(data, "error", ""), weft_get_str(data, "reason", ""),
+                  weft_get_str(data, "stopReason", ""), weft_get(data, "output")};
     if (strcmp(what, "queued") == 0)
         snprintf(self->session, sizeof self->session, "%s", weft_get_str(data, "sessionId", ""));
     else if (strcmp(what, "started") == 0)

@@ -55,12 +55,12 @@ static void on_line(void *ctx, const char *line) {
         weft__attend_forget(self);
         return;
     }
-    option = weft__asked_option(weft_doc_root(self->open), line, &text);
-    if (option) {
+    int r = weft__asked_option(weft_doc_root(self->open), line, &option, &text);
+    if (r > 0) {
         send_answer(self, option, text);
         return;
     }
-    weft__talk_line(&self->talk, WEFT_INK_WARN, "That is none of them.");
+    weft__talk_line(&self->talk, WEFT_INK_WARN, "%s", weft__asked_why(r));
     prompt(self);
 }
 
@@ -124,6 +124,7 @@ void weft__attend_look(weft_attend *self) {
 void weft__attend_resolved(weft_attend *self, const char *type, const weft_json *data) {
     const char *id = weft_get_str(data, "questionId", "");
     const char *option = weft_get_str(data, "option", ""), *by = weft_get_str(data, "by", "");
+    option = *option ? option : weft_get_str(data, "name", "");
     if (!*id || strcmp(id, self->question) != 0)
         return;
     fputc('\n', self->app->err.file);

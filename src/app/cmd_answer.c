@@ -35,23 +35,24 @@ static weft_exit send_answer(answering *self, const char *id, const char *option
     if (app->common.json)
         weft__put_line(&app->out, weft_copy(answer.result));
     else
-        fprintf(app->err.file, "answered with %s\n", option);
+        fprintf(app->err.file, "answered with %s\n", weft_get_str(answer.result, "option", "deny"));
     return WEFT_DONE;
 }
 
 /* At a terminal, blocking: there is nothing else to do meanwhile. */
 static weft_exit ask_person(answering *self, const weft_json *question) {
     char line[4096];
-    const char *text, *option = NULL;
-    while (!option) {
+    const char *text, *option;
+    int r = 0;
+    while (r <= 0) {
         fputs("your answer (a number, and a reason if you like; Enter leaves it open): ", self->app->err.file);
         fflush(self->app->err.file);
         if (!fgets(line, sizeof line, stdin) || !line[strspn(line, " \t\n")])
             return WEFT_DONE;
         line[strcspn(line, "\n")] = '\0';
-        option = weft__asked_option(question, line, &text);
-        if (!option)
-            fputs("That is none of them.\n", self->app->err.file);
+        r = weft__asked_option(question, line, &option, &text);
+        if (r <= 0)
+            fprintf(self->app->err.file, "%s\n", weft__asked_why(r));
     }
     return send_answer(self, weft_get_str(question, "id", ""), option, text);
 }
@@ -150,9 +151,7 @@ static weft_exit answer_with(answering *self, const char *id, const char *option
     weft_json question;
     const char *text, *chosen = option;
     bool number = option[strspn(option, "0123456789")] == '\0';
-    if (number && find(self, id, &question))
-        chosen = weft__asked_option(&question, option, &text);
-    if (!chosen)
+    if (number && find(self, id, &question) && weft__asked_option(&question, option, &chosen, &text) <= 0)
         return weft__fail(self->app, WEFT_USAGE, "\"weft answer\" shows what can be answered.", "%s has no option %s", id,
                           option);
     return send_answer(self, id, chosen, how->text);
@@ -204,7 +203,7 @@ static const char *const examples[] = {
     "weft answer",
     "what waits for a person, with what would change; a single one can be answered right there",
     "weft answer question-0001 allow",
-    "once; \"deny\" refuses; an option's id, kind or number means that one",
+    "this once; \"deny\" refuses; an option's number, id or kind (allow_always) means that one",
     "weft answer question-0001 deny --text 'not in this file'",
     "with a reason",
     NULL,

@@ -3,6 +3,7 @@
 
 #include "ask.h"
 #include "say.h"
+#include "stop_words.h"
 #include "table.h"
 #include "talk.h"
 #include "task.h"
@@ -60,8 +61,12 @@ static int add_task(weft_table *table, const weft_json *task, const char *runs_o
     int64_t created = weft__when_get(task, "createdAt");
     if (created)
         weft__duration(age, weft__when_now() - created);
+    const char *stop = weft_get_str(task, "stopReason", "");
+    char state[64];
+    /* How it ended says more than that it ended. */
+    snprintf(state, sizeof state, "%s%s%.32s", weft_get_str(task, "state", ""), *stop ? ", " : "", stop);
     const char *cells[] = {weft_get_str(task, "id", ""),
-                           weft_get_str(task, "state", ""),
+                           state,
                            runs_on ? runs_on : weft_get_str(task, "agent", "default"),
                            age,
                            took(time, task),
@@ -134,6 +139,15 @@ static void put_text(const weft_app *app, const char *label, const char *text) {
     fputc('\n', app->out.file);
 }
 
+static void put_stop(const weft_app *app, const char *stop_reason) {
+    char text[200];
+    const char *why = weft__stop_words(stop_reason);
+    if (!why)
+        return;
+    snprintf(text, sizeof text, "%.64s: %s", stop_reason, why);
+    put_text(app, "stopped", text);
+}
+
 static void put_number(const weft_app *app, const char *label, const weft_json *task, const char *name) {
     int64_t number = weft_get_int(task, name, 0);
     if (!number)
@@ -166,6 +180,7 @@ static void put_task(const weft_app *app, const weft_json *task, const weft_json
     int64_t attempt = weft_get_int(about, "attempt", 0);
     put_text(app, "task", weft_get_str(task, "id", ""));
     put_text(app, "state", weft_get_str(task, "state", ""));
+    put_stop(app, weft_get_str(task, "stopReason", NULL));
     put_text(app, "error", weft_get_str(task, "error", NULL));
     put_text(app, "reason", weft_get_str(about, "reason", NULL));
     put_text(app, "agent", weft_get_str(about, "agent", weft_get_str(task, "agent", NULL)));

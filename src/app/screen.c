@@ -6,6 +6,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "visible.h"
+
 #define USUAL_WIDTH 80
 #define INDENT 2
 
@@ -36,28 +38,6 @@ void weft__plain(const weft_screen *screen) {
 
 /* ---- text of others ---- */
 
-/* The code point at p and its length; what is no UTF-8 counts as one byte. */
-static size_t code_point(const unsigned char *p, size_t len, unsigned *ret) {
-    size_t n = *p < 0x80 ? 1 : (*p & 0xe0) == 0xc0 ? 2 : (*p & 0xf0) == 0xe0 ? 3 : (*p & 0xf8) == 0xf0 ? 4 : 0;
-    *ret = 0xfffd;
-    if (n == 0 || n > len)
-        return 1;
-    unsigned code = n == 1 ? *p : *p & (0x7fU >> n);
-    for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            return 1;
-        code = code << 6 | (p[i] & 0x3f);
-    }
-    *ret = code;
-    return n;
-}
-
-/* C0, DEL and C1 steer a terminal; the others turn the order of what is read, or hide it (Trojan source). */
-static bool steers(unsigned code) {
-    return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200b && code <= 0x200f) ||
-           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x2069) || code == 0xfeff;
-}
-
 void weft__put_text(const weft_screen *screen, const char *text, size_t len) {
     if (!screen->terminal) {
         fwrite(text, 1, len, screen->file);
@@ -65,10 +45,10 @@ void weft__put_text(const weft_screen *screen, const char *text, size_t len) {
     }
     while (len > 0) {
         unsigned code;
-        size_t n = code_point((const unsigned char *) text, len, &code);
+        size_t n = weft__code_point(text, len, &code);
         if (code == 0xfffd && n == 1)
             fputs("\xef\xbf\xbd", screen->file);
-        else if (steers(code))
+        else if (weft__is_unseen(code) || (screen->exact && weft__looks_escaped(text, len)))
             fprintf(screen->file, "\\u%04x", code);
         else
             fwrite(text, 1, n, screen->file);

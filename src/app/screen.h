@@ -11,6 +11,7 @@ typedef struct weft_screen {
     FILE *file;
     bool terminal;
     bool colour; /* on a terminal, unless NO_COLOR or TERM=dumb says otherwise */
+    bool exact;  /* a backslash that looks like one of our escapes is shown as an escape, too */
 } weft_screen;
 
 weft_screen weft__screen(FILE *file);

@@ -5,6 +5,7 @@
 
 #include "attend.h"
 #include "say.h"
+#include "stop_words.h"
 
 /* ---- one ---- */
 
@@ -71,7 +72,8 @@ static void put_state(watching *self, const char *task, const char *ink, const c
 }
 
 static void put_task_event(watching *self, const char *task, const char *what, const weft_json *data) {
-    const char *more = weft_get_str(data, "error", weft_get_str(data, "prompt", ""));
+    const char *stop = weft__stop_words(weft_get_str(data, "stopReason", NULL));
+    const char *more = weft_get_str(data, "error", weft_get_str(data, "prompt", stop ? stop : ""));
     bool bad = strcmp(what, "failed") == 0;
     if (strcmp(what, "process") != 0)
         put_state(self, task, bad ? WEFT_INK_BAD : WEFT_INK_BOLD, what, more);
@@ -84,7 +86,7 @@ static void put_question_event(watching *self, const char *task, const char *wha
         put_state(self, id, WEFT_INK_WARN, what, weft_get_str(data, "option", ""));
         return;
     }
-    snprintf(text, sizeof text, "%s %s (weft answer %s allow|deny)", id, weft_get_str(data, "title", ""), id);
+    snprintf(text, sizeof text, "%s %.400s (weft answer %s allow|deny)", id, weft_get_str(data, "title", ""), id);
     put_state(self, *task ? task : weft_get_str(data, "ruleId", ""), WEFT_INK_WARN, "asks", text);
 }
 

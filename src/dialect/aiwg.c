@@ -21,7 +21,8 @@
     S_IS("error", S_TEXT_OR_NULL) "," \
     S_IS("output", S_STRING) "," \
     S_IS("metadata", S_OBJECT) "," \
-    S_IS("outputTruncated", S_TRUE), \
+    S_IS("outputTruncated", S_TRUE) "," \
+    S_IS("stopReason", S_STRING), \
     "\"id\",\"prompt\",\"agent\",\"priority\",\"state\",\"createdAt\",\"startedAt\",\"completedAt\",\"pid\",\"result\",\"error\"," \
     "\"output\",\"metadata\"")
 

@@ -73,13 +73,15 @@ static void completed(const weft_hub *hub, weft_telling *telling, const weft_eve
     weft__tell(telling, NULL, "event.taskCompleted",
                WEFT_OBJ({"taskId", copy(data, "taskId")}, {"result", copy(data, "output")},
                         {"completedAt", weft_str(weft__stamp(event->time_ms, time))},
-                        {"resultTruncated", is_cut(data) ? weft_bool(true) : weft_none()}));
+                        {"resultTruncated", is_cut(data) ? weft_bool(true) : weft_none()},
+                        {"stopReason", weft__early_stop(weft_get_str(data, "stopReason", NULL))}));
 }
 
 static void failed(const weft_hub *hub, weft_telling *telling, const weft_event *event, const weft_json *data) {
     (void) hub, (void) event;
     weft__tell(telling, NULL, "event.taskFailed",
-               WEFT_OBJ({"taskId", copy(data, "taskId")}, {"error", copy(data, "error")}, {"reason", copy(data, "reason")}));
+               WEFT_OBJ({"taskId", copy(data, "taskId")}, {"error", copy(data, "error")}, {"reason", copy(data, "reason")},
+                        {"stopReason", weft__early_stop(weft_get_str(data, "stopReason", NULL))}));
 }
 
 static void cancelled(const weft_hub *hub, weft_telling *telling, const weft_event *event, const weft_json *data) {

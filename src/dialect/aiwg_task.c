@@ -246,7 +246,8 @@ static int write_task(weft_buf *out, const weft_alloc *alloc, const weft_task *t
         {"result", task->state == WEFT_TASK_COMPLETED ? output : weft_null()},
         {"error", task->state == WEFT_TASK_FAILED ? weft_str(task->error ? task->error : "") : weft_null()},
         {"output", output}, {"metadata", weft_raw(task->metadata, strlen(task->metadata))},
-        {"outputTruncated", cut || task->output_cut ? weft_bool(true) : weft_none()});
+        {"outputTruncated", cut || task->output_cut ? weft_bool(true) : weft_none()},
+        {"stopReason", weft__early_stop(task->stop_reason)});
     return weft__write_val(out, alloc, &value);
 }
 

@@ -118,6 +118,7 @@ static void tell_status(const weft_hub *hub, weft_telling *telling, const weft_e
                         {"started_at",
                          runs && task && task->started_ms ? weft_str(weft__stamp(task->started_ms, started)) : weft_none()},
                         {"error", copy(data, "error")}, {"exit_code", copy(data, "exitCode")},
+                        {"stop_reason", weft__early_stop(weft_get_str(data, "stopReason", NULL))},
                         {"session_id", weft_str_or_none(task ? task->session : NULL)},
                         {"agent_type", weft_str_or_none(task ? task->runs_on : NULL)},
                         {"timestamp", weft_str(weft__stamp(event->time_ms, time))}));

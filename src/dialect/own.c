@@ -28,7 +28,7 @@
     "\"id\",\"agent\",\"createdAt\",\"updatedAt\",\"taskId\",\"busy\",\"tasks\"")
 
 #define S_ANSWER S_OF( \
-    S_IS("option", S_STRING) "," \
+    S_IS("option", S_TEXT_OR_NULL) "," \
     S_IS("by", S_TEXT_OR_NULL) "," \
     S_IS("text", S_STRING), \
     "\"option\",\"by\"")
@@ -57,7 +57,8 @@
     S_IS("attempt", S_COUNT) "," \
     S_IS("retries", S_COUNT) "," \
     S_IS("timeoutMs", S_COUNT_OR_NULL) "," \
-    S_IS("reason", S_TEXT_OR_NULL), \
+    S_IS("reason", S_TEXT_OR_NULL) "," \
+    S_IS("stopReason", S_STRING), \
     "\"id\",\"agent\",\"sessionId\",\"attempt\",\"retries\",\"timeoutMs\",\"reason\"")
 
 #define S_AGENTS S_OF(S_IS("default", S_TEXT_OR_NULL) "," S_IS("agents", S_LIST(S_AGENT)), "\"default\",\"agents\"")
@@ -66,7 +67,7 @@
 #define S_ANSWERED S_OF( \
     S_IS("answered", S_TRUE) "," \
     S_IS("questionId", S_STRING) "," \
-    S_IS("option", S_STRING), \
+    S_IS("option", S_TEXT_OR_NULL), \
     "\"answered\",\"questionId\",\"option\"")
 
 #define S_SUBSCRIBED S_OF( \

@@ -4,16 +4,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "option.h"
 #include "own.h"
 #include "reply.h"
 #include "write.h"
 
 /* ---- showing ---- */
 
+/* null: it was denied without choosing one. */
+static weft_val option_of(const weft_question *question) {
+    return weft_str(strcmp(question->option, WEFT_OPTION_DENIED) == 0 ? NULL : question->option);
+}
+
 static weft_val answer_of(const weft_question *question, weft_member room[3]) {
     if (!question->option)
         return weft_none();
-    room[0] = (weft_member){"option", weft_str(question->option)};
+    room[0] = (weft_member){"option", option_of(question)};
     room[1] = (weft_member){"by", weft_str(question->by)};
     room[2] = (weft_member){"text", weft_str_or_none(question->text)};
     return weft_obj(room, 3);
@@ -80,37 +86,18 @@ struct answer {
 const weft_param weft__own_answer_params[] = {
     {"questionId", WEFT_PARAM_str, offsetof(struct answer, questionId), WEFT_REQUIRED | WEFT_NONEMPTY, "which question"},
     {"option", WEFT_PARAM_str, offsetof(struct answer, option), WEFT_REQUIRED | WEFT_NONEMPTY,
-     "the id of one of its options, its kind (allow_once, ...), or allow or deny"},
+     "the id of one of its options, its kind (allow_once, ...), or allow (once) or deny"},
     {"text", WEFT_PARAM_str, offsetof(struct answer, text), WEFT_NULLABLE, "what to add: a reason, for instance"},
     {0},
 };
 
-static bool begins(const char *text, const char *with) {
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
-/* Is this option meant? A shorthand means the first that is of its sort. */
-static bool is_meant(const weft_json *option, const char *said) {
-    const char *kind = weft_get_str(option, "kind", "");
-    if (strcmp(kind, said) == 0)
-        return true;
-    return (strcmp(said, "allow") == 0 && begins(kind, "allow_")) || (strcmp(said, "deny") == 0 && begins(kind, "reject_"));
-}
-
-/* The id of the option that was said; NULL: there is none. An id comes before what only means one. Borrowed from options. */
-static const char *resolve(const weft_json *options, const char *said) {
-    for (weft_iter it = weft_iterate(options); weft_next(&it);)
-        if (strcmp(weft_get_str(&it.value, "id", ""), said) == 0)
-            return said;
-    for (weft_iter it = weft_iterate(options); weft_next(&it);)
-        if (is_meant(&it.value, said))
-            return weft_get_str(&it.value, "id", NULL);
-    return NULL;
-}
-
-static int refuse_option(weft_req *req, const weft_question *question, const char *said) {
+/* why: of weft__option_meant(); 0: it is none of them. */
+static int refuse_option(weft_req *req, const weft_question *question, const char *said, int why) {
     char message[512];
-    snprintf(message, sizeof message, "Invalid params: \"%.200s\" is none of the options of %s", said, question->id);
+    if (why)
+        snprintf(message, sizeof message, "Invalid params: %s %s", question->id, weft__option_why(why));
+    else
+        snprintf(message, sizeof message, "Invalid params: \"%.200s\" is none of the options of %s", said, question->id);
     if (weft_req_is_notification(req))
         return 0;
     return weft_fail(
@@ -151,7 +138,7 @@ static void on_answered(void *ctx, int r, const weft_question *question) {
         weft__say_failure(req, r);
     else
         weft__say(req, WEFT_OBJ({"answered", weft_bool(true)}, {"questionId", weft_str(question->id)},
-                                {"option", weft_str(question->option)}));
+                                {"option", option_of(question)}));
     weft__free(hub->alloc, answering);
 }
 
@@ -171,13 +158,16 @@ static int send_answer(weft_req *req, const weft_hub *hub, const struct answer *
     return r;
 }
 
-static int answer(weft_req *req, const weft_hub *hub, const weft_question *question, const struct answer *in) {
+/* *ret_why: 0, or why no option is meant. */
+static int answer(weft_req *req, const weft_hub *hub, const weft_question *question, const struct answer *in, int *ret_why) {
     weft_doc *doc;
+    const char *option;
     int r = weft_doc_parse(question->options, strlen(question->options), hub->alloc, &doc);
     if (r < 0)
         return r;
-    const char *option = resolve(weft_doc_root(doc), in->option);
-    r = option ? send_answer(req, hub, in, option) : -EINVAL;
+    int meant = weft__option_meant(weft_doc_root(doc), in->option, strlen(in->option), &option);
+    r = meant > 0 ? send_answer(req, hub, in, option) : -EINVAL;
+    *ret_why = meant < 0 ? meant : 0;
     weft_doc_free(doc);
     return r;
 }
@@ -185,6 +175,7 @@ static int answer(weft_req *req, const weft_hub *hub, const weft_question *quest
 int weft__own_answer(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     struct answer in = {0};
+    int why = 0;
     int r = weft_bind(req, weft__own_answer_params, params, &in);
     if (r < 0)
         return r;
@@ -193,11 +184,11 @@ int weft__own_answer(weft_req *req, const weft_json *params, void *ctx) {
         return refuse_unknown(req, in.questionId);
     if (question->state != WEFT_QUESTION_OPEN)
         return refuse_resolved(weft__req_keep(req), question);
-    r = answer(req, hub, question, &in);
+    r = answer(req, hub, question, &in, &why);
     if (r >= 0 || r == -ENOMEM)
         return r;
     if (r == -EINVAL)
-        return refuse_option(req, question, in.option);
+        return refuse_option(req, question, in.option, why);
     if (r == -EALREADY)
         return refuse_resolved(weft__req_keep(req), question);
     return r == -ENOENT ? refuse_unknown(req, in.questionId) : weft__say_failure(req, r);

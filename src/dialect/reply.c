@@ -111,3 +111,7 @@ int weft__idempotency_key(weft_req *req, char ret[WEFT_KEY]) {
     weft__say_invalid(req, "/_meta/weft~1idempotencyKey", "the key must be a string of 1 to %d bytes", WEFT_KEY - WEFT_WHO);
     return -EINVAL;
 }
+
+weft_val weft__early_stop(const char *stop_reason) {
+    return weft_str_or_none(stop_reason && strcmp(stop_reason, "end_turn") != 0 ? stop_reason : NULL);
+}

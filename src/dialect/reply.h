@@ -43,4 +43,7 @@ int weft__say_not_submitted(weft_req *req, const weft_hub *hub, const char *path
 #define WEFT_KEY 256
 int weft__idempotency_key(weft_req *req, char ret[WEFT_KEY]);
 
+/* Why an agent stopped before it was done, in ACP's words; none when it was done, or did not say. */
+weft_val weft__early_stop(const char *stop_reason);
+
 #endif

@@ -1,15 +1,23 @@
 /* Questions of an ACP agent: session/request_permission, handed to the host and answered later. The agent may have several
  * open, and may give one up. */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "acp_run.h"
+#include "visible.h"
 
 /* An agent that asks more than this at a time asks nobody. */
 #define MOST_ASKS 64
 /* Four are usual. */
-#define MOST_OPTIONS 16
+#define MOST_OPTIONS 32
+/* Bytes of what is shown of a question. What is longer is cut with a mark, and is whole in the detail. */
+#define LONGEST_TITLE 4096
+#define LONGEST_NAME 256
+/* An id cannot be cut: an option with a longer one cannot be chosen. */
+#define LONGEST_ID 1024
+#define LONGEST_KIND 64
 
 typedef struct ask {
     weft_link link;
@@ -51,23 +59,77 @@ static void on_cancel(weft_req *req, int why, void *ctx) {
 
 typedef struct options {
     size_t count;
+    size_t dropped; /* that cannot be chosen */
     weft_val list[MOST_OPTIONS];
     weft_member members[MOST_OPTIONS][3];
+    weft_buf names[MOST_OPTIONS];
 } options;
 
-/* Those that can be chosen; a kind that we do not know is the host's to judge. */
-static void read_options(const weft_json *list, options *ret) {
-    ret->count = 0;
-    for (weft_iter it = weft_iterate(list); weft_next(&it) && ret->count < MOST_OPTIONS;) {
-        const char *id = weft_get_str(&it.value, "optionId", NULL);
-        if (!id)
-            continue;
-        weft_member *members = ret->members[ret->count];
-        members[0] = (weft_member){"id", weft_str(id)};
-        members[1] = (weft_member){"name", weft_str(weft_get_str(&it.value, "name", id))};
-        members[2] = (weft_member){"kind", weft_str(weft_get_str(&it.value, "kind", ""))};
-        ret->list[ret->count++] = weft_obj(members, 3);
+/* An id goes back to the agent as it came, so it must be one that we can keep. */
+static const char *usable_id(const weft_json *option, const options *before) {
+    const char *id = weft_get_str(option, "optionId", "");
+    if (!*id || strlen(id) > LONGEST_ID)
+        return NULL;
+    for (size_t i = 0; i < before->count; i++)
+        if (strcmp(before->members[i][0].value.as.s, id) == 0)
+            return NULL;
+    return id;
+}
+
+/* A kind that we do not know is the host's to judge; one that is no word is none. */
+static const char *kind_of(const weft_json *option) {
+    const char *kind = weft_get_str(option, "kind", "");
+    return strlen(kind) <= LONGEST_KIND && kind[strspn(kind, "abcdefghijklmnopqrstuvwxyz_")] == '\0' ? kind : "";
+}
+
+static int add_option(weft_run *run, const weft_json *option, const char *id, options *ret) {
+    weft_member *members = ret->members[ret->count];
+    weft_buf *name = &ret->names[ret->count];
+    weft_json given = weft_get(option, "name");
+    weft_bytes text;
+    if (weft_text(&given, &text) < 0 || !text.len)
+        text = (weft_bytes){id, strlen(id)};
+    int r = weft__visible_put(name, run->alloc, text, LONGEST_NAME);
+    if (r < 0)
+        return r;
+    members[0] = (weft_member){"id", weft_str(id)};
+    members[1] = (weft_member){"name", weft_strn(weft__buf_head(name), weft__buf_len(name))};
+    members[2] = (weft_member){"kind", weft_str(kind_of(option))};
+    ret->list[ret->count++] = weft_obj(members, 3);
+    return 0;
+}
+
+static void options_done(const weft_run *run, options *old) {
+    for (size_t i = 0; i < MOST_OPTIONS; i++)
+        weft__buf_done(&old->names[i], run->alloc);
+}
+
+/* Those that can be chosen. */
+static int read_options(weft_run *run, const weft_json *list, options *ret) {
+    int r = 0;
+    *ret = (options){0};
+    for (weft_iter it = weft_iterate(list); r >= 0 && weft_next(&it);) {
+        const char *id = ret->count < MOST_OPTIONS ? usable_id(&it.value, ret) : NULL;
+        if (id)
+            r = add_option(run, &it.value, id, ret);
+        else
+            ret->dropped++;
     }
+    if (r < 0)
+        options_done(run, ret);
+    return r;
+}
+
+/* What was not asked as the agent wanted is said where its output is, so that whoever watches knows. */
+static void note(weft_run *run, const char *format, ...) {
+    char text[200];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (!run->freed && run->state < WEFT_ACP_LEAVING)
+        run->host.on_output(run->ctx, WEFT_RUN_STDERR,
+                            (weft_bytes){text, n < (int) sizeof text ? (size_t) n : sizeof text - 1});
 }
 
 static int keep(weft_run *run, weft_req *req, ask **ret) {
@@ -84,36 +146,77 @@ static int keep(weft_run *run, weft_req *req, ask **ret) {
     return 0;
 }
 
-static void tell(weft_run *run, const char *key, const weft_json *params, const options *choices) {
+/* One line, of which a person sees every character. The detail has it as it came. */
+static int make_title(weft_run *run, const weft_json *call, weft_buf *ret) {
+    static const char untitled[] = "The agent asks for permission";
+    weft_json title = weft_get(call, "title");
+    weft_bytes text;
+    if (weft_text(&title, &text) < 0 || !text.len)
+        text = (weft_bytes){untitled, sizeof untitled - 1};
+    return weft__visible_put(ret, run->alloc, text, LONGEST_TITLE);
+}
+
+static int tell(weft_run *run, const char *key, const weft_json *params, const options *choices) {
     weft_json call = weft_get(params, "toolCall");
     weft_val detail = weft_typeof(&call) == WEFT_OBJECT ? weft_copy(&call) : weft_obj(NULL, 0);
-    const char *title = weft_get_str(&call, "title", "The agent asks for permission");
-    run->host.on_ask(run->ctx, key,
-                     WEFT_OBJ({"kind", weft_str("permission")}, {"title", weft_str(title)},
-                              {"options", weft_arr(choices->list, choices->count)}, {"detail", detail}));
+    weft_buf title = {0};
+    int r = make_title(run, &call, &title);
+    if (r >= 0)
+        run->host.on_ask(run->ctx, key,
+                         WEFT_OBJ({"kind", weft_str("permission")},
+                                  {"title", weft_strn(weft__buf_head(&title), weft__buf_len(&title))},
+                                  {"options", weft_arr(choices->list, choices->count)}, {"detail", detail}));
+    weft__buf_done(&title, run->alloc);
+    return r;
+}
+
+static int reply_cancelled(weft_req *req) {
+    return weft_reply(req, WEFT_OBJ({"outcome", WEFT_OBJ({"outcome", weft_str("cancelled")})}));
+}
+
+static int ask_host(weft_run *run, weft_req *req, const weft_json *params, const options *choices) {
+    ask *one;
+    if (choices->dropped)
+        note(run, "weft: %zu of the options that the agent offers cannot be shown\n", choices->dropped);
+    if (run->freed || run->cancelling)
+        return reply_cancelled(req);
+    int r = keep(run, req, &one);
+    if (r < 0)
+        return r;
+    char key[sizeof one->key]; /* the host may answer at once */
+    memcpy(key, one->key, sizeof key);
+    if (tell(run, key, params, choices) < 0)
+        weft__acp_answer(run, key, NULL);
+    return 0;
+}
+
+static int refuse_ask(weft_run *run, weft_req *req, int code, const char *why, const char *reason) {
+    note(run, "weft: a question of the agent was refused: %s\n", why);
+    return weft_refuse(req, code, why, reason);
+}
+
+static int ask_with(weft_run *run, weft_req *req, const weft_json *params, const options *choices) {
+    if (run->state != WEFT_ACP_PROMPTING || run->cancelling)
+        return reply_cancelled(req);
+    if (!choices->count)
+        return refuse_ask(run, req, WEFT_INVALID_PARAMS, "There is nothing to choose from", "invalidParams");
+    if (run->ask_count >= MOST_ASKS)
+        return refuse_ask(run, req, WEFT_INTERNAL_ERROR, "Too many questions are open", "tooManyQuestions");
+    return ask_host(run, req, params, choices);
 }
 
 int weft__acp_ask(weft_req *req, const weft_json *params, void *ctx) {
     weft_run *run = ctx;
     weft_json list = weft_get(params, "options");
     options choices;
-    ask *one;
-    read_options(&list, &choices);
-    if (!choices.count)
-        return weft_refuse(req, WEFT_INVALID_PARAMS, "There is nothing to choose from", "invalidParams");
-    if (run->state != WEFT_ACP_PROMPTING || run->cancelling)
-        return weft_reply(req, WEFT_OBJ({"outcome", WEFT_OBJ({"outcome", weft_str("cancelled")})}));
-    if (run->ask_count >= MOST_ASKS)
-        return weft_fail(req, WEFT_INTERNAL_ERROR, "Too many questions are open", weft_none());
-    int r = keep(run, req, &one);
+    int r = read_options(run, &list, &choices);
     if (r < 0)
         return r;
-    char key[sizeof one->key]; /* the host may answer at once */
-    memcpy(key, one->key, sizeof key);
     weft__acp_hold(run);
-    tell(run, key, params, &choices);
+    r = ask_with(run, req, params, &choices);
+    options_done(run, &choices);
     weft__acp_release(run);
-    return 0;
+    return r;
 }
 
 /* ---- answering ---- */

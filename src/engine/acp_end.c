@@ -11,6 +11,9 @@
 /* A sentence. An agent's own message is cut to fit. */
 #define SENTENCE 1024
 
+/* Bytes of a stop reason. */
+#define LONGEST_STOP 64
+
 /* ACP: the agent has to be logged in. */
 #define AUTH_REQUIRED (-32000)
 
@@ -36,17 +39,26 @@ void weft__acp_decide_cancelled(weft_run *run) {
     weft__acp_decide(run, false, "cancelled", "it was cancelled");
 }
 
+/* A word as ACP has them, if perhaps one of a later version; anything else is not worth keeping. */
+static bool is_stop_reason(const char *text) {
+    size_t len = strlen(text);
+    return len > 0 && len <= LONGEST_STOP && strspn(text, "abcdefghijklmnopqrstuvwxyz_") == len;
+}
+
 void weft__acp_decide_stop(weft_run *run, const char *stop_reason) {
     if (run->decided)
         return;
-    if (*stop_reason)
+    if (is_stop_reason(stop_reason))
         run->stop_reason = weft__strndup(run->alloc, stop_reason, strlen(stop_reason));
     run->end.stop_reason = run->stop_reason;
     /* A turn that reached one of the agent's limits did what it could, and whoever asked sees why it stopped. */
     if (strcmp(stop_reason, "refusal") == 0)
         weft__acp_decide(run, false, "refused", "%s refused to do this", run->agent->name);
-    else if (strcmp(stop_reason, "cancelled") == 0)
+    else if (strcmp(stop_reason, "cancelled") == 0 && run->cancelling)
         weft__acp_decide_cancelled(run);
+    else if (strcmp(stop_reason, "cancelled") == 0)
+        weft__acp_decide(run, false, "cancelled", "%s ended its turn as cancelled, which nobody asked for",
+                         run->agent->name);
     else
         weft__acp_decide(run, false, NULL, "it is ok");
 }

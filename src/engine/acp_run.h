@@ -45,6 +45,7 @@ struct weft_run {
     bool cancelling;
     bool stopped; /* we asked its processes to end */
     bool deaf;    /* it closed its output and went on running */
+    bool batched; /* it sent a batch */
     bool paused;
     bool started; /* the process is known to run */
     int looks;    /* left, at a pipe that does not end */

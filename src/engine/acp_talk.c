@@ -194,6 +194,15 @@ static bool is_message(const weft_json *line) {
     return weft_typeof(&method) == WEFT_STRING || (id.text && (result.text || error.text));
 }
 
+/* ACP has no batches: the library refuses one with -32600, and the run ends, because what the agent waits for or owes us may
+ * be in it. An array without a message in it is a line like any other. */
+static bool is_batch(const weft_json *line) {
+    for (weft_iter it = weft_iterate(line); weft_typeof(line) == WEFT_ARRAY && weft_next(&it);)
+        if (weft_typeof(&it.value) == WEFT_OBJECT && is_message(&it.value))
+            return true;
+    return false;
+}
+
 static bool on_raw(weft_peer *peer, weft_bytes body, bool binary, void *data) {
     static const char usual[] = "{\"jsonrpc\":\"2.0\",";
     weft_run *run = data;
@@ -204,6 +213,11 @@ static bool on_raw(weft_peer *peer, weft_bytes body, bool binary, void *data) {
     int r = weft_doc_parse(body.data, body.len, run->alloc, &doc);
     if (r == -ENOMEM || (r == 0 && is_message(weft_doc_root(doc))))
         return false;
+    if (r == 0 && is_batch(weft_doc_root(doc))) {
+        run->batched = true;
+        weft__later(run->loop, &run->later);
+        return false;
+    }
     run->noise++;
     return true;
 }
@@ -222,7 +236,8 @@ static void on_message(void *ctx, weft_peer *peer, bool outgoing, weft_bytes tex
 static void on_later(weft_later *later) {
     weft_run *run = WEFT_CONTAINER(later, weft_run, later);
     if (run->state < WEFT_ACP_LEAVING)
-        fail(run, false, "sent a message of more than 32 MiB", "");
+        fail(run, false,
+             run->batched ? "sent a batch of messages, which ACP does not have" : "sent a message of more than 32 MiB", "");
 }
 
 /* Its output has ended, by its process or before it. */
@@ -250,7 +265,8 @@ int weft__acp_talk(weft_run *run, int in, int out) {
         .limits = {.max_body = LARGEST, .out_hard = 2 * LARGEST},
         .on_message = on_message,
     };
-    weft_connect_opts opts = {.style = WEFT_STYLE_ACP, .lenient = true, .data = run, .on_state = on_state, .on_raw = on_raw};
+    weft_connect_opts opts = {
+        .style = WEFT_STYLE_ACP, .no_batch = true, .lenient = true, .data = run, .on_state = on_state, .on_raw = on_raw};
     int r = weft_service_new(&service, &run->service);
     opts.service = run->service;
     if (r < 0) {

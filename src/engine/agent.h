@@ -8,7 +8,7 @@
 /* What happens when an agent asks whether it may do something. */
 typedef enum weft_permission {
     WEFT_PERMISSION_ASK,   /* a person decides */
-    WEFT_PERMISSION_ALLOW, /* the first option that allows it once is taken */
+    WEFT_PERMISSION_ALLOW, /* the option that allows it once is taken; without one, a person decides */
     WEFT_PERMISSION_DENY,
 } weft_permission;
 

@@ -22,8 +22,8 @@
  *                        events from outputFrom to outputTo (seq). outputTruncated: it said more, which is not kept
  *   question.asked       {questionId, number, taskId?, sessionId?, ruleId?, kind, title, options[], detail{}, digest,
  *                        timeoutMs?}
- *   question.answered    {questionId, taskId?, sessionId?, option, name?, by, text?}   name: the option's; text: what the person added, a reason
- *                        for instance
+ *   question.answered    {questionId, taskId?, sessionId?, option, name?, by, text?}   option: its id, "": denied without
+ *                        one; name: the option's; text: what the person added, a reason for instance
  *   question.expired     {questionId, taskId?, sessionId?}
  *   question.withdrawn   {questionId, taskId?, sessionId?, reason}   taskEnded, agentWithdrew
  *   question.orphaned    {questionId}                   its agent is gone with a daemon, the question stays open

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engine_private.h"
+#include "option.h"
 #include "pack.h"
 
 #define REMEMBERED 1000 /* that are over */
@@ -114,8 +115,10 @@ void weft__question_set_expiry(weft_engine *engine, known_question *question) {
 
 /* ---- what was asked ---- */
 
-/* The name of the option with this id; NULL: there is none. */
+/* The name of the option with this id; NULL: there is none. To deny needs no option. */
 static const char *option_name(const weft_json *options, const char *id) {
+    if (strcmp(id, WEFT_OPTION_DENIED) == 0)
+        return "deny";
     for (weft_iter it = weft_iterate(options); weft_next(&it);)
         if (weft__says(&it.value, "id", id))
             return weft_get_str(&it.value, "name", id);

@@ -12,6 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "option.h"
+#include "utf8.h"
+
 #define RETRY_MAX_MS 60000
 #define UPDATE_BYTES ((size_t) 24 << 20) /* of one update: it must fit into an event with its frame */
 
@@ -132,15 +135,11 @@ static void on_end(void *ctx, const weft_run_end *end) {
 
 /* ---- questions ---- */
 
-/* What the configuration says instead of a person: the id of the first option of the right kind. */
-static weft_json configured(const struct run *run, const weft_json *options) {
-    bool allow = run->agent->permission == WEFT_PERMISSION_ALLOW;
-    const char *kinds[] = {allow ? "allow_once" : "reject_once", allow ? "allow_always" : "reject_always"};
-    for (size_t i = 0; i < 2; i++)
-        for (weft_iter it = weft_iterate(options); weft_next(&it);)
-            if (weft__says(&it.value, "kind", kinds[i]))
-                return weft_get(&it.value, "id");
-    return (weft_json){0};
+/* What the configuration says instead of a person. Allowing is for this once: what an agent is given for good, a person
+ * gives. NULL: there is no such option. */
+static const char *configured_option(const struct run *run, const weft_json *options) {
+    const char *said = run->agent->permission == WEFT_PERMISSION_ALLOW ? "allow_once" : "deny", *id = NULL;
+    return weft__option_meant(options, said, strlen(said), &id) > 0 ? id : NULL;
 }
 
 /* Asked and answered in one append, so that nobody sees it open. Without an option of that kind a person is asked. */
@@ -149,11 +148,11 @@ static int answer_at_once(struct run *run, const known_question *question) {
     int r = weft_doc_parse(question->pub.options, strlen(question->pub.options), run->engine->alloc, &doc);
     if (r < 0)
         return r;
-    weft_json option = configured(run, weft_doc_root(doc));
-    if (option.text)
+    const char *option = configured_option(run, weft_doc_root(doc));
+    if (option)
         r = weft__outbox_event(
             run, true, "question.answered",
-            WEFT_OBJ(WEFT_OF_QUESTION(question), {"option", weft_copy(&option)}, {"by", weft_str("configuration")}));
+            WEFT_OBJ(WEFT_OF_QUESTION(question), {"option", weft_str(option)}, {"by", weft_str("configuration")}));
     weft_doc_free(doc);
     return r;
 }
@@ -167,9 +166,14 @@ static int ask_new(struct run *run, known_question *question) {
     return r;
 }
 
-/* Nobody can be asked this: the agent hears that nothing was chosen, but not from within its own call. */
+/* Nobody can be asked this: the agent hears that nothing was chosen, but not from within its own call. Whoever watches is
+ * told as well. */
 static int refuse(struct run *run, const char *key) {
+    static const char told[] = "weft: the agent asked something that nobody can be asked (it is too large, or too many "
+                               "questions are open); it was told that nothing was chosen\n";
     size_t size = strlen(key) + 1;
+    if (weft__outbox_output(run, WEFT_RUN_STDERR, (weft_bytes){told, sizeof told - 1}) < 0)
+        return -ENOMEM;
     refusal *made = weft__alloc(run->engine->alloc, sizeof *made + size);
     if (!made)
         return -ENOMEM;
@@ -217,10 +221,47 @@ static void on_unask(void *ctx, const char *key) {
     }
 }
 
+/* NULL: the agent is told that nothing was chosen, which every agent takes for a no. */
+static const char *chosen_option(const known_question *question) {
+    const char *option = question->pub.option;
+    return option && strcmp(option, WEFT_OPTION_DENIED) != 0 ? option : NULL;
+}
+
+/* Did the answer allow what was asked? Who does not know the kind of what was chosen does not say that it was denied. */
+static bool is_denied(const known_question *question) {
+    const weft_question *pub = &question->pub;
+    weft_doc *doc = NULL;
+    if (!pub->option || strcmp(pub->option, WEFT_OPTION_DENIED) == 0)
+        return true;
+    if (weft_doc_parse(pub->options, strlen(pub->options), question->engine->alloc, &doc) < 0)
+        return false;
+    bool denied = weft__option_rejects(weft_doc_root(doc), pub->option);
+    weft_doc_free(doc);
+    return denied;
+}
+
+/* An agent may end its turn because of it, and then that is why the task did not end well. */
+static void note_denial(struct run *run, const known_question *question) {
+    const weft_question *pub = &question->pub;
+    int shown = (int) weft__utf8_fit(pub->title, strlen(pub->title), 150);
+    bool answered = pub->state == WEFT_QUESTION_ANSWERED;
+    *run->denied = '\0';
+    if (!is_denied(question))
+        return;
+    run->no_reason = answered ? "denied" : "unanswered";
+    if (answered)
+        snprintf(run->denied, sizeof run->denied, "The agent stopped because %.80s denied %s (%.*s).",
+                 pub->by && *pub->by ? pub->by : "somebody", question->id, shown, pub->title);
+    else
+        snprintf(run->denied, sizeof run->denied, "The agent stopped because nobody answered %s (%.*s).", question->id,
+                 shown, pub->title);
+}
+
 void weft__run_answer(struct run *run, known_question *question) {
     question->run = NULL;
+    note_denial(run, question);
     if (run->handle && !run->ended && question->key)
-        run->driver->answer(run->handle, question->key, question->pub.option);
+        run->driver->answer(run->handle, question->key, chosen_option(question));
 }
 
 /* ---- start ---- */
@@ -391,6 +432,8 @@ static void decide(const struct run *run, outcome *ret) {
             ret->type = "task.retrying";
     } else if (run->stop == MEMORY_SHORT)
         failed_with(ret, "outOfMemory", "Memory was short.");
+    else if (!run->ok && *run->denied && run->reason && strcmp(run->reason, "cancelled") == 0)
+        failed_with(ret, run->no_reason, run->denied);
     else if (!run->ok)
         failed_with(ret, run->reason ? run->reason : "failed", run->error && *run->error ? run->error : "It failed.");
     if (run->stop == GOES_ON && !run->ok && run->retryable && run->task->pub.attempt <= run->task->pub.retries) {

@@ -23,6 +23,8 @@ struct run {
     bool sending, paused;
     weft_link refusals;
 
+    char denied[300];    /* what a person, the configuration or the clock did not allow, last; "": nothing */
+    const char *no_reason;
     bool ended, closing; /* on_end has come; its last event is under way */
     bool withdrawn;      /* so are its questions */
     bool ok, retryable;

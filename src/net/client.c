@@ -436,6 +436,7 @@ static int make_peer(weft_client *client) {
                               .framing = http ? &weft__body : framing, /* weft__http_prepare() gives it its own */
                               .identity = &identity,
                               .style = opts->style,
+                              .no_batch = opts->no_batch,
                               .lenient = opts->lenient,
                               .extras = opts->extras,
                               .seed = seed,

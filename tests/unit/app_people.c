@@ -59,13 +59,15 @@ TEST(what_an_answer_means) {
     weft_doc *doc = NULL;
     REQUIRE(weft_doc_parse(question_text, strlen(question_text), NULL, &doc) == 0);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const char *text = NULL, *option = weft__asked_option(weft_doc_root(doc), rows[i].typed, &text);
+        const char *text = NULL, *option = NULL;
+        int r = weft__asked_option(weft_doc_root(doc), rows[i].typed, &option, &text);
         test_row(rows[i].typed);
         if (rows[i].option) {
+            CHECK_INT(r, 1);
             CHECK_STR(option, rows[i].option);
             CHECK_STR(text, rows[i].text);
         } else {
-            CHECK(!option);
+            CHECK_INT(r, 0);
         }
     }
     test_row(NULL);
@@ -83,7 +85,8 @@ TEST(a_question_is_shown_whole) {
     CHECK(strstr(text, "question-0001: Edit a.c\n"));
     CHECK(strstr(text, "  command: rm \\u001b[2J\n")); /* and steers no terminal */
     CHECK(strstr(text, "  a.c\n      a\n    - b\n    + c\n"));
-    CHECK(strstr(text, "  1) Allow always  always\n  2) Allow  once\n  3) Reject  no\n"));
+    CHECK(strstr(text,
+                 "  1) Allow always  always  allow_always\n  2) Allow  once  allow_once\n  3) Reject  no  reject_once\n"));
     free(text);
     weft_doc_free(doc);
 }
@@ -98,6 +101,30 @@ typedef struct change {
 static void put_change(const weft_screen *screen, const void *what) {
     const change *one = what;
     weft__diff_put(screen, one->before, one->after, one->most);
+}
+
+/* What an agent writes to hide or to imitate something is seen, on a terminal and in a file. */
+TEST(a_question_cannot_deceive) {
+    static const char asked[] =
+        "{\"id\":\"question-0001\",\"title\":\"ls\\n  1) Reject\",\"options\":["
+        "{\"id\":\"a\\u202e\",\"name\":\"Reject\\u0000\\nx\",\"kind\":\"allow_always\"}],"
+        "\"detail\":{\"rawInput\":{\"command\":\"ls\\n  deny) x\\u0000 \\\\u0041\",\"a\\nb\":[\"\\u001b\"]},\"content\":["
+        "{\"type\":\"diff\",\"path\":\"a\\nb\",\"oldText\":null,\"newText\":\"x\\u0000y\"},"
+        "{\"type\":\"terminal\",\"terminalId\":\"t\"}]}}";
+    for (int terminal = 0; terminal < 2; terminal++) {
+        weft_doc *doc = NULL;
+        REQUIRE(weft_doc_parse(asked, strlen(asked), NULL, &doc) == 0);
+        char *text = written(put_question, weft_doc_root(doc), terminal);
+        CHECK(strstr(text, "question-0001: ls\\u000a  1) Reject\n"));
+        CHECK(strstr(text, "  command: \n    | ls\n    |   deny) x\\u0000 \\u005cu0041\n"));
+        CHECK(strstr(text, "  a\\u000ab: [\"\\u001b\"]\n"));
+        CHECK(strstr(text, "  a\\u000ab (new)\n    after:\n    | x\\u0000y\n"));
+        CHECK(strstr(text, "  terminal: {\"type\":\"terminal\",\"terminalId\":\"t\"}\n"));
+        CHECK(strstr(text, "  1) Reject\\u0000\\u000ax  a\\u202e  allow_always\n"));
+        CHECK(strstr(text, "  deny: none of these"));
+        free(text);
+        weft_doc_free(doc);
+    }
 }
 
 TEST(changes_line_by_line) {
@@ -215,6 +242,6 @@ TEST(prose_keeps_its_lines) {
     free(text);
 }
 
-TEST_MAIN(CASE(what_an_answer_means) CASE(a_question_is_shown_whole) CASE(changes_line_by_line)
-              CASE(a_change_too_large_to_compare) CASE(times_of_the_wire) CASE(durations) CASE(a_row_stays_a_row)
-                  CASE(prose_keeps_its_lines))
+TEST_MAIN(CASE(what_an_answer_means) CASE(a_question_is_shown_whole) CASE(a_question_cannot_deceive)
+              CASE(changes_line_by_line) CASE(a_change_too_large_to_compare) CASE(times_of_the_wire) CASE(durations)
+                  CASE(a_row_stays_a_row) CASE(prose_keeps_its_lines))

@@ -54,7 +54,7 @@ TEST(survives) {
         {"it exits at once, with an error", {"", PROMPTED, "chunk=hi", DONE, "exit=7"}},
         {"it crashes afterwards", {"", PROMPTED, "chunk=hi", DONE, "crash"}},
         {"it talks on afterwards", {"", PROMPTED, "chunk=hi", DONE, "chunk=too late", "eof", "say=bye", "err=bye"}},
-        {"a batch", {"", "say=[{\"jsonrpc\":\"2.0\",\"method\":\"x\"}]", PROMPTED, "chunk=hi", DONE}},
+        {"arrays that are no batches", {"", "say=[[],{},7,{\"id\":1}]", PROMPTED, "say=[\"x\"]", "chunk=hi", DONE}},
         {"a large message", {"", PROMPTED, "huge=31", "chunk=hi", DONE}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -125,6 +125,23 @@ TEST(fails) {
         {"it exits at once", "exited", "status 5 before its turn was over\nbecause", true, {"", "err=because", "exit=5"}},
         {"it exits with 0 in the middle", "exited", "status 0", true, {"", PROMPTED, "chunk=hi", "exit=0"}},
         {"it crashes in the middle", "signalled", "Aborted", true, {"", PROMPTED, "crash"}},
+        {"a batch of notifications",
+         "protocolError",
+         "sent a batch of messages, which ACP does not have",
+         false,
+         {"", "say=[{\"jsonrpc\":\"2.0\",\"method\":\"x\"}]", "until=-32600", "linger"}},
+        {"an answer in a batch",
+         "protocolError",
+         "sent a batch of messages, which ACP does not have",
+         false,
+         {"", PROMPTED, "say= [{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"stopReason\":\"end_turn\"}}]", "hear=-32600",
+          "linger"}},
+        {"a question in a batch, and exit",
+         "protocolError",
+         "sent a batch of messages, which ACP does not have",
+         false,
+         {"", PROMPTED, "say=[1,{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"session/request_permission\",\"params\":{}}]",
+          "hear=-32600", "eof"}},
         {"a huge message", "protocolError", "more than 32 MiB", false, {"", PROMPTED, "huge=33", DONE, "eof"}},
         {"a huge line that never ends its turn",
          "protocolError",
@@ -200,6 +217,102 @@ TEST(asks_wrongly) {
     CHECK(s.end.ok);
     CHECK_INT(s.asks, 0);
     HEARD(&s, "chunk hi");
+}
+
+/* Whatever a question looks like, it is asked, and what is left out of it is said. */
+#define ASK_FOR(title, options)                                                                                             \
+    "say={\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"session/request_permission\",\"params\":{\"sessionId\":\"s1\","         \
+    "\"toolCall\":{\"toolCallId\":\"t\",\"title\":" title "},\"options\":[" options "]}}"
+#define YES "{\"optionId\":\"yes\",\"name\":\"Yes\",\"kind\":\"allow_once\"}"
+TEST(asks_to_deceive) {
+    static const struct {
+        const char *what, *ask, *heard;
+    } rows[] = {
+        {"a NUL", ASK_FOR("\"ls\\u0000rm -r ~\"", YES), "\"title\":\"ls\\\\u0000rm -r ~\""},
+        {"lines", ASK_FOR("\"ls\\n  1) No\\r\\t\"", YES), "\"title\":\"ls\\\\u000a  1) No\\\\u000d\\\\u0009\""},
+        {"the other direction", ASK_FOR("\"a\\u202eb\xe2\x80\xae\"", YES), "\"title\":\"a\\\\u202eb\\\\u202e\""},
+        {"characters without width", ASK_FOR("\"r\\u200bm\\u00ad\\udb40\\udc41\"", YES),
+         "\"title\":\"r\\\\u200bm\\\\u00ad\\\\ue0041\""},
+        {"what looks like an escape", ASK_FOR("\"\\\\u000a\\\\n\"", YES), "\"title\":\"\\\\u005cu000a\\\\n\""},
+        {"no title", ASK_FOR("\"\"", YES), "\"title\":\"The agent asks for permission\""},
+        {"a title that is none", ASK_FOR("[]", YES), "\"title\":\"The agent asks for permission\""},
+        {"a name", ASK_FOR("\"x\"", "{\"optionId\":\"yes\",\"name\":\"No\\u0000\\n\",\"kind\":\"allow_once\"}"),
+         "[{\"id\":\"yes\",\"name\":\"No\\\\u0000\\\\u000a\",\"kind\":\"allow_once\"}]"},
+        {"a kind", ASK_FOR("\"x\"", "{\"optionId\":\"yes\",\"name\":\"No\",\"kind\":\"reject_once\\n\"}"),
+         "[{\"id\":\"yes\",\"name\":\"No\",\"kind\":\"\"}]"},
+        {"ids", ASK_FOR("\"x\"", YES ",{\"optionId\":\"a\\u0000b\"},{\"optionId\":\"\"},{\"optionId\":7}," YES),
+         "stderr weft: 4 of the options that the agent offers cannot be shown\n\nask "
+         "{\"kind\":\"permission\",\"title\":\"x\","
+         "\"options\":[{\"id\":\"yes\",\"name\":\"Yes\",\"kind\":\"allow_once\"}]"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        scene s;
+        test_row(rows[i].what);
+        SCRIPT(&s, PROMPTED, rows[i].ask, "hear=\"optionId\":\"yes\"", "chunk=hi", DONE);
+        s.option = "yes";
+        CHECK(start_with(&s, "do it", NULL, NULL));
+        finish(&s);
+        CHECK(s.end.ok);
+        CHECK_INT(s.asks, 1);
+        if (!CHECK(strstr(s.log, rows[i].heard)))
+            printf("    %s\n", s.log);
+    }
+    test_row(NULL);
+}
+
+/* Longer than is shown: cut with a mark, and asked. Exactly as long as is shown: whole. */
+TEST(asks_at_length) {
+    static char title[40000], say[60000];
+    static const struct {
+        size_t len;
+        const char *heard;
+    } rows[] = {{4096, "xx\",\"options\""},
+                {4097, "xx… (cut: 1 more bytes)\",\"options\""},
+                {20000, "xx… (cut: 15904 more bytes)\","}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        scene s;
+        memset(title, 'x', rows[i].len);
+        title[rows[i].len] = '\0';
+        snprintf(say, sizeof say, ASK_FOR("\"%s\"", YES), title);
+        SCRIPT(&s, PROMPTED, say, "hear=\"optionId\":\"yes\"", DONE);
+        s.option = "yes";
+        CHECK(start_with(&s, "do it", NULL, NULL));
+        finish(&s);
+        CHECK(s.end.ok);
+        CHECK_INT(s.asks, 1);
+        HEARD(&s, rows[i].heard);
+    }
+}
+
+/* More options than are shown, and more questions than anybody answers. */
+TEST(asks_too_much) {
+    static char options[8000], say[9000];
+    static char asks[70][400];
+    const char *argv[90] = {"", PROMPTED};
+    scene s;
+    size_t used = 0, count = 0;
+    for (int i = 0; i < 40; i++)
+        used += (size_t) snprintf(options + used, sizeof options - used, "%s{\"optionId\":\"yes%d\"}", i ? "," : "", i);
+    snprintf(say, sizeof say, ASK_FOR("\"x\"", "%s"), options);
+    SCRIPT(&s, PROMPTED, say, "hear=\"optionId\":\"yes31\"", DONE);
+    s.option = "yes31";
+    CHECK(start_with(&s, "do it", NULL, NULL));
+    finish(&s);
+    CHECK(s.end.ok);
+    HEARD(&s, "weft: 8 of the options");
+    while (argv[count])
+        count++;
+    for (int i = 0; i < 65; i++) {
+        snprintf(asks[i], sizeof asks[i], ASK("%d"), i);
+        argv[count++] = asks[i];
+    }
+    argv[count++] = "hear=Too many questions are open";
+    argv[count] = DONE;
+    script(&s, argv);
+    CHECK(start_with(&s, "do it", NULL, NULL));
+    finish(&s);
+    CHECK_INT(s.asks, 64);
+    HEARD(&s, "weft: a question of the agent was refused: Too many questions are open\n");
 }
 
 /* It ends its turn although its question is open. */
@@ -456,8 +569,8 @@ TEST(no_memory) {
     CHECK(!failed);
 }
 
-TEST_MAIN(CASE(survives) CASE(fails) CASE(not_installed) CASE(asks_twice) CASE(asks_wrongly) CASE(asks_and_leaves)
-              CASE(cancel_answers_questions) CASE(cancel_too_late) CASE(cancel_ends_it) CASE(cancel_is_ignored)
-                  CASE(cancelled_early) CASE(freed_anywhere) CASE(goes_on) CASE(last_words) CASE(standard_error)
-                      CASE(standard_error_silent) CASE(pipes_stay_open) CASE(paused_at_the_end) CASE(environment)
-                          CASE(no_memory))
+TEST_MAIN(CASE(survives) CASE(fails) CASE(not_installed) CASE(asks_twice) CASE(asks_wrongly) CASE(asks_to_deceive)
+              CASE(asks_at_length) CASE(asks_too_much) CASE(asks_and_leaves) CASE(cancel_answers_questions)
+                  CASE(cancel_too_late) CASE(cancel_ends_it) CASE(cancel_is_ignored) CASE(cancelled_early)
+                      CASE(freed_anywhere) CASE(goes_on) CASE(last_words) CASE(standard_error) CASE(standard_error_silent)
+                          CASE(pipes_stay_open) CASE(paused_at_the_end) CASE(environment) CASE(no_memory))
