@@ -1,5 +1,5 @@
 /* The SQLite store, in parts: sqlite.c opens and closes, sqlite_schema.c knows the tables and their versions, sqlite_check.c
- * says whether they are whole, sqlite_files.c whether the files are ours, sqlite_mark.c remembers the last acknowledged event beside them, sqlite_writer.c commits,
+ * says whether they are whole, sqlite_owner.c whether the files are ours, sqlite_mark.c remembers the last acknowledged event beside them, sqlite_writer.c commits,
  * sqlite_append.c, sqlite_claim.c and sqlite_trim.c are what it commits, sqlite_reader.c reads.
  *
  * One connection writes and checkpoints, on the writer's thread; the other only reads, on the reader's. SQLite 3.40 can
@@ -125,7 +125,7 @@ int weft__sq_check_events(weft_sq_conn *conn, weft_sq_state *state, char *ret_wh
 /* Move the database and its neighbours aside, under names that are free. */
 int weft__sq_quarantine(const char *path, char *ret_why);
 
-/* sqlite_files.c */
+/* sqlite_owner.c */
 /* Are the database and its neighbours, as far as they are there, regular files of ours with one name? Nothing is opened.
  * -ELOOP a link, -EISDIR not a regular file, -EPERM another user's, -EMLINK a second name; each with a sentence. */
 int weft__sq_check_files(const char *path, char *ret_why);
