@@ -79,7 +79,7 @@ const char *weft__engine_folder(const weft_engine *engine);
 const weft_alloc *weft__engine_alloc(const weft_engine *engine);
 /* The wall clock. */
 int64_t weft__engine_now(const weft_engine *engine);
-/* Storing fails at the moment; the last append's errno, 0 when it went well. */
+/* Storing fails at the moment: the last append's errno, or what is wrong with the store's files. 0: all is well. */
 int weft__engine_trouble(const weft_engine *engine);
 
 /* ---- hearing of events ---- */

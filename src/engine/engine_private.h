@@ -125,6 +125,8 @@ struct weft_engine {
     weft_link reads;  /* outputs being read */
     int trouble;
     int64_t trouble_noted; /* when that was last said in the log; 0: never */
+    int64_t trouble_since; /* monotonic */
+    weft_timer probe;      /* to try whether it is over, although nobody wants to store anything */
     weft_link ears, ear_at, ear_stop;
 
     weft_map tasks, keys, sessions, questions;
@@ -175,6 +177,7 @@ int weft__draft_send(struct draft *draft, const char *key, sent_done *done, void
 /* Run the completions of what has been applied by now. */
 void weft__journal_settle(weft_engine *engine);
 void weft__journal_drop(weft_engine *engine);
+void weft__journal_init(weft_engine *engine);
 
 /* fold.c */
 

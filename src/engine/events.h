@@ -32,6 +32,7 @@
  *   notice               {message, ruleId?, level}      something to be shown to people; level: info, warning
  *   hub.started          {pid, version}
  *   hub.stopped          {}
+ *   hub.recovered        {error, afterMs}               events can be stored again
  *   hub.counted          {tasks, questions, totals{completed,failed,cancelled}}   the counters, before older events go
  *   hub.kept             {type, time, data}             an event that still matters, said again before it may go
  *

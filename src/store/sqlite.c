@@ -163,6 +163,13 @@ static int open_database(weft_sq *sq, const weft_store_opts *opts, char *ret_why
     return r;
 }
 
+static int watch_files(weft_sq *sq) {
+    int r = weft__files_watch(&sq->base, sq->path, "", true);
+    if (r >= 0)
+        r = weft__files_watch(&sq->base, sq->path, "-wal", true);
+    return r < 0 ? r : weft__files_watch(&sq->base, sq->path, "-mark", false);
+}
+
 static int open_whole(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
     int r = open_database(sq, opts, ret_why);
     if (r == -EUCLEAN && opts->on_damage == WEFT_DAMAGE_QUARANTINE) {
@@ -180,7 +187,7 @@ static int open_whole(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
     r = begin_run(sq);
     if (r >= 0)
         r = connect_db(sq, &sq->read, SQLITE_OPEN_READONLY, reader_setup);
-    return r;
+    return r < 0 ? r : watch_files(sq);
 }
 
 static int start_threads(weft_sq *sq) {
@@ -238,6 +245,7 @@ static int open_sqlite(const weft_store_opts *opts, weft_store **ret, char *ret_
     int r = sq->path ? open_parts(sq, opts, ret_why) : -ENOMEM;
     if (r < 0) {
         disconnect(sq);
+        weft__files_done(&sq->base);
         explain(r, ret_why);
         weft__free(opts->alloc, sq->path);
         weft__free(opts->alloc, sq);
@@ -263,9 +271,23 @@ static void give_trim(weft_store *store, weft_trim_job *job) {
     weft__sq_worker_give(&((weft_sq *) (void *) store)->writer, &job->job);
 }
 
+/* A log that was deleted is copied back all the same, while we still have it open; but only into our database, and only if
+ * nobody changed what is in the files. */
+static bool may_end_run(const weft_sq *sq) {
+    struct stat info = {0};
+    const weft_store_file *log = &sq->base.files[1];
+    if (weft__file_look(&sq->base.files[0], &info) < 0)
+        return false;
+    memset(&info, 0, sizeof info);
+    bool log_changed = weft__file_look(log, &info) < 0 && info.st_ino == log->inode;
+    return !log_changed && (!sq->lost || weft__files_look(&sq->base) < 0);
+}
+
 /* Say that this stop is a clean one, and what the counts are. Where that fails the next start checks everything. */
 static void end_run(weft_sq *sq) {
     weft_sq_conn *conn = &sq->write;
+    if (!may_end_run(sq))
+        return;
     sq->state.clean = true;
     int r = weft__sq_do(conn, WEFT_SQ_BEGIN);
     if (r >= 0)
@@ -293,6 +315,7 @@ static void close_sqlite(weft_store *store) {
 static void free_sqlite(weft_store *store) {
     weft_sq *sq = (weft_sq *) (void *) store;
     weft__sq_streams_drop(sq);
+    weft__files_done(store);
     weft__tray_done(&store->tray);
     weft__free(store->alloc, sq->path);
     weft__free(store->alloc, sq);

@@ -151,10 +151,15 @@ const char *weft__store_epoch(const weft_store *store);
 /* The gseq of the last event followers were told of. */
 uint64_t weft__store_head(const weft_store *store);
 
+/* Whether the store can still be relied on: 0; -ESTALE its files were deleted, replaced or changed by somebody else and
+ * nothing more is stored; -EUCLEAN damage was found when something was read. It asks the file system. */
+int weft__store_look(const weft_store *store);
+
 /* Each returns 0 and completes later, or fails now and does not: -EINVAL a name or a count out of bounds, -EMSGSIZE an event
  * over its limit, -ENOBUFS too much in the queue, -ECANCELED closing, -ENOMEM. done may be NULL except for reads.
  * Completions may call everything but dispatch and close. Errors at completion: -ENOSPC, -EIO and others of the disk (try
- * again when it works), -EUCLEAN damage was found, -EEXIST the key was used for something else. */
+ * again when it works), -ESTALE its files are no longer the ones that were opened, -EUCLEAN damage was found, -EEXIST the
+ * key was used for something else. */
 int weft__store_append(weft_store *store, const weft_append *append, weft_append_done *done, void *ctx);
 int weft__store_read(weft_store *store, const weft_query *query, weft_page_done *done, void *ctx);
 int weft__store_claim(weft_store *store, const weft_claim *claim, weft_claim_done *done, void *ctx);
