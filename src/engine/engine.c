@@ -239,7 +239,8 @@ void weft__stop_check(weft_engine *engine) {
         !weft__list_empty(&engine->sent))
         return;
     engine->stop_sent = true;
-    weft__draft_add(&draft, WEFT_STREAM_HUB, "hub.stopped", weft_obj(NULL, 0));
+    weft__draft_add(&draft, WEFT_STREAM_HUB, "hub.stopped",
+                    WEFT_OBJ({"observedMs", weft_int(weft__retention_observed(engine))}));
     int r = weft__draft_send(&draft, NULL, hub_stopped, engine);
     if (r < 0)
         hub_stopped(engine, r);

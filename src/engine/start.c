@@ -128,8 +128,6 @@ static int fold_event(weft_engine *engine, const weft_event *event) {
         return r == -ENOMEM ? r : 0;
     r = weft__apply(engine, event, weft_doc_root(doc));
     weft_doc_free(doc);
-    if (strcmp(event->stream, WEFT_STREAM_HUB) == 0)
-        engine->folded_ms = event->time_ms;
     return r;
 }
 

@@ -91,13 +91,13 @@ typedef struct weft_claim {
 /* r 1: granted, or released. 0: somebody else holds it, and this is who and until when. < 0: neither. */
 typedef void weft_claim_done(void *ctx, int r, const char *holder, int64_t until_ms, uint64_t fence);
 
-/* Remove the oldest events until what is left satisfies every limit that is not 0. Only ever from the old end: where the
- * clock jumped, an old event behind a young one stays until its turn. */
+/* Remove the oldest events until what is left satisfies every limit that is not 0. Only ever from the old end. How
+ * old an event is, is for others to say: the clock that its time came from may have been wrong. */
 typedef struct weft_trim {
     const char *stream; /* NULL: over all */
     uint64_t rows;      /* keep at most so many events */
     uint64_t bytes;     /* and at most so many bytes of data */
-    int64_t before_ms;  /* and none older than this */
+    uint64_t upto;      /* and none up to this gseq */
 } weft_trim;
 /* How many events went, also when it broke off (r < 0) halfway. */
 typedef void weft_trim_done(void *ctx, int r, uint64_t removed);
