@@ -35,6 +35,7 @@ struct weft_doctor {
     weft_config config;
     weft_arena memory; /* the agents' */
     char chosen[128];  /* the agent for tasks that name none, as the daemon says; "" where none runs */
+    bool store_failed; /* the daemon says so */
     size_t counts[WEFT_FINDINGS];
     weft_buf json;
 };

@@ -115,6 +115,18 @@ static void tell_skipped(weft_doctor *doctor, const weft_json *status) {
             "%lld events of the journal cannot be read and were passed over", (long long) weft_int_of(&skipped, 0));
 }
 
+/* What is the matter with each part that has something. */
+static void tell_troubles(weft_doctor *doctor, const weft_json *status) {
+    weft_json parts = weft_get(status, "subsystems");
+    for (weft_iter it = weft_iterate(&parts); weft_next(&it);) {
+        const char *error = weft_get_str(&it.value, "error", ""), *name = weft_str_of(&it.name, "");
+        if (!*error)
+            continue;
+        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, NULL, "%s: %s", name, error);
+        doctor->store_failed |= strcmp(name, "store") == 0;
+    }
+}
+
 /* How it is, in its own words. The failure is ours to tell, so nothing is explained on the way. */
 static void ask_daemon(weft_doctor *doctor) {
     WEFT_ANSWER answer = {0};
@@ -139,6 +151,7 @@ static void ask_daemon(weft_doctor *doctor) {
         weft__doctor_tell(doctor, well ? WEFT_FINDING_OK : WEFT_FINDING_PROBLEM,
                           well ? NULL : "\"weft status\" and \"weft logs\" say why.", "runs, pid %lld, %s",
                           (long long) weft_get_int(answer.result, "pid", 0), health);
+        tell_troubles(doctor, answer.result);
         if (strcmp(weft_str_of(&version, weft_version()), weft_version()) != 0)
             weft__doctor_tell(doctor, WEFT_FINDING_WARNING, "weft restart", "it is version %s, this program is %s",
                               weft_str_of(&version, "?"), weft_version());
@@ -209,15 +222,34 @@ static void check_store(weft_doctor *doctor) {
     weft__store_close(store);
 }
 
+/* A database that is gone leaves its log or its mark behind. */
+static bool journal_was_here(const char *path) {
+    static const char *const suffixes[] = {"", "-wal", "-mark"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        char name[4096];
+        if (snprintf(name, sizeof name, "%s%s", path, suffixes[i]) < (int) sizeof name && access(name, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* The lock is held meanwhile, so that no daemon begins to write under our eyes. */
 void weft__doctor_store(weft_doctor *doctor) {
     int lock;
+    if (doctor->running && doctor->store_failed) {
+        weft__doctor_tell(
+            doctor, WEFT_FINDING_PROBLEM,
+            "Nothing more is acknowledged. Put back what is missing, or make room on the disk; if it stays so, "
+            "\"weft stop\", then \"weft doctor\" again.",
+            "the daemon has it and cannot store in it");
+        return;
+    }
     if (doctor->running) {
         weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL,
                           "the daemon has it, and checked it when it started; \"weft stop\" first for a full check");
         return;
     }
-    if (!doctor->project || access(store_path(doctor), F_OK) < 0) {
+    if (!doctor->project || !journal_was_here(store_path(doctor))) {
         weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "there is none yet");
         return;
     }

@@ -216,13 +216,15 @@ static void automate(weft_serve_hub *self, const weft_serve_settings *how) {
 /* Whether work may be sent here: for whoever balances load or waits for a start. /health only says that somebody is there.
  */
 static void on_readyz(weft_http *http, void *ctx) {
-    static const char ready[] = "{\"status\":\"ready\"}", stopping[] = "{\"status\":\"stopping\"}",
-                      unable[] = "{\"status\":\"storageFailed\"}";
+    static const char ready[] = "{\"status\":\"ready\"}", stopping[] = "{\"status\":\"stopping\"}";
     const weft_serve_hub *self = ctx;
+    char unable[256];
+    int r = weft__engine_trouble(self->engine);
+    int n = snprintf(unable, sizeof unable, "{\"status\":\"storageFailed\",\"error\":\"%.200s\"}", weft_strerror(r));
     if (self->hub.stopping)
         weft_http_answer(http, 503, "application/json", (weft_bytes){stopping, sizeof stopping - 1});
-    else if (weft__engine_trouble(self->engine) < 0)
-        weft_http_answer(http, 503, "application/json", (weft_bytes){unable, sizeof unable - 1});
+    else if (r < 0)
+        weft_http_answer(http, 503, "application/json", (weft_bytes){unable, (size_t) n});
     else
         weft_http_answer(http, 200, "application/json", (weft_bytes){ready, sizeof ready - 1});
 }

@@ -21,6 +21,8 @@ static const struct {
     {-EADDRINUSE, "somebody is already listening there"},
     {-EACCES, "not permitted"},
     {-ENOMEM, "out of memory"},
+    {-EUCLEAN, "it is damaged"},
+    {-ESTALE, "its files were deleted, replaced or changed by somebody else"},
 };
 
 const char *weft_strerror(int r) {

@@ -244,7 +244,8 @@ void weft__stop_check(weft_engine *engine) {
         !weft__list_empty(&engine->sent))
         return;
     engine->stop_sent = true;
-    weft__draft_add(&draft, WEFT_STREAM_HUB, "hub.stopped", weft_obj(NULL, 0));
+    weft__draft_add(&draft, WEFT_STREAM_HUB, "hub.stopped",
+                    WEFT_OBJ({"observedMs", weft_int(weft__retention_observed(engine))}));
     int r = weft__draft_send(&draft, NULL, hub_stopped, engine);
     if (r < 0)
         hub_stopped(engine, r);
@@ -303,6 +304,7 @@ static void init_lists(weft_engine *engine) {
     weft__later_init(&engine->tidy, tidy_due);
     weft__later_init(&engine->answer_later, answers_due);
     weft__start_init(engine);
+    weft__journal_init(engine);
     weft__later_init(&engine->stopped_later, stopped_due);
 }
 
@@ -357,7 +359,8 @@ weft_engine *weft__engine_free(weft_engine *engine) {
         weft__question_drop(engine, WEFT_CONTAINER(engine->all_questions.next, known_question, link));
     while (!weft__list_empty(&engine->ears))
         weft__list_remove(engine->ears.next);
-    weft_timer *timers[] = {&engine->again, &engine->queue_timer, &engine->drain_timer, &engine->retention_timer};
+    weft_timer *timers[] = {&engine->again, &engine->queue_timer, &engine->drain_timer, &engine->retention_timer,
+                            &engine->probe};
     for (size_t i = 0; i < sizeof timers / sizeof timers[0]; i++)
         weft__timer_stop(engine->loop, timers[i]);
     weft_later *laters[] = {&engine->tidy, &engine->answer_later, &engine->ready_later, &engine->stopped_later,
@@ -427,5 +430,5 @@ int64_t weft__engine_now(const weft_engine *engine) {
 }
 
 int weft__engine_trouble(const weft_engine *engine) {
-    return engine->trouble;
+    return engine->trouble < 0 ? engine->trouble : weft__store_look(engine->store);
 }

@@ -82,7 +82,7 @@ const weft_alloc *weft__engine_alloc(const weft_engine *engine);
 int64_t weft__engine_now(const weft_engine *engine);
 /* Events of the journal that could not be read and were passed over, since the start. */
 uint64_t weft__engine_skipped(const weft_engine *engine);
-/* Storing fails at the moment; the last append's errno, 0 when it went well. */
+/* Storing fails at the moment: the last append's errno, or what is wrong with the store's files. 0: all is well. */
 int weft__engine_trouble(const weft_engine *engine);
 
 /* ---- hearing of events ---- */

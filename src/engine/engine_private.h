@@ -13,12 +13,12 @@
 #ifndef WEFT_ENGINE_PRIVATE_H
 #define WEFT_ENGINE_PRIVATE_H
 
+#include "age.h"
 #include "buf.h"
 #include "engine.h"
 #include "loop.h"
 #include "map.h"
 #include "sum.h"
-#include "trusted.h"
 #include "watch.h"
 
 #define ENGINE_ID 32 /* room for "task-" and a number */
@@ -131,6 +131,8 @@ struct weft_engine {
     weft_link reads;  /* outputs being read */
     int trouble;
     int64_t trouble_noted; /* when that was last said in the log; 0: never */
+    int64_t trouble_since; /* monotonic */
+    weft_timer probe;      /* to try whether it is over, although nobody wants to store anything */
     weft_link ears, ear_at, ear_stop;
 
     weft_map tasks, keys, sessions, questions;
@@ -149,8 +151,7 @@ struct weft_engine {
     weft_later retention_later;
     uint64_t bytes_total, bytes_since; /* delivered, and of them since the last retention */
     int64_t retained;                  /* when that was; monotonic */
-    weft_trusted trusted;              /* the clock that says what is too old */
-    int64_t folded_ms;                 /* when the last event that was read at the start was written */
+    weft_age age;                      /* what is too old */
     bool retaining;                    /* it is due: nothing is sent that can wait, until nothing is under way */
     weft_link switches;                /* of automation.switched */
     weft_later tidy, answer_later, ready_later, stopped_later;
@@ -182,6 +183,7 @@ int weft__draft_send(struct draft *draft, const char *key, sent_done *done, void
 /* Run the completions of what has been applied by now. */
 void weft__journal_settle(weft_engine *engine);
 void weft__journal_drop(weft_engine *engine);
+void weft__journal_init(weft_engine *engine);
 
 /* fold.c */
 
@@ -335,6 +337,10 @@ void weft__retention_count(weft_engine *engine, const weft_event *event);
 void weft__retention_mark(const weft_engine *engine, kept_mark *mark);
 int weft__retention_apply_kept(weft_engine *engine, const weft_event *event, const weft_json *data);
 int weft__retention_apply_switched(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__retention_apply_counted(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__retention_apply_stopped(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* How long the journal has been observed, in all. */
+int64_t weft__retention_observed(const weft_engine *engine);
 void weft__retention_drop(weft_engine *engine);
 
 #endif

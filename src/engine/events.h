@@ -34,8 +34,10 @@
  *                        status: triggered, pendingApproval, approved, denied, failed, skipped
  *   notice               {message, ruleId?, level}      something to be shown to people; level: info, warning
  *   hub.started          {pid, version}
- *   hub.stopped          {}
- *   hub.counted          {tasks, questions, totals{completed,failed,cancelled}}   the counters, before older events go
+ *   hub.stopped          {observedMs}                   how long daemons have had this journal open, in all
+ *   hub.recovered        {error, afterMs}               events can be stored again
+ *   hub.counted          {tasks, questions, observedMs, totals{completed,failed,cancelled}}   the counters, before older
+ *                        events go
  *   hub.kept             {type, time, data}             an event that still matters, said again before it may go
  *
  * Stream "session/ID" (WEFT_STREAM_SESSION and the id): what an agent says.

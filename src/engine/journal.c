@@ -69,6 +69,12 @@ static void finish(struct sent *sent, int r) {
 /* Once a minute at most: it is tried again every second, and the log is on the same disk. */
 static void set_trouble(weft_engine *engine, int r) {
     int64_t now = weft_loop_now(engine->loop);
+    if (r >= 0 && engine->trouble < 0)
+        weft__note(engine, "what happens can be stored again");
+    if (r < 0 && engine->trouble >= 0)
+        engine->trouble_since = now;
+    if (r < 0)
+        weft__again(engine, &engine->probe, r);
     if (r < 0 && (!engine->trouble_noted || now - engine->trouble_noted > TROUBLE_NOTE_MS)) {
         engine->trouble_noted = now;
         weft__note(engine, "what happens cannot be stored: %s; trying again, and nothing is acknowledged meanwhile",
@@ -96,6 +102,24 @@ static void stored(void *ctx, int r, const weft_event *events, size_t count, boo
         engine->lagging++;
     weft__retention_check(engine);
     weft__stop_check(engine);
+}
+
+/* Whoever asks whether work may be sent here is told no, and sends none; so it is tried without being asked. */
+static void probe_store(weft_timer *timer) {
+    weft_engine *engine = WEFT_CONTAINER(timer, weft_engine, probe);
+    struct draft draft = {.engine = engine};
+    if (engine->trouble >= 0 || engine->phase != READY || !weft__list_empty(&engine->sent))
+        return;
+    weft__draft_add(&draft, WEFT_STREAM_HUB, "hub.recovered",
+                    WEFT_OBJ({"error", weft_str(weft_strerror(engine->trouble))},
+                             {"afterMs", weft_int(weft_loop_now(engine->loop) - engine->trouble_since)}));
+    int r = weft__draft_send(&draft, NULL, NULL, NULL);
+    if (r < 0)
+        weft__again(engine, &engine->probe, r);
+}
+
+void weft__journal_init(weft_engine *engine) {
+    weft__timer_init(&engine->probe, probe_store);
 }
 
 /* The first whose events the read models have seen; NULL: none. */

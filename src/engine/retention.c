@@ -36,13 +36,12 @@ static int64_t steady(const weft_engine *engine) {
     return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static int64_t believed(const weft_engine *engine) {
-    return weft__trusted_now(&engine->trusted, weft__engine_now(engine), steady(engine));
+int64_t weft__retention_observed(const weft_engine *engine) {
+    return weft__age_now(&engine->age, steady(engine));
 }
 
-static void look_at_clock(weft_engine *engine) {
-    if (weft__trusted_look(&engine->trusted, weft__engine_now(engine), steady(engine)))
-        weft__note(engine, "the clock was set ahead: nothing is removed for its age until that has lasted a day");
+static void note_observed(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    weft__age_note(&engine->age, event->gseq, weft_get_int(data, "observedMs", -1), engine->limits.keep_ms);
 }
 
 /* ---- the share of a session ---- */
@@ -76,7 +75,7 @@ void weft__retention_count(weft_engine *engine, const weft_event *event) {
 /* ---- what still matters ---- */
 
 void weft__retention_mark(const weft_engine *engine, kept_mark *mark) {
-    mark->ms = believed(engine);
+    mark->ms = weft__retention_observed(engine);
     /* Nobody knows how much was written after what is read at a start: as if it were much. */
     mark->total = engine->phase == FOLDING ? 0 : engine->bytes_total;
 }
@@ -84,7 +83,7 @@ void weft__retention_mark(const weft_engine *engine, kept_mark *mark) {
 /* Half of what is kept has been written since, or half of the time is over. */
 static bool is_old(const weft_engine *engine, const kept_mark *mark) {
     return engine->bytes_total - mark->total > engine->limits.keep_bytes / 2 ||
-           believed(engine) - mark->ms > engine->limits.keep_ms / 2;
+           weft__retention_observed(engine) - mark->ms > engine->limits.keep_ms / 2;
 }
 
 static bool full(const struct draft *draft) {
@@ -166,6 +165,7 @@ static void keep_counts(struct draft *draft) {
     const uint64_t *of = engine->counts.of;
     weft__draft_add(draft, WEFT_STREAM_HUB, "hub.counted",
                     WEFT_OBJ({"tasks", weft_uint(engine->next_task)}, {"questions", weft_uint(engine->next_question)},
+                             {"observedMs", weft_int(weft__retention_observed(engine))},
                              {"totals", WEFT_OBJ({"completed", weft_uint(of[WEFT_TASK_COMPLETED])},
                                                  {"failed", weft_uint(of[WEFT_TASK_FAILED])},
                                                  {"cancelled", weft_uint(of[WEFT_TASK_CANCELLED])})}));
@@ -184,6 +184,16 @@ int weft__retention_apply_kept(weft_engine *engine, const weft_event *event, con
         return 0;
     was.time_ms = weft_get_int(data, "time", event->time_ms);
     return weft__apply(engine, &was, &inner);
+}
+
+int weft__retention_apply_counted(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    note_observed(engine, event, data);
+    return weft__task_apply_counted(engine, event, data);
+}
+
+int weft__retention_apply_stopped(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    note_observed(engine, event, data);
+    return 0;
 }
 
 int weft__retention_apply_switched(weft_engine *engine, const weft_event *event, const weft_json *data) {
@@ -253,11 +263,10 @@ static void chunk_stored(void *ctx, int r) {
 
 static void counted(void *ctx, int r) {
     weft_engine *engine = ctx;
-    int64_t before = believed(engine) - engine->limits.keep_ms;
+    uint64_t upto = weft__age_until(&engine->age, steady(engine), engine->limits.keep_ms);
     chunk_stored(engine, r);
     if (r >= 0)
-        weft__store_trim(engine->store,
-                         &(weft_trim){.bytes = engine->limits.keep_bytes, .before_ms = before > 0 ? before : 0}, NULL, NULL);
+        weft__store_trim(engine->store, &(weft_trim){.bytes = engine->limits.keep_bytes, .upto = upto}, NULL, NULL);
 }
 
 void weft__retention_check(weft_engine *engine) {
@@ -280,7 +289,6 @@ void weft__retention_start(weft_engine *engine) {
     int64_t now = weft_loop_now(engine->loop);
     if (engine->retaining)
         return;
-    look_at_clock(engine);
     weft__timer_set(engine->loop, &engine->retention_timer, now + HOUR_MS);
     /* A daemon that does nothing writes nothing, but once a day, because time goes on. */
     if (!engine->bytes_since && now < engine->retained + DAY_MS)
@@ -293,7 +301,7 @@ void weft__retention_start(weft_engine *engine) {
 
 /* A journal that begins now has nothing that could go. */
 void weft__retention_begin(weft_engine *engine) {
-    weft__trusted_begin(&engine->trusted, weft__engine_now(engine), steady(engine), engine->folded_ms);
+    weft__age_begin(&engine->age, steady(engine));
     if (engine->fresh) {
         engine->bytes_since = 0;
         engine->retained = weft_loop_now(engine->loop);

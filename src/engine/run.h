@@ -23,7 +23,7 @@ struct run {
     bool sending, paused;
     weft_link refusals;
 
-    char denied[300];    /* what a person, the configuration or the clock did not allow, last; "": nothing */
+    char denied[300]; /* what a person, the configuration or the clock did not allow, last; "": nothing */
     const char *no_reason;
     bool ended, closing; /* on_end has come; its last event is under way */
     bool withdrawn;      /* so are its questions */

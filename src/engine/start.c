@@ -144,8 +144,6 @@ static int fold_event(weft_engine *engine, const weft_event *event) {
         return r;
     r = weft__apply(engine, event, doc ? weft_doc_root(doc) : &nothing);
     weft_doc_free(doc);
-    if (strcmp(event->stream, WEFT_STREAM_HUB) == 0)
-        engine->folded_ms = event->time_ms;
     if (r != -EBADMSG)
         return r;
     weft__skip(engine, event);

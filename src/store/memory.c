@@ -303,8 +303,7 @@ static size_t rows_of(const struct row *row) {
 }
 
 static bool too_many(const weft_trim *trim, const entry *oldest, uint64_t rows, uint64_t bytes) {
-    return (trim->rows && rows > trim->rows) || (trim->bytes && bytes > trim->bytes) ||
-           (trim->before_ms && oldest->event.time_ms < trim->before_ms);
+    return (trim->rows && rows > trim->rows) || (trim->bytes && bytes > trim->bytes) || oldest->event.gseq <= trim->upto;
 }
 
 /* Remove an entry from the other row it is in. Over all it leaves a hole, in its stream it is the first. */

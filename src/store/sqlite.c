@@ -26,14 +26,28 @@ static int log_grew(void *ctx, sqlite3 *db, const char *name, int pages) {
     return SQLITE_OK;
 }
 
+/* So that the names of new files outlive a crash of the machine, like what is in them. */
+static int sync_folder(const char *path) {
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    int n = snprintf(folder, sizeof folder, "%.*s", slash ? (int) (slash - path) + 1 : 1, slash ? path : ".");
+    int fd = n < (int) sizeof folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return n < (int) sizeof folder ? -errno : -ENAMETOOLONG;
+    int r = fsync(fd) < 0 && errno != EINVAL ? -errno : 0; /* EINVAL: this file system cannot */
+    close(fd);
+    return r;
+}
+
 /* The database is created by us, because SQLite would make it readable for everybody; its neighbours get its mode. */
 static int make_private(const char *path) {
+    struct stat info;
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
-    int r = fchmod(fd, 0600) < 0 ? -errno : 0;
+    int r = fchmod(fd, 0600) < 0 || fstat(fd, &info) < 0 ? -errno : 0;
     close(fd);
-    return r;
+    return r >= 0 && info.st_size == 0 ? sync_folder(path) : r;
 }
 
 static int connect_db(weft_sq *sq, weft_sq_conn *conn, int flags, const char *setup) {
@@ -47,33 +61,41 @@ static int connect_db(weft_sq *sq, weft_sq_conn *conn, int flags, const char *se
     return weft__sq_exec(conn->db, setup);
 }
 
-static int check(weft_sq *sq, weft_check how, char *ret_why) {
+/* A clean stop leaves no log: where there is one, something was put back that belongs to another time. */
+static int check(weft_sq *sq, weft_check how, const weft_sq_proof *proof, char *ret_why) {
     int64_t pages = 0;
     int r = weft__sq_get_int(sq->write.db, "PRAGMA page_count", &pages);
     if (r < 0)
         return r;
-    if (!sq->state.clean || how == WEFT_CHECK_ALWAYS || (how == WEFT_CHECK_AUTO && pages <= QUICK_PAGES)) {
+    if (!sq->state.clean || proof->log || how == WEFT_CHECK_ALWAYS || (how == WEFT_CHECK_AUTO && pages <= QUICK_PAGES)) {
         r = weft__sq_check_pages(sq->write.db, ret_why);
         return r < 0 ? r : weft__sq_check_events(&sq->write, &sq->state, ret_why);
     }
     return 0;
 }
 
-/* Is this the continuation of what the mark speaks of? Where that cannot be said the epoch is a new one. */
-static int prove_continuity(weft_sq *sq, char *ret_why) {
-    char epoch[WEFT_EPOCH + 1];
-    uint64_t acknowledged = 0;
-    int known = weft__sq_mark_read(sq->mark, epoch, &acknowledged);
-    if (!known || strcmp(epoch, sq->state.epoch) != 0) {
-        snprintf(ret_why, WEFT_STORE_WHY, "the journal was copied or restored: its positions begin a new epoch");
+/* Is this the continuation of what the mark speaks of? Without a mark that can be read it is a copy, and the epoch is a new
+ * one. */
+static int prove_continuity(weft_sq *sq, const weft_sq_proof *proof, char *ret_why) {
+    static const char on_purpose[] = "If that is on purpose, remove the file whose name ends in -mark";
+    if (!proof->known) {
+        snprintf(ret_why, WEFT_STORE_WHY, "%s: its positions begin a new epoch",
+                 proof->unreadable ? "the mark beside the journal is damaged" : "the journal was copied or restored");
         return weft__epoch_new(sq->state.epoch);
     }
-    if (acknowledged <= (uint64_t) sq->state.head)
+    if (proof->gseq && strcmp(proof->epoch, sq->state.epoch) != 0) {
+        snprintf(ret_why, WEFT_STORE_WHY, "this is another journal than the one that was here and had %llu events. %s",
+                 (unsigned long long) proof->gseq, on_purpose);
+        return -EUCLEAN;
+    }
+    if (strcmp(proof->epoch, sq->state.epoch) != 0)
+        return weft__epoch_new(sq->state.epoch); /* nothing was stored in the one before */
+    if (proof->gseq <= (uint64_t) sq->state.head)
         return 0;
     snprintf(ret_why, WEFT_STORE_WHY,
-             "the journal has lost its end: event %llu was acknowledged, and the last one there is %lld. If you have put an "
-             "older copy in its place on purpose, remove the file whose name ends in -mark",
-             (unsigned long long) acknowledged, (long long) sq->state.head);
+             "the journal has lost its end: event %llu was acknowledged, and the last one there is %lld. Put back what is "
+             "missing; or, if this is an older copy: %s",
+             (unsigned long long) proof->gseq, (long long) sq->state.head, on_purpose);
     return -EUCLEAN;
 }
 
@@ -86,21 +108,42 @@ static int check_expected(const weft_sq *sq, const char *epoch, char *ret_why) {
     return -EKEYREJECTED;
 }
 
-static int load(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
+static int begin_journal(weft_sq *sq, const weft_sq_proof *proof, char *ret_why) {
+    int r = weft__sq_examine_fresh(proof, ret_why);
+    return r < 0 ? r : weft__epoch_new(sq->state.epoch);
+}
+
+/* A database without tables, or without its one row of state, is a new one or has lost everything. To be asked before
+ * anything is made in it. */
+static int examine_tables(weft_sq *sq, const weft_sq_proof *proof, char *ret_why) {
+    int64_t tables = 0, states = 0;
+    int r = weft__sq_get_int(sq->write.db, "SELECT count(*) FROM sqlite_master", &tables);
+    if (r >= 0 && tables)
+        r = weft__sq_get_int(sq->write.db, "SELECT count(*) FROM sqlite_master WHERE name = 'state'", &states);
+    if (r < 0 || (tables && !states))
+        return r; /* another program's */
+    if (states)
+        r = weft__sq_get_int(sq->write.db, "SELECT count(*) FROM state", &states);
+    return r < 0 || states ? r : weft__sq_examine_fresh(proof, ret_why);
+}
+
+static int load(weft_sq *sq, const weft_store_opts *opts, const weft_sq_proof *proof, char *ret_why) {
     sq->state = (weft_sq_state){0}; /* of a journal that was moved aside */
-    int fresh = weft__sq_migrate(sq->write.db, 0, ret_why);
+    int fresh = examine_tables(sq, proof, ret_why);
+    if (fresh >= 0)
+        fresh = weft__sq_migrate(sq->write.db, 0, ret_why);
     if (fresh < 0)
         return fresh;
     if (fresh)
-        return weft__epoch_new(sq->state.epoch);
+        return begin_journal(sq, proof, ret_why);
     int r = weft__sq_load_state(&sq->write, &sq->state);
     if (r == 0 && (r = weft__sq_check_pages(sq->write.db, ret_why)) >= 0)
-        return weft__epoch_new(sq->state.epoch); /* the first start ended before it had begun */
+        return begin_journal(sq, proof, ret_why); /* the first start ended before it had begun */
     if (r >= 0)
         r = check_expected(sq, opts->expect, ret_why);
     if (r >= 0)
-        r = check(sq, opts->check, ret_why);
-    return r < 0 ? r : prove_continuity(sq, ret_why);
+        r = check(sq, opts->check, proof, ret_why);
+    return r < 0 ? r : prove_continuity(sq, proof, ret_why);
 }
 
 /* From here on a stop without close is an unclean one. */
@@ -115,11 +158,14 @@ static int begin_run(weft_sq *sq) {
 }
 
 static int open_database(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
-    int r = make_private(sq->path);
+    weft_sq_proof proof;
+    int r = weft__sq_examine(sq->path, sq->mark, &proof, ret_why);
+    if (r >= 0)
+        r = make_private(sq->path);
     if (r >= 0)
         r = connect_db(sq, &sq->write, SQLITE_OPEN_READWRITE, writer_setup);
     if (r >= 0)
-        r = load(sq, opts, ret_why);
+        r = load(sq, opts, &proof, ret_why);
     if (r == -EUCLEAN && !*ret_why)
         snprintf(ret_why, WEFT_STORE_WHY, "the journal is damaged: %.300s",
                  sq->write.db ? sqlite3_errmsg(sq->write.db) : "it cannot be read");
@@ -128,11 +174,18 @@ static int open_database(weft_sq *sq, const weft_store_opts *opts, char *ret_why
     return r;
 }
 
+static int watch_files(weft_sq *sq) {
+    int r = weft__files_watch(&sq->base, sq->path, "", true);
+    if (r >= 0)
+        r = weft__files_watch(&sq->base, sq->path, "-wal", true);
+    return r < 0 ? r : weft__files_watch(&sq->base, sq->path, "-mark", false);
+}
+
 static int open_whole(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
     int r = open_database(sq, opts, ret_why);
     if (r == -EUCLEAN && opts->on_damage == WEFT_DAMAGE_QUARANTINE) {
         char why[WEFT_STORE_WHY];
-        r = weft__sq_quarantine(sq->path, ret_why);
+        r = weft__sq_quarantine(sq->path, sq->mark, ret_why);
         memcpy(why, ret_why, sizeof why);
         if (r >= 0)
             r = open_database(sq, opts, ret_why);
@@ -145,7 +198,7 @@ static int open_whole(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
     r = begin_run(sq);
     if (r >= 0)
         r = connect_db(sq, &sq->read, SQLITE_OPEN_READONLY, reader_setup);
-    return r;
+    return r < 0 ? r : watch_files(sq);
 }
 
 static int start_threads(weft_sq *sq) {
@@ -205,6 +258,7 @@ static int open_sqlite(const weft_store_opts *opts, weft_store **ret, char *ret_
     int r = sq->path ? open_parts(sq, opts, ret_why) : -ENOMEM;
     if (r < 0) {
         disconnect(sq);
+        weft__files_done(&sq->base);
         explain(r, ret_why);
         weft__free(opts->alloc, sq->path);
         weft__free(opts->alloc, sq);
@@ -230,9 +284,23 @@ static void give_trim(weft_store *store, weft_trim_job *job) {
     weft__sq_worker_give(&((weft_sq *) (void *) store)->writer, &job->job);
 }
 
+/* A log that was deleted is copied back all the same, while we still have it open; but only into our database, and only if
+ * nobody changed what is in the files. */
+static bool may_end_run(const weft_sq *sq) {
+    struct stat info = {0};
+    const weft_store_file *log = &sq->base.files[1];
+    if (weft__file_look(&sq->base.files[0], &info) < 0)
+        return false;
+    memset(&info, 0, sizeof info);
+    bool log_changed = weft__file_look(log, &info) < 0 && info.st_ino == log->inode;
+    return !log_changed && (!sq->lost || weft__files_look(&sq->base) < 0);
+}
+
 /* Say that this stop is a clean one, and what the counts are. Where that fails the next start checks everything. */
 static void end_run(weft_sq *sq) {
     weft_sq_conn *conn = &sq->write;
+    if (!may_end_run(sq))
+        return;
     sq->state.clean = true;
     int r = weft__sq_do(conn, WEFT_SQ_BEGIN);
     if (r >= 0)
@@ -260,6 +328,7 @@ static void close_sqlite(weft_store *store) {
 static void free_sqlite(weft_store *store) {
     weft_sq *sq = (weft_sq *) (void *) store;
     weft__sq_streams_drop(sq);
+    weft__files_done(store);
     weft__tray_done(&store->tray);
     weft__free(store->alloc, sq->path);
     weft__free(store->alloc, sq);

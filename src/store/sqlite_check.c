@@ -1,12 +1,9 @@
-/* Whether a database is whole, and what becomes of one that is not. Nothing here repairs or deletes. */
+/* Whether a database is whole. Nothing here repairs or deletes. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "sqlite_store.h"
-
-#define MAX_QUARANTINED 1000 /* damaged journals beside one another; by then somebody should have looked */
 
 static int damaged(char *ret_why, const char *what) {
     snprintf(ret_why, WEFT_STORE_WHY, "the journal is damaged: %.300s", what);
@@ -102,38 +99,4 @@ int weft__sq_check_events(weft_sq_conn *conn, weft_sq_state *state, char *ret_wh
     state->rows = count.rows;
     state->bytes = count.bytes;
     return 0;
-}
-
-/* Quarantine */
-
-static int move(const char *path, const char *suffix, const char *aside) {
-    char from[4096], to[4096];
-    if (snprintf(from, sizeof from, "%s%s", path, suffix) >= (int) sizeof from ||
-        snprintf(to, sizeof to, "%s%s", aside, suffix) >= (int) sizeof to)
-        return -ENAMETOOLONG;
-    return rename(from, to) == 0 || errno == ENOENT ? 0 : -errno;
-}
-
-int weft__sq_quarantine(const char *path, char *ret_why) {
-    /* The log first: a database without its log is noticed and moved next time, a log without its database would be thrown
-     * away by SQLite. The mark stays: it is locked, and the new journal's will overwrite it. */
-    static const char *const parts[] = {"-wal", "-shm", ""};
-    char aside[4096], what[WEFT_STORE_WHY];
-    int r = 0, n = 1;
-    for (; n <= MAX_QUARANTINED; n++) {
-        if (snprintf(aside, sizeof aside, "%s.damaged-%d", path, n) >= (int) sizeof aside)
-            return -ENAMETOOLONG;
-        char log[sizeof aside + 8];
-        snprintf(log, sizeof log, "%s-wal", aside);
-        if (access(aside, F_OK) != 0 && access(log, F_OK) != 0)
-            break;
-    }
-    if (n > MAX_QUARANTINED)
-        return -EMFILE;
-    for (size_t i = 0; r >= 0 && i < sizeof parts / sizeof parts[0]; i++)
-        r = move(path, parts[i], aside);
-    memcpy(what, ret_why, sizeof what);
-    if (r >= 0)
-        snprintf(ret_why, WEFT_STORE_WHY, "%.400s; it was kept as *.damaged-%d and a new one begun", what, n);
-    return r;
 }

@@ -90,6 +90,8 @@ int weft__sq_error(sqlite3 *db, int rc) {
         break;
     }
     int system = db ? sqlite3_system_errno(db) : 0;
+    if ((rc & 0xFF) == SQLITE_IOERR && (system == EROFS || system == ENOSPC || system == EDQUOT))
+        return -system; /* which a person can do something about */
     return rc == SQLITE_IOERR_NOMEM ? -ENOMEM : (rc & 0xFF) == SQLITE_CANTOPEN && system > 0 ? -system : -EIO;
 }
 

@@ -1,6 +1,8 @@
 /* The SQLite store, in parts: sqlite.c opens and closes, sqlite_schema.c knows the tables and their versions, sqlite_check.c
- * says whether they are whole, sqlite_owner.c whether the files are ours, sqlite_mark.c remembers the last acknowledged event beside them, sqlite_writer.c commits,
- * sqlite_append.c, sqlite_claim.c and sqlite_trim.c are what it commits, sqlite_reader.c reads.
+ * says whether they are whole, sqlite_mark.c remembers the last acknowledged event beside them, sqlite_owner.c asks whose
+ * the files are, sqlite_evidence.c and sqlite_log.c look at the files before SQLite does, sqlite_files.c while they are in
+ * use, sqlite_quarantine.c moves them aside, sqlite_writer.c commits, sqlite_append.c, sqlite_claim.c and sqlite_trim.c are
+ * what it commits, sqlite_reader.c reads.
  *
  * One connection writes and checkpoints, on the writer's thread; the other only reads, on the reader's. SQLite 3.40 can
  * damage a database whose log is reset by two connections at once, and with one writer nobody ever waits for a lock. */
@@ -88,6 +90,8 @@ typedef struct weft_sq {
     weft_sq_stream *streams[WEFT_SQ_ROWS];
     size_t stream_count;
     int log_pages, log_pages_copied, max_log_pages;
+    bool lost;    /* what was written last may be gone: nothing more is stored */
+    int rechecks; /* how often somebody else seemed to have written, and everything was right */
 } weft_sq;
 
 /* A negative errno for SQLite's code. */
@@ -122,8 +126,35 @@ uint32_t weft__sq_sum_stream(int64_t id, const char *name, int64_t head, int64_t
 int weft__sq_check_pages(sqlite3 *db, char *ret_why);
 /* Every checksum, every stream without holes; counts rows and bytes anew. */
 int weft__sq_check_events(weft_sq_conn *conn, weft_sq_state *state, char *ret_why);
-/* Move the database and its neighbours aside, under names that are free. */
-int weft__sq_quarantine(const char *path, char *ret_why);
+
+/* sqlite_quarantine.c */
+/* Move the database and its log aside, and a copy of the mark, under names that are free. The mark is empty afterwards. */
+int weft__sq_quarantine(const char *path, int mark, char *ret_why);
+
+/* sqlite_evidence.c */
+/* What the mark says must be there. */
+typedef struct weft_sq_proof {
+    bool known;      /* epoch and gseq are true */
+    bool unreadable; /* there is a mark, and it is damaged */
+    bool log;        /* there is a log */
+    char epoch[WEFT_EPOCH + 1];
+    uint64_t gseq;
+} weft_sq_proof;
+/* Look at the files before SQLite does. -EUCLEAN with a sentence. */
+int weft__sq_examine(const char *path, int mark, weft_sq_proof *ret, char *ret_why);
+/* A database without tables: -EUCLEAN with a sentence if events must be in it. */
+int weft__sq_examine_fresh(const weft_sq_proof *proof, char *ret_why);
+bool weft__sq_proof_of_events(const weft_sq_proof *proof);
+
+/* sqlite_files.c */
+/* Before a transaction: 0 if the files are the ones that were opened and hold what we wrote. */
+int weft__sq_files_before(weft_sq *sq);
+/* After it, before anybody is told. */
+int weft__sq_files_after(weft_sq *sq);
+
+/* sqlite_log.c */
+/* -EUCLEAN: the log's header, or with frames something in its midst, is not as SQLite wrote it. */
+int weft__sq_log_check(const char *path, bool frames);
 
 /* sqlite_owner.c */
 /* Are the database and its neighbours, as far as they are there, regular files of ours with one name? Nothing is opened.

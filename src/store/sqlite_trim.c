@@ -26,9 +26,9 @@ static int count_bytes(weft_sq *sq, weft_sq_stream *stream) {
     return r;
 }
 
-static bool too_many(const weft_trim *trim, const struct cut *cut, int64_t time_ms) {
+static bool too_many(const weft_trim *trim, const struct cut *cut, int64_t gseq) {
     return (trim->rows && (uint64_t) cut->rows > trim->rows) || (trim->bytes && (uint64_t) cut->bytes > trim->bytes) ||
-           (trim->before_ms && time_ms < trim->before_ms);
+           (uint64_t) gseq <= trim->upto;
 }
 
 /* The event at row goes; its stream begins behind it. */
@@ -62,7 +62,7 @@ static int find_cut(weft_sq *sq, const weft_trim *trim, struct cut *cut) {
     if (cut->stream)
         sqlite3_bind_int64(row, 1, cut->stream->id);
     sqlite3_bind_int64(row, 2, PIECE);
-    while ((r = weft__sq_step(row)) > 0 && too_many(trim, cut, sqlite3_column_int64(row, 3)))
+    while ((r = weft__sq_step(row)) > 0 && too_many(trim, cut, sqlite3_column_int64(row, 0)))
         if ((r = count_out(sq, cut, row)) < 0)
             break;
     sqlite3_reset(row);

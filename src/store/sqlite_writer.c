@@ -2,6 +2,7 @@
  * for company: what arrives during the sync of one group is the next. It also copies the log back into the database, when
  * there is nothing else to do and when the log has grown. */
 #include <errno.h>
+#include <unistd.h>
 
 #include "sqlite_store.h"
 
@@ -45,7 +46,10 @@ static int apply_all(weft_sq *sq, weft_link *jobs) {
 /* One transaction. After a failure everything is as before it, in the database and in memory. */
 static int commit(weft_sq *sq, weft_link *jobs) {
     weft_sq_state before = sq->state;
-    int r = apply_all(sq, jobs);
+    int r = weft__sq_files_before(sq);
+    if (r < 0)
+        return r;
+    r = apply_all(sq, jobs);
     if (r < 0) {
         if (!sqlite3_get_autocommit(sq->write.db))
             weft__sq_do(&sq->write, WEFT_SQ_ROLLBACK);
@@ -53,6 +57,9 @@ static int commit(weft_sq *sq, weft_link *jobs) {
         sq->state = before;
         return r;
     }
+    r = weft__sq_files_after(sq);
+    if (r < 0)
+        return r;
     /* A mark that cannot be written is an older one, which proves less; the events are durable all the same. */
     if (sq->state.head != before.head)
         (void) weft__sq_mark_write(sq->mark, sq->base.epoch, (uint64_t) sq->state.head);
@@ -81,9 +88,16 @@ static void settle(weft_sq *sq, weft_link *jobs, int r) {
 
 static void copy_log(weft_sq *sq) {
     int pages = sq->log_pages, copied = 0;
+    sq->log_pages_copied = sq->log_pages;
+    if (weft__sq_files_before(sq) < 0)
+        return; /* nothing is copied into somebody else's file */
     int rc = sqlite3_wal_checkpoint_v2(sq->write.db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied);
     /* What could not be copied, because of a reader or the disk, is left to the next time. */
-    sq->log_pages_copied = rc == SQLITE_OK && copied > 0 ? copied : sq->log_pages;
+    if (rc == SQLITE_OK && copied > 0)
+        sq->log_pages_copied = copied;
+    (void) weft__sq_files_after(sq);
+    /* Now and then, so that a crash of the machine leaves a mark that is not much older. */
+    (void) fdatasync(sq->mark);
 }
 
 static void run_group(weft_sq *sq, weft_link *jobs) {

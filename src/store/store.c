@@ -220,6 +220,7 @@ static void finish_trim(weft_trim_job *job) {
 
 static void finish(weft_store *store, weft_job *job) {
     void *whole = job; /* every job begins with this */
+    store->damaged |= job->r == -EUCLEAN;
     switch (job->type) {
     case WEFT_JOB_APPEND:
         finish_append(store, whole);
@@ -290,4 +291,9 @@ const char *weft__store_epoch(const weft_store *store) {
 
 uint64_t weft__store_head(const weft_store *store) {
     return store->told;
+}
+
+int weft__store_look(const weft_store *store) {
+    int r = weft__files_look(store);
+    return r < 0 ? r : store->damaged ? -EUCLEAN : 0;
 }

@@ -91,13 +91,13 @@ typedef struct weft_claim {
 /* r 1: granted, or released. 0: somebody else holds it, and this is who and until when. < 0: neither. */
 typedef void weft_claim_done(void *ctx, int r, const char *holder, int64_t until_ms, uint64_t fence);
 
-/* Remove the oldest events until what is left satisfies every limit that is not 0. Only ever from the old end: where the
- * clock jumped, an old event behind a young one stays until its turn. */
+/* Remove the oldest events until what is left satisfies every limit that is not 0. Only ever from the old end. How
+ * old an event is, is for others to say: the clock that its time came from may have been wrong. */
 typedef struct weft_trim {
     const char *stream; /* NULL: over all */
     uint64_t rows;      /* keep at most so many events */
     uint64_t bytes;     /* and at most so many bytes of data */
-    int64_t before_ms;  /* and none older than this */
+    uint64_t upto;      /* and none up to this gseq */
 } weft_trim;
 /* How many events went, also when it broke off (r < 0) halfway. */
 typedef void weft_trim_done(void *ctx, int r, uint64_t removed);
@@ -152,10 +152,15 @@ const char *weft__store_epoch(const weft_store *store);
 /* The gseq of the last event followers were told of. */
 uint64_t weft__store_head(const weft_store *store);
 
+/* Whether the store can still be relied on: 0; -ESTALE its files were deleted, replaced or changed by somebody else and
+ * nothing more is stored; -EUCLEAN damage was found when something was read. It asks the file system. */
+int weft__store_look(const weft_store *store);
+
 /* Each returns 0 and completes later, or fails now and does not: -EINVAL a name or a count out of bounds, -EMSGSIZE an event
  * over its limit, -ENOBUFS too much in the queue, -ECANCELED closing, -ENOMEM. done may be NULL except for reads.
  * Completions may call everything but dispatch and close. Errors at completion: -ENOSPC, -EIO and others of the disk (try
- * again when it works), -EUCLEAN damage was found, -EEXIST the key was used for something else. */
+ * again when it works), -ESTALE its files are no longer the ones that were opened, -EUCLEAN damage was found, -EEXIST the
+ * key was used for something else. */
 int weft__store_append(weft_store *store, const weft_append *append, weft_append_done *done, void *ctx);
 int weft__store_read(weft_store *store, const weft_query *query, weft_page_done *done, void *ctx);
 int weft__store_claim(weft_store *store, const weft_claim *claim, weft_claim_done *done, void *ctx);

@@ -8,6 +8,8 @@
 #define WEFT_STORE_KIND_H
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
 
 #include "arena.h"
 #include "list.h"
@@ -101,7 +103,19 @@ struct weft_store_kind {
     void (*free)(weft_store *store);
 };
 
-/* What every kind's store begins with. The owner's thread only, apart from what is fixed after open: alloc, epoch, tray. */
+/* A file the store stands on. What identifies it is fixed once the store is open. */
+#define WEFT_STORE_FILES 3
+typedef struct weft_store_file {
+    char *path;
+    dev_t device;
+    ino_t inode;
+    _Atomic int64_t size;    /* it had once; our files never become shorter while they are open */
+    struct timespec changed; /* when we last wrote to it; of the thread that writes */
+    bool ours_alone;         /* nobody else writes to it, so its time of change is ours */
+} weft_store_file;
+
+/* What every kind's store begins with. The owner's thread only, apart from what is fixed after open: alloc, epoch, tray,
+ * files. */
 struct weft_store {
     const weft_store_kind *kind;
     const weft_alloc *alloc;
@@ -112,7 +126,22 @@ struct weft_store {
     uint64_t told; /* the last gseq followers have heard of */
     weft_link follows;
     bool dispatching, closing;
+    bool damaged; /* found when something was read or written */
+    weft_store_file files[WEFT_STORE_FILES];
+    size_t file_count;
 };
+
+/* store_files.c */
+/* Watch path with suffix, which must be there. For open. */
+int weft__files_watch(weft_store *store, const char *path, const char *suffix, bool ours_alone);
+void weft__files_done(weft_store *store);
+/* -ESTALE: deleted, replaced, or shorter than it was. From any thread. */
+int weft__file_look(const weft_store_file *file, struct stat *ret);
+int weft__files_look(const weft_store *store);
+/* Likewise, and 1 when somebody else wrote to one of them since weft__files_note(). Both on the thread that writes. */
+int weft__files_compare(const weft_store *store);
+/* We have written: they are as they should be, or -ESTALE. */
+int weft__files_note(weft_store *store);
 
 /* A new epoch. -EIO when the system has no random bytes. */
 int weft__epoch_new(char ret[WEFT_EPOCH + 1]);

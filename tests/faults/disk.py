@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""F3 and F5 on the real program: a disk that takes no more, and one that gives back something else than it was given."""
+"""F3, F5 and F16 on the real program: a disk that takes no more, one that gives back something else than it was given, and
+files that somebody deletes, empties or replaces, before a start or under a running daemon."""
+import http.client
+import json
 import os
 import resource
 import subprocess
@@ -107,4 +110,168 @@ def damage_is_put_aside_when_told_to():
         assert kept, os.listdir(hub.home)
 
 
-main([full_disk_is_an_error_and_passes, damage_is_refused_in_words, damage_is_put_aside_when_told_to])
+# ---- files that are gone ----
+
+def path_of(hub, suffix):
+    return os.path.join(hub.home, "weft.db" + suffix)
+
+
+def remove(suffix):
+    return lambda hub: os.unlink(path_of(hub, suffix))
+
+
+def empty(suffix):
+    return lambda hub: os.truncate(path_of(hub, suffix), 0)
+
+
+def flip_header(hub):
+    spoil(path_of(hub, "-wal"), lambda file, data: (file.seek(17), file.write(bytes([data[17] ^ 1]))))
+
+
+def run_weft(hub, *args):
+    return subprocess.run([WEFT, *args], cwd=hub.folder, env=hub.env, capture_output=True, text=True, timeout=PATIENCE)
+
+
+def files_of(hub):
+    """What is in each file of the journal. Those that SQLite makes when it looks say nothing: the shared memory, an empty log."""
+    found = {}
+    for name in sorted(os.listdir(hub.home)):
+        if name.startswith("weft.db") and not name.endswith("-shm"):
+            with open(os.path.join(hub.home, name), "rb") as file:
+                found[name] = file.read()
+    return {name: data for name, data in found.items() if data or not name.endswith("-wal")}
+
+
+def killed_early():
+    """A hub that was killed before its log was first copied back, which it is after half a second without work."""
+    for _ in range(50):
+        hub = Hub(PAUSED)
+        connection = hub.start().connect()
+        for i in range(5):
+            connection.call("task.submit", prompt=f"task {i}")
+        hub.kill()
+        if os.path.getsize(path_of(hub, "")) == 4096:
+            return hub
+        hub.done()
+    raise AssertionError("never killed early enough")
+
+
+def what_is_gone_is_missed():
+    """Before the first checkpoint everything is in the log, and SQLite takes what is left for a new database."""
+    for how in remove(""), empty(""), remove("-wal"), empty("-wal"), flip_header:
+        with killed_early() as hub:
+            how(hub)
+            before = files_of(hub)
+            run = run_weft(hub, "serve")
+            assert run.returncode == 1 and "weft.db" in run.stderr and "damage" in run.stderr, run
+            assert files_of(hub) == before, "something was changed"
+            run = run_weft(hub, "doctor")
+            assert run.returncode != 0 and "journal" in run.stdout, run
+            assert files_of(hub) == before, "the doctor changed something"
+
+
+def readyz(hub):
+    with open(os.path.join(hub.home, "endpoint.json")) as file:
+        host = json.load(file)["http"].split("/")[2]
+    connection = http.client.HTTPConnection(host, timeout=PATIENCE)
+    connection.request("GET", "/readyz")
+    answer = connection.getresponse()
+    return answer.status, json.loads(answer.read())
+
+
+def refused(connection):
+    try:
+        connection.call("task.submit", prompt="after")
+    except Refused as error:
+        assert error.code == 507 and error.reason == "storageFailed" and "files" in str(error), error
+        return True
+    return False
+
+
+def say_they_are_gone(hub, connection):
+    status, body = readyz(hub)
+    assert status == 503 and body["status"] == "storageFailed" and "deleted" in body["error"], body
+    status = connection.call("daemon.status")
+    assert status["health"] == "degraded" and "deleted" in status["subsystems"]["store"]["error"], status
+    assert "deleted" in run_weft(hub, "status").stdout
+    doctor = run_weft(hub, "doctor")
+    assert doctor.returncode != 0 and "deleted" in doctor.stdout, doctor
+
+
+def nothing_is_acknowledged_into_nothing():
+    for how in remove(""), remove("-wal"), empty(""), empty("-wal"), remove("-mark"):
+        with Hub(PAUSED) as hub:
+            connection = hub.start().connect()
+            tasks = [connection.call("task.submit", prompt=f"task {i}")["taskId"] for i in range(5)]
+            assert readyz(hub) == (200, {"status": "ready"})
+            how(hub)
+            say_they_are_gone(hub, connection)
+            assert refused(connection)
+            assert connection.call("task.get", taskId=tasks[0])["prompt"] == "task 0"
+            say_they_are_gone(hub, connection)
+            connection.close()
+            hub.stop()
+            try:
+                connection = hub.start().connect()
+                for task in tasks:
+                    connection.call("task.get", taskId=task)
+            except AssertionError:
+                assert "damage" in hub.said(), hub.said()
+
+
+def what_is_put_back_goes_on():
+    with Hub(PAUSED) as hub:
+        connection = hub.start().connect()
+        connection.call("task.submit", prompt="before")
+        os.rename(path_of(hub, ""), path_of(hub, ".away"))
+        assert refused(connection) and readyz(hub)[0] == 503
+        os.rename(path_of(hub, ".away"), path_of(hub, ""))
+        # Nobody submits anything: the hub finds out by itself.
+        wait_until("it is ready again", lambda: readyz(hub)[0] == 200)
+        connection.call("task.submit", prompt="after")
+        assert [e for e in hub.events() if e["type"] == "hub.recovered"]
+
+
+def setting_aside_keeps_everything():
+    with Hub(dict(PAUSED, store={"on_damage": "quarantine"})) as hub:
+        epochs = set()
+        for turn in 1, 2, 3:
+            connection = hub.start().connect()
+            connection.call("task.submit", prompt=f"run {turn}")
+            epochs.add(connection.call("event.subscribe")["epoch"])
+            hub.kill()
+            with open(path_of(hub, "-mark"), "rb") as file:
+                mark = file.read()
+            os.unlink(path_of(hub, ""))
+            hub.start()
+            assert f".damaged-{turn}" in hub.said(), hub.said()
+            with open(path_of(hub, f".damaged-{turn}-mark"), "rb") as file:
+                assert file.read() == mark
+            assert os.path.exists(path_of(hub, f".damaged-{turn}-wal"))
+            assert hub.connect().call("task.stats")["total"] == 0
+        assert len(epochs) == 3
+
+
+def read_only_is_said():
+    """A folder that is mounted read-only. Only root can mount, and not everywhere."""
+    with Hub(PAUSED) as hub:
+        connection = hub.start().connect()
+        connection.call("task.submit", prompt="before")
+        assert hub.stop() == 0
+        mounts = [["mount", "--bind", hub.home, hub.home], ["mount", "-o", "remount,bind,ro", hub.home]]
+        if os.geteuid() != 0 or any(subprocess.run(m, capture_output=True).returncode for m in mounts):
+            subprocess.run(["umount", hub.home], capture_output=True)
+            print("  a read-only mount cannot be made here")
+            return
+        try:
+            run = run_weft(hub, "serve")
+            assert run.returncode != 0 and "ead-only" in run.stderr, run
+        finally:
+            subprocess.run(["umount", hub.home], check=True)
+        connection = hub.start().connect()
+        assert connection.call("task.stats")["total"] == 1
+
+
+main([full_disk_is_an_error_and_passes, damage_is_refused_in_words, damage_is_put_aside_when_told_to,
+      what_is_gone_is_missed, nothing_is_acknowledged_into_nothing, what_is_put_back_goes_on,
+      setting_aside_keeps_everything, read_only_is_said])

@@ -1,5 +1,5 @@
-/* The wall clock jumps, by days, in both directions (F9): what is timed goes on as if it had not, nothing is removed that
- * was written today, schedules neither fire in bursts nor fall silent. */
+/* The wall clock jumps, by days, in both directions (F9, F19): what is timed goes on as if it had not, nothing is removed
+ * because of it, schedules neither fire in bursts nor fall silent. */
 #include "automation.h"
 #include "engine/world.h"
 #include "engine_private.h"
@@ -9,52 +9,49 @@
 #define DAY (24 * HOUR)
 #define NOW ((int64_t) 20000 * DAY)
 
-/* ---- what is believed ---- */
+/* ---- how old something is ---- */
 
-TEST(a_moment_ahead_is_not_believed) {
-    weft_trusted t;
-    weft__trusted_begin(&t, NOW, 5, 0);
-    CHECK_INT(weft__trusted_now(&t, NOW, 5), NOW);
-    CHECK(weft__trusted_look(&t, NOW + 400 * DAY, HOUR));
-    CHECK(!weft__trusted_look(&t, NOW + 400 * DAY + HOUR, 2 * HOUR));
-    CHECK_INT(weft__trusted_now(&t, NOW + 400 * DAY + HOUR, 2 * HOUR), NOW + 2 * HOUR - 5);
-    CHECK(!weft__trusted_look(&t, NOW + 3 * HOUR, 3 * HOUR));
-    CHECK_INT(weft__trusted_now(&t, NOW + 3 * HOUR, 3 * HOUR), NOW + 3 * HOUR);
-    /* The doubt begins anew. */
-    CHECK(weft__trusted_look(&t, NOW + 400 * DAY, 26 * HOUR));
-    CHECK(weft__trusted_now(&t, NOW + 400 * DAY, 26 * HOUR) < NOW + 2 * DAY);
+TEST(only_time_that_was_observed_counts) {
+    weft_age age = {0};
+    CHECK_INT(weft__age_until(&age, 500 * DAY, 30 * DAY), 0);
+    weft__age_begin(&age, 7 * DAY);
+    CHECK_INT(weft__age_now(&age, 9 * DAY), 2 * DAY);
+    CHECK_INT(weft__age_now(&age, 6 * DAY), 0); /* no steady clock goes back, but nothing depends on that */
+    weft__age_note(&age, 10, weft__age_now(&age, 9 * DAY), 30 * DAY);
+    weft__age_note(&age, 20, weft__age_now(&age, 19 * DAY), 30 * DAY);
+    CHECK_INT(weft__age_until(&age, 39 * DAY, 30 * DAY), 0);
+    CHECK_INT(weft__age_until(&age, 39 * DAY + 1, 30 * DAY), 10);
+    CHECK_INT(weft__age_until(&age, 49 * DAY + 1, 30 * DAY), 20);
 }
 
-TEST(what_lasts_is_believed) {
-    weft_trusted t;
-    weft__trusted_begin(&t, NOW, 0, 0);
-    for (int64_t h = 1; h <= 26; h++)
-        weft__trusted_look(&t, NOW + 40 * DAY + h * HOUR, h * HOUR);
-    CHECK_INT(weft__trusted_now(&t, NOW + 41 * DAY + 2 * HOUR, 26 * HOUR), NOW + 41 * DAY + 2 * HOUR);
-    /* Of two jumps, the one that has lasted. */
-    for (int64_t h = 27; h <= 50; h++)
-        CHECK(weft__trusted_look(&t, NOW + 80 * DAY + h * HOUR, h * HOUR) == (h == 27));
-    weft__trusted_look(&t, NOW + 400 * DAY + 51 * HOUR, 51 * HOUR);
-    CHECK_INT(weft__trusted_now(&t, NOW + 400 * DAY + 51 * HOUR, 51 * HOUR), NOW + 80 * DAY + 51 * HOUR);
+TEST(the_next_daemon_goes_on_from_what_was_written) {
+    weft_age age = {0};
+    weft__age_note(&age, 10, 2 * DAY, 30 * DAY);
+    weft__age_note(&age, 20, 12 * DAY, 30 * DAY);
+    weft__age_begin(&age, 1000 * DAY);
+    CHECK_INT(weft__age_now(&age, 1000 * DAY), 12 * DAY);
+    CHECK_INT(weft__age_until(&age, 1000 * DAY, 30 * DAY), 0);
+    CHECK_INT(weft__age_until(&age, 1020 * DAY + 1, 30 * DAY), 10);
 }
 
-TEST(back_and_small_steps_are_believed) {
-    weft_trusted t;
-    weft__trusted_begin(&t, NOW, 0, 0);
-    CHECK(!weft__trusted_look(&t, NOW - 50 * DAY, HOUR));
-    CHECK_INT(weft__trusted_now(&t, NOW - 50 * DAY, HOUR), NOW - 50 * DAY);
-    CHECK(!weft__trusted_look(&t, NOW - 50 * DAY + HOUR + 60000, 2 * HOUR));
-    CHECK_INT(weft__trusted_now(&t, NOW - 50 * DAY + HOUR + 60000, 2 * HOUR), NOW - 50 * DAY + HOUR + 60000);
-    /* Between two looks, never ahead of what the clock says. */
-    CHECK_INT(weft__trusted_now(&t, 17, 2 * HOUR), 17);
+TEST(notes_that_make_no_sense_are_left_out) {
+    weft_age age = {0};
+    weft__age_note(&age, 1, -1, 30 * DAY);
+    weft__age_note(&age, 2, INT64_MAX, 30 * DAY);
+    CHECK_INT(age.count, 0);
+    weft__age_begin(&age, 0);
+    CHECK_INT(weft__age_now(&age, DAY), DAY);
 }
 
-TEST(a_start_goes_on_from_the_last_event) {
-    weft_trusted t;
-    weft__trusted_begin(&t, NOW + 40 * DAY, HOUR, NOW);
-    CHECK_INT(weft__trusted_now(&t, NOW + 40 * DAY, HOUR), NOW);
-    weft__trusted_begin(&t, NOW, HOUR, NOW + 40 * DAY);
-    CHECK_INT(weft__trusted_now(&t, NOW, HOUR), NOW);
+TEST(points_are_few_and_reach_far_enough) {
+    weft_age age = {0};
+    int64_t hour = 0;
+    weft__age_begin(&age, 0);
+    for (; hour < 24 * 400; hour++)
+        weft__age_note(&age, (uint64_t) hour + 1, hour * HOUR, 30 * DAY);
+    CHECK_INT(age.count, WEFT_AGE_POINTS);
+    uint64_t until = weft__age_until(&age, hour * HOUR, 30 * DAY);
+    CHECK(until > 24 * 369 && until <= 24 * 370);
 }
 
 /* ---- the engine ---- */
@@ -97,17 +94,62 @@ TEST(nothing_is_lost_to_a_clock_that_is_wrong_for_a_moment) {
         w.wall = 1;
         retain(&w);
         CHECK_INT(trimmed(&w), 0);
-        /* It was not wrong after all: it lasts. */
+        /* Nor when it stays so: who knows. */
         w.wall = NOW + 60 * DAY;
-        w.steady = 2 * HOUR;
-        retain(&w);
-        CHECK_INT(trimmed(&w), 0);
-        w.wall += DAY;
-        w.steady += DAY;
+        for (int day = 0; day < 3; day++) {
+            w.wall += DAY;
+            w.steady += DAY;
+            retain(&w);
+            CHECK_INT(trimmed(&w), 0);
+        }
+        /* But when so much time has gone by while we watched. */
+        w.steady += 31 * DAY;
         retain(&w);
         CHECK(trimmed(&w) > 0);
         engine_end(&w);
     }
+}
+
+/* F19. Ahead, back, ahead again, for as many starts as one likes; some of them end with a kill. */
+TEST(nothing_is_lost_to_a_clock_that_is_wrong_at_every_start) {
+    static const int64_t days[] = {365, 365, 400, -9000, 4000, 4000, 4001, 0, 40, 80, 120};
+    engine_world w;
+    task_outcome t;
+    engine_open(&w, &weft__sqlite);
+    w.wall = NOW;
+    CHECK_INT(world_start(&w), 0);
+    CHECK_INT(submit(&w, "keep me", &t), 0);
+    play_end(play_of(t.id), true);
+    ENGINE_UNTIL(&w, state_of(&w, t.id) == WEFT_TASK_COMPLETED);
+    for (size_t i = 0; i < 4 * sizeof days / sizeof days[0]; i++) {
+        w.wall = NOW + days[i % (sizeof days / sizeof days[0])] * DAY;
+        w.steady += 2 * HOUR;
+        engine_restart(&w);
+        retain(&w);
+        w.wall += 2 * DAY;
+        retain(&w);
+        CHECK_INT(trimmed(&w), 0);
+        CHECK(weft__task_find(w.engine, t.id) != NULL);
+    }
+    engine_end(&w);
+}
+
+/* The journal says how long it was observed; only the daemons' own time makes it old, over all their runs. */
+TEST(age_adds_up_over_runs) {
+    engine_world w;
+    engine_open(&w, &weft__sqlite);
+    w.wall = NOW;
+    CHECK_INT(world_start(&w), 0);
+    retain(&w);
+    for (int run = 0; run < 4; run++) {
+        CHECK_INT(trimmed(&w), 0);
+        w.steady += 8 * DAY;
+        retain(&w);
+        if (run < 3)
+            engine_restart(&w);
+    }
+    CHECK(trimmed(&w) > 0);
+    engine_end(&w);
 }
 
 static void ask(weft_run *run) {
@@ -239,11 +281,13 @@ TEST(schedules_fire_once_after_a_jump) {
 
 /* clang-format off */
 TEST_MAIN(
-    CASE(a_moment_ahead_is_not_believed)
-    CASE(what_lasts_is_believed)
-    CASE(back_and_small_steps_are_believed)
-    CASE(a_start_goes_on_from_the_last_event)
+    CASE(only_time_that_was_observed_counts)
+    CASE(the_next_daemon_goes_on_from_what_was_written)
+    CASE(notes_that_make_no_sense_are_left_out)
+    CASE(points_are_few_and_reach_far_enough)
     CASE(nothing_is_lost_to_a_clock_that_is_wrong_for_a_moment)
+    CASE(nothing_is_lost_to_a_clock_that_is_wrong_at_every_start)
+    CASE(age_adds_up_over_runs)
     CASE(what_runs_and_waits_does_not_notice)
     CASE(set_back_while_away_a_question_waits_no_longer_than_it_may)
     CASE(a_retry_comes_although_the_clock_was_set)

@@ -1,0 +1,71 @@
+/* What the files prove before SQLite opens them.
+ *
+ * SQLite makes a database where there is none, takes one without pages for new, and deletes the log of an empty one. All of
+ * that would turn a loss into a fresh start. So the files are looked at first, and the mark says what must be in them.
+ * Nothing is changed. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "sqlite_store.h"
+
+/* 0 also where there is no such file. */
+static int size_of(const char *path, const char *suffix, off_t *ret) {
+    char name[4096];
+    struct stat info;
+    if (snprintf(name, sizeof name, "%s%s", path, suffix) >= (int) sizeof name)
+        return -ENAMETOOLONG;
+    if (stat(name, &info) < 0) {
+        if (errno != ENOENT)
+            return -errno;
+        info.st_size = 0;
+    }
+    *ret = info.st_size;
+    return 0;
+}
+
+static int lost_all(const weft_sq_proof *proof, const char *what, char *ret_why) {
+    if (proof->known)
+        snprintf(ret_why, WEFT_STORE_WHY,
+                 "%s, although %llu events were stored in it. Put it back if it was moved, or a copy of it", what,
+                 (unsigned long long) proof->gseq);
+    else
+        snprintf(ret_why, WEFT_STORE_WHY, "%s, although the files beside it say that events were stored in it", what);
+    return -EUCLEAN;
+}
+
+bool weft__sq_proof_of_events(const weft_sq_proof *proof) {
+    return proof->unreadable || proof->gseq > 0;
+}
+
+static int examine_sizes(const char *path, weft_sq_proof *proof, char *ret_why) {
+    off_t database = 0, log = 0;
+    int r = size_of(path, "", &database);
+    if (r >= 0)
+        r = size_of(path, "-wal", &log);
+    proof->log = log > 0;
+    if (r < 0 || database > 0)
+        return r;
+    return weft__sq_proof_of_events(proof) || proof->log ? lost_all(proof, "the database is missing or empty", ret_why) : 0;
+}
+
+int weft__sq_examine(const char *path, int mark, weft_sq_proof *ret, char *ret_why) {
+    weft_sq_proof proof = {0};
+    struct stat info;
+    proof.known = weft__sq_mark_read(mark, proof.epoch, &proof.gseq) > 0;
+    proof.unreadable = !proof.known && fstat(mark, &info) == 0 && info.st_size > 0;
+    int r = examine_sizes(path, &proof, ret_why);
+    /* With the mark it is known how far the log must reach; without it, only the log itself can tell. */
+    if (r >= 0)
+        r = weft__sq_log_check(path, !proof.known);
+    if (r == -EUCLEAN && !*ret_why)
+        snprintf(ret_why, WEFT_STORE_WHY, "the journal is damaged: its log (the file that ends in -wal) is not as written");
+    if (r >= 0)
+        *ret = proof;
+    return r;
+}
+
+int weft__sq_examine_fresh(const weft_sq_proof *proof, char *ret_why) {
+    return weft__sq_proof_of_events(proof) ? lost_all(proof, "the database holds nothing", ret_why) : 0;
+}

@@ -1,0 +1,46 @@
+/* Whether the database, its log and the mark are still the ones that were opened, asked around each transaction by the
+ * writer's thread. It costs a few microseconds for each group, and a group costs a sync. */
+#include <errno.h>
+
+#include "sqlite_store.h"
+
+/* So often everything was right although a time of change was not ours: times of this file system say nothing. */
+#define MAX_RECHECKS 3
+
+/* Somebody else wrote to the database or its log, or only touched it. What is in memory is forgotten and everything read. */
+static int check_again(weft_sq *sq) {
+    char why[WEFT_STORE_WHY] = "";
+    weft_sq_state state = sq->state;
+    sqlite3_db_release_memory(sq->write.db);
+    int r = weft__sq_log_check(sq->path, true);
+    if (r >= 0)
+        r = weft__sq_check_pages(sq->write.db, why);
+    if (r >= 0)
+        r = weft__sq_check_events(&sq->write, &state, why);
+    if (r >= 0 && ++sq->rechecks == MAX_RECHECKS)
+        for (size_t i = 0; i < sq->base.file_count; i++)
+            sq->base.files[i].ours_alone = false;
+    return r;
+}
+
+int weft__sq_files_before(weft_sq *sq) {
+    if (sq->lost)
+        return -ESTALE;
+    /* Deleted or replaced: if it is put back, it goes on. Nothing was written meanwhile. */
+    int r = weft__files_compare(&sq->base);
+    if (r <= 0)
+        return r;
+    r = check_again(sq);
+    if (r >= 0)
+        return weft__files_note(&sq->base);
+    sq->lost = r == -EUCLEAN;
+    return sq->lost ? -ESTALE : r;
+}
+
+/* What was just written may be in a file that nobody will find, and the events of this group were told to nobody: there is
+ * no way on but a new start. */
+int weft__sq_files_after(weft_sq *sq) {
+    int r = weft__files_note(&sq->base);
+    sq->lost |= r < 0;
+    return r;
+}

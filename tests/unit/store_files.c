@@ -1,0 +1,181 @@
+/* The files of a journal are deleted, replaced or changed while it is open (F16): nothing more is acknowledged, it is told,
+ * and the next start has every acknowledged event or says what is missing. */
+#include <sys/stat.h>
+
+#include "store/world.h"
+
+#define EVENTS 30
+#define ALL (12 * EVENTS)
+
+typedef struct scene {
+    store_world world;
+    char older[128]; /* a copy of the database, as it was after a few events */
+} scene;
+
+static void name_of(const scene *s, const char *suffix, char ret[160]) {
+    snprintf(ret, 160, "%s%s", s->world.path, suffix);
+}
+
+static void write_all(const char *path, const char *data, size_t len, int flags) {
+    int fd = open(path, O_WRONLY | O_CREAT | flags, 0600);
+    if (fd < 0 || pwrite(fd, data, len, 0) != (ssize_t) len)
+        abort();
+    close(fd);
+}
+
+static void copy_file(const char *from, const char *to, int flags) {
+    size_t len;
+    char *data = test_file(from, &len);
+    write_all(to, data, len, flags);
+    free(data);
+}
+
+/* A journal of three runs; the third is going on, and its events are in the log. The copy is of the first. */
+static bool open_scene(scene *s) {
+    world_init(&s->world, &weft__sqlite);
+    snprintf(s->older, sizeof s->older, "%s/older", s->world.folder);
+    if (!world_open(&s->world))
+        return false;
+    world_fill(&s->world, "a", EVENTS);
+    s->world.store = weft__store_close(s->world.store);
+    copy_file(s->world.path, s->older, 0);
+    if (!world_open(&s->world))
+        return false;
+    world_fill(&s->world, "a", 10 * EVENTS);
+    s->world.store = weft__store_close(s->world.store);
+    if (!world_open(&s->world))
+        return false;
+    world_fill(&s->world, "a", EVENTS);
+    return true;
+}
+
+/* ---- what somebody does ---- */
+
+static void delete_one(const scene *s, const char *suffix) {
+    char name[160];
+    name_of(s, suffix, name);
+    unlink(name);
+}
+
+static void empty_one(const scene *s, const char *suffix) {
+    char name[160];
+    name_of(s, suffix, name);
+    if (truncate(name, 0) < 0)
+        abort();
+}
+
+static void replace_one(const scene *s, const char *suffix) {
+    char name[160], beside[180];
+    name_of(s, suffix, name);
+    snprintf(beside, sizeof beside, "%s.new", name);
+    copy_file(name, beside, 0);
+    if (rename(beside, name) < 0)
+        abort();
+}
+
+/* As cp does: the file stays, what is in it is another. */
+static void overwrite_one(const scene *s, const char *suffix) {
+    char name[160];
+    struct stat info;
+    name_of(s, suffix, name);
+    if (stat(name, &info) < 0)
+        abort();
+    copy_file(s->older, name, O_TRUNC);
+    if (truncate(name, info.st_size) < 0)
+        abort();
+}
+
+static const struct {
+    const char *name;
+    void (*act)(const scene *s, const char *suffix);
+    const char *suffix;
+} acts[] = {
+    {"the database is deleted", delete_one, ""},         {"the log is deleted", delete_one, "-wal"},
+    {"the mark is deleted", delete_one, "-mark"},        {"the database is emptied", empty_one, ""},
+    {"the log is emptied", empty_one, "-wal"},           {"the database is replaced", replace_one, ""},
+    {"the log is replaced", replace_one, "-wal"},        {"the mark is replaced", replace_one, "-mark"},
+    {"an older copy is put over it", overwrite_one, ""}, {"something is put over the log", overwrite_one, "-wal"},
+};
+
+/* The coarse clock of file systems: a change in the same tick as our last one has the same time. Wait until a change of ours
+ * would have another. */
+static void pass_a_tick(const scene *s) {
+    struct stat before = {0}, after = {0};
+    char name[160];
+    name_of(s, "-wal", name);
+    stat(name, &before);
+    do {
+        write_all(s->older, "x", 0, 0);
+        utimensat(AT_FDCWD, s->older, NULL, 0);
+        stat(s->older, &after);
+    } while (after.st_mtim.tv_sec == before.st_mtim.tv_sec && after.st_mtim.tv_nsec == before.st_mtim.tv_nsec);
+}
+
+static uint64_t events_there(scene *s) {
+    store_outcome page;
+    CHECK_INT(world_read(&s->world, &(weft_query){.max_events = 4096}, &page), 0);
+    return page.count;
+}
+
+/* When it is opened again: everything, or why not. */
+static bool next_start_is_right(scene *s) {
+    s->world.store = weft__store_close(s->world.store);
+    int r = weft__store_open(s->world.kind, &s->world.opts, &s->world.store, s->world.why);
+    return r < 0 ? CHECK_INT(r, -EUCLEAN) && CHECK(*s->world.why) : CHECK(events_there(s) >= ALL);
+}
+
+TEST(nothing_is_acknowledged_that_nobody_would_find) {
+    for (size_t i = 0; i < sizeof acts / sizeof acts[0]; i++) {
+        scene s;
+        REQUIRE(open_scene(&s));
+        CHECK_INT(weft__store_look(s.world.store), 0);
+        pass_a_tick(&s);
+        acts[i].act(&s, acts[i].suffix);
+        /* What is put over a file with the same size is seen when something is to be written. */
+        bool right = acts[i].act == overwrite_one || CHECK_INT(weft__store_look(s.world.store), -ESTALE);
+        right &= CHECK_INT(world_append(&s.world, "a", "x"), -ESTALE);
+        right &= CHECK_INT(world_append(&s.world, "b", "x"), -ESTALE);
+        right &= next_start_is_right(&s);
+        world_done(&s.world);
+        if (!right)
+            printf("  %s\n", acts[i].name);
+    }
+}
+
+TEST(what_is_put_back_goes_on) {
+    static const char *const suffixes[] = {"", "-wal", "-mark"};
+    for (size_t i = 0; i < 3; i++) {
+        scene s;
+        char name[160], away[180];
+        REQUIRE(open_scene(&s));
+        name_of(&s, suffixes[i], name);
+        snprintf(away, sizeof away, "%s.away", name);
+        CHECK_INT(rename(name, away), 0);
+        CHECK_INT(world_append(&s.world, "a", "x"), -ESTALE);
+        CHECK_INT(rename(away, name), 0);
+        CHECK_INT(weft__store_look(s.world.store), 0);
+        CHECK_INT(world_append(&s.world, "a", "x"), 0);
+        world_reopen(&s.world);
+        CHECK_STR(s.world.why, "");
+        CHECK_INT(events_there(&s), ALL + 1);
+        world_done(&s.world);
+    }
+}
+
+/* Only the time changed: everything is read once more, and it goes on. */
+TEST(a_touch_does_no_harm) {
+    scene s;
+    char name[160];
+    REQUIRE(open_scene(&s));
+    for (int i = 0; i < 6; i++) {
+        struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000 + i}};
+        name_of(&s, i % 2 ? "-wal" : "", name);
+        CHECK_INT(utimensat(AT_FDCWD, name, times, 0), 0);
+        CHECK_INT(world_append(&s.world, "a", "x"), 0);
+    }
+    world_reopen(&s.world);
+    CHECK_STR(s.world.why, "");
+    world_done(&s.world);
+}
+
+TEST_MAIN(CASE(nothing_is_acknowledged_that_nobody_would_find) CASE(what_is_put_back_goes_on) CASE(a_touch_does_no_harm))
