@@ -15,6 +15,7 @@
 typedef struct settings {
     const char *url, *since, *task;
     weft_texts types;
+    int64_t limit_ms; /* 0: none */
     bool follow;
 } settings;
 
@@ -113,6 +114,16 @@ static void on_gap(void *ctx, const char *reason) {
     weft__warn(self->app, "a gap: %s", weft__gap_words(reason));
 }
 
+/* Whoever follows has asked for so much time; whoever does not has asked for all events. */
+static void on_limit(void *ctx) {
+    looking *self = ctx;
+    weft_exit status = WEFT_DONE;
+    if (!self->how->follow)
+        status = weft__fail(self->app, WEFT_TOO_LATE, "Wait longer with --timeout, for example --timeout 60s.",
+                            "not all events came in time");
+    weft__live_end(&self->live, status);
+}
+
 static void on_close(void *ctx) {
     looking *self = ctx;
     weft__timer_stop(self->live.loop, &self->silence);
@@ -175,11 +186,13 @@ static weft_exit read_since(looking *self, weft_live_from *ret) {
 static weft_exit run(weft_app *app) {
     looking self = {.app = app, .how = app->settings, .talk = {.app = app}};
     weft_live_opts opts = {.url = self.how->url,
+                           .limit_ms = self.how->limit_ms,
                            .talk = &self.talk,
                            .ctx = &self,
                            .on_ready = on_ready,
                            .on_event = on_event,
                            .on_gap = on_gap,
+                           .on_limit = on_limit,
                            .on_close = on_close};
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here; did you mean --type or --task?", app->args[0]);
@@ -199,6 +212,8 @@ static const weft_option options[] = {
     WEFT_OPTION(settings, since, text, "since", 's', "WHERE",
                 "behind this position (N, EPOCH:N), after this time, or \"now\""),
     WEFT_OPTION(settings, types, list, "type", 0, "TYPE", "only those that begin so: task. question.asked"),
+    WEFT_OPTION(settings, limit_ms, time, "timeout", 't', "TIME",
+                "with -f: end after this time, with status 0; else: how long to wait"),
     WEFT_OPTION(settings, task, text, "task", 0, "ID", "only those about this task"),
     WEFT_URL_OPTION(settings),
     {0},
