@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <ftw.h>
+#include <netdb.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -46,6 +47,21 @@ bool test_check_text(const char *is, size_t is_len, const char *want, size_t wan
 void test_skip(const char *why) {
     run.test_skipped = true;
     printf("skip %s: %s\n", run.test, why);
+}
+
+const char *test_localhost(void) {
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
+    if (getaddrinfo("localhost", NULL, &hints, &list) != 0)
+        return "127.0.0.1";
+    freeaddrinfo(list);
+    return "localhost";
+}
+
+bool test_needs_localhost(void) {
+    if (strcmp(test_localhost(), "localhost") == 0)
+        return true;
+    test_skip("this machine does not know the name localhost: add the line \"127.0.0.1 localhost\" to /etc/hosts");
+    return false;
 }
 
 static void close_row(void) {

@@ -62,6 +62,11 @@ typedef struct test_memory {
 } test_memory;
 void test_memory_init(test_memory *memory, long fail_at);
 
+/* Does this machine know the name localhost? A bare container may have no /etc/hosts. If not, the test has been skipped. */
+bool test_needs_localhost(void);
+/* The same without skipping: the name if it is known, else 127.0.0.1. */
+const char *test_localhost(void);
+
 /* ../shared/data/PATH whole, NUL-terminated; owned (free()). NULL if it is not there: test_skip() then. */
 char *test_data(const char *path, size_t *ret_len);
 /* The folder itself, or NULL. */

@@ -201,6 +201,7 @@ static void begin(weft_attend *self, const char *task, uint64_t after, const cha
     self->running = self->ended = self->gapped = false;
     self->place = 0;
     self->signals = 0;
+    self->cancelling = false;
     self->talk.bytes = 0;
     *self->plan = *self->shown = *self->reason = '\0';
     self->begun_ns = weft__clock_ns();
@@ -308,14 +309,36 @@ static void on_gap(void *ctx, const char *reason) {
                         "some of what it said is missing here (%s): \"weft task get %s --output\"", reason, self->task);
 }
 
+/* That it has ended comes as an event. A refusal means that it goes on, unless it had ended already. */
 static void on_cancelled(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
-    (void) peer, (void) r, (void) answer, (void) ctx; /* its end is an event */
+    weft_attend *self = ctx;
+    (void) peer;
+    if (r < 0 || !answer->error || self->live.over || !*self->task)
+        return;
+    if (strcmp(weft_get_str(&answer->error->data, "reason", ""), "taskNotCancellable") == 0)
+        return;
+    self->cancelling = false;
+    weft__talk_line(&self->talk, WEFT_INK_WARN, "%s could not be cancelled: %s", self->task, answer->error->message);
+}
+
+/* What becomes of the task when nobody waits for it here any more. */
+static void say_whereabouts(weft_attend *self) {
+    weft_talk *talk = &self->talk;
+    if (*self->task && self->cancelling)
+        weft__talk_line(talk, NULL, "%s is being cancelled; this does not wait for it: weft task get %s", self->task,
+                        self->task);
+    else if (*self->task && self->live.lost && !self->opts->only_watches)
+        weft__talk_line(talk, NULL, "without a connection %s cannot be cancelled, and goes on: weft task cancel %s",
+                        self->task, self->task);
+    else if (*self->task)
+        weft__talk_line(talk, NULL, "%s goes on: weft task watch %s", self->task, self->task);
+    else if (self->params)
+        weft__talk_line(talk, NULL, "the hub has not answered; it may have the task already: weft task list");
 }
 
 static void leave(weft_attend *self) {
     weft__talk_clear(&self->talk);
-    if (*self->task)
-        weft__talk_line(&self->talk, NULL, "%s goes on: weft task watch %s", self->task, self->task);
+    say_whereabouts(self);
     weft__attend_end(self, WEFT_INTERRUPTED);
 }
 
@@ -347,9 +370,20 @@ static void on_signal(void *ctx) {
     weft__attend_forget(self);
     if (self->app->err.terminal && !self->talk.middle)
         fputs("\r\x1b[K", self->app->err.file); /* the ^C of the terminal */
-    weft__talk_line(&self->talk, NULL, "cancelling %s; once more leaves it alone", self->task);
+    weft__talk_line(&self->talk, NULL, "cancelling %s; Ctrl-C again leaves without waiting for its end", self->task);
+    self->cancelling = true;
     weft__timer_set(self->live.loop, &self->leave, weft__loop_fresh_now(self->live.loop) + LEAVE_MS);
     weft__live_call(&self->live, "task.cancel", WEFT_OBJ({"taskId", weft_str(self->task)}), on_cancelled);
+}
+
+/* The time to wait is over, and the task is not. */
+static void on_limit(void *ctx) {
+    weft_attend *self = ctx;
+    char next[128];
+    snprintf(next, sizeof next, "It goes on: weft task watch %s", self->task);
+    weft__talk_clear(&self->talk);
+    weft__talk_break(&self->talk);
+    weft__attend_end(self, weft__fail(self->app, WEFT_TOO_LATE, next, "%s has not ended in time", self->task));
 }
 
 static void on_close(void *ctx) {
@@ -368,12 +402,14 @@ weft_exit weft__attend_run(weft_attend *self, weft_app *app, const weft_attend_o
     weft_live_opts live = {.url = opts->url,
                            .from = {.now = true, .types = &quiet},
                            .patience_ms = PATIENCE_MS,
+                           .limit_ms = opts->limit_ms,
                            .talk = &self->talk,
                            .ctx = self,
                            .on_ready = on_ready,
                            .on_event = on_event,
                            .on_gap = on_gap,
                            .on_signal = on_signal,
+                           .on_limit = on_limit,
                            .on_close = on_close};
     weft_exit status = weft__live_run(&self->live, app, &live);
     weft_text_free(self->params, NULL);

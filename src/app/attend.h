@@ -15,6 +15,7 @@ typedef struct weft_attend_opts {
     const char *url;
     void *ctx;
     bool only_watches; /* a signal leaves the task alone */
+    int64_t limit_ms;  /* how long to stay at most; 0: until the end of the task */
     /* Connected: submit, or watch. */
     void (*on_begin)(weft_attend *attend);
     /* The task has ended with this status, which has been explained. */
@@ -52,6 +53,7 @@ struct weft_attend {
     bool asking_place;
     int signals;
     int64_t signalled_ns; /* the last one */
+    bool cancelling;      /* the hub was asked to cancel it, and has not refused */
 
     char reason[64]; /* why it failed, from its last event; a task itself does not say */
     char plan[128];

@@ -11,10 +11,13 @@
 
 /* Everything up to the last event there is comes at once; when it does not, it is no longer kept. */
 #define SILENCE_MS 2000
+/* 128 bits in hexadecimal digits. */
+#define EPOCH_LEN 32
 
 typedef struct settings {
     const char *url, *since, *task;
     weft_texts types;
+    int64_t limit_ms; /* 0: none */
     bool follow;
 } settings;
 
@@ -113,6 +116,16 @@ static void on_gap(void *ctx, const char *reason) {
     weft__warn(self->app, "a gap: %s", weft__gap_words(reason));
 }
 
+/* Whoever follows has asked for so much time; whoever does not has asked for all events. */
+static void on_limit(void *ctx) {
+    looking *self = ctx;
+    weft_exit status = WEFT_DONE;
+    if (!self->how->follow)
+        status = weft__fail(self->app, WEFT_TOO_LATE, "Wait longer with --timeout, for example --timeout 60s.",
+                            "not all events came in time");
+    weft__live_end(&self->live, status);
+}
+
 static void on_close(void *ctx) {
     looking *self = ctx;
     weft__timer_stop(self->live.loop, &self->silence);
@@ -120,19 +133,12 @@ static void on_close(void *ctx) {
 
 /* ---- the position ---- */
 
-/* "10m": that long ago. */
-static int64_t ago(const char *text) {
-    static const struct {
-        const char *unit;
-        int64_t ms;
-    } units[] = {{"s", 1000}, {"m", 60 * 1000}, {"min", 60 * 1000}, {"h", 3600 * 1000}, {"d", 24 * 3600 * 1000}};
-    char *end;
-    errno = 0;
-    long long n = strtoll(text, &end, 10);
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (end > text && !errno && strcmp(end, units[i].unit) == 0 && n < INT64_MAX / units[i].ms)
-            return weft__when_now() - n * units[i].ms;
-    return 0;
+/* An epoch is written so; "11:00" is a time. */
+static bool is_epoch(const char *text, size_t len) {
+    for (size_t i = 0; i < len; i++)
+        if (!isxdigit((unsigned char) text[i]))
+            return false;
+    return len == EPOCH_LEN;
 }
 
 /* "EPOCH:POS" or "POS". */
@@ -143,7 +149,7 @@ static bool read_position(looking *self, const char *text, weft_live_from *ret) 
     unsigned long long position = strtoull(digits, &end, 10);
     if (errno || !isdigit((unsigned char) *digits) || *end || position > INT64_MAX)
         return false;
-    if (colon && (colon == text || (size_t) (colon - text) >= sizeof self->epoch))
+    if (colon && !is_epoch(text, (size_t) (colon - text)))
         return false;
     if (colon)
         snprintf(self->epoch, sizeof self->epoch, "%.*s", (int) (colon - text), text);
@@ -156,18 +162,12 @@ static weft_exit read_since(looking *self, weft_live_from *ret) {
     const char *text = self->how->since;
     if (!text)
         return WEFT_DONE;
-    if (strcmp(text, "now") == 0) {
-        ret->now = true;
+    ret->now = strcmp(text, "now") == 0;
+    if (ret->now || read_position(self, text, ret) || weft__when_typed(text, weft__when_now(), &self->since_ms) >= 0)
         return WEFT_DONE;
-    }
-    if (read_position(self, text, ret))
-        return WEFT_DONE;
-    self->since_ms = ago(text);
-    if (!self->since_ms)
-        self->since_ms = weft__when_parse(text);
-    if (!self->since_ms)
-        return weft__misused(self->app, "--since wants a position, a time like 10m or 2026-01-31T12:00:00Z, or \"now\"");
-    return WEFT_DONE;
+    return weft__misused(
+        self->app, "--since does not understand \"%s\"; it takes a position (1234, EPOCH:1234), " WEFT_WHEN_FORMS ", or now",
+        text);
 }
 
 /* ---- the verb ---- */
@@ -175,11 +175,13 @@ static weft_exit read_since(looking *self, weft_live_from *ret) {
 static weft_exit run(weft_app *app) {
     looking self = {.app = app, .how = app->settings, .talk = {.app = app}};
     weft_live_opts opts = {.url = self.how->url,
+                           .limit_ms = self.how->limit_ms,
                            .talk = &self.talk,
                            .ctx = &self,
                            .on_ready = on_ready,
                            .on_event = on_event,
                            .on_gap = on_gap,
+                           .on_limit = on_limit,
                            .on_close = on_close};
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here; did you mean --type or --task?", app->args[0]);
@@ -197,8 +199,10 @@ static weft_exit run(weft_app *app) {
 static const weft_option options[] = {
     WEFT_OPTION(settings, follow, flag, "follow", 'f', NULL, "go on with what happens from now on"),
     WEFT_OPTION(settings, since, text, "since", 's', "WHERE",
-                "behind this position (N, EPOCH:N), after this time, or \"now\""),
+                "after this position (N, EPOCH:N), or since this time: 11:00, 10m"),
     WEFT_OPTION(settings, types, list, "type", 0, "TYPE", "only those that begin so: task. question.asked"),
+    WEFT_OPTION(settings, limit_ms, time, "timeout", 't', "TIME",
+                "with -f: end after this time, with status 0; else: how long to wait"),
     WEFT_OPTION(settings, task, text, "task", 0, "ID", "only those about this task"),
     WEFT_URL_OPTION(settings),
     {0},
@@ -222,6 +226,9 @@ const weft_verb weft__events_verb = {
     .usage = "",
     .examples = examples,
     .about =
+        "--since takes a position (1234, or EPOCH:1234, which -v shows), a time of today (11:00), a day or a time of it\n"
+        "(2026-01-31, 2026-01-31T12:00, with Z or +02:00 for another zone), how long ago (10m, 2h, 3d), today, yesterday,\n"
+        "or now. A number alone is a position.\n\n"
         "With -f a connection that is lost is made again and goes on behind the last event shown. When that cannot be,\n"
         "because the events are no longer kept (trimmed), the journal was begun anew (epochChanged) or has not come that\n"
         "far (futureSeq), it says so and goes on with what there is. On a terminal data is cut to the line; -v shows all.\n",

@@ -6,11 +6,13 @@
 #include "app.h"
 #include "debug.h"
 #include "endpoint.h"
+#include "loop.h"
 #include "say.h"
 #include "signals.h"
 
 typedef struct settings {
-    int64_t count; /* 0: for ever */
+    int64_t count;    /* 0: for ever */
+    int64_t limit_ms; /* 0: none */
 } settings;
 
 typedef struct listening {
@@ -20,8 +22,9 @@ typedef struct listening {
     weft_service *service;
     weft_peer *peer;
     weft_signals signals;
+    weft_timer limit;
     int64_t left; /* notifications; <0: no end */
-    bool was_connected;
+    bool was_connected, lost;
     weft_exit status;
 } listening;
 
@@ -47,6 +50,21 @@ static void on_notification(weft_peer *peer, const char *method, const weft_json
         stop(self, WEFT_DONE);
 }
 
+/* Listening for so long is what was asked for; with a count, that many notifications were. */
+static void on_limit(weft_timer *timer) {
+    listening *self = (listening *) ((char *) timer - offsetof(listening, limit));
+    if (!self->was_connected)
+        stop(self, weft__fail(self->app, WEFT_TOO_LATE, NULL, "%s: not connected in time", self->target.shown));
+    else if (self->left > 0)
+        stop(self, weft__fail(self->app, WEFT_TOO_LATE, NULL, "%lld more notifications did not come in time",
+                              (long long) self->left));
+    else if (self->lost)
+        stop(self, weft__fail(self->app, WEFT_UNREACHABLE, NULL,
+                              "%s: the connection was lost and was not made again in time", self->target.shown));
+    else
+        stop(self, WEFT_DONE);
+}
+
 /* ---- the connection ---- */
 
 static void on_token_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
@@ -59,12 +77,14 @@ static void on_token_answer(weft_peer *peer, int r, const weft_answer *answer, v
 static void on_connected(listening *self) {
     weft__remark(self->app, "connected to %s", self->target.shown);
     self->was_connected = true;
+    self->lost = false;
     if (weft__target_shows_by_call(&self->target) && weft__target_show(self->peer, &self->target, on_token_answer, self) < 0)
         stop(self, weft__fail(self->app, WEFT_FAILED, NULL, "out of memory"));
 }
 
 static void on_lost(listening *self, weft_state state, int why) {
     const char *trouble = weft_peer_trouble(self->peer);
+    self->lost = true;
     if (state == WEFT_CLOSED && self->target.scheme == WEFT_STDIO)
         stop(self, WEFT_DONE);
     else if (state == WEFT_CLOSED || !self->was_connected)
@@ -84,6 +104,7 @@ static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
 
 static int open_all(listening *self) {
     bool again = self->target.scheme != WEFT_STDIO && self->target.scheme != WEFT_EXEC;
+    int64_t limit_ms = ((const settings *) self->app->settings)->limit_ms;
     int r = weft_loop_new(NULL, &self->loop);
     if (r >= 0)
         r = weft__debug_service(&self->service);
@@ -91,6 +112,8 @@ static int open_all(listening *self) {
         r = weft__signals_open(&self->signals, self->loop, on_signal, self);
     if (r < 0)
         return r;
+    if (limit_ms > 0)
+        weft__timer_set(self->loop, &self->limit, weft__loop_fresh_now(self->loop) + limit_ms);
     weft_connect_opts opts = weft__target_opts(self->app, &self->target, self->service);
     opts.reconnect = again;
     opts.events = true;
@@ -101,10 +124,13 @@ static int open_all(listening *self) {
 }
 
 static weft_exit listen_on(listening *self) {
+    weft__timer_init(&self->limit, on_limit);
     int r = open_all(self);
     if (r >= 0)
         weft_loop_run(self->loop);
     weft__signals_close(&self->signals);
+    if (self->loop)
+        weft__timer_stop(self->loop, &self->limit);
     weft_peer_free(self->peer);
     if (self->loop)
         weft_loop_run(self->loop); /* its good-bye takes a turn or two */
@@ -127,6 +153,7 @@ static weft_exit run(weft_app *app) {
 
 static const weft_option options[] = {
     WEFT_OPTION(settings, count, number, "count", 'n', "N", "end after so many notifications"),
+    WEFT_OPTION(settings, limit_ms, time, "timeout", 't', "TIME", "end after this time: 500ms, 5s, 2m (default: never)"),
     {0},
 };
 
@@ -135,6 +162,8 @@ static const char *const examples[] = {
     "everything it says, one JSON object per line, until Ctrl-C",
     "weft listen -n 1 | jq .params",
     "the next thing the daemon of this folder says",
+    "weft listen -n 1 -t 10s",
+    "the same, if it comes within ten seconds; status 7 if it does not",
     NULL,
 };
 
@@ -143,7 +172,8 @@ const weft_verb weft__listen_verb = {
     .help = "print notifications as they come",
     .usage = "[URL]",
     .examples = examples,
-    .about = "A connection that is lost is made again, after 100 ms at first and 16 s at most. Ctrl-C ends with status 0.\n",
+    .about = "A connection that is lost is made again, after 100 ms at first and 16 s at most. Ctrl-C ends with status 0.\n"
+             "So does --timeout, unless --count notifications have not come by then: that is status 7.\n",
     .options = options,
     .settings_size = sizeof(settings),
     .reaches = true,

@@ -14,6 +14,7 @@
 #include "daemon.h"
 #include "private_file.h"
 #include "say.h"
+#include "when.h"
 
 #define USUAL_LINES 50
 /* A longer line is shown in pieces. Only logged messages are that long. */
@@ -22,6 +23,7 @@
 
 typedef struct settings {
     const char *lines; /* NULL: the usual */
+    const char *since; /* NULL: whenever */
     bool follow;
     bool aiwg;
 } settings;
@@ -30,6 +32,7 @@ typedef struct reading {
     weft_app *app;
     int fd; /* -1: there is no log yet */
     weft_buf line;
+    int64_t since_ms; /* no entry older than this; 0: whatever its time is */
 } reading;
 
 /* ---- one line ---- */
@@ -71,9 +74,25 @@ static void put_foreign(const weft_app *app, const char *line, size_t len) {
     fputc('\n', app->out.file);
 }
 
-static void put_entry(const weft_app *app, const char *line, size_t len) {
+/* A line without a time belongs to the one before it. The first one that is recent enough is followed by others that are. */
+static bool is_older(reading *self, const weft_json *entry) {
+    if (!self->since_ms)
+        return false;
+    int64_t when = entry ? weft__when_get(entry, "timestamp") : 0;
+    if (entry && !when)
+        when = weft__when_get(entry, "time");
+    if (when >= self->since_ms)
+        self->since_ms = 0;
+    return self->since_ms != 0;
+}
+
+static void put_entry(reading *self, const char *line, size_t len) {
     WEFT_AUTO(weft_doc) doc = NULL;
-    if (weft_doc_parse(line, len, NULL, &doc) < 0 || weft_typeof(weft_doc_root(doc)) != WEFT_OBJECT)
+    const weft_app *app = self->app;
+    bool is_entry = weft_doc_parse(line, len, NULL, &doc) >= 0 && weft_typeof(weft_doc_root(doc)) == WEFT_OBJECT;
+    if (is_older(self, is_entry ? weft_doc_root(doc) : NULL))
+        return;
+    if (!is_entry)
         put_foreign(app, line, len);
     else if (app->common.json)
         weft__put_line(&app->out, weft_copy(weft_doc_root(doc)));
@@ -88,7 +107,7 @@ static void put_whole_lines(reading *self) {
     while (
         (end = weft__buf_len(&self->line) ? memchr(weft__buf_head(&self->line), '\n', weft__buf_len(&self->line)) : NULL)) {
         size_t len = (size_t) (end - weft__buf_head(&self->line));
-        put_entry(self->app, weft__buf_head(&self->line), len);
+        put_entry(self, weft__buf_head(&self->line), len);
         weft__buf_take(&self->line, NULL, len + 1);
     }
 }
@@ -97,7 +116,7 @@ static void put_whole_lines(reading *self) {
 static void put_rest(reading *self) {
     size_t len = weft__buf_len(&self->line);
     if (len)
-        put_entry(self->app, weft__buf_head(&self->line), len);
+        put_entry(self, weft__buf_head(&self->line), len);
     weft__buf_take(&self->line, NULL, len);
 }
 
@@ -228,15 +247,27 @@ static weft_exit read_lines(const weft_app *app, const char *text, int64_t *ret)
     return WEFT_DONE;
 }
 
+/* What was put away may be recent enough. */
+static int put_old(reading *self) {
+    self->fd = open(self->app->layout->log_old, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int r = self->fd < 0 ? 0 : put_new(self);
+    put_rest(self);
+    if (self->fd >= 0)
+        close(self->fd);
+    return r;
+}
+
 static weft_exit show(reading *self, int64_t lines, bool on) {
     const weft_app *app = self->app;
+    int r = self->since_ms && lines < 0 ? put_old(self) : 0;
+    if (r < 0)
+        return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     self->fd = open_log(self->app);
     if (self->fd < 0 && !(on && self->fd == -ENOENT))
         return self->fd == -ENOENT
                    ? weft__fail(app, WEFT_NOT_FOUND, "Only a daemon in the background logs there: weft start",
                                 "there is no %s", app->layout->log)
                    : weft__fail(app, WEFT_FAILED, NULL, "%s: %s", app->layout->log, weft__private_why(self->fd));
-    int r = 0;
     if (self->fd >= 0) {
         lseek(self->fd, find_lines(self->fd, lines), SEEK_SET);
         r = put_new(self);
@@ -253,9 +284,11 @@ static weft_exit run(weft_app *app) {
     int64_t lines;
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here", app->args[0]);
-    weft_exit status = read_lines(app, how->lines, &lines);
+    weft_exit status = read_lines(app, how->lines ? how->lines : how->since ? "all" : NULL, &lines);
     if (status)
         return status;
+    if (how->since && weft__when_typed(how->since, weft__when_now(), &self.since_ms) < 0)
+        return weft__misused(app, "--since does not understand \"%s\"; it takes " WEFT_WHEN_FORMS, how->since);
     int r = weft__daemon_choose(app, how->aiwg);
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
@@ -272,6 +305,7 @@ static weft_exit run(weft_app *app) {
 static const weft_option options[] = {
     WEFT_OPTION(settings, follow, flag, "follow", 'f', NULL, "go on with what is logged from now on"),
     WEFT_OPTION(settings, lines, text, "lines", 'n', "N", "how many of the last lines (default 50), or \"all\""),
+    WEFT_OPTION(settings, since, text, "since", 's', "TIME", "all since this time: 11:00, 10m, 2026-01-31T12:00"),
     WEFT_OPTION_AIWG(settings),
     {0},
 };
@@ -281,6 +315,8 @@ static const char *const examples[] = {
     "the last 50 lines",
     "weft logs -f -n 0",
     "what happens from now on, until Ctrl-C",
+    "weft logs --since 10m",
+    "the last ten minutes",
     "weft logs -n all --json | jq 'select(.level==\"ERROR\")'",
     "as it is in the file, one JSON object per line",
     NULL,

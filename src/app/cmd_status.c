@@ -102,6 +102,16 @@ static weft_exit put_absent(const weft_app *app, const char *state, pid_t pid, c
     return WEFT_UNREACHABLE;
 }
 
+/* AIWG's own daemon, and one that keeps nothing, hold no lock: does anybody listen there? */
+static bool is_answered(const weft_app *app, const char *url) {
+    weft_peer *peer = NULL;
+    char socket[WEFT_SOCKET_PATH];
+    bool there = weft__layout_socket(app->layout, ".", socket) &&
+                 weft_connect_with(url, &(weft_connect_opts){.timeout_ms = ANSWER_MS}, &peer) >= 0;
+    weft_peer_free(peer);
+    return there;
+}
+
 static weft_exit ask(weft_app *app, weft_line *line, pid_t pid) {
     WEFT_ANSWER answer = {0};
     weft_exit status = weft__line_open(app, line);
@@ -119,24 +129,24 @@ static weft_exit ask(weft_app *app, weft_line *line, pid_t pid) {
 
 static weft_exit run(weft_app *app) {
     const settings *how = app->settings;
-    char url[128];
+    char url[128], next[PATH_MAX + 64], folder[PATH_MAX];
     char *args[] = {url, NULL};
     weft_line line = {0};
     pid_t pid = 0;
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here", app->args[0]);
-    int r = weft__daemon_choose(app, how->aiwg);
-    if (r == 1)
-        r = weft__daemon_holder(app->layout, &pid);
+    int found = weft__daemon_choose(app, how->aiwg);
+    int r = found == 1 ? weft__daemon_holder(app->layout, &pid) : found;
+    snprintf(url, sizeof url, "unix:%s", app->layout->socket);
+    snprintf(next, sizeof next, "\"weft start\" starts the daemon of %s.", getcwd(folder, sizeof folder) ? folder : "here");
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
-    if (r == 0)
-        return put_absent(app, "not running", 0, "\"weft start\" starts a daemon here.");
+    if (found == 0 || (r == 0 && !is_answered(app, url)))
+        return put_absent(app, "not running", 0, found ? next : "\"weft start\" starts a daemon here.");
     /* Where it listens is written just before it is ready, and stays until its end. */
     if (pid && !weft__daemon_is_ready(app->layout, pid))
         return put_absent(app, access(app->layout->endpoint, F_OK) == 0 ? "stopping" : "starting", pid,
                           "\"weft start\" waits until one is ready.");
-    snprintf(url, sizeof url, "unix:%s", app->layout->socket);
     app->args = args;
     app->arg_count = 1;
     app->reach.timeout_ms = ANSWER_MS;

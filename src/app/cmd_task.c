@@ -263,7 +263,7 @@ static const weft_word words[] = {
     {"get", " output timeout url ", "which task?", 1, 1, get},
     {"cancel", " timeout url ", "which task?", 1, 1, cancel},
     {"stats", " timeout url ", NULL, 0, 0, stats},
-    {"watch", " url ", NULL, 0, 1, weft__task_watch_word},
+    {"watch", " timeout url ", NULL, 0, 1, weft__task_watch_word},
     {0},
 };
 
@@ -316,8 +316,10 @@ const weft_verb weft__task_verb = {
     .words = "submit list get cancel stats watch",
     .examples = examples,
     .about = "With --wait a question of the agent is put to you if this is a terminal, otherwise it says how to answer it.\n"
-             "The first Ctrl-C cancels the task and waits for its end, the second leaves it alone. A daemon that is\n"
-             "restarted meanwhile is connected to again. With --json the task is printed when it has ended.\n\n"
+             "The first Ctrl-C cancels the task and waits for its end. The second does not wait any longer; the task is\n"
+             "cancelled all the same. Ctrl-C in \"watch\" leaves the task alone. A daemon that is restarted meanwhile is\n"
+             "connected to again. With --json the task is printed when it has ended. \"watch ID --timeout TIME\" ends with\n"
+             "status 7 when the task has not ended by then; \"watch --timeout TIME\" with 0.\n\n"
              "exit status of submit --wait and watch ID: 0 completed, 1 failed or cancelled by somebody, 5 no such task,\n"
              "6 the queue is full or the session is busy, 7 it ran into its --timeout, 8 refused otherwise, 130 Ctrl-C\n",
     .options = options,

@@ -68,9 +68,11 @@ int weft__daemon_wait_end(int process, int64_t timeout_ms);
 /* Go to the project's folder: the nearest one, from here upward, with a daemon's folder of ours. 1 there, 0 there is none
  * and we stay. */
 int weft__daemon_project(const weft_layout *layout);
-/* The same in whichever layout comes first, Weft's own before AIWG's unless only that one's daemon runs. It becomes the
- * app's. */
+/* The hub of every verb that has not been given a URL. The same in whichever layout comes first, Weft's own before AIWG's
+ * unless only that one's daemon runs. It becomes the app's. Root's folder counts too while its socket is there. */
 int weft__daemon_find(weft_app *app);
+/* The same without going there: the folder, absolute, when it is 1. */
+int weft__daemon_look(weft_app *app, char ret_folder[WEFT_FOLDER_PATH]);
 /* One or the other: AIWG's layout if that was asked for, else whichever is found. */
 int weft__daemon_choose(weft_app *app, bool aiwg);
 #define WEFT_OPTION_AIWG(type) WEFT_OPTION(type, aiwg, flag, "aiwg", 0, NULL, "of the daemon with AIWG's files, in .aiwg")

@@ -1,4 +1,5 @@
-/* Finding the project's folder, as git finds its own. */
+/* Finding the project's folder, as git finds its own: the nearest one counts, whether its hub runs or not. Every verb finds
+ * its hub here, so that "weft status" and "weft task" always mean the same one. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -27,11 +28,25 @@ static bool has_daemon(const weft_layout *layout) {
     return weft__layout_is_in(layout, ".", false) && weft__daemon_holder(layout, &pid) == 1;
 }
 
-/* AIWG itself makes a folder like that; the lock in it is only ever ours. */
-static bool was_daemon(const weft_layout *layout, const char *folder) {
+static bool has_lock(const weft_layout *layout, const char *folder) {
     char path[PATH_MAX + 64];
     snprintf(path, sizeof path, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, layout->lock);
-    return weft__layout_is_in(layout, folder, false) && access(path, F_OK) == 0;
+    return access(path, F_OK) == 0;
+}
+
+/* A hub's folder of ours, whether the hub runs or not; or root's while its socket is there. AIWG itself makes a folder like
+ * ours: only the lock, which is never AIWG's, or a socket tells that there is a hub. */
+static bool is_hub(const weft_layout *layout, const char *folder) {
+    char socket[WEFT_SOCKET_PATH];
+    if (weft__layout_socket(layout, folder, socket))
+        return true;
+    return weft__layout_is_in(layout, folder, false) && (!layout->aiwg || has_lock(layout, folder));
+}
+
+/* AIWG's own daemon holds no lock of ours. */
+static bool is_served(const weft_layout *layout) {
+    char socket[WEFT_SOCKET_PATH];
+    return has_daemon(layout) || (layout->aiwg && !has_lock(layout, ".") && weft__layout_socket(layout, ".", socket));
 }
 
 int weft__daemon_find(weft_app *app) {
@@ -39,16 +54,28 @@ int weft__daemon_find(weft_app *app) {
     if (!getcwd(folder, sizeof folder))
         return -errno;
     do {
-        bool own = weft__layout_is_in(&weft__layout_weft, folder, false), other = was_daemon(&weft__layout_aiwg, folder);
+        bool own = is_hub(&weft__layout_weft, folder), other = is_hub(&weft__layout_aiwg, folder);
         if (!own && !other)
             continue;
         if (chdir(folder) < 0)
             return -errno;
-        if (!own || (other && !has_daemon(&weft__layout_weft) && has_daemon(&weft__layout_aiwg)))
+        if (!own || (other && !has_daemon(&weft__layout_weft) && is_served(&weft__layout_aiwg)))
             app->layout = &weft__layout_aiwg;
         return 1;
     } while (weft__layout_up(folder));
     return 0;
+}
+
+int weft__daemon_look(weft_app *app, char ret_folder[WEFT_FOLDER_PATH]) {
+    int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int r = here < 0 ? -errno : weft__daemon_find(app);
+    if (r == 1 && !getcwd(ret_folder, WEFT_FOLDER_PATH))
+        r = -errno;
+    if (here >= 0 && fchdir(here) < 0)
+        r = -errno;
+    if (here >= 0)
+        close(here);
+    return r;
 }
 
 int weft__daemon_choose(weft_app *app, bool aiwg) {

@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "daemon.h"
 #include "home.h"
 #include "say.h"
 
@@ -47,31 +46,25 @@ weft_exit weft__url_check(const weft_app *app, const char *text, weft_url *ret) 
 
 /* ---- the daemon of this folder ---- */
 
-/* The path of a socket in this folder. Somebody else's is not that of the daemon that is meant; nor is what a link leads to.
- */
-static bool find_socket(const char *folder, char ret[PATH_MAX + 64]) {
-    for (const weft_layout *const *layout = weft__layouts; *layout; layout++) {
-        struct stat info;
-        snprintf(ret, PATH_MAX + 64, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, (*layout)->socket);
-        if (weft__layout_is_in(*layout, folder, true) && lstat(ret, &info) == 0 && S_ISSOCK(info.st_mode) &&
-            (info.st_uid == geteuid() || info.st_uid == 0))
-            return true;
-    }
-    return false;
+static weft_exit fail_absent(const weft_app *app, const char *folder) {
+    static const char next[] = "\"weft start\" starts one, \"weft serve\" in the foreground. For another, say where: a URL.";
+    weft_exit foreign = folder ? WEFT_DONE : weft__home_check(app);
+    if (foreign)
+        return foreign;
+    if (!folder)
+        return weft__fail(app, WEFT_UNREACHABLE, next, "no daemon runs here: there is no %s in this folder or above it",
+                          weft__layout_weft.home);
+    return weft__fail(app, WEFT_UNREACHABLE, next, "the daemon of %s does not run: there is no %s", folder,
+                      app->layout->socket);
 }
 
-/* The socket's URL in this folder or the nearest above it. Owned; NULL: none. */
-static char *find_daemon(void) {
-    char folder[PATH_MAX], path[PATH_MAX + 64], url[PATH_MAX + 80];
-    if (!getcwd(folder, sizeof folder))
-        return NULL;
-    do {
-        if (find_socket(folder, path)) {
-            snprintf(url, sizeof url, "unix:%s", path);
-            return weft__strndup(NULL, url, strlen(url));
-        }
-    } while (weft__layout_up(folder));
-    return NULL;
+/* The socket of the daemon that all verbs mean here. */
+static weft_exit find_daemon(weft_app *app, char ret[WEFT_SOCKET_PATH]) {
+    char folder[WEFT_FOLDER_PATH];
+    int r = weft__daemon_look(app, folder);
+    if (r < 0)
+        return weft__fail(app, WEFT_FAILED, NULL, "this folder: %s", weft_strerror(r));
+    return r == 1 && weft__layout_socket(app->layout, folder, ret) ? WEFT_DONE : fail_absent(app, r == 1 ? folder : NULL);
 }
 
 /* ---- tokens ---- */
@@ -140,17 +133,13 @@ weft_exit weft__target_take(weft_app *app, weft_target *ret) {
         app->arg_count--;
         return weft__target_of(app, *app->args++, ret);
     }
-    char *url = find_daemon();
-    weft_exit foreign = url ? WEFT_DONE : weft__home_check(app);
-    if (foreign)
-        return foreign;
-    if (!url)
-        return weft__fail(app, WEFT_UNREACHABLE,
-                          "\"weft start\" starts one here, \"weft serve\" in the foreground. For another, say where: a URL.",
-                          "no daemon runs here: there is no %s in this folder or above it", weft__layout_weft.socket);
-    weft_exit status = weft__target_of(app, url, ret);
+    char path[WEFT_SOCKET_PATH], url[WEFT_SOCKET_PATH + 8];
+    weft_exit status = find_daemon(app, path);
+    if (status)
+        return status;
+    snprintf(url, sizeof url, "unix:%s", path);
+    status = weft__target_of(app, url, ret);
     ret->here = true;
-    weft__free(NULL, url);
     return status;
 }
 

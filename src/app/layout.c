@@ -43,6 +43,13 @@ bool weft__layout_is_in(const weft_layout *layout, const char *folder, bool or_r
     return (!layout->outer || is_ours(folder, layout->outer, or_root)) && is_ours(folder, layout->home, or_root);
 }
 
+bool weft__layout_socket(const weft_layout *layout, const char *folder, char ret[WEFT_SOCKET_PATH]) {
+    struct stat info;
+    snprintf(ret, WEFT_SOCKET_PATH, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, layout->socket);
+    return weft__layout_is_in(layout, folder, true) && lstat(ret, &info) == 0 && S_ISSOCK(info.st_mode) &&
+           (info.st_uid == geteuid() || info.st_uid == 0);
+}
+
 bool weft__layout_up(char *folder) {
     char *slash = strrchr(folder, '/');
     if (!slash || !folder[1])

@@ -27,6 +27,11 @@ extern const weft_layout *const weft__layouts[];
  * come with the project. Nor is somebody else's, which may be in a folder that everybody can write to. or_root: root's is as
  * good as ours, to talk to. */
 bool weft__layout_is_in(const weft_layout *layout, const char *folder, bool or_root);
+/* The daemon's socket in this folder: ours, or root's. Somebody else's is not that of the daemon that is meant; nor is what
+ * a link leads to. false: there is none, and ret is what it would be called. */
+#define WEFT_FOLDER_PATH 4096 /* PATH_MAX; limits.h would bring other names with it */
+#define WEFT_SOCKET_PATH (WEFT_FOLDER_PATH + 64)
+bool weft__layout_socket(const weft_layout *layout, const char *folder, char ret[WEFT_SOCKET_PATH]);
 /* Cut the last name off an absolute path; false: there is none. */
 bool weft__layout_up(char *folder);
 

@@ -187,6 +187,21 @@ static void on_impatient(weft_timer *timer) {
                          "%s: the connection was lost and could not be made again", self->target.shown));
 }
 
+static void on_limit(weft_timer *timer) {
+    weft_live *self = (weft_live *) ((char *) timer - offsetof(weft_live, limit));
+    clear(self);
+    if (!self->was_ready)
+        weft__live_end(self, weft__fail(self->app, WEFT_TOO_LATE, "Wait longer with --timeout, for example --timeout 60s.",
+                                        "%s: no answer in time", self->target.shown));
+    else if (self->lost)
+        weft__live_end(self, weft__fail(self->app, WEFT_UNREACHABLE, NULL,
+                                        "%s: the connection was lost and was not made again in time", self->target.shown));
+    else if (self->opts.on_limit)
+        self->opts.on_limit(self->opts.ctx);
+    else
+        weft__live_end(self, WEFT_DONE);
+}
+
 static void on_lost(weft_live *self, bool for_good, int why) {
     const char *trouble = weft_peer_trouble(self->peer);
     self->ready = false;
@@ -238,6 +253,9 @@ static int open_all(weft_live *self) {
     if (r < 0)
         return r;
     weft__timer_init(&self->patience, on_impatient);
+    weft__timer_init(&self->limit, on_limit);
+    if (self->opts.limit_ms > 0)
+        weft__timer_set(self->loop, &self->limit, weft__loop_fresh_now(self->loop) + self->opts.limit_ms);
     self->signals.on_hangup = on_hangup;
     r = weft__signals_open(&self->signals, self->loop, on_signal, self);
     if (r < 0)
@@ -260,8 +278,10 @@ static weft_exit run_all(weft_live *self) {
     clear(self);
     if (r >= 0 && self->opts.on_close)
         self->opts.on_close(self->opts.ctx);
-    if (self->loop)
+    if (self->loop) {
         weft__timer_stop(self->loop, &self->patience);
+        weft__timer_stop(self->loop, &self->limit);
+    }
     weft__signals_close(&self->signals);
     self->peer = weft_peer_free(self->peer);
     if (self->loop)

@@ -27,6 +27,7 @@ typedef struct weft_live_opts {
     const char *url; /* NULL: the daemon of this folder */
     weft_live_from from;
     int64_t patience_ms; /* how long to try to connect again; <=0: for ever */
+    int64_t limit_ms;    /* how long it may last in all; <=0: no limit */
     weft_talk *talk;     /* who else writes on the terminal; may be NULL */
     void *ctx;
     /* The subscription holds; head is the position of the last event there is. Again after a connection was lost. */
@@ -37,6 +38,9 @@ typedef struct weft_live_opts {
     void (*on_gap)(void *ctx, const char *reason);
     /* SIGINT and SIGTERM; NULL: the end, with WEFT_DONE. SIGHUP always is the end. */
     void (*on_signal)(void *ctx);
+    /* The limit is reached; NULL: the end, with WEFT_DONE. Before there was an answer, and while the connection is lost, it
+     * is a failure that has been explained instead. */
+    void (*on_limit)(void *ctx);
     /* It is over: put away what is on the loop. May be NULL. */
     void (*on_close)(void *ctx);
 } weft_live_opts;
@@ -49,7 +53,7 @@ struct weft_live {
     weft_service *service;
     weft_peer *peer;
     weft_signals signals;
-    weft_timer patience;
+    weft_timer patience, limit;
     char epoch[64];
     uint64_t gseq;   /* of the last event that came */
     uint64_t round;  /* which subscription: answers to an earlier one say nothing any more */

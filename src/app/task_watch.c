@@ -23,7 +23,8 @@ static weft_exit watch_one(weft_app *app) {
     weft_attend *attend = weft__zalloc(NULL, sizeof *attend);
     if (!attend)
         return weft__fail(app, WEFT_FAILED, NULL, "out of memory");
-    weft_attend_opts opts = {.url = how->url, .on_begin = on_begin, .on_done = on_done, .only_watches = true};
+    weft_attend_opts opts = {
+        .url = how->url, .limit_ms = how->timeout_ms, .on_begin = on_begin, .on_done = on_done, .only_watches = true};
     weft_exit status = weft__attend_run(attend, app, &opts);
     weft__free(NULL, attend);
     return status;
@@ -134,6 +135,7 @@ static weft_exit watch_all(weft_app *app) {
     watching self = {.app = app, .talk = {.app = app}};
     weft_live_opts opts = {.url = how->url,
                            .from = {.now = true, .types = &types},
+                           .limit_ms = how->timeout_ms,
                            .talk = &self.talk,
                            .ctx = &self,
                            .on_ready = on_ready,

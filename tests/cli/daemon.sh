@@ -158,6 +158,30 @@ is "logs --json: level" INFO "$(field "$out" .level)"
 like "logs --json: message" "listening on ws://" "$(field "$out" .message)"
 daemon logs -n 0
 is "logs -n 0 is none" "" "$out"
+daemon logs --since 1h
+is "logs --since a while ago" "$(wc -l <.weft/daemon.log)" "$(wc -l <<<"$out")"
+daemon logs --since 2100-01-01
+is "logs --since a time to come" "" "$out"
+for since in 11:61 soon 5 0123456789abcdef0123456789abcdef:5; do
+    daemon logs --since "$since"
+    exits "logs --since $since is a mistake" 2
+    like "logs --since $since: says so" "--since does not understand \"$since\"" "$err"
+done
+mkdir -p dated/.weft && cp -a .weft/token dated/.weft/ && cd dated || exit 1
+chmod 700 .weft
+for day in 1 2 3 4; do
+    file=.weft/daemon.log
+    [ $day -gt 2 ] || file=.weft/daemon.log.1
+    echo "{\"timestamp\":\"2026-01-0${day}T12:00:00.000Z\",\"level\":\"INFO\",\"message\":\"day $day\"}" >>$file
+    echo "what a crash left on day $day" >>$file
+done
+daemon logs --since 2026-01-02T11:00Z
+is "logs --since: from the log that was put away on" "day 2 crash 2 day 3 crash 3 day 4 crash 4" \
+    "$(sed 's/.*INFO //; s/what a crash left on day/crash/' <<<"$out" | paste -sd' ')"
+daemon logs --since 2026-01-02T13:00+01:00 -n 2
+is "logs --since with -n: of the last lines" "day 4 crash 4" "$(sed 's/.*INFO //; s/what a crash left on day/crash/' <<<"$out" | paste -sd' ')"
+cd ..
+rm -rf dated
 all=$(wc -l <.weft/daemon.log)
 daemon logs -n all
 is "logs -n all" "$all" "$(wc -l <<<"$out")"

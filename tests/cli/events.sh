@@ -5,6 +5,7 @@
 weft events
 exits "without a daemon" 3
 
+epoch_like=0123456789abcdef0123456789abcdef
 hub journal
 weft task submit --wait echo one
 weft events
@@ -28,6 +29,22 @@ unlike "only one task" task-0000 "$out"
 like "only one task: it is there" task.completed "$out"
 weft events --since 1h --json
 like "since a time ago" task-0000 "$out"
+for since in "1h ago" -1h yesterday "$(date -d yesterday +%Y-%m-%d)" "$(date -d yesterday +'%Y-%m-%d %H:%M')" \
+    "$(date -u -d yesterday +%Y-%m-%dT%H:%M:%SZ)"; do
+    weft events --since "$since" --json
+    exits "since $since" 0
+    like "since $since: what happened" task-0001 "$out"
+done
+for since in 11:60 "half past" 24:00 2026-02-30 10x 11:00: abc:5 11:5 :5 5: "$epoch_like:5x"; do
+    weft events --since "$since"
+    exits "since \"$since\" is a mistake" 2
+    like "since \"$since\": says so" "--since does not understand \"$since\"" "$err"
+done
+for since in 11:00 23:59:59 00:00 2:05 today; do
+    weft events --since "$since"
+    exits "since $since is a time" 0
+    unlike "since $since is no epoch" "begun anew" "$err"
+done
 weft events --since 2100-01-01T00:00:00Z
 is "since a time to come" "" "$out"
 weft events --since now

@@ -263,9 +263,45 @@ like "a person refuses it" "did not change anything" "$out"
 person "running, =>\x03" "$weft" task submit --wait slow 60s
 exits "Ctrl-C" 130
 like "Ctrl-C cancels" "was cancelled" "$out"
-person "running, =>\x03;;once more=>;;running, 1 s=>\x03" "$weft" task submit --wait hang
+like "Ctrl-C says what a second one does" "Ctrl-C again leaves without waiting for its end" "$out"
+newest() { field "$(timeout 20 "$weft" task list -n 1 --json)" .tasks.0.id; }
+person "running, =>\x03;;Ctrl-C again=>;;running, 1 s=>\x03" "$weft" task submit --wait hang
 exits "Ctrl-C twice" 130
-like "Ctrl-C twice leaves it" "goes on: weft task watch" "$out"
+id=$(newest)
+like "Ctrl-C twice: what becomes of it" "$id is being cancelled; this does not wait for it: weft task get $id" "$out"
+unlike "Ctrl-C twice: it does not go on" "goes on" "$out"
+until_true state "$id" cancelled && pass
+
+# Whoever only watches leaves it alone.
+weft task submit slow 60s
+id=$out
+until_true state "$id" running
+person "running, =>\x03" "$weft" task watch "$id"
+exits "Ctrl-C while watching" 130
+like "Ctrl-C while watching: it goes on" "$id goes on: weft task watch $id" "$out"
+state "$id" running && pass || fail "Ctrl-C while watching left it alone"
+weft task watch "$id" --timeout 100ms
+exits "watching for so long at most" 7
+like "watching for so long at most: says so" "$id has not ended in time" "$err"
+weft task watch --timeout 100ms
+exits "watching all for so long" 0
+
+# Without a connection nothing can be cancelled, and that is said. The hub dies when the person has seen it run.
+cat >without_hub.sh <<'END'
+"$1" task submit --wait slow 60s &
+waiter=$!
+trap : INT
+until "$1" task list --state running --json | grep -q '"slow 60s"'; do :; done
+read -r line
+kill -KILL "$(cat .weft/daemon.pid)"
+wait $waiter
+wait $waiter
+END
+weft task cancel "$id"
+person "running, =>\n;;trying again=>\x03;;goes on=>" bash without_hub.sh "$weft"
+like "Ctrl-C without a connection" "cannot be cancelled, and goes on: weft task cancel task-" "$out"
+weft start
+
 person "" "$weft" task submit echo hello
 like "a hint at a terminal" "Watch it: weft task watch task-" "$out"
 person "" env NO_COLOR=1 "$weft" task submit --wait $'echo a\x1b]0;title\x07b'

@@ -1,5 +1,7 @@
 /* What the command line makes of people's words and shows them: answers to questions, changes as a diff, times, tables. */
+#include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "asked.h"
 #include "diff.h"
@@ -192,6 +194,81 @@ TEST(times_of_the_wire) {
     test_row(NULL);
 }
 
+/* Now is Saturday, 2026-01-31 12:34:56 UTC, which is 18:19:56 where the clock is 5:45 ahead. */
+TEST(times_that_are_typed) {
+    static const int64_t now = 1769862896000, midnight = 1769796900000, minute = 60000, hour = 3600000, day = 86400000;
+    static const int64_t none = -1;
+    const struct {
+        const char *text;
+        int64_t ms;
+    } rows[] = {
+        {"now", now},
+        {"10m", now - 10 * minute},
+        {"-10m", now - 10 * minute},
+        {"10m ago", now - 10 * minute},
+        {"10 min ago", now - 10 * minute},
+        {"90s", now - 90000},
+        {"250ms", now - 250},
+        {"2h", now - 2 * hour},
+        {"3d", now - 3 * day},
+        {"1w", now - 7 * day},
+        {"today", midnight},
+        {"yesterday", midnight - day},
+        {"11:00", midnight + 11 * hour},
+        {"9:05", midnight + 9 * hour + 5 * minute},
+        {"09:05:07", midnight + 9 * hour + 5 * minute + 7000},
+        {"09:05:07.25", midnight + 9 * hour + 5 * minute + 7250},
+        {"23:59", midnight + 23 * hour + 59 * minute},
+        {"2026-01-31", midnight},
+        {"2026-01-30", midnight - day},
+        {"2026-01-31T11:00", midnight + 11 * hour},
+        {"2026-01-31 11:00:30", midnight + 11 * hour + 30000},
+        {"2026-01-31T12:34:56Z", now},
+        {"2026-01-31T12:34:56.789Z", now + 789},
+        {"2026-01-31T18:19:56+05:45", now},
+        {"2026-01-31T10:34:56-0200", now},
+        {"2024-02-29T00:00Z", 1709164800000},
+        {"", none},
+        {"soon", none},
+        {"11", none},
+        {"11:", none},
+        {"11:0", none},
+        {"11:60", none},
+        {"24:00", none},
+        {"11:00:60", none},
+        {"11:00x", none},
+        {"1:2:3", none},
+        {"111:00", none},
+        {"2026-02-30", none},
+        {"2026-13-01", none},
+        {"2026-00-01", none},
+        {"2026-01-00", none},
+        {"2026-1-1", none},
+        {"2026-01-31T", none},
+        {"2026-01-31T25:00", none},
+        {"2026-01-31T12:00+2", none},
+        {"2026-01-31T12:00Zoo", none},
+        {"10", none},
+        {"-10", none},
+        {"10x", none},
+        {"10m later", none},
+        {"--10m", none},
+        {"9223372036854775807d", none},
+        {"99999999999999999999s", none},
+    };
+    setenv("TZ", "XXX-5:45", 1);
+    tzset();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int64_t ms = none;
+        test_row(rows[i].text);
+        CHECK_INT(weft__when_typed(rows[i].text, now, &ms), rows[i].ms == none ? -EINVAL : 0);
+        CHECK_INT(ms, rows[i].ms);
+    }
+    test_row(NULL);
+    unsetenv("TZ");
+    tzset();
+}
+
 TEST(durations) {
     static const struct {
         int64_t ms;
@@ -243,5 +320,6 @@ TEST(prose_keeps_its_lines) {
 }
 
 TEST_MAIN(CASE(what_an_answer_means) CASE(a_question_is_shown_whole) CASE(a_question_cannot_deceive)
-              CASE(changes_line_by_line) CASE(a_change_too_large_to_compare) CASE(times_of_the_wire) CASE(durations)
+              CASE(changes_line_by_line) CASE(a_change_too_large_to_compare) CASE(times_of_the_wire)
+                  CASE(times_that_are_typed) CASE(durations)
                   CASE(a_row_stays_a_row) CASE(prose_keeps_its_lines))

@@ -15,13 +15,8 @@ TEST(addresses) {
         const char *url;
         int r;
     } rows[] = {
-        {"tcp://127.0.0.1:0", 0},
-        {"tcp://localhost:0", 0},
-        {"tcp://[::1]:0", 0},
-        {"tcp://0.0.0.0:0", 0},
-        {"tcp://203.0.113.1:0", -EADDRNOTAVAIL},
-        {"tcp://127.0.0.1", -EINVAL},
-        {"exec:cat", -EINVAL},
+        {"tcp://127.0.0.1:0", 0},     {"tcp://[::1]:0", 0},  {"tcp://0.0.0.0:0", 0}, {"tcp://203.0.113.1:0", -EADDRNOTAVAIL},
+        {"tcp://127.0.0.1", -EINVAL}, {"exec:cat", -EINVAL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         world *w = world_new(NULL, NULL);
@@ -37,6 +32,16 @@ TEST(addresses) {
         world_free(w);
     }
     test_row(NULL);
+}
+
+TEST(a_name) {
+    if (!test_needs_localhost())
+        return;
+    world *w = world_new(NULL, NULL);
+    CHECK_INT(weft_server_listen(w->server, "tcp://localhost:0", NULL), 0);
+    CHECK(world_port(w, 0) > 0);
+    CHECK(strncmp(weft_server_url(w->server, 0), "tcp://localhost:", 16) == 0);
+    world_free(w);
 }
 
 TEST(many_listeners) {
@@ -359,7 +364,7 @@ TEST(tls_needs_its_files) {
 
 /* clang-format off */
 TEST_MAIN(
-    CASE(addresses)
+    CASE(addresses) CASE(a_name)
     CASE(many_listeners)
     CASE(tokens_come_first)
     CASE(only_wrong_tokens_are_braked)

@@ -118,6 +118,8 @@ TEST(tries_again) {
 TEST(names) {
     scene s;
     outcome o;
+    if (!test_needs_localhost())
+        return;
     begin(&s);
     snprintf(s.base, sizeof s.base, "http://localhost:%d", world_port(s.w, 0));
     CHECK_INT(hook(&s, "/hook", &o), 0);
@@ -204,7 +206,7 @@ TEST(freed_in_the_middle) {
         scene s;
         outcome o;
         begin(&s);
-        snprintf(s.base, sizeof s.base, "http://localhost:%d", world_port(s.w, 0));
+        snprintf(s.base, sizeof s.base, "http://%s:%d", test_localhost(), world_port(s.w, 0));
         CHECK_INT(hook(&s, "/hook", &o), 0);
         for (int i = 0; i < turns; i++)
             world_wait(s.w, -1, 0);
@@ -221,8 +223,8 @@ TEST(https) {
     snprintf(cert, sizeof cert, "%s/cert.pem", s.w->folder);
     snprintf(key, sizeof key, "%s/key.pem", s.w->folder);
     snprintf(command, sizeof command,
-             "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost -addext subjectAltName=DNS:localhost "
-             "-keyout %s -out %s 2>/dev/null",
+             "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost "
+             "-addext subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout %s -out %s 2>/dev/null",
              key, cert);
     if (system(command) != 0) {
         test_skip("there is no openssl program");
@@ -231,7 +233,7 @@ TEST(https) {
     }
     weft_listen_opts listen = {.tls = {.cert = cert, .key = key}};
     CHECK_INT(weft_server_listen(s.w->server, "https://127.0.0.1:0/rpc", &listen), 0);
-    snprintf(s.base, sizeof s.base, "https://localhost:%d", world_port(s.w, 1));
+    snprintf(s.base, sizeof s.base, "https://%s:%d", test_localhost(), world_port(s.w, 1));
     /* Nobody we trust has signed it. */
     s.hooks = weft__webhooks_free(s.hooks);
     CHECK_INT(weft__webhooks_new(&(weft_webhook_opts){.loop = s.w->loop, .attempts = 1}, &s.hooks), 0);
