@@ -1,6 +1,7 @@
 /* Finding the project's folder, as git finds its own: the nearest one counts, whether its hub runs or not. Every verb finds
  * its hub here, so that "weft status" and "weft task" always mean the same one. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
