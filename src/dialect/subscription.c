@@ -1,5 +1,6 @@
 /* Subscriptions: the events themselves, from a position or from now on, for those who want more than their dialect says. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "feed_private.h"
@@ -44,6 +45,31 @@ bool weft__subscription_wants(const weft_guest *guest, const weft_event *event, 
     const weft_filter *filter = guest->filter;
     return wants_type(filter, event->type) && (!filter->task || is(task_of(engine, data), filter->task)) &&
            (!filter->session || is_of_session(engine, data, filter->session));
+}
+
+static bool wants_sessions(const weft_filter *filter) {
+    return wants_type(filter, "session.output") || wants_type(filter, "session.update");
+}
+
+/* The session it is about; NULL: not about one, or one that is not known any more. */
+static const char *session_of(const weft_guest *guest) {
+    const weft_filter *filter = guest->filter;
+    const weft_task *task = filter->task ? weft__task_find(guest->feed->hub->engine, filter->task) : NULL;
+    return filter->session ? filter->session : task ? task->session : NULL;
+}
+
+/* Sessions' streams are trimmed one by one, whenever one says much. That is a gap only for those who follow that session. */
+void weft__subscription_judge(const weft_guest *guest, weft_query *query, char *stream) {
+    const char *session = session_of(guest);
+    if (!wants_sessions(guest->filter)) {
+        query->aside = WEFT_STREAM_SESSION;
+        return;
+    }
+    if (!session || strlen(session) + sizeof WEFT_STREAM_SESSION > WEFT_STREAM_NAME)
+        return;
+    snprintf(stream, WEFT_STREAM_NAME, "%s%s", WEFT_STREAM_SESSION, session);
+    query->aside = WEFT_STREAM_SESSION;
+    query->but = stream;
 }
 
 static weft_filter *filter_of(const weft_subscription_spec *spec, const weft_alloc *alloc) {
