@@ -73,11 +73,16 @@ typedef struct weft_listen_opts {
 
 typedef struct weft_server_opts {
     weft_service *service;            /* referenced; required */
-    size_t max_connections;           /* 10,000 */
+    size_t max_connections;           /* from the network: 10,000; and as many on Unix sockets */
     size_t max_connections_per_uid;   /* on Unix sockets: 4,096 */
-    size_t max_strangers_per_address; /* unauthenticated: 64 */
+    size_t max_strangers;             /* of max_connections, those that have not shown a token where one is asked for:
+                                         1,024, at most half. When all these places are taken the oldest goes */
+    size_t max_strangers_per_address; /* of one address, of IPv6 one /64: 64; then its oldest goes */
+    size_t max_memory;                /* bytes in the buffers of all connections: 512 MiB; then the largest is closed,
+                                         strangers first */
     int64_t auth_ms;                  /* time to show a token: 5 s */
     int64_t head_ms;                  /* time for an HTTP head: 10 s */
+    int64_t body_ms;                  /* an HTTP body must bring 1 KiB a second, looked at this often: 60 s */
     int64_t grace_ms;                 /* graceful stop: 10 s */
     void *data;                       /* also weft_peer_data() of the server's peers */
     /* A connection is ready for messages, or has ended. data is the server's, here and in the next two. May be NULL. */

@@ -85,6 +85,10 @@ bool weft__ws_code_valid(int code);
 static inline bool weft__ws_binary(const void *state) {
     return ((const weft_ws *) state)->binary;
 }
+/* Bytes of memory of the message that is being put together. */
+static inline size_t weft__ws_memory(const void *state) {
+    return ((const weft_ws *) state)->message.cap;
+}
 /* The next message that is begun, and only that one, is binary. */
 static inline void weft__ws_next_binary(void *state) {
     ((weft_ws *) state)->next_binary = true;

@@ -28,9 +28,10 @@ const weft_auth *weft__auths_find(const weft_auths *auths, weft_bytes token);
 /* Wrong tokens per address in the current window. It is asked only about tokens that are wrong: a right one is never braked.
  * An address that shares its slot with another shares its count, which only ever makes the brake tighter. */
 #define WEFT_BRAKE_SLOTS 256
-#define WEFT_BRAKE_WRONG 10       /* a person who mistypes, or a client with an old token that retries a few times */
-#define WEFT_BRAKE_MS (10 * 1000) /* short, because an honest client with an old token should soon read why it is refused   \
-                                   */
+#define WEFT_BRAKE_WRONG 10 /* a person who mistypes, or a client with an old token that retries a few times */
+#define WEFT_BRAKE_MS                                                                                                       \
+    (10 * 1000) /* short, because an honest client with an old token should soon read why it is refused                     \
+                 */
 
 typedef struct weft_brake {
     struct {

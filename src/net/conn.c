@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "admission.h"
 #include "frame.h"
 #include "http_server.h"
 #include "link.h"
@@ -67,11 +68,7 @@ void weft__conn_identity(weft_conn *conn, weft_origin *origin, char *name, weft_
 
 void weft__conn_known(weft_conn *conn) {
     conn->auth_until = INT64_MAX;
-    if (!conn->stranger)
-        return;
-    weft__tally_drop(&weft__conn_server(conn)->strangers, conn->count);
-    conn->count = NULL;
-    conn->stranger = false;
+    weft__place_known(weft__conn_server(conn), &conn->place);
 }
 
 /* ---- the end ---- */
@@ -127,6 +124,7 @@ void weft__conn_close(weft_conn *conn, int why, bool politely) {
     weft_peer_free(peer);
     if (peer)
         weft__peer_leave(peer);
+    weft__memory_count(conn);
 }
 
 /* The user freed the peer: that is how a program ends a connection. */
@@ -136,6 +134,7 @@ static void on_peer_free(weft_peer *peer, void *self) {
     part_from_peer(conn, 0, true);
     conn->stream.ops = &last_ops;
     weft__stream_finish(&conn->stream);
+    weft__memory_count(conn);
 }
 
 static int64_t on_now(void *self) {
@@ -156,7 +155,8 @@ void weft__conn_on_closed(weft_stream *stream) {
     weft_conn *conn = conn_of(stream);
     weft_server *server = weft__conn_server(conn);
     weft__list_remove(&conn->link);
-    weft__tally_drop(conn->stranger ? &server->strangers : &server->by_uid, conn->count);
+    weft__place_leave(server, &conn->place);
+    server->held -= conn->held;
     weft__web_free(conn);
     if (conn->last)
         weft__buf_done(conn->last, server->alloc);
@@ -240,6 +240,7 @@ static void settle(weft_conn *conn, int r) {
     }
     weft__stream_pause(&conn->stream, weft__peer_choked(conn->peer));
     schedule(conn);
+    weft__memory_count(conn);
 }
 
 void weft__conn_feed(weft_conn *conn, char *data, size_t len) {
@@ -303,6 +304,7 @@ static void sent(weft_stream *stream, size_t n) {
         return;
     if (!weft__peer_choked(peer))
         weft__stream_pause(stream, false);
+    weft__memory_count(conn);
     if (conn->leaving && nothing_left(conn))
         weft__conn_leave(conn, false);
 }
@@ -334,6 +336,7 @@ static void on_output(weft_peer *peer, void *data) {
     if (!conn || conn->web)
         return;
     weft__stream_flush_later(&conn->stream);
+    weft__memory_count(conn);
     if (weft__peer_status(peer) < 0)
         weft__stream_due(&conn->stream, weft_loop_now(conn->stream.loop));
     else if (!conn->events)
@@ -397,7 +400,7 @@ static void on_open(weft_stream *stream) {
     char name[WEFT_CONN_NAME];
     weft_identity who;
     weft__conn_identity(conn, &origin, name, &who);
-    weft_conn_peer how = {.framing = &weft_detect, .identity = &who, .locked = !who.authenticated && conn->stranger};
+    weft_conn_peer how = {.framing = &weft_detect, .identity = &who, .locked = !who.authenticated && conn->place.stranger};
     if (!how.locked)
         weft__conn_known(conn);
     int r = weft__conn_attach(conn, &how);
@@ -427,6 +430,7 @@ static weft_bytes last_output(weft_stream *stream) {
 
 static void last_sent(weft_stream *stream, size_t n) {
     weft__buf_take(conn_of(stream)->last, stream->loop->alloc, n);
+    weft__memory_count(conn_of(stream));
 }
 
 /* Nothing is done with these any more: the stream is finishing. */
@@ -465,18 +469,27 @@ static int start(weft_conn *conn, weft_listener *listener) {
     return r;
 }
 
-int weft__conn_new(weft_listener *listener, int in, int out, weft_tallied *count, bool stranger, weft_conn **ret) {
+static void move_in(weft_server *server, weft_conn *conn, weft_conn_place *place) {
+    conn->place = *place;
+    weft__list_init(&conn->place.by_age);
+    if (place->stranger)
+        weft__list_push(&server->strangers_by_age, &conn->place.by_age);
+}
+
+int weft__conn_new(weft_listener *listener, int in, int out, weft_conn_place *place) {
     weft_server *server = listener->server;
     weft_conn *conn = weft__zalloc(server->alloc, sizeof *conn);
     int r = conn ? weft__stream_init(&conn->stream, server->loop, &peer_ops, in, out) : -ENOMEM;
     if (r < 0) {
+        weft__place_leave(server, place);
         weft__free(server->alloc, conn);
         close_pair(in, out);
         return r;
     }
+    move_in(server, conn, place);
     int64_t now = weft_loop_now(server->loop);
     conn->endpoint = listener->endpoints;
-    conn->auth_until = stranger || listener->tls ? now + server->opts.auth_ms : INT64_MAX;
+    conn->auth_until = place->stranger || listener->tls ? now + server->opts.auth_ms : INT64_MAX;
     weft__list_push(&server->conns, &conn->link);
     server->conn_count++;
     weft__server_ref(server);
@@ -485,10 +498,6 @@ int weft__conn_new(weft_listener *listener, int in, int out, weft_tallied *count
         weft__stream_close(&conn->stream);
         return r;
     }
-    conn->count = count;
-    conn->stranger = stranger;
     weft__stream_due(&conn->stream, listener->http && !listener->tls ? now + server->opts.head_ms : conn->auth_until);
-    if (ret)
-        *ret = conn;
     return 0;
 }

@@ -4,12 +4,13 @@
 
 #include <errno.h>
 
+#include "admission.h"
 #include "link.h"
 
 /* A connection that has been answered may stay this long without asking again, as most servers allow. */
 #define IDLE_MS (75 * 1000)
-/* Silence in the middle of a body. */
-#define BODY_MS (30 * 1000)
+/* A body comes at least this fast, over each body_ms: slower than the slowest line that somebody works with. */
+#define BODY_BYTES_PER_SECOND 1024
 /* Half of the loop's scratch area is for answers, half for the peer that makes them. */
 #define OUT_SHARE (WEFT_LOOP_SCRATCH / 2)
 
@@ -109,19 +110,50 @@ static int prepare(weft_conn *conn, const weft_asked *asked) {
     return 0;
 }
 
-/* Before the body comes: is there too much of it, and does the client wait to be told that it is welcome? */
-static int begin_body(weft_conn *conn, const weft_asked *asked) {
+static bool has_body(const weft_http_head *head) {
+    return head->chunked || head->content_length > 0;
+}
+
+static void await_body(weft_conn *conn, const weft_http_head *head) {
     weft_web *web = conn->web;
-    const weft_http_head *head = asked->head;
-    static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
-    const weft_limits *limits = weft__service_limits(weft__conn_server(conn)->service);
-    web->body_max = asked->authenticated ? limits->max_body : limits->max_body_stranger;
-    if (head->content_length > 0 && (uint64_t) head->content_length > web->body_max)
-        return 413;
     web->by_chunks = head->chunked;
     web->body_len = head->content_length > 0 ? (size_t) head->content_length : 0;
     web->chunked = (weft_chunked){0};
     web->state = WEFT_WEB_BODY;
+    web->body_came = 0;
+    web->body_until = weft_loop_now(conn->stream.loop) + weft__conn_server(conn)->opts.body_ms;
+}
+
+/* Nobody reads a body of these: what there is of it is thrown away with the connection, so that a stranger cannot stay here
+ * by sending one slowly. */
+static void pass_over_body(weft_conn *conn, const weft_http_head *head) {
+    weft_web *web = conn->web;
+    if (has_body(head))
+        web->keep_alive = false;
+    web->by_chunks = false;
+    web->body_len = 0;
+    web->state = WEFT_WEB_BODY;
+}
+
+/* Before the body comes: is there too much of it, and does the client wait to be told that it is welcome? */
+static int begin_body(weft_conn *conn, weft_asked *asked) {
+    weft_web *web = conn->web;
+    const weft_http_head *head = asked->head;
+    static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    const weft_limits *limits = weft__service_limits(weft__conn_server(conn)->service);
+    if (asked->kind == WEFT_WEB_HEALTH) {
+        pass_over_body(conn, head);
+        return 0;
+    }
+    /* A body of a GET has no meaning (RFC 9110 section 9.3.1) and is a known way to smuggle a request past a proxy. */
+    if (has_body(head) && (web->head_only || weft__bytes_are(head->method, "GET"))) {
+        asked->reason = "bodyNotAllowed";
+        return 400;
+    }
+    web->body_max = asked->authenticated ? limits->max_body : limits->max_body_stranger;
+    if (head->content_length > 0 && (uint64_t) head->content_length > web->body_max)
+        return 413;
+    await_body(conn, head);
     weft_bytes expect = weft__http_find(head, "expect", NULL);
     if (expect.data && !weft__http_has_token(expect, "100-continue"))
         return 417;
@@ -152,7 +184,7 @@ static void take_head(weft_conn *conn, const weft_http_head *head) {
     else if (status == 0 && (status = begin_body(conn, &asked)) == 0 && prepare(conn, &asked) < 0)
         status = 503;
     /* A body that nobody will read must not be taken for the next request. */
-    if (status && (head->chunked || head->content_length > 0))
+    if (status && has_body(head))
         web->keep_alive = false;
     if (status == 204)
         weft__web_answer(conn, 204, NULL, asked.extra, (weft_bytes){0});
@@ -229,11 +261,12 @@ static void settle(weft_conn *conn) {
     weft_web *web = conn->web;
     weft__stream_pause(&conn->stream, web->state == WEFT_WEB_BUSY || is_full(web));
     if (web->state == WEFT_WEB_BODY)
-        due_in(conn, BODY_MS);
+        weft__stream_due(&conn->stream, web->body_until);
     else if (web->state == WEFT_WEB_BUSY)
         weft__stream_due(&conn->stream, web->rpc ? weft_peer_deadline(web->rpc) : INT64_MAX);
     else if (web->state == WEFT_WEB_HEAD)
         await_head(conn);
+    weft__memory_count(conn);
 }
 
 /* The stream is a peer's now: the bytes behind the head are its first. */
@@ -258,6 +291,7 @@ static void on_bytes(weft_stream *stream, char *data, size_t len) {
     weft_web *web = conn->web;
     const weft_alloc *alloc = stream->loop->alloc;
     bool buffered = weft__buf_len(&web->in) > 0;
+    web->body_came += len;
     if (buffered && weft__buf_put(&web->in, alloc, data, len) < 0) {
         weft__conn_close(conn, -ENOMEM, false);
         return;
@@ -307,15 +341,29 @@ static weft_bytes output(weft_stream *stream) {
 static void sent(weft_stream *stream, size_t n) {
     weft_conn *conn = conn_of(stream);
     weft__buf_take(&conn->web->out, stream->loop->alloc, n);
+    weft__memory_count(conn);
     if (conn->web->state != WEFT_WEB_BUSY && !is_full(conn->web))
         weft__stream_pause(stream, false);
+}
+
+/* Has enough come since it was last looked at? Then look again later. */
+static bool body_moves(weft_conn *conn) {
+    weft_web *web = conn->web;
+    int64_t body_ms = weft__conn_server(conn)->opts.body_ms;
+    if (web->body_came < (uint64_t) body_ms * BODY_BYTES_PER_SECOND / 1000)
+        return false;
+    web->body_came = 0;
+    web->body_until = weft_loop_now(conn->stream.loop) + body_ms;
+    return true;
 }
 
 static void on_due(weft_stream *stream) {
     weft_conn *conn = conn_of(stream);
     weft_web *web = conn->web;
     bool begun = web->state == WEFT_WEB_BODY || weft__buf_len(&web->in) > 0;
-    if (web->state == WEFT_WEB_BUSY) {
+    if (web->state == WEFT_WEB_BODY && body_moves(conn))
+        weft__stream_due(stream, web->body_until);
+    else if (web->state == WEFT_WEB_BUSY) {
         if (web->rpc && weft_peer_tick(web->rpc, weft_loop_now(stream->loop)) >= 0 && conn->web->rpc)
             weft__stream_due(stream, weft_peer_deadline(web->rpc));
         weft__stream_flush_later(stream);

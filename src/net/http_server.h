@@ -32,6 +32,8 @@ typedef struct weft_web {
     weft_chunked chunked;
     size_t scanned;            /* bytes of in that do not hold the end of a head */
     size_t body_len;           /* by Content-Length */
+    uint64_t body_came;        /* bytes since body_until was set */
+    int64_t body_until;        /* when the next of them are counted */
     size_t body_max;           /* what this caller may send */
     weft_peer *rpc;            /* takes the messages of POSTs; NULL until the first */
     const weft_auth *rpc_auth; /* whose it is */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "admission.h"
 #include "http_server.h"
 
 /* A head of ours without its type and origin: status line, three headers, and what a refusal adds. */
@@ -59,6 +60,7 @@ static void answered(weft_conn *conn) {
     weft_web *web = conn->web;
     web->origin = weft__free(conn->stream.loop->alloc, web->origin);
     weft__stream_flush_later(&conn->stream);
+    weft__memory_count(conn);
     if (!web->keep_alive) {
         web->state = WEFT_WEB_DONE;
         weft__conn_close(conn, 0, true);

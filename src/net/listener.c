@@ -5,27 +5,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "admission.h"
 #include "http_server.h"
 #include "local.h"
 #include "tcp.h"
 
 /* Connections taken in one wake-up, so that a flood of new ones does not starve the old ones. */
 #define ACCEPTS 64
+/* How long nobody is accepted when there is not even a descriptor to refuse with. */
+#define REST_MS 100
 
 /* ---- refusing ---- */
 
-typedef struct refusal {
-    int status;
-    const char *message;
-    const char *reason;
-} refusal;
+static const weft_refusal no_descriptors = {503, "Out of file descriptors", "tooManyConnections"};
 
-static const refusal too_many = {503, "Too many connections", "tooManyConnections"};
-static const refusal too_many_of_yours = {429, "Too many connections of yours", "tooManyConnections"};
-static const refusal other_user = {403, "This socket belongs to another user", "otherUser"};
-static const refusal no_descriptors = {503, "Out of file descriptors", "tooManyConnections"};
-
-static int refusal_text(const weft_listener *listener, const refusal *why, char *text, size_t size) {
+static int refusal_text(const weft_listener *listener, const weft_refusal *why, char *text, size_t size) {
     char body[200];
     int n = snprintf(
         body, sizeof body,
@@ -40,7 +34,7 @@ static int refusal_text(const weft_listener *listener, const refusal *why, char 
 
 /* One sentence into a fresh socket, which has room for it. No connection is made for it: refusing must cost less than
  * serving. What was sent already is read away, because closing over unread bytes would take the sentence back. */
-static void refuse(weft_listener *listener, int fd, const refusal *why) {
+static void refuse(weft_listener *listener, int fd, const weft_refusal *why) {
     char text[512];
     weft__server_note(listener->server, "refused a connection on %s: %s", listener->endpoints->text, why->message);
     if (!listener->tls) {
@@ -52,70 +46,85 @@ static void refuse(weft_listener *listener, int fd, const refusal *why) {
     close(fd);
 }
 
-/* ---- who may come in ---- */
-
-/* Must those who come here show something? */
-static bool asks_for_proof(const weft_listener *listener) {
-    for (const weft_endpoint *at = listener->endpoints; at; at = at->next)
-        if (at->tokens.count)
-            return true;
-    return listener->demands_certificate;
-}
-
-/* NULL: welcome, and counted. */
-static const refusal *admit(weft_listener *listener, const weft_origin *origin, weft_tallied **ret, bool *ret_stranger) {
-    weft_server *server = listener->server;
-    const weft_server_opts *opts = &server->opts;
-    char key[32];
-    int r = 0;
-    *ret = NULL;
-    *ret_stranger = false;
-    if (server->conn_count >= opts->max_connections)
-        return &too_many;
-    if (listener->endpoints->url.scheme == WEFT_UNIX) {
-        if (!listener->endpoints->any_uid && origin->uid != (int64_t) geteuid() && origin->uid != 0)
-            return &other_user;
-        snprintf(key, sizeof key, "%lld", (long long) origin->uid);
-        r = weft__tally_add(&server->by_uid, key, opts->max_connections_per_uid, ret);
-    } else if (*origin->address && asks_for_proof(listener)) {
-        *ret_stranger = true;
-        r = weft__tally_add(&server->strangers, origin->address, opts->max_strangers_per_address, ret);
-    }
-    return r == -EUSERS ? &too_many_of_yours : r < 0 ? &too_many : NULL;
-}
+/* ---- serving ---- */
 
 void weft__listener_serve(weft_listener *listener, int fd) {
-    weft_server *server = listener->server;
     weft_origin origin;
-    weft_tallied *count;
-    bool stranger;
+    weft_conn_place place;
     weft__origin_of(fd, &origin);
-    const refusal *why = admit(listener, &origin, &count, &stranger);
+    const weft_refusal *why = weft__admit(listener, &origin, &place);
     if (why) {
         refuse(listener, fd, why);
         return;
     }
     if (*origin.address)
         weft__tcp_tune(fd);
-    int r = weft__conn_new(listener, fd, fd, count, stranger, NULL);
-    if (r < 0) {
-        weft__tally_drop(stranger ? &server->strangers : &server->by_uid, count);
-        weft__server_note(server, "a connection on %s failed: %s", listener->endpoints->text, weft_strerror(r));
-    }
+    int r = weft__conn_new(listener, fd, fd, &place);
+    if (r < 0)
+        weft__server_note(listener->server, "a connection on %s failed: %s", listener->endpoints->text, weft_strerror(r));
 }
 
 /* ---- accepting ---- */
 
-/* Without a descriptor to accept with, the socket would stay ready and the loop would spin. One was kept for this. */
+static int open_spare(void) {
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void for_all_sockets(weft_server *server, void (*each)(weft_accepting *accepting)) {
+    for (weft_link *at = server->listeners.next; at != &server->listeners; at = at->next) {
+        weft_listener *listener = WEFT_CONTAINER(at, weft_listener, link);
+        for (size_t i = 0; i < listener->count; i++)
+            if (listener->sockets[i].fd >= 0)
+                each(&listener->sockets[i]);
+    }
+}
+
+static void stop_accepting(weft_accepting *accepting) {
+    uv_poll_stop(&accepting->poll);
+}
+
+static void on_acceptable(uv_poll_t *poll, int status, int events);
+
+static void start_accepting(weft_accepting *accepting) {
+    uv_poll_start(&accepting->poll, UV_READABLE, on_acceptable);
+}
+
+static void rest_from_accepting(weft_server *server) {
+    for_all_sockets(server, stop_accepting);
+    weft__timer_set(server->loop, &server->rest, weft_loop_now(server->loop) + REST_MS);
+    if (!server->resting)
+        weft__loop_hold(server->loop); /* a loop that watches nothing would end */
+    server->resting = true;
+}
+
+void weft__listener_end_rest(weft_server *server) {
+    weft__timer_stop(server->loop, &server->rest);
+    if (server->resting)
+        weft__loop_release(server->loop);
+    server->resting = false;
+}
+
+void weft__listener_resume(weft_timer *timer) {
+    weft_server *server = WEFT_CONTAINER(timer, weft_server, rest);
+    weft__listener_end_rest(server);
+    for_all_sockets(server, start_accepting);
+}
+
+/* Without a descriptor to accept with, the socket would stay ready and the loop would spin. One was kept for this; if
+ * somebody else took it in the moment when it was free, nobody is accepted for a while. */
 static void refuse_for_want_of_descriptors(weft_listener *listener, int socket) {
     weft_server *server = listener->server;
     if (server->spare_fd < 0)
+        server->spare_fd = open_spare();
+    if (server->spare_fd < 0) {
+        rest_from_accepting(server);
         return;
+    }
     close(server->spare_fd);
     int fd = accept4(socket, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0)
         refuse(listener, fd, &no_descriptors);
-    server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    server->spare_fd = open_spare();
 }
 
 /* true: there may be more. */
@@ -131,6 +140,8 @@ static bool accept_one(weft_accepting *accepting) {
         return false;
     case EMFILE:
     case ENFILE:
+        if (weft__drop_stranger(listener->server))
+            return true;
         refuse_for_want_of_descriptors(listener, accepting->fd);
         return false;
     case EINTR:

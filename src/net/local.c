@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "admission.h"
 #include "mem.h"
 #include "stdfd.h"
 
@@ -36,7 +37,9 @@ static int open_stdio(struct weft_local *local) {
     if (r < 0)
         return r;
     local->has_stdio = true;
-    return weft__conn_new(local->listener, local->stdio.in.fd, local->stdio.out.fd, NULL, false, NULL);
+    weft_conn_place place;
+    const weft_refusal *why = weft__admit(local->listener, &(weft_origin){0}, &place);
+    return why ? -EUSERS : weft__conn_new(local->listener, local->stdio.in.fd, local->stdio.out.fd, &place);
 }
 
 int weft__local_open(weft_listener *listener, const weft_url *url) {

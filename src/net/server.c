@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "admission.h"
 #include "http_server.h"
 #include "link.h"
 #include "local.h"
@@ -12,9 +13,12 @@
 /* As in docs and headers: zero means these. */
 #define MAX_CONNECTIONS 10000
 #define MAX_CONNECTIONS_PER_UID 4096
+#define MAX_STRANGERS 1024
 #define MAX_STRANGERS_PER_ADDRESS 64
+#define MAX_MEMORY ((size_t) 512 * 1024 * 1024)
 #define AUTH_MS (5 * 1000)
 #define HEAD_MS (10 * 1000)
+#define BODY_MS (60 * 1000)
 #define GRACE_MS (10 * 1000)
 
 #define MAX_NOTE 512
@@ -30,9 +34,14 @@ static int64_t ms_or(int64_t value, int64_t fallback) {
 static void set_defaults(weft_server_opts *opts) {
     opts->max_connections = size_or(opts->max_connections, MAX_CONNECTIONS);
     opts->max_connections_per_uid = size_or(opts->max_connections_per_uid, MAX_CONNECTIONS_PER_UID);
+    opts->max_strangers = size_or(opts->max_strangers, MAX_STRANGERS);
+    if (opts->max_strangers > opts->max_connections / 2) /* the others have places that strangers cannot take */
+        opts->max_strangers = opts->max_connections > 1 ? opts->max_connections / 2 : 1;
+    opts->max_memory = size_or(opts->max_memory, MAX_MEMORY);
     opts->max_strangers_per_address = size_or(opts->max_strangers_per_address, MAX_STRANGERS_PER_ADDRESS);
     opts->auth_ms = ms_or(opts->auth_ms, AUTH_MS);
     opts->head_ms = ms_or(opts->head_ms, HEAD_MS);
+    opts->body_ms = ms_or(opts->body_ms, BODY_MS);
     opts->grace_ms = ms_or(opts->grace_ms, GRACE_MS);
 }
 
@@ -82,6 +91,7 @@ static void for_all_conns(weft_server *server, void (*each)(weft_conn *conn)) {
 }
 
 static void close_listeners(weft_server *server) {
+    weft__listener_end_rest(server);
     for (weft_link *at = server->listeners.next; at != &server->listeners; at = at->next)
         weft__listener_close(WEFT_CONTAINER(at, weft_listener, link));
 }
@@ -138,6 +148,7 @@ weft_server *weft_server_free(weft_server *server) {
     server->opts.on_note = NULL;
     weft__timer_stop(server->loop, &server->timer);
     weft__later_cancel(&server->stopped);
+    weft__later_cancel(&server->relief);
     weft__server_unref(server);
     return NULL;
 }
@@ -162,10 +173,13 @@ int weft_server_new(weft_loop *loop, const weft_server_opts *opts, weft_server *
     set_defaults(&server->opts);
     weft__list_init(&server->listeners);
     weft__list_init(&server->conns);
+    weft__list_init(&server->strangers_by_age);
     weft__tally_init(&server->by_uid, server->alloc);
     weft__tally_init(&server->strangers, server->alloc);
     weft__timer_init(&server->timer, on_grace_over);
+    weft__timer_init(&server->rest, weft__listener_resume);
     weft__later_init(&server->stopped, tell_stopped);
+    weft__later_init(&server->relief, weft__memory_relieve);
     server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     *ret = server;
     return 0;

@@ -36,6 +36,14 @@ struct weft_endpoint {
     bool any_uid, no_batch, lenient;
 };
 
+/* Where a connection is counted: admission.h. */
+typedef struct weft_conn_place {
+    weft_tallied *count; /* among its like, in server->strangers or by_uid; NULL: nowhere */
+    weft_link by_age;    /* in server->strangers_by_age while it is a stranger */
+    int64_t since;
+    bool taken, local, stranger;
+} weft_conn_place;
+
 typedef struct weft_accepting {
     uv_poll_t poll;
     weft_listener *listener;
@@ -69,14 +77,20 @@ struct weft_server {
     weft_link conns; /* until closed completely */
     size_t conn_count;
     size_t client_count; /* those with a peer that was told to the user */
+    size_t local_count, network_count, stranger_count;
     weft_tally by_uid, strangers;
+    weft_link strangers_by_age; /* the oldest first */
+    int64_t full_noted_at;      /* when it was last said that strangers have to go */
+    size_t held;                /* bytes in the buffers of all connections */
+    weft_later relief;          /* held is over its limit */
+    weft_timer rest;            /* from accepting: there were no descriptors */
     weft_brake brake;
     int spare_fd; /* given up for a moment to tell somebody that there are no descriptors left */
     struct weft_route *routes;
     struct weft_public *publics;
     weft_timer timer; /* the grace time of a stop */
     weft_later stopped;
-    bool stopping, freed;
+    bool stopping, freed, resting;
     void (*on_stopped)(weft_server *server, void *ctx);
     void *stopped_ctx;
     int64_t date_second; /* of date, which changes once a second */
@@ -90,13 +104,13 @@ struct weft_conn {
     weft_peer *peer;         /* NULL: none yet, or none any more */
     struct weft_web *web;    /* HTTP; NULL: bytes belong to the peer */
     weft_buf *last;          /* what the peer left to be sent when it went */
-    weft_tallied *count;     /* where it is counted among its like; NULL: nowhere */
-    int64_t auth_until;      /* when it must have shown who it is; INT64_MAX: it has, or need not */
-    bool told : 1;           /* on_open was called */
-    bool stranger : 1;       /* it is counted in server->strangers, otherwise in by_uid */
-    bool events : 1;         /* the peer only sends (server-sent events) */
-    bool ending : 1;         /* no more bytes come, but the peer still holds some of them back to keep their order */
-    bool leaving : 1;        /* it closes as soon as everything is answered and sent */
+    weft_conn_place place;
+    size_t held;        /* bytes in its buffers, as far as they have been counted */
+    int64_t auth_until; /* when it must have shown who it is; INT64_MAX: it has, or need not */
+    bool told : 1;      /* on_open was called */
+    bool events : 1;    /* the peer only sends (server-sent events) */
+    bool ending : 1;    /* no more bytes come, but the peer still holds some of them back to keep their order */
+    bool leaving : 1;   /* it closes as soon as everything is answered and sent */
 };
 
 static inline weft_server *weft__conn_server(const weft_conn *conn) {
@@ -133,6 +147,9 @@ int weft__address_text(const struct sockaddr *address, socklen_t len, char *ret,
 void weft__listener_serve(weft_listener *listener, int fd);
 /* Begin accepting on a listening socket, which is taken. */
 int weft__listener_accept_on(weft_listener *listener, int fd);
+/* Accept again after a rest; and end the rest without accepting, harmless when there is none. */
+void weft__listener_resume(weft_timer *timer);
+void weft__listener_end_rest(weft_server *server);
 
 /* ---- conn.c ---- */
 
@@ -144,8 +161,8 @@ typedef struct weft_origin {
 } weft_origin;
 void weft__origin_of(int fd, weft_origin *ret);
 
-/* Begin serving a descriptor, or a pair of them. They are taken, also on failure. count is taken on success. */
-int weft__conn_new(weft_listener *listener, int in, int out, weft_tallied *count, bool stranger, weft_conn **ret);
+/* Begin serving a descriptor, or a pair of them. They and the place are taken, also on failure. */
+int weft__conn_new(weft_listener *listener, int in, int out, weft_conn_place *place);
 /* What the transport knows about the other end. Strings point into origin and name (WEFT_CONN_NAME bytes). */
 #define WEFT_CONN_NAME 256
 void weft__conn_identity(weft_conn *conn, weft_origin *origin, char *name, weft_identity *ret);

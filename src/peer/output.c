@@ -50,6 +50,17 @@ void weft__peer_lend(weft_peer *peer, char *memory, size_t size) {
     weft__buf_lend(&peer->out, peer->service->alloc, memory, size);
 }
 
+size_t weft__peer_memory(const weft_peer *peer) {
+    size_t held = peer->in.cap + (peer->out.lent ? 0 : peer->out.cap), waiting;
+    if (peer->held) {
+        weft__held_text(peer->held, &waiting);
+        held += waiting;
+    }
+    if (peer->framing == &weft_websocket || peer->framing == &weft_websocket_client)
+        held += weft__ws_memory(peer->framing_state);
+    return held;
+}
+
 int weft__peer_return(weft_peer *peer) {
     return weft__buf_return(&peer->out, peer->service->alloc);
 }

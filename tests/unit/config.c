@@ -94,7 +94,8 @@ TEST(defaults_are_the_librarys) {
     SAME(max_requests), SAME(max_idempotent), SAME(idempotent_ms), SAME(ping_ms), SAME(pong_ms);
 #undef SAME
 #define SAME(field) CHECK_INT(s.server.field, server->opts.field)
-    SAME(max_connections), SAME(max_connections_per_uid), SAME(max_strangers_per_address);
+    SAME(max_connections), SAME(max_connections_per_uid), SAME(max_strangers_per_address), SAME(max_strangers),
+        SAME(max_memory), SAME(body_ms);
     SAME(auth_ms), SAME(head_ms), SAME(grace_ms);
 #undef SAME
     CHECK_INT(s.limits.rate_per_minute, 6000);

@@ -446,24 +446,6 @@ TEST(pages_do_not_brake_the_user) {
     world_free(w);
 }
 
-TEST(strangers_per_address) {
-    const char *body;
-    int fds[3];
-    world *w = web_world(&(weft_server_opts){.max_strangers_per_address = 2}, NULL, &(weft_listen_opts){.tokens = tokens});
-    for (int i = 0; i < 2; i++)
-        fds[i] = world_connect_tcp(w, 0);
-    world_wait(w, -1, 0);
-    CHECK_INT(world_http(w, 0, &body, "GET /health HTTP/1.1\r\n" HOST "\r\n"), 429);
-    HAS(w, "tooManyConnections");
-    /* One of them shows a token and does not count any more. */
-    world_say(w, fds[0], "POST /rpc HTTP/1.1\r\n" HOST JSON "Authorization: Bearer s3cret\r\nContent-Length: 2\r\n\r\n{}");
-    CHECK_INT(world_read_http(w, fds[0], &body), 200);
-    CHECK_INT(world_http(w, 0, &body, "GET /health HTTP/1.1\r\n" HOST "\r\n"), 200);
-    close(fds[0]);
-    close(fds[1]);
-    world_free(w);
-}
-
 /* ---- routes ---- */
 
 static void hello(weft_http *http, void *ctx) {
@@ -578,7 +560,6 @@ TEST_MAIN(
     CASE(token_ways)
     CASE(wrong_tokens_are_braked)
     CASE(pages_do_not_brake_the_user)
-    CASE(strangers_per_address)
     CASE(routes)
     CASE(events)
     CASE(many_endpoints_one_port)
