@@ -52,9 +52,10 @@ struct weft_guest {
     void *done_ctx;
     weft_watched *watches;
     size_t watch_count, watch_cap;
-    char *session; /* that it started last */
-    bool failing;  /* it could not be told something: lost as soon as the others have been */
-    bool lost;     /* will be closed before the loop waits again */
+    char *session;  /* that it started last */
+    bool positions; /* server-sent events: each event is told with its position as its id */
+    bool failing;   /* it could not be told something: lost as soon as the others have been */
+    bool lost;      /* will be closed before the loop waits again */
 };
 
 /* One notification that is ready to be sent. */
@@ -130,6 +131,10 @@ void weft__subscription_done(weft_guest *guest, int r, uint64_t head);
 /* The notification of an event, for everybody. */
 int weft__subscription_share(weft_feed *feed, const weft_event *event, weft_shared **ret);
 int weft__subscription_tell(weft_guest *guest, const weft_event *event);
+/* Say the position of what is told next, where it is told with positions. */
+int weft__subscription_mark(weft_guest *guest, uint64_t gseq);
+/* The same filter from now on. */
+int weft__guest_go_live(weft_guest *guest, weft_subscribed *done, void *ctx);
 
 /* ---- telling.c ---- */
 

@@ -361,12 +361,15 @@ static void noisy_session(const weft_store_kind *kind) {
     const char *stream = "session/session-0000";
     CHECK_INT(weft__store_trim(w->hub.store, &(weft_trim){.stream = stream, .rows = 10}, on_trimmed, &trimmed), 0);
     HUB_UNTIL(&w->hub, trimmed);
-    /* It never subscribed and did not read all that while: it calls, and is answered. */
-    client_say(&slow, "{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"ping\"}\n");
-    const char *line;
-    while (*(line = client_wait(w, &slow)) && !strstr(line, "\"id\":8"))
-        ;
-    CHECK(strstr(line, "\"pong\":true") != NULL && !slow.ended);
+    /* It never subscribed and did not read all that while: it calls, and is answered; and again when it has caught up. */
+    for (int i = 0; i < 2; i++) {
+        client_say(&slow, "{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"ping\"}\n");
+        const char *line;
+        while (*(line = client_wait(w, &slow)) && !strstr(line, "\"id\":8"))
+            ;
+        CHECK(strstr(line, "\"pong\":true") != NULL && !slow.ended);
+        hub_settle(&w->hub);
+    }
     /* From a position before what was trimmed. */
     char text[200];
     snprintf(
