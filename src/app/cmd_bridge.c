@@ -9,6 +9,7 @@
 #include "buf.h"
 #include "debug.h"
 #include "endpoint.h"
+#include "home.h"
 #include "link.h"
 #include "list.h"
 #include "message.h"
@@ -52,7 +53,8 @@ struct bridge {
     side nobody;
     weft_app *app;
     const settings *how;
-    weft_target from, to; /* from is empty when listening */
+    weft_target from, to;   /* from is empty when listening, but for the token that clients must show */
+    const char *token_path; /* of this folder, if it is that one; NULL: it was named, or there is none */
     weft_loop *loop;
     weft_service *service;
     weft_server *server; /* NULL: two connections of ours */
@@ -381,6 +383,11 @@ static int open_all(bridge *self) {
     return r;
 }
 
+/* Where the token is that clients must show; NULL: they need none. */
+static const char *listen_token_path(const bridge *self) {
+    return self->token_path ? self->token_path : self->from.token ? self->how->serve.token_file : NULL;
+}
+
 static weft_exit start_listening(bridge *self) {
     int r = listen_for_clients(self);
     if (r < 0)
@@ -388,8 +395,13 @@ static weft_exit start_listening(bridge *self) {
                           weft_strerror(r));
     const char *url = weft_server_url(self->server, 0);
     if (self->app->common.json)
-        weft__put_line(&self->app->out, WEFT_OBJ({"listening", weft_str(url)}, {"to", weft_str(self->to.shown)}));
+        weft__put_line(&self->app->out, WEFT_OBJ({"listening", weft_str(url)}, {"to", weft_str(self->to.shown)},
+                                                 {"tokenFile", weft_str_or_none(listen_token_path(self))}));
     fprintf(self->app->err.file, "listening on %s\n", url);
+    if (listen_token_path(self))
+        fprintf(self->app->err.file,
+                "Clients must show the token that is in %s, for example:\n    %s call --token-file %s %s METHOD\n",
+                listen_token_path(self), program_invocation_name, listen_token_path(self), url);
     fflush(self->app->err.file);
     return WEFT_DONE;
 }
@@ -429,23 +441,44 @@ static weft_exit join(bridge *self) {
 
 /* ---- the command line ---- */
 
-static weft_exit check_listen(bridge *self) {
+static bool is_auth_none(const settings *how) {
+    return how->serve.auth && strcmp(how->serve.auth, "none") == 0;
+}
+
+/* A certificate that was signed by --tls-ca is proof enough, where there are certificates. */
+static bool asks_for_certificates(const settings *how, const weft_url *url) {
+    return how->serve.tls_ca && (url->scheme == WEFT_TLS || url->scheme == WEFT_WSS);
+}
+
+/* As "weft serve" does: who comes by the network shows the token of a file, or else of this folder, which is made if there
+ * is none; unless it was said in words that nobody needs one. */
+static weft_exit get_listen_token(bridge *self, const weft_url *url) {
     const settings *how = self->how;
-    weft_serve_settings serve = how->serve;
+    if (how->serve.token_file && is_auth_none(how))
+        return weft__misused(self->app, "--auth none and --listen-token-file say different things; leave one of them out");
+    if (!weft__serve_is_network(url->scheme))
+        return WEFT_DONE;
+    if (how->serve.token_file)
+        return weft__token_read(self->app, how->serve.token_file, &self->from.token);
+    if (is_auth_none(how))
+        weft__warn(self->app, "weft bridge: --auth none: every user and program of this machine may use this bridge");
+    if (is_auth_none(how) || asks_for_certificates(how, url))
+        return WEFT_DONE;
+    self->token_path = self->app->layout->token;
+    return weft__home_token(self->app, &self->from.token);
+}
+
+static weft_exit check_listen(bridge *self) {
     weft_url url;
-    if (how->serve.token_file) {
-        weft_exit status = weft__token_read(self->app, how->serve.token_file, &self->from.token);
-        if (status)
-            return status;
-    }
-    weft_exit status = weft__url_check(self->app, how->listen, &url);
+    weft_exit status = weft__url_check(self->app, self->how->listen, &url);
     if (status)
         return status;
-    serve.auth = self->from.token || serve.tls_ca ? "token" : "none";
     if (url.scheme == WEFT_HTTP || url.scheme == WEFT_HTTPS)
         status = weft__misused(self->app, "http has no lasting connection to bridge; listen with ws:// instead");
     else
-        status = weft__serve_check(self->app, &serve, &url);
+        status = weft__serve_check(self->app, &self->how->serve, &url);
+    if (status == WEFT_DONE)
+        status = get_listen_token(self, &url);
     weft__url_done(&url, NULL);
     return status;
 }
@@ -469,7 +502,14 @@ static const weft_option options[] = {
     WEFT_OPTION(settings, listen, text, "listen", 'l', "URL", "be A: one connection to B for every client that comes"),
     WEFT_OPTION(settings, content_length_a, flag, "content-length-a", 0, NULL,
                 "frame A with Content-Length (stdio: finds out)"),
-    WEFT_OPTION(settings, serve.token_file, text, "listen-token-file", 0, "FILE", "the token that clients must show"),
+    {.name = "auth",
+     .kind = WEFT_OPTION_text,
+     .value = "HOW",
+     .offset = offsetof(settings, serve.auth),
+     .help = "what network clients must show (default token); none is for this machine only",
+     .choices = "token none"},
+    WEFT_OPTION(settings, serve.token_file, text, "listen-token-file", 0, "FILE",
+                "the token that clients must show (default: this folder's, made if there is none)"),
     WEFT_OPTION(settings, serve.tls_cert, text, "tls-cert", 0, "FILE", "certificate for listening on tls:// and wss://"),
     WEFT_OPTION(settings, serve.tls_key, text, "tls-key", 0, "FILE", "the key that belongs to it"),
     WEFT_OPTION(settings, serve.tls_ca, text, "tls-ca", 0, "FILE", "clients must have a certificate signed by this"),
@@ -483,7 +523,7 @@ static const char *const examples[] = {
     "weft bridge stdio: unix:/run/x.sock",
     "for an editor that starts a program and speaks through its stdio, by lines or with Content-Length",
     "weft bridge --listen ws://127.0.0.1:8080/ unix:/run/x.sock",
-    "for browsers",
+    "for browsers, with the token that is in .weft/token",
     "weft bridge --listen unix:/tmp/lsp.sock 'exec:clangd' --content-length",
     "a language server of its own for every client",
     NULL,
@@ -497,7 +537,8 @@ const weft_verb weft__bridge_verb = {
     .about =
         "Messages pass as they are, in the framing of each side. It ends with status 0 when either side ends, after the\n"
         "answers that are still owed to it. --content-length, --token-file and the certificates are for B, and for A too\n"
-        "unless that is listened on.\n",
+        "unless that is listened on. Clients that come by the network show a token, as for weft serve; on a Unix socket\n"
+        "they need none.\n",
     .options = options,
     .settings_size = sizeof(settings),
     .reaches = true,

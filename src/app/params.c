@@ -129,13 +129,17 @@ static weft_exit parse_pairs(const weft_app *app, char **args, weft_doc **ret) {
     return status;
 }
 
+/* One argument that is all of the params. */
+static bool is_whole(const char *arg) {
+    return arg && (*arg == '{' || *arg == '[' || *arg == '@' || strcmp(arg, "-") == 0);
+}
+
 static weft_exit read_params(const weft_app *app, char **args, weft_doc **ret) {
     const char *first = *args;
     *ret = NULL;
     if (!first)
         return WEFT_DONE;
-    bool whole = *first == '{' || *first == '[' || *first == '@' || strcmp(first, "-") == 0;
-    if (!whole)
+    if (!is_whole(first))
         return parse_pairs(app, args, ret);
     if (args[1])
         return weft__misused(app, "\"%s\" is all of the params already, so \"%s\" has no place", first, args[1]);
@@ -157,7 +161,10 @@ weft_exit weft__say_method(weft_app *app, weft_exit (*say)(weft_line *line, weft
     bool has_url = app->arg_count && weft__is_url(app->args[0]);
     if (app->arg_count < (has_url ? 2 : 1))
         return weft__misused(app, has_url ? "which method?" : "a method is missing");
-    weft_exit status = read_params(app, app->args + has_url + 1, &params);
+    char **typed = app->args + has_url + 1;
+    weft_exit status = read_params(app, typed, &params);
+    if (status == WEFT_DONE && !has_url && !is_whole(*typed))
+        status = weft__params_check(app, app->args[0], params);
     if (status == WEFT_DONE)
         status = weft__line_open(app, &line);
     if (status == WEFT_DONE)

@@ -11,4 +11,7 @@ weft_val weft__params_val(const weft_doc *doc);
 /* [URL] METHOD [params] from the command line: read, connected, handed to say; the method is then app->args[0]. */
 weft_exit weft__say_method(weft_app *app, weft_exit (*say)(weft_line *line, weft_app *app, const weft_doc *params));
 
+/* Does this hub's method have params of these names? For what was typed as name=value. */
+weft_exit weft__params_check(const weft_app *app, const char *method, const weft_doc *params);
+
 #endif

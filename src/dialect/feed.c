@@ -57,6 +57,8 @@ static int tell_event(weft_feed *feed, weft_guest *guest, const weft_event *even
         return 0;
     int r = feed->shared ? 0 : weft__subscription_share(feed, event, &feed->shared);
     if (r >= 0)
+        r = weft__subscription_mark(guest, event->gseq);
+    if (r >= 0)
         r = weft_shared_send(feed->shared, guest->peer);
     return r == -ENOTSUP || r == -EPIPE ? 0 : r;
 }

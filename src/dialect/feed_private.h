@@ -9,6 +9,9 @@
 #include "feed.h"
 #include "loop.h"
 
+/* Room for WEFT_STREAM_SESSION and the id of a session. */
+#define WEFT_STREAM_NAME 64
+
 typedef enum weft_hearing_state {
     WEFT_HEARING_OFF,
     WEFT_HEARING_LIVE,     /* told with all the others */
@@ -49,9 +52,10 @@ struct weft_guest {
     void *done_ctx;
     weft_watched *watches;
     size_t watch_count, watch_cap;
-    char *session; /* that it started last */
-    bool failing;  /* it could not be told something: lost as soon as the others have been */
-    bool lost;     /* will be closed before the loop waits again */
+    char *session;  /* that it started last */
+    bool positions; /* server-sent events: each event is told with its position as its id */
+    bool failing;   /* it could not be told something: lost as soon as the others have been */
+    bool lost;      /* will be closed before the loop waits again */
 };
 
 /* One notification that is ready to be sent. */
@@ -104,7 +108,9 @@ void weft__guest_free(weft_guest *guest);
 /* ---- hearing.c ---- */
 
 void weft__hearing_init(weft_hearing *hearing, weft_guest *guest, bool raw);
-/* From this position on: at once with the others when that is where they are, otherwise from the store. */
+/* From this position on: at once with the others when that is where they are, otherwise from the store. Whether something is
+ * missing is judged by what it would have heard: of a subscription, what its filter lets through; of a dialect's words,
+ * nothing, because nobody can resume them and what is kept is all there is to say. */
 int weft__hearing_start(weft_hearing *hearing, const weft_query *query);
 void weft__hearing_stop(weft_hearing *hearing);
 /* Its connection is full: all after this gseq comes later. */
@@ -118,11 +124,17 @@ void weft__hearing_drain(weft_hearing *hearing);
 bool weft__subscription_reads(const weft_guest *guest);
 /* data may be NULL if it does not read it. */
 bool weft__subscription_wants(const weft_guest *guest, const weft_event *event, const weft_json *data);
+/* Of which sessions' streams it wants everything: in aside and but of the query. stream has WEFT_STREAM_NAME bytes. */
+void weft__subscription_judge(const weft_guest *guest, weft_query *query, char *stream);
 /* The store's answer: whoever waits for it is told once. */
 void weft__subscription_done(weft_guest *guest, int r, uint64_t head);
 /* The notification of an event, for everybody. */
 int weft__subscription_share(weft_feed *feed, const weft_event *event, weft_shared **ret);
 int weft__subscription_tell(weft_guest *guest, const weft_event *event);
+/* Say the position of what is told next, where it is told with positions. */
+int weft__subscription_mark(weft_guest *guest, uint64_t gseq);
+/* The same filter from now on. */
+int weft__guest_go_live(weft_guest *guest, weft_subscribed *done, void *ctx);
 
 /* ---- telling.c ---- */
 

@@ -90,8 +90,13 @@ void weft__hearing_init(weft_hearing *hearing, weft_guest *guest, bool raw) {
 
 int weft__hearing_start(weft_hearing *hearing, const weft_query *query) {
     assert(hearing->state == WEFT_HEARING_OFF || hearing->state == WEFT_HEARING_BEHIND);
+    char stream[WEFT_STREAM_NAME];
     weft_query paged = *query;
     paged.max_bytes = PAGE_BYTES;
+    if (hearing->raw)
+        weft__subscription_judge(hearing->guest, &paged, stream);
+    else
+        paged.oldest = true;
     hearing->at = query->after;
     int r = weft__store_follow(store_of(hearing), &paged, &follower, hearing, &hearing->follow);
     if (r >= 0)

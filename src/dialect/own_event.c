@@ -95,7 +95,7 @@ int weft__own_subscribe(weft_req *req, const weft_json *params, void *ctx) {
     weft_guest *guest = weft__guest_of(hub->feed, weft_req_peer(req));
     if (!guest)
         return weft__say_error(req, WEFT_INVALID_REQUEST, "cannotListen",
-                               "Events cannot be delivered here; connect by socket, WebSocket or server-sent events");
+                               "Events cannot be delivered here; connect by socket or WebSocket, or read GET /events");
     /* A longer text is no epoch of any journal: "" answers epochChanged, as any other does that is not the present one. */
     const char *epoch = in.epoch && strlen(in.epoch) > WEFT_EPOCH ? "" : in.epoch;
     weft_subscription_spec spec = {.epoch = epoch, .task = in.taskId, .session = in.sessionId};

@@ -1,8 +1,11 @@
 /* Subscriptions: the events themselves, from a position or from now on, for those who want more than their dialect says. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "feed_private.h"
+#include "link.h"
 #include "pack.h"
 #include "reply.h"
 
@@ -46,6 +49,31 @@ bool weft__subscription_wants(const weft_guest *guest, const weft_event *event, 
            (!filter->session || is_of_session(engine, data, filter->session));
 }
 
+static bool wants_sessions(const weft_filter *filter) {
+    return wants_type(filter, "session.output") || wants_type(filter, "session.update");
+}
+
+/* The session it is about; NULL: not about one, or one that is not known any more. */
+static const char *session_of(const weft_guest *guest) {
+    const weft_filter *filter = guest->filter;
+    const weft_task *task = filter->task ? weft__task_find(guest->feed->hub->engine, filter->task) : NULL;
+    return filter->session ? filter->session : task ? task->session : NULL;
+}
+
+/* Sessions' streams are trimmed one by one, whenever one says much. That is a gap only for those who follow that session. */
+void weft__subscription_judge(const weft_guest *guest, weft_query *query, char *stream) {
+    const char *session = session_of(guest);
+    if (!wants_sessions(guest->filter)) {
+        query->aside = WEFT_STREAM_SESSION;
+        return;
+    }
+    if (!session || strlen(session) + sizeof WEFT_STREAM_SESSION > WEFT_STREAM_NAME)
+        return;
+    snprintf(stream, WEFT_STREAM_NAME, "%s%s", WEFT_STREAM_SESSION, session);
+    query->aside = WEFT_STREAM_SESSION;
+    query->but = stream;
+}
+
 static weft_filter *filter_of(const weft_subscription_spec *spec, const weft_alloc *alloc) {
     size_t size = sizeof(weft_filter) + spec->type_count * sizeof(char *) + weft__pack_size(spec->task) +
                   weft__pack_size(spec->session);
@@ -75,9 +103,22 @@ int weft__subscription_share(weft_feed *feed, const weft_event *event, weft_shar
     return weft_shared_new(feed->hub->service, "event", EVENT(event, time), ret);
 }
 
+int weft__subscription_mark(weft_guest *guest, uint64_t gseq) {
+    char line[WEFT_EPOCH + 40];
+    if (!guest->positions)
+        return 0;
+    int n = snprintf(line, sizeof line, "id: %s:%" PRIu64 "\n",
+                     weft__store_epoch(weft__engine_store(guest->feed->hub->engine)), gseq);
+    int r = weft__peer_put(guest->peer, line, (size_t) n);
+    return r == -EPIPE ? 0 : r;
+}
+
 int weft__subscription_tell(weft_guest *guest, const weft_event *event) {
     char time[WEFT_STAMP];
-    int r = weft_notify(guest->peer, "event", EVENT(event, time));
+    int r = weft__subscription_mark(guest, event->gseq);
+    if (r < 0)
+        return r;
+    r = weft_notify(guest->peer, "event", EVENT(event, time));
     return r == -ENOTSUP || r == -EPIPE ? 0 : r;
 }
 
@@ -115,6 +156,19 @@ int weft__guest_subscribe(weft_guest *guest, const weft_subscription_spec *spec,
         guest->filter = weft__free(feed->alloc, filter);
         return r;
     }
+    guest->done = done;
+    guest->done_ctx = ctx;
+    return 0;
+}
+
+int weft__guest_go_live(weft_guest *guest, weft_subscribed *done, void *ctx) {
+    if (guest->lost)
+        return -EPIPE;
+    weft__hearing_stop(&guest->events);
+    int r = weft__hearing_start(&guest->events,
+                                &(weft_query){.after = weft__store_head(weft__engine_store(guest->feed->hub->engine))});
+    if (r < 0)
+        return r;
     guest->done = done;
     guest->done_ctx = ctx;
     return 0;

@@ -101,6 +101,9 @@ void weft__web_rpc_check(weft_conn *conn);
 int weft__web_upgrade(weft_conn *conn, weft_asked *asked);
 int weft__web_events(weft_conn *conn, weft_asked *asked);
 void weft__sse_keep_alive(weft_conn *conn);
+/* From within a route's handler: the connection is an event stream, and on_open was told of its peer. <0: nothing has
+ * changed, or -EPIPE: it has ended. */
+int weft__web_stream(weft_conn *conn, const weft_identity *who, weft_peer **ret);
 
 typedef struct weft_route {
     struct weft_route *next;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "http_events.h"
 #include "http_server.h"
 
 struct weft_public {
@@ -224,4 +225,23 @@ int weft_http_answer(weft_http *http, int status, const char *type, weft_bytes b
     }
     free_http(http);
     return r < 0 || fine ? r : -EINVAL;
+}
+
+int weft__http_events(weft_http *http, const char *dialect, weft_peer **ret) {
+    weft_conn *conn = http->conn;
+    weft_identity who = http->identity;
+    if (!conn) {
+        free_http(http);
+        return -EPIPE;
+    }
+    who.dialect = dialect;
+    conn->web->http = NULL; /* it is over, and not the connection's to tell */
+    int r = weft__web_stream(conn, &who, ret);
+    if (r < 0 && r != -EPIPE) {
+        conn->web->http = http;
+        weft_http_answer(http, 503, NULL, (weft_bytes){0});
+        return r;
+    }
+    free_http(http);
+    return r;
 }

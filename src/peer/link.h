@@ -29,6 +29,8 @@ int weft__peer_body(weft_peer *peer, char *body, size_t len, int64_t now_ms);
  * with weft__peer_in_flight() how many bytes it holds that have not left yet; they count against the limits. */
 weft_buf *weft__peer_out(weft_peer *peer);
 void weft__peer_in_flight(weft_peer *peer, size_t bytes);
+/* Bytes of the framing's own between two messages: fields of server-sent events. -EPIPE: it is over. */
+int weft__peer_put(weft_peer *peer, const char *bytes, size_t len);
 
 /* Work in this memory until the loan ends (see buf.h). */
 void weft__peer_lend(weft_peer *peer, char *memory, size_t size);

@@ -2,6 +2,7 @@
  * peer_private.h. */
 #include <errno.h>
 
+#include "link.h"
 #include "send.h"
 
 /* A queue over the hard limit belongs to somebody who has stopped reading: never drop a message in silence, close instead,
@@ -32,6 +33,15 @@ int weft__send_control(weft_peer *peer, enum weft_frame_kind kind, int code, con
     if (weft__send_queued(peer) >= peer->service->limits.out_hard)
         return kind == WEFT_FRAME_CLOSE ? 0 : refuse(peer, -ENOBUFS);
     int r = peer->framing->control(peer->framing_state, &peer->out, kind, code, payload, len);
+    if (r >= 0)
+        weft__send_wake(peer);
+    return r;
+}
+
+int weft__peer_put(weft_peer *peer, const char *bytes, size_t len) {
+    if (peer->status || peer->freed)
+        return -EPIPE;
+    int r = weft__buf_put(&peer->out, peer->service->alloc, bytes, len);
     if (r >= 0)
         weft__send_wake(peer);
     return r;

@@ -110,9 +110,10 @@ static void page_came(void *ctx, int r, const weft_page *page) {
 int weft__store_follow(weft_store *store, const weft_query *query, const weft_follower *follower, void *ctx,
                        weft_follow **ret) {
     size_t stream = weft__pack_size(query->stream), epoch = weft__pack_size(query->epoch);
-    if (stream > WEFT_STORE_NAME + 1 || epoch > WEFT_STORE_NAME + 1)
+    size_t aside = weft__pack_size(query->aside), but = weft__pack_size(query->but), most = WEFT_STORE_NAME + 1;
+    if (stream > most || epoch > most || aside > most || but > most)
         return -EINVAL;
-    weft_follow *follow = weft__zalloc(store->alloc, sizeof *follow + stream + epoch);
+    weft_follow *follow = weft__zalloc(store->alloc, sizeof *follow + stream + epoch + aside + but);
     if (!follow)
         return -ENOMEM;
     follow->store = store;
@@ -122,6 +123,8 @@ int weft__store_follow(weft_store *store, const weft_query *query, const weft_fo
     char *at = follow->strings;
     follow->query.stream = weft__pack(&at, query->stream);
     follow->query.epoch = weft__pack(&at, query->epoch);
+    follow->query.aside = weft__pack(&at, query->aside);
+    follow->query.but = weft__pack(&at, query->but);
     follow->hash = stream ? hash_of(follow->query.stream) : 0;
     weft__list_push(&store->follows, &follow->link);
     int r = request_page(follow);

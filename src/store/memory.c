@@ -188,6 +188,22 @@ static uint64_t trimmed_over_all(const memory *m) {
     return m->hole > m->all.trimmed ? m->hole : m->all.trimmed;
 }
 
+/* Up to here something is gone from this stream; which of its events went last is not known, so it is up to its first. */
+static uint64_t gone_from(const memory *m, const char *name) {
+    const stream *found = find_stream(m, name);
+    if (!found || !found->row.trimmed)
+        return 0;
+    return found->row.count ? found->row.entries[0]->event.gseq - 1 : head(&m->all);
+}
+
+/* A position before this one has missed something it asked for. */
+static uint64_t gone_over_all(const memory *m, const weft_query *query) {
+    if (!query->aside)
+        return trimmed_over_all(m);
+    uint64_t one = query->but ? gone_from(m, query->but) : 0;
+    return one > m->all.trimmed ? one : m->all.trimmed;
+}
+
 static int fill(const struct row *row, weft_read_job *job) {
     uint64_t from = job->query.after > row->trimmed ? job->query.after - row->trimmed : 0;
     int r = 1;
@@ -209,7 +225,9 @@ static void read_page(weft_store *store, weft_read_job *job) {
         stream *found = find_stream(m, job->query.stream);
         from = found ? &found->row : &nothing;
     }
-    int r = weft__page_begin(job, store->epoch, head(from), from == &m->all ? trimmed_over_all(m) : from->trimmed);
+    bool all = from == &m->all;
+    int r = weft__page_begin(job, store->epoch, head(from), all ? trimmed_over_all(m) : from->trimmed,
+                             all ? gone_over_all(m, &job->query) : from->trimmed);
     hand_back(store, &job->job, r == 0 ? fill(from, job) : r);
 }
 

@@ -4,7 +4,7 @@
 
 #include "store_kind.h"
 
-int weft__page_begin(weft_read_job *job, const char *epoch, uint64_t head, uint64_t trimmed) {
+int weft__page_begin(weft_read_job *job, const char *epoch, uint64_t head, uint64_t trimmed, uint64_t gone) {
     weft_query *query = &job->query;
     job->page.head = head;
     job->page.trimmed = trimmed;
@@ -13,7 +13,7 @@ int weft__page_begin(weft_read_job *job, const char *epoch, uint64_t head, uint6
         return WEFT_GAP_EPOCH;
     if (query->after > head)
         return WEFT_GAP_FUTURE;
-    if (query->after < trimmed && !query->oldest)
+    if (query->after < gone && !query->oldest)
         return WEFT_GAP_TRIMMED;
     return 0;
 }

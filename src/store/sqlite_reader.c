@@ -55,12 +55,57 @@ static int fill(weft_read_job *job, sqlite3_stmt *row, uint64_t at) {
     return r < 0 || at == job->page.head || job->page.trimmed == job->page.head ? r : -EUCLEAN;
 }
 
+/* The first event there is, of one stream or over all; 0: none. */
+static int first_gseq(weft_sq *sq, enum weft_sq_statement which, int64_t stream, uint64_t *ret) {
+    int r;
+    sqlite3_stmt *row = weft__sq_prepare(&sq->read, which, &r);
+    if (!row)
+        return r;
+    if (which == WEFT_SQ_FIRST)
+        sqlite3_bind_int64(row, 1, stream);
+    r = weft__sq_step(row);
+    *ret = r > 0 ? (uint64_t) sqlite3_column_int64(row, 0) : 0;
+    sqlite3_reset(row);
+    return r < 0 ? r : 0;
+}
+
+/* Up to here something is gone from this stream; which of its events went last is not known, so it is up to its first. */
+static int gone_from(weft_sq *sq, const char *name, uint64_t all_head, uint64_t *ret) {
+    int64_t id = 0, head = 0, trimmed = 0;
+    uint64_t first = 0;
+    int r = weft__sq_find_stream(&sq->read, name, &id, &head, &trimmed);
+    *ret = 0;
+    if (r <= 0 || !trimmed)
+        return r < 0 ? r : 0;
+    r = first_gseq(sq, WEFT_SQ_FIRST, id, &first);
+    *ret = first ? first - 1 : all_head;
+    return r;
+}
+
+/* A position before this one has missed something it asked for. */
+static int gone_over_all(weft_sq *sq, const weft_query *query, const weft_sq_state *state, uint64_t *ret) {
+    uint64_t first = 0, one = 0, all_head = (uint64_t) state->head;
+    *ret = (uint64_t) state->trimmed;
+    if (!query->aside || !state->trimmed)
+        return 0;
+    int r = first_gseq(sq, WEFT_SQ_ALL_FIRST, 0, &first);
+    if (r >= 0 && query->but)
+        r = gone_from(sq, query->but, all_head, &one);
+    first = first ? first - 1 : all_head;
+    *ret = one > first ? one : first;
+    return r;
+}
+
 static int read_all(weft_sq *sq, weft_read_job *job) {
     weft_sq_state state;
     int r = weft__sq_load_state(&sq->read, &state);
     if (r <= 0)
         return r < 0 ? r : -EUCLEAN;
-    r = weft__page_begin(job, sq->base.epoch, (uint64_t) state.head, (uint64_t) state.trimmed);
+    uint64_t gone;
+    r = gone_over_all(sq, &job->query, &state, &gone);
+    if (r < 0)
+        return r;
+    r = weft__page_begin(job, sq->base.epoch, (uint64_t) state.head, (uint64_t) state.trimmed, gone);
     sqlite3_stmt *row = r == 0 ? weft__sq_prepare(&sq->read, WEFT_SQ_ALL_PAGE, &r) : NULL;
     if (!row)
         return r;
@@ -75,7 +120,7 @@ static int read_stream(weft_sq *sq, weft_read_job *job) {
     int r = weft__sq_find_stream(&sq->read, job->query.stream, &id, &head, &trimmed);
     if (r < 0)
         return r;
-    r = weft__page_begin(job, sq->base.epoch, (uint64_t) head, (uint64_t) trimmed);
+    r = weft__page_begin(job, sq->base.epoch, (uint64_t) head, (uint64_t) trimmed, (uint64_t) trimmed);
     sqlite3_stmt *row = r == 0 ? weft__sq_prepare(&sq->read, WEFT_SQ_PAGE, &r) : NULL;
     if (!row)
         return r;

@@ -40,6 +40,8 @@ static const char *const texts[WEFT_SQ_STATEMENTS] = {
     [WEFT_SQ_STREAM] = "SELECT id, head, trimmed, sum FROM stream WHERE name = ?",
     [WEFT_SQ_HEAD] = "SELECT max(seq) FROM event WHERE stream = ?",
     [WEFT_SQ_ALL_HEAD] = "SELECT max(gseq) FROM event",
+    [WEFT_SQ_FIRST] = "SELECT gseq FROM event WHERE stream = ? ORDER BY seq LIMIT 1",
+    [WEFT_SQ_ALL_FIRST] = "SELECT gseq FROM event ORDER BY gseq LIMIT 1",
     [WEFT_SQ_NEW_STREAM] = "INSERT INTO stream (id, name, head, trimmed, sum) VALUES"
                            " ((SELECT ifnull(max(id), 0) + 1 FROM stream), ?, 0, 0, 0)",
     [WEFT_SQ_SET_STREAM] = "UPDATE stream SET head = ?2, trimmed = ?3, sum = ?4 WHERE id = ?1",

@@ -46,6 +46,8 @@ enum weft_sq_statement {
     WEFT_SQ_STREAM,
     WEFT_SQ_HEAD,
     WEFT_SQ_ALL_HEAD,
+    WEFT_SQ_FIRST,
+    WEFT_SQ_ALL_FIRST,
     WEFT_SQ_NEW_STREAM,
     WEFT_SQ_SET_STREAM,
     WEFT_SQ_STATE,

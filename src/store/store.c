@@ -134,8 +134,11 @@ static void finish_append(weft_store *store, weft_append_job *job) {
 /* Read */
 
 static int check_query(const weft_query *query) {
-    if ((query->stream && !name_fits(query->stream)) || (query->epoch && strlen(query->epoch) > WEFT_STORE_NAME) ||
-        query->max_events > WEFT_STORE_PAGE)
+    const char *names[] = {query->stream, query->aside, query->but};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i] && !name_fits(names[i]))
+            return -EINVAL;
+    if ((query->epoch && strlen(query->epoch) > WEFT_STORE_NAME) || query->max_events > WEFT_STORE_PAGE)
         return -EINVAL;
     return 0;
 }
@@ -144,8 +147,10 @@ int weft__store_read(weft_store *store, const weft_query *query, weft_page_done 
     int r = store->closing ? -ECANCELED : check_query(query);
     if (r < 0)
         return r;
-    weft_read_job *job =
-        new_job(store, WEFT_JOB_READ, sizeof *job + weft__pack_size(query->stream) + weft__pack_size(query->epoch), ctx);
+    weft_read_job *job = new_job(store, WEFT_JOB_READ,
+                                 sizeof *job + weft__pack_size(query->stream) + weft__pack_size(query->epoch) +
+                                     weft__pack_size(query->aside) + weft__pack_size(query->but),
+                                 ctx);
     if (!job)
         return -ENOMEM;
     char *at = job->strings;
@@ -154,6 +159,8 @@ int weft__store_read(weft_store *store, const weft_query *query, weft_page_done 
     job->query = *query;
     job->query.stream = weft__pack(&at, query->stream);
     job->query.epoch = weft__pack(&at, query->epoch);
+    job->query.aside = weft__pack(&at, query->aside);
+    job->query.but = weft__pack(&at, query->but);
     if (!query->max_events)
         job->query.max_events = PAGE_EVENTS;
     if (!query->max_bytes)

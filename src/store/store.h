@@ -65,6 +65,9 @@ typedef struct weft_query {
     uint64_t after;     /* the last position already known; 0: none */
     uint64_t until;     /* no event with a gseq above this; 0: all */
     bool oldest;        /* begin with the oldest event kept instead of asking that nothing after the position be trimmed */
+    const char *aside;  /* over all: streams whose names begin so are trimmed on their own, and what is gone from them is no
+                           gap; NULL: what is gone from any stream is */
+    const char *but;    /* with aside: one of those streams, from which nothing may be gone; NULL: none */
     size_t max_events;  /* 0: 256. A page has at least one event if there is one, */
     size_t max_bytes;   /* 0: 256 KiB. however large that is. */
 } weft_query;

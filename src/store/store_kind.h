@@ -147,7 +147,7 @@ int weft__files_note(weft_store *store);
 int weft__epoch_new(char ret[WEFT_EPOCH + 1]);
 
 /* Say whether the position holds, given what there is: 0, or the gap. Sets what every page has. */
-int weft__page_begin(weft_read_job *job, const char *epoch, uint64_t head, uint64_t trimmed);
+int weft__page_begin(weft_read_job *job, const char *epoch, uint64_t head, uint64_t trimmed, uint64_t gone);
 /* Add a copy of an event. 1 it is in, 0 the page is full and there is more, -ENOMEM. */
 int weft__page_add(weft_read_job *job, const weft_event *event);
 

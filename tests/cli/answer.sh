@@ -84,9 +84,24 @@ kill -KILL "$(cat .weft/daemon.pid)"
 until_true is_gone "$(cat .weft/daemon.pid)"
 weft start
 weft answer
-like "still open after a crash" "$question" "$out"
-like "but nobody waits" "whoever asked is gone" "$out"
+is "its task has failed, so it is not open after a crash" "" "$out"
 weft answer "$question" deny
+exits "nor can it be answered" 8
+weft stop
+export WEFT_TASKS_ON_RESTART=requeue
+weft start
+ask edit five again
+kill -KILL "$(cat .weft/daemon.pid)"
+until_true is_gone "$(cat .weft/daemon.pid)"
+weft start
+weft answer
+like "its task is queued again: still open after a crash" "$question" "$out"
+weft restart
+weft answer
+like "and after a restart" "$question" "$out"
+weft answer "$question" deny
+exits "and it can be answered" 0
+until_true state "$id" completed
 
 # ---- a person ----
 ask edit six

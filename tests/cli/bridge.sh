@@ -13,7 +13,7 @@ printf '{"text":"%s"}' "$(cat x)" >big.json
 for to in "${upstream[@]}" "exec:$weft serve --listen stdio:" "exec:$weft bridge stdio: $unix"; do
     for from in "unix:$there/a.sock" tcp://127.0.0.1:0 ws://127.0.0.1:0/; do
         name="${from%%:*} to ${to%%:*}"
-        expect_urls=1 start "$weft" bridge --listen "$from" "$to" 2>/dev/null
+        expect_urls=1 start "$weft" bridge --auth none --listen "$from" "$to" 2>/dev/null
         bridge=$pid
         url=${urls[0]}
         run "$weft" call "$url" echo a=1
@@ -119,8 +119,58 @@ for from in tcp://127.0.0.1:0 ws://127.0.0.1:0/; do
     kill "$pid"
     ended "$pid"
 done
+# Without a file it is this folder's token, made if there is none: never nobody's.
+mkdir -p fresh
+cd fresh || exit 1
+for from in tcp://127.0.0.1:0 ws://127.0.0.1:0/; do
+    name="${from%%:*}, no token named"
+    expect_urls=1 start "$weft" bridge --listen "$from" "$unix"
+    run "$weft" call "${urls[0]}" ping
+    exits "$name: none shown" 4
+    is "$name: the token is private" "600" "$(stat -c %a .weft/token)"
+    run "$weft" call --token-file .weft/token "${urls[0]}" ping
+    exits "$name: shown" 0
+    kill "$pid"
+    ended "$pid"
+done
+rm -rf .weft
+expect_urls=1 start "$weft" bridge --listen "unix:$there/a.sock" "$unix"
+run "$weft" call "unix:$there/a.sock" ping
+exits "a Unix socket needs no token" 0
+is "and none is made for it" "" "$(ls -A)"
+kill "$pid"
+ended "$pid"
+# --auth none is said in words, warned of, and keeps the checks of Host and Origin.
+expect_urls=1 start "$weft" bridge --auth none --listen ws://127.0.0.1:0/ "$unix"
+address=${urls[0]#ws://}
+address=${address%/}
+knock() { # HEADER...: the status of a handshake with these headers
+    exec 7<>"/dev/tcp/${address%:*}/${address##*:}"
+    printf '%s\r\n' "GET / HTTP/1.1" "Connection: Upgrade" "Upgrade: websocket" "Sec-WebSocket-Version: 13" \
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==" "$@" "" >&7
+    read -r _ status _ <&7
+    exec 7>&-
+    echo "$status"
+}
+is "none: our host" 101 "$(knock "Host: localhost")"
+is "none: another host" 421 "$(knock "Host: evil.example")"
+is "none: another origin" 403 "$(knock "Host: localhost" "Origin: https://evil.example")"
+run "$weft" bridge --auth none --listen "${urls[0]}" "$unix"
+exits "none: the port is taken" 6
+like "none: warned of" "every user and program of this machine" "$err"
+kill "$pid"
+ended "$pid"
+run "$weft" bridge --auth none --listen ws://0.0.0.0:0/ "$unix"
+exits "none: not beyond this machine" 2
+run "$weft" bridge --auth nobody --listen ws://127.0.0.1:0/ "$unix"
+exits "no other kind of proof" 2
+run "$weft" bridge --auth none --listen-token-file ../right --listen ws://127.0.0.1:0/ "$unix"
+exits "none, and a token" 2
 run "$weft" bridge --listen ws://0.0.0.0:0/ "$unix"
 exits "not for strangers" 2
+cd .. || exit 1
+run "$weft" bridge --listen ws://0.0.0.0:0/ "$unix" --listen-token-file right
+exits "with a token, but not encrypted" 2
 run "$weft" bridge --listen http://127.0.0.1:0/ "$unix"
 exits "not by http" 2
 like "not by http: what instead" "ws://" "$err"
@@ -172,7 +222,7 @@ stuck() { # PID: it has written much, and writes no more
         sleep 0.1
     done
 }
-expect_urls=1 start "$weft" bridge --listen tcp://127.0.0.1:0 "exec:./flood" 2>/dev/null
+expect_urls=1 start "$weft" bridge --auth none --listen tcp://127.0.0.1:0 "exec:./flood" 2>/dev/null
 at=${urls[0]##*:}
 exec 9<>"/dev/tcp/127.0.0.1/${at%/}"
 for _ in $(seq 1 100); do

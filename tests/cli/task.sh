@@ -307,4 +307,19 @@ like "a hint at a terminal" "Watch it: weft task watch task-" "$out"
 person "" env NO_COLOR=1 "$weft" task submit --wait $'echo a\x1b]0;title\x07b'
 unlike "an agent's output does not steer the terminal" $'\x1b]0' "$out"
 like "and is shown" 'a\u001b]0;title\u0007b' "$out"
+
+# ---- a key stands for one task; a mistyped name is noticed ----
+weft task submit --once key echo hello again
+exits "submit with a key" 0
+first=$out
+weft task submit --once key echo hello again
+is "the same key is the same task" "$first" "$out"
+weft task submit --once key echo something else
+exits "the same key for another prompt" 8
+like "the same key for another prompt: why" "idempotency key was used before" "$err"
+weft call task.submit prompt=x agnet=demo
+exits "a param that is not there" 2
+like "a param that is not there: what was meant" 'no param "agnet"; did you mean "agent"' "$err"
+until_true state "$first" completed
+
 close

@@ -431,6 +431,30 @@ static void store_trims(store_world *world) {
     }
 }
 
+/* One stream that is trimmed on its own is a gap only for who wants it. */
+static void store_sets_streams_aside(store_world *world) {
+    store_outcome outcome;
+    world_fill(world, "hub", 5);       /* gseq 1 to 5 */
+    world_fill(world, "session/a", 5); /* 6 to 10 */
+    world_fill(world, "session/b", 5);
+    world_fill(world, "hub", 5); /* 16 to 20 */
+    CHECK_INT(world_trim(world, &(weft_trim){.stream = "session/a", .rows = 2}, &outcome), 0);
+    CHECK_INT(world_read(world, &(weft_query){.after = 5}, &outcome), WEFT_GAP_TRIMMED);
+    CHECK_INT(world_read(world, &(weft_query){.after = 5, .aside = "session/"}, &outcome), 0);
+    CHECK_INT(outcome.count, 12);
+    CHECK_INT(world_read(world, &(weft_query){.after = 5, .aside = "session/", .but = "session/b"}, &outcome), 0);
+    CHECK_INT(world_read(world, &(weft_query){.after = 5, .aside = "session/", .but = "session/c"}, &outcome), 0);
+    CHECK_INT(world_read(world, &(weft_query){.after = 5, .aside = "session/", .but = "session/a"}, &outcome),
+              WEFT_GAP_TRIMMED);
+    CHECK_INT(world_read(world, &(weft_query){.after = 8, .aside = "session/", .but = "session/a"}, &outcome), 0);
+    CHECK_INT(world_trim(world, &(weft_trim){.rows = 15}, &outcome), 0); /* 1 and 2 */
+    CHECK_INT(world_read(world, &(weft_query){.after = 1, .aside = "session/"}, &outcome), WEFT_GAP_TRIMMED);
+    CHECK_INT(world_read(world, &(weft_query){.after = 2, .aside = "session/"}, &outcome), 0);
+    CHECK_INT(world_trim(world, &(weft_trim){.before_ms = INT64_MAX}, &outcome), 0);
+    CHECK_INT(world_read(world, &(weft_query){.after = 19, .aside = "session/"}, &outcome), WEFT_GAP_TRIMMED);
+    CHECK_INT(world_read(world, &(weft_query){.after = 20, .aside = "session/", .but = "session/a"}, &outcome), 0);
+}
+
 static void store_trims_in_pieces(store_world *world) {
     store_outcome trimmed = {0}, outcome = {0};
     world_fill(world, "a", 2500);
@@ -640,6 +664,7 @@ static inline void store_suite(const store_case *which) {
     store_row(which, "claims", store_claims, NULL);
     store_row(which, "claims race", store_claims_race, NULL);
     store_row(which, "trims", store_trims, NULL);
+    store_row(which, "sets streams aside", store_sets_streams_aside, NULL);
     store_row(which, "trims in pieces", store_trims_in_pieces, NULL);
     store_row(which, "never reuses a position", NULL, store_never_reuses);
     store_row(which, "closes", NULL, store_closes);

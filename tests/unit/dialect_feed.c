@@ -336,6 +336,68 @@ TEST(who_missed_something_is_closed) {
     world_free(w);
 }
 
+/* A session says so much that its stream is trimmed: who did not ask for that session is neither closed nor told of a gap.
+ */
+static void noisy_session(const weft_store_kind *kind) {
+    feed_world *w = world_new(kind);
+    client quick = client_new(w), slow = client_new(w);
+    size_t heard = 0;
+    bool trimmed = false;
+    uint64_t gseq = 0;
+    submit(w, &quick);
+    client_say(&quick, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"event.subscribe\",\"params\":{\"types\":[\"task.\"]}}\n");
+    CHECK(strstr(client_wait(w, &quick), "\"resumed\":true") != NULL);
+    gseq = weft__store_head(w->hub.store);
+    for (size_t said = 0; said < LINES; said++) {
+        talk(w, said);
+        client_read(&quick, 1 << 16);
+        take_all(&quick, &heard);
+    }
+    while (heard < LINES * LINE && !quick.ended) {
+        hub_turn(&w->hub, 1);
+        client_read(&quick, 1 << 16);
+        take_all(&quick, &heard);
+    }
+    const char *stream = "session/session-0000";
+    CHECK_INT(weft__store_trim(w->hub.store, &(weft_trim){.stream = stream, .rows = 10}, on_trimmed, &trimmed), 0);
+    HUB_UNTIL(&w->hub, trimmed);
+    /* It never subscribed and did not read all that while: it calls, and is answered; and again when it has caught up. */
+    for (int i = 0; i < 2; i++) {
+        client_say(&slow, "{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"ping\"}\n");
+        const char *line;
+        while (*(line = client_wait(w, &slow)) && !strstr(line, "\"id\":8"))
+            ;
+        CHECK(strstr(line, "\"pong\":true") != NULL && !slow.ended);
+        hub_settle(&w->hub);
+    }
+    /* From a position before what was trimmed. */
+    char text[200];
+    snprintf(
+        text, sizeof text,
+        "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"event.subscribe\",\"params\":{\"after\":%llu,\"types\":[\"task.\"]}}\n",
+        (unsigned long long) gseq);
+    client_say(&quick, text);
+    CHECK(strstr(client_wait(w, &quick), "\"id\":9,\"result\":{\"resumed\":true") != NULL);
+    snprintf(text, sizeof text,
+             "{\"jsonrpc\":\"2.0\",\"id\":10,\"method\":\"event.subscribe\",\"params\":{\"after\":%llu,"
+             "\"taskId\":\"task-0000\"}}\n",
+             (unsigned long long) gseq);
+    client_say(&quick, text);
+    CHECK(strstr(client_wait(w, &quick), "\"reason\":\"trimmed\"") != NULL); /* that is its own session */
+    client_done(&quick);
+    client_done(&slow);
+    HUB_UNTIL(&w->hub, w->closed == 2);
+    world_free(w);
+}
+
+TEST(a_noisy_session_hurts_nobody_else) {
+    noisy_session(&weft__memory);
+}
+
+TEST(a_noisy_session_hurts_nobody_else_with_sqlite) {
+    noisy_session(&weft__sqlite);
+}
+
 /* The last bytes that a peer had to say. */
 static unsigned char last_words[32];
 static bool freed;
@@ -600,6 +662,7 @@ TEST(watching_has_a_limit) {
 
 TEST_MAIN(CASE(a_slow_reader_misses_nothing) CASE(a_slow_reader_misses_nothing_of_sqlite)
               CASE(a_slow_subscriber_misses_nothing) CASE(a_slow_subscriber_misses_nothing_of_sqlite)
-                  CASE(who_missed_something_is_closed) CASE(closing_says_come_back) CASE(a_subscription_ends_at_any_time)
-                      CASE(a_name_that_several_have_is_the_speakers) CASE(only_what_somebody_hears_is_rendered)
-                          CASE(a_dialect_that_beats) CASE(watching_has_a_limit))
+                  CASE(a_noisy_session_hurts_nobody_else) CASE(a_noisy_session_hurts_nobody_else_with_sqlite)
+                      CASE(who_missed_something_is_closed) CASE(closing_says_come_back) CASE(a_subscription_ends_at_any_time)
+                          CASE(a_name_that_several_have_is_the_speakers) CASE(only_what_somebody_hears_is_rendered)
+                              CASE(a_dialect_that_beats) CASE(watching_has_a_limit))
