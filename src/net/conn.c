@@ -489,7 +489,7 @@ int weft__conn_new(weft_listener *listener, int in, int out, weft_conn_place *pl
     move_in(server, conn, place);
     int64_t now = weft_loop_now(server->loop);
     conn->endpoint = listener->endpoints;
-    conn->auth_until = place->stranger || listener->tls ? now + server->opts.auth_ms : INT64_MAX;
+    conn->auth_until = place->stranger || listener->tls ? weft__after(now, server->opts.auth_ms) : INT64_MAX;
     weft__list_push(&server->conns, &conn->link);
     server->conn_count++;
     weft__server_ref(server);
@@ -498,6 +498,7 @@ int weft__conn_new(weft_listener *listener, int in, int out, weft_conn_place *pl
         weft__stream_close(&conn->stream);
         return r;
     }
-    weft__stream_due(&conn->stream, listener->http && !listener->tls ? now + server->opts.head_ms : conn->auth_until);
+    weft__stream_due(&conn->stream,
+                     listener->http && !listener->tls ? weft__after(now, server->opts.head_ms) : conn->auth_until);
     return 0;
 }

@@ -75,6 +75,23 @@ TEST(a_call) {
     }
 }
 
+/* Times so long that they mean for ever are not over at once. */
+TEST(times_beyond_all_time) {
+    static const int64_t times[] = {INT64_MAX, INT64_MAX - 1, INT64_MAX / 2};
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        WEFT_AUTO(weft_peer) peer = NULL;
+        WEFT_ANSWER a = {0};
+        weft_connect_opts opts = {.timeout_ms = times[i], .reconnect = i == 1, .extras = true};
+        weft_call_opts call = {.timeout_ms = times[i], .send_deadline = true};
+        REQUIRE(weft_connect_with(CHILD, &opts, &peer) == 0);
+        CHECK_INT(weft_call_with(peer, "echo", WEFT_OBJ({"n", weft_int(1)}), &call, &a), 0);
+        CHECK(a.result != NULL);
+        CHECK_INT(weft_flush(peer, times[i]), 0);
+        CHECK_INT(weft_notify(peer, "tell", weft_none()), 0);
+        CHECK_INT(weft_wait(peer, times[i]), 1);
+    }
+}
+
 TEST(a_refusal_is_kept) {
     WEFT_AUTO(weft_peer) peer = NULL;
     WEFT_ANSWER a = {0};
@@ -351,9 +368,9 @@ static int be_child(void) {
 
 int main(int argc, char **argv) {
     static const test_case cases[] = {
-        CASE(a_call) CASE(a_refusal_is_kept) CASE(a_call_nobody_answers) CASE(a_call_in_parts) CASE(the_server_dies)
-            CASE(waiting_delivers) CASE(freed_while_it_waits) CASE(flushing) CASE(a_silent_server) CASE(a_trouble_is_cut)
-                CASE(freed_in_any_state) CASE(a_queue_without_a_server) CASE(failing_memory)};
+        CASE(a_call) CASE(times_beyond_all_time) CASE(a_refusal_is_kept) CASE(a_call_nobody_answers) CASE(a_call_in_parts)
+            CASE(the_server_dies) CASE(waiting_delivers) CASE(freed_while_it_waits) CASE(flushing) CASE(a_silent_server)
+                CASE(a_trouble_is_cut) CASE(freed_in_any_state) CASE(a_queue_without_a_server) CASE(failing_memory)};
     if (argc == 2 && strcmp(argv[1], "--child") == 0)
         return be_child();
     return test_main(argc, argv, cases, sizeof cases / sizeof cases[0]);
