@@ -228,11 +228,13 @@ TEST(a_silent_server) {
     int fd = silent_listener(url, sizeof url);
     CHECK_INT(connect_to(url, 1, false, trouble, sizeof trouble), -ETIMEDOUT);
     close(fd);
-    /* Nobody there any more; with reconnect it is tried until the time is over, and the last reason is told. */
+    snprintf(url, sizeof url, "ws://127.0.0.1:%d/", test_closed_port(&fd));
+    /* Nobody there; with reconnect it is tried until the time is over, and the last reason is told. */
     int r = connect_to(url, 1, true, trouble, sizeof trouble);
     CHECK(r == -ECONNREFUSED || r == -ETIMEDOUT);
     CHECK_INT(connect_to(url, 1000, false, trouble, sizeof trouble), -ECONNREFUSED);
     CHECK(strstr(trouble, "nobody is listening there"));
+    close(fd);
 }
 
 TEST(a_trouble_is_cut) {
