@@ -205,7 +205,7 @@ static size_t step_head(weft_conn *conn, char *data, size_t len) {
         return 0;
     web->scanned = 0;
     if (r < 0) {
-        web->keep_alive = false;
+        web->keep_alive = web->head_only = false;
         weft__web_refuse(conn, status_of(r), reason_of(status_of(r)), NULL);
         return len;
     }
