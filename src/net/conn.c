@@ -240,7 +240,9 @@ static void settle(weft_conn *conn, int r) {
     }
     weft__stream_pause(&conn->stream, weft__peer_choked(conn->peer));
     schedule(conn);
-    weft__memory_count(conn);
+    /* Most requests leave nothing behind, and nothing was there before. */
+    if (conn->held || weft__peer_memory(conn->peer))
+        weft__memory_count(conn);
 }
 
 void weft__conn_feed(weft_conn *conn, char *data, size_t len) {
@@ -304,7 +306,8 @@ static void sent(weft_stream *stream, size_t n) {
         return;
     if (!weft__peer_choked(peer))
         weft__stream_pause(stream, false);
-    weft__memory_count(conn);
+    if (conn->held)
+        weft__memory_count(conn);
     if (conn->leaving && nothing_left(conn))
         weft__conn_leave(conn, false);
 }

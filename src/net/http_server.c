@@ -341,7 +341,8 @@ static weft_bytes output(weft_stream *stream) {
 static void sent(weft_stream *stream, size_t n) {
     weft_conn *conn = conn_of(stream);
     weft__buf_take(&conn->web->out, stream->loop->alloc, n);
-    weft__memory_count(conn);
+    if (conn->held)
+        weft__memory_count(conn);
     if (conn->web->state != WEFT_WEB_BUSY && !is_full(conn->web))
         weft__stream_pause(stream, false);
 }
