@@ -152,7 +152,8 @@ static inline void fuzz_connect(fuzz_world *w) {
     weft__listener_serve(fuzz_listener(w), pair[1]);
 }
 
-static inline void fuzz_begin(fuzz_world *w, bool tokens, uint32_t seed) {
+/* tight: there is so little memory for buffers that connections have to go for it. */
+static inline void fuzz_begin(fuzz_world *w, bool tokens, bool tight, uint32_t seed) {
     *w = (fuzz_world){.random = seed, .client = -1};
     weft_service_opts opts = {
         .methods = fuzz_methods,
@@ -160,8 +161,9 @@ static inline void fuzz_begin(fuzz_world *w, bool tokens, uint32_t seed) {
         .alloc = &fuzz_alloc,
         .limits = {.max_body = 5000, .max_body_stranger = 2000, .out_soft = 4000, .max_batch = 20, .max_requests = 6}};
     require(weft_service_new(&opts, &w->service) == 0);
+    weft_server_opts server = {.service = w->service, .data = w, .max_memory = tight ? 1500 : 0};
     require(weft_loop_new(&fuzz_alloc, &w->loop) == 0);
-    require(weft_server_new(w->loop, &(weft_server_opts){.service = w->service, .data = w}, &w->server) == 0);
+    require(weft_server_new(w->loop, &server, &w->server) == 0);
     fuzz_listen(w, tokens);
     fuzz_connect(w);
 }
@@ -231,7 +233,7 @@ static inline void fuzz_end(fuzz_world *w) {
             w->client = -1;
         }
     }
-    require(w->server->conn_count == 0);
+    require(w->server->conn_count == 0 && w->server->network_count == 0 && w->server->held == 0);
     if (w->client >= 0)
         close(w->client);
     while (w->kept_count || w->route_count)

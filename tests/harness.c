@@ -1,10 +1,13 @@
 /* A small test harness; see harness.h. */
 #include "harness.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <ftw.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 static struct {
@@ -164,4 +167,14 @@ int test_main(int argc, char **argv, const test_case *cases, size_t count) {
     }
     printf("%ld passed, %ld failed, %ld skipped\n", run.passed, run.failed, run.skipped);
     return run.failed != 0;
+}
+
+int test_closed_port(int *ret_fd) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *) &address, len) < 0 || getsockname(fd, (struct sockaddr *) &address, &len) < 0)
+        abort();
+    *ret_fd = fd;
+    return ntohs(address.sin_port);
 }

@@ -75,5 +75,8 @@ const char *test_data_dir(void);
 char *test_file(const char *path, size_t *ret_len);
 /* Remove a file, or a folder with all that is in it; a failed check if it is there and stays. */
 void test_remove(const char *path);
+/* A port of 127.0.0.1 that refuses: it is bound, so that nobody else can take it, and nobody listens. Close *ret_fd when it
+ * is not needed any more. */
+int test_closed_port(int *ret_fd);
 
 #endif

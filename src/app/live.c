@@ -217,7 +217,7 @@ static void on_lost(weft_live *self, bool for_good, int why) {
     weft__warn(self->app, "%s; trying again%s", *trouble ? trouble : weft_strerror(why),
                self->target.here ? ". If the daemon is gone, \"weft start\" starts it" : "");
     if (self->opts.patience_ms > 0)
-        weft__timer_set(self->loop, &self->patience, weft__loop_fresh_now(self->loop) + self->opts.patience_ms);
+        weft__timer_set(self->loop, &self->patience, weft__after(weft__loop_fresh_now(self->loop), self->opts.patience_ms));
 }
 
 static void on_state(weft_peer *peer, weft_state state, int why, void *data) {

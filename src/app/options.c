@@ -112,8 +112,10 @@ static bool read_time(const char *text, int64_t *ret) {
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
         if (strcmp(end, units[i].unit) == 0) {
             double ms = number * units[i].ms;
+            if (!(ms > 0 && ms <= MAX_MS))
+                return false;
             *ret = ms < 1 ? 1 : (int64_t) ms;
-            return ms > 0 && ms <= MAX_MS;
+            return true;
         }
     return false;
 }

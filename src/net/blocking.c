@@ -51,7 +51,7 @@ static int drive(weft_client *client, still_waiting *waiting, const void *ctx, i
     alarm_clock alarm = {.rang = timeout_ms == 0};
     weft__timer_init(&alarm.timer, on_alarm);
     if (timeout_ms > 0)
-        weft__timer_set(loop, &alarm.timer, weft_loop_now(loop) + timeout_ms);
+        weft__timer_set(loop, &alarm.timer, weft__after(weft_loop_now(loop), timeout_ms));
     weft__client_schedule(client);
     client->driven = true;
     weft__loop_hold(loop);

@@ -173,7 +173,7 @@ static void on_begin(weft_later *later) {
     weft_client *client = weft__client_ref(WEFT_CONTAINER(later, weft_client, begin));
     int64_t timeout = weft__client_timeout(client);
     client->trouble[0] = '\0';
-    client->give_up = timeout < 0 ? INT64_MAX : weft_loop_now(client->loop) + timeout;
+    client->give_up = timeout < 0 ? INT64_MAX : weft__after(weft_loop_now(client->loop), timeout);
     /* A lazy transport between two connections is as good as connected, and its user hears nothing. */
     if (client->state == WEFT_DISCONNECTED)
         set_state(client, WEFT_CONNECTING, 0);

@@ -240,7 +240,9 @@ static void settle(weft_conn *conn, int r) {
     }
     weft__stream_pause(&conn->stream, weft__peer_choked(conn->peer));
     schedule(conn);
-    weft__memory_count(conn);
+    /* Most requests leave nothing behind, and nothing was there before. */
+    if (conn->held || weft__peer_memory(conn->peer))
+        weft__memory_count(conn);
 }
 
 void weft__conn_feed(weft_conn *conn, char *data, size_t len) {
@@ -304,7 +306,8 @@ static void sent(weft_stream *stream, size_t n) {
         return;
     if (!weft__peer_choked(peer))
         weft__stream_pause(stream, false);
-    weft__memory_count(conn);
+    if (conn->held)
+        weft__memory_count(conn);
     if (conn->leaving && nothing_left(conn))
         weft__conn_leave(conn, false);
 }
@@ -489,7 +492,7 @@ int weft__conn_new(weft_listener *listener, int in, int out, weft_conn_place *pl
     move_in(server, conn, place);
     int64_t now = weft_loop_now(server->loop);
     conn->endpoint = listener->endpoints;
-    conn->auth_until = place->stranger || listener->tls ? now + server->opts.auth_ms : INT64_MAX;
+    conn->auth_until = place->stranger || listener->tls ? weft__after(now, server->opts.auth_ms) : INT64_MAX;
     weft__list_push(&server->conns, &conn->link);
     server->conn_count++;
     weft__server_ref(server);
@@ -498,6 +501,7 @@ int weft__conn_new(weft_listener *listener, int in, int out, weft_conn_place *pl
         weft__stream_close(&conn->stream);
         return r;
     }
-    weft__stream_due(&conn->stream, listener->http && !listener->tls ? now + server->opts.head_ms : conn->auth_until);
+    weft__stream_due(&conn->stream,
+                     listener->http && !listener->tls ? weft__after(now, server->opts.head_ms) : conn->auth_until);
     return 0;
 }

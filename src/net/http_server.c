@@ -21,7 +21,7 @@ static weft_conn *conn_of(weft_stream *stream) {
 }
 
 static void due_in(weft_conn *conn, int64_t ms) {
-    weft__stream_due(&conn->stream, weft_loop_now(conn->stream.loop) + ms);
+    weft__stream_due(&conn->stream, weft__after(weft_loop_now(conn->stream.loop), ms));
 }
 
 /* ---- bodies ---- */
@@ -121,7 +121,7 @@ static void await_body(weft_conn *conn, const weft_http_head *head) {
     web->chunked = (weft_chunked){0};
     web->state = WEFT_WEB_BODY;
     web->body_came = 0;
-    web->body_until = weft_loop_now(conn->stream.loop) + weft__conn_server(conn)->opts.body_ms;
+    web->body_until = weft__after(weft_loop_now(conn->stream.loop), weft__conn_server(conn)->opts.body_ms);
 }
 
 /* Nobody reads a body of these: what there is of it is thrown away with the connection, so that a stranger cannot stay here
@@ -205,7 +205,7 @@ static size_t step_head(weft_conn *conn, char *data, size_t len) {
         return 0;
     web->scanned = 0;
     if (r < 0) {
-        web->keep_alive = false;
+        web->keep_alive = web->head_only = false;
         weft__web_refuse(conn, status_of(r), reason_of(status_of(r)), NULL);
         return len;
     }
@@ -251,7 +251,7 @@ static void await_head(weft_conn *conn) {
     bool begun = weft__buf_len(&web->in) > 0 && !is_full(web);
     if (web->rested || is_full(web))
         due_in(conn, begun ? head_ms : IDLE_MS);
-    else if (begun && conn->stream.timer.due > weft_loop_now(conn->stream.loop) + head_ms)
+    else if (begun && conn->stream.timer.due > weft__after(weft_loop_now(conn->stream.loop), head_ms))
         due_in(conn, head_ms);
     web->rested = false;
 }
@@ -341,7 +341,8 @@ static weft_bytes output(weft_stream *stream) {
 static void sent(weft_stream *stream, size_t n) {
     weft_conn *conn = conn_of(stream);
     weft__buf_take(&conn->web->out, stream->loop->alloc, n);
-    weft__memory_count(conn);
+    if (conn->held)
+        weft__memory_count(conn);
     if (conn->web->state != WEFT_WEB_BUSY && !is_full(conn->web))
         weft__stream_pause(stream, false);
 }
@@ -350,10 +351,11 @@ static void sent(weft_stream *stream, size_t n) {
 static bool body_moves(weft_conn *conn) {
     weft_web *web = conn->web;
     int64_t body_ms = weft__conn_server(conn)->opts.body_ms;
-    if (web->body_came < (uint64_t) body_ms * BODY_BYTES_PER_SECOND / 1000)
+    uint64_t seconds = (uint64_t) body_ms / 1000, rest = (uint64_t) body_ms % 1000;
+    if (web->body_came / BODY_BYTES_PER_SECOND < seconds || web->body_came < rest * BODY_BYTES_PER_SECOND / 1000)
         return false;
     web->body_came = 0;
-    web->body_until = weft_loop_now(conn->stream.loop) + body_ms;
+    web->body_until = weft__after(weft_loop_now(conn->stream.loop), body_ms);
     return true;
 }
 

@@ -317,6 +317,8 @@ static int judge_kind(weft_conn *conn, weft_asked *asked) {
     case WEFT_WEB_EVENTS:
         if (!get)
             return not_allowed(asked, "GET, POST, OPTIONS");
+        if (head->chunked || head->content_length > 0)
+            return refuse(asked, 400, "bodyNotAllowed");
         return wants_events(head) ? 0 : refuse(asked, 406, "onlyEventStream");
     case WEFT_WEB_OPTIONS:
         return answer_options(asked);

@@ -12,6 +12,7 @@
 
 #include <weft/net.h>
 
+#include "after.h"
 #include "alloc.h"
 #include "list.h"
 

@@ -299,7 +299,7 @@ int weft__post_new(weft_loop *loop, const weft_post_opts *opts, weft_post **ret)
         return r;
     }
     int64_t timeout = opts->timeout_ms ? opts->timeout_ms : TIMEOUT_MS;
-    weft__timer_set(loop, &post->timer, weft__loop_fresh_now(loop) + timeout);
+    weft__timer_set(loop, &post->timer, weft__after(weft__loop_fresh_now(loop), timeout));
     weft__later(loop, &post->begin);
     *ret = post;
     return 0;

@@ -131,7 +131,7 @@ void weft_server_stop(weft_server *server, void (*on_stopped)(weft_server *serve
     server->on_stopped = on_stopped;
     server->stopped_ctx = ctx;
     close_listeners(server);
-    weft__timer_set(server->loop, &server->timer, weft__loop_fresh_now(server->loop) + server->opts.grace_ms);
+    weft__timer_set(server->loop, &server->timer, weft__after(weft__loop_fresh_now(server->loop), server->opts.grace_ms));
     for_all_conns(server, leave_when_done);
     weft__server_left(server);
 }

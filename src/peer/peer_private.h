@@ -4,6 +4,7 @@
 
 #include <weft/peer.h>
 
+#include "after.h"
 #include "buf.h"
 #include "doc.h"
 #include "frame.h"
@@ -118,11 +119,6 @@ static inline bool weft__choked(const weft_peer *peer) {
 static inline void weft__peer_fresh_now(weft_peer *peer) {
     if (peer->carrier_table && peer->carrier_table->now)
         peer->now = peer->carrier_table->now(peer->carrier);
-}
-
-/* That much later; a time-out so long that it means for ever stays one. */
-static inline int64_t weft__after(int64_t now, int64_t ms) {
-    return ms < INT64_MAX - now ? now + ms : INT64_MAX;
 }
 
 /* Run something with the peer protected from being freed and quiet, and remember why it must be closed. */

@@ -155,7 +155,8 @@ answers "6: 503" 6 "$(error 503)"
 answers "6: a full queue" 6 "$(error -32002 queueFull)"
 run "$weft" ping "unix:$there/nowhere.sock"
 exits "3: no socket" 3
-run "$weft" ping tcp://127.0.0.1:1
+take_closed_port
+run "$weft" ping "tcp://127.0.0.1:$closed_port"
 exits "3: nobody listens" 3
 like "3: why" "nobody is listening there" "$err"
 like "3: what to do" "Is it running" "$err"

@@ -71,12 +71,13 @@ exits "a folder that is a link is nobody's" 3
 cd "$there" || exit 1
 
 # ---- secrets in URLs ----
-for url in "http://127.0.0.1:1/rpc?token=s3cret" "ws://127.0.0.1:1/ws?token=s3cret"; do
+take_closed_port
+for url in "http://127.0.0.1:$closed_port/rpc?token=s3cret" "ws://127.0.0.1:$closed_port/ws?token=s3cret"; do
     for verb in "call $url ping" "ping $url" "listen $url" "bench -n 1 $url" "methods $url" "bridge stdio: $url" "notify $url x"; do
         run timeout 10 "$weft" $verb -v </dev/null
         [ "$rc" -ne 0 ] && [ "$rc" -ne 124 ] && pass || fail "$verb fails" "status $rc"
         unlike "$verb keeps the secret" "s3cret" "$out$err"
-        like "$verb says where" "127.0.0.1:1" "$out$err"
+        like "$verb says where" "127.0.0.1:$closed_port" "$out$err"
     done
 done
 start "$weft" serve --auth none --listen http://127.0.0.1:0/rpc

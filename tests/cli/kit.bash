@@ -4,6 +4,7 @@
 #   is NAME WANTED GOT      they are equal              exits NAME STATUS     the last run ended with it
 #   like NAME PART TEXT     the text contains the part  unlike NAME PART TEXT
 #   start COMMAND...        runs it in the background until it has said where it listens: urls[], $pid, its talk in $talk
+#   take_closed_port        $closed_port is one that refuses to connect
 #   ended PID               waits for it; its status in $rc
 #   trust                   what the test has put into this folder's .weft is the user's own
 set -u
@@ -97,6 +98,21 @@ start() {
     # Nobody may wait for us to read the rest.
     cat <&"$fd" >>"$talk" &
     exec {fd}<&-
+}
+
+# In $closed_port a port of 127.0.0.1 that refuses: it is bound until the script ends, and nobody listens.
+take_closed_port() {
+    local fifo=$there/.closed_port
+    mkfifo "$fifo"
+    /usr/bin/python3 -c '
+import signal, socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1], flush=True)
+signal.pause()' >"$fifo" &
+    started+=("$!")
+    read -r closed_port <"$fifo"
+    rm "$fifo"
 }
 
 ended() {

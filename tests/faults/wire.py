@@ -134,5 +134,59 @@ def a_slow_reader_misses_nothing_and_harms_nobody():
         assert text == "".join(f"{'x' * 60} {i}\n" for i in range(60000))
 
 
+def web_of(hub):
+    with open(os.path.join(hub.home, "endpoint.json")) as file:
+        host, port = json.load(file)["http"].split("/")[2].split(":")
+    with open(os.path.join(hub.home, "token")) as file:
+        return (host, int(port)), file.read().strip()
+
+
+def post(address, token):
+    body = b'{"jsonrpc":"2.0","id":1,"method":"task.stats"}'
+    with socket.create_connection(address) as web:
+        web.settimeout(20)
+        web.sendall(b"POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
+                    b"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s" % (token.encode(), len(body), body))
+        answer = b""
+        while piece := web.recv(65536):
+            answer += piece
+        return int(answer.split()[1])
+
+
+def strangers_cannot_shut_out_the_owner():
+    """Hundreds without a token say all that may be said without one, slowly; the owner does not notice."""
+    sayings = [b"", b"GET /hea", b"GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n",
+               b"POST /rpc HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
+               b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"]
+    with Hub() as hub:
+        connection = hub.start().connect()
+        address, token = web_of(hub)
+        strangers = []
+        for i in range(400):
+            strangers.append(socket.create_connection(address))
+            strangers[-1].setblocking(False)
+            strangers[-1].send(sayings[i % len(sayings)])
+        for round in range(5):
+            for stranger in strangers:
+                try:
+                    stranger.send(b"x")
+                except OSError:
+                    pass  # it had to go
+            assert post(address, token) == 200
+            assert connection.call("task.stats")["total"] == 0
+            hub.connect().close()
+        for stranger in strangers:
+            stranger.close()
+
+
+def wrong_tokens_do_not_lock_out_the_right_one():
+    with Hub() as hub:
+        hub.start()
+        address, token = web_of(hub)
+        assert [post(address, f"wrong{i}") for i in range(12)] == [401] * 10 + [429] * 2
+        assert post(address, token) == 200
+
+
 main([any_split_gives_the_same, a_vanished_client_is_forgotten, a_silent_websocket_is_noticed,
-      a_slow_reader_misses_nothing_and_harms_nobody])
+      a_slow_reader_misses_nothing_and_harms_nobody, strangers_cannot_shut_out_the_owner,
+      wrong_tokens_do_not_lock_out_the_right_one])

@@ -1,8 +1,8 @@
 /* A WebSocket from its handshake on: the HTTP server, the upgrade and the peer behind it. What is fuzzed is sent in frames
  * that are masked as they should be, so that the fuzzer reaches what lies behind them, and now and then as bare bytes.
  *
- * The first byte chooses tokens and compression, the second seeds the cuts, then the rest is frames: a byte for the kind of
- * frame, one for its length, and the payload. */
+ * The first byte chooses tokens, compression and memory, the second seeds the cuts, then the rest is frames: a byte for the
+ * kind of frame, one for its length, and the payload. */
 #include "frame.h"
 #include "fuzz_world.h"
 
@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int last;
     if (size < 2)
         return 0;
-    fuzz_begin(&w, data[0] & 1, data[1]);
+    fuzz_begin(&w, data[0] & 1, data[0] & 4, data[1]);
     upgrade(&w, data[0] & 2);
     for (size_t at = 2; at + 2 <= size;) {
         size_t len = data[at + 1] < size - at - 2 ? data[at + 1] : size - at - 2;

@@ -75,6 +75,23 @@ TEST(a_call) {
     }
 }
 
+/* Times so long that they mean for ever are not over at once. */
+TEST(times_beyond_all_time) {
+    static const int64_t times[] = {INT64_MAX, INT64_MAX - 1, INT64_MAX / 2};
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        WEFT_AUTO(weft_peer) peer = NULL;
+        WEFT_ANSWER a = {0};
+        weft_connect_opts opts = {.timeout_ms = times[i], .reconnect = i == 1, .extras = true};
+        weft_call_opts call = {.timeout_ms = times[i], .send_deadline = true};
+        REQUIRE(weft_connect_with(CHILD, &opts, &peer) == 0);
+        CHECK_INT(weft_call_with(peer, "echo", WEFT_OBJ({"n", weft_int(1)}), &call, &a), 0);
+        CHECK(a.result != NULL);
+        CHECK_INT(weft_flush(peer, times[i]), 0);
+        CHECK_INT(weft_notify(peer, "tell", weft_none()), 0);
+        CHECK_INT(weft_wait(peer, times[i]), 1);
+    }
+}
+
 TEST(a_refusal_is_kept) {
     WEFT_AUTO(weft_peer) peer = NULL;
     WEFT_ANSWER a = {0};
@@ -211,11 +228,13 @@ TEST(a_silent_server) {
     int fd = silent_listener(url, sizeof url);
     CHECK_INT(connect_to(url, 1, false, trouble, sizeof trouble), -ETIMEDOUT);
     close(fd);
-    /* Nobody there any more; with reconnect it is tried until the time is over, and the last reason is told. */
+    snprintf(url, sizeof url, "ws://127.0.0.1:%d/", test_closed_port(&fd));
+    /* Nobody there; with reconnect it is tried until the time is over, and the last reason is told. */
     int r = connect_to(url, 1, true, trouble, sizeof trouble);
     CHECK(r == -ECONNREFUSED || r == -ETIMEDOUT);
     CHECK_INT(connect_to(url, 1000, false, trouble, sizeof trouble), -ECONNREFUSED);
     CHECK(strstr(trouble, "nobody is listening there"));
+    close(fd);
 }
 
 TEST(a_trouble_is_cut) {
@@ -351,9 +370,9 @@ static int be_child(void) {
 
 int main(int argc, char **argv) {
     static const test_case cases[] = {
-        CASE(a_call) CASE(a_refusal_is_kept) CASE(a_call_nobody_answers) CASE(a_call_in_parts) CASE(the_server_dies)
-            CASE(waiting_delivers) CASE(freed_while_it_waits) CASE(flushing) CASE(a_silent_server) CASE(a_trouble_is_cut)
-                CASE(freed_in_any_state) CASE(a_queue_without_a_server) CASE(failing_memory)};
+        CASE(a_call) CASE(times_beyond_all_time) CASE(a_refusal_is_kept) CASE(a_call_nobody_answers) CASE(a_call_in_parts)
+            CASE(the_server_dies) CASE(waiting_delivers) CASE(freed_while_it_waits) CASE(flushing) CASE(a_silent_server)
+                CASE(a_trouble_is_cut) CASE(freed_in_any_state) CASE(a_queue_without_a_server) CASE(failing_memory)};
     if (argc == 2 && strcmp(argv[1], "--child") == 0)
         return be_child();
     return test_main(argc, argv, cases, sizeof cases / sizeof cases[0]);

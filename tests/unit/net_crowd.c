@@ -267,6 +267,34 @@ TEST(bodies_that_move) {
     world_free(w);
 }
 
+/* Times so long that they mean for ever are not over at once. */
+TEST(times_beyond_all_time) {
+    const char *body;
+    weft_server_opts opts = {.auth_ms = INT64_MAX, .head_ms = INT64_MAX, .body_ms = INT64_MAX, .grace_ms = INT64_MAX};
+    world *w = crowd_world(&opts, "http://127.0.0.1:0/rpc");
+    int fd = world_connect_tcp(w, 0);
+    world_say(w, fd, "POST /rpc HTTP/1.1\r\n" HOST JSON BEARER "Content-Le");
+    for (int i = 0; i < 3; i++)
+        world_wait(w, -1, 0);
+    world_say(w, fd, "ngth: 2\r\n\r\n{");
+    for (int i = 0; i < 3; i++)
+        world_wait(w, -1, 0);
+    world_say(w, fd, "}");
+    CHECK_INT(world_read_http(w, fd, &body), 200);
+    int owner = connect_owner(w);
+    world_say(w, owner, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"keep\"}\n");
+    WORLD_UNTIL(w, w->kept != NULL);
+    weft_server_stop(w->server, NULL, NULL);
+    for (int i = 0; i < 3; i++)
+        world_wait(w, -1, 0);
+    weft_reply(w->kept, weft_str("last"));
+    world_read_lines(w, owner, 1);
+    HAS(w, "\"last\"");
+    close(fd);
+    close(owner);
+    world_free(w);
+}
+
 /* ---- memory ---- */
 
 #define MIB ((size_t) 1024 * 1024)
@@ -375,6 +403,7 @@ TEST_MAIN(
     CASE(bodies_that_nobody_reads)
     CASE(bodies_that_hardly_move)
     CASE(bodies_that_move)
+    CASE(times_beyond_all_time)
     CASE(memory_is_counted)
     CASE(unread_answers_are_counted)
     CASE(too_much_memory_in_all)

@@ -286,6 +286,94 @@ TEST(large_body_in_pieces) {
     world_free(w);
 }
 
+static void hello(weft_http *http, void *ctx) {
+    char text[300];
+    world *w = ctx;
+    weft_bytes body = weft_http_body(http);
+    const char *header = weft_http_header(http, "x-thing");
+    int n = snprintf(text, sizeof text, "%s %s ? %s [%s] %.*s %d", weft_http_method(http), weft_http_path(http),
+                     weft_http_query(http), header ? header : "", (int) body.len, body.data,
+                     weft_http_identity(http)->authenticated);
+    CHECK(weft_http_header(http, "none") == NULL);
+    w->opened = 100;
+    CHECK_INT(weft_http_answer(http, 201, "text/plain", (weft_bytes){text, (size_t) n}), 0);
+}
+
+static weft_http *kept_http;
+
+static void keep_http(weft_http *http, void *ctx) {
+    (void) ctx;
+    kept_http = http;
+}
+
+/* Wherever HEAD is asked, its answer has no body, whatever it says of one: the next answer follows it at once. */
+TEST(head_everywhere) {
+    static const struct {
+        const char *name, *target, *headers;
+        int status;
+        bool closes;
+    } rows[] = {
+        {"health", "/health", "", 200, false},
+        {"a route", "/it", "", 200, false},
+        {"a route of POST", "/form", "", 405, false},
+        {"messages", "/rpc", "", 405, false},
+        {"events", "/rpc", "Accept: text/event-stream\r\n", 405, false},
+        {"a WebSocket", "/ws", "Upgrade: websocket\r\nConnection: upgrade\r\n", 405, false},
+        {"nothing", "/no", "", 404, false},
+        {"an origin that is not ours", "/health", "Origin: https://evil.example\r\n", 403, true},
+    };
+    world *w = web_world(NULL, NULL, NULL);
+    char url[64];
+    snprintf(url, sizeof url, "ws://127.0.0.1:%d/ws", world_port(w, 0));
+    CHECK_INT(weft_server_listen(w->server, url, NULL), 0);
+    CHECK_INT(weft_server_route(w->server, "GET", "/it", hello, w), 0);
+    CHECK_INT(weft_server_route(w->server, "POST", "/form", hello, w), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char request[400];
+        int fd = world_connect_tcp(w, 0);
+        test_row(rows[i].name);
+        snprintf(request, sizeof request,
+                 "HEAD %s HTTP/1.1\r\n" HOST "%s\r\nGET /health HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n",
+                 rows[i].target, rows[i].headers);
+        world_say(w, fd, request);
+        CHECK_INT(world_read_all(w, fd), 0);
+        int status = atoi(w->text + 9);
+        CHECK(status == rows[i].status || (rows[i].status == 200 && status == 201));
+        const char *end = strstr(w->text, "\r\n\r\n");
+        CHECK(end && (rows[i].closes ? end[4] == '\0' : strncmp(end + 4, "HTTP/1.1 200 OK\r\n", 17) == 0));
+        close(fd);
+    }
+    test_row(NULL);
+    world_free(w);
+}
+
+TEST(expectations) {
+    static const struct {
+        const char *name, *head;
+        int status;
+    } rows[] = {
+        {"something else", "POST /rpc HTTP/1.1\r\n" HOST JSON "Expect: miracles\r\nContent-Length: 2\r\n\r\n", 417},
+        {"too much to come", "POST /rpc HTTP/1.1\r\n" HOST JSON "Expect: 100-continue\r\nContent-Length: 999999999\r\n\r\n",
+         413},
+        {"not JSON", "POST /rpc HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n", 415},
+        {"chunks", "POST /rpc HTTP/1.1\r\n" HOST JSON "Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n", 100},
+        {"nothing to come", "POST /rpc HTTP/1.1\r\n" HOST JSON "Expect: 100-continue\r\nContent-Length: 0\r\n\r\n", 200},
+        {"events with a body", "GET /rpc HTTP/1.1\r\n" HOST "Accept: text/event-stream\r\nContent-Length: 5\r\n\r\nhello",
+         400},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *body;
+        world *w = web_world(NULL, NULL, NULL);
+        test_row(rows[i].name);
+        int fd = world_connect_tcp(w, 0);
+        world_say(w, fd, rows[i].head);
+        CHECK_INT(world_read_http(w, fd, &body), rows[i].status);
+        close(fd);
+        world_free(w);
+    }
+    test_row(NULL);
+}
+
 TEST(expect_100_continue) {
     const char *body;
     world *w = web_world(NULL, NULL, NULL);
@@ -448,26 +536,6 @@ TEST(pages_do_not_brake_the_user) {
 
 /* ---- routes ---- */
 
-static void hello(weft_http *http, void *ctx) {
-    char text[300];
-    world *w = ctx;
-    weft_bytes body = weft_http_body(http);
-    const char *header = weft_http_header(http, "x-thing");
-    int n = snprintf(text, sizeof text, "%s %s ? %s [%s] %.*s %d", weft_http_method(http), weft_http_path(http),
-                     weft_http_query(http), header ? header : "", (int) body.len, body.data,
-                     weft_http_identity(http)->authenticated);
-    CHECK(weft_http_header(http, "none") == NULL);
-    w->opened = 100;
-    CHECK_INT(weft_http_answer(http, 201, "text/plain", (weft_bytes){text, (size_t) n}), 0);
-}
-
-static weft_http *kept_http;
-
-static void keep_http(weft_http *http, void *ctx) {
-    (void) ctx;
-    kept_http = http;
-}
-
 TEST(routes) {
     const char *body;
     world *w = web_world(NULL, NULL, &(weft_listen_opts){.tokens = tokens});
@@ -551,6 +619,8 @@ TEST_MAIN(
     CASE(chunked_bytes_one_at_a_time)
     CASE(chunked_bodies_at_the_border)
     CASE(large_body_in_pieces)
+    CASE(head_everywhere)
+    CASE(expectations)
     CASE(expect_100_continue)
     CASE(pipelining_keeps_order)
     CASE(half_closed_post_is_answered)

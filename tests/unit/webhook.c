@@ -132,11 +132,13 @@ TEST(nobody_there) {
     scene s;
     outcome o;
     begin(&s);
-    snprintf(s.base, sizeof s.base, "http://127.0.0.1:1");
+    int closed;
+    snprintf(s.base, sizeof s.base, "http://127.0.0.1:%d", test_closed_port(&closed));
     CHECK_INT(hook(&s, "/", &o), 0);
     WORLD_UNTIL(s.w, o.times);
     CHECK_INT(o.r, -ECONNREFUSED);
     CHECK(*o.why != '\0');
+    close(closed);
     end(&s);
 }
 
