@@ -66,6 +66,7 @@ struct weft_run {
     weft_timer err_timer;
     weft_output err;
     weft_buf err_tail;
+    weft_buf auth; /* the names of its ways to log in */
     bool decided;
     weft_run_end end; /* error and stop_reason are ours */
     char *error;

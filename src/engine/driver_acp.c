@@ -49,6 +49,7 @@ void weft__acp_release(weft_run *run) {
         return;
     weft__output_done(&run->err);
     weft__buf_done(&run->err_tail, alloc);
+    weft__buf_done(&run->auth, alloc);
     weft__free(alloc, run->folder);
     weft__free(alloc, run->prompt);
     weft__free(alloc, run->session);
