@@ -23,11 +23,12 @@
         .name = (name_), .driver = "acp", .argv = ARGV(__VA_ARGS__), .about = (about_), .advice = (advice_),                \
         .login = (login_), .outside = true, .preset = true                                                                  \
     }
+#define ADVICE(name_, package_) "Install it with \"weft agents install " name_ "\", which downloads " package_ " with npm."
+#define CODEX "@agentclientprotocol/codex-acp@2.6.0"
 /* One that npm has. The version is the one that was tried with this version of Weft. */
 #define PACKAGED(name_, about_, package_, login_, ...)                                                                      \
     {                                                                                                                       \
-        .name = (name_), .driver = "acp", .argv = ARGV(__VA_ARGS__), .about = (about_),                                     \
-        .advice = "Install it with \"weft agents install " name_ "\", which downloads " package_ " with npm.",              \
+        .name = (name_), .driver = "acp", .argv = ARGV(__VA_ARGS__), .about = (about_), .advice = ADVICE(name_, package_),  \
         .login = (login_), .package = (package_), .outside = true, .preset = true                                           \
     }
 
@@ -37,8 +38,17 @@ static const weft_agent presets[] = {
              "Install Claude Code, run \"claude\" once and log in, or set ANTHROPIC_API_KEY.", "claude-agent-acp"),
     PACKAGED("gemini", "Gemini CLI", "@google/gemini-cli@0.61.0",
              "Run \"{bin}gemini\" once and log in, or set GEMINI_API_KEY.", "gemini", "--acp"),
-    PACKAGED("codex", "Codex, through its ACP adapter", "@agentclientprotocol/codex-acp@2.6.0",
-             "Run \"{bin}codex login\", or set OPENAI_API_KEY.", "codex-acp"),
+    /* Left alone, it lets a model review what it asks for, instead of a person. */
+    {.name = "codex",
+     .driver = "acp",
+     .argv = ARGV("codex-acp"),
+     .env = ARGV("INITIAL_AGENT_MODE=read-only"),
+     .about = "Codex, through its ACP adapter",
+     .advice = ADVICE("codex", CODEX),
+     .login = "Run \"{bin}codex login\", or set OPENAI_API_KEY.",
+     .package = CODEX,
+     .outside = true,
+     .preset = true},
     PRESET("opencode", "OpenCode", "Install it with npm install -g opencode-ai, or as its documentation says.",
            "Run \"{bin}opencode auth login\".", "opencode", "acp"),
     PRESET("goose", "Goose", "Install the goose command line as its documentation says.", "Run \"{bin}goose configure\".",

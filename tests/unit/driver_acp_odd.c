@@ -43,6 +43,11 @@ TEST(survives) {
          {"", PROMPTED, "say={\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"fs/read_text_file\",\"params\":{}}", "hear=-32601",
           "say={\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"terminal/create\",\"params\":{}}", "hear=-32601", "chunk=hi",
           DONE}},
+        {"a question that cannot be answered",
+         {"", PROMPTED,
+          "say={\"jsonrpc\":\"2.0\",\"method\":\"session/request_permission\",\"params\":{\"sessionId\":\"s1\",\"options\":["
+          "{\"optionId\":\"yes\",\"name\":\"Yes\",\"kind\":\"allow_once\"}]}}",
+          "chunk=hi", DONE}},
         {"answers to nothing",
          {"", "say={\"jsonrpc\":\"2.0\",\"id\":77,\"result\":{}}", "say={\"jsonrpc\":\"2.0\",\"id\":\"x\",\"result\":{}}",
           "say={\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"\"}}", PROMPTED, "chunk=hi", DONE}},
