@@ -1,53 +1,68 @@
 /* The presets, and merging the configuration with them. The commands are those that the agents' own documentation gives for
- * the Agent Client Protocol; an agent that has none speaks it through an adapter that npx fetches. */
+ * the Agent Client Protocol; an agent that has none speaks it through an adapter. None is fetched when it is used: "weft
+ * agents install" does that, once, and says so. */
 #include "agents.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent_program.h"
 #include "alloc.h"
 #include "buf.h"
 #include "write.h"
-
-/* A path to look at. */
-#define MAX_PATH 4096
 
 #define ARGV(...)                                                                                                           \
     (const char *const[]) {                                                                                                 \
         __VA_ARGS__, NULL                                                                                                   \
     }
-#define PRESET(name_, about_, advice_, ...)                                                                                 \
-    { .name = (name_), .driver = "acp", .argv = ARGV(__VA_ARGS__), .about = (about_), .advice = (advice_), .preset = true }
+#define PRESET(name_, about_, advice_, login_, ...)                                                                         \
+    {                                                                                                                       \
+        .name = (name_), .driver = "acp", .argv = ARGV(__VA_ARGS__), .about = (about_), .advice = (advice_),                \
+        .login = (login_), .outside = true, .preset = true                                                                  \
+    }
+#define ADVICE(name_, package_) "Install it with \"weft agents install " name_ "\", which downloads " package_ " with npm."
+#define CODEX "@agentclientprotocol/codex-acp@2.6.0"
+/* One that npm has. The version is the one that was tried with this version of Weft. */
+#define PACKAGED(name_, about_, package_, login_, ...)                                                                      \
+    {                                                                                                                       \
+        .name = (name_), .driver = "acp", .argv = ARGV(__VA_ARGS__), .about = (about_), .advice = ADVICE(name_, package_),  \
+        .login = (login_), .package = (package_), .outside = true, .preset = true                                           \
+    }
 
 static const weft_agent presets[] = {
     {.name = "demo", .driver = "demo", .about = "built in; it costs nothing and shows what an agent does", .preset = true},
-    PRESET("claude", "Claude Code, through its ACP adapter",
-           "It needs npx (install Node.js) and a login: npm install -g @anthropic-ai/claude-code, then run claude once.",
-           "npx", "-y", "@agentclientprotocol/claude-agent-acp"),
-    PRESET("gemini", "Gemini CLI", "Install it with npm install -g @google/gemini-cli, then run gemini once to log in.",
-           "gemini", "--acp"),
-    PRESET("codex", "Codex, through its ACP adapter",
-           "It needs npx (install Node.js) and a login: npm install -g @openai/codex, then run codex once.", "npx", "-y",
-           "@agentclientprotocol/codex-acp"),
-    PRESET("opencode", "OpenCode", "Install it with npm install -g opencode-ai, then run opencode auth login.", "opencode",
+    PACKAGED("claude", "Claude Code, through its ACP adapter", "@agentclientprotocol/claude-agent-acp@0.99.1",
+             "Install Claude Code, run \"claude\" once and log in, or set ANTHROPIC_API_KEY.", "claude-agent-acp"),
+    PACKAGED("gemini", "Gemini CLI", "@google/gemini-cli@0.61.0",
+             "Run \"{bin}gemini\" once and log in, or set GEMINI_API_KEY.", "gemini", "--acp"),
+    /* Left alone, it lets a model review what it asks for, instead of a person. */
+    {.name = "codex",
+     .driver = "acp",
+     .argv = ARGV("codex-acp"),
+     .env = ARGV("INITIAL_AGENT_MODE=read-only"),
+     .about = "Codex, through its ACP adapter",
+     .advice = ADVICE("codex", CODEX),
+     .login = "Run \"{bin}codex login\", or set OPENAI_API_KEY.",
+     .package = CODEX,
+     .outside = true,
+     .preset = true},
+    PRESET("opencode", "OpenCode", "Install it with npm install -g opencode-ai, or as its documentation says.",
+           "Run \"{bin}opencode auth login\".", "opencode", "acp"),
+    PRESET("goose", "Goose", "Install the goose command line as its documentation says.", "Run \"{bin}goose configure\".",
+           "goose", "acp"),
+    PACKAGED("copilot", "GitHub Copilot CLI", "@github/copilot@1.0.102", "Run \"{bin}copilot\" once and type /login.",
+             "copilot", "--acp", "--stdio"),
+    PRESET("cursor", "Cursor's command line", "Install cursor-agent as Cursor's documentation says.",
+           "Run \"{bin}cursor-agent login\".", "cursor-agent", "acp"),
+    PACKAGED("qwen", "Qwen Code", "@qwen-code/qwen-code@0.15.10", "Run \"{bin}qwen\" once and log in.", "qwen", "--acp"),
+    PACKAGED("auggie", "Augment's command line", "@augmentcode/auggie@0.36.0", "Run \"{bin}auggie login\".", "auggie",
+             "--acp"),
+    PRESET("kimi", "Kimi CLI", "Install kimi as its documentation says.", "Run \"{bin}kimi\" once and log in.", "kimi",
            "acp"),
-    PRESET("goose", "Goose", "Install the goose command line as its documentation says, then run goose configure.", "goose",
-           "acp"),
-    PRESET("copilot", "GitHub Copilot CLI",
-           "Install it with npm install -g @github/copilot, then run copilot once to log in.", "copilot", "--acp",
-           "--stdio"),
-    PRESET("cursor", "Cursor's command line",
-           "Install cursor-agent as Cursor's documentation says, then cursor-agent login.", "cursor-agent", "acp"),
-    PRESET("qwen", "Qwen Code", "Install it with npm install -g @qwen-code/qwen-code, then run qwen once to log in.", "qwen",
-           "--acp"),
-    PRESET("auggie", "Augment's command line", "Install it with npm install -g @augmentcode/auggie, then auggie login.",
-           "auggie", "--acp"),
-    PRESET("kimi", "Kimi CLI", "Install kimi as its documentation says, then run it once to log in.", "kimi", "acp"),
-    PRESET("vibe", "Mistral Vibe", "Install mistral-vibe as its documentation says, then run vibe once to log in.",
+    PRESET("vibe", "Mistral Vibe", "Install mistral-vibe as its documentation says.", "Run \"{bin}vibe\" once and log in.",
            "vibe-acp"),
 };
 #define PRESETS (sizeof presets / sizeof presets[0])
@@ -186,8 +201,8 @@ static int merge(weft_agent *agent, const weft_json *value, weft_arena *arena) {
         return r;
     if (strcmp(agent->driver, "demo") == 0)
         agent->argv = NULL;
-    if (weft_get(value, "command").text)
-        agent->advice = NULL; /* it is about another program */
+    if (weft_get(value, "command").text) /* what is known is about another program */
+        agent->advice = agent->login = agent->package = NULL;
     agent->prompt_on_stdin =
         strcmp(weft_get_str(value, "prompt", agent->prompt_on_stdin ? "stdin" : "argument"), "stdin") == 0;
     agent->max_running = (size_t) weft_get_int(value, "max_running", (int64_t) agent->max_running);
@@ -287,29 +302,9 @@ int weft__agents_hide(const weft_json *configured, const weft_alloc *alloc, weft
 
 /* ---- is it there? ---- */
 
-static const char *program_of(const weft_agent *agent) {
-    return agent->argv && agent->argv[0] ? agent->argv[0] : "";
-}
-
-static bool is_program(const char *path) {
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
-}
-
-/* As the guard will look for it: in the absolute folders of PATH only. */
 bool weft__agent_found(const weft_agent *agent) {
-    char path[MAX_PATH];
-    const char *program = program_of(agent), *at = getenv("PATH");
-    if (!*program)
-        return strcmp(agent->driver, "demo") == 0;
-    if (strchr(program, '/'))
-        return is_program(program);
-    for (; at && *at; at += strspn(at, ":")) {
-        size_t len = strcspn(at, ":");
-        int n = snprintf(path, sizeof path, "%.*s/%s", (int) len, at, program);
-        if (*at == '/' && n < MAX_PATH && is_program(path))
-            return true;
-        at += len;
-    }
-    return false;
+    char path[PATH_MAX], folder[PATH_MAX];
+    if (!agent->argv && strcmp(agent->driver, "demo") != 0)
+        return false;
+    return weft__agent_program(agent, getcwd(folder, sizeof folder), path, sizeof path) >= 0;
 }

@@ -1,8 +1,8 @@
 /* Which agents there are: those that come with Weft, and what the configuration makes of them.
  *
  * A preset is a row: a name, how to start it, what it is, and what to do when it is not installed. An entry of the
- * configuration with the same name replaces the members it gives; any other is an agent of its own. Nothing is started in
- * here, and nothing is downloaded unless an agent is used whose command does so. */
+ * configuration with the same name replaces the members it gives; any other is an agent of its own. Nothing is started or
+ * downloaded in here. */
 #ifndef WEFT_AGENTS_H
 #define WEFT_AGENTS_H
 
@@ -28,7 +28,7 @@ int weft__agents_hide(const weft_json *configured, const weft_alloc *alloc, weft
 int weft__agent_check(const weft_checking *checking, const char *path, const char *name, const weft_json *at,
                       const weft_json *value);
 
-/* Is the program there that it needs, its own or the npx that fetches it? The demo's always is. */
+/* Is it installed, for the project in whose folder we are? The demo always is. */
 bool weft__agent_found(const weft_agent *agent);
 
 #endif

@@ -1,28 +1,25 @@
 /* The agents of this folder without a daemon: what one would offer that is started now. In the form of agent.list, so that
  * there is one way to show them. */
 #include "agents_here.h"
+
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "agents.h"
 #include "buf.h"
 #include "daemon.h"
+#include "own.h"
 #include "say.h"
 #include "serve.h"
 #include "write.h"
 
-/* Nobody's command has more words than are shown. */
-#define MAX_WORDS 64
-
 static int write_agent(weft_buf *out, const weft_agent *agent, const char *fallback) {
-    weft_val words[MAX_WORDS];
-    size_t count = 0;
-    for (; agent->argv && agent->argv[count] && count < MAX_WORDS; count++)
-        words[count] = weft_str(agent->argv[count]);
-    weft_val value = WEFT_OBJ({"name", weft_str(agent->name)}, {"driver", weft_str(agent->driver)},
-                              {"command", weft_arr(words, count)}, {"found", weft_bool(weft__agent_found(agent))},
-                              {"isDefault", weft_bool(fallback && strcmp(fallback, agent->name) == 0)},
-                              {"preset", weft_bool(agent->preset)}, {"about", weft_str_or_none(agent->about)},
-                              {"advice", weft_str_or_none(agent->advice)});
+    char folder[PATH_MAX];
     int r = weft__buf_len(out) > 1 ? weft__buf_put(out, NULL, ",", 1) : 0;
-    return r < 0 ? r : weft__write_val(out, NULL, &value);
+    return r < 0 ? r
+                 : weft__own_agent_write(out, NULL, agent, getcwd(folder, sizeof folder),
+                                         fallback && strcmp(fallback, agent->name) == 0);
 }
 
 static int to_doc(const weft_agents *agents, weft_doc **ret) {

@@ -1,7 +1,9 @@
 /* weft agents: who can do the work, who does it when nobody is named, and how to get the others. */
+#include <limits.h>
 #include <string.h>
 
 #include "agents_here.h"
+#include "agents_install.h"
 #include "ask.h"
 #include "daemon.h"
 #include "say.h"
@@ -10,21 +12,25 @@
 
 typedef struct settings {
     const char *url;
-    bool reset;
+    bool reset, yes;
 } settings;
 
 /* ---- list ---- */
 
-static const char *state_of(const weft_json *agent) {
-    if (weft_get_bool(agent, "found", false))
-        return "yes";
-    return weft_get_str(agent, "advice", "no");
+/* What it is and where, or how to get it. */
+static const char *describe(const weft_json *agent, char *room, size_t size) {
+    const char *about = weft_get_str(agent, "about", ""), *path = weft_get_str(agent, "path", "");
+    if (!weft_get_bool(agent, "found", false))
+        return weft_get_str(agent, "advice", "Its program is not there.");
+    snprintf(room, size, "%s%s%s", about, *about && *path ? ": " : "", path);
+    return room;
 }
 
 static int add(weft_table *table, const weft_json *agent) {
+    char room[PATH_MAX + 256];
     const char *cells[] = {weft_get_bool(agent, "isDefault", false) ? "*" : "", weft_get_str(agent, "name", ""),
                            weft_get_str(agent, "driver", ""), weft_get_bool(agent, "found", false) ? "yes" : "no",
-                           weft_get_bool(agent, "found", false) ? weft_get_str(agent, "about", "") : state_of(agent)};
+                           describe(agent, room, sizeof room)};
     int r = 0;
     for (size_t i = 0; i < sizeof cells / sizeof cells[0] && r >= 0; i++)
         r = weft__table_add(table, cells[i]);
@@ -32,7 +38,7 @@ static int add(weft_table *table, const weft_json *agent) {
 }
 
 static weft_exit put(weft_app *app, const weft_json *list) {
-    static const char *const heads[] = {"", "AGENT", "DRIVER", "FOUND", "WHAT IT IS, OR HOW TO GET IT", NULL};
+    static const char *const heads[] = {"", "AGENT", "DRIVER", "INSTALLED", "WHAT AND WHERE IT IS, OR HOW TO GET IT", NULL};
     weft_table table = {.heads = heads};
     weft_json agents = weft_get(list, "agents");
     int r = 0;
@@ -111,11 +117,19 @@ static weft_exit use(weft_app *app) {
     return status;
 }
 
+/* ---- install ---- */
+
+static weft_exit install(weft_app *app) {
+    const settings *how = app->settings;
+    return weft__agents_install(app, app->args[0], how->yes);
+}
+
 /* ---- the verb ---- */
 
 static const weft_word words[] = {
     {"list", " url ", NULL, 0, 0, list},
     {"use", " reset url ", NULL, 0, 1, use},
+    {"install", " yes ", "which agent?", 1, 1, install},
     {0},
 };
 
@@ -125,6 +139,7 @@ static weft_exit run(weft_app *app) {
 
 static const weft_option options[] = {
     WEFT_OPTION(settings, reset, flag, "reset", 0, NULL, "use: the configured one again"),
+    WEFT_OPTION(settings, yes, flag, "yes", 'y', NULL, "install: do not ask before downloading"),
     WEFT_URL_OPTION(settings),
     {0},
 };
@@ -132,7 +147,9 @@ static const weft_option options[] = {
 static const char *const examples[] = {
     "weft agents",
     "which there are, which is the default, what is missing and how to get it",
-    "weft agents use claude",
+    "weft agents install gemini",
+    "downloads it with npm into a folder of your own, after asking",
+    "weft agents use gemini",
     "for every task that names no agent, from now on",
     "weft agents use --reset",
     "as the configuration says",
@@ -141,13 +158,18 @@ static const char *const examples[] = {
 
 const weft_verb weft__agents_verb = {
     .name = "agents",
-    .help = "show which agents there are, choose the default",
-    .usage = "[list | use NAME | use --reset]",
-    .words = "list use",
+    .help = "show which agents there are, install one, choose the default",
+    .usage = "[list | use NAME | use --reset | install NAME]",
+    .words = "list use install",
     .examples = examples,
     .about =
         "The demo agent is the default until another is chosen, so that nothing costs money unasked. Without a daemon the\n"
-        "list comes from the configuration and what is installed here.\n",
+        "list comes from the configuration and what is installed here.\n"
+        "\n"
+        "The agents that come with Weft are found in the folders of PATH, but never in the project's own, nor in any\n"
+        "node_modules. \"install\" fetches the version that this Weft was tried with, and runs no scripts of packages; "
+        "delete\n"
+        "the folder that it names to be rid of it.\n",
     .options = options,
     .settings_size = sizeof(settings),
     .reaches = true,

@@ -258,8 +258,15 @@ static weft_exit serve(serving *self) {
     int r = weft__signals_open(&self->signals, self->loop, on_signal, self);
     if (r < 0)
         return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
-    weft_serve_facts facts = {self->app,           self->server,      self->how,     weft__serve_hub_agent(self->hub),
-                              self->token != NULL, self->daemon.held, self->on_stdio};
+    const weft_agent *agent = weft__serve_hub_agent(self->hub);
+    weft_serve_facts facts = {.app = self->app,
+                              .server = self->server,
+                              .how = self->how,
+                              .agent = agent ? agent->name : "",
+                              .driver = agent ? agent->driver : "",
+                              .token = self->token != NULL,
+                              .held = self->daemon.held,
+                              .on_stdio = self->on_stdio};
     self->published = weft__serve_publish(&facts);
     weft__serve_hub_ready(self->hub);
     weft_exit status = weft__daemon_ready(&self->daemon);

@@ -56,18 +56,24 @@ static const char *took(char ret[WEFT_WHEN_TEXT], const weft_json *task) {
     return weft__duration(ret, (to ? to : weft__when_now()) - from);
 }
 
-static int add_task(weft_table *table, const weft_json *task, const char *runs_on) {
+/* How it ended says more than that it ended: why an agent stopped, or why the task failed. */
+static const char *put_state(char *ret, size_t size, const weft_json *task, const weft_json *about) {
+    const char *state = weft_get_str(task, "state", "");
+    const char *why =
+        strcmp(state, "completed") == 0 ? weft_get_str(task, "stopReason", "") : weft_get_str(about, "reason", "");
+    snprintf(ret, size, "%s%s%.32s", state, *why ? ", " : "", why);
+    return ret;
+}
+
+static int add_task(weft_table *table, const weft_json *task, const weft_json *about) {
     char age[WEFT_WHEN_TEXT] = "", time[WEFT_WHEN_TEXT];
     int64_t created = weft__when_get(task, "createdAt");
     if (created)
         weft__duration(age, weft__when_now() - created);
-    const char *stop = weft_get_str(task, "stopReason", "");
     char state[64];
-    /* How it ended says more than that it ended. */
-    snprintf(state, sizeof state, "%s%s%.32s", weft_get_str(task, "state", ""), *stop ? ", " : "", stop);
     const char *cells[] = {weft_get_str(task, "id", ""),
-                           state,
-                           runs_on ? runs_on : weft_get_str(task, "agent", "default"),
+                           put_state(state, sizeof state, task, about),
+                           weft_get_str(about, "agent", weft_get_str(task, "agent", "default")),
                            age,
                            took(time, task),
                            weft_get_str(task, "prompt", "")};
@@ -86,7 +92,7 @@ static weft_exit put_list(weft_app *app, const weft_json *tasks, const weft_json
     for (weft_iter it = weft_iterate(tasks); r >= 0 && weft_next(&it);) {
         /* They come in the same order; one that was forgotten meanwhile is left out. */
         bool same = more && strcmp(weft_get_str(&about.value, "id", ""), weft_get_str(&it.value, "id", "")) == 0;
-        r = add_task(&table, &it.value, same ? weft_get_str(&about.value, "agent", NULL) : NULL);
+        r = add_task(&table, &it.value, same ? &about.value : &(weft_json){0});
         more = same ? weft_next(&about) : more;
     }
     if (r >= 0 && table.count)

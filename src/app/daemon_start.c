@@ -227,10 +227,11 @@ static void pass_on(const weft_app *app, const weft_buf *talk) {
     }
 }
 
-static void try_these(const weft_app *app) {
+static void try_these(const weft_app *app, const weft_json *endpoint) {
     const char *program = program_invocation_name;
+    weft_json agent = weft_get(endpoint, "agent");
     fputs("\nTry:\n", app->err.file);
-    weft__serve_say_verbs(app->err.file);
+    weft__serve_say_verbs(app->err.file, weft_get_str(&agent, "name", "the agent"), weft_get_str(&agent, "driver", ""));
     fprintf(app->err.file, "\"%s status\", \"%s logs -f\" and \"%s stop\" are about the daemon itself.\n", program, program,
             program);
 }
@@ -258,7 +259,8 @@ static weft_exit tell(const weft_app *app, pid_t pid, bool started) {
     weft_json urls = weft_get(weft_doc_root(endpoint), "urls");
     for (weft_iter it = weft_iterate(&urls); weft_next(&it);)
         fprintf(app->err.file, "listening on %s\n", weft_str_of(&it.value, ""));
-    try_these(app);
+    /* Of one that runs already, another agent may have been chosen since. */
+    try_these(app, started && endpoint ? weft_doc_root(endpoint) : &(weft_json){0});
     return WEFT_DONE;
 }
 

@@ -251,9 +251,8 @@ weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
     return WEFT_DONE;
 }
 
-const char *weft__serve_hub_agent(const weft_serve_hub *self) {
-    const weft_agent *agent = weft__agent_default(self->engine);
-    return agent ? agent->name : self->agents.fallback;
+const weft_agent *weft__serve_hub_agent(const weft_serve_hub *self) {
+    return weft__agent_default(self->engine);
 }
 
 uint64_t weft__serve_hub_running(const weft_serve_hub *self) {

@@ -38,7 +38,8 @@ bool weft__serve_publish(const weft_serve_facts *facts) {
                               {"unix", weft_str_or_none(url_with(facts->server, "unix:"))},
                               {"http", weft_str_or_none(url_with(facts->server, "http"))},
                               {"ws", weft_str_or_none(url_with(facts->server, "ws"))},
-                              {"tokenFile", facts->token ? weft_str(token_path(facts)) : weft_none()});
+                              {"tokenFile", facts->token ? weft_str(token_path(facts)) : weft_none()},
+                              {"agent", WEFT_OBJ({"name", weft_str(facts->agent)}, {"driver", weft_str(facts->driver)})});
     if (facts->held) {
         r = weft__home_publish(app->layout, about);
         if (r < 0)
@@ -75,20 +76,32 @@ static void say_call(const weft_serve_facts *facts, FILE *to, const char *url) {
             shows ? token_path(facts) : "", shows ? " " : "", url);
 }
 
-void weft__serve_say_verbs(FILE *to) {
-    static const char *const rows[][2] = {
-        {"task submit --wait \"hello\"", "an agent answers"},
-        {"task submit --wait \"write a file\"", "it asks before it changes anything"},
+/* Only the demo is known to ask. Others may, or may do what they like: a program as it is configured never asks. */
+void weft__serve_say_verbs(FILE *to, const char *agent, const char *driver) {
+    bool demo = strcmp(driver, "demo") == 0, acp = strcmp(driver, "acp") == 0, cli = strcmp(driver, "cli") == 0;
+    char answers[128];
+    snprintf(answers, sizeof answers, "%s%.64s%s", cli ? "runs " : "", demo ? "an agent" : agent,
+             cli ? " with it" : " answers");
+    const char *const rows[][2] = {
+        {"task submit --wait \"hello\"", answers},
+        {demo  ? "task submit --wait \"write a file\""
+         : acp ? "answer"
+               : NULL,
+         demo ? "it asks before it changes anything" : "what it asks for, if it asks"},
         {"task list", "what was done, and what is going on"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        fprintf(to, "    %s %-*s  # %s\n", program_invocation_name, VERBS_WIDTH, rows[i][0], rows[i][1]);
+        if (rows[i][0])
+            fprintf(to, "    %s %-*s  # %s\n", program_invocation_name, VERBS_WIDTH, rows[i][0], rows[i][1]);
 }
 
 static void say_agent(const weft_serve_facts *facts, FILE *to) {
-    bool demo = strcmp(facts->agent, "demo") == 0;
+    bool demo = strcmp(facts->driver, "demo") == 0, cli = strcmp(facts->driver, "cli") == 0;
     fprintf(to, "The agent is \"%s\"%s; \"%s agents\" shows the others.\n", facts->agent,
-            demo ? ", which is built in and costs nothing" : "", program_invocation_name);
+            demo  ? ", which is built in and costs nothing"
+            : cli ? ", a program that does what it does without asking"
+                  : "",
+            program_invocation_name);
 }
 
 void weft__serve_say_what_next(const weft_serve_facts *facts) {
@@ -98,7 +111,7 @@ void weft__serve_say_what_next(const weft_serve_facts *facts) {
         return;
     fprintf(to, "\nTry, in another terminal%s:\n", facts->held ? " in this folder" : "");
     if (facts->held) {
-        weft__serve_say_verbs(to);
+        weft__serve_say_verbs(to, facts->agent, facts->driver);
         say_agent(facts, to);
     } else {
         say_call(facts, to, weft_server_url(facts->server, 0));

@@ -8,7 +8,7 @@ typedef struct weft_serve_facts {
     weft_app *app;
     const weft_server *server;
     const weft_serve_settings *how;
-    const char *agent; /* does what names none */
+    const char *agent, *driver; /* does what names none, and how */
     bool token;        /* one is needed */
     bool held;         /* it is the daemon of its folder */
     bool on_stdio;     /* standard output is a connection */
@@ -17,7 +17,7 @@ typedef struct weft_serve_facts {
 /* endpoint.json, and with --json a line on standard output. True: the file must be taken back at the end. */
 bool weft__serve_publish(const weft_serve_facts *facts);
 void weft__serve_say_what_next(const weft_serve_facts *facts);
-/* The first three commands of somebody new. They need nothing but this program. */
-void weft__serve_say_verbs(FILE *to);
+/* The first commands of somebody new, and no more said of them than the default agent does. driver is its driver. */
+void weft__serve_say_verbs(FILE *to, const char *agent, const char *driver);
 
 #endif

@@ -14,7 +14,9 @@
     S_IS("isDefault", S_BOOL) "," \
     S_IS("preset", S_BOOL) "," \
     S_IS("about", S_STRING) "," \
-    S_IS("advice", S_STRING), \
+    S_IS("advice", S_STRING) "," \
+    S_IS("login", S_STRING) "," \
+    S_IS("package", S_STRING), \
     "\"name\",\"driver\",\"command\",\"found\",\"isDefault\",\"preset\"")
 
 #define S_SESSION S_OF( \

@@ -2,10 +2,14 @@
 #ifndef WEFT_OWN_H
 #define WEFT_OWN_H
 
+#include "buf.h"
 #include "feed.h"
 
 /* ---- own_agent.c ---- */
 weft_handler weft__own_agents, weft__own_use, weft__own_sessions;
+/* An agent as agent.list shows it, for the project in this folder. -ENOMEM. */
+int weft__own_agent_write(weft_buf *out, const weft_alloc *alloc, const weft_agent *agent, const char *folder,
+                          bool is_default);
 extern const weft_param weft__own_use_params[], weft__own_sessions_params[];
 
 /* ---- own_task.c ---- */

@@ -1,10 +1,9 @@
 /* Agents and sessions: which there are, which is used. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 
-#include "exec.h"
+#include "agent_program.h"
 #include "own.h"
 #include "reply.h"
 #include "write.h"
@@ -16,13 +15,8 @@
 
 /* ---- agents ---- */
 
-/* The driver brings what has no command of its own. */
-static bool find_program(const weft_agent *agent, char path[PATH_MAX]) {
-    path[0] = '\0';
-    return !agent->argv || !agent->argv[0] || weft__find_program(agent->argv[0], getenv("PATH"), path, PATH_MAX) >= 0;
-}
-
-static int write_agent(weft_buf *out, const weft_alloc *alloc, const weft_agent *agent, bool is_default) {
+int weft__own_agent_write(weft_buf *out, const weft_alloc *alloc, const weft_agent *agent, const char *folder,
+                          bool is_default) {
     weft_val args[MAX_ARGS];
     size_t count = 0;
     char path[PATH_MAX];
@@ -30,12 +24,13 @@ static int write_agent(weft_buf *out, const weft_alloc *alloc, const weft_agent 
         args[count] = weft_str(agent->argv[count]);
         count++;
     }
-    bool found = find_program(agent, path);
+    bool found = weft__agent_program(agent, folder, path, sizeof path) >= 0;
     weft_val value =
         WEFT_OBJ({"name", weft_str(agent->name)}, {"driver", weft_str(agent->driver)}, {"command", weft_arr(args, count)},
                  {"found", weft_bool(found)}, {"path", found && *path ? weft_str(path) : weft_none()},
                  {"isDefault", weft_bool(is_default)}, {"preset", weft_bool(agent->preset)},
-                 {"about", weft_str_or_none(agent->about)}, {"advice", weft_str_or_none(agent->advice)});
+                 {"about", weft_str_or_none(agent->about)}, {"advice", weft_str_or_none(agent->advice)},
+                 {"login", weft_str_or_none(agent->login)}, {"package", weft_str_or_none(agent->package)});
     return weft__write_val(out, alloc, &value);
 }
 
@@ -51,7 +46,8 @@ static int write_agents(weft_buf *out, const weft_hub *hub) {
     for (size_t i = 0; r >= 0 && i < agents->count; i++) {
         r = i ? weft__buf_put(out, hub->alloc, ",", 1) : 0;
         if (r >= 0)
-            r = write_agent(out, hub->alloc, &agents->list[i], chosen && strcmp(chosen->name, agents->list[i].name) == 0);
+            r = weft__own_agent_write(out, hub->alloc, &agents->list[i], weft__engine_folder(hub->engine),
+                                      chosen && strcmp(chosen->name, agents->list[i].name) == 0);
     }
     return r < 0 ? r : weft__buf_put(out, hub->alloc, "]", 1);
 }

@@ -209,6 +209,8 @@ int weft__acp_ask(weft_req *req, const weft_json *params, void *ctx) {
     weft_run *run = ctx;
     weft_json list = weft_get(params, "options");
     options choices;
+    if (weft_req_is_notification(req)) /* it cannot be answered, and is gone when we return */
+        return 0;
     int r = read_options(run, &list, &choices);
     if (r < 0)
         return r;

@@ -8,8 +8,11 @@
 
 #include "acp_run.h"
 
-/* A sentence. An agent's own message is cut to fit. */
-#define SENTENCE 1024
+/* A sentence, perhaps with a path in it. An agent's own message is cut to fit. */
+#define SENTENCE 6144
+
+/* How to log in, with a path in it. */
+#define LOGIN 4352
 
 /* Bytes of a stop reason. */
 #define LONGEST_STOP 64
@@ -71,12 +74,35 @@ static const char *detail_of(const weft_error *error) {
     return strcmp(detail, error->message) == 0 ? "" : detail;
 }
 
+/* The folder of its program, with the slash; "" when it is found by name. */
+static int bin_of(const weft_agent *agent) {
+    const char *slash = agent->argv && agent->argv[0] ? strrchr(agent->argv[0], '/') : NULL;
+    return slash ? (int) (slash + 1 - agent->argv[0]) : 0;
+}
+
+/* What the preset says; else what the agent offers; else what most agents need. */
+static const char *say_login(const weft_run *run, char ret[LOGIN]) {
+    const char *login = run->agent->login, *bin = login ? strstr(login, "{bin}") : NULL;
+    if (bin)
+        snprintf(ret, LOGIN, "%.*s%.*s%s", (int) (bin - login), login, bin_of(run->agent),
+                 run->agent->argv ? run->agent->argv[0] : "", bin + 5);
+    else if (login)
+        snprintf(ret, LOGIN, "%s", login);
+    else if (weft__buf_len(&run->auth))
+        snprintf(ret, LOGIN, "It offers: %.*s. Start it once in a terminal and log in there.",
+                 (int) weft__buf_len(&run->auth), weft__buf_head(&run->auth));
+    else
+        snprintf(ret, LOGIN, "Start it once in a terminal and log in there.");
+    return ret;
+}
+
 void weft__acp_decide_error(weft_run *run, const char *method, const weft_error *error) {
-    const char *name = run->agent->name, *advice = run->agent->advice, *detail = detail_of(error);
+    const char *name = run->agent->name, *detail = detail_of(error);
     const char *colon = *detail ? ": " : "";
+    char how[LOGIN];
     if (error->code == AUTH_REQUIRED)
-        weft__acp_decide(run, false, "authRequired", "%s has to be logged in: %s%s%s. %s", name, error->message, colon,
-                         detail, advice ? advice : "Start it once in a terminal and log in there.");
+        weft__acp_decide(run, false, "authRequired", "%s is not logged in (%.300s%s%.200s). %s", name, error->message, colon,
+                         detail, say_login(run, how));
     else
         weft__acp_decide(run, error->code == WEFT_INTERNAL_ERROR, "agentError", "%s answered %s with an error: %s%s%s (%d)",
                          name, method, error->message, colon, detail, error->code);

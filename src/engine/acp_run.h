@@ -66,6 +66,7 @@ struct weft_run {
     weft_timer err_timer;
     weft_output err;
     weft_buf err_tail;
+    weft_buf auth; /* the names of its ways to log in */
     bool decided;
     weft_run_end end; /* error and stop_reason are ours */
     char *error;
@@ -78,6 +79,8 @@ void weft__acp_hold(weft_run *run);
 void weft__acp_release(weft_run *run);
 /* The conversation is over: close its input, and see to it that it goes. May free the run, unless it is held. */
 void weft__acp_leave(weft_run *run);
+/* A run that has no process yet, and can be freed. -ENOMEM. */
+int weft__acp_new(const weft_run_spec *spec, const weft_run_host *host, void *ctx, weft_run **ret);
 /* Start this program; the rest of driver.h's start(). */
 int weft__acp_start(const weft_run_spec *spec, const char *const *argv, const weft_run_host *host, void *ctx,
                     weft_run **ret);

@@ -7,11 +7,15 @@
 
 #include "acp_run.h"
 #include "connect_fds.h"
+#include "visible.h"
 
 #define PROTOCOL 1
 
-/* An agent that is downloaded when it is first started (npx) still has to answer within this. */
+/* A Node program on a busy machine, with a cold disk, still has to answer within this. */
 #define INITIALIZE_MS 60000
+/* Of its ways to log in, so many are named, and so many bytes of each name. */
+#define MOST_AUTH 8
+#define LONGEST_AUTH 80
 /* Agents log in, start MCP servers and replay their history before they answer. */
 #define OPEN_MS 120000
 /* What ACP's own SDK accepts. A prompt may be as large. */
@@ -143,6 +147,22 @@ static void read_capabilities(weft_run *run, const weft_json *result) {
     run->can_resume = weft_typeof(&resume) == WEFT_OBJECT || weft_bool_of(&resume, false);
 }
 
+/* For people, should it not be logged in; without memory there is less to say. */
+static void read_auth(weft_run *run, const weft_json *result) {
+    weft_json list = weft_get(result, "authMethods");
+    size_t count = 0;
+    for (weft_iter it = weft_iterate(&list); count < MOST_AUTH && weft_next(&it);) {
+        weft_json name = weft_get(&it.value, "name");
+        weft_bytes text;
+        if (weft_text(&name, &text) < 0 || !text.len)
+            continue;
+        if (count++ && weft__buf_put(&run->auth, run->alloc, ", ", 2) < 0)
+            return;
+        if (weft__visible_put(&run->auth, run->alloc, text, LONGEST_AUTH) < 0)
+            return;
+    }
+}
+
 static void on_initialized(weft_run *run, int r, const weft_answer *answer) {
     if (!check(run, r, answer, "initialize"))
         return;
@@ -151,6 +171,7 @@ static void on_initialized(weft_run *run, int r, const weft_answer *answer) {
         return;
     }
     read_capabilities(run, answer->result);
+    read_auth(run, answer->result);
     run->state = WEFT_ACP_OPENING;
     if (run->session && (run->can_load || run->can_resume))
         open_again(run);

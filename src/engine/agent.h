@@ -26,8 +26,11 @@ typedef struct weft_agent {
     int64_t timeout_ms;              /* of a task; 0: the engine's */
     weft_permission permission;
     const char *about;  /* what it is, in a few words; may be NULL */
-    const char *advice; /* what to do when it is not installed; may be NULL */
-    bool preset;        /* it came with Weft, not from a configuration */
+    const char *advice;  /* what to do when it is not installed; may be NULL */
+    const char *login;   /* how to log in; "{bin}" stands for the folder of its program, with a slash. May be NULL */
+    const char *package; /* of npm, NAME@VERSION, that "weft agents install" fetches; NULL: it is installed otherwise */
+    bool outside;        /* its program is looked for outside the project only, see agent_program.h */
+    bool preset;         /* it came with Weft, not from a configuration */
 } weft_agent;
 
 typedef struct weft_agents {

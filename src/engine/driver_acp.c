@@ -50,6 +50,7 @@ void weft__acp_release(weft_run *run) {
         return;
     weft__output_done(&run->err);
     weft__buf_done(&run->err_tail, alloc);
+    weft__buf_done(&run->auth, alloc);
     weft__free(alloc, run->folder);
     weft__free(alloc, run->prompt);
     weft__free(alloc, run->session);
@@ -239,9 +240,7 @@ static int copy_spec(weft_run *run, const weft_run_spec *spec) {
 
 static int begin(weft_run *run, const weft_run_spec *spec, const char *const *argv) {
     int fds[3];
-    int r = copy_spec(run, spec);
-    if (r == 0)
-        r = start_process(run, spec, argv, fds);
+    int r = start_process(run, spec, argv, fds);
     if (r < 0)
         return r;
     r = weft__acp_stderr_open(run, fds[2]);
@@ -262,8 +261,7 @@ weft_run *weft__acp_free(weft_run *run) {
     return NULL;
 }
 
-int weft__acp_start(const weft_run_spec *spec, const char *const *argv, const weft_run_host *host, void *ctx,
-                    weft_run **ret) {
+int weft__acp_new(const weft_run_spec *spec, const weft_run_host *host, void *ctx, weft_run **ret) {
     weft_run *run = weft__zalloc(spec->alloc, sizeof *run);
     if (!run)
         return -ENOMEM;
@@ -278,7 +276,22 @@ int weft__acp_start(const weft_run_spec *spec, const char *const *argv, const we
     weft__timer_init(&run->timer, on_due);
     weft__acp_talk_init(run);
     weft__acp_stderr_init(run);
-    int r = begin(run, spec, argv);
+    int r = copy_spec(run, spec);
+    if (r < 0) {
+        weft__acp_free(run);
+        return r;
+    }
+    *ret = run;
+    return 0;
+}
+
+int weft__acp_start(const weft_run_spec *spec, const char *const *argv, const weft_run_host *host, void *ctx,
+                    weft_run **ret) {
+    weft_run *run;
+    int r = weft__acp_new(spec, host, ctx, &run);
+    if (r < 0)
+        return r;
+    r = begin(run, spec, argv);
     if (r < 0) {
         weft__acp_free(run);
         return r;

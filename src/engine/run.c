@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent_program.h"
 #include "option.h"
 #include "utf8.h"
 
@@ -293,8 +294,9 @@ static void not_started(struct run *run, int r) {
     else if (!run->driver)
         snprintf(error, sizeof error, "The agent %s needs the driver %s, which is not there.", name, agent->driver);
     else if (r == -ENOENT)
-        snprintf(error, sizeof error, "%s is not installed.%s%s", agent->argv && agent->argv[0] ? agent->argv[0] : name,
-                 agent->advice ? " " : "", agent->advice ? agent->advice : "");
+        snprintf(error, sizeof error, "%s is not installed.%s%s",
+                 agent->argv && agent->argv[0] && !agent->preset ? agent->argv[0] : name, agent->advice ? " " : "",
+                 agent->advice ? agent->advice : "");
     else
         snprintf(error, sizeof error, "%s could not be started: %s", name, weft_strerror(r));
     bool passing = r == -EAGAIN || r == -ENOMEM || r == -EMFILE || r == -ENFILE;
@@ -307,11 +309,14 @@ static int start(struct run *run) {
     const known_session *session = run->task->session;
     if (!run->driver)
         return -ENOTSUP;
+    int r = weft__agent_resolve(run->agent, engine->folder, engine->alloc, &run->resolved);
+    if (r < 0)
+        return r;
     return run->driver->start(
         &(weft_run_spec){
             .loop = engine->loop,
             .alloc = engine->alloc,
-            .agent = run->agent,
+            .agent = run->resolved ? run->resolved : run->agent,
             .program = engine->program,
             .folder = engine->folder,
             .task = task->id,
@@ -385,6 +390,7 @@ struct run *weft__run_free(struct run *run) {
     weft__outbox_drop(run);
     tell_refusals(run);
     run->task->run = NULL;
+    weft__free(engine->alloc, run->resolved);
     weft__free(engine->alloc, run->end_text);
     return weft__free(engine->alloc, run);
 }

@@ -47,6 +47,9 @@ exits "back" 0
 weft agents --json
 is "as configured" demo "$(field "$out" .default)"
 
+# ---- what is said at the start is true of the default agent ----
+like "the demo asks first" "it asks before it changes anything" "$(cat start.out)"
+
 # ---- one of our own ----
 cat >agent.sh <<'END'
 #!/bin/sh
@@ -66,7 +69,21 @@ like "a configured one" "mine " "$out"
 weft task submit --wait --agent mine hello
 exits "does what it is told" 0
 is "and says so" "you said: hello" "$out"
+weft agents use mine
 weft stop
 weft agents
 like "a configured one without a daemon" "mine " "$out"
+weft start
+unlike "a program asks nobody: nothing is promised" "asks before" "$err"
+like "a program asks nobody: what it does" "runs mine with it" "$err"
+weft agents use kimi
+weft restart
+unlike "of another agent nobody knows whether it asks" "asks before" "$err"
+like "of another agent: it answers" "kimi answers" "$err"
+weft stop
+start "$program" serve
+unlike "in the foreground, too" "asks before" "$(cat "$talk")"
+like "in the foreground, too: who" "The agent is \"kimi\"" "$(cat "$talk")"
+kill "$pid"
+ended "$pid"
 close

@@ -193,7 +193,8 @@ def how_a_turn_ended():
             assert connection.call("task.about", taskIds=[listed["id"]])["tasks"][0]["stopReason"] == stop
             shown, table = weft(made, "task", "get", listed["id"]).stdout, weft(made, "task", "list").stdout.splitlines()[1]
             assert (stop in shown) == (stop != "end_turn") or stop == "end_turn", shown
-            assert (stop in table.split("{")[0]) == (stop != "end_turn"), table
+            word = "refused" if stop == "refusal" else stop
+            assert (word in table.split("{")[0]) == (stop != "end_turn"), table
             if stop.startswith("max"):
                 assert "stopped before it was done" in done.stderr and stop in done.stderr, done
 
@@ -208,6 +209,7 @@ def denied_is_not_cancelled():
             done = ended(connection, task)
             about = connection.call("task.about", taskIds=[task])["tasks"][0]
             assert done["state"] == "failed" and about["reason"] == reason, (done, about)
+            assert "failed, denied" in weft(made, "task", "list").stdout.splitlines()[1]
             assert "denied " + question["id"] in done["error"] and "rm -r x" in done["error"], done["error"]
         # Nobody denied anything, nobody cancelled it.
         task = connection.call("task.submit", prompt=json.dumps({"stop": "cancelled"}))["taskId"]

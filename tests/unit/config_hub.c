@@ -51,8 +51,14 @@ TEST(presets) {
         CHECK(demo == !agent->argv && demo == !agent->advice);
         CHECK(find(&agents, agent->name) == agent); /* no name is there twice */
         CHECK(weft__agent_preset(agent->name));
+        if (demo)
+            continue;
+        CHECK(agent->outside && agent->login);
+        CHECK(strcmp(agent->argv[0], "npx") != 0 && !strchr(agent->argv[0], '/'));
+        /* Pinned, and said before it is downloaded. */
+        CHECK(!agent->package || (strchr(agent->package + 1, '@') && strstr(agent->advice, agent->package)));
     }
-    CHECK_STR(find(&agents, "claude")->argv[2], "@agentclientprotocol/claude-agent-acp");
+    CHECK_STR(find(&agents, "claude")->argv[0], "claude-agent-acp");
     CHECK(!weft__agent_preset("nobody"));
     weft__arena_done(&arena);
 }
@@ -74,7 +80,8 @@ TEST(entries) {
     CHECK_STR(agents.fallback, "mine");
     const weft_agent *claude = find(&agents, "claude"), *gemini = find(&agents, "gemini"), *mine = find(&agents, "mine");
     CHECK_STR(claude->driver, "acp");
-    CHECK_STR(claude->argv[0], "npx");
+    CHECK_STR(claude->argv[0], "claude-agent-acp");
+    CHECK(claude->package && claude->outside && gemini->outside && !gemini->package && !gemini->login && !mine->outside);
     CHECK(claude->permission == WEFT_PERMISSION_ALLOW && claude->max_running == 2 && !claude->preset && claude->advice);
     CHECK_STR(gemini->argv[0], "/opt/gemini");
     CHECK_STR(gemini->argv[1], "");

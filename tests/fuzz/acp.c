@@ -1,0 +1,245 @@
+/* What agents say to the hub, above the codec: the driver's whole conversation over a socket pair, with an agent that sends
+ * anything, in pieces, and a host that answers, cancels, pauses and frees at any moment.
+ *
+ * The first byte says how much of a proper beginning the agent makes (initialize, a session), the second what the host does,
+ * the third seeds when; the rest is what the agent sends. What must hold: a run ends at most once and nothing comes
+ * afterwards; what we send is lines of JSON; what a person would be asked has a title and names without a character that
+ * cannot be seen, of limited length, and options that can be told apart; nothing is left allocated. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "acp_run.h"
+#include "visible.h"
+
+#define MOST_KEYS 64
+
+static void require(bool ok) {
+    if (!ok)
+        abort();
+}
+
+static long live;
+
+static void *count_resize(void *ctx, void *ptr, size_t size) {
+    (void) ctx;
+    if (!size) {
+        live -= ptr != NULL;
+        free(ptr);
+        return NULL;
+    }
+    live += ptr == NULL;
+    return realloc(ptr, size);
+}
+
+static const weft_alloc counting = {count_resize, NULL};
+
+typedef struct world {
+    weft_loop *loop;
+    weft_run *run;
+    int agent; /* the agent's end */
+    uint32_t random;
+    uint8_t does; /* what the host does, as bits */
+    int ends;
+    bool freed;
+    weft_buf heard; /* what the agent got */
+    char keys[MOST_KEYS][24];
+    size_t key_count;
+} world;
+
+static unsigned pick(world *w, unsigned below) {
+    w->random = w->random * 1664525 + 1013904223;
+    return (w->random >> 16) % below;
+}
+
+/* ---- the host ---- */
+
+static void act(world *w) {
+    require(!w->ends && !w->freed);
+    if (w->does & 1 && pick(w, 8) == 0) {
+        w->freed = true;
+        w->run = weft__acp_free(w->run);
+    } else if (w->does & 2 && pick(w, 4) == 0) {
+        weft__acp_cancel(w->run, pick(w, 2));
+    } else if (w->does & 4 && pick(w, 4) == 0) {
+        weft__acp_pause(w->run, true);
+    }
+}
+
+static void on_process(void *ctx, pid_t pid) {
+    (void) ctx, (void) pid;
+}
+
+static void on_session(void *ctx, const char *agent_session) {
+    (void) agent_session;
+    act(ctx);
+}
+
+static void on_output(void *ctx, weft_run_stream stream, weft_bytes text) {
+    (void) stream;
+    require(text.len > 0);
+    act(ctx);
+}
+
+static void on_update(void *ctx, const weft_json *update) {
+    require(weft_get_str(update, "sessionUpdate", NULL) != NULL);
+    act(ctx);
+}
+
+static void check_seen(const weft_json *value, size_t most) {
+    weft_bytes text;
+    unsigned code;
+    require(weft_text(value, &text) == 0 && text.len > 0 && text.len <= most + 64);
+    for (size_t at = 0; at < text.len;) {
+        at += weft__code_point(text.data + at, text.len - at, &code);
+        require(!weft__is_unseen(code));
+    }
+}
+
+static void check_options(const weft_json *options) {
+    size_t i = 0, count = weft_count(options);
+    require(count > 0 && count <= 32);
+    for (weft_iter it = weft_iterate(options); weft_next(&it); i++) {
+        weft_json name = weft_get(&it.value, "name");
+        const char *id = weft_get_str(&it.value, "id", "");
+        require(*id);
+        check_seen(&name, 256);
+        size_t j = 0;
+        for (weft_iter other = weft_iterate(options); j < i && weft_next(&other); j++)
+            require(strcmp(weft_get_str(&other.value, "id", ""), id) != 0);
+    }
+}
+
+static void on_ask(void *ctx, const char *key, weft_val question) {
+    world *w = ctx;
+    char *text;
+    size_t len;
+    weft_doc *doc = NULL;
+    require(weft_to_text(question, NULL, &text, &len) == 0 && weft_doc_parse(text, len, NULL, &doc) == 0);
+    weft_json title = weft_get(weft_doc_root(doc), "title"), options = weft_get(weft_doc_root(doc), "options");
+    check_seen(&title, 4096);
+    check_options(&options);
+    weft_doc_free(doc);
+    weft_text_free(text, NULL);
+    if (w->does & 8)
+        require(weft__acp_answer(w->run, key, pick(w, 2) ? "x" : NULL) == 0);
+    else if (w->key_count < MOST_KEYS)
+        snprintf(w->keys[w->key_count++], sizeof w->keys[0], "%s", key);
+    act(w);
+}
+
+static void on_unask(void *ctx, const char *key) {
+    (void) key;
+    act(ctx);
+}
+
+static void on_end(void *ctx, const weft_run_end *end) {
+    world *w = ctx;
+    require(!w->freed && w->ends++ == 0);
+    require(end->ok == !end->reason && end->ok == !end->error);
+    require(!end->stop_reason || strlen(end->stop_reason) <= 64);
+    if (w->does & 16) {
+        w->freed = true;
+        w->run = weft__acp_free(w->run);
+    }
+}
+
+static const weft_run_host host = {on_process, on_session, on_output, on_update, on_ask, on_unask, on_end};
+
+/* ---- the agent ---- */
+
+static void hear(world *w) {
+    char bytes[4096];
+    ssize_t n;
+    while ((n = recv(w->agent, bytes, sizeof bytes, MSG_DONTWAIT)) > 0)
+        require(weft__buf_put(&w->heard, NULL, bytes, (size_t) n) == 0);
+}
+
+/* Turns of the loop until nothing is left to do at once. */
+static void turn(world *w) {
+    for (int i = 0; i < 4; i++) {
+        weft_loop_once(w->loop, false);
+        hear(w);
+    }
+}
+
+static void say(world *w, const char *bytes, size_t len) {
+    for (size_t at = 0; at < len && !w->freed;) {
+        size_t n = 1 + pick(w, 4000);
+        n = n < len - at ? n : len - at;
+        if (send(w->agent, bytes + at, n, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t) n)
+            return; /* nobody reads: it is paused, or over */
+        at += n;
+        turn(w);
+        if (!w->freed && w->key_count && pick(w, 3) == 0)
+            weft__acp_answer(w->run, w->keys[--w->key_count], pick(w, 2) ? "yes" : NULL);
+        if (!w->freed && !w->ends && pick(w, 3) == 0)
+            weft__acp_pause(w->run, false);
+    }
+}
+
+static void begin_properly(world *w, unsigned steps) {
+    static const char *const lines[] = {
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":1,\"agentCapabilities\":{\"loadSession\":true}}}\n",
+        "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"sessionId\":\"s\"}}\n",
+    };
+    for (unsigned i = 0; i < steps && i < 2; i++)
+        say(w, lines[i], strlen(lines[i]));
+}
+
+/* ---- one run ---- */
+
+static void check_heard(const world *w) {
+    const char *at = weft__buf_head(&w->heard), *end = at ? at + weft__buf_len(&w->heard) : NULL, *line;
+    for (; at && (line = memchr(at, '\n', (size_t) (end - at))); at = line + 1) {
+        weft_doc *doc;
+        require(weft_doc_parse(at, (size_t) (line - at), NULL, &doc) == 0);
+        weft_doc_free(doc);
+    }
+}
+
+static void open_run(world *w, bool goes_on) {
+    static const char *const argv[] = {"agent", NULL};
+    static const weft_agent agent = {.name = "it", .driver = "acp", .argv = argv};
+    int ends[2];
+    require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
+    w->agent = ends[1];
+    require(weft__acp_new(&(weft_run_spec){.loop = w->loop,
+                                           .alloc = &counting,
+                                           .agent = &agent,
+                                           .folder = "/",
+                                           .prompt = "do it",
+                                           .agent_session = goes_on ? "s" : NULL},
+                          &host, w, &w->run) == 0);
+    w->run->started = w->run->gone = true; /* there is no process to wait for */
+    require(weft__acp_talk(w->run, ends[0], dup(ends[0])) >= 0);
+    weft__acp_pause(w->run, false);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size < 3)
+        return 0;
+    world w = {.random = data[2], .does = data[1]};
+    require(weft_loop_new(NULL, &w.loop) == 0);
+    open_run(&w, data[0] & 4);
+    turn(&w);
+    begin_properly(&w, data[0] & 3);
+    say(&w, (const char *) data + 3, size - 3);
+    close(w.agent);
+    if (!w.freed && !w.ends)
+        weft__acp_pause(w.run, false);
+    w.agent = -1;
+    for (int i = 0; i < 4; i++)
+        weft_loop_once(w.loop, false);
+    require(w.freed || w.ends || w.run->paused || w.run->state >= WEFT_ACP_LEAVING);
+    w.run = weft__acp_free(w.run);
+    weft_loop_run(w.loop);
+    weft_loop_free(w.loop);
+    check_heard(&w);
+    weft__buf_done(&w.heard, NULL);
+    require(live == 0);
+    return 0;
+}
