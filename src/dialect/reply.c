@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define MAX_MESSAGE 1024
+#define STORE_AGAIN_MS 1000 /* a disk that is not broken has stored a full queue by then */
 
 const weft_param weft__no_params[] = {{0}};
 
@@ -84,6 +85,9 @@ int weft__say_no_agent(weft_req *req, const weft_hub *hub, int code, const char 
 int weft__say_failure(weft_req *req, int r) {
     if (r == -ESHUTDOWN)
         return weft__say_error(req, 503, "shuttingDown", "The daemon is stopping");
+    if (r == -EXFULL && req)
+        return weft_fail(req, 503, "Too much is waiting to be stored: try again in a moment",
+                         WEFT_OBJ({"reason", weft_str("storeBusy")}, {"retryAfterMs", weft_int(STORE_AGAIN_MS)}));
     return weft__say_error(req, 507, "storageFailed", "It could not be stored: %s", weft_strerror(r));
 }
 
