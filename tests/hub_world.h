@@ -189,6 +189,7 @@ typedef struct hub_opts {
     const weft_alloc *alloc;     /* of everything above the engine */
     const weft_store_kind *kind; /* NULL: memory */
     const char *path, *vfs;
+    size_t store_queue; /* 0: as usual */
     weft_engine_limits limits;
     weft_limits service;
     const char *rules;                   /* JSON; NULL: no automation */
@@ -213,7 +214,7 @@ static inline int hub_init(hub_world *world, const hub_opts *opts) {
     *world = (hub_world){.now = HUB_EPOCH_MS, .next_pid = 4000};
     hub_stage = world;
     CHECK_INT(weft_loop_new(NULL, &world->loop), 0);
-    weft_store_opts store = {.path = opts->path, .vfs = opts->vfs};
+    weft_store_opts store = {.path = opts->path, .vfs = opts->vfs, .max_queue = opts->store_queue};
     CHECK_INT(weft__store_open(opts->kind ? opts->kind : &weft__memory, &store, &world->store, why), 0);
     weft_engine_opts engine = {.loop = world->loop,
                                .store = world->store,

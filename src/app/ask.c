@@ -48,6 +48,7 @@ static const char *next_of(const weft_error *error) {
         {"questionResolved", "Somebody was first, or nobody waits for it any more: \"weft answer\" shows which are open."},
         {"ruleNotFound", "\"weft automation\" shows which there are."},
         {"shuttingDown", "The daemon is stopping; \"weft start\" starts it again."},
+        {"storeBusy", "The disk cannot keep up. Nothing was stored: try again in a moment."},
         {"storageFailed", "The disk refused it: \"weft doctor\" looks at it. Nothing was stored."},
     };
     const char *reason = weft_get_str(&error->data, "reason", "");

@@ -173,7 +173,7 @@ const weft_key weft__keys[] = {
      .choices = "fail requeue"},
     {KEY(flag, "tasks.paused", paused, "false", "nothing is started; tasks wait"), .live = true},
     TASKS(number, "questions.timeout_ms", question_ms, 0, MONTH_MS, "0", "how long a question waits; 0: for ever"),
-    {KEY(number, "retention.days", retention_days, "30", "how long events are kept"), .min = 1, .max = 36500, .live = true},
+    {KEY(number, "retention.days", retention_days, "30", "how long events are kept, in days that the daemon ran"), .min = 1, .max = 36500, .live = true},
     TASKS(number, "retention.bytes", keep_bytes, MIB, MIB *MIB, "1073741824", "of all events that are kept"),
     TASKS(number, "retention.output_bytes", keep_output, 65536, MIB *MIB, "16777216", "of one session's that are kept"),
     {KEY(text, "store.kind", store_kind, "\"sqlite\"",

@@ -22,6 +22,7 @@ static const struct {
     {-EACCES, "not permitted"},
     {-ENOMEM, "out of memory"},
     {-EUCLEAN, "it is damaged"},
+    {-EXFULL, "too much is waiting to be stored"},
     {-ESTALE, "its files were deleted, replaced or changed by somebody else"},
 };
 

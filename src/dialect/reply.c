@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define MAX_MESSAGE 1024
+#define STORE_AGAIN_MS 1000 /* a disk that is not broken has stored a full queue by then */
 
 const weft_param weft__no_params[] = {{0}};
 
@@ -87,6 +88,9 @@ int weft__say_failure(weft_req *req, int r) {
     if (r == -ENOTUNIQ)
         return weft__say_error(req, 409, "idempotencyKeyReused",
                                "The idempotency key was used before, for a task with other params");
+    if (r == -EXFULL && req)
+        return weft_fail(req, 503, "Too much is waiting to be stored: try again in a moment",
+                         WEFT_OBJ({"reason", weft_str("storeBusy")}, {"retryAfterMs", weft_int(STORE_AGAIN_MS)}));
     return weft__say_error(req, 507, "storageFailed", "It could not be stored: %s", weft_strerror(r));
 }
 

@@ -23,7 +23,7 @@ int weft__say_error(weft_req *req, int code, const char *reason, const char *for
 int weft__say_invalid(weft_req *req, const char *path, const char *format, ...) WEFT_PRINTF(3, 4);
 /* The agent that was named is none; known ones are listed. */
 int weft__say_no_agent(weft_req *req, const weft_hub *hub, int code, const char *reason, const char *path, const char *name);
-/* What is nobody's fault: 503 while stopping, otherwise 507. */
+/* What is nobody's fault: 503 while stopping or when the store's queue is full, otherwise 507. */
 int weft__say_failure(weft_req *req, int r);
 
 /* A task that could not be submitted, as far as all say it alike: its prompt, which has this path, or what is nobody's
@@ -34,7 +34,9 @@ int weft__say_not_submitted(weft_req *req, const weft_hub *hub, const char *path
 #define WEFT_ERROR_STOPPING                                                                                                 \
     { 503, "The daemon is stopping", "shuttingDown" }
 #define WEFT_ERROR_STORAGE                                                                                                  \
-    { 507, "It could not be stored", "storageFailed" }
+    {507, "It could not be stored", "storageFailed"}, {                                                                     \
+        503, "Too much is waiting to be stored", "storeBusy"                                                                \
+    }
 #define WEFT_ERROR_PARAMS                                                                                                   \
     { WEFT_INVALID_PARAMS, "Invalid params", "invalidParams" }
 

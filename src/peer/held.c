@@ -30,8 +30,9 @@ bool weft__held_must_wait(const weft_peer *peer, const weft_msg *msg) {
     return !row || peer->looking || !is_stored_together(row);
 }
 
-void weft__held_begun(weft_peer *peer, const weft_method *row) {
+void weft__held_begun(weft_peer *peer, const weft_method *row, size_t bytes) {
     peer->soon++;
+    peer->soon_bytes += bytes;
     peer->looking |= !is_stored_together(row);
 }
 
@@ -61,9 +62,12 @@ void weft__held_free(const weft_peer *peer, struct weft_held *held) {
     weft__free(peer->service->alloc, held);
 }
 
-void weft__held_answered(weft_peer *peer) {
+void weft__held_answered(weft_peer *peer, size_t bytes) {
+    bool was_much = peer->soon_bytes >= WEFT_SOON_BYTES;
     peer->soon--;
+    peer->soon_bytes -= bytes;
     peer->looking &= peer->soon > 0;
-    if (!peer->soon && peer->held && peer->carrier_table && peer->carrier_table->resume)
+    bool goes_on = (!peer->soon && peer->held) || (was_much && peer->soon_bytes < WEFT_SOON_BYTES);
+    if (goes_on && peer->carrier_table && peer->carrier_table->resume)
         peer->carrier_table->resume(peer, peer->carrier);
 }

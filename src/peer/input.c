@@ -276,13 +276,17 @@ static int take_rest(weft_peer *peer, char *data, size_t len) {
     int r = 0;
     bool was_full = peer->full;
     uint32_t soon = peer->soon;
+    size_t soon_bytes = peer->soon_bytes;
     while (r >= 0 && (peer->held || (weft__choked(peer) && weft__buf_len(&peer->in)))) {
         peer->full = peer->paused = false;
         peer->soon = 0; /* rather out of order than not at all */
+        peer->soon_bytes = 0;
         r = feed_kept(peer, data, len);
         soon += peer->soon;
+        soon_bytes += peer->soon_bytes;
     }
     peer->soon = soon;
+    peer->soon_bytes = soon_bytes;
     peer->full |= was_full;
     /* finish() may write a sentinel behind the bytes, so even none of them need memory that is ours. */
     if (r >= 0)

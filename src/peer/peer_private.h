@@ -47,7 +47,8 @@ struct weft_peer {
     unsigned busy; /* depth of calls that must not see the peer freed under them */
     unsigned deflate;
     uint32_t soon; /* open requests for which others wait: WEFT_SOON */
-    bool looking;  /* one of them only looks at something: all others wait */
+    size_t soon_bytes; /* of their params: what waits to be stored for this peer */
+    bool looking;      /* one of them only looks at something: all others wait */
     uint8_t style; /* weft_style */
     bool no_batch, lenient, extras, eager, locked;
     bool quiet;    /* inside feed or tick: the caller will look for output itself */
@@ -103,16 +104,20 @@ int weft__held_keep(weft_peer *peer, const char *text, size_t len);
 struct weft_held *weft__held_take(weft_peer *peer);
 char *weft__held_text(struct weft_held *held, size_t *ret_len);
 void weft__held_free(const weft_peer *peer, struct weft_held *held);
-/* A request for which others wait has been answered, or never will be. */
-void weft__held_answered(weft_peer *peer);
+/* A request for which others wait, with so many bytes of params, has been answered, or never will be. */
+void weft__held_answered(weft_peer *peer, size_t bytes);
 /* A request of this row is open, and others wait for it. */
-void weft__held_begun(weft_peer *peer, const weft_method *row);
+void weft__held_begun(weft_peer *peer, const weft_method *row, size_t bytes);
 
 /* ---- helpers ---- */
 
+/* So much of one peer waits to be stored at a time; then it is not read from until some is. All peers share the store's
+ * queue, which is sixteen times as long, and who sends without waiting for answers must not fill it for everybody. */
+#define WEFT_SOON_BYTES ((size_t) 4 << 20)
+
 /* weft__peer_choked() for this folder, which asks before each message. */
 static inline bool weft__choked(const weft_peer *peer) {
-    return peer->full || peer->paused || (peer->held && peer->soon);
+    return peer->full || peer->paused || (peer->held && peer->soon) || peer->soon_bytes >= WEFT_SOON_BYTES;
 }
 
 /* What time it is now if the carrier knows: a handler may have taken its time since the bytes came. */

@@ -110,7 +110,7 @@ static WEFT_NOINLINE void unlink_deferred(weft_req *req) {
     weft__heap_remove(&req->peer->due, &req->timed.due);
     req->peer->open_requests--;
     if (req->flags & REQ_SOON)
-        weft__held_answered(req->peer);
+        weft__held_answered(req->peer, req->soon_bytes);
     req->flags &= ~(unsigned) REQ_SOON;
 }
 
@@ -238,7 +238,8 @@ static int keep(weft_req *req) {
     peer->open_requests++;
     if (req->row && (req->row->flags & WEFT_SOON)) {
         req->flags |= REQ_SOON;
-        weft__held_begun(peer, req->row);
+        req->soon_bytes = req->params.len;
+        weft__held_begun(peer, req->row, req->soon_bytes);
     }
     return 0;
 }

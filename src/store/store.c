@@ -111,7 +111,7 @@ int weft__store_append(weft_store *store, const weft_append *append, weft_append
         return r;
     size_t size = append_size(append);
     if (size > store->max_queue - store->queued)
-        return -ENOBUFS;
+        return -EXFULL;
     weft_append_job *job = new_job(store, WEFT_JOB_APPEND, size, ctx);
     if (!job)
         return -ENOMEM;

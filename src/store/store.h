@@ -160,7 +160,7 @@ uint64_t weft__store_head(const weft_store *store);
 int weft__store_look(const weft_store *store);
 
 /* Each returns 0 and completes later, or fails now and does not: -EINVAL a name or a count out of bounds, -EMSGSIZE an event
- * over its limit, -ENOBUFS too much in the queue, -ECANCELED closing, -ENOMEM. done may be NULL except for reads.
+ * over its limit, -EXFULL too much in the queue, -ECANCELED closing, -ENOMEM. done may be NULL except for reads.
  * Completions may call everything but dispatch and close. Errors at completion: -ENOSPC, -EIO and others of the disk (try
  * again when it works), -ESTALE its files are no longer the ones that were opened, -EUCLEAN damage was found, -EEXIST the
  * key was used for something else. */

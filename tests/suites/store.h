@@ -557,7 +557,7 @@ static void store_limits(store_world *world) {
     while (taken < 10000 &&
            (r = weft__store_append(world->store, &(weft_append){many, 100, NULL}, world_appended, &outcome)) == 0)
         taken++;
-    CHECK_INT(r, -ENOBUFS);
+    CHECK_INT(r, -EXFULL);
     CHECK(taken > 10);
     world_wait(world, &outcome.times, taken);
     CHECK_INT(world_append(world, "a", "room again"), 0);

@@ -62,6 +62,27 @@ static char *ask(hub_world *w, weft_peer *peer, const char *method, const char *
 
 #define FULL "\"error\":{\"code\":507,\"message\":\"It could not be stored: "
 
+#define BUSY                                                                                                                \
+    "\"error\":{\"code\":503,\"message\":\"Too much is waiting to be stored: try again in a moment\",\"data\":{"            \
+    "\"reason\":\"storeBusy\",\"retryAfterMs\":1000}"
+
+/* It is not the queue of tasks that is full, and is not said to be. */
+TEST(a_full_queue_of_the_store_is_called_so) {
+    static const char *const methods[][2] = {{"task.submit", "prompt"}, {"chat.send", "message"}, {"agent/run", "prompt"}};
+    hub_world w;
+    char params[12000];
+    CHECK_INT(hub_init(&w, &(hub_opts){.store_queue = 8000}), 0);
+    weft_peer *a = connect_to(&w, "weft");
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(params, sizeof params, "{\"%s\":\"%010000d\"}", methods[i][1], 0);
+        ANSWERS(&w, a, methods[i][0], params, BUSY);
+    }
+    ANSWERS(&w, a, "task.submit", "{\"prompt\":\"x\"}", "\"state\":\"running\"");
+    ANSWERS(&w, a, "daemon.status", "{}", "\"health\":\"healthy\"");
+    hang_up(&w, a);
+    hub_done(&w);
+}
+
 TEST(a_full_disk_is_said_and_gets_over) {
     hub_world w;
     open_world(&w, NULL);
@@ -275,8 +296,9 @@ TEST(many_short_lines_do_not_end_a_connection) {
     close_world(&w);
 }
 
-TEST_MAIN(CASE(a_full_disk_is_said_and_gets_over) CASE(automation_that_could_not_start)
-              CASE(a_stopping_engine_takes_nothing_new) CASE(all_of_the_output_is_shown_and_its_end_in_a_list)
-                  CASE(output_is_cut_to_what_an_answer_may_hold) CASE(state_and_output_are_of_one_moment)
-                      CASE(a_cut_line_is_flagged) CASE(a_result_that_is_longer_than_its_notification_is_flagged)
-                          CASE(many_short_lines_do_not_end_a_connection))
+TEST_MAIN(CASE(a_full_disk_is_said_and_gets_over) CASE(a_full_queue_of_the_store_is_called_so)
+              CASE(automation_that_could_not_start) CASE(a_stopping_engine_takes_nothing_new)
+                  CASE(all_of_the_output_is_shown_and_its_end_in_a_list) CASE(output_is_cut_to_what_an_answer_may_hold)
+                      CASE(state_and_output_are_of_one_moment) CASE(a_cut_line_is_flagged)
+                          CASE(a_result_that_is_longer_than_its_notification_is_flagged)
+                              CASE(many_short_lines_do_not_end_a_connection))

@@ -66,7 +66,7 @@ static void open_scene(scene *s) {
 static void submit_one(scene *s, int i, const char *prompt) {
     weft_task_spec spec = {.prompt = prompt, .key = i == 0 ? "key" : NULL};
     int r = submit_spec(&s->w, &spec, &s->told.submitted[i]);
-    CHECK(r == 0 || r == -EIO || r == -ENOSPC);
+    CHECK(r == 0 || r == -EIO || r == -ENOSPC || r == -EROFS);
     if (r < 0)
         s->told.submitted[i].r = r;
     quiet(&s->w);
@@ -95,7 +95,8 @@ static void ask_and_answer(scene *s, weft_run *run) {
     int r = weft__question_answer(s->w.engine, question->id, "y", "ann", NULL, on_answered, &s->told);
     CHECK(r == 0);
     CHECK(engine_wait(&s->w, &s->told.answered, 1));
-    CHECK(s->told.answered_r == 0 || s->told.answered_r == -EIO || s->told.answered_r == -ENOSPC);
+    r = s->told.answered_r;
+    CHECK(r == 0 || r == -EIO || r == -ENOSPC || r == -EROFS);
 }
 
 static void play(scene *s) {
@@ -307,6 +308,11 @@ TEST(the_disk_is_full_for_a_while) {
     fail_everywhere(9, SQLITE_FULL);
 }
 
+/* As after an error of the disk, when the system mounts it read-only, until somebody mounts it again. */
+TEST(the_disk_is_read_only_for_a_while) {
+    fail_everywhere(9, SQLITE_READONLY);
+}
+
 TEST(the_disk_is_broken_until_it_is_not) {
     fail_everywhere(0, SQLITE_IOERR_WRITE);
 }
@@ -317,5 +323,6 @@ TEST_MAIN(
     CASE(what_was_told_survives_torn_writes)
     CASE(one_operation_fails)
     CASE(the_disk_is_full_for_a_while)
+    CASE(the_disk_is_read_only_for_a_while)
     CASE(the_disk_is_broken_until_it_is_not)
 )

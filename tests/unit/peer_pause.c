@@ -89,4 +89,90 @@ TEST(spoken_to_after_its_end) {
     weft_service_unref(service);
 }
 
-TEST_MAIN(CASE(paused_before) CASE(paused_between_two) CASE(spoken_to_after_its_end))
+/* ---- who sends without waiting for answers ---- */
+
+#define STORED_MESSAGE (64 * 1024)
+#define STORED_MESSAGES 200
+
+typedef struct shelf {
+    weft_req *reqs[STORED_MESSAGES + 1];
+    int count;
+} shelf;
+
+/* It is being stored, and answered when it is. */
+static int store(weft_req *req, const weft_json *params, void *ctx) {
+    shelf *self = ctx;
+    (void) params;
+    self->reqs[self->count++] = req;
+    return 0;
+}
+
+/* Answer the first so many that are open. */
+static void answer_some(shelf *self, int from, int to) {
+    for (int i = from; i < to; i++)
+        CHECK_INT(weft_reply(self->reqs[i], weft_bool(true)), 0);
+}
+
+TEST(what_waits_to_be_stored_is_limited_for_each_peer) {
+    weft_service *service = NULL;
+    weft_peer *greedy = NULL, *other = NULL;
+    shelf self = {0};
+    static char message[STORED_MESSAGE];
+    weft_method methods[] = {{"store", store, .ctx = &self, .flags = WEFT_CHANGES | WEFT_SOON}, {0}};
+    CHECK_INT(weft_service_new(&(weft_service_opts){.methods = methods}, &service), 0);
+    CHECK_INT(weft_peer_new(service, &(weft_peer_opts){.framing = &weft_ndjson}, &greedy), 0);
+    CHECK_INT(weft_peer_new(service, &(weft_peer_opts){.framing = &weft_ndjson}, &other), 0);
+    REQUIRE(greedy && other);
+    for (int i = 0; i < STORED_MESSAGES; i++) {
+        int n = snprintf(message, sizeof message, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"store\",\"params\":[\"", i);
+        memset(message + n, 'x', sizeof message - (size_t) n);
+        memcpy(message + sizeof message - 5, "\"]}\n", 4);
+        CHECK(weft_peer_feed(greedy, message, sizeof message - 1, 1) >= 0);
+    }
+    int taken = self.count;
+    CHECK(taken >= (4 << 20) / STORED_MESSAGE && taken < 70);
+    /* Nobody else waits for that. */
+    static const char small[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"store\",\"params\":[]}\n";
+    CHECK_INT(weft_peer_feed(other, small, sizeof small - 1, 1), 0);
+    CHECK_INT(self.count, taken + 1);
+    /* And it goes on as things are stored, to the last. */
+    answer_some(&self, 0, 10);
+    CHECK(weft_peer_feed(greedy, "", 0, 2) >= 0);
+    CHECK(self.count > taken + 5 && self.count < taken + 15);
+    for (int done = 10; done < self.count;) {
+        int until = self.count;
+        answer_some(&self, done, until);
+        done = until;
+        CHECK(weft_peer_feed(greedy, "", 0, 3) >= 0);
+    }
+    CHECK_INT(self.count, STORED_MESSAGES + 1);
+    weft_peer_free(greedy);
+    weft_peer_free(other);
+    weft_service_unref(service);
+}
+
+/* It says its last word with much still unread: everything is taken, nothing waits for ever. */
+TEST(what_waits_is_taken_at_the_end) {
+    weft_service *service = NULL;
+    weft_peer *peer = NULL;
+    shelf self = {0};
+    static char message[STORED_MESSAGE];
+    weft_method methods[] = {{"store", store, .ctx = &self, .flags = WEFT_CHANGES | WEFT_SOON}, {0}};
+    CHECK_INT(weft_service_new(&(weft_service_opts){.methods = methods}, &service), 0);
+    CHECK_INT(weft_peer_new(service, &(weft_peer_opts){.framing = &weft_ndjson}, &peer), 0);
+    REQUIRE(peer);
+    for (int i = 0; i < STORED_MESSAGES; i++) {
+        int n = snprintf(message, sizeof message, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"store\",\"params\":[\"", i);
+        memset(message + n, 'x', sizeof message - (size_t) n);
+        memcpy(message + sizeof message - 5, "\"]}\n", 4);
+        CHECK(weft_peer_feed(peer, message, sizeof message - 1, 1) >= 0);
+    }
+    CHECK_INT(weft_peer_eof(peer), 0);
+    CHECK_INT(self.count, STORED_MESSAGES);
+    answer_some(&self, 0, STORED_MESSAGES);
+    weft_peer_free(peer);
+    weft_service_unref(service);
+}
+
+TEST_MAIN(CASE(what_waits_to_be_stored_is_limited_for_each_peer) CASE(what_waits_is_taken_at_the_end) CASE(paused_before)
+              CASE(paused_between_two) CASE(spoken_to_after_its_end))
