@@ -30,6 +30,7 @@ struct weft_doctor {
     bool project;                   /* there is a .weft, and we stand beside it */
     int running;                    /* a daemon has this folder */
     pid_t pid;                      /* 0: none, or it cannot be seen */
+    bool strange;                   /* there is a journal that is not on record */
     bool configured;                /* the configuration is right, and these are the settings */
     weft_serve_settings settings;
     weft_config config;

@@ -80,6 +80,7 @@ void weft__doctor_trust(weft_doctor *doctor) {
     weft_trust_view view;
     char why[WEFT_TRUST_WHY], path[PATH_MAX] = "";
     weft__trust_view(doctor->app, &none, &view);
+    doctor->strange = view.strange_journal;
     bool unreadable = view.trust.failed < 0;
     int lock = weft__trust_path(path) < 0 ? -ENOENT : weft__trust_lock(why);
     if (lock < 0)
@@ -210,6 +211,10 @@ void weft__doctor_store(weft_doctor *doctor) {
     }
     if (!doctor->project || access(store_path(doctor), F_OK) < 0) {
         weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "there is none yet");
+        return;
+    }
+    if (doctor->strange) {
+        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, WEFT_TRUST_NEXT, "not opened: it is not on record");
         return;
     }
     int r = weft__daemon_lock(doctor->app->layout, &lock);
