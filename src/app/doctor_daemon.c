@@ -79,10 +79,10 @@ void weft__doctor_trust(weft_doctor *doctor) {
     static const weft_serve_settings none;
     weft_trust_view view;
     char why[WEFT_TRUST_WHY], path[PATH_MAX] = "";
+    int lock = weft__trust_path(path) < 0 ? -ENOENT : weft__trust_lock(why);
     weft__trust_view(doctor->app, &none, &view);
     doctor->strange = view.strange_journal;
     bool unreadable = view.trust.failed < 0;
-    int lock = weft__trust_path(path) < 0 ? -ENOENT : weft__trust_lock(why);
     if (lock < 0)
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, WEFT_TRUST_PLACE, "nothing can be recorded: %s",
                           *path ? why : "neither XDG_STATE_HOME nor HOME is set");
