@@ -36,6 +36,7 @@ struct weft_doctor {
     weft_config config;
     weft_arena memory; /* the agents' */
     char chosen[128];  /* the agent for tasks that name none, as the daemon says; "" where none runs */
+    bool overruled;    /* it was chosen with "weft agents use", not by the configuration */
     size_t counts[WEFT_FINDINGS];
     weft_buf json;
 };

@@ -106,6 +106,8 @@ static void ask_default(weft_doctor *doctor, weft_peer *peer) {
     int r = weft_call_with(peer, "agent.list", weft_none(), &(weft_call_opts){.timeout_ms = ANSWER_MS}, &answer);
     if (r >= 0 && !answer.error)
         snprintf(doctor->chosen, sizeof doctor->chosen, "%s", weft_get_str(answer.result, "default", ""));
+    if (r >= 0 && !answer.error)
+        doctor->overruled = weft_get(answer.result, "configured").text != NULL;
 }
 
 /* How it is, in its own words. The failure is ours to tell, so nothing is explained on the way. */
@@ -113,7 +115,8 @@ static void ask_daemon(weft_doctor *doctor) {
     WEFT_ANSWER answer = {0};
     weft_peer *peer = NULL;
     char trouble[256] = "", url[128];
-    weft_connect_opts opts = {.timeout_ms = ANSWER_MS, .ret_trouble = trouble, .trouble_size = sizeof trouble};
+    weft_connect_opts opts = {
+        .timeout_ms = ANSWER_MS, .same_user = true, .ret_trouble = trouble, .trouble_size = sizeof trouble};
     snprintf(url, sizeof url, "unix:%s", doctor->app->layout->socket);
     int r = weft_connect_with(url, &opts, &peer);
     if (r >= 0)
