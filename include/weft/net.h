@@ -165,6 +165,7 @@ typedef struct weft_connect_opts {
     bool lenient;
     bool extras;
     bool quiet_stderr; /* exec: the child's stderr goes to /dev/null, not to ours */
+    bool same_user;    /* unix: only if the process that listens is this user's or root's; otherwise -EACCES */
     void *data;
     void (*on_state)(weft_peer *peer, weft_state state, int why, void *data);
     void (*on_notification)(weft_peer *peer, const char *method, const weft_json *params, void *data);

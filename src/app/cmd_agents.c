@@ -37,6 +37,20 @@ static int add(weft_table *table, const weft_json *agent) {
     return r;
 }
 
+/* Of two that say which agent is the default, the choice counts more than the configuration. */
+static void put_default(const weft_app *app, const weft_json *list) {
+    const char *name = weft_get_str(list, "default", ""), *configured = weft_get_str(list, "configured", NULL);
+    if (configured)
+        fprintf(app->err.file,
+                "\n  * %s does what names no agent: chosen with \"weft agents use\". The configuration says %s;\n"
+                "    \"weft agents use --reset\" goes back to that.\n",
+                name, configured);
+    else if (app->err.terminal)
+        fputs("\n  * does what names no agent, as configured (\"weft config show --origin\" says where). Choose another:\n"
+              "    weft agents use NAME\n",
+              app->err.file);
+}
+
 static weft_exit put(weft_app *app, const weft_json *list) {
     static const char *const heads[] = {"", "AGENT", "DRIVER", "INSTALLED", "WHAT AND WHERE IT IS, OR HOW TO GET IT", NULL};
     weft_table table = {.heads = heads};
@@ -51,8 +65,8 @@ static weft_exit put(weft_app *app, const weft_json *list) {
     if (r >= 0)
         weft__table_put(&table, &app->out);
     weft__table_done(&table);
-    if (r >= 0 && app->err.terminal)
-        fputs("\n  * does what names no agent. Choose another: weft agents use NAME\n", app->err.file);
+    if (r >= 0)
+        put_default(app, list);
     return r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : WEFT_DONE;
 }
 

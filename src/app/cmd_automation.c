@@ -28,7 +28,10 @@ static int add_rule(weft_table *table, const weft_json *rule) {
              *pattern ? " " : "", pattern);
     snprintf(action, sizeof action, "%s: %s", weft_get_str(&todo, "type", ""),
              weft_get_str(&todo, "prompt", weft_get_str(&todo, "message", weft_get_str(&todo, "url", ""))));
+    bool switched = weft_get(rule, "configured").text;
     const char *is = weft_get(rule, "error").text ? "invalid" : weft_get_bool(rule, "enabled", true) ? "on" : "off";
+    if (switched)
+        is = weft_get_bool(rule, "enabled", true) ? "on, switched" : "off, switched";
     return add_row(table, (const char *const[]){weft_get_str(rule, "id", ""), is,
                                                 weft_get_bool(rule, "requiresApproval", false) ? "yes" : "no", trigger,
                                                 action, NULL});
@@ -74,6 +77,19 @@ static void put_table(const weft_app *app, const char *const *heads, const weft_
     weft__table_done(&table);
 }
 
+/* Of two that say something about it, a person's switch counts more than the file, until the other one is used. */
+static void put_switched(const weft_app *app, const weft_json *status, const weft_json *rules) {
+    weft_json configured = weft_get(status, "configured");
+    bool any = false;
+    if (configured.text)
+        fprintf(app->out.file, "  switched by hand, also after a restart; the configuration says %s\n",
+                weft_bool_of(&configured, true) ? "on" : "off");
+    for (weft_iter it = weft_iterate(rules); weft_next(&it);)
+        any |= weft_get(&it.value, "configured").text != NULL;
+    if (any)
+        fputs("  \"switched\": by hand, also after a restart, whatever the configuration says\n", app->out.file);
+}
+
 static weft_exit status(weft_app *app) {
     static const char *const rule_heads[] = {"RULE", "IS", "ASKS FIRST", "ON", "DOES", NULL};
     static const char *const done_heads[] = {"LATELY", "AGO", "EVENT", "STATUS", "", NULL};
@@ -90,6 +106,7 @@ static weft_exit status(weft_app *app) {
     long long count = (long long) weft_get_int(answer.result, "ruleCount", (int64_t) weft_count(&rules));
     fprintf(app->out.file, "automation is %s, %lld rule%s\n", weft_get_bool(answer.result, "enabled", false) ? "on" : "off",
             count, count == 1 ? "" : "s");
+    put_switched(app, answer.result, &rules);
     put_table(app, rule_heads, &rules, add_rule);
     put_errors(app, &rules);
     put_table(app, done_heads, &recent, add_execution);

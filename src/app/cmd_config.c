@@ -9,8 +9,12 @@
 #include "agents.h"
 #include "alloc.h"
 #include "config.h"
+#include "daemon.h"
 #include "say.h"
 #include "trust.h"
+
+/* It answers in a millisecond, or it is stuck. */
+#define ANSWER_MS 5000
 
 typedef struct config_settings {
     bool origin;
@@ -147,6 +151,33 @@ static void put_settings_json(const looking *self, bool origin) {
     weft__put_line(&self->app->out, weft_obj(members, count));
 }
 
+/* Two keys can be overruled while a daemon runs, and that outlives it: what is in force is said besides what is set. */
+static void tell_overruled(weft_app *app) {
+    WEFT_ANSWER agents = {0};
+    WEFT_ANSWER rules = {0};
+    weft_peer *peer = NULL;
+    pid_t pid = 0;
+    char url[128];
+    weft_connect_opts opts = {.timeout_ms = ANSWER_MS, .same_user = true};
+    if (weft__daemon_find(app) != 1 || weft__daemon_holder(app->layout, &pid) != 1)
+        return;
+    snprintf(url, sizeof url, "unix:%s", app->layout->socket);
+    if (weft_connect_with(url, &opts, &peer) < 0)
+        return;
+    const weft_call_opts soon = {.timeout_ms = ANSWER_MS};
+    if (weft_call_with(peer, "agent.list", weft_none(), &soon, &agents) >= 0 && !agents.error &&
+        weft_get(agents.result, "configured").text)
+        weft__warn(app,
+                   "default_agent: in force is \"%s\", chosen with \"weft agents use\"; \"weft agents use --reset\" takes "
+                   "the configured one",
+                   weft_get_str(agents.result, "default", ""));
+    if (weft_call_with(peer, "automation.status", weft_none(), &soon, &rules) >= 0 && !rules.error &&
+        weft_get(rules.result, "configured").text)
+        weft__warn(app, "automation.enabled: in force is %s, switched with \"weft automation\"",
+                   weft_get_bool(rules.result, "enabled", true) ? "true" : "false");
+    weft_peer_free(peer);
+}
+
 static weft_exit show(looking *self, char **args) {
     bool origin = ((const config_settings *) self->app->settings)->origin;
     weft_exit status = read_flags(self, args);
@@ -158,6 +189,8 @@ static weft_exit show(looking *self, char **args) {
         put_settings_json(self, origin);
     for (size_t i = 0; status == WEFT_DONE && !self->app->common.json && weft__keys[i].path; i++)
         put_setting(self, i, origin);
+    if (status == WEFT_DONE && origin)
+        tell_overruled(self->app);
     return status;
 }
 

@@ -17,10 +17,17 @@ static bool has_options(const weft_app *app) {
     return memcmp(&given, &none, sizeof none) != 0;
 }
 
+/* A daemon that works is not stopped for one that cannot start. */
 static weft_exit stop_and_start(weft_app *app, char **args) {
-    pid_t pid;
-    bool killed;
-    weft_exit status = weft__daemon_stop(app, WEFT_STOP_MS, false, &pid, &killed);
+    pid_t pid = 0;
+    bool killed, runs = weft__daemon_holder(app->layout, &pid) == 1;
+    weft_exit status = weft__serve_preflight(app, args);
+    if (status) {
+        if (runs)
+            weft__warn(app, "  Nothing was stopped: the daemon goes on as it is.");
+        return status;
+    }
+    status = weft__daemon_stop(app, WEFT_STOP_MS, false, &pid, &killed);
     return status ? status : weft__daemon_start(app, args);
 }
 
@@ -55,7 +62,11 @@ const weft_verb weft__restart_verb = {
     .help = "end the daemon of this project and start it again",
     .usage = "",
     .examples = examples,
-    .about = "Where none runs, one is started. A daemon in the foreground comes back in the background.\n",
+    .about =
+        "Where none runs, one is started. A daemon in the foreground comes back in the background. What can be known "
+        "before\n"
+        "is looked at first: with a mistake in the configuration, or one that is not on record, with a certificate that\n"
+        "cannot be read or a port that somebody else has, nothing is stopped.\n",
     .options = weft__serve_options,
     .settings_size = sizeof(weft_serve_settings),
     .run = run,

@@ -67,7 +67,24 @@ static void put_skipped(const weft_app *app, const weft_json *parts) {
     fprintf(app->out.file, "%lld events cannot be read and were passed over\n", (long long) weft_int_of(&skipped, 0));
 }
 
-static void put_all(const weft_app *app, const weft_json *status) {
+/* Which of two is in force: the configuration, or what somebody has chosen or switched since. */
+static void put_choices(const weft_app *app, const weft_json *parts, const weft_json *agents) {
+    weft_json automation = weft_get(parts, "automation"), configured = weft_get(&automation, "configured");
+    const char *agent = agents ? weft_get_str(agents, "configured", NULL) : NULL;
+    if (agents) {
+        put_label(app, "agent");
+        fprintf(app->out.file, "%s, ", weft_get_str(agents, "default", "none"));
+        fprintf(app->out.file, "%s%s\n",
+                agent ? "chosen with \"weft agents use\"; the configuration says " : "as configured", agent ? agent : "");
+    }
+    put_label(app, "rules");
+    fprintf(app->out.file, "%s, %s\n", weft_get_bool(&automation, "enabled", false) ? "on" : "off",
+            !configured.text                   ? "as configured"
+            : weft_bool_of(&configured, false) ? "switched by hand; the configuration says on"
+                                               : "switched by hand; the configuration says off");
+}
+
+static void put_all(const weft_app *app, const weft_json *status, const weft_json *agents) {
     weft_json ours = weft_get(status, "weft"), urls = weft_get(&ours, "urls");
     weft_json clients = weft_pointer(status, "/subsystems/ipc/clients");
     weft_json parts = weft_get(status, "subsystems"), tasks = weft_get(&parts, "supervisor");
@@ -80,6 +97,7 @@ static void put_all(const weft_app *app, const weft_json *status) {
     put_label(app, "tasks");
     fprintf(app->out.file, "%lld running, %lld waiting\n", (long long) weft_get_int(&tasks, "running", 0),
             (long long) weft_get_int(&tasks, "queued", 0));
+    put_choices(app, &parts, agents);
     put_label(app, "clients");
     fprintf(app->out.file, "%lld, this one included\n", (long long) weft_int_of(&clients, 0));
     put_label(app, "requests");
@@ -114,16 +132,18 @@ static bool is_answered(const weft_app *app, const char *url) {
 
 static weft_exit ask(weft_app *app, weft_line *line, pid_t pid) {
     WEFT_ANSWER answer = {0};
+    WEFT_ANSWER agents = {0};
     weft_exit status = weft__line_open(app, line);
     if (status == WEFT_DONE)
         status = weft__line_call(line, "daemon.status", weft_none(), &answer);
     if (status)
         return status;
+    bool listed = !app->common.json && weft__line_try(line, "agent.list", weft_none(), &agents) >= 0 && !agents.error;
     if (app->common.json)
         weft__put_line(&app->out, WEFT_OBJ({"state", weft_str("running")}, {"pid", pid ? weft_int(pid) : weft_none()},
                                            {"status", weft_copy(answer.result)}));
     else
-        put_all(app, answer.result);
+        put_all(app, answer.result, listed ? agents.result : NULL);
     return WEFT_DONE;
 }
 

@@ -30,12 +30,14 @@ struct weft_doctor {
     bool project;                   /* there is a .weft, and we stand beside it */
     int running;                    /* a daemon has this folder */
     pid_t pid;                      /* 0: none, or it cannot be seen */
+    bool strange;                   /* there is a journal that is not on record */
     bool configured;                /* the configuration is right, and these are the settings */
     weft_serve_settings settings;
     weft_config config;
     weft_arena memory; /* the agents' */
     char chosen[128];  /* the agent for tasks that name none, as the daemon says; "" where none runs */
     bool store_failed; /* the daemon says so */
+    bool overruled;    /* it was chosen with "weft agents use", not by the configuration */
     size_t counts[WEFT_FINDINGS];
     weft_buf json;
 };

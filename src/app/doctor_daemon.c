@@ -79,9 +79,10 @@ void weft__doctor_trust(weft_doctor *doctor) {
     static const weft_serve_settings none;
     weft_trust_view view;
     char why[WEFT_TRUST_WHY], path[PATH_MAX] = "";
-    weft__trust_view(doctor->app, &none, &view);
-    bool unreadable = view.trust.failed < 0;
     int lock = weft__trust_path(path) < 0 ? -ENOENT : weft__trust_lock(why);
+    weft__trust_view(doctor->app, &none, &view);
+    doctor->strange = view.strange_journal;
+    bool unreadable = view.trust.failed < 0;
     if (lock < 0)
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, WEFT_TRUST_PLACE, "nothing can be recorded: %s",
                           *path ? why : "neither XDG_STATE_HOME nor HOME is set");
@@ -105,6 +106,8 @@ static void ask_default(weft_doctor *doctor, weft_peer *peer) {
     int r = weft_call_with(peer, "agent.list", weft_none(), &(weft_call_opts){.timeout_ms = ANSWER_MS}, &answer);
     if (r >= 0 && !answer.error)
         snprintf(doctor->chosen, sizeof doctor->chosen, "%s", weft_get_str(answer.result, "default", ""));
+    if (r >= 0 && !answer.error)
+        doctor->overruled = weft_get(answer.result, "configured").text != NULL;
 }
 
 static void tell_skipped(weft_doctor *doctor, const weft_json *status) {
@@ -132,7 +135,8 @@ static void ask_daemon(weft_doctor *doctor) {
     WEFT_ANSWER answer = {0};
     weft_peer *peer = NULL;
     char trouble[256] = "", url[128];
-    weft_connect_opts opts = {.timeout_ms = ANSWER_MS, .ret_trouble = trouble, .trouble_size = sizeof trouble};
+    weft_connect_opts opts = {
+        .timeout_ms = ANSWER_MS, .same_user = true, .ret_trouble = trouble, .trouble_size = sizeof trouble};
     snprintf(url, sizeof url, "unix:%s", doctor->app->layout->socket);
     int r = weft_connect_with(url, &opts, &peer);
     if (r >= 0)
@@ -251,6 +255,10 @@ void weft__doctor_store(weft_doctor *doctor) {
     }
     if (!doctor->project || !journal_was_here(store_path(doctor))) {
         weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "there is none yet");
+        return;
+    }
+    if (doctor->strange) {
+        weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, WEFT_TRUST_NEXT, "not opened: it is not on record");
         return;
     }
     int r = weft__daemon_lock(doctor->app->layout, &lock);

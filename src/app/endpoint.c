@@ -144,6 +144,9 @@ weft_exit weft__target_take(weft_app *app, weft_target *ret) {
 }
 
 weft_exit weft__target_fail(const weft_app *app, const weft_target *target, int r, const char *trouble) {
+    if (target->here && r == -EACCES && target->scheme == WEFT_UNIX)
+        return weft__fail(app, WEFT_UNREACHABLE, "A hub works for the user who owns its folder; this socket is not its own.",
+                          "%s: another user's process listens there", target->shown);
     if (target->here && r == -ECONNREFUSED)
         return weft__fail(app, WEFT_UNREACHABLE, "\"weft start\" starts it again; \"weft logs\" may say why it ended.",
                           "the daemon does not run any more: nobody is listening at %s", target->shown);
@@ -165,6 +168,12 @@ int weft__target_show(weft_peer *peer, const weft_target *target, weft_on_answer
                            &(weft_call_opts){.on_answer = on_answer, .ctx = ctx}, NULL);
 }
 
+/* "weft status" names the socket of the folder itself. */
+static bool is_own_socket(const weft_app *app, const weft_target *target) {
+    return target->scheme == WEFT_UNIX && strncmp(target->url, "unix:", 5) == 0 &&
+           strcmp(target->url + 5, app->layout->socket) == 0;
+}
+
 weft_connect_opts weft__target_opts(const weft_app *app, weft_target *target, weft_service *service) {
     const weft_reach *reach = &app->reach;
     return (weft_connect_opts){
@@ -172,6 +181,7 @@ weft_connect_opts weft__target_opts(const weft_app *app, weft_target *target, we
         .framing = reach->content_length ? &weft_content_length : NULL,
         .tls = {.cert = reach->cert, .key = reach->key, .ca = reach->cacert, .insecure = reach->insecure},
         .token = target->token,
+        .same_user = target->here || is_own_socket(app, target),
         .timeout_ms = reach->timeout_ms,
         .ret_trouble = target->trouble,
         .trouble_size = sizeof target->trouble,

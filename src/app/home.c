@@ -141,7 +141,7 @@ static int make_token(const weft_layout *layout, char why[WEFT_TRUST_WHY]) {
 /* A token that came with the project is known to whoever made the project. Others may not know it either. */
 static weft_exit check_token(const weft_app *app) {
     const char *path = app->layout->token;
-    char next[256];
+    char next[256], why[WEFT_TRUST_WHY] = "";
     struct stat info;
     weft_trust trust;
     int fd = weft__private_open(path, O_RDONLY);
@@ -153,10 +153,15 @@ static weft_exit check_token(const weft_app *app) {
     if (r < 0 || (info.st_mode & 077))
         return weft__fail(app, WEFT_FAILED, next, "%s: it is not a private file of yours, so others may know the token%s%s",
                           path, r < 0 ? ": " : "", r < 0 ? weft__private_why(r) : "");
+    int lock = weft__trust_lock(why); /* another may be making one */
+    if (lock < 0)
+        return weft__fail(app, WEFT_FAILED, WEFT_TRUST_PLACE, "%s", why);
     weft__trust_look(app->layout, &trust);
+    bool strange = weft__trust_has_strange_token(&trust);
+    weft__trust_unlock(lock);
     if (trust.failed < 0)
         return weft__fail(app, WEFT_FAILED, WEFT_TRUST_PLACE, "%s", trust.why);
-    if (weft__trust_has_strange_token(&trust))
+    if (strange)
         return weft__fail(app, WEFT_UNAUTHORISED,
                           "Remove it, and the next start makes a new one; or, if you made it yourself: weft trust",
                           "%s was not made by your Weft, so others may know the token", path);

@@ -165,6 +165,7 @@ static const char *const pieces[][2] = {
     {"WEFT_DEBUG", "1: log every message on standard error, without tokens"},
     {"NO_COLOR", "anything: no colours"},
     {"XDG_CONFIG_HOME", "where the user's weft/config.json is; ~/.config otherwise"},
+    {"XDG_STATE_HOME", "where weft/trust.json is, the record of what the user trusts; ~/.local/state otherwise"},
 };
 static const char *const files[][2] = {
     {".weft/daemon.sock", "the Unix socket of a daemon; the nearest one from this folder upwards is meant"},
@@ -173,6 +174,7 @@ static const char *const files[][2] = {
     {".weft/endpoint.json", "where the daemon listens"},
     {".weft/weft.db", "the journal"},
     {".weft/daemon.log", "what a daemon in the background says"},
+    {"~/.local/state/weft/trust.json", "which projects are trusted: weft trust"},
 };
 
 static void put_pairs(FILE *to, const char *title, const char *const (*rows)[2], size_t count) {

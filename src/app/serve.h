@@ -50,6 +50,10 @@ extern const weft_option weft__serve_options[];
 /* Can "weft start" and "weft restart" do with the command line? Explained if not. */
 weft_exit weft__start_check(const weft_app *app);
 
+/* Would "weft serve" start with these arguments, as far as can be known while another runs? Explained if not. The layout is
+ * the app's, and we stand in the project. serve_preflight.c. */
+weft_exit weft__serve_preflight(const weft_app *app, char *const *args);
+
 /* The settings of a daemon and what they were made of. */
 typedef struct weft_serve_config weft_serve_config;
 /* Everything that was typed, in the environment and in the files, put together. Mistakes are explained. */

@@ -182,9 +182,23 @@ static bool uses_folder(const weft_trust_view *view, const weft_serve_settings *
     return flags->listen.count == 0 || (view->keeps && !child);
 }
 
+/* A look without the lock may see half of what another start is just making, so what it finds strange is looked at again. */
+static void view_settled(weft_app *app, const weft_serve_settings *flags, weft_trust_view *ret) {
+    char why[WEFT_TRUST_WHY];
+    weft__trust_view(app, flags, ret);
+    if (weft__trust_view_is_fine(ret))
+        return;
+    int lock = weft__trust_lock(why);
+    if (lock < 0)
+        return;
+    weft__trust_view_done(ret);
+    weft__trust_view(app, flags, ret);
+    weft__trust_unlock(lock);
+}
+
 weft_exit weft__trust_gate(weft_app *app, const weft_serve_settings *flags, bool projects) {
     weft_trust_view view;
-    weft__trust_view(app, flags, &view);
+    view_settled(app, flags, &view);
     weft_exit status = WEFT_DONE;
     if (!projects && !uses_folder(&view, flags))
         view.strange_journal = view.strange_token = false;

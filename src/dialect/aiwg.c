@@ -29,6 +29,7 @@
 #define S_AUTOMATION S_OF( \
     S_IS("enabled", S_BOOL) "," \
     S_IS("ruleCount", S_COUNT) "," \
+    S_IS("configured", S_BOOL) "," \
     S_IS("rules", S_LIST(S_OBJECT)) "," \
     S_IS("recentExecutions", S_LIST(S_OBJECT)), \
     "\"enabled\",\"ruleCount\",\"rules\",\"recentExecutions\"")

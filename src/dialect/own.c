@@ -63,7 +63,11 @@
     S_IS("stopReason", S_STRING), \
     "\"id\",\"agent\",\"sessionId\",\"attempt\",\"retries\",\"timeoutMs\",\"reason\"")
 
-#define S_AGENTS S_OF(S_IS("default", S_TEXT_OR_NULL) "," S_IS("agents", S_LIST(S_AGENT)), "\"default\",\"agents\"")
+#define S_AGENTS S_OF( \
+    S_IS("default", S_TEXT_OR_NULL) "," \
+    S_IS("configured", S_STRING) "," \
+    S_IS("agents", S_LIST(S_AGENT)), \
+    "\"default\",\"agents\"")
 #define S_SESSIONS S_OF(S_IS("sessions", S_LIST(S_SESSION)) "," S_IS("total", S_COUNT), "\"sessions\",\"total\"")
 
 #define S_ANSWERED S_OF( \

@@ -39,6 +39,12 @@ static weft_val default_name(const weft_hub *hub) {
     return weft_str(agent ? agent->name : NULL);
 }
 
+/* What the configuration says, where somebody has chosen otherwise. */
+static weft_val overruled_name(const weft_hub *hub) {
+    const weft_agents *agents = weft__engine_agents(hub->engine);
+    return weft__agent_is_chosen(hub->engine) ? weft_str_or_none(agents->fallback) : weft_none();
+}
+
 static int write_agents(weft_buf *out, const weft_hub *hub) {
     const weft_agents *agents = weft__engine_agents(hub->engine);
     const weft_agent *chosen = weft__agent_default(hub->engine);
@@ -58,8 +64,8 @@ int weft__own_agents(weft_req *req, const weft_json *params, void *ctx) {
     (void) params;
     int r = write_agents(&out, hub);
     if (r >= 0)
-        r = weft_reply(
-            req, WEFT_OBJ({"default", default_name(hub)}, {"agents", weft_raw(weft__buf_head(&out), weft__buf_len(&out))}));
+        r = weft_reply(req, WEFT_OBJ({"default", default_name(hub)}, {"configured", overruled_name(hub)},
+                                     {"agents", weft_raw(weft__buf_head(&out), weft__buf_len(&out))}));
     weft__buf_done(&out, hub->alloc);
     return r;
 }

@@ -18,6 +18,10 @@ const weft_agent *weft__agent_default(const weft_engine *engine) {
     return chosen || !engine->agents ? chosen : weft__agent_find(engine->agents, engine->agents->fallback);
 }
 
+bool weft__agent_is_chosen(const weft_engine *engine) {
+    return weft__agent_find(engine->agents, engine->chosen) != NULL;
+}
+
 int weft__agent_apply_chosen(weft_engine *engine, const weft_event *event, const weft_json *data) {
     const char *name;
     char *copy = NULL;

@@ -299,7 +299,7 @@ int weft__automation_new(weft_engine *engine, const weft_automation_opts *opts, 
     automation->alloc = weft__engine_alloc(engine);
     automation->on_note = opts->on_note;
     automation->ctx = opts->ctx;
-    automation->enabled = opts->enabled;
+    automation->enabled = automation->configured = opts->enabled;
     automation->ear.on_event = weft__automation_hear;
     weft__list_init(&automation->ear.link);
     weft__list_init(&automation->firings);
@@ -334,7 +334,12 @@ weft_automation *weft__automation_free(weft_automation *automation) {
 
 /* ---- what people see ---- */
 
-enum { RULE_MEMBERS = 7, EXECUTION_MEMBERS = 6 };
+enum { RULE_MEMBERS = 8, EXECUTION_MEMBERS = 6 };
+
+/* What the configuration says, where somebody has switched it since. */
+static weft_val overruled(int64_t switched_ms, bool configured) {
+    return switched_ms ? weft_bool(configured) : weft_none();
+}
 
 static weft_val show_rule(const known_rule *known, weft_member *members) {
     const weft_rule *rule = known->rule;
@@ -344,7 +349,8 @@ static weft_val show_rule(const known_rule *known, weft_member *members) {
                                        {"enabled", weft_bool(known->enabled)},
                                        {"cooldownMs", weft_int(rule->cooldown_ms)},
                                        {"requiresApproval", weft_bool(rule->approval)},
-                                       {"error", *rule->error ? weft_str(rule->error) : weft_none()}};
+                                       {"error", *rule->error ? weft_str(rule->error) : weft_none()},
+                                       {"configured", overruled(known->switched_ms, rule->enabled)}};
     memcpy(members, shown, sizeof shown);
     return weft_obj(members, RULE_MEMBERS);
 }
@@ -375,6 +381,7 @@ int weft__automation_status(weft_automation *automation, char **ret, size_t *ret
     for (size_t i = 0; i < automation->recent_count; i++)
         recent[i] = show_execution(&automation->recent[i], iso[i], members[i]);
     int r = weft_to_text(WEFT_OBJ({"enabled", weft_bool(automation->enabled)}, {"ruleCount", weft_uint(count)},
+                                  {"configured", overruled(automation->switched_ms, automation->configured)},
                                   {"rules", weft_arr(rules, count)},
                                   {"recentExecutions", weft_arr(recent, automation->recent_count)}),
                          automation->alloc, ret, ret_len);

@@ -54,7 +54,7 @@ struct weft_automation {
     const weft_alloc *alloc;
     void (*on_note)(void *ctx, const char *line);
     void *ctx;
-    bool enabled;
+    bool enabled, configured; /* now, and by the configuration */
     int64_t switched_ms;
     known_rule *rules;
     size_t rule_count;

@@ -200,6 +200,8 @@ const weft_session *weft__session_older(const weft_engine *engine, const weft_se
 
 /* The agent for tasks that name none: the chosen one, else the configured one. */
 const weft_agent *weft__agent_default(const weft_engine *engine);
+/* Was it chosen by weft__agent_choose(), and not by the configuration? */
+bool weft__agent_is_chosen(const weft_engine *engine);
 /* Choose it for good; NULL: as configured. -ENOENT. */
 int weft__agent_choose(weft_engine *engine, const char *name, void (*done)(void *ctx, int r), void *ctx);
 

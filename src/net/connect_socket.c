@@ -51,6 +51,20 @@ static int connect_unix(const char *path, int *ret_fd) {
     return r;
 }
 
+/* A socket's file can be given to anybody; who listens is known to the kernel. */
+static int check_listener(weft_client *client, int fd) {
+    struct ucred listener;
+    socklen_t len = sizeof listener;
+    if (!client->opts.same_user)
+        return 0;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &listener, &len) < 0)
+        return -errno;
+    if (listener.uid == geteuid() || listener.uid == 0)
+        return 0;
+    weft__client_trouble(client, "another user's process listens there");
+    return -EACCES;
+}
+
 static void try_unix_again(weft_timer *timer) {
     weft_wire *wire = WEFT_CONTAINER(timer, weft_wire, timer);
     int r = weft__begin_unix(wire);
@@ -67,6 +81,8 @@ int weft__begin_unix(weft_wire *wire) {
         weft__timer_set(loop, &wire->timer, weft_loop_now(loop) + FULL_BACKLOG_MS);
         return 0;
     }
+    if (r >= 0 && (r = check_listener(wire->client, fd)) < 0)
+        close(fd);
     return r < 0 ? r : weft__wire_start(wire, fd, fd, false);
 }
 

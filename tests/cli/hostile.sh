@@ -70,6 +70,38 @@ run "$weft" call ping
 exits "a folder that is a link is nobody's" 3
 cd "$there" || exit 1
 
+# A socket whose file is ours, and whose listener is not.
+if [ "$(id -u)" -eq 0 ]; then
+    mkdir -p lent/.weft && chmod 755 "$there" && mkdir -m 777 open && cd lent || exit 1
+    mkfifo "$there/.lent"
+    /usr/bin/python3 - "$there/open/sock" >"$there/.lent" <<'PY' &
+import os, socket, sys
+os.setgid(65534)
+os.setuid(65534)
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen()
+print("ready", flush=True)
+while True:
+    c, _ = s.accept()
+    try:
+        c.sendall(b'{"jsonrpc":"2.0","id":1,"result":"theirs"}\n')
+    except OSError:
+        pass  # it has left without listening, as it should
+PY
+    started+=("$!")
+    read -r -t 30 _ <"$there/.lent"
+    mv "$there/open/sock" .weft/daemon.sock && chown 0 .weft/daemon.sock
+    WEFT_TOKEN=s3cret run timeout 20 "$weft" call ping
+    exits "another user's process behind our socket" 3
+    like "another user's process behind our socket: says so" "another user's process listens there" "$err"
+    run timeout 20 "$weft" call "unix:$PWD/.weft/daemon.sock" ping
+    like "whoever names it may talk to it" theirs "$out"
+    cd "$there" || exit 1
+else
+    skip "another user's process behind our socket" "only root can be two users"
+fi
+
 # ---- secrets in URLs ----
 take_closed_port
 for url in "http://127.0.0.1:$closed_port/rpc?token=s3cret" "ws://127.0.0.1:$closed_port/ws?token=s3cret"; do
