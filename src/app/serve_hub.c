@@ -8,6 +8,7 @@
 
 #include "aiwg_state.h"
 #include "alloc.h"
+#include "descent.h"
 #include "event_stream.h"
 #include "feed.h"
 #include "loop.h"
@@ -56,6 +57,38 @@ static void stop_soon(void *ctx, bool force) {
     weft_serve_hub *self = ctx;
     self->stop_force |= force;
     weft__later(self->opts.loop, &self->stop);
+}
+
+/* ---- agents among the callers ---- */
+
+/* The scopes of a connection that was an agent's when it was made. */
+static const char agent_scopes[] = "read work agent";
+
+static bool is_network(const weft_identity *who) {
+    return who->port > 0 && *who->address;
+}
+
+/* Whoever cannot be found any more counts as an agent: a process that connects, hands its socket on and ends has its
+ * reasons. A peer whose number is 0 is beyond our namespace of processes, where no descendant of ours can be. */
+static bool is_agent(void *ctx, const weft_identity *who) {
+    (void) ctx;
+    if (strcmp(who->scopes, agent_scopes) == 0)
+        return true;
+    if (is_network(who))
+        return weft__connection_of_agent(who->address, who->port) != 0;
+    if (strcmp(who->transport, "unix") != 0 || who->pid == 0)
+        return false;
+    return who->pid < 0 || weft__descends_from_guard((pid_t) who->pid) != 0;
+}
+
+/* A Unix socket's credentials are those of the process that connected. It is looked at now, while it is there, because its
+ * number may be another's later. If this fails for want of memory, it is looked at with each request. */
+static void know_agent(weft_peer *peer) {
+    weft_identity who = *weft_peer_identity(peer);
+    if (strcmp(who.transport, "unix") != 0 || !is_agent(NULL, &who))
+        return;
+    who.scopes = agent_scopes;
+    (void) weft_peer_set_identity(peer, &who);
 }
 
 static void note(void *ctx, const char *line) {
@@ -124,11 +157,15 @@ static weft_exit open_store(weft_serve_hub *self) {
     return WEFT_DONE;
 }
 
-/* A stop has so much time in all; the tasks get what is not needed for the good-bye. */
+/* A stop has so much time in all. The tasks get what is not needed for the good-bye: most of it to go on, and the rest,
+ * but not more than their grace time, to end when they are asked to. */
 static weft_engine_limits limits_of(const weft_serve_settings *how) {
     weft_engine_limits limits = how->engine;
-    int64_t grace_ms = how->server.grace_ms ? how->server.grace_ms : 10000;
-    limits.drain_ms = grace_ms > 2 * GOOD_BYE_MS ? grace_ms - GOOD_BYE_MS : grace_ms / 2 + 1;
+    int64_t grace_ms = how->server.grace_ms ? how->server.grace_ms : WEFT_SERVE_GRACE_MS;
+    int64_t tasks_ms = grace_ms > 2 * GOOD_BYE_MS ? grace_ms - GOOD_BYE_MS : grace_ms / 2 + 1;
+    int64_t end_ms = tasks_ms * 3 / 8 + 1, asked_ms = limits.grace_ms ? limits.grace_ms : end_ms;
+    limits.drain_kill_ms = asked_ms < end_ms ? asked_ms : end_ms;
+    limits.drain_ms = tasks_ms > limits.drain_kill_ms ? tasks_ms - limits.drain_kill_ms : 1;
     return limits;
 }
 
@@ -160,6 +197,7 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
                                  .uptime_s = uptime_s,
                                  .about = about,
                                  .stop = stop_soon,
+                                 .is_agent = is_agent,
                                  .ctx = self};
     self->hub.host = &self->host;
     weft__later_init(&self->stop, stop_now);
@@ -271,6 +309,7 @@ void weft__serve_hub_ready(weft_serve_hub *self) {
 }
 
 void weft__serve_hub_opened(weft_serve_hub *self, weft_peer *peer) {
+    know_agent(peer);
     weft__feed_open(self->hub.feed, peer);
 }
 

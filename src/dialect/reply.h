@@ -37,6 +37,8 @@ int weft__say_not_submitted(weft_req *req, const weft_hub *hub, const char *path
     {507, "It could not be stored", "storageFailed"}, {                                                                     \
         503, "Too much is waiting to be stored", "storeBusy"                                                                \
     }
+#define WEFT_ERROR_AGENT                                                                                                    \
+    { 403, "Not for agents: the caller is a process of one, or has ended", "agentMayNot" }
 #define WEFT_ERROR_PARAMS                                                                                                   \
     { WEFT_INVALID_PARAMS, "Invalid params", "invalidParams" }
 

@@ -29,6 +29,7 @@ typedef struct weft_engine_limits {
     int64_t timeout_ms;        /* of a task: 2 h; <0 none */
     int64_t grace_ms;          /* between SIGTERM and SIGKILL: 5 s */
     int64_t drain_ms;          /* how long running tasks may go on when the engine stops: 10 s */
+    int64_t drain_kill_ms;     /* and how long they may then take to end, before they are killed: 5 s */
     int64_t question_ms;       /* how long a question waits: <=0 for ever */
     int64_t retry_ms;          /* before the first retry: 1 s, then twice as long each time, at most 60 s */
     int64_t again_ms;          /* between two attempts to store what must not be lost: 1 s */

@@ -155,7 +155,8 @@ void weft__listener_end_rest(weft_server *server);
 
 /* Who is at the other end of a descriptor, as far as the system knows. */
 typedef struct weft_origin {
-    int64_t uid, pid;
+    int64_t uid, pid;           /* -1: not known; pid also when that process has ended */
+    int64_t port;               /* 0 for a Unix socket */
     char address[WEFT_ADDRESS]; /* "" for a Unix socket */
     char group[WEFT_ADDRESS];   /* what counts as one address: see weft__address_group() */
 } weft_origin;
