@@ -312,3 +312,24 @@ int weft__condition_holds(const weft_condition *condition, const weft_json *even
     weft_json field = weft__field(event, condition->path);
     return condition->op->holds(condition, &field);
 }
+
+int weft__condition_says(const weft_condition *condition, const weft_json *field) {
+    return condition->op->holds(condition, field);
+}
+
+weft_bytes weft__condition_field(const weft_condition *condition) {
+    static const char prefix[] = "payload.";
+    weft_bytes path = condition->path;
+    size_t skip = sizeof prefix - 1;
+    if (path.len > skip && memcmp(path.data, prefix, skip) == 0)
+        return (weft_bytes){path.data + skip, path.len - skip};
+    return path;
+}
+
+const char *weft__condition_operator(const weft_condition *condition) {
+    return condition->op->name;
+}
+
+const weft_json *weft__condition_value(const weft_condition *condition) {
+    return &condition->value;
+}
