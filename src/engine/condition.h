@@ -16,7 +16,7 @@ weft_condition *weft__condition_free(weft_condition *condition);
 int weft__condition_holds(const weft_condition *condition, const weft_json *event);
 /* The same for a field's value; absent: the event has no such field. */
 int weft__condition_says(const weft_condition *condition, const weft_json *field);
-/* What it is about: a dotted name, without "payload." before it. Borrowed. */
+/* What it is about: a dotted name, without "payload." before it unless that makes a difference. Borrowed. */
 weft_bytes weft__condition_field(const weft_condition *condition);
 /* "eq", and what the field is compared with; absent: nothing. Borrowed. */
 const char *weft__condition_operator(const weft_condition *condition);

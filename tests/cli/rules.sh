@@ -112,6 +112,8 @@ is_well "a preset" '{ "id": "a", "trigger": {"type": "task.failed"}, "action": {
 is_well "a configured agent" '{ "id": "a", "trigger": {"type": "task.failed"}, "action": {"type": "agent", "agent": "mine", "prompt": "x"} }' \
     '}, "agents": {"mine": {"driver": "cli", "command": ["true"]}'
 is_well "a range" "$(condition "$(size gt 5)" "$(size lt 6)" "$(size gte 5)" "$(size neq 5)")"
+is_well "the depth of the event and of the payload" \
+    "$(condition '{"field": "depth", "operator": "eq", "value": 0}' '{"field": "payload.depth", "operator": "neq", "value": 0}')"
 is_well "one number" "$(condition "$(size gte 5)" "$(size lte 5)" "$(size eq 5)")"
 is_well "below what is known" '{ "id": "a", "trigger": {"type": "task.*"}, "conditions":
  [{"field": "payload.metadata.source", "operator": "neq", "value": "automation"}, {"field": "type", "operator": "matches", "value": "failed$"},
