@@ -31,6 +31,7 @@ test_packages='
     locales                   -
     curl                      curl
     valgrind                  valgrind
+    groff-base                groff
     fish                      fish
     zsh                       zsh'
 bench_packages='

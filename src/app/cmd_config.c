@@ -238,6 +238,10 @@ static weft_exit check(looking *self, char **args) {
         return weft__misused(self->app, "one file at a time");
     self->as_data = true;
     weft_exit status = *args ? check_file(self, *args) : load(self);
+    if (status)
+        return status;
+    int r = weft__config_rules(&self->config, &(weft_remarks){say, self});
+    status = r < 0 ? failed(self, r) : WEFT_DONE;
     if (status == WEFT_DONE && self->config.held)
         return self->app->common.json
                    ? WEFT_UNAUTHORISED
@@ -367,7 +371,10 @@ const weft_verb weft__config_verb = {
     .about =
         "An option counts more than an environment variable, that more than the project's .weft/config.json, that more\n"
         "than the user's weft/config.json below $XDG_CONFIG_HOME (~/.config), that more than the default. The files are\n"
-        "JSON, with comments and trailing commas. A running daemon reads them again on SIGHUP.\n",
+        "JSON, with comments and trailing commas. A running daemon reads them again on SIGHUP.\n\n"
+        "\"check\" ends with status 1 after a mistake: a value that cannot be, or a rule that can never fire (an unknown type\n"
+        "of event or agent, a day that never comes, conditions that cannot all hold). An unknown key and a rule that is\n"
+        "switched off are warnings, and the status is 0.\n",
     .options = options,
     .settings_size = sizeof(config_settings),
     .run = run,

@@ -213,6 +213,8 @@ static const char *const examples[] = {
     "all that is kept",
     "weft events -f --since now --type task.",
     "what happens to tasks from now on, until Ctrl-C",
+    "weft events --since 11:00",
+    "what happened since eleven o'clock",
     "weft events --since 10m --task task-0003 --json | jq .data",
     "the last ten minutes of one task, one JSON object per line",
     "weft events -f --since 1f0c9a2e4b7d4c6f8a1b2c3d4e5f6071:1234 --json",

@@ -120,16 +120,6 @@ static weft_exit put_absent(const weft_app *app, const char *state, pid_t pid, c
     return WEFT_UNREACHABLE;
 }
 
-/* AIWG's own daemon, and one that keeps nothing, hold no lock: does anybody listen there? */
-static bool is_answered(const weft_app *app, const char *url) {
-    weft_peer *peer = NULL;
-    char socket[WEFT_SOCKET_PATH];
-    bool there = weft__layout_socket(app->layout, ".", socket) &&
-                 weft_connect_with(url, &(weft_connect_opts){.timeout_ms = ANSWER_MS}, &peer) >= 0;
-    weft_peer_free(peer);
-    return there;
-}
-
 static weft_exit ask(weft_app *app, weft_line *line, pid_t pid) {
     WEFT_ANSWER answer = {0};
     WEFT_ANSWER agents = {0};
@@ -161,7 +151,7 @@ static weft_exit run(weft_app *app) {
     snprintf(next, sizeof next, "\"weft start\" starts the daemon of %s.", getcwd(folder, sizeof folder) ? folder : "here");
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
-    if (found == 0 || (r == 0 && !is_answered(app, url)))
+    if (found == 0 || (r == 0 && !weft__daemon_answers(app->layout)))
         return put_absent(app, "not running", 0, found ? next : "\"weft start\" starts a daemon here.");
     /* Where it listens is written just before it is ready, and stays until its end. */
     if (pid && !weft__daemon_is_ready(app->layout, pid))

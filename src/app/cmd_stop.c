@@ -31,6 +31,10 @@ static weft_exit run(weft_app *app) {
     weft_exit status = WEFT_DONE;
     if (r == 1)
         status = weft__daemon_stop(app, how->timeout_ms ? how->timeout_ms : WEFT_STOP_MS, how->force, &pid, &killed);
+    if (status == WEFT_DONE && r == 1 && pid == 0 && weft__daemon_answers(app->layout))
+        return weft__fail(app, WEFT_FAILED, "Stop it where it was started, or with its own program.",
+                          "a daemon answers at %s, but it does not hold this folder's lock, so its process is not known",
+                          app->layout->socket);
     return status ? status : tell(app, pid, killed);
 }
 

@@ -186,6 +186,12 @@ int weft__config_check_shape(const weft_checking *checking, const weft_key *key,
 /* The members of the JSON Schema of such an object: "type", "properties" and so on. */
 int weft__config_put_shape(weft_buf *out, const weft_alloc *alloc, const weft_shape *members);
 
+/* ---- config_rules.c ---- */
+
+/* Say which rules of a configuration that was loaded can never fire, which are switched off (a warning), and which jobs never
+ * come. -EBADMSG after something was said that is not a warning; -ENOMEM. */
+int weft__config_rules(const weft_config *config, const weft_remarks *to);
+
 /* ---- config_schema.c ---- */
 
 /* The JSON Schema of a file, in one line. Owned: weft__buf_done(). */

@@ -71,7 +71,9 @@ int weft__daemon_project(const weft_layout *layout);
 /* The hub of every verb that has not been given a URL. The same in whichever layout comes first, Weft's own before AIWG's
  * unless only that one's daemon runs. It becomes the app's. Root's folder counts too while its socket is there. */
 int weft__daemon_find(weft_app *app);
-/* The same without going there: the folder, absolute, when it is 1. */
+/* AIWG's own daemon, and one that keeps nothing, hold no lock: does anybody listen at the socket of this folder? */
+bool weft__daemon_answers(const weft_layout *layout);
+/* weft__daemon_find() without going there: the folder, absolute, when it is 1. */
 int weft__daemon_look(weft_app *app, char ret_folder[WEFT_FOLDER_PATH]);
 /* One or the other: AIWG's layout if that was asked for, else whichever is found. */
 int weft__daemon_choose(weft_app *app, bool aiwg);

@@ -12,6 +12,8 @@
 
 /* It holds a few URLs. */
 #define MAX_ENDPOINT (64 * 1024)
+/* Whoever listens takes a connection at once. */
+#define ANSWER_MS 5000
 
 int weft__daemon_project(const weft_layout *layout) {
     char folder[PATH_MAX];
@@ -77,6 +79,16 @@ int weft__daemon_look(weft_app *app, char ret_folder[WEFT_FOLDER_PATH]) {
     if (here >= 0)
         close(here);
     return r;
+}
+
+bool weft__daemon_answers(const weft_layout *layout) {
+    char socket[WEFT_SOCKET_PATH], url[128];
+    weft_peer *peer = NULL;
+    snprintf(url, sizeof url, "unix:%s", layout->socket);
+    bool there = weft__layout_socket(layout, ".", socket) &&
+                 weft_connect_with(url, &(weft_connect_opts){.timeout_ms = ANSWER_MS}, &peer) >= 0;
+    weft_peer_free(peer);
+    return there;
 }
 
 int weft__daemon_choose(weft_app *app, bool aiwg) {

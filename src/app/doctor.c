@@ -93,6 +93,8 @@ static void configuration(weft_doctor *doctor) {
     if (r >= 0)
         r = fill(doctor);
     doctor->configured = r >= 0;
+    if (r >= 0)
+        r = weft__config_rules(&doctor->config, &(weft_remarks){on_remark, &self});
     if (r < 0 && r != -EBADMSG)
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM, NULL, "%s", weft_strerror(r));
     else if (self.said == 0)

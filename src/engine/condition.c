@@ -312,3 +312,36 @@ int weft__condition_holds(const weft_condition *condition, const weft_json *even
     weft_json field = weft__field(event, condition->path);
     return condition->op->holds(condition, &field);
 }
+
+int weft__condition_says(const weft_condition *condition, const weft_json *field) {
+    return condition->op->holds(condition, field);
+}
+
+/* "depth" is the event's, "payload.depth" the payload's. */
+static bool is_of_event(weft_bytes path) {
+    static const char *const names[] = {"type", "source", "timestamp", "payload", "depth"};
+    const char *dot = memchr(path.data, '.', path.len);
+    size_t len = dot ? (size_t) (dot - path.data) : path.len;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strlen(names[i]) == len && memcmp(names[i], path.data, len) == 0)
+            return true;
+    return false;
+}
+
+weft_bytes weft__condition_field(const weft_condition *condition) {
+    static const char prefix[] = "payload.";
+    size_t skip = sizeof prefix - 1;
+    weft_bytes path = condition->path;
+    if (path.len <= skip || memcmp(path.data, prefix, skip) != 0)
+        return path;
+    weft_bytes inner = {path.data + skip, path.len - skip};
+    return is_of_event(inner) ? path : inner;
+}
+
+const char *weft__condition_operator(const weft_condition *condition) {
+    return condition->op->name;
+}
+
+const weft_json *weft__condition_value(const weft_condition *condition) {
+    return &condition->value;
+}

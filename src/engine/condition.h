@@ -14,5 +14,12 @@ int weft__condition_new(const weft_json *value, const weft_alloc *alloc, weft_co
 weft_condition *weft__condition_free(weft_condition *condition);
 /* 1 it holds, 0 it does not, -EOVERFLOW the expression was given up, -ENOMEM. */
 int weft__condition_holds(const weft_condition *condition, const weft_json *event);
+/* The same for a field's value; absent: the event has no such field. */
+int weft__condition_says(const weft_condition *condition, const weft_json *field);
+/* What it is about: a dotted name, without "payload." before it unless that makes a difference. Borrowed. */
+weft_bytes weft__condition_field(const weft_condition *condition);
+/* "eq", and what the field is compared with; absent: nothing. Borrowed. */
+const char *weft__condition_operator(const weft_condition *condition);
+const weft_json *weft__condition_value(const weft_condition *condition);
 
 #endif

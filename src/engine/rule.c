@@ -19,8 +19,19 @@ static const char *const text_names[WEFT_RULE_KINDS] = {"prompt", "message", "ur
 static const char *const sources[] = {"watcher", "scheduler", "queue"};
 
 /* What rules can wait for. A type that is none of these is a slip of the hand and would wait for ever. */
-static const char *const types[] = {"file.create",  "file.modify",   "file.delete", "cron.fired",     "task.queued",
-                                    "task.started", "task.retrying", "task.failed", "task.completed", "task.cancelled"};
+const weft_rule_type weft__rule_types[] = {
+    {"file.create", "watcher"},
+    {"file.modify", "watcher"},
+    {"file.delete", "watcher"},
+    {"cron.fired", "scheduler"},
+    {"task.queued", "queue"},
+    {"task.started", "queue"},
+    {"task.retrying", "queue"},
+    {"task.failed", "queue"},
+    {"task.completed", "queue"},
+    {"task.cancelled", "queue"},
+    {0},
+};
 
 /* ---- reading ---- */
 
@@ -30,6 +41,11 @@ static int WEFT_PRINTF(2, 3) wrong(weft_rule *rule, const char *format, ...) {
     vsnprintf(rule->error, sizeof rule->error, format, args);
     va_end(args);
     return -EINVAL;
+}
+
+/* What is read now, so that an error can be found in the file. */
+static void about(weft_rule *rule, const char *at) {
+    snprintf(rule->at, sizeof rule->at, "%s", at);
 }
 
 /* A member that is a text or not there. */
@@ -68,10 +84,18 @@ static bool type_matches(const char *pattern, const char *type) {
     return strcmp(pattern, type) == 0;
 }
 
+/* Does an event of this type come from there? Either may be NULL: any. */
+static bool is_sent(const char *type, const char *source) {
+    for (const weft_rule_type *row = weft__rule_types; row->type; row++)
+        if ((!type || type_matches(type, row->type)) && (!source || strcmp(source, row->source) == 0))
+            return true;
+    return false;
+}
+
 static int check_type(weft_rule *rule) {
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (type_matches(rule->type, types[i]))
-            return 0;
+    about(rule, "/trigger/type");
+    if (is_sent(rule->type, NULL))
+        return 0;
     return wrong(rule,
                  "there are no events of type \"%.60s\"; there are file.create, file.modify, file.delete, cron.fired and "
                  "task.queued, .started, .retrying, .completed, .failed, .cancelled",
@@ -79,6 +103,7 @@ static int check_type(weft_rule *rule) {
 }
 
 static int check_source(weft_rule *rule) {
+    about(rule, "/trigger/source");
     for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++)
         if (strcmp(rule->source, sources[i]) == 0)
             return 0;
@@ -86,6 +111,7 @@ static int check_source(weft_rule *rule) {
 }
 
 static int read_pattern(weft_rule *rule, const char *pattern) {
+    about(rule, "/trigger/pattern");
     int r = weft__glob_new(pattern, rule->alloc, &rule->pattern);
     if (r == -EINVAL)
         return wrong(rule, "the pattern \"%.100s\" has a brace that is not closed", pattern);
@@ -94,6 +120,7 @@ static int read_pattern(weft_rule *rule, const char *pattern) {
 
 static int read_schedule(weft_rule *rule) {
     const char *why;
+    about(rule, "/trigger/schedule");
     if (rule->type && !type_matches(rule->type, "cron.fired"))
         return wrong(rule, "a schedule is for cron.fired, not for %.60s", rule->type);
     if (weft__cron_parse(rule->schedule, &rule->cron, &why) < 0)
@@ -102,8 +129,22 @@ static int read_schedule(weft_rule *rule) {
     return 0;
 }
 
+/* What is right by itself may still not go together. */
+static int check_trigger(weft_rule *rule, const char *pattern) {
+    char job[WEFT_RULE_ID + 8];
+    about(rule, "/trigger/source");
+    if (rule->source && !is_sent(rule->type, rule->source))
+        return wrong(rule, "no event of type %.60s comes from the source %s", rule->type, rule->source);
+    about(rule, "/trigger/pattern");
+    weft__rule_job(rule, job);
+    if (rule->schedule && pattern && !weft__glob_says(rule->pattern, (weft_bytes){job, strlen(job)}))
+        return wrong(rule, "the pattern \"%.60s\" does not fit the rule's own job, which is called %.100s", pattern, job);
+    return 0;
+}
+
 static int read_trigger(weft_rule *rule) {
     const char *pattern = NULL;
+    about(rule, "/trigger");
     if (weft_typeof(&rule->trigger) != WEFT_OBJECT)
         return wrong(rule, "it has no trigger");
     int r = read_text(rule, &rule->trigger, "type", &rule->type);
@@ -126,7 +167,7 @@ static int read_trigger(weft_rule *rule) {
     /* A pattern alone means files. */
     if (r == 0 && pattern && !rule->type && !rule->source)
         rule->source = sources[0];
-    return r;
+    return r == 0 ? check_trigger(rule, pattern) : r;
 }
 
 /* Where it goes is the configuration's word alone: what fills a hole may come from anybody who can name a file. */
@@ -135,6 +176,7 @@ static int check_url(weft_rule *rule) {
     const weft_json nothing = {"{}", 2, NULL};
     char *plain;
     weft_url url;
+    about(rule, "/action/url");
     host = host ? host + 3 : rule->text;
     if (hole && hole < host + strcspn(host, "/?#"))
         return wrong(rule, "the host of a url cannot be filled in");
@@ -152,6 +194,7 @@ static int check_url(weft_rule *rule) {
 
 static int read_kind(weft_rule *rule) {
     const char *type;
+    about(rule, "/action");
     if (weft_typeof(&rule->action) != WEFT_OBJECT)
         return wrong(rule, "it has no action");
     int r = read_text(rule, &rule->action, "type", &type);
@@ -160,6 +203,7 @@ static int read_kind(weft_rule *rule) {
     for (rule->kind = 0; type && rule->kind < WEFT_RULE_KINDS; rule->kind++)
         if (strcmp(weft__rule_kinds[rule->kind], type) == 0)
             return 0;
+    about(rule, type ? "/action/type" : "/action");
     return type ? wrong(rule, "there is no action \"%.60s\"; there are agent, notify and webhook", type)
                 : wrong(rule, "its action has no type");
 }
@@ -183,6 +227,7 @@ static int read_action(weft_rule *rule) {
 
 static int read_conditions(weft_rule *rule, const weft_json *list) {
     int r = 0;
+    about(rule, "/conditions");
     if (!list->text)
         return 0;
     if (weft_typeof(list) != WEFT_ARRAY)
@@ -190,6 +235,7 @@ static int read_conditions(weft_rule *rule, const weft_json *list) {
     for (weft_iter it = weft_iterate(list); r == 0 && weft_next(&it);) {
         if (rule->condition_count == WEFT_RULE_CONDITIONS)
             return wrong(rule, "it has more than %d conditions", WEFT_RULE_CONDITIONS);
+        snprintf(rule->at, sizeof rule->at, "/conditions/%zu", rule->condition_count);
         r = weft__condition_new(&it.value, rule->alloc, &rule->conditions[rule->condition_count], rule->error);
         rule->condition_count += r == 0;
     }
@@ -205,6 +251,7 @@ static int read_id(weft_rule *rule, const weft_json *value) {
         return r;
     if (!id || !*id)
         return wrong(rule, "it has no id");
+    about(rule, "/id");
     if (strlen(id) > WEFT_RULE_ID)
         return wrong(rule, "its id is longer than %d bytes", WEFT_RULE_ID);
     rule->id = id;

@@ -11,6 +11,7 @@
 #include "cron.h"
 #include "glob.h"
 
+#define WEFT_RULE_AT 48                   /* bytes of a pointer into a rule: "/conditions/31/operator" */
 #define WEFT_RULE_ID 128                  /* bytes of an id: it goes into log lines and titles */
 #define WEFT_RULE_CONDITIONS 32           /* of one rule */
 #define WEFT_RULE_COOLDOWN_MS 5000        /* unless it says otherwise */
@@ -45,6 +46,7 @@ typedef struct weft_rule {
     int64_t cooldown_ms;
     bool approval;
     char error[WEFT_RULE_WHY]; /* "": it is valid */
+    char at[WEFT_RULE_AT];     /* what the error is about, as a JSON pointer into the rule */
 } weft_rule;
 
 /* An event as rules see it: json is {type, source, timestamp, payload, depth}. */
@@ -62,6 +64,14 @@ weft_rule *weft__rule_free(weft_rule *rule);
 bool weft__rule_listens(const weft_rule *rule, const char *type, const char *source);
 /* 1 it is meant, 0 it is not, -EOVERFLOW a regular expression was given up, -ENOMEM. */
 int weft__rule_matches(const weft_rule *rule, const weft_rule_event *event);
+/* Can it ever be meant? 1 perhaps; 0 never, for the reason in why, which is about the part of the rule at this pointer: its
+ * conditions contradict each other, or want what no event has that it waits for. -ENOMEM. For a rule without an error. */
+int weft__rule_sense(const weft_rule *rule, char why[WEFT_RULE_WHY], char at[WEFT_RULE_AT]);
+/* The types of events there are, with the source of each. A row with a NULL type ends it. */
+typedef struct weft_rule_type {
+    const char *type, *source;
+} weft_rule_type;
+extern const weft_rule_type weft__rule_types[];
 /* The name of its own job: "rule:ID". */
 void weft__rule_job(const weft_rule *rule, char ret[WEFT_RULE_ID + 8]);
 

@@ -14,8 +14,11 @@ end_daemons() {
     done
 }
 trap 'end_daemons; finish_all; rm -rf "$there"' EXIT
-here() { # FILE...: those of them that are there
-    ls -d "$@" 2>/dev/null | tr '\n' ' '
+here() { # FILE...: those of them that are there, in this order; ls sorts by the locale
+    local file
+    for file; do
+        if [ -e "$file" ] || [ -L "$file" ]; then printf '%s ' "$file"; fi
+    done
 }
 
 # ---- an AIWG daemon ----

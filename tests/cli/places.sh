@@ -116,6 +116,10 @@ for verb in status "call daemon.status" "task list"; do
     exits "$verb with AIWG's own daemon" 0
 done
 
+weft stop
+exits "stop with AIWG's own daemon" 1
+like "stop with AIWG's own daemon: why" "a daemon answers at .aiwg/daemon/daemon.sock" "$err"
+
 # ---- a folder that is gone ----
 mkdir "$there/gone"
 cd "$there/gone" || exit 1

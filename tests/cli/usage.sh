@@ -91,7 +91,7 @@ mistake "a reason without an answer" 'goes with an answer' answer --text because
 mistake "agents use of nobody" 'which agent, or --reset?' agents use
 mistake "agents use of somebody and nobody" 'not both' agents use demo --reset
 mistake "automation of no kind" 'did you mean "enable"?' automation enabel
-mistake "events from nowhere" '--since wants' events --since yesterday
+mistake "events from nowhere" '--since does not understand' events --since nowhere
 mistake "events of something" 'did you mean --type or --task?' events task-0000
 mistake "doctor for somebody" 'has no place' doctor me
 mistake "man of no verb" 'did you mean "call"?' man clal

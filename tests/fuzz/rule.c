@@ -30,9 +30,19 @@ static void try_template(const char *text, const weft_json *event, weft_template
     free(twice);
 }
 
+/* Whether it can ever fire is said with a reason and a place in it. */
+static void try_sense(const weft_rule *rule) {
+    char why[WEFT_RULE_WHY] = "", at[WEFT_RULE_AT] = "";
+    if (*rule->error)
+        return;
+    int r = weft__rule_sense(rule, why, at);
+    require(r == 1 || (r == 0 && *why && weft_pointer(weft_doc_root(rule->doc), at).text));
+}
+
 static void try_rule(const weft_rule *rule, const weft_json *json) {
     static const char *const types[] = {"file.modify", "cron.fired", "task.completed"};
     static const char *const sources[] = {"watcher", "scheduler", "queue"};
+    try_sense(rule);
     for (size_t i = 0; i < 3; i++) {
         weft_rule_event event = {types[i], sources[i], json};
         bool listens = weft__rule_listens(rule, types[i], sources[i]);

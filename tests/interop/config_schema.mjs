@@ -26,10 +26,10 @@ const right = [
     { agents: { a: { driver: 'cli', command: ['x', ''], prompt: 'stdin', env: { A: '' }, persona: ['{agent}'] } } },
     { agents: { claude: { permission: 'deny', max_running: 0, timeout_ms: 5, about: 'mine' } }, default_agent: 'claude' },
     { tasks: { max_running: 1, timeout_ms: 0, on_restart: 'requeue', paused: true }, retention: { days: 1 } },
-    { automation: { rules: [{ id: 'r', trigger: {}, action: { type: 'notify', message: 'm', channel: 'c' } }] } },
+    { automation: { rules: [{ id: 'r', trigger: { type: 'file.*' }, action: { type: 'notify', message: 'm', channel: 'c' } }] } },
     { automation: { rules: [{ id: 'r', description: 'd', trigger: { type: 'file.modify', source: 'watcher', pattern: 'p' },
-        action: { type: 'agent', prompt: 'p', agent: 'a', priority: -1 }, enabled: false, cooldownMs: 0, requiresApproval: true,
-        conditions: [{ field: 'payload.path', operator: 'eq', value: { any: 1 } }, { field: 'x', operator: 'exists' }] }] } },
+        action: { type: 'agent', prompt: 'p', agent: 'claude', priority: -1 }, enabled: true, cooldownMs: 0, requiresApproval: true,
+        conditions: [{ field: 'payload.path', operator: 'eq', value: { any: 1 } }, { field: 'size', operator: 'exists' }] }] } },
     { automation: { jobs: [{ id: 'j', schedule: '* * * * *' }], watch: false, watch_paths: ['src'], ignore: ['*.o'] } },
 ];
 const wrong = [

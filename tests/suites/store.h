@@ -450,7 +450,7 @@ static void store_sets_streams_aside(store_world *world) {
     CHECK_INT(world_trim(world, &(weft_trim){.rows = 15}, &outcome), 0); /* 1 and 2 */
     CHECK_INT(world_read(world, &(weft_query){.after = 1, .aside = "session/"}, &outcome), WEFT_GAP_TRIMMED);
     CHECK_INT(world_read(world, &(weft_query){.after = 2, .aside = "session/"}, &outcome), 0);
-    CHECK_INT(world_trim(world, &(weft_trim){.before_ms = INT64_MAX}, &outcome), 0);
+    CHECK_INT(world_trim(world, &(weft_trim){.upto = UINT64_MAX}, &outcome), 0);
     CHECK_INT(world_read(world, &(weft_query){.after = 19, .aside = "session/"}, &outcome), WEFT_GAP_TRIMMED);
     CHECK_INT(world_read(world, &(weft_query){.after = 20, .aside = "session/", .but = "session/a"}, &outcome), 0);
 }
