@@ -141,7 +141,7 @@ static weft_json configured(const struct run *run, const weft_json *options) {
 }
 
 /* Asked and answered in one append, so that nobody sees it open. Without an option of that kind a person is asked. */
-static int answer_at_once(struct run *run, const known_question *question) {
+static int answer_at_once(struct run *run, known_question *question) {
     weft_doc *doc;
     int r = weft_doc_parse(question->pub.options, strlen(question->pub.options), run->engine->alloc, &doc);
     if (r < 0)
@@ -151,6 +151,7 @@ static int answer_at_once(struct run *run, const known_question *question) {
         r = weft__outbox_event(run, true, "question.answered",
                                WEFT_OBJ({"questionId", weft_str(question->id)}, {"option", weft_copy(&option)},
                                         {"by", weft_str("configuration")}));
+    question->configured = option.text && r >= 0;
     weft_doc_free(doc);
     return r;
 }
