@@ -452,6 +452,13 @@ static void close_run(struct run *run) {
     weft_engine *engine = run->engine;
     struct draft draft = {.engine = engine};
     outcome end;
+    if (run->cut < 0) {
+        /* An end would say that what is stored is all it said. The next start fails it or queues it again. */
+        run->closing = true;
+        engine->ends++;
+        closed(run, run->cut);
+        return;
+    }
     decide(run, &end);
     bool retries = strcmp(end.type, "task.retrying") == 0;
     (retries ? draft_retry : draft_end)(&draft, run, &end);

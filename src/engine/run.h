@@ -21,6 +21,7 @@ struct run {
     weft_link outbox, sent; /* parcels that wait, and those under way */
     size_t outbox_bytes;
     bool sending, paused;
+    int cut; /* while stopping, something it said could not be stored: why; neither is its end then */
     weft_link refusals;
 
     bool ended, closing; /* on_end has come; its last event is under way */
