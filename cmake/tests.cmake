@@ -27,6 +27,14 @@ foreach(source ${sources})
   endif()
 endforeach()
 
+# The simulation: thousands of runs of the engine and the feed on virtual time, one for each seed.
+file(GLOB sources CONFIGURE_DEPENDS tests/sim/*.c)
+add_executable(test_sim ${sources})
+target_link_libraries(test_sim PRIVATE weft_app test_support)
+set_target_properties(test_sim PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+add_test(NAME sim COMMAND test_sim WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+set_tests_properties(sim PROPERTIES LABELS sim TIMEOUT 300)
+
 # Programs that the scripts in tests/interop talk to; like the examples they see the public headers and nothing else.
 file(GLOB sources CONFIGURE_DEPENDS tests/interop/*.c)
 foreach(source ${sources})

@@ -88,6 +88,7 @@ typedef struct known_question {
     weft_node node;
     weft_link link; /* oldest first */
     bool stored;
+    bool configured; /* the configuration's answer is on its way behind it: nobody else may end it */
     weft_engine *engine;
     struct run *run; /* that asked; NULL: none, or gone */
     char *key;       /* the driver's name for it */

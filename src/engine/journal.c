@@ -133,11 +133,17 @@ static struct sent *first_applied(const weft_engine *engine) {
 }
 
 void weft__journal_settle(weft_engine *engine) {
+    bool settled = false;
     /* Mostly none: the store tells followers before it completes an append. */
-    for (struct sent *sent; engine->lagging && (sent = first_applied(engine));) {
+    for (struct sent *sent; engine->lagging && (sent = first_applied(engine)); settled = true) {
         engine->lagging--;
         finish(sent, 0);
     }
+    if (!settled)
+        return;
+    /* What waits until nothing is under way waited for these too. */
+    weft__retention_check(engine);
+    weft__stop_check(engine);
 }
 
 int weft__draft_send(struct draft *draft, const char *key, sent_done *done, void *ctx) {

@@ -137,6 +137,7 @@ static void stored(void *ctx, int r) {
         return;
     if (r < 0 && run->engine->phase == STOPPING && run->ended) {
         weft__note(run->engine, "%s: %zu bytes it said could not be stored", run->task->id, run->outbox_bytes);
+        run->lost = r;
         weft__outbox_drop(run);
     } else if (r < 0) {
         failed(run, r);

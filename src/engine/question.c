@@ -294,6 +294,8 @@ static int send_end(weft_engine *engine, const known_question *question, const c
 }
 
 void weft__question_close(weft_engine *engine, known_question *question, const char *type, const char *reason) {
+    if (question->configured)
+        return;
     question->close_type = type;
     question->close_reason = reason;
     /* What is not stored yet is closed when it is. */
@@ -323,7 +325,7 @@ int weft__question_answer(weft_engine *engine, const char *id, const char *optio
         return engine->phase < READY ? -EAGAIN : -ESHUTDOWN;
     if (!question || !question->stored)
         return -ENOENT;
-    if (question->pub.state != WEFT_QUESTION_OPEN)
+    if (question->pub.state != WEFT_QUESTION_OPEN || question->configured)
         return -EALREADY;
     int r = weft_doc_parse(question->pub.options, strlen(question->pub.options), engine->alloc, &doc);
     if (r < 0)

@@ -60,10 +60,15 @@ static void trim_session(weft_engine *engine, known_session *session) {
     weft__store_trim(engine->store, &(weft_trim){.stream = session->stream, .bytes = keep}, NULL, NULL);
 }
 
+/* That is no growth: where what still matters is much, saying it again would call for saying it again, without end. */
+static bool is_said_again(const weft_event *event) {
+    return strcmp(event->type, "hub.kept") == 0 || strcmp(event->type, "hub.counted") == 0;
+}
+
 void weft__retention_count(weft_engine *engine, const weft_event *event) {
     known_session *session = session_of(engine, event->stream);
     engine->bytes_total += event->data.len;
-    engine->bytes_since += event->data.len;
+    engine->bytes_since += is_said_again(event) ? 0 : event->data.len;
     if (session) {
         session->bytes += event->data.len;
         trim_session(engine, session);
@@ -112,10 +117,15 @@ static void keep_task(struct draft *draft, known_task *task) {
     if (task->session)
         keep_session(draft, task->session);
     keep(draft, "task.queued", task->pub.created_ms, weft__task_data(task, members));
-    if (task->pub.state == WEFT_TASK_RUNNING)
+    if (task->pub.attempt > 0)
         keep(draft, "task.started", task->pub.started_ms,
              WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
                       {"attempt", weft_int(task->pub.attempt)}));
+    /* It waits for its next attempt: how many it has had decides how many follow. */
+    if (task->pub.attempt > 0 && task->pub.state == WEFT_TASK_QUEUED)
+        keep(draft, "task.retrying", task->pub.created_ms,
+             WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
+                      {"attempt", weft_int(task->pub.attempt)}, {"delayMs", weft_int(0)}));
     weft__retention_mark(draft->engine, &task->kept);
 }
 
@@ -261,12 +271,38 @@ static void chunk_stored(void *ctx, int r) {
         failed(engine);
 }
 
+static void note_older(uint64_t *oldest, const kept_mark *mark) {
+    if (mark->total < *oldest)
+        *oldest = mark->total;
+}
+
+/* As configured, but never so little that something goes that still matters. Half of it is for what is written before the
+ * store trims. */
+static uint64_t bytes_to_keep(const weft_engine *engine) {
+    uint64_t oldest = engine->bytes_total;
+    for (weft_link *link = engine->slots.next; link != &engine->slots; link = link->next)
+        note_older(&oldest, &WEFT_CONTAINER(link, known_task, slot)->kept);
+    for (weft_link *link = engine->queue.next; link != &engine->queue; link = link->next)
+        note_older(&oldest, &WEFT_CONTAINER(link, known_task, place)->kept);
+    for (weft_link *link = engine->all_questions.next; link != &engine->all_questions; link = link->next) {
+        const known_question *question = WEFT_CONTAINER(link, known_question, link);
+        if (question->stored && question->pub.state == WEFT_QUESTION_OPEN)
+            note_older(&oldest, &question->kept);
+    }
+    for (weft_link *link = engine->switches.next; link != &engine->switches; link = link->next)
+        note_older(&oldest, &WEFT_CONTAINER(link, switched, link)->kept);
+    if (engine->chosen)
+        note_older(&oldest, &engine->chosen_kept);
+    uint64_t since = engine->bytes_total - oldest, keep_bytes = engine->limits.keep_bytes;
+    return since > keep_bytes / 2 ? since + keep_bytes / 2 : keep_bytes;
+}
+
 static void counted(void *ctx, int r) {
     weft_engine *engine = ctx;
     uint64_t upto = weft__age_until(&engine->age, steady(engine), engine->limits.keep_ms);
     chunk_stored(engine, r);
     if (r >= 0)
-        weft__store_trim(engine->store, &(weft_trim){.bytes = engine->limits.keep_bytes, .upto = upto}, NULL, NULL);
+        weft__store_trim(engine->store, &(weft_trim){.bytes = bytes_to_keep(engine), .upto = upto}, NULL, NULL);
 }
 
 void weft__retention_check(weft_engine *engine) {

@@ -144,7 +144,7 @@ static const char *configured_option(const struct run *run, const weft_json *opt
 }
 
 /* Asked and answered in one append, so that nobody sees it open. Without an option of that kind a person is asked. */
-static int answer_at_once(struct run *run, const known_question *question) {
+static int answer_at_once(struct run *run, known_question *question) {
     weft_doc *doc;
     int r = weft_doc_parse(question->pub.options, strlen(question->pub.options), run->engine->alloc, &doc);
     if (r < 0)
@@ -154,6 +154,7 @@ static int answer_at_once(struct run *run, const known_question *question) {
         r = weft__outbox_event(
             run, true, "question.answered",
             WEFT_OBJ(WEFT_OF_QUESTION(question), {"option", weft_str(option)}, {"by", weft_str("configuration")}));
+    question->configured = option && r >= 0;
     weft_doc_free(doc);
     return r;
 }
@@ -521,6 +522,13 @@ static void close_run(struct run *run) {
     weft_engine *engine = run->engine;
     struct draft draft = {.engine = engine};
     outcome end;
+    if (run->lost < 0) {
+        /* An end would say that what is stored is all it said. The next start fails it or queues it again. */
+        run->closing = true;
+        engine->ends++;
+        closed(run, run->lost);
+        return;
+    }
     decide(run, &end);
     bool retries = strcmp(end.type, "task.retrying") == 0;
     (retries ? draft_retry : draft_end)(&draft, run, &end);

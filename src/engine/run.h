@@ -22,6 +22,7 @@ struct run {
     weft_link outbox, sent; /* parcels that wait, and those under way */
     size_t outbox_bytes;
     bool sending, paused;
+    int lost; /* while stopping, something it said could not be stored: why; neither is its end then */
     weft_link refusals;
 
     char denied[300]; /* what a person, the configuration or the clock did not allow, last; "": nothing */

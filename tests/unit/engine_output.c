@@ -226,6 +226,32 @@ TEST(stop_with_a_broken_store) {
     engine_end(&w);
 }
 
+/* What is noted first is that storing failed. */
+static void mend_store(void *ctx, const char *line) {
+    (void) ctx, (void) line;
+    play_store_fails = 0;
+}
+
+/* What it said last could not be stored, and then the store works again: an end would say that nothing is missing. */
+TEST(stop_with_a_store_that_fails_once) {
+    engine_world w;
+    task_outcome t;
+    engine_open(&w, play_store());
+    w.opts.on_note = mend_store;
+    CHECK_INT(world_start(&w), 0);
+    CHECK_INT(submit(&w, "x", &t), 0);
+    weft_run *run = play_of(t.id);
+    weft__engine_stop(w.engine, false, world_stopped, &w);
+    world_forget(&w);
+    play_store_fails = -ENOSPC;
+    play_say(run, "last words");
+    play_end(run, true);
+    CHECK(engine_wait(&w, &w.stopped, 1));
+    CHECK_STR(w.heard, "hub.stopped ");
+    CHECK_INT(state_of(&w, t.id), WEFT_TASK_RUNNING);
+    engine_end(&w);
+}
+
 TEST(a_session_keeps_its_share) {
     engine_world w;
     task_outcome t;
@@ -259,5 +285,6 @@ TEST_MAIN(
     CASE(the_end_is_stored_when_the_store_works_again)
     CASE(a_start_is_stored_when_the_store_works_again)
     CASE(stop_with_a_broken_store)
+    CASE(stop_with_a_store_that_fails_once)
     CASE(a_session_keeps_its_share)
 )

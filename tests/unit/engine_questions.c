@@ -111,6 +111,23 @@ TEST(the_configuration_answers) {
     engine_end(&w);
 }
 
+/* The run ends while its question and the configuration's answer are on their way: one end is stored, the answer. */
+TEST(the_configuration_answers_a_run_that_ends) {
+    engine_world w;
+    task_outcome t;
+    question_outcome a = {0};
+    engine_begin(&w, &weft__memory);
+    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "x", .agent = "allow"}, &t), 0);
+    world_forget(&w);
+    ask(play_of(t.id), "k1");
+    play_end(play_of(t.id), true);
+    ENGINE_UNTIL(&w, state_of(&w, t.id) == WEFT_TASK_COMPLETED);
+    engine_settle(&w);
+    CHECK_STR(w.heard, "question.asked question.answered task.completed ");
+    CHECK_INT(weft__question_answer(w.engine, "question-0000", "no", "ann", NULL, question_done, &a), -EALREADY);
+    engine_end(&w);
+}
+
 TEST(nobody_answers_in_time) {
     engine_world w;
     task_outcome t;
@@ -474,6 +491,7 @@ TEST_MAIN(
     CASE(a_person_answers)
     CASE(questions_keep_their_place)
     CASE(the_configuration_answers)
+    CASE(the_configuration_answers_a_run_that_ends)
     CASE(nobody_answers_in_time)
     CASE(the_agent_no_longer_asks)
     CASE(a_run_that_ends_takes_its_questions_with_it)

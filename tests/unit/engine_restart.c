@@ -365,6 +365,64 @@ TEST(the_journal_stays_within_its_size) {
     engine_end(&w);
 }
 
+/* What still matters is more than may be kept: it is kept all the same, and said again no more often than before. */
+TEST(more_matters_than_is_kept) {
+    engine_world w;
+    task_outcome t;
+    static char prompt[3001];
+    memset(prompt, 'x', sizeof prompt - 1);
+    engine_open(&w, play_store()); /* whose journal outlives the engine */
+    w.opts.limits.keep_bytes = 20000;
+    w.opts.limits.max_running = SIZE_MAX;
+    CHECK_INT(world_start(&w), 0);
+    for (int i = 0; i < 10; i++)
+        CHECK_INT(submit(&w, prompt, &t), 0);
+    for (int i = 0; i < 10; i++) {
+        weft__engine_append(w.engine, "files", "file.modify", WEFT_OBJ({"path", weft_str(prompt)}), NULL, NULL);
+        engine_settle(&w);
+    }
+    engine_settle(&w);
+    size_t heard = w.heard_len;
+    engine_settle(&w);
+    CHECK_INT(w.heard_len, heard);
+    w.engine = weft__engine_free(w.engine);
+    CHECK_INT(world_start(&w), 0);
+    for (int i = 0; i < 10; i++) {
+        char id[32];
+        snprintf(id, sizeof id, "task-%04d", i);
+        CHECK(weft__task_find(w.engine, id) != NULL);
+    }
+    engine_end(&w);
+}
+
+/* A task that waits for its next attempt has had those before, also when only what was said again of it is left. */
+TEST(attempts_are_kept) {
+    engine_world w;
+    task_outcome t;
+    static char text[3001];
+    memset(text, 'x', sizeof text - 1);
+    engine_open(&w, play_store());
+    w.opts.limits.keep_bytes = 20000;
+    w.opts.limits.retry_ms = 60000;
+    CHECK_INT(world_start(&w), 0);
+    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "x", .retries = 1}, &t), 0);
+    play_end(play_of(t.id), false);
+    ENGINE_UNTIL(&w, state_of(&w, t.id) == WEFT_TASK_QUEUED);
+    for (int i = 0; i < 10; i++) {
+        weft__engine_append(w.engine, "files", "file.modify", WEFT_OBJ({"path", weft_str(text)}), NULL, NULL);
+        engine_settle(&w);
+    }
+    CHECK(strstr(w.heard, "hub.kept ") != NULL);
+    w.engine = weft__engine_free(w.engine);
+    w.opts.limits.max_running = SIZE_MAX;
+    CHECK_INT(world_start(&w), 0);
+    const weft_task *task = weft__task_find(w.engine, t.id);
+    REQUIRE(task);
+    CHECK_INT(task->attempt, 1);
+    CHECK_INT(task->state, WEFT_TASK_QUEUED);
+    engine_end(&w);
+}
+
 /* Fails from the event on that makes retention due, until told otherwise. */
 static void break_store(weft_ear *ear, const weft_event *event, const weft_json *data) {
     (void) ear;
@@ -421,5 +479,7 @@ TEST_MAIN(
     CASE(stopped_while_it_starts)
     CASE(old_events_go_and_what_matters_stays)
     CASE(the_journal_stays_within_its_size)
+    CASE(more_matters_than_is_kept)
+    CASE(attempts_are_kept)
     CASE(retention_with_a_broken_store)
 )

@@ -1,0 +1,579 @@
+/* Clients: each has a connection or none, speaks JSON-RPC in bytes that may arrive in any pieces, and checks what it is told
+ * against the disk. It outlives its connections: after one was lost it comes back and resumes from its last position. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <weft/json.h>
+
+#include "sim.h"
+
+#define MAX_CLIENTS 6
+#define MAX_PENDING 12
+#define MAX_PIECE 400 /* bytes that move at a time, mostly */
+
+typedef enum want { WANT_SUBMIT, WANT_CANCEL, WANT_ANSWER, WANT_SUBSCRIBE, WANT_UNSUBSCRIBE, WANT_LIST } want;
+
+/* What a subscription lets through, and where it stands. */
+typedef struct subscription {
+    bool on;
+    char prefix[16], task[SIM_NAME], session[SIM_NAME]; /* "": any */
+    bool oldest;                                        /* it began with everything that was kept */
+    uint64_t last;                                      /* the event heard last */
+    uint64_t floor;                                     /* nothing up to this one must be heard */
+    char epoch[WEFT_EPOCH + 1];
+} subscription;
+
+typedef struct request {
+    want want;
+    uint64_t id;
+    char subject[64], option[8]; /* task or question; key of a submission */
+    subscription next;
+    bool live;
+    bool repeats; /* a submission that may have arrived before */
+} request;
+
+typedef struct client {
+    char name[SIM_NAME];
+    hub_conn *conn;
+    bool aiwg, slow;
+    bool fair;      /* it is to come to rest */
+    char *out, *in; /* not yet sent; the beginning of a line */
+    size_t out_len, in_len;
+    request pending[MAX_PENDING];
+    size_t pending_count;
+    uint64_t next_id;
+    unsigned keys;
+    char unsure[64]; /* the key of a submission of which nothing was heard; "": none */
+    subscription sub;
+    bool wants_events;
+    bool refused;   /* it could not resume */
+    uint64_t words; /* of its dialect: all up to this gseq were told, or were before its time */
+} client;
+
+static struct {
+    client list[MAX_CLIENTS];
+    size_t count;
+} clients;
+
+/* ---- sending ---- */
+
+static void append_bytes(char **buffer, size_t *len, const char *data, size_t more) {
+    *buffer = realloc(*buffer, *len + more + 1);
+    if (!*buffer)
+        abort();
+    if (more)
+        memcpy(*buffer + *len, data, more);
+    *len += more;
+    (*buffer)[*len] = '\0';
+}
+
+static request *ask(client *c, want what, const char *format, ...) WEFT_PRINTF(3, 4);
+static request *ask(client *c, want what, const char *format, ...) {
+    char line[1024];
+    va_list args;
+    int n = snprintf(line, sizeof line, "{\"jsonrpc\":\"2.0\",\"id\":%llu,", (unsigned long long) ++c->next_id);
+    va_start(args, format);
+    n += vsnprintf(line + n, sizeof line - (size_t) n, format, args);
+    va_end(args);
+    sim_say("%-7s > %s}", c->name, line);
+    n += snprintf(line + n, sizeof line - (size_t) n, "}\n");
+    append_bytes(&c->out, &c->out_len, line, (size_t) n);
+    request *made = &c->pending[c->pending_count++];
+    *made = (request){.want = what, .id = c->next_id};
+    return made;
+}
+
+static const char *agent_name(void) {
+    static const char *const names[] = {"any", "any", "solo", "free", "odd"};
+    return names[sim_below(sim_chance(90) ? 4 : 5)];
+}
+
+static void submit(client *c) {
+    char key[64] = "", meta[128] = "", session[64] = "";
+    const truth_task *any = truth_tasks() ? truth_task_at(sim_below((uint32_t) truth_tasks())) : NULL;
+    const char *agent = agent_name();
+    if (*c->unsure && sim_chance(80))
+        snprintf(key, sizeof key, "%s", c->unsure);
+    else if (sim_chance(40))
+        snprintf(key, sizeof key, "k%u", c->keys++);
+    if (*key)
+        snprintf(meta, sizeof meta, ",\"_meta\":{\"weft/idempotencyKey\":\"%s\"}", key);
+    else if (any && sim_chance(30)) {
+        snprintf(session, sizeof session, ",\"sessionId\":\"%s\"", any->session);
+        agent = any->agent;
+    }
+    unsigned priority = sim_below(3), retries = sim_chance(40) ? 2 : 0, timeout = sim_chance(20) ? 300 : 0;
+    request *made =
+        ask(c, WANT_SUBMIT,
+            "\"method\":\"task.submit\",\"params\":{\"prompt\":\"%s%s\",\"agent\":\"%s\",\"priority\":%u,\"retries\":%u,"
+            "\"timeoutMs\":%u%s%s}",
+            c->name, key, agent, priority, retries, timeout, session, meta);
+    snprintf(made->subject, sizeof made->subject, "%s", key);
+    made->repeats = *key && strcmp(key, c->unsure) == 0;
+    c->unsure[0] = '\0';
+}
+
+static void cancel(client *c) {
+    if (!truth_tasks())
+        return;
+    /* Mostly one of the last: the others have ended. */
+    size_t back = sim_below(sim_chance(80) ? 4 : (uint32_t) truth_tasks());
+    const truth_task *task = truth_task_at(truth_tasks() - 1 - back % truth_tasks());
+    /* What nobody was told of yet nobody can ask for. */
+    if (!hub_task_state(task->id))
+        return;
+    request *made = ask(c, WANT_CANCEL, "\"method\":\"task.cancel\",\"params\":{\"taskId\":\"%s\"}", task->id);
+    snprintf(made->subject, sizeof made->subject, "%s", task->id);
+}
+
+static void answer(client *c) {
+    const char *id = hub_open_question(sim_below(3));
+    if (!id)
+        return;
+    const char *option = sim_chance(50) ? "yes" : "no";
+    request *made = ask(c, WANT_ANSWER,
+                        "\"method\":\"question.answer\",\"params\":{\"questionId\":\"%s\",\"option\":\"%s\"}", id, option);
+    snprintf(made->subject, sizeof made->subject, "%s", id);
+    snprintf(made->option, sizeof made->option, "%s", option);
+}
+
+static void choose_filter(subscription *sub) {
+    static const char *const prefixes[] = {"", "", "task.", "question.", "session."};
+    *sub = (subscription){0};
+    snprintf(sub->prefix, sizeof sub->prefix, "%s", prefixes[sim_below(5)]);
+    const truth_task *task = truth_tasks() && sim_chance(40) ? truth_task_at(sim_below((uint32_t) truth_tasks())) : NULL;
+    if (task && sim_chance(60))
+        snprintf(sub->task, sizeof sub->task, "%s", task->id);
+    else if (task)
+        snprintf(sub->session, sizeof sub->session, "%s", task->session);
+}
+
+static void send_subscribe(client *c, const subscription *next, bool live) {
+    char position[128] = "", types[64] = "", subject[64] = "\"taskId\":null";
+    if (!live && next->last)
+        snprintf(position, sizeof position, ",\"after\":%llu,\"epoch\":\"%s\"", (unsigned long long) next->last,
+                 next->epoch);
+    else if (!live)
+        snprintf(position, sizeof position, ",\"after\":0");
+    if (*next->prefix)
+        snprintf(types, sizeof types, ",\"types\":[\"%s\"]", next->prefix);
+    if (*next->task)
+        snprintf(subject, sizeof subject, "\"taskId\":\"%s\"", next->task);
+    else if (*next->session)
+        snprintf(subject, sizeof subject, "\"sessionId\":\"%s\"", next->session);
+    request *made = ask(c, WANT_SUBSCRIBE, "\"method\":\"event.subscribe\",\"params\":{%s%s%s}", subject, position, types);
+    made->next = *next;
+    made->next.oldest = !live && !next->last;
+    made->live = live;
+    c->wants_events = true;
+}
+
+/* Go on with what was heard, or begin another. */
+static void subscribe(client *c) {
+    subscription next = c->sub;
+    bool goes_on = (c->sub.on || c->wants_events) && next.last && sim_chance(70);
+    if (!goes_on)
+        choose_filter(&next);
+    send_subscribe(c, &next, !goes_on && sim_chance(50));
+}
+
+/* From the last position; where that was refused, from now on, or again from the oldest that is kept. */
+static void resume(client *c) {
+    bool live = c->refused && !c->sub.last && (c->fair || sim_chance(50));
+    c->refused = false;
+    send_subscribe(c, &c->sub, live);
+}
+
+static void connect_client(client *c) {
+    c->aiwg = sim_chance(60);
+    c->conn = hub_connect(c->name, c->aiwg ? "aiwg" : "weft", c);
+    c->sub.on = false;
+    c->in_len = c->out_len = 0;
+    if (!c->conn)
+        return;
+    c->words = hub_told();
+    sim_say("%-7s connects as %s at %llu", c->name, c->aiwg ? "aiwg" : "weft", (unsigned long long) c->words);
+    if (c->wants_events && sim_chance(80))
+        resume(c);
+}
+
+static void act(client *c) {
+    uint32_t what = sim_below(100);
+    if (!c->conn)
+        connect_client(c);
+    else if (c->pending_count == MAX_PENDING)
+        return;
+    else if (what < 40)
+        submit(c);
+    else if (what < 55)
+        cancel(c);
+    else if (what < 75)
+        answer(c);
+    else if (what < 92)
+        subscribe(c);
+    else if (what < 95) {
+        c->wants_events = false;
+        ask(c, WANT_UNSUBSCRIBE, "\"method\":\"event.unsubscribe\"");
+    } else
+        ask(c, WANT_LIST, "\"method\":\"question.list\"");
+}
+
+void clients_act(void) {
+    client *c = &clients.list[sim_below((uint32_t) clients.count)];
+    act(c);
+    /* Two at once, where that matters: the same question, answered by two. */
+    if (sim_chance(20))
+        act(&clients.list[sim_below((uint32_t) clients.count)]);
+}
+
+/* ---- events ---- */
+
+static bool lets_through(const subscription *sub, const truth_event *event) {
+    return strncmp(event->type, sub->prefix, strlen(sub->prefix)) == 0 &&
+           (!*sub->task || strcmp(event->task, sub->task) == 0) &&
+           (!*sub->session || strcmp(event->session, sub->session) == 0);
+}
+
+/* Whatever lies between what was heard last and this should have been heard. */
+static void check_missed(const client *c, const subscription *sub, uint64_t until) {
+    uint64_t from = sub->last > sub->floor ? sub->last : sub->floor;
+    for (uint64_t gseq = from + 1; gseq < until; gseq++) {
+        const truth_event *event = truth_at(gseq);
+        if (lets_through(sub, event) && !(sub->oldest && event->trimmed))
+            sim_broken("lost event: %s did not hear %llu %s", c->name, (unsigned long long) gseq, event->type);
+    }
+}
+
+static void hear_event(client *c, const weft_json *params) {
+    subscription *sub = &c->sub;
+    uint64_t gseq = (uint64_t) weft_get_int(params, "gseq", 0);
+    const truth_event *event = truth_at(gseq);
+    weft_json data = weft_get(params, "data");
+    sim_say("%-7s < event %llu", c->name, (unsigned long long) gseq);
+    if (!sub->on || !event)
+        sim_broken("stray event: %s heard %llu, which %s", c->name, (unsigned long long) gseq,
+                   event ? "it did not subscribe to" : "is not on the disk");
+    else if (gseq <= sub->last)
+        sim_broken("double event: %s heard %llu after %llu", c->name, (unsigned long long) gseq,
+                   (unsigned long long) sub->last);
+    else if (!lets_through(sub, event))
+        sim_broken("stray event: %s heard %llu %s", c->name, (unsigned long long) gseq, event->type);
+    else if (strcmp(weft_get_str(params, "type", ""), event->type) != 0 || data.len != event->len ||
+             memcmp(data.text, event->data, event->len) != 0)
+        sim_broken("wrong event: %s heard another %llu than is on the disk", c->name, (unsigned long long) gseq);
+    else {
+        check_missed(c, sub, gseq);
+        sub->last = gseq;
+    }
+}
+
+/* ---- the words of the dialect ---- */
+
+static const char *word_for(const truth_event *event) {
+    static const char *const words[][2] = {
+        {"task.queued", "event.taskQueued"},    {"task.retrying", "event.taskQueued"},
+        {"task.started", "event.taskStarted"},  {"task.completed", "event.taskCompleted"},
+        {"task.failed", "event.taskFailed"},    {"task.cancelled", "event.taskCancelled"},
+        {"session.output", "event.taskOutput"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(words[i][0], event->type) == 0)
+            return words[i][1];
+    return NULL;
+}
+
+/* The next event that it must be told in words; NULL: none. */
+static const truth_event *next_word(client *c) {
+    const truth_event *event;
+    while ((event = truth_at(c->words + 1)) && !word_for(event))
+        c->words++;
+    return event;
+}
+
+static void hear_word(client *c, const char *method, const weft_json *params) {
+    const truth_event *event = next_word(c);
+    const char *task = weft_get_str(params, "taskId", "");
+    sim_say("%-7s < %s %s", c->name, method, task);
+    if (!event)
+        sim_broken("double event: %s heard %s of %s, and everything was told", c->name, method, task);
+    else if (strcmp(word_for(event), method) != 0 || strcmp(event->task, task) != 0)
+        sim_broken("lost event: %s heard %s of %s instead of %llu %s of %s", c->name, method, task,
+                   (unsigned long long) event->gseq, event->type, event->task);
+    else
+        c->words++;
+}
+
+/* ---- answers ---- */
+
+static const char *reason_of(const weft_json *message) {
+    weft_json reason = weft_pointer(message, "/error/data/reason");
+    return weft_str_of(&reason, "");
+}
+
+static void hear_submitted(client *c, const request *asked, const weft_json *result) {
+    char key[128];
+    const char *id = weft_get_str(result, "taskId", NULL);
+    const truth_task *task = id ? truth_find(id) : NULL;
+    if (!id)
+        return;
+    snprintf(key, sizeof key, "%s: %s", c->name, asked->subject);
+    if (*asked->subject && asked->repeats)
+        sim_saw(SAW_REPEAT);
+    if (!task)
+        sim_broken("acknowledged too soon: %s was told of %s, which is not on the disk", c->name, id);
+    else if (*asked->subject && strcmp(task->key, key) != 0)
+        sim_broken("wrong task: %s was given %s for the key %s", c->name, id, key);
+    else if (strncmp(task->prompt, c->name, strlen(c->name)) != 0)
+        sim_broken("wrong task: %s was given %s, which is somebody else's", c->name, id);
+}
+
+static void hear_cancelled(const client *c, const request *asked, const weft_json *message, bool ok) {
+    const truth_task *task = truth_find(asked->subject);
+    const char *reason = reason_of(message);
+    if (!task)
+        return; /* the disk was lost */
+    sim_saw(ok ? SAW_CANCEL : SAW_CANCEL_LATE);
+    if (ok && task->state != TRUTH_CANCELLED)
+        sim_broken("acknowledged too soon: %s was told that %s is cancelled", c->name, task->id);
+    if (strcmp(reason, "taskNotCancellable") == 0 && task->state <= TRUTH_RUNNING)
+        sim_broken("wrong answer: %s was told that %s is over", c->name, task->id);
+    if (strcmp(reason, "taskNotFound") == 0 && task->state <= TRUTH_RUNNING)
+        sim_broken("lost task: %s was told that %s does not exist", c->name, task->id);
+}
+
+static void hear_answered(const client *c, const request *asked, const weft_json *message, bool ok) {
+    const truth_question *question = truth_question_find(asked->subject);
+    weft_json said = weft_pointer(message, "/error/data/answer/option");
+    const char *option = weft_str_of(&said, NULL);
+    if (!question)
+        return; /* the disk was lost */
+    sim_saw(ok ? SAW_ANSWER : SAW_ANSWER_LATE);
+    if (ok && (strcmp(question->option, asked->option) != 0 || strcmp(question->by, c->name) != 0))
+        sim_broken("two winners: %s was told it answered %s, which was %s by %s", c->name, question->id, question->end,
+                   question->by);
+    if (strcmp(reason_of(message), "questionResolved") == 0 && !*question->end)
+        sim_broken("wrong answer: %s was told that %s is over", c->name, question->id);
+    if (option && strcmp(question->option, option) != 0)
+        sim_broken("two winners: %s was told that %s was answered %s, it was %s", c->name, question->id, option,
+                   question->option);
+}
+
+static void check_refusal(const client *c, const request *asked, const char *reason) {
+    sim_saw(strcmp(reason, "trimmed") == 0 ? SAW_TRIMMED_GAP : SAW_EPOCH_GAP);
+    bool same = strcmp(asked->next.epoch, truth_epoch()) == 0 || !asked->next.last;
+    if (strcmp(reason, "epochChanged") == 0 ? same
+        : strcmp(reason, "trimmed") == 0    ? !same || !truth_trimmed_after(asked->next.last)
+                                            : true)
+        sim_broken("untrue gap: %s was refused %llu because of %s", c->name, (unsigned long long) asked->next.last, reason);
+}
+
+static void hear_subscribed(client *c, const request *asked, const weft_json *result) {
+    if (!weft_get_bool(result, "resumed", false)) {
+        check_refusal(c, asked, weft_get_str(result, "reason", ""));
+        c->sub = asked->next;
+        c->sub.on = false;
+        c->sub.last = c->sub.floor = 0; /* it will begin anew */
+        c->refused = true;
+        return;
+    }
+    if (asked->next.last && strcmp(asked->next.epoch, truth_epoch()) != 0)
+        sim_broken("untrue resume: %s went on with another epoch", c->name);
+    if (asked->next.last)
+        sim_saw(SAW_RESUMED);
+    c->sub = asked->next;
+    c->sub.on = true;
+    c->sub.floor = asked->live ? (uint64_t) weft_get_int(result, "head", 0) : asked->next.last;
+    snprintf(c->sub.epoch, sizeof c->sub.epoch, "%s", weft_get_str(result, "epoch", ""));
+}
+
+static void hear_answer(client *c, const weft_json *message) {
+    uint64_t id = (uint64_t) weft_get_int(message, "id", 0);
+    weft_json result = weft_get(message, "result");
+    bool ok = result.text != NULL;
+    size_t i = 0;
+    while (i < c->pending_count && c->pending[i].id != id)
+        i++;
+    sim_say("%-7s < %.*s", c->name, (int) (message->len < 300 ? message->len : 300), message->text);
+    if (i == c->pending_count) {
+        sim_broken("double answer: %s was answered %llu", c->name, (unsigned long long) id);
+        return;
+    }
+    request asked = c->pending[i];
+    memmove(&c->pending[i], &c->pending[i + 1], (--c->pending_count - i) * sizeof asked);
+    if (asked.want == WANT_SUBMIT && ok)
+        hear_submitted(c, &asked, &result);
+    else if (asked.want == WANT_CANCEL)
+        hear_cancelled(c, &asked, message, ok);
+    else if (asked.want == WANT_ANSWER)
+        hear_answered(c, &asked, message, ok);
+    else if (asked.want == WANT_SUBSCRIBE && ok)
+        hear_subscribed(c, &asked, &result);
+    else if ((asked.want == WANT_SUBSCRIBE || asked.want == WANT_UNSUBSCRIBE) && !ok)
+        c->sub.on = false;
+    else if (asked.want == WANT_UNSUBSCRIBE)
+        c->sub.on = false;
+}
+
+/* ---- bytes ---- */
+
+static void hear_line(client *c, const char *line, size_t len) {
+    weft_doc *doc;
+    sim_digest(line, len);
+    if (weft_doc_parse(line, len, NULL, &doc) < 0) {
+        sim_broken("not JSON: %s heard %.*s", c->name, (int) (len < 200 ? len : 200), line);
+        return;
+    }
+    const weft_json *message = weft_doc_root(doc);
+    const char *method = weft_get_str(message, "method", NULL);
+    weft_json params = weft_get(message, "params");
+    if (!method)
+        hear_answer(c, message);
+    else if (strcmp(method, "event") == 0)
+        hear_event(c, &params);
+    else
+        hear_word(c, method, &params);
+    weft_doc_free(doc);
+}
+
+void client_hear(void *ctx, const char *data, size_t len) {
+    client *c = ctx;
+    append_bytes(&c->in, &c->in_len, data, len);
+    char *end;
+    size_t from = 0;
+    while (!sim_is_broken() && (end = memchr(c->in + from, '\n', c->in_len - from))) {
+        hear_line(c, c->in + from, (size_t) (end - (c->in + from)));
+        from = (size_t) (end + 1 - c->in);
+    }
+    memmove(c->in, c->in + from, c->in_len - from);
+    c->in_len -= from;
+}
+
+/* It has no connection any more. What it asked for may have happened or not. */
+static void forget_connection(client *c) {
+    for (size_t i = 0; i < c->pending_count; i++)
+        if (c->pending[i].want == WANT_SUBMIT && *c->pending[i].subject)
+            snprintf(c->unsure, sizeof c->unsure, "%s", c->pending[i].subject);
+    c->conn = NULL;
+    c->pending_count = 0;
+    c->in_len = c->out_len = 0;
+    c->sub.on = false;
+    /* Who subscribed from now on and has heard nothing yet resumes from there. */
+    c->sub.last = c->sub.last > c->sub.floor ? c->sub.last : c->sub.floor;
+}
+
+void client_lost(void *ctx) {
+    client *c = ctx;
+    sim_say("%-7s is disconnected", c->name);
+    forget_connection(c);
+}
+
+static size_t piece(bool fair) {
+    return fair ? 1 << 20 : sim_below(sim_chance(30) ? 8 : MAX_PIECE) + 1;
+}
+
+static bool send_bytes(client *c, size_t max) {
+    size_t n = c->out_len < max ? c->out_len : max;
+    if (!n)
+        return false;
+    char *data = c->out;
+    size_t rest = c->out_len - n;
+    /* The hub may end the connection while it is fed. */
+    c->out = NULL;
+    c->out_len = 0;
+    if (hub_feed(c->conn, data, n))
+        append_bytes(&c->out, &c->out_len, data + n, rest);
+    free(data);
+    return true;
+}
+
+static bool receive_bytes(client *c, size_t max) {
+    static char bytes[1 << 20];
+    size_t n = c->conn ? hub_take(c->conn, bytes, max) : 0;
+    if (n)
+        client_hear(c, bytes, n);
+    return n > 0;
+}
+
+bool clients_wire(bool fair) {
+    bool moved = false;
+    if (!fair) {
+        client *c = &clients.list[sim_below((uint32_t) clients.count)];
+        if (!c->conn || (c->slow && !sim_chance(10)))
+            return false;
+        return sim_chance(40) ? send_bytes(c, piece(false)) : receive_bytes(c, piece(false));
+    }
+    for (size_t i = 0; i < clients.count; i++) {
+        client *c = &clients.list[i];
+        moved |= c->conn && send_bytes(c, piece(true));
+        moved |= c->conn && receive_bytes(c, piece(true));
+    }
+    return moved;
+}
+
+void clients_drop(void) {
+    client *c = &clients.list[sim_below((uint32_t) clients.count)];
+    if (!c->conn)
+        return;
+    sim_say("%-7s disconnects", c->name);
+    hub_disconnect(c->conn);
+    forget_connection(c);
+}
+
+void clients_cut(void) {
+    for (size_t i = 0; i < clients.count; i++)
+        forget_connection(&clients.list[i]);
+}
+
+/* ---- the fair end ---- */
+
+bool clients_mend(void) {
+    bool done = false;
+    for (size_t i = 0; i < clients.count && hub_is_ready(); i++) {
+        client *c = &clients.list[i];
+        c->fair = true;
+        if (!c->conn && c->wants_events) {
+            connect_client(c);
+            done |= c->conn != NULL;
+        }
+        if (c->conn && c->wants_events && !c->sub.on && !c->pending_count) {
+            resume(c);
+            done = true;
+        }
+    }
+    return done;
+}
+
+void clients_check(void) {
+    for (size_t i = 0; i < clients.count; i++) {
+        client *c = &clients.list[i];
+        if (!c->conn)
+            continue;
+        if (c->pending_count)
+            sim_broken("no answer: %s waits for the answer to %llu", c->name, (unsigned long long) c->pending[0].id);
+        if (c->sub.on)
+            check_missed(c, &c->sub, truth_head() + 1);
+        if (c->aiwg && next_word(c))
+            sim_broken("lost event: %s was not told of %llu %s", c->name, (unsigned long long) next_word(c)->gseq,
+                       next_word(c)->type);
+    }
+}
+
+void clients_open(size_t count) {
+    memset(&clients, 0, sizeof clients);
+    clients.count = count < MAX_CLIENTS ? count : MAX_CLIENTS;
+    for (size_t i = 0; i < clients.count; i++) {
+        client *c = &clients.list[i];
+        snprintf(c->name, sizeof c->name, "client%zu", i);
+        c->slow = sim_chance(30);
+    }
+}
+
+void clients_close(void) {
+    for (size_t i = 0; i < clients.count; i++) {
+        free(clients.list[i].out);
+        free(clients.list[i].in);
+    }
+    memset(&clients, 0, sizeof clients);
+}

@@ -1,0 +1,346 @@
+/* What is on the disk, as the simulation saw it being written, and the rules for it: states move along the table, a task
+ * and a question end once, no more tasks run than may, and nothing an agent said is missing. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <weft/json.h>
+
+#include "sim.h"
+
+static struct {
+    char epoch[WEFT_EPOCH + 1];
+    truth_event *events; /* gseq 1 is the first */
+    size_t count, cap;
+    truth_task *tasks;
+    size_t task_count, task_cap;
+    truth_question *questions;
+    size_t question_count, question_cap;
+    uint64_t trimmed; /* the highest gseq that is no longer kept */
+} truth;
+
+static const char *const state_names[] = {"none", "queued", "running", "completed", "failed", "cancelled"};
+
+/* Room for one more in an array. */
+static void *grown(void *array, size_t count, size_t *cap, size_t size) {
+    if (count < *cap)
+        return array;
+    *cap = *cap ? *cap * 2 : 64;
+    array = realloc(array, *cap * size);
+    if (!array)
+        abort();
+    return array;
+}
+
+static char *copied(const char *text, size_t len) {
+    char *copy = malloc(len + 1);
+    if (!copy)
+        abort();
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    return copy;
+}
+
+/* ---- finding ---- */
+
+static truth_task *find_task(const char *id) {
+    for (size_t i = truth.task_count; i-- > 0;)
+        if (strcmp(truth.tasks[i].id, id) == 0)
+            return &truth.tasks[i];
+    return NULL;
+}
+
+static truth_question *find_question(const char *id) {
+    for (size_t i = truth.question_count; i-- > 0;)
+        if (strcmp(truth.questions[i].id, id) == 0)
+            return &truth.questions[i];
+    return NULL;
+}
+
+const truth_task *truth_find(const char *id) {
+    return find_task(id);
+}
+
+static const truth_task *find_key(const char *key) {
+    for (size_t i = 0; i < truth.task_count; i++)
+        if (strcmp(truth.tasks[i].key, key) == 0)
+            return &truth.tasks[i];
+    return NULL;
+}
+
+size_t truth_tasks(void) {
+    return truth.task_count;
+}
+
+const truth_task *truth_task_at(size_t index) {
+    return &truth.tasks[index];
+}
+
+const truth_question *truth_question_find(const char *id) {
+    return find_question(id);
+}
+
+const truth_question *truth_question_titled(const char *task, const char *title) {
+    for (size_t i = truth.question_count; i-- > 0;)
+        if (strcmp(truth.questions[i].task, task) == 0 && strcmp(truth.questions[i].title, title) == 0)
+            return &truth.questions[i];
+    return NULL;
+}
+
+size_t truth_open_tasks(void) {
+    size_t n = 0;
+    for (size_t i = 0; i < truth.task_count; i++)
+        n += truth.tasks[i].state <= TRUTH_RUNNING;
+    return n;
+}
+
+const char *truth_epoch(void) {
+    return truth.epoch;
+}
+
+uint64_t truth_head(void) {
+    return truth.count;
+}
+
+const truth_event *truth_at(uint64_t gseq) {
+    return gseq && gseq <= truth.count ? &truth.events[gseq - 1] : NULL;
+}
+
+bool truth_trimmed_after(uint64_t gseq) {
+    return truth.trimmed > gseq;
+}
+
+/* ---- the rules ---- */
+
+static size_t running(const char *agent) {
+    size_t n = 0;
+    for (size_t i = 0; i < truth.task_count; i++)
+        n += truth.tasks[i].state == TRUTH_RUNNING && (!agent || strcmp(truth.tasks[i].agent, agent) == 0);
+    return n;
+}
+
+static void check_slots(const truth_task *task) {
+    if (running(NULL) > hub_max_running(NULL) || running(task->agent) > hub_max_running(task->agent))
+        sim_broken("too many run: %s started while all slots were taken", task->id);
+}
+
+static void move_to(truth_task *task, truth_state to, const char *type) {
+    static const unsigned from[] = {
+        [TRUTH_QUEUED] = 1 << TRUTH_RUNNING,
+        [TRUTH_RUNNING] = 1 << TRUTH_QUEUED,
+        [TRUTH_COMPLETED] = 1 << TRUTH_RUNNING,
+        [TRUTH_FAILED] = 1 << TRUTH_RUNNING,
+        [TRUTH_CANCELLED] = 1 << TRUTH_RUNNING | 1 << TRUTH_QUEUED,
+    };
+    if (task->state >= TRUTH_COMPLETED && to >= TRUTH_COMPLETED)
+        sim_broken("two ends: %s was stored for %s, which is %s", type, task->id, state_names[task->state]);
+    else if (!(from[to] & 1u << task->state))
+        sim_broken("wrong state: %s was stored for %s, which is %s", type, task->id, state_names[task->state]);
+    task->state = to;
+}
+
+static void copy_member(char *into, size_t size, const weft_json *data, const char *name) {
+    snprintf(into, size, "%s", weft_get_str(data, name, ""));
+}
+
+static void task_queued(const weft_json *data) {
+    truth_task made = {.state = TRUTH_QUEUED};
+    copy_member(made.id, sizeof made.id, data, "taskId");
+    copy_member(made.agent, sizeof made.agent, data, "runsOn");
+    copy_member(made.session, sizeof made.session, data, "sessionId");
+    copy_member(made.key, sizeof made.key, data, "key");
+    copy_member(made.prompt, sizeof made.prompt, data, "prompt");
+    if (find_task(made.id))
+        sim_broken("id used twice: %s", made.id);
+    if (*made.key && find_key(made.key) && !truth.trimmed)
+        sim_broken("key used twice: %s became %s", made.key, made.id);
+    truth.tasks = grown(truth.tasks, truth.task_count, &truth.task_cap, sizeof made);
+    truth.tasks[truth.task_count++] = made;
+}
+
+static void task_event(const truth_event *event, const weft_json *data) {
+    const char *type = event->type + sizeof "task." - 1;
+    if (strcmp(type, "queued") == 0) {
+        task_queued(data);
+        return;
+    }
+    truth_task *task = find_task(event->task);
+    if (!task) {
+        sim_broken("unknown task: %s was stored for %s", event->type, event->task);
+    } else if (strcmp(type, "started") == 0) {
+        move_to(task, TRUTH_RUNNING, event->type);
+        driver_begin(task->id);
+        if (weft_get_int(data, "attempt", 0) != ++task->attempt)
+            sim_broken("wrong attempt: %s has %lld", task->id, (long long) weft_get_int(data, "attempt", 0));
+        check_slots(task);
+    } else if (strcmp(type, "retrying") == 0) {
+        move_to(task, TRUTH_QUEUED, event->type);
+        driver_check_end(task->id, weft_get_str(data, "reason", ""));
+        sim_saw(strcmp(weft_get_str(data, "reason", ""), "daemonRestarted") == 0 ? SAW_REQUEUE : SAW_RETRY);
+    } else if (strcmp(type, "process") != 0) {
+        bool ran = task->state == TRUTH_RUNNING;
+        move_to(task,
+                strcmp(type, "completed") == 0 ? TRUTH_COMPLETED
+                : strcmp(type, "failed") == 0  ? TRUTH_FAILED
+                                               : TRUTH_CANCELLED,
+                event->type);
+        if (ran)
+            driver_check_end(task->id, weft_get_str(data, "reason", ""));
+        if (strcmp(weft_get_str(data, "reason", ""), "timedOut") == 0)
+            sim_saw(SAW_TIMEOUT);
+    } else if (task->state != TRUTH_RUNNING)
+        sim_broken("wrong state: a process was stored for %s, which is %s", task->id, state_names[task->state]);
+}
+
+static void question_asked(const weft_json *data) {
+    truth_question made = {0};
+    copy_member(made.id, sizeof made.id, data, "questionId");
+    copy_member(made.task, sizeof made.task, data, "taskId");
+    copy_member(made.title, sizeof made.title, data, "title");
+    if (find_question(made.id))
+        sim_broken("id used twice: %s", made.id);
+    truth.questions = grown(truth.questions, truth.question_count, &truth.question_cap, sizeof made);
+    truth.questions[truth.question_count++] = made;
+}
+
+static void question_event(const truth_event *event, const weft_json *data) {
+    const char *type = event->type + sizeof "question." - 1;
+    if (strcmp(type, "asked") == 0) {
+        question_asked(data);
+        return;
+    }
+    truth_question *question = find_question(weft_get_str(data, "questionId", ""));
+    if (!question)
+        sim_broken("unknown question: %s", event->type);
+    else if (strcmp(type, "orphaned") == 0)
+        sim_saw(SAW_ORPHANED);
+    else if (strcmp(type, "adopted") == 0)
+        sim_saw(SAW_ADOPTED);
+    else {
+        if (strcmp(type, "answered") != 0)
+            sim_saw(strcmp(type, "expired") == 0 ? SAW_EXPIRED : SAW_WITHDRAWN);
+        if (*question->end)
+            sim_broken("two winners: %s was stored for %s, which was %s", event->type, question->id, question->end);
+        snprintf(question->end, sizeof question->end, "%s", type);
+        copy_member(question->option, sizeof question->option, data, "option");
+        copy_member(question->by, sizeof question->by, data, "by");
+    }
+}
+
+static void output_event(const truth_event *event, const weft_json *data) {
+    const truth_task *task = find_task(event->task);
+    const char *text = weft_get_str(data, "text", "");
+    if (!task || task->state != TRUTH_RUNNING)
+        sim_broken("wrong state: output was stored for %s, which does not run", event->task);
+    driver_check_output(event->task, text, strlen(text));
+}
+
+/* As a subscription by task or session understands it: most events of a task do not name its session. */
+static void find_subject(truth_event *event, const weft_json *data) {
+    const truth_question *question = find_question(weft_get_str(data, "questionId", ""));
+    const char *task = weft_get_str(data, "taskId", question ? question->task : "");
+    const truth_task *known = find_task(task);
+    snprintf(event->task, sizeof event->task, "%s", task);
+    copy_member(event->session, sizeof event->session, data, "sessionId");
+    if (!*event->session && known)
+        snprintf(event->session, sizeof event->session, "%s", known->session);
+}
+
+static void check_event(truth_event *event) {
+    weft_doc *doc;
+    if (weft_doc_parse(event->data, event->len, NULL, &doc) < 0) {
+        sim_broken("not JSON: %s", event->data);
+        return;
+    }
+    const weft_json *data = weft_doc_root(doc);
+    find_subject(event, data);
+    if (strncmp(event->type, "task.", 5) == 0)
+        task_event(event, data);
+    else if (strncmp(event->type, "question.", 9) == 0)
+        question_event(event, data);
+    else if (strcmp(event->type, "session.output") == 0)
+        output_event(event, data);
+    weft_doc_free(doc);
+}
+
+/* ---- writing and trimming ---- */
+
+void truth_append(const weft_event *events, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const weft_event *from = &events[i];
+        if (from->gseq != truth.count + 1) {
+            sim_broken("wrong position: %llu after %zu", (unsigned long long) from->gseq, truth.count);
+            return;
+        }
+        truth_event made = {.gseq = from->gseq,
+                            .seq = from->seq,
+                            .time_ms = from->time_ms,
+                            .stream = copied(from->stream, strlen(from->stream)),
+                            .type = copied(from->type, strlen(from->type)),
+                            .data = copied(from->data.data, from->data.len),
+                            .len = from->data.len};
+        sim_digest(made.data, made.len);
+        check_event(&made);
+        sim_say("disk    %llu %s %.300s", (unsigned long long) made.gseq, made.type, made.data);
+        truth.events = grown(truth.events, truth.count, &truth.cap, sizeof made);
+        truth.events[truth.count++] = made;
+    }
+}
+
+/* page: all that is kept after a trim. */
+uint64_t truth_keep(const weft_page *page) {
+    uint64_t removed = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < truth.count; i++) {
+        truth_event *event = &truth.events[i];
+        bool kept = at < page->count && page->events[at].gseq == event->gseq;
+        at += kept;
+        if (kept && event->trimmed)
+            sim_broken("wrong trim: %llu is there again", (unsigned long long) event->gseq);
+        if (kept || event->trimmed)
+            continue;
+        event->trimmed = true;
+        truth.trimmed = event->gseq > truth.trimmed ? event->gseq : truth.trimmed;
+        removed++;
+        sim_saw(SAW_TRIM);
+    }
+    return removed;
+}
+
+/* ---- the engine's view ---- */
+
+void truth_check_engine(bool settled) {
+    for (size_t i = 0; i < truth.task_count; i++) {
+        const truth_task *task = &truth.tasks[i];
+        const char *is = hub_task_state(task->id);
+        if (!is && task->state <= TRUTH_RUNNING)
+            sim_broken("lost task: %s is %s on the disk and unknown to the engine", task->id, state_names[task->state]);
+        else if (is && strcmp(is, state_names[task->state]) != 0)
+            sim_broken("wrong state: %s is %s on the disk and %s to the engine", task->id, state_names[task->state], is);
+    }
+    for (size_t i = 0; i < truth.question_count; i++) {
+        const truth_question *question = &truth.questions[i];
+        bool is_open = hub_is_open(question->id), open_on_disk = !*question->end;
+        if (open_on_disk ? !is_open : is_open && settled)
+            sim_broken("wrong state: %s is %s on the disk, and the engine says otherwise", question->id,
+                       *question->end ? question->end : "open");
+    }
+}
+
+/* ---- life ---- */
+
+void truth_open(const char *epoch) {
+    snprintf(truth.epoch, sizeof truth.epoch, "%s", epoch);
+}
+
+void truth_close(void) {
+    for (size_t i = 0; i < truth.count; i++) {
+        free((char *) (uintptr_t) truth.events[i].stream);
+        free((char *) (uintptr_t) truth.events[i].type);
+        free((char *) (uintptr_t) truth.events[i].data);
+    }
+    free(truth.events);
+    free(truth.tasks);
+    free(truth.questions);
+    memset(&truth, 0, sizeof truth);
+}
