@@ -3,6 +3,11 @@
 #include <string.h>
 
 #include "attend.h"
+#include "buf.h"
+#include "visible.h"
+
+/* Bytes of a tool's title that are shown. */
+#define MAX_TITLE 500
 
 static void put_chunk(weft_attend *self, const weft_json *update) {
     weft_json text = weft_pointer(update, "/content/text");
@@ -27,14 +32,24 @@ static void put_thought(weft_attend *self, const weft_json *update) {
         fputc('\n', err->file);
 }
 
+/* Its title, or its id, as one line that can be seen, also where there is no terminal: it must not imitate a question. */
+static int make_title(const weft_json *update, weft_buf *ret) {
+    weft_json title = weft_get(update, "title"), id = weft_get(update, "toolCallId");
+    weft_bytes text;
+    if (weft_text(&title, &text) < 0 && weft_text(&id, &text) < 0)
+        text = (weft_bytes){"a tool", 6};
+    int r = weft__visible_put(ret, NULL, text, MAX_TITLE);
+    return r < 0 ? r : weft__buf_put(ret, NULL, "", 1);
+}
+
 /* Once when it begins, once when it failed; in between the bottom line moves. */
 static void put_tool(weft_attend *self, const weft_json *update, bool begins) {
-    const char *title = weft_get_str(update, "title", NULL), *status = weft_get_str(update, "status", "");
-    const char *id = weft_get_str(update, "toolCallId", "");
-    if (begins)
-        weft__talk_line(&self->talk, WEFT_INK_DIM, "· %s", title ? title : id);
-    else if (strcmp(status, "failed") == 0)
-        weft__talk_line(&self->talk, WEFT_INK_WARN, "· %s failed", title ? title : id);
+    bool failed = strcmp(weft_get_str(update, "status", ""), "failed") == 0;
+    weft_buf title = {0};
+    if ((begins || failed) && make_title(update, &title) >= 0)
+        weft__talk_line(&self->talk, begins ? WEFT_INK_DIM : WEFT_INK_WARN, "· %s%s", weft__buf_head(&title),
+                        begins ? "" : " failed");
+    weft__buf_done(&title, NULL);
 }
 
 static void take_plan(weft_attend *self, const weft_json *update) {

@@ -20,9 +20,10 @@ typedef struct settings {
 /* What it is and where, or how to get it. */
 static const char *describe(const weft_json *agent, char *room, size_t size) {
     const char *about = weft_get_str(agent, "about", ""), *path = weft_get_str(agent, "path", "");
+    const char *version = weft_get_str(agent, "version", "");
     if (!weft_get_bool(agent, "found", false))
         return weft_get_str(agent, "advice", "Its program is not there.");
-    snprintf(room, size, "%s%s%s", about, *about && *path ? ": " : "", path);
+    snprintf(room, size, "%s%s%s%s%s", about, *version ? " " : "", version, *about && *path ? ": " : "", path);
     return room;
 }
 

@@ -11,6 +11,7 @@
     S_IS("command", S_LIST(S_STRING)) "," \
     S_IS("found", S_BOOL) "," \
     S_IS("path", S_STRING) "," \
+    S_IS("version", S_STRING) "," \
     S_IS("isDefault", S_BOOL) "," \
     S_IS("preset", S_BOOL) "," \
     S_IS("about", S_STRING) "," \

@@ -19,18 +19,21 @@ int weft__own_agent_write(weft_buf *out, const weft_alloc *alloc, const weft_age
                           bool is_default) {
     weft_val args[MAX_ARGS];
     size_t count = 0;
-    char path[PATH_MAX];
+    char path[PATH_MAX], version[64] = "";
     while (agent->argv && agent->argv[count] && count < MAX_ARGS) {
         args[count] = weft_str(agent->argv[count]);
         count++;
     }
     bool found = weft__agent_program(agent, folder, path, sizeof path) >= 0;
+    if (found)
+        weft__agent_version(agent, path, version, sizeof version);
     weft_val value =
         WEFT_OBJ({"name", weft_str(agent->name)}, {"driver", weft_str(agent->driver)}, {"command", weft_arr(args, count)},
                  {"found", weft_bool(found)}, {"path", found && *path ? weft_str(path) : weft_none()},
-                 {"isDefault", weft_bool(is_default)}, {"preset", weft_bool(agent->preset)},
-                 {"about", weft_str_or_none(agent->about)}, {"advice", weft_str_or_none(agent->advice)},
-                 {"login", weft_str_or_none(agent->login)}, {"package", weft_str_or_none(agent->package)});
+                 {"version", weft_str_or_none(*version ? version : NULL)}, {"isDefault", weft_bool(is_default)},
+                 {"preset", weft_bool(agent->preset)}, {"about", weft_str_or_none(agent->about)},
+                 {"advice", weft_str_or_none(agent->advice)}, {"login", weft_str_or_none(agent->login)},
+                 {"package", weft_str_or_none(agent->package)});
     return weft__write_val(out, alloc, &value);
 }
 

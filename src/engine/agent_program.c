@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <weft/json.h>
+
 #include "alloc.h"
 #include "exec.h"
 
@@ -102,6 +104,33 @@ static int find_installed(const weft_agent *agent, const char *folder, char *ret
     if (n < 0 || (size_t) n >= size || is_the_projects(ret, folder))
         return -ENOENT;
     return access(ret, X_OK) == 0 ? 0 : -ENOENT;
+}
+
+/* The beginning of a small file, as a text; "" when it cannot be read. */
+static void read_small(const char *path, char *ret, size_t size) {
+    FILE *file = fopen(path, "re");
+    size_t n = file ? fread(ret, 1, size - 1, file) : 0;
+    ret[n] = '\0';
+    if (file)
+        fclose(file);
+}
+
+/* npm wrote the exact version into the package.json of the folder it worked in. */
+void weft__agent_version(const weft_agent *agent, const char *program, char *ret, size_t size) {
+    char path[PATH_MAX + 16], text[4096], name[256];
+    const char *at = agent->package ? strrchr(agent->package, '@') : NULL;
+    weft_doc *doc = NULL;
+    *ret = '\0';
+    if (!at || weft__agent_home(agent->name, path, PATH_MAX) < 0 || !lies_in(program, path))
+        return;
+    strcat(path, "/package.json");
+    read_small(path, text, sizeof text);
+    snprintf(name, sizeof name, "%.*s", (int) (at - agent->package), agent->package);
+    if (weft_doc_parse(text, strlen(text), NULL, &doc) < 0)
+        return;
+    weft_json dependencies = weft_get(weft_doc_root(doc), "dependencies");
+    snprintf(ret, size, "%s", weft_get_str(&dependencies, name, ""));
+    weft_doc_free(doc);
 }
 
 int weft__agent_program(const weft_agent *agent, const char *folder, char *ret, size_t size) {

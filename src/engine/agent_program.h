@@ -14,6 +14,9 @@ int weft__agent_home(const char *name, char *ret, size_t size);
  * is not installed; -EACCES: it may not be run. */
 int weft__agent_program(const weft_agent *agent, const char *folder, char *ret, size_t size);
 
+/* The version that "weft agents install" put there; "" for none, or one that came otherwise. program is where it is. */
+void weft__agent_version(const weft_agent *agent, const char *program, char *ret, size_t size);
+
 /* A program of this name in a folder of PATH that is none of the project's. As above. */
 int weft__find_outside(const char *name, const char *folder, char *ret, size_t size);
 

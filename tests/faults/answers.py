@@ -217,5 +217,28 @@ def denied_is_not_cancelled():
         assert done["state"] == "failed" and "which nobody asked for" in done["error"], done
 
 
+def nobody_answered_is_not_denied():
+    with hub() as made:
+        agents = {"it": {"driver": "acp", "command": ["/usr/bin/python3", os.path.join(made.folder, "agent.py")]}}
+        made.configure({"agents": agents, "default_agent": "it", "questions": {"timeout_ms": 100}})
+        connection = made.start().connect()
+        task = connection.call("task.submit", prompt=json.dumps({"options": options(KINDS), "stop": "cancelled"}))["taskId"]
+        done = ended(connection, task)
+        about = connection.call("task.about", taskIds=[task])["tasks"][0]
+        assert done["state"] == "failed" and about["reason"] == "unanswered" and "nobody answered" in done["error"], (done, about)
+
+
+def a_denial_without_an_option_is_remembered():
+    with hub() as made:
+        connection = made.start().connect()
+        task, question = ask(connection, {"options": options(["allow_once"])})
+        connection.call("question.answer", questionId=question["id"], option="deny", text="no")
+        ended(connection, task)
+        made.kill()
+        again = made.start().connect().call("question.list", all=True)["questions"][0]
+        assert again["state"] == "answered" and again["answer"]["option"] is None and again["answer"]["text"] == "no", again
+
+
 main([every_order_by_the_method, ids_that_deceive, the_command_line, the_configuration_answers, a_long_title_is_asked,
-      an_unseen_title_is_seen, what_nobody_can_be_asked_is_said, how_a_turn_ended, denied_is_not_cancelled])
+      an_unseen_title_is_seen, what_nobody_can_be_asked_is_said, how_a_turn_ended, denied_is_not_cancelled, nobody_answered_is_not_denied,
+      a_denial_without_an_option_is_remembered])

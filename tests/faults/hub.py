@@ -203,9 +203,13 @@ def processes_with(marker):
     return found
 
 
+class Skipped(Exception):
+    """It cannot run here, and says why."""
+
+
 def main(tests):
     """Run them all and close as every test program does."""
-    passed = failed = 0
+    passed = failed = skipped = 0
     only = sys.argv[1] if len(sys.argv) > 1 else ""
     for test in tests:
         if only not in test.__name__:
@@ -213,9 +217,12 @@ def main(tests):
         try:
             test()
             passed += 1
+        except Skipped as why:
+            skipped += 1
+            print(f"skip {test.__name__}: {why}")
         except Exception:
             failed += 1
             print(f"FAIL {test.__name__}")
             traceback.print_exc(file=sys.stdout)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
     sys.exit(1 if failed else 0)

@@ -16,7 +16,7 @@ import tempfile
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from hub import WEFT, Hub, main, wait_until
+from hub import WEFT, Hub, Skipped, main, wait_until
 
 TRAP = "#!/bin/sh\ntouch \"$TRAPPED\"\nexit 1\n"
 # Says where it is, what PATH it has, and whether node's configuration is the project's.
@@ -157,8 +157,7 @@ def nothing_is_downloaded_unasked():
 
 def it_is_installed_by_npm_and_runs_from_there():
     if not shutil.which("npm"):
-        print("skip it_is_installed_by_npm_and_runs_from_there: there is no npm")
-        return
+        raise Skipped("there is no npm")
     with World() as world:
         for again in (False, True):
             done = world.weft("agents", "install", "gemini", "--yes", "--json")
@@ -166,6 +165,7 @@ def it_is_installed_by_npm_and_runs_from_there():
             path = json.loads(done.stdout)["path"]
             assert path.startswith(world.home + "/.local/share/weft/agents/gemini/"), (again, path)
         assert world.gemini()["found"] and world.gemini()["path"] == path
+        assert world.gemini()["version"] == world.registry.version, world.gemini()
         assert os.listdir(world.home + "/.local/share/weft/agents") == ["gemini"], "nothing else is left"
         done = world.run_task()
         assert done["state"] == "completed", done["error"]
@@ -182,8 +182,7 @@ def it_is_installed_by_npm_and_runs_from_there():
 
 def a_failed_install_changes_nothing():
     if not shutil.which("npm"):
-        print("skip a_failed_install_changes_nothing: there is no npm")
-        return
+        raise Skipped("there is no npm")
     with World() as world:
         world.write(os.path.join(world.home, ".npmrc"), f"registry={world.registry.url}none/\ncache={world.root}/cache\nfetch-retries=0\n")
         done = world.weft("agents", "install", "gemini", "--yes")
