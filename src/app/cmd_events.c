@@ -9,8 +9,11 @@
 #include "utf8.h"
 #include "when.h"
 
-/* Everything up to the last event there is comes at once; when it does not, it is no longer kept. */
+/* Everything up to the last event there is comes at once. When it does not, either the hub is slow or the rest is no longer
+ * kept; the hub is asked, and when it has answered and still nothing came, there is no more. */
 #define SILENCE_MS 2000
+/* As long as any other verb waits for an answer. */
+#define STUCK_MS 30000
 /* 128 bits in hexadecimal digits. */
 #define EPOCH_LEN 32
 
@@ -27,8 +30,10 @@ typedef struct looking {
     weft_live live;
     weft_talk talk;
     weft_timer silence;
-    uint64_t head;    /* where to end; 0: never */
-    int64_t since_ms; /* no event older than this */
+    uint64_t head; /* where to end; 0: never */
+    bool asked;
+    uint64_t asked_at; /* the last event when the hub was asked whether it is there */
+    int64_t since_ms;  /* no event older than this */
     char epoch[64];
 } looking;
 
@@ -95,9 +100,29 @@ static void on_event(void *ctx, const weft_json *event) {
 
 /* ---- the subscription ---- */
 
+static weft_exit fail_late(const looking *self) {
+    return weft__fail(self->app, WEFT_TOO_LATE, "Wait longer with --timeout, for example --timeout 60s.",
+                      "not all events came in time");
+}
+
+/* Any answer will do: it shows that the hub is not stuck. */
+static void on_alive(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+    looking *self = ctx;
+    (void) peer, (void) answer;
+    if (r >= 0 && self->live.gseq == self->asked_at)
+        weft__live_end(&self->live, WEFT_DONE);
+}
+
 static void on_silence(weft_timer *timer) {
     looking *self = (looking *) ((char *) timer - offsetof(looking, silence));
-    weft__live_end(&self->live, WEFT_DONE);
+    if (self->asked && self->asked_at == self->live.gseq) {
+        weft__live_end(&self->live, fail_late(self));
+        return;
+    }
+    self->asked = true;
+    self->asked_at = self->live.gseq;
+    weft__timer_set(self->live.loop, timer, weft__loop_fresh_now(self->live.loop) + STUCK_MS);
+    weft__live_call(&self->live, "daemon.status", weft_none(), on_alive);
 }
 
 static void on_ready(void *ctx, uint64_t head) {
@@ -119,11 +144,7 @@ static void on_gap(void *ctx, const char *reason) {
 /* Whoever follows has asked for so much time; whoever does not has asked for all events. */
 static void on_limit(void *ctx) {
     looking *self = ctx;
-    weft_exit status = WEFT_DONE;
-    if (!self->how->follow)
-        status = weft__fail(self->app, WEFT_TOO_LATE, "Wait longer with --timeout, for example --timeout 60s.",
-                            "not all events came in time");
-    weft__live_end(&self->live, status);
+    weft__live_end(&self->live, self->how->follow ? WEFT_DONE : fail_late(self));
 }
 
 static void on_close(void *ctx) {

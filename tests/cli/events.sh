@@ -83,6 +83,28 @@ exits "a position that was trimmed" 0
 like "a position that was trimmed: in words" "no longer kept" "$err"
 is "a position that was trimmed: from the oldest" "8 9" "$(sed 's/.*"gseq":\([0-9]*\).*/\1/' <<<"$out" | paste -sd' ')"
 
+# A hub that is slow has not lost anything: it is waited for. One that answers and sends no more has no more.
+cat >slow.py <<'END'
+import json, sys, time
+def send(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+for line in sys.stdin:
+    ask = json.loads(line)
+    if ask["method"] != "event.subscribe":
+        send(id=ask["id"], result={})
+        continue
+    send(id=ask["id"], result={"resumed": True, "epoch": "e" * 32, "head": 9})
+    for gseq in [7, 8, 9][: int(sys.argv[1])]:
+        time.sleep(2.5 if gseq == 8 else 0)
+        send(method="event", params={"gseq": gseq, "seq": 1, "stream": "hub", "type": "notice", "time": 1, "data": {}})
+END
+weft events --url "exec:/usr/bin/python3 slow.py 3" --json
+exits "a slow hub" 0
+is "a slow hub: all of it" "7 8 9" "$(sed 's/.*"gseq":\([0-9]*\).*/\1/' <<<"$out" | paste -sd' ')"
+weft events --url "exec:/usr/bin/python3 slow.py 1" --json
+exits "a hub that has no more" 0
+is "a hub that has no more: what there was" "7" "$(sed 's/.*"gseq":\([0-9]*\).*/\1/' <<<"$out" | paste -sd' ')"
+
 # ---- following ----
 "$weft" events -f --json >follow.out 2>follow.err &
 follower=$!

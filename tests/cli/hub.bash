@@ -4,6 +4,7 @@
 #   weft ARGUMENT...          run it, for a while at most; then $out, $err and $rc
 #   person STEPS COMMAND...   the same at a terminal, where STEPS is "text=>answer;;text=>answer"
 #   until_true COMMAND...     wait until it succeeds, a while at most
+#   for_long_enough WORDS ARGUMENT...   weft with a --timeout in which the hub can be reached
 #   field JSON PATH           a value of it: .a.b.0
 . "$(dirname "$0")/kit.bash"
 
@@ -30,6 +31,19 @@ weft() {
 
 person() { # STEPS COMMAND...
     run timeout 60 env TERM=xterm /usr/bin/python3 "$SOURCE/tests/cli/person.py" "$@"
+}
+
+# With more and more time, until the hub was reached before the time was over: its error has these words, or there is none.
+for_long_enough() { # WORDS ARGUMENT...
+    local words=$1 limit
+    shift
+    for limit in 300ms 3s 30s; do
+        weft "$@" --timeout "$limit"
+        case $err in
+        "") [ -n "$words" ] || return 0 ;;
+        *"$words"*) [ -z "$words" ] || return 0 ;;
+        esac
+    done
 }
 
 until_true() {

@@ -41,10 +41,10 @@ for i in "${!verbs[@]}"; do
     *) like "nobody answers: ${verbs[i]}: what next" "Wait longer with --timeout" "$err" ;;
     esac
 done
-weft listen "$silent" -t 200ms
+for_long_enough "" listen "$silent"
 exits "listening for a while" 0
 is "listening for a while: nothing is said" "" "$err"
-weft listen "$silent" -t 100ms --json -n 2
+weft listen "$silent" --json -n 2 -t 200ms
 exits "waiting for two that do not come" 7
 like "waiting for two that do not come: as JSON" '"exit":7' "$out$err"
 
@@ -58,7 +58,7 @@ END
 weft listen "exec:/usr/bin/python3 talker.py" -n 3 -t 30s
 exits "they came in time" 0
 is "all of them" 3 "$(wc -l <<<"$out")"
-weft listen "exec:/usr/bin/python3 talker.py" -n 4 -t 5s
+for_long_enough "1 more" listen "exec:/usr/bin/python3 talker.py" -n 4
 exits "one did not come" 7
 like "one did not come: says so" "1 more" "$err"
 
@@ -68,12 +68,14 @@ weft task submit --wait echo one
 weft events -t 30s
 exits "all events, in time" 0
 like "all events: the last" task.completed "$out"
-weft events -f -t 300ms --json
+shows_all() { timeout 60 "$program" events -f -t "$((limit += 1))s" --json >shown && grep -q task.completed shown; }
+limit=0
+until_true shows_all
+weft events -f -t "${limit}s" --json
 exits "following for a while" 0
-like "following for a while: what there was" task.completed "$out"
-weft events -f --since now -t 100ms
+for_long_enough "" events -f --since now
 exits "following from now on for a while" 0
 is "following from now on: nothing happened" "" "$out"
-weft listen -t 100ms
+for_long_enough "" listen
 exits "listening to it for a while" 0
 close

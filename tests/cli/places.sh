@@ -50,10 +50,15 @@ all_find() { # PLACE HUB PID
     exits "chat in $1" 0
     weft logs -n all
     is "logs in $1" "$(wc -l <"$there/$2/.weft/daemon.log")" "$(wc -l <<<"$out")"
-    for verb in answer agents automation "task stats" methods "describe task.submit" "ping --count 1" "notify x" "listen -t 50ms"; do
+    for verb in answer agents automation "task stats" methods "describe task.submit" "ping --count 1" "notify x"; do
         weft $verb
         exits "$verb in $1" 0
     done
+    timeout 60 "$program" listen -v >/dev/null 2>"$there/heard" &
+    listener=$!
+    started+=("$listener")
+    until_true grep -q "connected to unix:$there/$2/.weft/daemon.sock" "$there/heard" && pass
+    kill "$listener"
     weft start
     like "start in $1" "pid $3" "$out$err"
 }
