@@ -10,6 +10,7 @@
 #include "daemon.h"
 #include "debug.h"
 #include "home.h"
+#include "loop.h"
 #include "say.h"
 #include "serve.h"
 #include "serve_hub.h"
@@ -18,6 +19,8 @@
 
 #define FIRST_PORT 16180
 #define PORT_TRIES 100
+/* What closing everything may take after the loop has stopped, out of the time a stop may take. */
+#define CLOSING_MS 1000
 
 typedef struct serving {
     weft_app *app;
@@ -29,7 +32,8 @@ typedef struct serving {
     weft_server *server;
     weft_signals signals;
     weft_daemon daemon;
-    char *token; /* NULL: none is needed */
+    weft_timer end; /* a stop has taken its time */
+    char *token;    /* NULL: none is needed */
     int signals_seen;
     bool stopping;
     bool published;
@@ -210,10 +214,22 @@ static void on_hub_stopped(void *ctx) {
     weft_server_stop(self->server, on_stopped, self);
 }
 
+static void end_due(weft_timer *timer) {
+    weft_loop_stop(WEFT_CONTAINER(timer, serving, end)->loop);
+}
+
+static void limit_stop(serving *self) {
+    int64_t ms = self->how->server.grace_ms ? self->how->server.grace_ms : WEFT_SERVE_GRACE_MS;
+    ms = ms > 2 * CLOSING_MS ? ms - CLOSING_MS : ms / 2 + 1;
+    weft__timer_set(self->loop, &self->end, weft__loop_fresh_now(self->loop) + ms);
+}
+
 static void stop(void *ctx, bool force) {
     serving *self = ctx;
-    if (!self->stopping)
+    if (!self->stopping) {
         weft__daemon_stopping(&self->daemon);
+        limit_stop(self);
+    }
     self->stopping = true;
     weft__serve_hub_stop(self->hub, force, on_hub_stopped, self);
 }
@@ -327,6 +343,7 @@ static weft_exit open_and_serve(serving *self) {
 
 static weft_exit run(weft_app *app) {
     serving self = {.app = app, .daemon.app = app};
+    weft__timer_init(&self.end, end_due);
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here; to serve at a URL, write --listen URL", app->args[0]);
     const weft_serve_settings *typed = app->settings;
@@ -341,6 +358,8 @@ static weft_exit run(weft_app *app) {
     if (self.published)
         weft__home_withdraw(app->layout);
     weft__signals_close(&self.signals);
+    if (self.loop)
+        weft__timer_stop(self.loop, &self.end);
     weft_server_free(self.server);
     weft_service_unref(self.service);
     weft__serve_hub_close(self.hub);

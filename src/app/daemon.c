@@ -11,9 +11,16 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "guards.h"
 #include "home.h"
 #include "say.h"
 
+/* In the environment of every program that an agent runs: whose it is. */
+#define WEFT_HUB_MARK "WEFT_HUB_ID"
+/* Each time, somebody had the folder and was gone again when we looked. */
+#define LOCK_TRIES 5
+/* How long guards that were told to kill may keep us; they take some milliseconds, and go on without us. */
+#define LAST_GUARDS_MS 1000
 /* A URL may be long; in the log it is for people. */
 #define MAX_LINE 1024
 
@@ -27,13 +34,27 @@ static bool is_background(void) {
     return yes;
 }
 
-static weft_exit explain_busy(const weft_daemon *daemon) {
-    pid_t pid = 0;
+static weft_exit explain_busy(const weft_daemon *daemon, pid_t pid) {
     if (daemon->background)
         return WEFT_BUSY;
-    weft__daemon_holder(daemon->app->layout, &pid);
+    if (pid == 0)
+        return weft__fail(daemon->app, WEFT_BUSY, "It may be in a container. Stop it where it was started.",
+                          "a daemon has this folder, but its process cannot be seen from here");
     return weft__fail(daemon->app, WEFT_BUSY, "\"weft status\" says how it is, \"weft stop\" ends it.",
                       "a daemon is already running in this folder (pid %ld)", (long) pid);
+}
+
+/* A lock that nobody holds when we look for its holder was held by what a killed daemon had just started, or by a daemon
+ * that has ended: it is our turn. -EBUSY: *ret_holder has it, 0 when it cannot be seen. */
+static int take_lock(weft_daemon *daemon, pid_t *ret_holder) {
+    const weft_layout *layout = daemon->app->layout;
+    int r = -EBUSY;
+    for (int i = 0; i < LOCK_TRIES && r == -EBUSY; i++) {
+        r = weft__daemon_lock(layout, &daemon->lock);
+        if (r == -EBUSY && weft__daemon_holder(layout, ret_holder) == 1)
+            return r;
+    }
+    return r;
 }
 
 static weft_exit open_log(weft_daemon *daemon) {
@@ -68,27 +89,51 @@ static void clean_environment(void) {
         unsetenv(names[i]);
 }
 
+/* What loses its guard becomes ours from here on. The mark is the same for every daemon of this folder, so that this one
+ * finds what is left of one that was killed together with its guards. */
+static void adopt_orphans(weft_daemon *daemon) {
+    struct stat info = {0};
+    char mark[96];
+    if (daemon->held && fstat(daemon->lock, &info) == 0)
+        snprintf(mark, sizeof mark, "%s=%llx-%llx", WEFT_HUB_MARK, (unsigned long long) info.st_dev,
+                 (unsigned long long) info.st_ino);
+    else
+        snprintf(mark, sizeof mark, "%s=pid-%ld-%lld", WEFT_HUB_MARK, (long) getpid(), (long long) daemon->started_ns);
+    int r = weft__guards_adopt(mark);
+    if (r < 0)
+        weft__warn(daemon->app, "weft serve: processes that lose their guard cannot be adopted: %s", weft_strerror(r));
+    else if (r > 0)
+        weft__warn(daemon->app, "weft serve: %d process%s of an earlier daemon's agents still ran; killed", r,
+                   r == 1 ? "" : "es");
+}
+
 weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, bool wanted) {
     *daemon = (weft_daemon){.app = app, .started_ns = weft__clock_ns(), .background = is_background()};
     daemon->notify = weft__daemon_notify_take();
     clean_environment();
     weft__clock_text(daemon->started_at);
-    if (!wanted && !daemon->background)
+    if (!wanted && !daemon->background) {
+        adopt_orphans(daemon);
         return WEFT_DONE;
+    }
     if (daemon->background)
         umask(077);
     weft_exit status = weft__home_make(app);
     if (status)
         return status;
-    int r = weft__daemon_lock(app->layout, &daemon->lock);
+    pid_t holder = 0;
+    int r = take_lock(daemon, &holder);
     if (r == -EBUSY)
-        return explain_busy(daemon);
+        return explain_busy(daemon, holder);
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s: %s", app->layout->lock, weft_strerror(r));
     daemon->held = true;
     forget_pid(app->layout);
     weft__home_withdraw(app->layout);
-    return open_log(daemon);
+    status = open_log(daemon);
+    if (status == WEFT_DONE)
+        adopt_orphans(daemon);
+    return status;
 }
 
 void weft__daemon_offer(weft_daemon *daemon, weft_server *server) {
@@ -154,6 +199,7 @@ void weft__daemon_stopping(weft_daemon *daemon) {
 }
 
 void weft__daemon_leave(weft_daemon *daemon) {
+    weft__guards_finish(LAST_GUARDS_MS);
     if (daemon->announced)
         unlink(daemon->app->layout->pid);
     if (daemon->announced)

@@ -97,7 +97,8 @@ static pid_t named(int fd) {
     return pid > 0 && has_open(pid, &info) ? pid : 0;
 }
 
-/* The lock is held: wait for the name if it is not there yet. */
+/* The lock is held: wait for the name if it is not there yet. It never comes when the holder was killed while it started a
+ * program: the child has the file open too until its exec, which takes a moment, and then it is closed for the last time. */
 static pid_t wait_for_name(const weft_layout *layout, int fd) {
     char events[1024];
     int64_t until_ns = weft__clock_ns() + (int64_t) NAME_MS * 1000000;
@@ -105,8 +106,9 @@ static pid_t wait_for_name(const weft_layout *layout, int fd) {
     int changes = pid ? -1 : inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (changes < 0)
         return pid;
-    if (inotify_add_watch(changes, layout->lock, IN_MODIFY) >= 0)
-        while (!(pid = named(fd)) && wait_for(&(struct pollfd){.fd = changes, .events = POLLIN}, 1, until_ns) > 0)
+    if (inotify_add_watch(changes, layout->lock, IN_MODIFY | IN_CLOSE_WRITE) >= 0)
+        while (!(pid = named(fd)) && is_locked(fd) == 1 &&
+               wait_for(&(struct pollfd){.fd = changes, .events = POLLIN}, 1, until_ns) > 0)
             if (read(changes, events, sizeof events) < 0 && errno != EAGAIN && errno != EINTR)
                 break;
     close(changes);

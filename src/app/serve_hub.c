@@ -93,11 +93,15 @@ static weft_exit open_store(weft_serve_hub *self) {
     return WEFT_DONE;
 }
 
-/* A stop has so much time in all; the tasks get what is not needed for the good-bye. */
+/* A stop has so much time in all. The tasks get what is not needed for the good-bye: most of it to go on, and the rest,
+ * but not more than their grace time, to end when they are asked to. */
 static weft_engine_limits limits_of(const weft_serve_settings *how) {
     weft_engine_limits limits = how->engine;
-    int64_t grace_ms = how->server.grace_ms ? how->server.grace_ms : 10000;
-    limits.drain_ms = grace_ms > 2 * GOOD_BYE_MS ? grace_ms - GOOD_BYE_MS : grace_ms / 2 + 1;
+    int64_t grace_ms = how->server.grace_ms ? how->server.grace_ms : WEFT_SERVE_GRACE_MS;
+    int64_t tasks_ms = grace_ms > 2 * GOOD_BYE_MS ? grace_ms - GOOD_BYE_MS : grace_ms / 2 + 1;
+    int64_t end_ms = tasks_ms * 3 / 8 + 1, asked_ms = limits.grace_ms ? limits.grace_ms : end_ms;
+    limits.drain_kill_ms = asked_ms < end_ms ? asked_ms : end_ms;
+    limits.drain_ms = tasks_ms > limits.drain_kill_ms ? tasks_ms - limits.drain_kill_ms : 1;
     return limits;
 }
 

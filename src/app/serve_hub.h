@@ -7,6 +7,9 @@
 #include "hub.h"
 #include "serve.h"
 
+/* How long a stop may take in all, unless limits.grace_ms says otherwise. */
+#define WEFT_SERVE_GRACE_MS 10000
+
 typedef struct weft_serve_hub weft_serve_hub;
 
 typedef struct weft_serve_hub_opts {

@@ -56,6 +56,7 @@ static weft_engine_limits fill_limits(const weft_engine_limits *given) {
         .timeout_ms = or_ms(given->timeout_ms, 2 * 3600 * second),
         .grace_ms = or_ms(given->grace_ms, 5 * second),
         .drain_ms = or_ms(given->drain_ms, 10 * second),
+        .drain_kill_ms = or_ms(given->drain_kill_ms, 5 * second),
         .question_ms = given->question_ms,
         .retry_ms = or_ms(given->retry_ms, second),
         .again_ms = or_ms(given->again_ms, second),
@@ -255,8 +256,14 @@ static void end_runs(weft_engine *engine) {
     }
 }
 
+/* First the running tasks are asked to end, then those that have not are killed: a stop has an end. */
 static void drained(weft_timer *timer) {
-    end_runs(WEFT_CONTAINER(timer, weft_engine, drain_timer));
+    weft_engine *engine = WEFT_CONTAINER(timer, weft_engine, drain_timer);
+    end_runs(engine);
+    if (engine->force)
+        return;
+    engine->force = true;
+    weft__timer_set(engine->loop, timer, weft__loop_fresh_now(engine->loop) + engine->limits.drain_kill_ms);
 }
 
 void weft__engine_stop(weft_engine *engine, bool force, void (*on_stopped)(void *ctx), void *ctx) {

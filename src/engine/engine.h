@@ -19,21 +19,22 @@ typedef struct weft_engine weft_engine;
 
 /* Zero means the default in the comment. */
 typedef struct weft_engine_limits {
-    size_t max_running;   /* tasks at a time: 4; SIZE_MAX: none, the queue stands still */
-    size_t max_queue;     /* tasks waiting: 100 */
-    size_t max_tasks;     /* that have ended and are remembered in memory: 10,000, and at most 128 MiB of them */
-    size_t max_sessions;  /* that have no task and are remembered: 10,000 */
-    size_t max_questions; /* open at a time: 1,000 */
-    size_t max_prompt;    /* bytes: 1 MiB */
-    int64_t timeout_ms;   /* of a task: 2 h; <0 none */
-    int64_t grace_ms;     /* between SIGTERM and SIGKILL: 5 s */
-    int64_t drain_ms;     /* how long running tasks may go on when the engine stops: 10 s */
-    int64_t question_ms;  /* how long a question waits: <=0 for ever */
-    int64_t retry_ms;     /* before the first retry: 1 s, then twice as long each time, at most 60 s */
-    int64_t again_ms;     /* between two attempts to store what must not be lost: 1 s */
-    uint64_t keep_bytes;  /* of all events: 1 GiB */
-    int64_t keep_ms;      /* 30 days */
-    uint64_t keep_output; /* bytes of one session's stream: 16 MiB */
+    size_t max_running;    /* tasks at a time: 4; SIZE_MAX: none, the queue stands still */
+    size_t max_queue;      /* tasks waiting: 100 */
+    size_t max_tasks;      /* that have ended and are remembered in memory: 10,000, and at most 128 MiB of them */
+    size_t max_sessions;   /* that have no task and are remembered: 10,000 */
+    size_t max_questions;  /* open at a time: 1,000 */
+    size_t max_prompt;     /* bytes: 1 MiB */
+    int64_t timeout_ms;    /* of a task: 2 h; <0 none */
+    int64_t grace_ms;      /* between SIGTERM and SIGKILL: 5 s */
+    int64_t drain_ms;      /* how long running tasks may go on when the engine stops: 10 s */
+    int64_t drain_kill_ms; /* and how long they may then take to end, before they are killed: 5 s */
+    int64_t question_ms;   /* how long a question waits: <=0 for ever */
+    int64_t retry_ms;      /* before the first retry: 1 s, then twice as long each time, at most 60 s */
+    int64_t again_ms;      /* between two attempts to store what must not be lost: 1 s */
+    uint64_t keep_bytes;   /* of all events: 1 GiB */
+    int64_t keep_ms;       /* 30 days */
+    uint64_t keep_output;  /* bytes of one session's stream: 16 MiB */
 } weft_engine_limits;
 
 typedef struct weft_engine_opts {

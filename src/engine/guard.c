@@ -2,9 +2,12 @@
  * that the program leaves behind, so "no child is left" means that nothing is. It talks to nobody but the daemon, holds no
  * descriptor but that connection, and stays small: it does not use the library.
  *
+ * It is two processes: a keeper (guard_keeper.c), which the daemon started, and the guard proper, its child. An agent is the
+ * same user and may kill or stop either; the other one notices and ends what is there.
+ *
  *   RUNNING ──the program exits──▶ LEFT ─────1 s────▶ KILLING       ended(), due()
  *           ──told to stop───────▶ ASKED ──the grace──▶ KILLING     take_command(), due()
- *   any ──told to kill, or the daemon is gone──▶ KILLING            take_command()
+ *   any ──told to kill, or the daemon or the keeper is gone──▶ KILLING     take_command(), take_signals()
  *   any ──no child is left──▶ the end is told                       reap() */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +23,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "exec.h"
@@ -29,12 +31,8 @@
 
 /* How long processes that the program left behind may take to end after SIGTERM. Nobody waits for their result. */
 #define LEFT_MS 1000
-/* Between two rounds of killing: what a round missed was born during it, and the killed need a moment to go. */
-#define ROUND_MIN_MS 1
-#define ROUND_MAX_MS 64
-/* So many rounds in which nothing could be killed, though something is left: it belongs to another user (sudo) and is not
- * ours to end. */
-#define VAIN_ROUNDS 5
+/* The keeper's end comes as this signal, which is blocked and read from a descriptor. */
+#define KEEPER_ENDED SIGTERM
 
 typedef enum phase { RUNNING, ASKED, LEFT, KILLING } phase;
 
@@ -48,20 +46,14 @@ typedef struct job {
 
 typedef struct guard {
     phase phase;
-    pid_t program;
+    pid_t keeper, program;
     bool ended; /* the program itself has */
     int status; /* its wait status */
     int control, children;
     int64_t due; /* when the phase is over */
     int64_t grace_ms;
-    int round_ms, vain;
+    weft_guard_rounds rounds;
 } guard;
-
-static int64_t now_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void tell(const guard *self, weft_guard_kind kind, int value) {
     weft_guard_note note = {(int32_t) kind, value};
@@ -177,13 +169,13 @@ static int start(guard *self, const job *order, weft_guard_note *ret_failed) {
 
 static void kill_now(guard *self) {
     self->phase = KILLING;
-    self->due = now_ms();
+    self->due = weft__guard_now();
 }
 
 /* A stopped process hears SIGTERM when it goes on. */
 static void ask(guard *self, phase next, int64_t wait_ms) {
     self->phase = next;
-    self->due = now_ms() + wait_ms;
+    self->due = weft__guard_now() + wait_ms;
     weft__guard_signal(SIGTERM);
     weft__guard_signal(SIGCONT);
 }
@@ -191,7 +183,7 @@ static void ask(guard *self, phase next, int64_t wait_ms) {
 static void ended(guard *self, int status) {
     self->ended = true;
     self->status = status;
-    int64_t soon = now_ms() + LEFT_MS;
+    int64_t soon = weft__guard_now() + LEFT_MS;
     if (self->phase == ASKED && self->due > soon)
         self->due = soon;
 }
@@ -217,11 +209,8 @@ static void kill_round(guard *self) {
     int reached = weft__guard_signal(SIGKILL);
     if (group && reached < 1)
         reached = 1;
-    self->vain = reached > 0 ? 0 : self->vain + 1;
-    self->round_ms = self->round_ms ? self->round_ms * 2 : ROUND_MIN_MS;
-    if (self->round_ms > ROUND_MAX_MS)
-        self->round_ms = ROUND_MAX_MS;
-    self->due = now_ms() + self->round_ms;
+    weft__guard_rounds_count(&self->rounds, reached);
+    self->due = self->rounds.due;
 }
 
 static void due(guard *self) {
@@ -249,78 +238,95 @@ static void take_command(guard *self) {
 static int timeout_of(const guard *self) {
     if (self->phase == RUNNING)
         return -1;
-    int64_t left = self->due - now_ms();
+    int64_t left = self->due - weft__guard_now();
     return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int) left;
 }
 
-static void wait_for_something(guard *self) {
+/* Anybody may send the signal that the keeper's end sends; only who our parent is says that it has gone. */
+static void take_signals(guard *self) {
     struct signalfd_siginfo info;
+    while (read(self->children, &info, sizeof info) == sizeof info)
+        if (info.ssi_signo == KEEPER_ENDED && getppid() != self->keeper)
+            kill_now(self);
+}
+
+static void wait_for_something(guard *self) {
     struct pollfd ready[] = {{.fd = self->children, .events = POLLIN}, {.fd = self->control, .events = POLLIN}};
     poll(ready, 2, timeout_of(self));
     if (ready[0].revents)
-        (void) !read(self->children, &info, sizeof info);
+        take_signals(self);
     if (ready[1].revents)
         take_command(self);
-    if (self->phase != RUNNING && now_ms() >= self->due)
+    if (self->phase != RUNNING && weft__guard_now() >= self->due)
         due(self);
 }
 
 static void watch_over(guard *self) {
-    while (reap(self) && self->vain < VAIN_ROUNDS)
+    while (reap(self) && self->rounds.vain < WEFT_VAIN_ROUNDS)
         wait_for_something(self);
     tell(self, WEFT_GUARD_ENDED, self->ended ? self->status : SIGKILL);
 }
 
 /* ---- the guard ---- */
 
-/* Hear of children by descriptor; leave the program's three descriptors to it, so that their end is seen when it closes
- * them. */
-static int settle(guard *self) {
-    sigset_t child;
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    self->children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (self->children < 0 || null < 0)
-        return -errno;
-    for (int fd = 0; fd < 3; fd++)
-        dup3(null, fd, O_CLOEXEC);
-    close(null);
-    return chdir("/") < 0 ? -errno : 0;
-}
-
 /* Nothing but SIGKILL ends a guard: all signals are blocked from its first instruction on (process.c), and again here for
- * whoever starts it by hand. */
+ * whoever starts it by hand. Nobody but root looks into it or traces it. */
 static void prepare(void) {
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    prctl(PR_SET_NAME, "weft-guard");
+    prctl(PR_SET_DUMPABLE, 0);
+    prctl(PR_SET_NAME, WEFT_GUARD_NAME);
     fcntl(WEFT_GUARD_CONTROL, F_SETFD, FD_CLOEXEC);
     fcntl(WEFT_GUARD_ORDER, F_SETFD, FD_CLOEXEC);
 }
 
-int weft__guard_main(int argc, char **argv) {
-    guard self = {.control = WEFT_GUARD_CONTROL, .children = -1};
+/* A session of its own, so that no signal to a group reaches both processes. */
+static void leave_keeper(const guard *self) {
+    setsid();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_SET_PDEATHSIG, KEEPER_ENDED);
+    if (getppid() != self->keeper)
+        _exit(1); /* it was gone before it could be told */
+}
+
+static int guard_program(guard *self) {
     job order = {0};
+    sigset_t heard;
     weft_guard_note failed = {WEFT_GUARD_NO_PROGRAM, 0};
-    (void) argc, (void) argv;
-    prepare();
+    leave_keeper(self);
     int r = read_order(WEFT_GUARD_ORDER, &order);
     if (r == 0)
-        r = start(&self, &order, &failed);
+        r = start(self, &order, &failed);
     if (r < 0)
         failed.value = -r;
     if (r != 0) {
-        tell(&self, (weft_guard_kind) failed.kind, failed.value);
+        tell(self, (weft_guard_kind) failed.kind, failed.value);
         return 1;
     }
     forget_order(&order);
-    self.grace_ms = order.head.grace_ms;
-    tell(&self, WEFT_GUARD_STARTED, self.program);
-    if (settle(&self) < 0)
-        kill_now(&self); /* it goes on without hearing of children, in rounds */
-    watch_over(&self);
+    self->grace_ms = order.head.grace_ms;
+    tell(self, WEFT_GUARD_STARTED, self->program);
+    sigemptyset(&heard);
+    sigaddset(&heard, SIGCHLD);
+    sigaddset(&heard, KEEPER_ENDED);
+    self->children = weft__guard_settle(&heard);
+    if (self->children < 0)
+        kill_now(self); /* it goes on without hearing of children, in rounds */
+    watch_over(self);
     return 0;
+}
+
+int weft__guard_main(int argc, char **argv) {
+    guard self = {.control = WEFT_GUARD_CONTROL, .children = -1};
+    (void) argc, (void) argv;
+    prepare();
+    self.keeper = getpid();
+    pid_t child = fork();
+    if (child < 0)
+        tell(&self, WEFT_GUARD_NO_PROGRAM, errno);
+    if (child < 0)
+        return 1;
+    return child == 0 ? guard_program(&self) : weft__guard_keep(child, WEFT_GUARD_CONTROL);
 }

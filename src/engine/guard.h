@@ -6,11 +6,16 @@
 #ifndef WEFT_GUARD_H
 #define WEFT_GUARD_H
 
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 /* The descriptors of a guard besides the three it hands on to the program. */
 enum { WEFT_GUARD_CONTROL = 3, WEFT_GUARD_ORDER = 4, WEFT_GUARD_FDS = 5 };
+
+/* Both processes of a guard are called so; who descends from one of them belongs to an agent. */
+#define WEFT_GUARD_NAME "weft-guard"
 
 /* At the beginning of the order. Behind it, each with its NUL: the folder, the arguments, the whole environment. */
 typedef struct weft_guard_order {
@@ -44,5 +49,31 @@ typedef struct weft_guard_note {
  * sent one, zombies included, or a negative errno when the processes cannot be listed. What is born meanwhile may be missed:
  * call again until wait() knows of no child. */
 int weft__guard_signal(int signal);
+/* SIGKILL to every descendant of this process but those that spared() names and what descends from them. Children of this
+ * process that have ended are collected. The number of those that were left before it, or a negative errno. */
+int weft__tree_kill(bool (*spared)(void *ctx, pid_t child), void *ctx);
+
+/* Rounds of killing, until wait() knows of no child. What a round missed was born during it, and the killed need a moment to
+ * go. */
+typedef struct weft_guard_rounds {
+    int64_t due; /* the next one, by weft__guard_now() */
+    int wait_ms; /* between two; 0: none was made yet */
+    int vain;    /* in so many, nothing could be killed, though something is left */
+} weft_guard_rounds;
+
+/* Processes that so many rounds could not kill belong to another user (sudo) and are not ours to end. */
+#define WEFT_VAIN_ROUNDS 5
+
+int64_t weft__guard_now(void);
+/* A round was made and reached so many. */
+void weft__guard_rounds_count(weft_guard_rounds *rounds, int reached);
+
+/* ---- guard_keeper.c ---- */
+
+/* The first of a guard's two processes, until the guard and everything below it has gone. Its exit status. */
+int weft__guard_keep(pid_t guard, int control);
+/* Hear of these signals by descriptor, and hold on to nothing that the program has: three descriptors that lead nowhere, no
+ * folder. The descriptor, or a negative errno. */
+int weft__guard_settle(const sigset_t *signals);
 
 #endif

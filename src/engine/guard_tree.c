@@ -9,12 +9,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "guard.h"
 
 /* The kernel has no more process numbers than this (PID_MAX_LIMIT). */
 #define MAX_PROCESSES (4u << 20)
+#define ROUND_MIN_MS 1
+#define ROUND_MAX_MS 64
 
 typedef struct process {
     pid_t pid, parent, group;
@@ -80,19 +84,24 @@ static int by_pid(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-static bool is_ours(const processes *all, pid_t pid, pid_t self) {
+static bool is_ours(const processes *all, pid_t pid) {
     const process *found = bsearch(&(process){.pid = pid}, all->list, all->count, sizeof *all->list, by_pid);
-    return pid == self || (found && found->ours);
+    return found && found->ours;
+}
+
+static void mark_children(processes *all, pid_t self, bool (*spared)(void *ctx, pid_t child), void *ctx) {
+    for (size_t i = 0; i < all->count; i++)
+        all->list[i].ours = all->list[i].parent == self && !(spared && spared(ctx, all->list[i].pid));
 }
 
 /* A child's number is nearly always above its parent's, so one walk upwards finds nearly all and the second sees that it
  * did. Where numbers began again from below, it takes some more. */
-static void mark_ours(processes *all, pid_t self) {
+static void mark_descendants(processes *all) {
     qsort(all->list, all->count, sizeof *all->list, by_pid);
     for (bool more = true; more;) {
         more = false;
         for (size_t i = 0; i < all->count; i++)
-            if (!all->list[i].ours && is_ours(all, all->list[i].parent, self))
+            if (!all->list[i].ours && is_ours(all, all->list[i].parent))
                 more = all->list[i].ours = true;
     }
 }
@@ -122,9 +131,42 @@ int weft__guard_signal(int signal) {
     pid_t self = getpid();
     int r = list_all(&all);
     if (r == 0 && all.count) {
-        mark_ours(&all, self);
+        mark_children(&all, self, NULL, NULL);
+        mark_descendants(&all);
         r = signal_ours(&all, self, signal);
     }
     free(all.list);
     return r;
+}
+
+int weft__tree_kill(bool (*spared)(void *ctx, pid_t child), void *ctx) {
+    processes all = {0};
+    pid_t self = getpid();
+    int r = list_all(&all);
+    if (r == 0 && all.count) {
+        mark_children(&all, self, spared, ctx);
+        mark_descendants(&all);
+        r = signal_ours(&all, self, SIGKILL);
+        for (size_t i = 0; i < all.count; i++)
+            if (all.list[i].ours && all.list[i].parent == self)
+                waitpid(all.list[i].pid, NULL, WNOHANG);
+    }
+    free(all.list);
+    return r;
+}
+
+/* ---- rounds ---- */
+
+int64_t weft__guard_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void weft__guard_rounds_count(weft_guard_rounds *rounds, int reached) {
+    rounds->vain = reached > 0 ? 0 : rounds->vain + 1;
+    rounds->wait_ms = rounds->wait_ms ? rounds->wait_ms * 2 : ROUND_MIN_MS;
+    if (rounds->wait_ms > ROUND_MAX_MS)
+        rounds->wait_ms = ROUND_MAX_MS;
+    rounds->due = weft__guard_now() + rounds->wait_ms;
 }

@@ -19,14 +19,15 @@
 
 #include "buf.h"
 #include "guard.h"
+#include "guards.h"
 #include "watch.h"
 
 #define GRACE_MS 5000
 /* Linux does not start a program with more arguments and environment than this, unless the stack's limit is raised: a
  * quarter of 8 MiB. The kernel says what really is too much. */
 #define MAX_ORDER (8u << 20)
-/* Guards of freed processes that were not yet collected. They live for some milliseconds. */
-#define MAX_LEAVING 256
+/* What a guard may take to kill everything, beyond the grace time. One that takes longer was stopped, or is being traced. */
+#define GUARD_MS 1500
 
 /* waitid(P_PIDFD) is newer than some headers. */
 #define BY_PIDFD ((idtype_t) 3)
@@ -40,13 +41,18 @@ struct weft_process {
     void (*on_start)(void *ctx, pid_t pid);
     void (*on_end)(void *ctx, const weft_process_end *end);
     pid_t guard; /* not collected before on_end or free: the number stays its own */
+    weft_guard_entry entry;
     pid_t group; /* the program's, before it begins */
     pid_t program;
     int control; /* -1: the guard has gone */
     int pidfd;
     weft_watch *notes; /* on control */
     weft_watch *gone;  /* on pidfd */
-    bool start_told, end_known;
+    bool start_told, end_known, sweeping;
+    weft_timer late;  /* the guard should have ended everything by then */
+    weft_timer sweep; /* the guard was killed: the next round against what it guarded */
+    weft_guard_rounds rounds;
+    int64_t grace_ms;
     weft_process_end end;
 };
 
@@ -65,30 +71,6 @@ void weft__process_remember(void) {
     umask(found.umask);
     if (getrlimit(RLIMIT_NOFILE, &found.files) < 0)
         found.files = (struct rlimit){1024, 1024};
-}
-
-/* ---- guards of freed processes ---- */
-
-static pid_t leaving[MAX_LEAVING];
-static size_t leaving_count;
-
-static void collect_leaving(void) {
-    size_t kept = 0;
-    for (size_t i = 0; i < leaving_count; i++)
-        if (waitpid(leaving[i], NULL, WNOHANG) == 0)
-            leaving[kept++] = leaving[i];
-    leaving_count = kept;
-}
-
-/* It has lost its daemon and will go. A loop that may be freed at once cannot watch it, so it is collected when something is
- * done with processes next; if there are too many, now. */
-static void collect_later(pid_t guard) {
-    collect_leaving();
-    if (leaving_count < MAX_LEAVING)
-        leaving[leaving_count++] = guard;
-    else
-        waitpid(guard, NULL, 0);
-    collect_leaving();
 }
 
 /* ---- the order ---- */
@@ -113,17 +95,22 @@ static bool names(const char *const *list, const char *variable) {
     return false;
 }
 
-/* Ours, but for the variables that the program's own list names. */
+/* Ours, but for the variables that the program's own list names, and the mark by which a later daemon finds what survived
+ * us. */
 static int put_env(weft_buf *buf, const weft_alloc *alloc, const char *const *own, uint32_t *ret_count) {
-    uint32_t count = 0;
-    int r = 0;
+    const char *mark[] = {weft__guards_mark(), NULL};
+    uint32_t count = *mark ? 1 : 0;
+    int r = *mark ? put_text(buf, alloc, *mark) : 0;
     for (char **each = environ; r == 0 && *each; each++)
-        if (!names(own, *each)) {
+        if (!names(own, *each) && !names(mark, *each)) {
             r = put_text(buf, alloc, *each);
             count++;
         }
-    for (; r == 0 && own && *own; own++, count++)
-        r = put_text(buf, alloc, *own);
+    for (; r == 0 && own && *own; own++)
+        if (!names(mark, *own)) {
+            r = put_text(buf, alloc, *own);
+            count++;
+        }
     *ret_count = count;
     return r;
 }
@@ -320,6 +307,7 @@ static void on_notes(void *ctx, unsigned what) {
 /* ---- the end ---- */
 
 static void let_go(weft_process *process) {
+    weft__timer_stop(process->loop, &process->late);
     process->notes = weft__watch_free(process->notes);
     process->gone = weft__watch_free(process->gone);
     close(process->control);
@@ -327,14 +315,40 @@ static void let_go(weft_process *process) {
     process->control = process->pidfd = -1;
 }
 
-/* The guard has died without a word: somebody killed it. The program died with it, its group is ended here; what left that
- * group is out of reach. */
+/* The guard has died without a word: somebody killed it. */
 static void assume_end(weft_process *process, int guard_signal) {
     if (process->group > 0) {
-        kill(-process->group, SIGKILL);
         process->end.signal = guard_signal ? guard_signal : SIGKILL;
     } else
         process->end.error = -EIO;
+}
+
+static void end_sweep(weft_process *process) {
+    weft__timer_stop(process->loop, &process->sweep);
+    if (process->sweeping)
+        weft__loop_release(process->loop);
+    process->sweeping = false;
+}
+
+/* What it guarded has become our child, and is killed here in rounds. The end is told when nothing is left. */
+static void sweep_due(weft_timer *timer) {
+    weft_process *process = WEFT_CONTAINER(timer, weft_process, sweep);
+    if (weft__guards_kill_orphans() > 0) {
+        weft__guard_rounds_count(&process->rounds, 1);
+        weft__timer_set(process->loop, &process->sweep, weft__loop_fresh_now(process->loop) + process->rounds.wait_ms);
+        return;
+    }
+    end_sweep(process);
+    process->on_end(process->ctx, &process->end);
+}
+
+/* A process that was never our child, because we are no subreaper, has lost the program's group at least. */
+static void sweep(weft_process *process) {
+    if (process->group > 0)
+        kill(-process->group, SIGKILL);
+    process->sweeping = true;
+    weft__loop_hold(process->loop);
+    sweep_due(&process->sweep);
 }
 
 static void on_gone(void *ctx, unsigned what) {
@@ -346,11 +360,21 @@ static void on_gone(void *ctx, unsigned what) {
         return; /* the watch calls again, unless it was freed */
     if (waitid(BY_PIDFD, (id_t) process->pidfd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0)
         return;
-    if (!process->end_known)
+    bool lost = !process->end_known;
+    if (lost)
         assume_end(process, info.si_code == CLD_EXITED ? 0 : info.si_status);
     let_go(process);
-    collect_leaving();
-    process->on_end(process->ctx, &process->end);
+    weft__guards_remove(&process->entry);
+    weft__guards_collect();
+    if (lost)
+        sweep(process);
+    else
+        process->on_end(process->ctx, &process->end);
+}
+
+/* It should have ended everything long ago: it is in somebody's hands. What it guarded becomes ours. */
+static void guard_late(weft_timer *timer) {
+    kill(WEFT_CONTAINER(timer, weft_process, late)->guard, SIGKILL);
 }
 
 /* ---- the process ---- */
@@ -375,6 +399,7 @@ static int begin(weft_process *process, const weft_process_opts *opts, plumbing 
         close_all(p->ours);
         return r;
     }
+    weft__guards_add(process->loop, &process->entry, process->guard);
     r = watch(process);
     if (r < 0) {
         process->notes = weft__watch_free(process->notes);
@@ -382,7 +407,7 @@ static int begin(weft_process *process, const weft_process_opts *opts, plumbing 
         if (process->pidfd >= 0)
             close(process->pidfd);
         close_all(p->ours);
-        collect_later(process->guard);
+        weft__guards_leave(&process->entry);
     }
     return r;
 }
@@ -391,7 +416,7 @@ int weft__process_start(const weft_process_opts *opts, weft_process **ret, int r
     plumbing p;
     if (!opts->argv || !opts->argv[0])
         return -EINVAL;
-    collect_leaving();
+    weft__guards_collect();
     if (!found.known)
         weft__process_remember();
     weft_process *process = weft__zalloc(opts->alloc, sizeof *process);
@@ -405,8 +430,11 @@ int weft__process_start(const weft_process_opts *opts, weft_process **ret, int r
         .on_end = opts->on_end,
         .control = -1,
         .pidfd = -1,
+        .grace_ms = opts->grace_ms > 0 ? opts->grace_ms : GRACE_MS,
         .end = {.exit_code = -1},
     };
+    weft__timer_init(&process->late, guard_late);
+    weft__timer_init(&process->sweep, sweep_due);
     int r = lay(opts, &p);
     if (r == 0)
         r = begin(process, opts, &p);
@@ -425,15 +453,19 @@ void weft__process_stop(weft_process *process, bool force) {
         return;
     (void) send(process->control, &command, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     kill(process->guard, SIGCONT); /* in case somebody stopped it */
+    int64_t due = weft__loop_fresh_now(process->loop) + GUARD_MS + (force ? 0 : process->grace_ms);
+    if (due < process->late.due)
+        weft__timer_set(process->loop, &process->late, due);
 }
 
 weft_process *weft__process_free(weft_process *process) {
     if (!process)
         return NULL;
+    end_sweep(process);
     if (process->control >= 0) {
         kill(process->guard, SIGCONT);
         let_go(process);
-        collect_later(process->guard);
+        weft__guards_leave(&process->entry);
     }
     return weft__free(process->alloc, process);
 }

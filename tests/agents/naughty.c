@@ -161,6 +161,33 @@ static void echo_stdin(void) {
             _exit(9);
 }
 
+static pid_t parent_of(pid_t pid) {
+    char path[64], text[512] = "";
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int) pid);
+    int fd = open(path, O_RDONLY);
+    if (fd < 0 || read(fd, text, sizeof text - 1) <= 0)
+        _exit(9);
+    close(fd);
+    const char *rest = strrchr(text, ')');
+    if (!rest || sscanf(rest, ") %*c %d", &parent) != 1)
+        _exit(9);
+    return parent;
+}
+
+/* A guard is two processes: our parent, and the keeper above it. */
+static void kill_both(void) {
+    pid_t guard = getppid(), keeper = parent_of(guard);
+    kill(keeper, SIGKILL);
+    kill(guard, SIGKILL);
+}
+
+static void stop_both(void) {
+    pid_t guard = getppid(), keeper = parent_of(guard);
+    kill(keeper, SIGSTOP);
+    kill(guard, SIGSTOP);
+}
+
 static void leave_behind(void) {
     child(ignore_term);
     say("left\n");
@@ -203,6 +230,12 @@ static void do_mode(const char *mode, const char *value) {
         signal(SIGSEGV, SIG_DFL), raise(SIGSEGV); /* a sanitizer has a handler for it */
     else if (strcmp(mode, "killguard") == 0)
         kill(getppid(), SIGKILL);
+    else if (strcmp(mode, "killkeeper") == 0)
+        kill(parent_of(getppid()), SIGKILL);
+    else if (strcmp(mode, "killboth") == 0)
+        kill_both();
+    else if (strcmp(mode, "stopboth") == 0)
+        stop_both(), say("stopboth\n");
     else if (strcmp(mode, "stopguard") == 0)
         kill(getppid(), SIGSTOP), say("stopguard\n");
     else if (strcmp(mode, "linger") == 0)

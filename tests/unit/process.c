@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "agents/kit.h"
+#include "guards.h"
 
 typedef struct scene {
     weft_loop *loop;
@@ -14,7 +15,6 @@ typedef struct scene {
     const char *mark;
     pid_t pid;
     int starts, ends;
-    bool unguarded; /* it killed its guard: what is left may take a moment to go */
     weft_process_end end;
     char said[4096];
     size_t len;
@@ -31,8 +31,7 @@ static void on_end(void *ctx, const weft_process_end *end) {
     scene *s = ctx;
     s->ends++;
     s->end = *end;
-    if (!s->unguarded)
-        CHECK_INT(kit_marked(s->mark), 0); /* the end means that nothing is left */
+    CHECK_INT(kit_marked(s->mark), 0); /* the end means that nothing is left */
 }
 
 static int try_start(scene *s, const char *const *argv, int64_t grace_ms, const weft_alloc *alloc) {
@@ -249,15 +248,16 @@ static int fds_of(pid_t pid) {
     return count;
 }
 
-/* Three that lead nowhere, the connection to us, and the one that tells of children. */
+/* Both of its processes: three that lead nowhere, the connection to us, and the one that tells of children. */
 TEST(the_guard_holds_nothing) {
     scene s;
     int careless[3] = {dup(2), dup(2), dup(2)};
     REQUIRE(BEGIN(&s, 0, "linger"));
     KIT_UNTIL(s.loop, s.starts);
-    pid_t guard = parent_of(s.pid);
-    CHECK(parent_of(guard) == getpid());
+    pid_t guard = parent_of(s.pid), keeper = parent_of(guard);
+    CHECK(parent_of(keeper) == getpid());
     KIT_UNTIL(s.loop, fds_of(guard) == 5);
+    KIT_UNTIL(s.loop, fds_of(keeper) == 5);
     for (int i = 0; i < 3; i++)
         close(careless[i]);
     weft__process_stop(s.process, true);
@@ -396,16 +396,80 @@ TEST(is_freed_by_its_own_callbacks) {
 
 /* ---- when the guard is attacked ---- */
 
-/* Its group dies with the guard; the daemon hears of an end. */
-TEST(the_guard_may_be_killed) {
+static void loses_its_guard(const char *how) {
     scene s;
-    REQUIRE(BEGIN(&s, 20000, "left", "ignore", "killguard", "linger"));
-    s.unguarded = true;
-    KIT_UNTIL(s.loop, s.ends);
-    CHECK_INT(kit_wait_gone(s.mark, PATIENCE_MS), 0);
+    REQUIRE(BEGIN(&s, 20000, "family", "left", "ignore", how, "linger"));
     finish(&s);
     CHECK_INT(s.end.signal, SIGKILL);
     CHECK_INT(s.end.exit_code, -1);
+}
+
+/* What it guarded is its keeper's, which ends it. */
+TEST(the_guard_may_be_killed) {
+    loses_its_guard("killguard");
+}
+
+/* From here on this process is a subreaper. */
+TEST(what_has_lost_its_guard_is_adopted) {
+    CHECK(weft__guards_adopt("NAUGHTY_HUB=process-test") >= 0);
+    for (int i = 0; i < 20; i++) {
+        loses_its_guard("killguard");
+        loses_its_guard("killkeeper");
+        loses_its_guard("killboth");
+    }
+}
+
+/* Children that are none of ours, and children of guards that live, have nothing to do with it. */
+TEST(others_are_not_ended_with_it) {
+    scene quiet;
+    REQUIRE(BEGIN(&quiet, 20000, "family", "linger"));
+    expect(&quiet, "family\n");
+    int before = kit_marked(quiet.mark);
+    scene s;
+    char mark[64];
+    snprintf(mark, sizeof mark, "%s", quiet.mark);
+    REQUIRE(BEGIN(&s, 20000, "family", "killboth", "linger"));
+    KIT_UNTIL(s.loop, s.ends);
+    CHECK_INT(kit_marked(mark), before);
+    quiet.mark = mark;
+    s.process = weft__process_free(s.process);
+    close_fds(&s);
+    weft_loop_free(s.loop);
+    weft__process_stop(quiet.process, true);
+    finish(&quiet);
+}
+
+/* Noticed at once: its end is told, although nobody speaks to the guard. */
+TEST(a_stopped_guard_is_continued) {
+    for (int both = 0; both < 2; both++) {
+        scene s;
+        REQUIRE(BEGIN(&s, 20000, both ? "stopboth" : "stopguard", "exit=4"));
+        finish(&s);
+        CHECK_INT(s.end.exit_code, 4);
+    }
+}
+
+/* An earlier daemon with the same mark was killed with its guards. We are marked too, if an agent started us. */
+TEST(leftovers_are_killed_by_their_mark) {
+    int ready[2];
+    char byte;
+    REQUIRE(pipe(ready) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        char *argv[] = {(char *) (uintptr_t) kit_naughty(), "say=r", "linger", NULL};
+        char *env[] = {"NAUGHTY_HUB=process-test", NULL};
+        dup2(ready[1], STDOUT_FILENO);
+        execve(argv[0], argv, env);
+        _exit(9);
+    }
+    CHECK_INT(read(ready[0], &byte, 1), 1);
+    CHECK_INT(weft__guards_adopt("NAUGHTY_HUB=process"), 0); /* a mark is compared whole */
+    CHECK_INT(weft__guards_adopt("NAUGHTY_HUB=process-test"), 1);
+    int status = 0;
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    close(ready[0]);
+    close(ready[1]);
 }
 
 TEST(the_guard_may_be_stopped) {
@@ -504,9 +568,9 @@ TEST(nothing_outlives_a_killed_daemon) {
     close(ready[1]);
     CHECK_INT(read(ready[0], &byte, 1), 1);
     close(ready[0]);
-    /* 3 guards, 3 programs, 3 families of six that stay, two left behind, one stopped. Who forked twice may be about to go.
-     */
-    int wanted = 3 + 3 + 3 * 6 + 2 + 1;
+    /* 3 guards and their keepers, 3 programs, 3 families of six that stay, two left behind, one stopped. Who forked twice
+     * may be about to go. */
+    int wanted = 2 * 3 + 3 + 3 * 6 + 2 + 1;
     for (int i = 0; i < 500 && kit_marked(mark) != wanted; i++)
         usleep(10000);
     CHECK_INT(kit_marked(mark), wanted);
@@ -538,4 +602,8 @@ TEST_MAIN(CASE(tells_how_it_ended) CASE(tells_why_it_did_not_start) CASE(tells_t
                                           CASE(is_forgotten_in_the_middle) CASE(is_freed_by_its_own_callbacks)
                                               CASE(the_guard_may_be_killed) CASE(the_guard_may_be_stopped)
                                                   CASE(every_allocation_may_fail) CASE(descriptors_may_be_short)
-                                                      CASE(nothing_outlives_a_killed_daemon) CASE(leaks_no_descriptor))
+                                                      CASE(nothing_outlives_a_killed_daemon) CASE(leaks_no_descriptor)
+                                                          CASE(what_has_lost_its_guard_is_adopted)
+                                                              CASE(others_are_not_ended_with_it)
+                                                                  CASE(a_stopped_guard_is_continued)
+                                                                      CASE(leftovers_are_killed_by_their_mark))
