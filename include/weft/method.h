@@ -60,13 +60,14 @@ typedef struct weft_error_row {
 } weft_error_row;
 
 enum {
-    WEFT_CHANGES = 1 << 0, /* it changes something: an idempotency key is honoured, a client does not retry it blindly */
-    WEFT_HIDDEN = 1 << 1,  /* not listed by rpc.discover */
-    WEFT_OPEN = 1 << 2,    /* may be called before authentication */
-    WEFT_SOON = 1 << 3,    /* it is answered soon, though not in the handler (it is being stored, say): what the same
-                              connection asks behind it waits for that answer, so that answers come in order and see what
-                              was changed. With WEFT_CHANGES, others that have both do not wait for it: they are stored
-                              together. The items of one batch never wait for each other */
+    WEFT_CHANGES = 1 << 0,    /* it changes something: an idempotency key is honoured, a client does not retry it blindly */
+    WEFT_HIDDEN = 1 << 1,     /* not listed by rpc.discover */
+    WEFT_OPEN = 1 << 2,       /* may be called before authentication */
+    WEFT_SOON = 1 << 3,       /* it is answered soon, though not in the handler (it is being stored, say): what the same
+                                 connection asks behind it waits for that answer, so that answers come in order and see what
+                                 was changed. With WEFT_CHANGES, others that have both do not wait for it: they are stored
+                                 together. The items of one batch never wait for each other */
+    WEFT_OWN_FLAGS = 1 << 16, /* from this one on, flags mean what the program wants */
 };
 
 typedef struct weft_method {
@@ -119,6 +120,7 @@ typedef struct weft_identity {
     int64_t uid;           /* of a Unix-socket peer; -1 unknown */
     int64_t pid;           /* likewise */
     bool authenticated;
+    int64_t port; /* of the other end; 0 unknown */
 } weft_identity;
 
 WEFT_API weft_peer *weft_req_peer(weft_req *req);

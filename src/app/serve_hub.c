@@ -8,6 +8,7 @@
 
 #include "aiwg_state.h"
 #include "alloc.h"
+#include "descent.h"
 #include "feed.h"
 #include "loop.h"
 #include "say.h"
@@ -54,6 +55,38 @@ static void stop_soon(void *ctx, bool force) {
     weft_serve_hub *self = ctx;
     self->stop_force |= force;
     weft__later(self->opts.loop, &self->stop);
+}
+
+/* ---- agents among the callers ---- */
+
+/* The scopes of a connection that was an agent's when it was made. */
+static const char agent_scopes[] = "read work agent";
+
+static bool is_network(const weft_identity *who) {
+    return who->port > 0 && *who->address;
+}
+
+/* Whoever cannot be found any more counts as an agent: a process that connects, hands its socket on and ends has its
+ * reasons. A peer whose number is 0 is beyond our namespace of processes, where no descendant of ours can be. */
+static bool is_agent(void *ctx, const weft_identity *who) {
+    (void) ctx;
+    if (strcmp(who->scopes, agent_scopes) == 0)
+        return true;
+    if (is_network(who))
+        return weft__connection_of_agent(who->address, who->port) != 0;
+    if (strcmp(who->transport, "unix") != 0 || who->pid == 0)
+        return false;
+    return who->pid < 0 || weft__descends_from_guard((pid_t) who->pid) != 0;
+}
+
+/* A Unix socket's credentials are those of the process that connected. It is looked at now, while it is there, because its
+ * number may be another's later. If this fails for want of memory, it is looked at with each request. */
+static void know_agent(weft_peer *peer) {
+    weft_identity who = *weft_peer_identity(peer);
+    if (strcmp(who.transport, "unix") != 0 || !is_agent(NULL, &who))
+        return;
+    who.scopes = agent_scopes;
+    (void) weft_peer_set_identity(peer, &who);
 }
 
 static void note(void *ctx, const char *line) {
@@ -133,6 +166,7 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
                                  .uptime_s = uptime_s,
                                  .about = about,
                                  .stop = stop_soon,
+                                 .is_agent = is_agent,
                                  .ctx = self};
     self->hub.host = &self->host;
     weft__later_init(&self->stop, stop_now);
@@ -241,6 +275,7 @@ void weft__serve_hub_ready(weft_serve_hub *self) {
 }
 
 void weft__serve_hub_opened(weft_serve_hub *self, weft_peer *peer) {
+    know_agent(peer);
     weft__feed_open(self->hub.feed, peer);
 }
 

@@ -122,13 +122,20 @@ static const weft_error_row submit_errors[] = {
     {0},
 };
 static const weft_error_row cancel_errors[] = {
-    WEFT_ERROR_PARAMS,   NOT_FOUND,          {AIWG_TASK_NOT_CANCELLABLE, "Task cannot be cancelled", "taskNotCancellable"},
-    WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0},
+    WEFT_ERROR_PARAMS,
+    WEFT_ERROR_AGENT,
+    NOT_FOUND,
+    {AIWG_TASK_NOT_CANCELLABLE, "Task cannot be cancelled", "taskNotCancellable"},
+    WEFT_ERROR_STOPPING,
+    WEFT_ERROR_STORAGE,
+    {0},
 };
 static const weft_error_row list_errors[] = {WEFT_ERROR_PARAMS, {0}};
+static const weft_error_row stop_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, {0}};
 static const weft_error_row get_errors[] = {WEFT_ERROR_PARAMS, NOT_FOUND, WEFT_ERROR_STORAGE, {0}};
 static const weft_error_row automation_errors[] = {UNAVAILABLE, {0}};
-static const weft_error_row switch_errors[] = {WEFT_ERROR_PARAMS, UNAVAILABLE, WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
+static const weft_error_row switch_errors[] = {WEFT_ERROR_PARAMS,   WEFT_ERROR_AGENT,   UNAVAILABLE,
+                                               WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
 static const weft_error_row no_errors[] = {{0}};
 
 static const weft_method methods[] = {
@@ -149,8 +156,8 @@ static const weft_method methods[] = {
      .params = weft__aiwg_stop_params,
      .help = "stop the daemon, after what runs has ended or at once",
      .result = S_OF(S_IS("stopping", S_TRUE), "\"stopping\""),
-     .errors = list_errors,
-     .flags = WEFT_CHANGES},
+     .errors = stop_errors,
+     .flags = WEFT_CHANGES | WEFT_FOR_PEOPLE},
     {.name = "task.submit",
      .handler = weft__aiwg_submit,
      .params = weft__aiwg_submit_params,
@@ -164,7 +171,7 @@ static const weft_method methods[] = {
      .help = "end a task that waits or runs; answered when its processes are gone",
      .result = S_OF(S_IS("cancelled", S_TRUE), "\"cancelled\""),
      .errors = cancel_errors,
-     .flags = WEFT_CHANGES},
+     .flags = WEFT_CHANGES | WEFT_FOR_PEOPLE},
     {.name = "task.list",
      .handler = weft__aiwg_list,
      .params = weft__aiwg_list_params,
@@ -196,14 +203,14 @@ static const weft_method methods[] = {
      .help = "switch automation, or one rule, on",
      .result = S_SWITCHED,
      .errors = switch_errors,
-     .flags = WEFT_CHANGES | WEFT_SOON},
+     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE},
     {.name = "automation.disable",
      .handler = weft__aiwg_disable,
      .params = weft__aiwg_rule_params,
      .help = "switch automation, or one rule, off",
      .result = S_SWITCHED,
      .errors = switch_errors,
-     .flags = WEFT_CHANGES | WEFT_SOON},
+     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE},
     {.name = "chat.send",
      .handler = weft__aiwg_chat,
      .params = weft__aiwg_chat_params,

@@ -48,9 +48,13 @@ static const weft_error_row run_errors[] = {
     {0},
 };
 static const weft_error_row stop_errors[] = {
-    WEFT_ERROR_PARAMS,  {CDEV_IDLE, "No agent is currently running", "agentIdle"},
-    NO_SESSION,         WEFT_ERROR_STOPPING,
-    WEFT_ERROR_STORAGE, {0},
+    WEFT_ERROR_PARAMS,
+    WEFT_ERROR_AGENT,
+    {CDEV_IDLE, "No agent is currently running", "agentIdle"},
+    NO_SESSION,
+    WEFT_ERROR_STOPPING,
+    WEFT_ERROR_STORAGE,
+    {0},
 };
 static const weft_error_row no_errors[] = {{0}};
 
@@ -68,7 +72,7 @@ static const weft_method methods[] = {
      .help = "stop an agent",
      .result = S_OF(S_IS("status", "{\"const\":\"stopped\"}"), "\"status\""),
      .errors = stop_errors,
-     .flags = WEFT_CHANGES},
+     .flags = WEFT_CHANGES | WEFT_FOR_PEOPLE},
     {.name = "status/get",
      .handler = weft__cdev_status,
      .params = weft__no_params,

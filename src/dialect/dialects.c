@@ -5,11 +5,19 @@
 
 #include "alloc.h"
 #include "hub.h"
+#include "reply.h"
 
 struct route {
     weft_dialects *all;
     const weft_method *rows[WEFT_DIALECTS]; /* by dialect; NULL: it has no such method */
     weft_error_row *errors;                 /* of all of them; owned */
+};
+
+/* A row that agents may not call. */
+struct reserved {
+    const weft_hub *hub;
+    weft_handler *handler;
+    void *ctx;
 };
 
 struct weft_dialects {
@@ -21,6 +29,7 @@ struct weft_dialects {
     size_t method_count;
     struct route *routes; /* as many as methods; used are the first route_count */
     size_t route_count;
+    struct reserved *reserved; /* as many as methods, and in their order */
 };
 
 /* ---- asking a connection which it speaks ---- */
@@ -43,6 +52,28 @@ static int answer_by_dialect(weft_req *req, const weft_json *params, void *ctx) 
     const weft_method *row = choose(route, weft_req_identity(req)->dialect);
     int r = row->params ? weft_bind(req, row->params, params, NULL) : 0;
     return r < 0 ? r : row->handler(req, params, row->ctx ? row->ctx : route->all->hub);
+}
+
+/* ---- keeping agents out ---- */
+
+static int answer_people(weft_req *req, const weft_json *params, void *ctx) {
+    const struct reserved *row = ctx;
+    const weft_hub_host *host = row->hub->host;
+    if (host && host->is_agent && host->is_agent(host->ctx, weft_req_identity(req)))
+        return weft__say_error(req, 403, "agentMayNot", "%s is not for agents: the caller is a process of one, or has ended",
+                               weft_req_method(req));
+    return row->handler(req, params, row->ctx);
+}
+
+static void reserve_rows(weft_dialects *all) {
+    for (size_t i = 0; i < all->method_count; i++) {
+        weft_method *row = &all->methods[i];
+        if (!(row->flags & WEFT_FOR_PEOPLE))
+            continue;
+        all->reserved[i] = (struct reserved){all->hub, row->handler, row->ctx};
+        row->handler = answer_people;
+        row->ctx = &all->reserved[i];
+    }
 }
 
 /* ---- merging ---- */
@@ -107,8 +138,8 @@ static int share(weft_dialects *all, weft_method *row, const weft_method *other,
     row->errors = route->errors;
     row->params = NULL;
     row->result = row->result == other->result ? row->result : NULL;
-    row->flags =
-        ((row->flags | other->flags) & (WEFT_CHANGES | WEFT_SOON)) | (row->flags & other->flags & (WEFT_OPEN | WEFT_HIDDEN));
+    row->flags = ((row->flags | other->flags) & (WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE)) |
+                 (row->flags & other->flags & (WEFT_OPEN | WEFT_HIDDEN));
     return 0;
 }
 
@@ -147,9 +178,12 @@ static int merge(weft_dialects *all) {
     size_t count = count_rows(all);
     all->methods = weft__zalloc(all->alloc, (count + 1) * sizeof *all->methods);
     all->routes = weft__zalloc(all->alloc, (count + 1) * sizeof *all->routes);
-    int r = all->methods && all->routes ? 0 : -ENOMEM;
+    all->reserved = weft__zalloc(all->alloc, (count + 1) * sizeof *all->reserved);
+    int r = all->methods && all->routes && all->reserved ? 0 : -ENOMEM;
     for (size_t i = 0; r >= 0 && i < all->count; i++)
         r = add_rows(all, i);
+    if (r >= 0)
+        reserve_rows(all);
     return r;
 }
 
@@ -183,6 +217,7 @@ weft_dialects *weft__dialects_free(weft_dialects *dialects) {
     for (size_t i = 0; i < dialects->route_count; i++)
         weft__free(dialects->alloc, dialects->routes[i].errors);
     weft__free(dialects->alloc, dialects->routes);
+    weft__free(dialects->alloc, dialects->reserved);
     weft__free(dialects->alloc, dialects->methods);
     weft__free(dialects->alloc, dialects);
     return NULL;

@@ -20,6 +20,8 @@ typedef struct weft_hub_host {
     int (*about)(void *ctx, char **ret, size_t *ret_len);
     /* Somebody asked the daemon to stop. The answer has not been sent yet: stop later. */
     void (*stop)(void *ctx, bool force);
+    /* Does this caller belong to an agent? NULL: nobody does. */
+    bool (*is_agent)(void *ctx, const weft_identity *who);
     void *ctx;
 } weft_hub_host;
 
@@ -37,6 +39,10 @@ struct weft_hub {
 };
 
 /* ---- dialects ---- */
+
+/* A row's flag: not for agents. They may read and submit work; answering questions, ending work and changing the daemon is
+ * for people and their programs. */
+enum { WEFT_FOR_PEOPLE = WEFT_OWN_FLAGS };
 
 /* One vocabulary: a table in its own file, with its handlers beside it, and a row in the wiring. */
 struct weft_dialect {

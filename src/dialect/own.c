@@ -77,10 +77,12 @@
     "\"resumed\",\"epoch\",\"head\"")
 /* clang-format on */
 
-static const weft_error_row use_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
+static const weft_error_row use_errors[] = {
+    WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
 static const weft_error_row list_errors[] = {WEFT_ERROR_PARAMS, {0}};
 static const weft_error_row answer_errors[] = {
     WEFT_ERROR_PARAMS,
+    WEFT_ERROR_AGENT,
     {404, "Question not found", "questionNotFound"},
     {409, "The question is answered already, or over", "questionResolved"},
     WEFT_ERROR_STOPPING,
@@ -109,7 +111,7 @@ static const weft_method methods[] = {
      .help = "choose the agent for tasks that name none",
      .result = S_OF(S_IS("default", S_TEXT_OR_NULL), "\"default\""),
      .errors = use_errors,
-     .flags = WEFT_CHANGES | WEFT_SOON},
+     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE},
     {.name = "session.list",
      .handler = weft__own_sessions,
      .params = weft__own_sessions_params,
@@ -134,7 +136,7 @@ static const weft_method methods[] = {
      .help = "answer a question; the first valid answer wins",
      .result = S_ANSWERED,
      .errors = answer_errors,
-     .flags = WEFT_CHANGES | WEFT_SOON},
+     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE},
     {.name = "event.subscribe",
      .handler = weft__own_subscribe,
      .params = weft__own_subscribe_params,

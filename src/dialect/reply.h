@@ -35,6 +35,8 @@ int weft__say_not_submitted(weft_req *req, const weft_hub *hub, const char *path
     { 503, "The daemon is stopping", "shuttingDown" }
 #define WEFT_ERROR_STORAGE                                                                                                  \
     { 507, "It could not be stored", "storageFailed" }
+#define WEFT_ERROR_AGENT                                                                                                    \
+    { 403, "Not for agents: the caller is a process of one, or has ended", "agentMayNot" }
 #define WEFT_ERROR_PARAMS                                                                                                   \
     { WEFT_INVALID_PARAMS, "Invalid params", "invalidParams" }
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "http_server.h"
 #include "link.h"
 #include "tcp.h"
+#include "unix_socket.h"
 
 /* RFC 6455 section 7.4.1 and its registry: "service restart", come back. */
 #define CLOSE_RESTART 1012
@@ -29,6 +31,12 @@ weft_conn *weft__conn_of(const weft_peer *peer) {
 
 /* ---- who is there ---- */
 
+static int64_t port_of(const struct sockaddr_storage *address) {
+    if (address->ss_family == AF_INET)
+        return ntohs(((const struct sockaddr_in *) (const void *) address)->sin_port);
+    return address->ss_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *) (const void *) address)->sin6_port) : 0;
+}
+
 void weft__origin_of(int fd, weft_origin *ret) {
     struct sockaddr_storage address = {0};
     socklen_t len = sizeof address;
@@ -37,11 +45,12 @@ void weft__origin_of(int fd, weft_origin *ret) {
     *ret = (weft_origin){.uid = -1, .pid = -1};
     if (getpeername(fd, (struct sockaddr *) &address, &len) < 0)
         return;
-    if (address.ss_family != AF_UNIX)
+    if (address.ss_family != AF_UNIX) {
         getnameinfo((struct sockaddr *) &address, len, ret->address, sizeof ret->address, NULL, 0, NI_NUMERICHOST);
-    else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) == 0) {
+        ret->port = port_of(&address);
+    } else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) == 0) {
         ret->uid = cred.uid;
-        ret->pid = cred.pid;
+        ret->pid = weft__unix_peer_gone(fd) ? -1 : cred.pid;
     }
 }
 
@@ -61,6 +70,7 @@ void weft__conn_identity(weft_conn *conn, weft_origin *origin, char *name, weft_
                            .address = origin->address,
                            .uid = origin->uid,
                            .pid = origin->pid,
+                           .port = origin->port,
                            .authenticated = known};
 }
 

@@ -11,6 +11,8 @@
 
 /* Connections taken in one wake-up, so that a flood of new ones does not starve the old ones. */
 #define ACCEPTS 64
+/* How long nobody is accepted when not even a refusal has a descriptor. */
+#define REST_MS 100
 
 /* ---- refusing ---- */
 
@@ -106,16 +108,39 @@ void weft__listener_serve(weft_listener *listener, int fd) {
 
 /* ---- accepting ---- */
 
-/* Without a descriptor to accept with, the socket would stay ready and the loop would spin. One was kept for this. */
+/* The descriptor that is kept for refusing. Another thread may take its number in the moment it is closed, and then it is
+ * lost until somebody closes one. */
+static bool have_spare(weft_server *server) {
+    if (server->spare_fd < 0)
+        server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return server->spare_fd >= 0;
+}
+
+/* The loop is held, because a socket that is not watched does not keep it alive. */
+static void rest(weft_listener *listener) {
+    if (listener->resting.due != INT64_MAX)
+        return;
+    for (size_t i = 0; i < listener->count; i++)
+        if (listener->sockets[i].fd >= 0)
+            uv_poll_stop(&listener->sockets[i].poll);
+    weft__loop_hold(listener->server->loop);
+    weft__timer_set(listener->server->loop, &listener->resting, weft__loop_fresh_now(listener->server->loop) + REST_MS);
+}
+
+/* Without a descriptor to accept with, the socket would stay ready and the loop would spin. One was kept for this; without
+ * that one either, nobody is accepted for a moment. */
 static void refuse_for_want_of_descriptors(weft_listener *listener, int socket) {
     weft_server *server = listener->server;
-    if (server->spare_fd < 0)
+    if (!have_spare(server)) {
+        rest(listener);
         return;
+    }
     close(server->spare_fd);
     int fd = accept4(socket, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0)
         refuse(listener, fd, &no_descriptors);
-    server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    server->spare_fd = -1;
+    have_spare(server);
 }
 
 /* true: there may be more. */
@@ -123,6 +148,7 @@ static bool accept_one(weft_accepting *accepting) {
     weft_listener *listener = accepting->listener;
     int fd = accept4(accepting->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
+        have_spare(listener->server); /* while there may be one */
         weft__listener_serve(listener, fd);
         return true;
     }
@@ -149,6 +175,14 @@ static void on_acceptable(uv_poll_t *poll, int status, int events) {
     for (int i = 0; i < ACCEPTS && accepting->fd >= 0 && accept_one(accepting); i++)
         continue;
     weft__server_unref(server);
+}
+
+static void accept_again(weft_timer *timer) {
+    weft_listener *listener = WEFT_CONTAINER(timer, weft_listener, resting);
+    weft__loop_release(listener->server->loop);
+    for (size_t i = 0; i < listener->count; i++)
+        if (listener->sockets[i].fd >= 0)
+            uv_poll_start(&listener->sockets[i].poll, UV_READABLE, on_acceptable);
 }
 
 static void on_accepting_closed(uv_handle_t *handle) {
@@ -180,6 +214,9 @@ int weft__listener_accept_on(weft_listener *listener, int fd) {
 }
 
 void weft__listener_close(weft_listener *listener) {
+    if (listener->resting.due != INT64_MAX)
+        weft__loop_release(listener->server->loop);
+    weft__timer_stop(listener->server->loop, &listener->resting);
     for (size_t i = 0; i < listener->count; i++) {
         weft_accepting *accepting = &listener->sockets[i];
         if (accepting->fd < 0)
@@ -270,6 +307,7 @@ static int open_new(weft_endpoint *endpoint, const weft_listen_opts *opts) {
     if (!listener)
         return -ENOMEM;
     listener->server = server;
+    weft__timer_init(&listener->resting, accept_again);
     listener->http = is_http(endpoint->url.scheme);
     listener->endpoints = endpoint;
     weft__list_push(&server->listeners, &listener->link);

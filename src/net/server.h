@@ -54,6 +54,7 @@ struct weft_listener {
     struct weft_local *local; /* stdio:, mem: */
     size_t count;
     weft_accepting sockets[WEFT_LISTENER_SOCKETS];
+    weft_timer resting; /* nobody is accepted before that: there was no descriptor for it */
 };
 
 struct weft_server {
@@ -137,7 +138,8 @@ int weft__listener_accept_on(weft_listener *listener, int fd);
 
 /* Who is at the other end of a descriptor, as far as the system knows. */
 typedef struct weft_origin {
-    int64_t uid, pid;
+    int64_t uid, pid; /* -1: not known; pid also when that process has ended */
+    int64_t port;     /* 0 for a Unix socket */
     char address[64]; /* "" for a Unix socket */
 } weft_origin;
 void weft__origin_of(int fd, weft_origin *ret);

@@ -8,9 +8,12 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define LOCK_SUFFIX ".lock"
+/* SO_PEERPIDFD is newer than some headers. */
+#define PEER_PIDFD 77
 #define SOCKET_FLAGS (SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC)
 
 static int open_folder(const char *path, const char *last) {
@@ -42,6 +45,16 @@ int weft__unix_address(const char *path, struct sockaddr_un *ret, socklen_t *ret
     *ret_len = sizeof *ret;
     *ret_dir = dir;
     return 0;
+}
+
+bool weft__unix_peer_gone(int fd) {
+    int process = -1;
+    socklen_t len = sizeof process;
+    if (getsockopt(fd, SOL_SOCKET, PEER_PIDFD, &process, &len) < 0)
+        return errno == ESRCH || errno == EINVAL; /* it was collected already */
+    bool gone = syscall(SYS_pidfd_send_signal, process, 0, NULL, 0) < 0 && errno == ESRCH;
+    close(process);
+    return gone;
 }
 
 /* 0 nobody is there, -EADDRINUSE somebody answers. A full backlog (EAGAIN) belongs to somebody alive, and so does anything

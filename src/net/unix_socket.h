@@ -3,6 +3,7 @@
 #ifndef WEFT_UNIX_SOCKET_H
 #define WEFT_UNIX_SOCKET_H
 
+#include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/un.h>
@@ -21,6 +22,10 @@ typedef struct weft_unix_socket {
 /* The address of a path of any length: one that does not fit goes through the descriptor of its folder, *ret_dir, which must
  * stay open until bind or connect is done (-1: it was not needed). -ENAMETOOLONG: even the last part does not fit. */
 int weft__unix_address(const char *path, struct sockaddr_un *ret, socklen_t *ret_len, int *ret_dir);
+
+/* Has the process that connected ended? Its number may be another's then. false also where the kernel cannot say (before
+ * Linux 6.5). */
+bool weft__unix_peer_gone(int fd);
 
 /* Bind and listen, mode 0600; a socket whose owner has died is replaced. The listening descriptor is in *ret_fd,
  * non-blocking. -EADDRINUSE: somebody answers there. -ENOENT: the folder does not exist. -ENOTSOCK: there is a file that is

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include "net_world.h"
+#include "server.h"
 
 #define CALL(id, method) "{\"jsonrpc\":\"2.0\",\"id\":" #id ",\"method\":\"" method "\"}\n"
 #define AUTH(id, token)                                                                                                     \
@@ -95,6 +96,54 @@ TEST(strangers_do_not_stay) {
     close(first);
     close(second);
     world_free(w);
+}
+
+/* Not even one to refuse with: the loop does not spin, and whoever waits is served when there are some again. */
+TEST(the_spare_descriptor_is_lost_and_found) {
+    struct rlimit before, tight;
+    world *w = world_new(NULL, NULL);
+    CHECK_INT(weft_server_listen(w->server, "tcp://127.0.0.1:0", NULL), 0);
+    weft_listener *listener = WEFT_CONTAINER(w->server->listeners.next, weft_listener, link);
+    int fd = world_connect_tcp(w, 0);
+    close(w->server->spare_fd);
+    w->server->spare_fd = -1;
+    int last = dup(fd);
+    getrlimit(RLIMIT_NOFILE, &before);
+    tight = before;
+    tight.rlim_cur = (rlim_t) last + 1;
+    setrlimit(RLIMIT_NOFILE, &tight);
+    for (int i = 0; i < 1000 && uv_is_active((uv_handle_t *) &listener->sockets[0].poll); i++)
+        weft_loop_once(w->loop, false);
+    CHECK(!uv_is_active((uv_handle_t *) &listener->sockets[0].poll));
+    setrlimit(RLIMIT_NOFILE, &before);
+    world_say(w, fd, CALL(1, "echo"));
+    world_read_lines(w, fd, 1);
+    HAS(w, "\"result\"");
+    CHECK(w->server->spare_fd >= 0); /* and it is kept again */
+    close(fd);
+    close(last);
+    world_free(w);
+}
+
+/* It ends while nobody is accepted. */
+TEST(a_server_that_rests_may_go) {
+    struct rlimit before, tight;
+    world *w = world_new(NULL, NULL);
+    CHECK_INT(weft_server_listen(w->server, "tcp://127.0.0.1:0", NULL), 0);
+    int fd = world_connect_tcp(w, 0);
+    close(w->server->spare_fd);
+    w->server->spare_fd = -1;
+    int last = dup(fd);
+    getrlimit(RLIMIT_NOFILE, &before);
+    tight = before;
+    tight.rlim_cur = (rlim_t) last + 1;
+    setrlimit(RLIMIT_NOFILE, &tight);
+    for (int i = 0; i < 10; i++)
+        weft_loop_once(w->loop, false);
+    setrlimit(RLIMIT_NOFILE, &before);
+    world_free(w);
+    close(fd);
+    close(last);
 }
 
 /* Without descriptors nobody can be accepted, but they can be told, and the loop does not spin. */
@@ -347,6 +396,8 @@ TEST_MAIN(
     CASE(tokens_come_first)
     CASE(strangers_do_not_stay)
     CASE(no_descriptors_left)
+    CASE(the_spare_descriptor_is_lost_and_found)
+    CASE(a_server_that_rests_may_go)
     CASE(resets_are_harmless)
     CASE(certificates)
     CASE(tls_streams)
