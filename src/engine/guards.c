@@ -49,10 +49,10 @@ static struct {
 
 /* ---- the mark ---- */
 
-static bool bears(const char *environ, size_t len, const char *mark) {
+static bool bears(const char *text, size_t len, const char *mark) {
     size_t size = strlen(mark) + 1;
-    for (const char *at = environ; (at = memmem(at, len - (size_t) (at - environ), mark, size)); at++)
-        if (at == environ || at[-1] == '\0')
+    for (const char *at = text; (at = memmem(at, len - (size_t) (at - text), mark, size)); at++)
+        if (at == text || at[-1] == '\0')
             return true;
     return false;
 }

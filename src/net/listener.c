@@ -66,8 +66,11 @@ void weft__listener_serve(weft_listener *listener, int fd) {
 
 /* ---- accepting ---- */
 
-static int open_spare(void) {
-    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+/* Another thread may take the spare's number in the moment it is closed; then it is lost until somebody closes one. */
+static bool have_spare(weft_server *server) {
+    if (server->spare_fd < 0)
+        server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return server->spare_fd >= 0;
 }
 
 static void for_all_sockets(weft_server *server, void (*each)(weft_accepting *accepting)) {
@@ -114,9 +117,7 @@ void weft__listener_resume(weft_timer *timer) {
  * somebody else took it in the moment when it was free, nobody is accepted for a while. */
 static void refuse_for_want_of_descriptors(weft_listener *listener, int socket) {
     weft_server *server = listener->server;
-    if (server->spare_fd < 0)
-        server->spare_fd = open_spare();
-    if (server->spare_fd < 0) {
+    if (!have_spare(server)) {
         rest_from_accepting(server);
         return;
     }
@@ -124,7 +125,8 @@ static void refuse_for_want_of_descriptors(weft_listener *listener, int socket) 
     int fd = accept4(socket, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0)
         refuse(listener, fd, &no_descriptors);
-    server->spare_fd = open_spare();
+    server->spare_fd = -1;
+    have_spare(server);
 }
 
 /* true: there may be more. */
@@ -132,6 +134,7 @@ static bool accept_one(weft_accepting *accepting) {
     weft_listener *listener = accepting->listener;
     int fd = accept4(accepting->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
+        have_spare(listener->server); /* while there may be one */
         weft__listener_serve(listener, fd);
         return true;
     }

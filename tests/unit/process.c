@@ -256,8 +256,11 @@ TEST(the_guard_holds_nothing) {
     KIT_UNTIL(s.loop, s.starts);
     pid_t guard = parent_of(s.pid), keeper = parent_of(guard);
     CHECK(parent_of(keeper) == getpid());
-    KIT_UNTIL(s.loop, fds_of(guard) == 5);
-    KIT_UNTIL(s.loop, fds_of(keeper) == 5);
+    if (geteuid() == 0) { /* nobody else may look into a guard */
+        KIT_UNTIL(s.loop, fds_of(guard) == 5);
+        KIT_UNTIL(s.loop, fds_of(keeper) == 5);
+    } else
+        CHECK_INT(fds_of(guard), -2);
     for (int i = 0; i < 3; i++)
         close(careless[i]);
     weft__process_stop(s.process, true);
@@ -568,9 +571,9 @@ TEST(nothing_outlives_a_killed_daemon) {
     close(ready[1]);
     CHECK_INT(read(ready[0], &byte, 1), 1);
     close(ready[0]);
-    /* 3 guards and their keepers, 3 programs, 3 families of six that stay, two left behind, one stopped. Who forked twice
-     * may be about to go. */
-    int wanted = 2 * 3 + 3 + 3 * 6 + 2 + 1;
+    /* 3 programs, 3 families of six that stay, two left behind, one stopped; and 3 guards and their keepers, into which only
+     * root may look. Who forked twice may be about to go. */
+    int wanted = 3 + 3 * 6 + 2 + 1 + (geteuid() == 0 ? 2 * 3 : 0);
     for (int i = 0; i < 500 && kit_marked(mark) != wanted; i++)
         usleep(10000);
     CHECK_INT(kit_marked(mark), wanted);
