@@ -16,6 +16,7 @@
 #include <weft/weft.h>
 
 #include "buf.h"
+#include "http_events.h"
 #include "http_server.h"
 #include "server.h"
 
@@ -131,6 +132,18 @@ static inline weft_listener *fuzz_listener(fuzz_world *w) {
     return WEFT_CONTAINER(w->server->listeners.next, weft_listener, link);
 }
 
+/* A stream of the route's own, which it may end at once. */
+static inline void fuzz_stream(weft_http *http, void *ctx) {
+    weft_peer *peer = NULL;
+    bool ends = strstr(weft_http_query(http), "end") != NULL;
+    (void) ctx;
+    if (weft__http_events(http, "stream", &peer) < 0)
+        return;
+    weft_notify(peer, "begin", weft_none());
+    if (ends)
+        weft_peer_free(peer);
+}
+
 static inline void fuzz_listen(fuzz_world *w, bool tokens) {
     static const weft_token list[] = {
         {.token = FUZZ_TOKEN, .name = "me"}, {.token = "small", .name = "guest", .scopes = "x"}, {0}};
@@ -142,7 +155,9 @@ static inline void fuzz_listen(fuzz_world *w, bool tokens) {
     require(weft_server_listen(w->server, url, &opts) == 0);
     require(weft_server_route(w->server, "GET", "/page", fuzz_page, w) == 0);
     require(weft_server_route(w->server, "POST", "/form*", fuzz_form, w) == 0);
+    require(weft_server_route(w->server, "GET", "/stream", fuzz_stream, w) == 0);
     require(weft_server_public(w->server, "/page") == 0);
+    require(weft_server_public(w->server, "/stream") == 0);
 }
 
 static inline void fuzz_connect(fuzz_world *w) {

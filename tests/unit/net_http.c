@@ -1,4 +1,6 @@
 /* The HTTP side of a server over real sockets: every check at its border, order, bodies, routes, events. */
+#include "http_events.h"
+#include "link.h"
 #include "net_world.h"
 
 #define ECHO "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\",\"params\":[1]}"
@@ -588,6 +590,49 @@ TEST(events) {
     world_free(w);
 }
 
+static int streams_began;
+
+static void stream_it(weft_http *http, void *ctx) {
+    weft_peer *peer = NULL;
+    world *w = ctx;
+    bool ends = strcmp(weft_http_query(http), "end") == 0;
+    int r = weft__http_events(http, "mine", &peer);
+    CHECK_INT(r, 0);
+    CHECK(peer == w->last_peer); /* on_open has run */
+    CHECK_INT(weft__peer_put(peer, "id: 7\n", 6), 0);
+    CHECK_INT(weft_notify(peer, "first", weft_none()), 0);
+    streams_began++;
+    if (ends)
+        weft_peer_free(peer);
+}
+
+/* A route may answer with a stream of its own. What the client sends behind its request is nobody's. */
+TEST(a_route_of_events) {
+    world *w = web_world(NULL, NULL, NULL);
+    CHECK_INT(weft_server_route(w->server, "GET", "/stream", stream_it, w), 0);
+    streams_began = 0;
+    int fd = world_connect_tcp(w, 0);
+    world_say(w, fd, "GET /stream HTTP/1.1\r\n" HOST "\r\nGET /stream HTTP/1.1\r\n" HOST "\r\n");
+    CHECK(world_read_until(w, fd, "\n\n"));
+    HAS(w, "Content-Type: text/event-stream\r\n");
+    HAS(w, "\r\n\r\nid: 7\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"first\"}\n\n");
+    CHECK_INT(weft_notify(w->last_peer, "second", weft_none()), 0);
+    world_read_until(w, fd, "\n\n");
+    CHECK_STR(w->text, "data: {\"jsonrpc\":\"2.0\",\"method\":\"second\"}\n\n");
+    CHECK_INT(w->opened, 1);
+    CHECK_INT(streams_began, 1);
+    close(fd);
+    WORLD_UNTIL(w, w->closed == 1);
+    /* The handler ends it at once: what it said is still sent. */
+    fd = world_connect_tcp(w, 0);
+    world_say(w, fd, "GET /stream?end HTTP/1.1\r\n" HOST "\r\n");
+    CHECK(world_read_until(w, fd, "\n\n"));
+    HAS(w, "\"first\"");
+    WORLD_UNTIL(w, w->closed == 2);
+    close(fd);
+    world_free(w);
+}
+
 TEST(many_endpoints_one_port) {
     char url[100];
     const char *body;
@@ -632,5 +677,6 @@ TEST_MAIN(
     CASE(pages_do_not_brake_the_user)
     CASE(routes)
     CASE(events)
+    CASE(a_route_of_events)
     CASE(many_endpoints_one_port)
 )

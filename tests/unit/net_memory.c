@@ -1,5 +1,6 @@
 /* Every allocation of a server fails once: no crash, no leak, and each client gets its answer or the end of its connection.
  */
+#include "http_events.h"
 #include "net_world.h"
 
 #define CALL "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\"}"
@@ -27,6 +28,7 @@ static const scene scenes[] = {
     {"route", "http://127.0.0.1:0/rpc", "GET /route HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 "},
     {"events", "http://127.0.0.1:0/rpc", "GET /rpc HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n",
      "HTTP/1.1 "},
+    {"route of events", "http://127.0.0.1:0/rpc", "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 "},
     {"websocket", "ws://127.0.0.1:0/ws",
      "GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
@@ -36,6 +38,13 @@ static const scene scenes[] = {
 static void route(weft_http *http, void *ctx) {
     (void) ctx;
     weft_http_answer(http, 200, "text/plain", weft_http_body(http));
+}
+
+static void stream_route(weft_http *http, void *ctx) {
+    weft_peer *peer = NULL;
+    (void) ctx;
+    if (weft__http_events(http, "stream", &peer) >= 0)
+        weft_notify(peer, "begin", weft_none());
 }
 
 static int serve(world *w, test_memory *memory, const scene *s) {
@@ -49,6 +58,8 @@ static int serve(world *w, test_memory *memory, const scene *s) {
         r = weft_server_listen(w->server, s->url, &(weft_listen_opts){.hosts = names, .origins = names, .dialect = "d"});
     if (r >= 0)
         r = weft_server_route(w->server, "GET", "/route", route, NULL);
+    if (r >= 0)
+        r = weft_server_route(w->server, "GET", "/stream", stream_route, NULL);
     snprintf(url, sizeof url, "unix:%s/s", w->folder);
     if (r >= 0)
         r = weft_server_listen(w->server, url, NULL);
