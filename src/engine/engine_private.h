@@ -128,6 +128,7 @@ struct weft_engine {
     uint64_t skipped; /* events that could not be read */
     weft_timer again; /* to follow on, when memory was short */
     weft_link sent;   /* appends under way */
+    size_t under_way; /* of them, those that the store does not hold back */
     size_t lagging;   /* of them, stored but not yet applied */
     weft_link reads;  /* outputs being read */
     int trouble;
@@ -153,7 +154,7 @@ struct weft_engine {
     uint64_t bytes_total, bytes_since; /* delivered, and of them since the last retention */
     int64_t retained;                  /* when that was; monotonic */
     weft_age age;                      /* what is too old */
-    bool retaining;                    /* it is due: nothing is sent that can wait, until nothing is under way */
+    bool retaining;                    /* it is due: the store holds back what comes, until nothing is under way */
     weft_link switches;                /* of automation.switched */
     weft_later tidy, answer_later, ready_later, stopped_later;
     weft_link answers;
@@ -174,6 +175,7 @@ struct draft {
     weft_event *events;
     size_t count, cap;
     int r;
+    bool ahead; /* of what the store holds back */
 };
 /* stream and type are borrowed until the draft is sent. */
 void weft__draft_add(struct draft *draft, const char *stream, const char *type, weft_val data);
@@ -185,6 +187,8 @@ int weft__draft_send(struct draft *draft, const char *key, sent_done *done, void
 void weft__journal_settle(weft_engine *engine);
 void weft__journal_drop(weft_engine *engine);
 void weft__journal_init(weft_engine *engine);
+/* Hold back what is sent from now on, except drafts that go ahead; or let it go. */
+void weft__journal_hold(weft_engine *engine, bool hold);
 
 /* fold.c */
 

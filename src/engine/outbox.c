@@ -153,7 +153,7 @@ static void stored(void *ctx, int r) {
 
 void weft__outbox_flush(struct run *run) {
     struct draft draft = {.engine = run->engine};
-    if (run->sending || run->engine->retaining || weft__list_empty(&run->outbox))
+    if (run->sending || weft__list_empty(&run->outbox))
         return;
     size_t bytes = 0;
     do {

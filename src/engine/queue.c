@@ -81,7 +81,7 @@ static known_task *next(weft_engine *engine, int64_t *ret_due) {
 void weft__queue_run(weft_engine *engine) {
     int64_t due = INT64_MAX;
     known_task *task;
-    while (engine->phase == READY && !engine->retaining && weft__slot_free(engine, NULL) && (task = next(engine, &due))) {
+    while (engine->phase == READY && weft__slot_free(engine, NULL) && (task = next(engine, &due))) {
         int r = start(engine, task);
         if (r < 0) {
             weft__again(engine, &engine->queue_timer, r);

@@ -2,7 +2,8 @@
  *
  * Events go from the old end, whatever they say. So before any goes, what still matters is said again: the counters, and
  * the events of what is still alive (hub.kept). All of that is written while nothing else is under way, so that it says
- * exactly what the journal before it says. */
+ * exactly what the journal before it says. What comes meanwhile is held back by the store, for as long as it takes to store
+ * what came before and one piece of this: nobody has to be silent for it, and nobody waits longer than for two syncs. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -245,12 +246,7 @@ void weft__retention_drop(weft_engine *engine) {
 /* What waited for it goes on. */
 void weft__retention_stop(weft_engine *engine) {
     engine->retaining = false;
-    for (weft_link *link = engine->slots.next; link != &engine->slots; link = link->next) {
-        struct run *run = WEFT_CONTAINER(link, known_task, slot)->run;
-        if (run)
-            weft__run_soon(run);
-    }
-    weft__queue_run(engine);
+    weft__journal_hold(engine, false);
 }
 
 static void go_on(weft_engine *engine, int64_t next_ms) {
@@ -306,8 +302,8 @@ static void counted(void *ctx, int r) {
 }
 
 void weft__retention_check(weft_engine *engine) {
-    struct draft draft = {.engine = engine};
-    if (!engine->retaining || !weft__list_empty(&engine->sent))
+    struct draft draft = {.engine = engine, .ahead = true};
+    if (!engine->retaining || engine->under_way || engine->lagging)
         return;
     keep_tasks(&draft);
     keep_questions(&draft);
@@ -319,6 +315,10 @@ void weft__retention_check(weft_engine *engine) {
         failed(engine);
     else if (last)
         go_on(engine, HOUR_MS);
+    else {
+        weft__journal_hold(engine, false); /* what waited comes between this piece and the next */
+        weft__journal_hold(engine, true);
+    }
 }
 
 void weft__retention_start(weft_engine *engine) {
@@ -332,6 +332,7 @@ void weft__retention_start(weft_engine *engine) {
     engine->bytes_since = 0;
     engine->retained = now;
     engine->retaining = true;
+    weft__journal_hold(engine, true);
     weft__later(engine->loop, &engine->retention_later);
 }
 

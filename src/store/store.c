@@ -118,8 +118,20 @@ int weft__store_append(weft_store *store, const weft_append *append, weft_append
     job->done = done;
     copy_append(job, append);
     store->queued += size;
-    store->kind->append(store, job);
+    if (store->holding && !append->ahead)
+        weft__list_push(&store->held, &job->job.link);
+    else
+        store->kind->append(store, job);
     return 0;
+}
+
+void weft__store_hold(weft_store *store, bool hold) {
+    store->holding = hold;
+    while (!hold && !weft__list_empty(&store->held)) {
+        weft_job *job = WEFT_CONTAINER(store->held.next, weft_job, link);
+        weft__list_remove(&job->link);
+        store->kind->append(store, (weft_append_job *) (void *) job);
+    }
 }
 
 /* Followers hear of it first: when the caller is answered, whatever follows the journal has already seen what it wrote. */
@@ -271,6 +283,7 @@ int weft__store_open(const weft_store_kind *kind, const weft_store_opts *opts, w
     store->max_event = opts->max_event ? opts->max_event : MAX_EVENT;
     store->max_queue = opts->max_queue ? opts->max_queue : MAX_QUEUE;
     weft__list_init(&store->follows);
+    weft__list_init(&store->held);
     *ret = store;
     return 0;
 }
@@ -279,6 +292,7 @@ weft_store *weft__store_close(weft_store *store) {
     if (!store)
         return NULL;
     assert(!store->dispatching);
+    weft__store_hold(store, false);
     store->closing = true;
     store->kind->close(store);
     weft__store_dispatch(store);

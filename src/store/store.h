@@ -52,6 +52,7 @@ typedef struct weft_append {
     const weft_event *events;
     size_t count;
     const char *key; /* NULL: none */
+    bool ahead;      /* not to be held back: weft__store_hold() */
 } weft_append;
 /* The events with their positions (borrowed). r < 0: nothing was stored, or, after a storage error and a crash, it may turn
  * out that it was; a key makes the repeat safe. repeat: this key was there before; a position is 0 where that event is no
@@ -165,6 +166,9 @@ int weft__store_look(const weft_store *store);
  * again when it works), -ESTALE its files are no longer the ones that were opened, -EUCLEAN damage was found, -EEXIST the
  * key was used for something else. */
 int weft__store_append(weft_store *store, const weft_append *append, weft_append_done *done, void *ctx);
+/* Hold appends back from now on, except those that go ahead; or let them go, in their order. While it holds, whoever waits for
+ * the appends before it to complete knows what is in the journal. */
+void weft__store_hold(weft_store *store, bool hold);
 int weft__store_read(weft_store *store, const weft_query *query, weft_page_done *done, void *ctx);
 int weft__store_claim(weft_store *store, const weft_claim *claim, weft_claim_done *done, void *ctx);
 int weft__store_trim(weft_store *store, const weft_trim *trim, weft_trim_done *done, void *ctx);

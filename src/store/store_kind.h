@@ -125,6 +125,8 @@ struct weft_store {
     size_t queued; /* bytes of appends that have not come back */
     uint64_t told; /* the last gseq followers have heard of */
     weft_link follows;
+    weft_link held; /* appends */
+    bool holding;
     bool dispatching, closing;
     bool damaged; /* found when something was read or written */
     weft_store_file files[WEFT_STORE_FILES];

@@ -468,6 +468,30 @@ static void store_trims_in_pieces(store_world *world) {
     CHECK(outcome.count == 10 || outcome.count == 11);
 }
 
+static void store_holds_back(store_world *world) {
+    store_outcome before = {0}, held = {0}, ahead = {0};
+    weft_event event = world_event("a", "x");
+    CHECK_INT(weft__store_append(world->store, &(weft_append){&event, 1, NULL, false}, world_appended, &before), 0);
+    weft__store_hold(world->store, true);
+    CHECK_INT(weft__store_append(world->store, &(weft_append){&event, 1, NULL, false}, world_appended, &held), 0);
+    CHECK_INT(weft__store_append(world->store, &(weft_append){&event, 1, NULL, true}, world_appended, &ahead), 0);
+    world_wait(world, &before.times, 1);
+    world_wait(world, &ahead.times, 1);
+    CHECK_INT(held.times, 0);
+    CHECK_INT(before.gseq, 1);
+    CHECK_INT(ahead.gseq, 2);
+    weft__store_hold(world->store, false);
+    world_wait(world, &held.times, 1);
+    CHECK_INT(held.gseq, 3);
+    /* Closing lets go. */
+    weft__store_hold(world->store, true);
+    CHECK_INT(weft__store_append(world->store, &(weft_append){&event, 1, NULL, false}, world_appended, &held), 0);
+    world->store = weft__store_close(world->store);
+    CHECK_INT(held.times, 2);
+    CHECK_INT(held.r, 0);
+    CHECK(world_open(world));
+}
+
 static void store_never_reuses(store_world *world, bool lasting) {
     store_outcome outcome;
     world_fill(world, "a", 5);
@@ -666,6 +690,7 @@ static inline void store_suite(const store_case *which) {
     store_row(which, "trims", store_trims, NULL);
     store_row(which, "sets streams aside", store_sets_streams_aside, NULL);
     store_row(which, "trims in pieces", store_trims_in_pieces, NULL);
+    store_row(which, "holds back", store_holds_back, NULL);
     store_row(which, "never reuses a position", NULL, store_never_reuses);
     store_row(which, "closes", NULL, store_closes);
     store_row(which, "refuses when closing", store_refuses_when_closing, NULL);

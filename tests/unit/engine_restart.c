@@ -432,6 +432,51 @@ static void break_store(weft_ear *ear, const weft_event *event, const weft_json 
 }
 
 /* Nothing goes before what matters was said again, also when that takes several attempts. */
+/* ---- retention under load ---- */
+
+#define CHAINS 4
+#define CHAIN_LENGTH 3000
+
+typedef struct chain {
+    engine_world *w;
+    int sent, done;
+} chain;
+
+static void send_next(void *ctx, int r) {
+    chain *c = ctx;
+    CHECK_INT(r, 0);
+    c->done++;
+    if (c->sent < CHAIN_LENGTH) {
+        c->sent++;
+        CHECK_INT(weft__engine_append(c->w->engine, "hub", "notice", WEFT_OBJ({"message", weft_str("x")}), send_next, c), 0);
+    }
+}
+
+/* There is always something under way; retention comes all the same, and so does what an agent says. */
+TEST(retention_needs_no_silence) {
+    engine_world w;
+    task_outcome t;
+    chain chains[CHAINS];
+    engine_open(&w, &weft__sqlite);
+    w.opts.limits.max_running = 1;
+    CHECK_INT(world_start(&w), 0);
+    CHECK_INT(submit(&w, "x", &t), 0);
+    for (int i = 0; i < CHAINS; i++) {
+        chains[i] = (chain){.w = &w};
+        send_next(&chains[i], 0);
+    }
+    world_forget(&w);
+    weft__retention_start(w.engine);
+    play_say(play_of(t.id), "some text\n");
+    ENGINE_UNTIL(&w, strstr(w.heard, "hub.counted ") != NULL && strstr(w.heard, "session.output ") != NULL);
+    for (int i = 0; i < CHAINS; i++)
+        CHECK(chains[i].sent < CHAIN_LENGTH / 2);
+    for (int i = 0; i < CHAINS; i++)
+        ENGINE_UNTIL(&w, chains[i].done == CHAIN_LENGTH + 1);
+    CHECK(!w.engine->retaining && w.engine->under_way == 0);
+    engine_end(&w);
+}
+
 TEST(retention_with_a_broken_store) {
     engine_world w;
     task_outcome t;
@@ -481,5 +526,6 @@ TEST_MAIN(
     CASE(the_journal_stays_within_its_size)
     CASE(more_matters_than_is_kept)
     CASE(attempts_are_kept)
+    CASE(retention_needs_no_silence)
     CASE(retention_with_a_broken_store)
 )

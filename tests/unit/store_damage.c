@@ -320,10 +320,35 @@ TEST(without_the_mark_the_log_speaks) {
     world_done(&world);
 }
 
+/* The bytes of the header that say who may write: SQLite would only say that it is read-only. */
+TEST(a_damaged_header_is_not_called_a_read_only_disk) {
+    store_world world;
+    char path[160];
+    world_init(&world, &weft__sqlite);
+    live(&world);
+    REQUIRE(moments[2].files[DATABASE].len > 100);
+    for (int bit = 0; bit < 16; bit++) {
+        image file = copy_of(&moments[2].files[DATABASE]);
+        file.data[18 + bit / 8] = (char) (file.data[18 + bit / 8] ^ 1 << bit % 8);
+        world_empty(world.folder);
+        file_name(&world, DATABASE, path);
+        save_file(path, &file);
+        file_name(&world, MARK, path);
+        save_file(path, &moments[2].files[MARK]);
+        CHECK_INT(weft__store_open(world.kind, &world.opts, &world.store, world.why), -EUCLEAN);
+        CHECK(strstr(world.why, "damaged") != NULL);
+        free(file.data);
+    }
+    for (int i = 0; i < MOMENTS * FILES; i++)
+        free(moments[i / FILES].files[i % FILES].data);
+    world_done(&world);
+}
+
 int main(int argc, char **argv) {
-    static const test_case cases[] = {CASE(damage_is_told_or_does_no_harm) CASE(without_the_mark_the_log_speaks)};
+    static const test_case cases[] = {CASE(damage_is_told_or_does_no_harm) CASE(without_the_mark_the_log_speaks)
+                                          CASE(a_damaged_header_is_not_called_a_read_only_disk)};
     const char *wanted = argc > 1 ? argv[1] : getenv("WEFT_STORE_DAMAGES");
     if (wanted && strtol(wanted, NULL, 10) > 0)
         damages_wanted = strtol(wanted, NULL, 10);
-    return test_main(1, argv, cases, 2);
+    return test_main(1, argv, cases, 3);
 }
