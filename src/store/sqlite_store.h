@@ -1,6 +1,7 @@
 /* The SQLite store, in parts: sqlite.c opens and closes, sqlite_schema.c knows the tables and their versions, sqlite_check.c
- * says whether they are whole, sqlite_files.c whether the files are ours, sqlite_mark.c remembers the last acknowledged event beside them, sqlite_writer.c commits,
- * sqlite_append.c, sqlite_claim.c and sqlite_trim.c are what it commits, sqlite_reader.c reads.
+ * says whether they are whole, sqlite_files.c whether the files are ours, sqlite_mark.c remembers the last acknowledged
+ * event beside them, sqlite_writer.c commits, sqlite_append.c, sqlite_claim.c and sqlite_trim.c are what it commits,
+ * sqlite_reader.c reads.
  *
  * One connection writes and checkpoints, on the writer's thread; the other only reads, on the reader's. SQLite 3.40 can
  * damage a database whose log is reset by two connections at once, and with one writer nobody ever waits for a lock. */
