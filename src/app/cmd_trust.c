@@ -75,9 +75,10 @@ static weft_exit revoke_entry(weft_app *app) {
         return weft__fail(app, WEFT_NOT_FOUND, "\"weft trust --list\" shows what is.", "%s is not on record", entry.path);
     if (app->common.json)
         weft__put_line(&app->out, WEFT_OBJ({"folder", weft_str(entry.path)}, {"state", weft_str("revoked")}));
-    else
-        fprintf(app->err.file, "%s is not trusted any more. A daemon that runs there goes on until it is stopped.\n",
-                entry.path);
+    else {
+        weft__put_text(&app->err, entry.path, strlen(entry.path));
+        fputs(" is not trusted any more. A daemon that runs there goes on until it is stopped.\n", app->err.file);
+    }
     return WEFT_DONE;
 }
 
@@ -90,8 +91,11 @@ static weft_exit tell_trusted(const weft_trust_view *view, const char *state) {
         weft_trust_view now = *view;
         now.strange_config = now.strange_journal = now.strange_token = false;
         weft__trust_view_put_json(&now, state);
-    } else
-        fprintf(app->err.file, "%s: %s\n", getcwd(folder, sizeof folder) ? folder : ".", state);
+        return WEFT_DONE;
+    }
+    const char *here = getcwd(folder, sizeof folder) ? folder : ".";
+    weft__put_text(&app->err, here, strlen(here));
+    fprintf(app->err.file, ": %s\n", state);
     return WEFT_DONE;
 }
 
@@ -130,6 +134,7 @@ static weft_exit decide(weft_trust_view *view, bool yes) {
 static weft_exit trust(weft_app *app, bool yes) {
     static const weft_serve_settings none;
     weft_trust_view *view;
+    pid_t holder;
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here", app->args[0]);
     int r = weft__daemon_project(app->layout);
@@ -145,7 +150,9 @@ static weft_exit trust(weft_app *app, bool yes) {
     if (!view)
         return weft__fail(app, WEFT_FAILED, NULL, "out of memory");
     weft__trust_view(app, &none, view);
-    weft__trust_view_peek(view);
+    /* A daemon that runs has opened its journal, so that one is known; and it is writing to it. */
+    if (view->strange_journal || weft__daemon_holder(app->layout, &holder) != 1)
+        weft__trust_view_peek(view);
     if (!app->common.json && view->config_r >= 0)
         weft__trust_view_put(view, &app->out, false);
     fflush(app->out.file);

@@ -59,7 +59,8 @@ typedef struct weft_serve_config weft_serve_config;
 /* Everything that was typed, in the environment and in the files, put together. Mistakes are explained. */
 weft_exit weft__serve_config_new(weft_app *app, weft_serve_config **ret);
 weft_serve_config *weft__serve_config_free(weft_serve_config *config);
-/* Does the project's file say something that counts only when it is on record, and it is not? That was said, and left out. */
+/* Does the project's file say something that counts only when it is on record, and it is not? That was said, and left out.
+ */
 bool weft__serve_config_is_strange(const weft_serve_config *config);
 /* Borrowed for the config's life; not touched by reloading. */
 const weft_serve_settings *weft__serve_config_settings(const weft_serve_config *config);

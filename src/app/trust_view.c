@@ -119,6 +119,10 @@ static int fill_entry(const weft_trust_view *view, weft_trust_entry *ret) {
     weft__trust_id(layout->token, ret->token);
     if (view->peeked && view->peek_r >= 0)
         snprintf(ret->epoch, sizeof ret->epoch, "%s", view->peek.epoch);
+    else if (!view->peeked && view->trust.folder == WEFT_FOLDER_KNOWN) {
+        memcpy(ret->epoch, view->trust.entry.epoch, sizeof ret->epoch);
+        ret->opening = view->trust.entry.opening;
+    }
     if (view->config.project.text)
         weft__trust_digest(view->config.project.text, view->config.project.len, ret->config);
     return 0;

@@ -140,10 +140,10 @@ typedef struct weft_store_opts {
     size_t max_log;   /* sqlite: bytes of log before it is copied back in the midst of work; 0: 64 MiB */
 } weft_store_opts;
 
-/* -EUCLEAN damaged, -EKEYREJECTED another journal than was expected, -ENOTSUP from a newer version, -EBUSY in use by somebody else, -EINVAL not a journal, or the system's
- * error; with a sentence in ret_why (WEFT_STORE_WHY bytes). It may take seconds: after an unclean stop everything is
- * checked. A journal that was opened in spite of something (quarantined, another epoch) also has a sentence; otherwise it is
- * empty. */
+/* -EUCLEAN damaged, -EKEYREJECTED another journal than was expected, -ENOTSUP from a newer version, -EBUSY in use by
+ * somebody else, -EINVAL not a journal, or the system's error; with a sentence in ret_why (WEFT_STORE_WHY bytes). It may
+ * take seconds: after an unclean stop everything is checked. A journal that was opened in spite of something (quarantined,
+ * another epoch) also has a sentence; otherwise it is empty. */
 int weft__store_open(const weft_store_kind *kind, const weft_store_opts *opts, weft_store **ret, char *ret_why);
 /* Finish the appends under way, complete everything, end every follow, free it. Not from a callback. Returns NULL. */
 weft_store *weft__store_close(weft_store *store);

@@ -445,6 +445,28 @@ TEST(everybodys_file) {
     leave_world();
 }
 
+/* A group of one's own may write to a file, as is usual with umask 002; another may not. */
+TEST(a_groups_file) {
+    weft_config config;
+    char want[256];
+    if (geteuid() != 0) {
+        test_skip("only root can give a file to any group");
+        return;
+    }
+    make_world();
+    write_file(world.user, "{}", 2);
+    CHECK_INT(chown(world.user, (uid_t) -1, 12345), 0);
+    CHECK_INT(chmod(world.user, 0664), 0);
+    CHECK_INT(load(&config, NULL, NULL), -EBADMSG);
+    snprintf(want, sizeof want, "error %s a group of others may write to this file; chmod g-w makes it yours\n", world.user);
+    CHECK_STR(world.said, want);
+    weft__config_done(&config);
+    CHECK_INT(chmod(world.user, 0644), 0);
+    CHECK_INT(load(&config, NULL, NULL), 0);
+    weft__config_done(&config);
+    leave_world();
+}
+
 TEST(same) {
     static const struct {
         const char *a, *b;
@@ -503,5 +525,5 @@ TEST(failing_allocations) {
 
 TEST_MAIN(CASE(defaults_are_the_librarys) CASE(rows_keep_their_own_rules) CASE(schema) CASE(the_strongest_wins)
               CASE(all_kinds_from_all_sources) CASE(variables) CASE(what_is_said) CASE(too_many_items) CASE(sizes)
-                  CASE(not_regular_files) CASE(somebody_elses_file) CASE(everybodys_file) CASE(same)
+                  CASE(not_regular_files) CASE(somebody_elses_file) CASE(everybodys_file) CASE(a_groups_file) CASE(same)
                       CASE(failing_allocations))
