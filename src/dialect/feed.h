@@ -34,6 +34,8 @@ int weft__feed_await(weft_feed *feed, const char *task, weft_on_task *on_event, 
 
 /* NULL for a peer the feed does not know. */
 weft_guest *weft__guest_of(const weft_feed *feed, weft_peer *peer);
+/* It cannot be told everything: close it soon, so that it comes back. Nothing is said to it any more. */
+void weft__guest_lose(weft_guest *guest);
 /* Logs of a session go to those who watch it, from now on. -ENOSPC: too many. 0 also when it does already. */
 int weft__guest_watch(weft_guest *guest, const char *session);
 void weft__guest_unwatch(weft_guest *guest, const char *session);

@@ -100,8 +100,6 @@ struct weft_feed {
 size_t weft__guest_dialect(weft_guest *guest);
 /* Does it watch that, and since before this? gseq 0: at all. */
 bool weft__guest_hears(const weft_guest *guest, const char *session, uint64_t gseq);
-/* It cannot be told everything: close it soon, so that it comes back. Nothing is said to it any more. */
-void weft__guest_lose(weft_guest *guest);
 /* Forget it. Its peer stays. */
 void weft__guest_free(weft_guest *guest);
 

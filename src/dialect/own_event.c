@@ -27,21 +27,32 @@ const weft_param weft__own_subscribe_params[] = {
 /* A request that waits for the store's word. */
 struct subscribing {
     const weft_hub *hub;
+    weft_guest *guest; /* it hears of its own end first */
     weft_req *req;
 };
 
+static int say_subscribed(const weft_hub *hub, weft_req *req, int r, uint64_t head) {
+    return weft__say(req, WEFT_OBJ({"resumed", weft_bool(r == 0)},
+                                   {"epoch", weft_str(weft__store_epoch(weft__engine_store(hub->engine)))},
+                                   {"head", weft_uint(head)}, {"reason", r ? weft_str(weft__gap_name(r)) : weft_none()}));
+}
+
 static void on_subscribed(void *ctx, int r, uint64_t head) {
     struct subscribing *subscribing = ctx;
+    const weft_hub *hub = subscribing->hub;
     weft_req *req = subscribing->req;
+    /* When memory was short it has been told that this failed, before or now. Neither this subscription nor the one before
+     * it is what the client believes to have: it must come back. */
+    bool failed = req && !weft_req_peer(req);
     if (r == -ECANCELED)
         weft__say_error(req, WEFT_CANCELLED, "superseded", "Something else was subscribed meanwhile");
     else if (r < 0)
         weft__say_error(req, 507, "storageFailed", "The events cannot be read: %s", weft_strerror(r));
     else
-        weft__say(req, WEFT_OBJ({"resumed", weft_bool(r == 0)},
-                                {"epoch", weft_str(weft__store_epoch(weft__engine_store(subscribing->hub->engine)))},
-                                {"head", weft_uint(head)}, {"reason", r ? weft_str(weft__gap_name(r)) : weft_none()}));
-    weft__free(subscribing->hub->alloc, subscribing);
+        failed |= say_subscribed(hub, req, r, head) < 0;
+    if (failed && r == 0)
+        weft__guest_lose(subscribing->guest);
+    weft__free(hub->alloc, subscribing);
 }
 
 /* The list of types as C strings; owned. <0 after an answer. */
@@ -58,8 +69,11 @@ static int read_types(weft_req *req, const weft_hub *hub, const weft_json *types
         return -ENOMEM;
     for (weft_iter it = weft_iterate(types); weft_next(&it); n++)
         if (!(list[n] = weft_str_of(&it.value, NULL))) {
+            weft_bytes text;
+            bool is_short = weft_typeof(&it.value) == WEFT_STRING && weft_text(&it.value, &text) >= 0 &&
+                            !memchr(text.data, '\0', text.len);
             weft__free(hub->alloc, (void *) list);
-            return weft__say_invalid(req, "/types", "types must be strings"), -EINVAL;
+            return is_short ? -ENOMEM : (weft__say_invalid(req, "/types", "types must be strings"), -EINVAL);
         }
     *ret = list;
     return 0;
@@ -77,7 +91,7 @@ static int subscribe(weft_req *req, const weft_hub *hub, weft_guest *guest, cons
     struct subscribing *subscribing = weft__alloc(hub->alloc, sizeof *subscribing);
     if (!subscribing)
         return -ENOMEM;
-    *subscribing = (struct subscribing){hub, weft__req_keep(req)};
+    *subscribing = (struct subscribing){hub, guest, weft__req_keep(req)};
     int r = weft__guest_subscribe(guest, spec, on_subscribed, subscribing);
     if (r < 0)
         weft__free(hub->alloc, subscribing);

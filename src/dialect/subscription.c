@@ -146,6 +146,7 @@ int weft__guest_subscribe(weft_guest *guest, const weft_subscription_spec *spec,
     weft_filter *filter = filter_of(spec, feed->alloc);
     if (!filter)
         return -ENOMEM;
+    bool replaces = guest->filter != NULL;
     weft__guest_unsubscribe(guest);
     weft_query query = {.after = spec->after, .epoch = spec->epoch, .oldest = !spec->live && !spec->after};
     if (spec->live)
@@ -154,6 +155,9 @@ int weft__guest_subscribe(weft_guest *guest, const weft_subscription_spec *spec,
     int r = weft__hearing_start(&guest->events, &query);
     if (r < 0) {
         guest->filter = weft__free(feed->alloc, filter);
+        /* It has lost the subscription it had, and an error does not say so. */
+        if (replaces)
+            weft__guest_lose(guest);
         return r;
     }
     guest->done = done;

@@ -65,8 +65,12 @@ static int read_str(weft_req *req, const weft_param *row, const weft_json *value
         return refuse_field(req, row, "must not be empty");
     if (memchr(text.data, '\0', text.len))
         return refuse_field(req, row, "must not contain a NUL");
-    if (field)
-        *(const char **) field = weft_str_of(value, "");
+    if (!field)
+        return 0;
+    const char *copy = weft_str_of(value, NULL);
+    if (!copy)
+        return -ENOMEM;
+    *(const char **) field = copy;
     return 0;
 }
 

@@ -114,6 +114,16 @@ const weft_alloc *sim_alloc(void) {
     return &sim.memory.alloc;
 }
 
+bool sim_memory_failed(void) {
+    return sim.memory.fail_at && sim.memory.count >= sim.memory.fail_at;
+}
+
+void sim_fail_memory(uint32_t n) {
+    if (sim_memory_failed())
+        sim_saw(SAW_MEMORY_FAULT);
+    sim.memory.fail_at = n ? sim.memory.count + n : 0;
+}
+
 const sim_plan *sim_now_plan(void) {
     return &sim.plan;
 }
@@ -145,6 +155,7 @@ static sim_plan make_plan(void) {
     plan.question_ms = sim_chance(40) ? 800 : 0;
     plan.keep_bytes = sim_chance(30) ? 16000 + sim_below(40000) : 0;
     plan.keep_output = sim_chance(30) ? 500 + sim_below(3000) : 0;
+    plan.memory_faults = sometimes(20);
     return plan;
 }
 

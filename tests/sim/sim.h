@@ -35,6 +35,10 @@ bool sim_is_broken(void);
 void sim_digest(const void *data, size_t len);
 /* Counts what is not freed. */
 const weft_alloc *sim_alloc(void);
+/* Its n-th allocation from now on fails; 0: none does. */
+void sim_fail_memory(uint32_t n);
+/* It has failed since. */
+bool sim_memory_failed(void);
 
 /* What must have happened in some run of a thousand, or the simulation no longer looks where it should. */
 #define SIM_SIGHTS(X)                                                                                                       \
@@ -44,6 +48,7 @@ const weft_alloc *sim_alloc(void);
     X(GHOST, "an append that failed was there after a kill")                                                                \
     X(WRITE_FAULT, "an append failed")                                                                                      \
     X(READ_FAULT, "a read failed")                                                                                          \
+    X(MEMORY_FAULT, "memory was short")                                                                                     \
     X(TRIM, "events were trimmed")                                                                                          \
     X(RETRY, "a task was tried again")                                                                                      \
     X(REQUEUE, "a task was queued again after a kill")                                                                      \
@@ -74,7 +79,7 @@ void sim_saw(sim_sight sight);
 /* What a seed decides once, before the first step: how often which fault happens, and the limits. */
 typedef struct sim_plan {
     unsigned steps, clients;
-    unsigned store_faults, kills, stops, drops, trims, time_jumps; /* weights */
+    unsigned store_faults, memory_faults, kills, stops, drops, trims, time_jumps; /* weights */
     bool requeue, slow_disk;
     size_t max_running, max_queue, out_soft;
     int64_t timeout_ms, question_ms;

@@ -388,6 +388,13 @@ static void hear_subscribed(client *c, const request *asked, const weft_json *re
     snprintf(c->sub.epoch, sizeof c->sub.epoch, "%s", weft_get_str(result, "epoch", ""));
 }
 
+/* What is refused at once leaves the subscription there was; what fails later has replaced it. */
+static void hear_unsubscribed(client *c, const weft_json *message) {
+    const char *reason = reason_of(message);
+    if (strcmp(reason, "superseded") == 0 || strcmp(reason, "storageFailed") == 0)
+        c->sub.on = false;
+}
+
 static void hear_answer(client *c, const weft_json *message) {
     uint64_t id = (uint64_t) weft_get_int(message, "id", 0);
     weft_json result = weft_get(message, "result");
@@ -410,9 +417,9 @@ static void hear_answer(client *c, const weft_json *message) {
         hear_answered(c, &asked, message, ok);
     else if (asked.want == WANT_SUBSCRIBE && ok)
         hear_subscribed(c, &asked, &result);
-    else if ((asked.want == WANT_SUBSCRIBE || asked.want == WANT_UNSUBSCRIBE) && !ok)
-        c->sub.on = false;
-    else if (asked.want == WANT_UNSUBSCRIBE)
+    else if (asked.want == WANT_SUBSCRIBE)
+        hear_unsubscribed(c, message);
+    else if (asked.want == WANT_UNSUBSCRIBE && ok)
         c->sub.on = false;
 }
 
@@ -491,7 +498,8 @@ static bool send_bytes(client *c, size_t max) {
 static bool receive_bytes(client *c, size_t max) {
     static char bytes[1 << 20];
     size_t n = c->conn ? hub_take(c->conn, bytes, max) : 0;
-    if (n)
+    /* Where the hub ended the connection meanwhile, that is already known and these bytes came too late. */
+    if (n && c->conn)
         client_hear(c, bytes, n);
     return n > 0;
 }

@@ -123,7 +123,8 @@ hub_conn *hub_connect(const char *name, const char *dialect, void *ctx) {
     weft__peer_now(peer, box.now);
     weft__peer_set_carrier(peer, &carrier, conn);
     weft__feed_open(box.hub.feed, peer);
-    return conn;
+    /* It may have been refused at once. */
+    return conn->peer ? conn : NULL;
 }
 
 void hub_disconnect(hub_conn *conn) {

@@ -109,7 +109,13 @@ static void run_step(const sim_plan *plan) {
     size_t i = 0;
     while (at >= choices[i].weight)
         at -= choices[i++].weight;
+    /* Starting and ending a hub without memory is another test. */
+    bool short_of_memory = choices[i].run != step_tend && choices[i].run != step_kill && hub_is_ready() &&
+                           sim_below(1000) < plan->memory_faults * 20;
+    if (short_of_memory)
+        sim_fail_memory(sim_below(sim_chance(50) ? 8 : 60) + 1);
     choices[i].run();
+    sim_fail_memory(0);
 }
 
 /* ---- the fair end ---- */

@@ -40,6 +40,7 @@ static void moved(const char **text, const weft_append_job *from, weft_append_jo
 
 static void keep_ghost(const weft_append_job *job) {
     forget_ghost();
+    sim_fail_memory(0);
     weft_append_job *copy = weft__alloc(sim_alloc(), job->job.bytes);
     memcpy(copy, job, job->job.bytes);
     weft__list_init(&copy->job.link);
@@ -72,6 +73,7 @@ static void do_append(weft_append_job *job, int fail) {
 
 /* Read everything behind the owner's back: the job is taken off the tray before anybody sees it. */
 static weft_read_job *read_all(void) {
+    sim_fail_memory(0);
     weft_read_job *job = weft__zalloc(sim_alloc(), sizeof *job);
     weft_link jobs;
     weft__list_init(&job->job.link);
