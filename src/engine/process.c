@@ -360,8 +360,9 @@ static void on_gone(void *ctx, unsigned what) {
         return; /* the watch calls again, unless it was freed */
     if (waitid(BY_PIDFD, (id_t) process->pidfd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0)
         return;
-    bool lost = !process->end_known;
-    if (lost)
+    /* A guard whose keeper was killed may have told the end already, and is our child. */
+    bool lost = !process->end_known || info.si_code != CLD_EXITED;
+    if (!process->end_known)
         assume_end(process, info.si_code == CLD_EXITED ? 0 : info.si_status);
     let_go(process);
     weft__guards_remove(&process->entry);
