@@ -1,5 +1,5 @@
-/* Installing an agent that npm has: the version that this Weft was tried with, into a folder of the user's own, after the user
- * said yes. */
+/* Installing an agent that npm has: the version that this Weft was tried with, into a folder of the user's own, after the
+ * user said yes. */
 #ifndef WEFT_AGENTS_INSTALL_H
 #define WEFT_AGENTS_INSTALL_H
 

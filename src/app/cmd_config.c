@@ -372,7 +372,8 @@ const weft_verb weft__config_verb = {
         "An option counts more than an environment variable, that more than the project's .weft/config.json, that more\n"
         "than the user's weft/config.json below $XDG_CONFIG_HOME (~/.config), that more than the default. The files are\n"
         "JSON, with comments and trailing commas. A running daemon reads them again on SIGHUP.\n\n"
-        "\"check\" ends with status 1 after a mistake: a value that cannot be, or a rule that can never fire (an unknown type\n"
+        "\"check\" ends with status 1 after a mistake: a value that cannot be, or a rule that can never fire (an unknown "
+        "type\n"
         "of event or agent, a day that never comes, conditions that cannot all hold). An unknown key and a rule that is\n"
         "switched off are warnings, and the status is 0.\n",
     .options = options,

@@ -188,8 +188,8 @@ int weft__config_put_shape(weft_buf *out, const weft_alloc *alloc, const weft_sh
 
 /* ---- config_rules.c ---- */
 
-/* Say which rules of a configuration that was loaded can never fire, which are switched off (a warning), and which jobs never
- * come. -EBADMSG after something was said that is not a warning; -ENOMEM. */
+/* Say which rules of a configuration that was loaded can never fire, which are switched off (a warning), and which jobs
+ * never come. -EBADMSG after something was said that is not a warning; -ENOMEM. */
 int weft__config_rules(const weft_config *config, const weft_remarks *to);
 
 /* ---- config_schema.c ---- */

@@ -9,9 +9,9 @@ typedef struct weft_serve_facts {
     const weft_server *server;
     const weft_serve_settings *how;
     const char *agent, *driver; /* does what names none, and how */
-    bool token;        /* one is needed */
-    bool held;         /* it is the daemon of its folder */
-    bool on_stdio;     /* standard output is a connection */
+    bool token;                 /* one is needed */
+    bool held;                  /* it is the daemon of its folder */
+    bool on_stdio;              /* standard output is a connection */
 } weft_serve_facts;
 
 /* endpoint.json, and with --json a line on standard output. True: the file must be taken back at the end. */

@@ -25,7 +25,7 @@ typedef struct weft_agent {
     size_t max_running;              /* tasks at a time; 0: as many as the engine allows */
     int64_t timeout_ms;              /* of a task; 0: the engine's */
     weft_permission permission;
-    const char *about;  /* what it is, in a few words; may be NULL */
+    const char *about;   /* what it is, in a few words; may be NULL */
     const char *advice;  /* what to do when it is not installed; may be NULL */
     const char *login;   /* how to log in; "{bin}" stands for the folder of its program, with a slash. May be NULL */
     const char *package; /* of npm, NAME@VERSION, that "weft agents install" fetches; NULL: it is installed otherwise */

@@ -13,7 +13,7 @@ struct run {
     const weft_agent *agent; /* NULL: it is not configured any more */
     const weft_driver *driver;
     weft_agent *resolved; /* the agent with its program found; NULL: as it is configured. Owned */
-    weft_run *handle; /* NULL: it was never started, or is gone */
+    weft_run *handle;     /* NULL: it was never started, or is gone */
     weft_timer timeout, again;
     weft_later later; /* look at what there is to do */
     run_stop stop;

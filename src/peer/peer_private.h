@@ -46,10 +46,10 @@ struct weft_peer {
     int status;    /* 0, or why it must be closed */
     unsigned busy; /* depth of calls that must not see the peer freed under them */
     unsigned deflate;
-    uint32_t soon; /* open requests for which others wait: WEFT_SOON */
+    uint32_t soon;     /* open requests for which others wait: WEFT_SOON */
     size_t soon_bytes; /* of their params: what waits to be stored for this peer */
     bool looking;      /* one of them only looks at something: all others wait */
-    uint8_t style; /* weft_style */
+    uint8_t style;     /* weft_style */
     bool no_batch, lenient, extras, eager, locked;
     bool quiet;    /* inside feed or tick: the caller will look for output itself */
     bool full;     /* the soft limit was reached and not yet left */

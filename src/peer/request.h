@@ -37,7 +37,7 @@ struct weft_req {
     weft_doc *doc; /* for strings in meta, until the handler returns */
     int64_t deadline;
     size_t soon_bytes; /* with REQ_SOON: of its params */
-    weft_link link; /* in peer->requests once the handler has returned without answering */
+    weft_link link;    /* in peer->requests once the handler has returned without answering */
     void *cancel_ctx;
     weft_req *next_waiter; /* another that waits for the same stored answer */
     weft_req *next_free;

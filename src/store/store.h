@@ -166,8 +166,8 @@ int weft__store_look(const weft_store *store);
  * again when it works), -ESTALE its files are no longer the ones that were opened, -EUCLEAN damage was found, -EEXIST the
  * key was used for something else. */
 int weft__store_append(weft_store *store, const weft_append *append, weft_append_done *done, void *ctx);
-/* Hold appends back from now on, except those that go ahead; or let them go, in their order. While it holds, whoever waits for
- * the appends before it to complete knows what is in the journal. */
+/* Hold appends back from now on, except those that go ahead; or let them go, in their order. While it holds, whoever waits
+ * for the appends before it to complete knows what is in the journal. */
 void weft__store_hold(weft_store *store, bool hold);
 int weft__store_read(weft_store *store, const weft_query *query, weft_page_done *done, void *ctx);
 int weft__store_claim(weft_store *store, const weft_claim *claim, weft_claim_done *done, void *ctx);

@@ -321,5 +321,4 @@ TEST(prose_keeps_its_lines) {
 
 TEST_MAIN(CASE(what_an_answer_means) CASE(a_question_is_shown_whole) CASE(a_question_cannot_deceive)
               CASE(changes_line_by_line) CASE(a_change_too_large_to_compare) CASE(times_of_the_wire)
-                  CASE(times_that_are_typed) CASE(durations)
-                  CASE(a_row_stays_a_row) CASE(prose_keeps_its_lines))
+                  CASE(times_that_are_typed) CASE(durations) CASE(a_row_stays_a_row) CASE(prose_keeps_its_lines))

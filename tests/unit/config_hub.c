@@ -8,8 +8,8 @@
 #include "agents.h"
 #include "config.h"
 #include "harness.h"
-#include "trust.h"
 #include "serve.h"
+#include "trust.h"
 
 static const weft_agent *find(const weft_agents *agents, const char *name) {
     for (size_t i = 0; i < agents->count; i++)
