@@ -216,7 +216,7 @@ typedef struct truth_event {
     const char *stream, *type, *data;
     char task[SIM_NAME], session[SIM_NAME]; /* that it is about; "": none */
     bool names_task, names_session;         /* in its data; otherwise the engine must know */
-    bool trimmed;
+    bool trimmed, unseen;                   /* unseen: it was trimmed before the engine had seen it */
 } truth_event;
 
 void truth_open(const char *epoch);

@@ -236,17 +236,17 @@ static bool lets_through(const subscription *sub, const truth_event *event) {
            (!*sub->session || strcmp(event->session, sub->session) == 0);
 }
 
-/* After memory was short or a read failed. */
+/* After memory was short, or while reads are slow or fail. */
 static bool engine_may_be_behind(void) {
     const sim_plan *plan = sim_now_plan();
-    return plan->memory_faults || plan->store_faults;
+    return plan->memory_faults || plan->store_faults || plan->slow_disk;
 }
 
 /* Most events name neither their session nor, at the end of a question, their task: a subscription then asks the engine. And
  * what is trimmed before the engine has seen it nobody hears. */
 static bool may_be_unknown(const subscription *sub, const truth_event *event) {
-    return engine_may_be_behind() &&
-           (event->trimmed || (*sub->task && !event->names_task) || (*sub->session && !event->names_session));
+    return event->unseen ||
+           (engine_may_be_behind() && ((*sub->task && !event->names_task) || (*sub->session && !event->names_session)));
 }
 
 /* Whatever lies between what was heard last and this should have been heard. */
@@ -309,15 +309,10 @@ static bool is_word(const truth_event *event, const char *method, const char *ta
     return strcmp(word_for(event), method) == 0 && strcmp(event->task, task) == 0;
 }
 
-/* Trimmed before the engine saw it. */
-static bool may_be_unheard(const truth_event *event) {
-    return event->trimmed && engine_may_be_behind();
-}
-
 static void hear_word(client *c, const char *method, const weft_json *params) {
     const truth_event *event = next_word(c);
     const char *task = weft_get_str(params, "taskId", "");
-    for (; event && !is_word(event, method, task) && may_be_unheard(event); event = next_word(c))
+    for (; event && !is_word(event, method, task) && event->unseen; event = next_word(c))
         c->words++;
     sim_say("%-7s < %s %s", c->name, method, task);
     if (!event)
@@ -586,7 +581,7 @@ void clients_check(void) {
             sim_broken("no answer: %s waits for the answer to %llu", c->name, (unsigned long long) c->pending[0].id);
         if (c->sub.on)
             check_missed(c, &c->sub, truth_head() + 1);
-        while (c->aiwg && next_word(c) && may_be_unheard(next_word(c)))
+        while (c->aiwg && next_word(c) && next_word(c)->unseen)
             c->words++;
         if (c->aiwg && next_word(c))
             sim_broken("lost event: %s was not told of %llu %s", c->name, (unsigned long long) next_word(c)->gseq,

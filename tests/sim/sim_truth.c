@@ -302,6 +302,7 @@ uint64_t truth_keep(const weft_page *page) {
         if (kept || event->trimmed)
             continue;
         event->trimmed = true;
+        event->unseen = event->gseq > hub_told();
         truth.trimmed = event->gseq > truth.trimmed ? event->gseq : truth.trimmed;
         removed++;
         sim_saw(SAW_TRIM);
