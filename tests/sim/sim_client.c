@@ -305,19 +305,22 @@ static const truth_event *next_word(client *c) {
     return event;
 }
 
-static bool is_word(const truth_event *event, const char *method, const char *task) {
-    return strcmp(word_for(event), method) == 0 && strcmp(event->task, task) == 0;
+/* Output must be the event's own, byte for byte. */
+static bool is_word(const truth_event *event, const char *method, const weft_json *params) {
+    weft_json output = weft_get(params, "output");
+    return strcmp(word_for(event), method) == 0 && strcmp(event->task, weft_get_str(params, "taskId", "")) == 0 &&
+           (!output.text || memmem(event->data, event->len, output.text, output.len));
 }
 
 static void hear_word(client *c, const char *method, const weft_json *params) {
     const truth_event *event = next_word(c);
     const char *task = weft_get_str(params, "taskId", "");
-    for (; event && !is_word(event, method, task) && event->unseen; event = next_word(c))
+    for (; event && !is_word(event, method, params) && event->unseen; event = next_word(c))
         c->words++;
     sim_say("%-7s < %s %s", c->name, method, task);
     if (!event)
         sim_broken("double event: %s heard %s of %s, and everything was told", c->name, method, task);
-    else if (!is_word(event, method, task))
+    else if (!is_word(event, method, params))
         sim_broken("lost event: %s heard %s of %s instead of %llu %s of %s", c->name, method, task,
                    (unsigned long long) event->gseq, event->type, event->task);
     else
