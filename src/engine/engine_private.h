@@ -259,7 +259,7 @@ weft_bytes weft__text_end(const char *text, size_t len, size_t max);
 void weft__waiters_run(weft_engine *engine, weft_link *waiters, int r, const weft_task *task);
 /* The task has ended, or is queued again, and that is durable. */
 void weft__task_settle(weft_engine *engine, known_task *task);
-/* Cancel a queued task that somebody waits for. */
+/* Cancel a task that somebody waits for: queued, or about to start. */
 void weft__task_cancel_waiting(weft_engine *engine, known_task *task);
 
 /* queue.c */

@@ -511,8 +511,8 @@ static void closed(void *ctx, int r) {
     if (r < 0)
         weft__waiters_run(engine, &task->waiters, r, NULL);
     weft__task_settle(engine, task);
-    /* Somebody asked for its end between two attempts. */
-    if (r >= 0 && task->pub.state == WEFT_TASK_QUEUED && !weft__list_empty(&task->waiters) && !task->ending)
+    /* Somebody asked for its end between two attempts. The next one may be about to start already. */
+    if (r >= 0 && task->pub.state == WEFT_TASK_QUEUED && !weft__list_empty(&task->waiters))
         weft__task_cancel_waiting(engine, task);
     weft__queue_run(engine);
     weft__stop_check(engine);

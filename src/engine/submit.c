@@ -331,12 +331,6 @@ static int cancel_queued(weft_engine *engine, known_task *task) {
     return r;
 }
 
-void weft__task_cancel_waiting(weft_engine *engine, known_task *task) {
-    int r = cancel_queued(engine, task);
-    if (r < 0)
-        weft__waiters_run(engine, &task->waiters, r, NULL);
-}
-
 /* Queued: cancelled now. About to start: as soon as it has. Running: its run is told. Ending already: it is waited for. */
 static int begin_cancel(weft_engine *engine, known_task *task) {
     if (task->ending)
@@ -349,6 +343,12 @@ static int begin_cancel(weft_engine *engine, known_task *task) {
     if (task->run)
         weft__run_cancel(task->run);
     return 0;
+}
+
+void weft__task_cancel_waiting(weft_engine *engine, known_task *task) {
+    int r = begin_cancel(engine, task);
+    if (r < 0)
+        weft__waiters_run(engine, &task->waiters, r, NULL);
 }
 
 int weft__task_cancel(weft_engine *engine, const char *id, const char *by, weft_task_done *done, void *ctx) {

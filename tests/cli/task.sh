@@ -147,9 +147,10 @@ weft task cancel "$id"
 ended "$waiter"
 exits "cancelled by somebody else" 1
 like "cancelled by somebody else: says so" "$id was cancelled" "$(cat other.err)"
-timeout 60 "$weft" task submit --wait slow 60s >other.out 2>other.err &
+# When it has shown the agent's question, it knows the task that it is to cancel.
+timeout 60 "$weft" task submit --wait ask >other.out 2>other.err &
 waiter=$!
-until_true running
+until_true grep -q question- other.err
 id=$(field "$(timeout 20 "$weft" task list --state running --json)" .tasks.0.id)
 # timeout(1) passes it on.
 kill -TERM "$waiter"
