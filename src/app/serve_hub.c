@@ -68,27 +68,31 @@ static bool is_network(const weft_identity *who) {
     return who->port > 0 && *who->address;
 }
 
-/* Whoever cannot be found any more counts as an agent: a process that connects, hands its socket on and ends has its
- * reasons. A peer whose number is 0 is beyond our namespace of processes, where no descendant of ours can be. */
+/* A Unix socket was judged when it was connected: a person's process that has ended since then, and closed the socket behind
+ * its request, is a person's. Who holds the other end of a network connection can only be asked while somebody does. */
 static bool is_agent(void *ctx, const weft_identity *who) {
     (void) ctx;
-    if (strcmp(who->scopes, agent_scopes) == 0)
-        return true;
     if (is_network(who))
         return weft__connection_of_agent(who->address, who->port) != 0;
+    return strcmp(who->scopes, agent_scopes) == 0;
+}
+
+/* Whoever cannot be found any more counts as an agent: a process that connects, hands its socket on and ends has its
+ * reasons. A peer whose number is 0 is beyond our namespace of processes, where no descendant of ours can be. */
+static bool is_connected_by_agent(const weft_identity *who) {
     if (strcmp(who->transport, "unix") != 0 || who->pid == 0)
         return false;
     return who->pid < 0 || weft__descends_from_guard((pid_t) who->pid) != 0;
 }
 
 /* A Unix socket's credentials are those of the process that connected. It is looked at now, while it is there, because its
- * number may be another's later. If this fails for want of memory, it is looked at with each request. */
-static void know_agent(weft_peer *peer) {
+ * number may be another's later. */
+static int know_agent(weft_peer *peer) {
     weft_identity who = *weft_peer_identity(peer);
-    if (strcmp(who.transport, "unix") != 0 || !is_agent(NULL, &who))
-        return;
+    if (!is_connected_by_agent(&who))
+        return 0;
     who.scopes = agent_scopes;
-    (void) weft_peer_set_identity(peer, &who);
+    return weft_peer_set_identity(peer, &who);
 }
 
 static void note(void *ctx, const char *line) {
@@ -309,8 +313,10 @@ void weft__serve_hub_ready(weft_serve_hub *self) {
 }
 
 void weft__serve_hub_opened(weft_serve_hub *self, weft_peer *peer) {
-    know_agent(peer);
-    weft__feed_open(self->hub.feed, peer);
+    if (know_agent(peer) < 0) /* memory is short, and it would pass for a person */
+        weft_peer_free(peer);
+    else
+        weft__feed_open(self->hub.feed, peer);
 }
 
 void weft__serve_hub_closed(weft_serve_hub *self, weft_peer *peer) {
