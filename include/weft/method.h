@@ -132,6 +132,7 @@ typedef struct weft_identity {
 
 WEFT_API weft_peer *weft_req_peer(weft_req *req);
 WEFT_API const weft_identity *weft_req_identity(weft_req *req);
+/* "" when no method has the name that was called. */
 WEFT_API const char *weft_req_method(weft_req *req);
 /* The text of the id as it came, empty for a notification. Borrowed. */
 WEFT_API weft_bytes weft_req_id(weft_req *req);

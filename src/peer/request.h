@@ -14,7 +14,10 @@ enum {
     REQ_DEFERRED = 1 << 3,    /* the handler has returned without answering */
     REQ_TOKEN_KNOWN = 1 << 4, /* the params have been searched for one */
     REQ_MCP_TOKEN = 1 << 5,
-    REQ_SOON = 1 << 6, /* others wait for its answer */
+    REQ_SOON = 1 << 6,                                  /* others wait for its answer */
+    REQ_GATED = 1 << 7,                                 /* gates have to be told of its end */
+    REQ_KEYED = 1 << 8,                                 /* its answer is kept for a retry */
+    REQ_UNUSUAL = REQ_DEFERRED | REQ_GATED | REQ_KEYED, /* more is to be done than to write the answer */
 };
 
 struct weft_req {
@@ -41,6 +44,15 @@ struct weft_req {
     void *cancel_ctx;
     weft_req *next_waiter; /* another that waits for the same stored answer */
     weft_req *next_free;
+
+    /* Only with REQ_GATED. */
+    const weft_gate *const *gate; /* the next to be asked */
+    weft_bytes message, name;
+    int64_t began_us;
+    size_t bytes_in;
+    int gone;         /* 0, or why the caller has given up */
+    int excuse;       /* 0, or the code of what was answered in place of what the handler said */
+    size_t bytes_out; /* written for every request, because that costs less than to ask */
 };
 
 /* What an answer says. */
@@ -82,9 +94,11 @@ static inline void weft__req_release(weft_req *req) {
 int weft__req_finish(weft_req *req, const weft_outcome *outcome);
 /* Answer with text kept from another: `"result":...` or `"error":...`. */
 int weft__req_finish_kept(weft_req *req, weft_bytes outcome);
-/* Keep it for later, its text is about to go. <0: it has been answered with why that is impossible, and only waits to be
- * released by whoever was to answer it. */
-int weft__req_defer(weft_req *req);
+/* Keep it for later, its text is about to go; whole: all of the text, because it has not come to its handler yet. <0: it has
+ * been answered with why that is impossible, and only waits to be released by whoever was to answer it. */
+int weft__req_defer(weft_req *req, bool whole);
+/* When the caller stops waiting, if its params say so. */
+void weft__req_read_deadline(weft_req *req);
 /* The caller does not want it any more. */
 void weft__req_abandon(weft_req *req, int why);
 void weft__req_abandon_all(weft_peer *peer, int why);

@@ -80,6 +80,9 @@ static int fill(weft_service *service, const weft_service_opts *opts) {
     service->ctx = opts->ctx;
     service->authorize = opts->authorize;
     service->on_message = opts->on_message;
+    service->now_us = opts->now_us;
+    service->gates = opts->gates && *opts->gates ? opts->gates : NULL;
+    service->guarded = service->gates || service->authorize;
     service->title = weft__strndup(service->alloc, title, strlen(title));
     service->version = weft__strndup(service->alloc, version, strlen(version));
     if (!service->title || !service->version)

@@ -92,7 +92,10 @@ struct weft_service {
     char *version;
     int (*authorize)(void *ctx, const weft_identity *who, const weft_method *method);
     void (*on_message)(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text);
-    struct weft_req *pool; /* free requests, linked by next_free */
+    int64_t (*now_us)(void *ctx);
+    const weft_gate *const *gates; /* NULL: none */
+    bool guarded;                  /* there are gates, or authorize */
+    struct weft_req *pool;         /* free requests, linked by next_free */
     size_t pooled;
     struct weft_zip *zip;            /* shared by WebSocket connections that compress */
     struct weft_idempotent *answers; /* kept for retries; NULL until the first */
