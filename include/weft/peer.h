@@ -64,7 +64,7 @@ WEFT_API int weft_service_new(const weft_service_opts *opts, weft_service **ret)
 WEFT_API weft_service *weft_service_ref(weft_service *service);
 WEFT_API weft_service *weft_service_unref(weft_service *service);
 /* Add or remove a method while peers are connected. The row is borrowed and must outlive its registration.
- * -EEXIST, -ENOENT. */
+ * -EEXIST, -ENOENT, -EMSGSIZE (over WEFT_PARAMS_MAX). */
 WEFT_API int weft_service_add(weft_service *service, const weft_method *method);
 WEFT_API int weft_service_remove(weft_service *service, const char *name);
 WEFT_API const weft_method *weft_service_find(weft_service *service, const char *name);

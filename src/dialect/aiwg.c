@@ -217,6 +217,7 @@ static const weft_method methods[] = {
     {.name = "chat.send",
      .handler = weft__aiwg_chat,
      .params = weft__aiwg_chat_params,
+     .defaults = &weft__aiwg_chat_defaults,
      .help = "say something to the default agent: a task of its own",
      .result = S_OF(S_IS("taskId", S_STRING), "\"taskId\""),
      .errors = submit_errors,

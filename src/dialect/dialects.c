@@ -46,12 +46,11 @@ static const weft_method *choose(const struct route *route, const char *dialect)
     return first;
 }
 
-/* The library has checked nothing, because the router's row has no params table: the chosen row's has its turn here. */
+/* The library has checked and bound nothing, because the router's row has no params table: the chosen row's has its turn. */
 static int answer_by_dialect(weft_req *req, const weft_json *params, void *ctx) {
     const struct route *route = ctx;
     const weft_method *row = choose(route, weft_req_identity(req)->dialect);
-    int r = weft_check_params(req, row, params);
-    return r < 0 ? r : row->handler(req, params, row->ctx ? row->ctx : route->all->hub);
+    return weft_req_pass_on(req, row, params, row->ctx ? row->ctx : route->all->hub);
 }
 
 /* ---- keeping agents out ---- */
@@ -137,6 +136,7 @@ static int share(weft_dialects *all, weft_method *row, const weft_method *other,
     route->rows[dialect] = other;
     row->errors = route->errors;
     row->params = NULL;
+    row->defaults = NULL;
     row->result = row->result == other->result ? row->result : NULL;
     row->flags = ((row->flags | other->flags) & (WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE)) |
                  (row->flags & other->flags & (WEFT_OPEN | WEFT_HIDDEN));

@@ -77,30 +77,6 @@ static void tell_unknown(weft_peer *peer, weft_bytes method, const weft_json *pa
     peer->on_notification(peer, name, params, peer->data);
 }
 
-/* The gates that most requests do not meet: a deadline, a params table, an idempotency key. */
-static WEFT_NOINLINE bool pass_rare_gates(weft_req *req, const weft_json *params) {
-    weft_peer *peer = req->peer;
-    if (req->meta.data)
-        weft__req_read_deadline(req);
-    if (req->deadline <= peer->now) {
-        weft_refuse(req, WEFT_CANCELLED, "The deadline of the request has passed", "deadlineExceeded");
-        return false;
-    }
-    if (req->row->params) {
-        /* Check only; in_handler keeps the request alive when the refusal is written. */
-        req->flags |= REQ_IN_HANDLER;
-        int r = weft_check_params(req, req->row, params);
-        if (r < 0 && !(req->flags & REQ_ANSWERED)) /* a string could not be decoded for want of memory */
-            weft_refuse(req, WEFT_INTERNAL_ERROR, "Internal error", "outOfMemory");
-        req->flags &= ~(unsigned) REQ_IN_HANDLER;
-        if (r < 0) {
-            weft__req_release(req);
-            return false;
-        }
-    }
-    return !(req->row->flags & WEFT_CHANGES) || !req->meta.data || weft__idempotent_begin(req) == 0;
-}
-
 /* The handler has returned without answering. true: it is seen to. A notification is over, and only a gate, or what kept it
  * for one, wants to hear of it. */
 static WEFT_NOINLINE bool see_to_unanswered(weft_req *req, int r) {
@@ -129,9 +105,44 @@ static inline void run_handler(weft_req *req, const weft_json *params) {
     weft__req_release(req);
 }
 
+/* true: the params are bound to memory; false: the request has been answered. in_handler keeps it alive when the refusal is
+ * written. */
+static bool bind_params(weft_req *req, const weft_json *params, weft_params_memory *memory) {
+    req->flags |= REQ_IN_HANDLER;
+    int r = weft__params_bind(req, req->row, params, memory);
+    if (r < 0 && !(req->flags & REQ_ANSWERED)) /* a string could not be decoded for want of memory */
+        weft_refuse(req, WEFT_INTERNAL_ERROR, "Internal error", "outOfMemory");
+    req->flags &= ~(unsigned) REQ_IN_HANDLER;
+    if (r < 0)
+        weft__req_release(req);
+    return r >= 0;
+}
+
+/* What most requests of a bare service do not meet: a deadline, a params table, an idempotency key. */
+static bool pass_checks(weft_req *req, const weft_json *params, weft_params_memory *memory) {
+    if (req->meta.data)
+        weft__req_read_deadline(req);
+    if (req->deadline <= req->peer->now) {
+        weft_refuse(req, WEFT_CANCELLED, "The deadline of the request has passed", "deadlineExceeded");
+        return false;
+    }
+    if (req->row->params && !bind_params(req, params, memory))
+        return false;
+    return !(req->row->flags & WEFT_CHANGES) || !req->meta.data || weft__idempotent_begin(req) == 0;
+}
+
+/* The struct of params lies here, on the stack, until the handler has returned. */
+static WEFT_NOINLINE void start_checked(weft_req *req, const weft_json *params) {
+    weft_params_memory memory;
+    if (pass_checks(req, params, &memory))
+        run_handler(req, params);
+}
+
 /* It has been let in. */
 static inline void start_admitted(weft_req *req, const weft_json *params) {
-    if ((!req->meta.data && !req->row->params) || pass_rare_gates(req, params))
+    if (req->meta.data || req->row->params)
+        start_checked(req, params);
+    else
         run_handler(req, params);
 }
 

@@ -302,6 +302,7 @@ static int keep(weft_req *req, bool whole) {
  * bytes that are, all of it stays. */
 static int defer_again(weft_req *req, bool whole) {
     req->doc = NULL;
+    req->bound = NULL;
     if (whole)
         return 0;
     keep_id(req);
@@ -325,6 +326,7 @@ int weft__req_defer(weft_req *req, bool whole) {
     if (r < 0 || !whole)
         req->message = req->name = req->params = req->meta = (weft_bytes){0};
     req->doc = NULL;
+    req->bound = NULL;
     if (r < 0 && req->on_cancel)
         weft__req_abandon(req, -ECANCELED); /* may free it */
     return r;

@@ -2,6 +2,8 @@
 #ifndef WEFT_REQUEST_H
 #define WEFT_REQUEST_H
 
+#include <stddef.h>
+
 #include "peer_private.h"
 
 /* A request that was answered is used again for the next one; this many are kept for when many were open. */
@@ -26,6 +28,7 @@ struct weft_req {
     uint32_t parts; /* how many were sent; MCP wants a number that rises */
     char *kept;     /* id and token, once the text they lay in is gone */
     struct weft_kept *idempotent; /* the answer will be stored here */
+    void *bound;                  /* the params as a struct, until the handler returns; NULL: not bound */
     weft_on_cancel *on_cancel;
     weft_bytes token; /* of weft_part(), raw; found when first needed or when the params go away */
     weft_timed timed;
@@ -61,6 +64,16 @@ typedef struct weft_outcome {
     const char *message;
     const weft_val *value; /* the result, or the error's data (NULL: none) */
 } weft_outcome;
+
+/* Where a row's params are bound to: on the stack of whoever calls the handler. */
+typedef union weft_params_memory {
+    max_align_t align;
+    char bytes[WEFT_PARAMS_MAX];
+} weft_params_memory;
+/* How large the struct is that a table's end names; 0: it names none, or there is no table. */
+size_t weft__params_size(const weft_param *table);
+/* Check params by the row, and bind them if its table says how large the struct is. Returns as weft_bind(). */
+int weft__params_bind(weft_req *req, const weft_method *row, const weft_json *params, void *memory);
 
 /* For this peer, with nothing in it yet. NULL: no memory. */
 weft_req *weft__req_alloc(weft_service *service);

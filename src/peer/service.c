@@ -66,7 +66,7 @@ static const weft_method discover_row = {
 static int add_methods(weft_service *service, const weft_method *rows) {
     int r = 0;
     for (; rows && rows->name && r >= 0; rows++)
-        r = weft__methods_add(&service->methods, service->alloc, rows);
+        r = weft_service_add(service, rows);
     if (r >= 0 && !weft__methods_find(&service->methods, discover_row.name, strlen(discover_row.name)))
         r = weft__methods_add(&service->methods, service->alloc, &discover_row);
     return r;
@@ -143,6 +143,8 @@ weft_service *weft_service_unref(weft_service *service) {
 }
 
 int weft_service_add(weft_service *service, const weft_method *method) {
+    if (weft__params_size(method->params) > WEFT_PARAMS_MAX)
+        return -EMSGSIZE;
     return weft__methods_add(&service->methods, service->alloc, method);
 }
 
