@@ -1,9 +1,9 @@
 /* Gates: what stands between a request and its handler, and hears how it ended.
  *
  * A signature check, a schema check, an access log or a histogram is one gate: a table with two functions, named in
- * weft_service_opts.gates. The library's own checks (rate limit, authentication, scope) come first; then the gates are asked
- * in the order of the list; then params are checked and the handler runs. Requests and notifications pass one by one, those
- * of a batch too. A service without gates pays nothing for them. */
+ * weft_service_opts.gates. The rate limit and authentication of the connection come first; then the gates are asked in the
+ * order of the list; then scope and params are checked and the handler runs. Requests and notifications pass one by one,
+ * those of a batch too. A service without gates pays nothing for them. */
 #ifndef WEFT_GATE_PUBLIC_H
 #define WEFT_GATE_PUBLIC_H
 
@@ -50,6 +50,7 @@ typedef struct weft_gate {
      * answer or call back into the request. NULL: not told. */
     void (*after)(void *ctx, const weft_gate_outcome *outcome);
     void *ctx;
+    unsigned flags; /* only for methods that have one of these flags; 0: for all, and for names that no method has */
 } weft_gate;
 
 /* Let a request pass that a gate has taken over: the next gates are asked, then its handler runs, within this call. Never

@@ -140,6 +140,9 @@ typedef struct weft_identity {
     int64_t port; /* of the other end; 0 unknown */
 } weft_identity;
 
+/* Does this caller have the scope? NULL: there is nothing to have. */
+WEFT_API bool weft_has_scope(const weft_identity *who, const char *scope);
+
 WEFT_API weft_peer *weft_req_peer(weft_req *req);
 WEFT_API const weft_identity *weft_req_identity(weft_req *req);
 /* "" when no method has the name that was called. */

@@ -7,9 +7,9 @@
 
 /* Is there nothing to ask? Then the request is its handler's. */
 static inline bool weft__gate_open(const weft_peer *peer, const weft_method *row) {
-    return row && !row->scope && !peer->locked && !peer->bucket && !peer->service->guarded;
+    return row && !row->scope && !peer->locked && !peer->bucket && !((row->flags | WEFT_GATE_ALL) & peer->service->guarded);
 }
-/* One place decides whether a request goes on: rate, scope, the gates, and whether there is such a method. false: it has
+/* One place decides whether a request goes on: rate, the gates, scope, and whether there is such a method. false: it has
  * been answered, or a gate has taken it over. */
 bool weft__gate_admit(weft_req *req, const weft_msg *msg, const weft_json *params);
 /* The rest of the gates, for a request that one of them had taken over. */

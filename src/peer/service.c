@@ -82,7 +82,11 @@ static int fill(weft_service *service, const weft_service_opts *opts) {
     service->on_message = opts->on_message;
     service->now_us = opts->now_us;
     service->gates = opts->gates && *opts->gates ? opts->gates : NULL;
-    service->guarded = service->gates || service->authorize;
+    for (const weft_gate *const *gate = service->gates; gate && *gate; gate++) {
+        service->gate_flags |= (*gate)->flags ? (*gate)->flags : WEFT_GATE_ALL;
+        service->tells |= (*gate)->after != NULL;
+    }
+    service->guarded = service->gate_flags | (service->authorize ? WEFT_GATE_ALL : 0);
     service->title = weft__strndup(service->alloc, title, strlen(title));
     service->version = weft__strndup(service->alloc, version, strlen(version));
     if (!service->title || !service->version)
