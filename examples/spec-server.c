@@ -17,14 +17,14 @@ struct two {
 static const weft_param subtract_params[] = {
     WEFT_MUST(struct two, minuend, num, "from this"),
     WEFT_MUST(struct two, subtrahend, num, "take this"),
-    {0},
+    WEFT_END(struct two),
 };
 
 static int subtract(weft_req *req, const weft_json *params, void *ctx) {
-    struct two two = {0};
+    const struct two *two = weft_req_params(req); /* a request with other params has been refused already */
+    (void) params;
     (void) ctx;
-    int r = weft_bind(req, subtract_params, params, &two);
-    return r < 0 ? r : weft_reply(req, number(two.minuend - two.subtrahend));
+    return weft_reply(req, number(two->minuend - two->subtrahend));
 }
 
 struct pair {
@@ -33,14 +33,14 @@ struct pair {
 static const weft_param add_params[] = {
     WEFT_MUST(struct pair, a, num, "one number"),
     WEFT_MUST(struct pair, b, num, "and another"),
-    {0},
+    WEFT_END(struct pair),
 };
 
 static int add(weft_req *req, const weft_json *params, void *ctx) {
-    struct pair pair = {0};
+    const struct pair *pair = weft_req_params(req);
+    (void) params;
     (void) ctx;
-    int r = weft_bind(req, add_params, params, &pair);
-    return r < 0 ? r : weft_reply(req, number(pair.a + pair.b));
+    return weft_reply(req, number(pair->a + pair->b));
 }
 
 static int sum(weft_req *req, const weft_json *params, void *ctx) {

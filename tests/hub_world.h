@@ -239,8 +239,10 @@ static inline int hub_init(hub_world *world, const hub_opts *opts) {
     int r = weft__dialects_new(opts->dialects ? opts->dialects : all, &world->hub, opts->alloc, &world->dialects);
     if (r < 0)
         return r;
-    weft_service_opts service = {
-        .methods = weft__dialects_methods(world->dialects), .alloc = opts->alloc, .limits = opts->service};
+    weft_service_opts service = {.methods = weft__dialects_methods(world->dialects),
+                                 .gates = weft__dialects_gates(world->dialects),
+                                 .alloc = opts->alloc,
+                                 .limits = opts->service};
     r = weft_service_new(&service, &world->service);
     world->hub.service = world->service;
     return r < 0 ? r : weft__feed_new(&world->hub, world->dialects, &world->hub.feed);

@@ -37,7 +37,9 @@ enum {
     WEFT_NULLABLE = 1 << 2, /* null counts as absent */
 };
 
-/* One row of a params table; a row with a NULL name ends it. Positional params fill the rows in order. */
+/* One row of a params table; a row with a NULL name ends it. Positional params fill the rows in order. A table that ends
+ * with WEFT_END(struct ...) is bound before the handler runs: weft_req_params(). Another is only checked then, and the
+ * handler calls weft_bind(). */
 typedef struct weft_param {
     const char *name;
     weft_param_type type;
@@ -50,7 +52,10 @@ typedef struct weft_param {
 /* clang-format off */
 #define WEFT_MUST(type_, field, kind, help_) {#field, WEFT_PARAM_##kind, offsetof(type_, field), WEFT_REQUIRED, help_}
 #define WEFT_MAY(type_, field, kind, help_) {#field, WEFT_PARAM_##kind, offsetof(type_, field), 0, help_}
+#define WEFT_END(type_) {NULL, WEFT_PARAM_any, sizeof(type_), 0, NULL}
 /* clang-format on */
+/* A struct of params is at most this large; a method with a larger one cannot be registered. */
+#define WEFT_PARAMS_MAX 512
 
 /* An error that a method documents. */
 typedef struct weft_error_row {
@@ -82,17 +87,22 @@ typedef struct weft_method {
     const char *result;           /* JSON Schema of the result as text; NULL: any */
     const weft_error_row *errors; /* ends with code 0; may be NULL */
     unsigned flags;
-    void *ctx; /* handed to the handler; NULL: the service's */
+    void *ctx;            /* handed to the handler; NULL: the service's */
+    const void *defaults; /* what the struct of WEFT_END holds where params say nothing; NULL: zeroes */
 } weft_method;
+
+/* The struct that the params were bound to by the method's table, which ends with WEFT_END. Yours to change until the
+ * handler returns, and gone then with the strings in it. NULL: the table ends otherwise. */
+WEFT_API void *weft_req_params(weft_req *req);
 
 /* Read params into a struct by the table. Absent optional fields are left as they are; of duplicate members
  * the last one counts. 0, or <0 after -32602 has been
  * answered naming the field (data.reason "invalidParams", data.path): just return what it returns. The table is the
  * method's own, which has been checked already, or another. */
 WEFT_API int weft_bind(weft_req *req, const weft_param *table, const weft_json *params, void *ret_struct);
-/* Check params as the library does before it calls a handler: by the row's table, and by WEFT_STRICT if the row has it. For
- * a handler that passes a request on to another row. Returns as weft_bind(). */
-WEFT_API int weft_check_params(weft_req *req, const weft_method *method, const weft_json *params);
+/* Hand a request on to another row, from within a handler: params are checked and bound by that row's table and WEFT_STRICT,
+ * then its handler runs with this ctx. Return what it returns. */
+WEFT_API int weft_req_pass_on(weft_req *req, const weft_method *row, const weft_json *params, void *ctx);
 
 /* ---- answering ---- */
 
@@ -130,8 +140,12 @@ typedef struct weft_identity {
     int64_t port; /* of the other end; 0 unknown */
 } weft_identity;
 
+/* Does this caller have the scope? NULL: there is nothing to have. */
+WEFT_API bool weft_has_scope(const weft_identity *who, const char *scope);
+
 WEFT_API weft_peer *weft_req_peer(weft_req *req);
 WEFT_API const weft_identity *weft_req_identity(weft_req *req);
+/* "" when no method has the name that was called. */
 WEFT_API const char *weft_req_method(weft_req *req);
 /* The text of the id as it came, empty for a notification. Borrowed. */
 WEFT_API weft_bytes weft_req_id(weft_req *req);

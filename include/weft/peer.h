@@ -13,6 +13,7 @@
 #ifndef WEFT_PEER_H
 #define WEFT_PEER_H
 
+#include <weft/gate.h>
 #include <weft/method.h>
 
 #ifdef __cplusplus
@@ -51,6 +52,10 @@ typedef struct weft_service_opts {
     /* May this caller call this method? NULL: its identity must have the row's scope. 0 yes, -EACCES forbidden (answered
      * 403), -EPERM not authenticated (answered 401). */
     int (*authorize)(void *ctx, const weft_identity *who, const weft_method *method);
+    /* Asked before each handler and told of each answer: <weft/gate.h>. Ends with NULL; borrowed for the service's life. */
+    const weft_gate *const *gates;
+    /* The clock of now_ms in microseconds, to measure how long requests take. NULL: milliseconds will do. */
+    int64_t (*now_us)(void *ctx);
     /* Every message in and out, for a log. NULL: none. Tokens and auth members are not removed here. */
     void (*on_message)(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text);
 } weft_service_opts;
@@ -59,7 +64,7 @@ WEFT_API int weft_service_new(const weft_service_opts *opts, weft_service **ret)
 WEFT_API weft_service *weft_service_ref(weft_service *service);
 WEFT_API weft_service *weft_service_unref(weft_service *service);
 /* Add or remove a method while peers are connected. The row is borrowed and must outlive its registration.
- * -EEXIST, -ENOENT. */
+ * -EEXIST, -ENOENT, -EMSGSIZE (over WEFT_PARAMS_MAX). */
 WEFT_API int weft_service_add(weft_service *service, const weft_method *method);
 WEFT_API int weft_service_remove(weft_service *service, const char *name);
 WEFT_API const weft_method *weft_service_find(weft_service *service, const char *name);

@@ -7,6 +7,7 @@
 #include <weft/base.h>   /* bytes, allocator, errors */
 #include <weft/json.h>   /* reading and writing JSON */
 #include <weft/method.h> /* methods as rows, requests, answers */
+#include <weft/gate.h>   /* what stands before a method */
 #include <weft/peer.h>   /* the peer without I/O */
 #include <weft/net.h>    /* transports, server, client */
 /* clang-format on */

@@ -79,6 +79,15 @@ static void put_errors(const weft_app *app, const weft_json *method) {
     }
 }
 
+static void put_scope(const weft_app *app, const weft_json *method) {
+    const char *scope = weft_get_str(method, "x-scope", "");
+    if (!*scope)
+        return;
+    fputs("scope: ", app->out.file);
+    put_str(app, scope);
+    fputc('\n', app->out.file);
+}
+
 static void put_method(const weft_app *app, const weft_json *method) {
     const char *help = weft_get_str(method, "summary", weft_get_str(method, "description", ""));
     weft__ink(&app->out, WEFT_INK_BOLD);
@@ -87,6 +96,7 @@ static void put_method(const weft_app *app, const weft_json *method) {
     fputs(*help ? ": " : "", app->out.file);
     put_str(app, help);
     fputc('\n', app->out.file);
+    put_scope(app, method);
     put_params(app, method);
     put_result(app, method);
     put_errors(app, method);

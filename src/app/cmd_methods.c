@@ -10,18 +10,28 @@
 /* A longer name gets a line of its own before its help. */
 #define MAX_COLUMN 32
 
-static int name_column(const weft_json *methods) {
+static int column_of(const weft_json *methods, const char *member) {
     int width = 0;
     for (weft_iter it = weft_iterate(methods); weft_next(&it);) {
-        int n = (int) strlen(weft_get_str(&it.value, "name", ""));
+        int n = (int) strlen(weft_get_str(&it.value, member, ""));
         if (n > width && n <= MAX_COLUMN)
             width = n;
     }
     return width;
 }
 
+/* What a caller needs; nothing at all where no method of the endpoint needs anything. */
+static void put_scope(const weft_app *app, const weft_json *method, int width) {
+    const char *scope = weft_get_str(method, "x-scope", "");
+    int gap = width - (int) strlen(scope);
+    if (!width)
+        return;
+    weft__put_text(&app->out, scope, strlen(scope));
+    fprintf(app->out.file, "%*s", gap > 0 ? gap + 2 : 2, "");
+}
+
 static void put_table(const weft_app *app, const weft_json *methods) {
-    int width = name_column(methods);
+    int width = column_of(methods, "name"), scope_width = column_of(methods, "x-scope");
     for (weft_iter it = weft_iterate(methods); weft_next(&it);) {
         const char *name = weft_get_str(&it.value, "name", "");
         const char *help = weft_get_str(&it.value, "summary", weft_get_str(&it.value, "description", ""));
@@ -29,8 +39,9 @@ static void put_table(const weft_app *app, const weft_json *methods) {
         weft__ink(&app->out, WEFT_INK_BOLD);
         weft__put_text(&app->out, name, strlen(name));
         weft__plain(&app->out);
-        if (*help)
+        if (*help || scope_width)
             fprintf(app->out.file, "%*s", gap > 0 ? gap + 2 : 2, "");
+        put_scope(app, &it.value, scope_width);
         weft__put_text(&app->out, help, strcspn(help, "\n"));
         fputc('\n', app->out.file);
     }
@@ -38,7 +49,9 @@ static void put_table(const weft_app *app, const weft_json *methods) {
 
 static int write_method(weft_buf *out, const weft_json *method) {
     weft_json name = weft_get(method, "name"), summary = weft_get(method, "summary");
-    weft_val value = WEFT_OBJ({"name", weft_copy(&name)}, {"summary", weft_copy(&summary)});
+    weft_json scope = weft_get(method, "x-scope");
+    weft_val value = WEFT_OBJ({"name", weft_copy(&name)}, {"summary", weft_copy(&summary)},
+                              {"scope", scope.text ? weft_copy(&scope) : weft_none()});
     int r = weft__buf_len(out) > 1 ? weft__write_raw(out, NULL, ",", 1) : 0;
     return r < 0 ? r : weft__write_val(out, NULL, &value);
 }
@@ -96,7 +109,8 @@ const weft_verb weft__methods_verb = {
     .help = "list the methods of an endpoint",
     .usage = "[URL]",
     .examples = examples,
-    .about = "Asks with rpc.discover (OpenRPC). \"weft describe METHOD\" tells more about one of them.\n",
+    .about = "Asks with rpc.discover (OpenRPC). The word between a name and its help is the scope that a caller must have.\n"
+             "\"weft describe METHOD\" tells more about one of them.\n",
     .reaches = true,
     .run = run,
 };

@@ -84,6 +84,7 @@ static void on_drain(weft_server *server, weft_peer *peer, void *data) {
 static int open_server(serving *self) {
     weft_service_opts opts = {
         .methods = weft__serve_hub_methods(self->hub),
+        .gates = weft__serve_hub_gates(self->hub),
         .title = "weft",
         .version = weft_version(),
         .limits = self->how->limits,

@@ -39,6 +39,8 @@ static void put_method(FILE *to, const weft_method *method) {
     if (method->help)
         weft__man_text(to, method->help);
     fputs(method->params ? "\n" : "\n.br\nAny params.\n", to);
+    if (method->scope)
+        fprintf(to, ".br\nScope: %s.\n", method->scope);
     fputs(".RS 4\n", to);
     for (const weft_param *param = method->params; param && param->name; param++)
         put_param(to, param);

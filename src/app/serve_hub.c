@@ -62,7 +62,7 @@ static void stop_soon(void *ctx, bool force) {
 /* ---- agents among the callers ---- */
 
 /* The scopes of a connection that was an agent's when it was made. */
-static const char agent_scopes[] = "read work agent";
+static const char agent_scopes[] = WEFT_READ " " WEFT_WORK " agent";
 
 static bool is_network(const weft_identity *who) {
     return who->port > 0 && *who->address;
@@ -216,6 +216,10 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
     else
         *ret = self;
     return status;
+}
+
+const weft_gate *const *weft__serve_hub_gates(const weft_serve_hub *self) {
+    return weft__dialects_gates(self->dialects);
 }
 
 const weft_method *weft__serve_hub_methods(const weft_serve_hub *self) {

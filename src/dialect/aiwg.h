@@ -16,6 +16,7 @@ extern const weft_param weft__aiwg_stop_params[];
 
 /* ---- aiwg_task.c ---- */
 weft_handler weft__aiwg_submit, weft__aiwg_chat, weft__aiwg_cancel, weft__aiwg_list, weft__aiwg_get, weft__aiwg_stats;
+extern const struct weft_aiwg_chat weft__aiwg_chat_defaults;
 extern const weft_param weft__aiwg_submit_params[], weft__aiwg_chat_params[], weft__aiwg_id_params[],
     weft__aiwg_list_params[];
 

@@ -46,7 +46,7 @@ struct rule {
 const weft_param weft__aiwg_rule_params[] = {
     {"ruleId", WEFT_PARAM_str, offsetof(struct rule, ruleId), WEFT_NULLABLE | WEFT_NONEMPTY,
      "only this rule; all of it when absent"},
-    {0},
+    WEFT_END(struct rule),
 };
 
 /* The seed answers "enabled", the original "success" for a rule: both are said. */
@@ -63,32 +63,32 @@ static void on_switched(void *ctx, int r) {
     weft__free(switching->hub->alloc, switching);
 }
 
-static int switch_to(weft_req *req, const weft_json *params, const weft_hub *hub, bool enabled) {
-    struct rule in = {0};
-    int r = weft_bind(req, weft__aiwg_rule_params, params, &in);
+static int switch_to(weft_req *req, const weft_hub *hub, bool enabled) {
+    const struct rule *in = weft_req_params(req);
+    int r = failed(hub);
     if (r < 0)
-        return r;
-    if ((r = failed(hub)) < 0)
         return refuse(req, r);
     struct switching *switching = weft__alloc(hub->alloc, sizeof *switching);
     if (!switching)
         return -ENOMEM;
     *switching = (struct switching){hub, weft__req_keep(req), enabled};
-    r = weft__automation_switch(hub->automation, in.ruleId, enabled, on_switched, switching);
+    r = weft__automation_switch(hub->automation, in->ruleId, enabled, on_switched, switching);
     if (r >= 0)
         return 0;
     weft__free(hub->alloc, switching);
     if (r == -ENOENT)
         return say_switched(weft__req_keep(req), false, false);
     if (r == -EINVAL)
-        return weft__say_invalid(req, "/ruleId", "the rule %s is not valid; automation.status says why", in.ruleId);
+        return weft__say_invalid(req, "/ruleId", "the rule %s is not valid; automation.status says why", in->ruleId);
     return weft__say_failure(req, r);
 }
 
 int weft__aiwg_enable(weft_req *req, const weft_json *params, void *ctx) {
-    return switch_to(req, params, ctx, true);
+    (void) params;
+    return switch_to(req, ctx, true);
 }
 
 int weft__aiwg_disable(weft_req *req, const weft_json *params, void *ctx) {
-    return switch_to(req, params, ctx, false);
+    (void) params;
+    return switch_to(req, ctx, false);
 }

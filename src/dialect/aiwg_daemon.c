@@ -26,17 +26,15 @@ struct stop {
 const weft_param weft__aiwg_stop_params[] = {
     {"force", WEFT_PARAM_bool, offsetof(struct stop, force), WEFT_NULLABLE,
      "end running tasks at once instead of waiting for them"},
-    {0},
+    WEFT_END(struct stop),
 };
 
 int weft__aiwg_stop(weft_req *req, const weft_json *params, void *ctx) {
     weft_hub *hub = ctx;
-    struct stop in = {false};
-    int r = weft_bind(req, weft__aiwg_stop_params, params, &in);
-    if (r < 0)
-        return r;
+    const struct stop *in = weft_req_params(req);
+    (void) params;
     weft__say(weft__req_keep(req), WEFT_OBJ({"stopping", weft_bool(true)}));
-    hub->host->stop(hub->host->ctx, in.force);
+    hub->host->stop(hub->host->ctx, in->force);
     return 0;
 }
 

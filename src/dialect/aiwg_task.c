@@ -39,7 +39,7 @@ const weft_param weft__aiwg_submit_params[] = {
     {"retries", WEFT_PARAM_int, offsetof(struct submit, retries), WEFT_NULLABLE, "how often to try again when it fails"},
     {"sessionId", WEFT_PARAM_str, offsetof(struct submit, sessionId), WEFT_NULLABLE | WEFT_NONEMPTY,
      "go on with this conversation"},
-    {0},
+    WEFT_END(struct submit),
 };
 
 /* path: of the prompt, which has two names. */
@@ -126,29 +126,29 @@ static int make_metadata(const weft_hub *hub, const weft_json *params, const wef
 
 int weft__aiwg_submit(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
-    struct submit in = {0};
+    const struct submit *in = weft_req_params(req);
     char key[WEFT_KEY];
     weft_buf metadata = {0};
-    int r = weft_bind(req, weft__aiwg_submit_params, params, &in);
-    if (r < 0 || (r = weft__idempotency_key(req, key)) < 0)
+    int r = weft__idempotency_key(req, key);
+    if (r < 0)
         return r;
-    if (in.retries < 0 || in.retries > MAX_RETRIES)
+    if (in->retries < 0 || in->retries > MAX_RETRIES)
         return weft__say_invalid(req, "/retries", "retries must be from 0 to %d", MAX_RETRIES);
-    r = make_metadata(hub, params, &in.metadata, &metadata);
+    r = make_metadata(hub, params, &in->metadata, &metadata);
     if (r < 0)
         weft__buf_done(&metadata, hub->alloc);
     if (r == -E2BIG)
         return weft__say_invalid(req, "/metadata", "metadata must not be longer than %d bytes", MAX_METADATA);
     if (r < 0)
         return r;
-    weft_task_spec spec = {.prompt = in.prompt,
-                           .agent = in.agent,
-                           .session = in.sessionId,
+    weft_task_spec spec = {.prompt = in->prompt,
+                           .agent = in->agent,
+                           .session = in->sessionId,
                            .metadata = weft__buf_len(&metadata) ? weft__buf_head(&metadata) : NULL,
                            .key = *key ? key : NULL,
-                           .priority = in.priority,
-                           .timeout_ms = in.timeoutMs,
-                           .retries = in.retries};
+                           .priority = in->priority,
+                           .timeout_ms = in->timeoutMs,
+                           .retries = in->retries};
     r = weft__task_submit(hub->engine, &spec, on_submitted, weft__req_keep(req));
     weft__buf_done(&metadata, hub->alloc);
     return r < 0 ? refuse_submit(weft__req_keep(req), hub, &spec, "/prompt", r) : 0;
@@ -156,15 +156,19 @@ int weft__aiwg_submit(weft_req *req, const weft_json *params, void *ctx) {
 
 /* ---- chat ---- */
 
-struct chat {
+struct weft_aiwg_chat {
     const char *message;
     int64_t priority;
 };
 const weft_param weft__aiwg_chat_params[] = {
-    {"message", WEFT_PARAM_str, offsetof(struct chat, message), WEFT_REQUIRED | WEFT_NONEMPTY, "what to say to the agent"},
-    {"priority", WEFT_PARAM_int, offsetof(struct chat, priority), WEFT_NULLABLE, "higher runs first; 5 when absent"},
-    {0},
+    {"message", WEFT_PARAM_str, offsetof(struct weft_aiwg_chat, message), WEFT_REQUIRED | WEFT_NONEMPTY,
+     "what to say to the agent"},
+    {"priority", WEFT_PARAM_int, offsetof(struct weft_aiwg_chat, priority), WEFT_NULLABLE,
+     "higher runs first; 5 when absent"},
+    WEFT_END(struct weft_aiwg_chat),
 };
+
+const struct weft_aiwg_chat weft__aiwg_chat_defaults = {.priority = CHAT_PRIORITY};
 
 static void on_chatted(void *ctx, int r, const weft_task *task) {
     weft_req *req = ctx;
@@ -176,13 +180,14 @@ static void on_chatted(void *ctx, int r, const weft_task *task) {
 
 int weft__aiwg_chat(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
-    struct chat in = {.priority = CHAT_PRIORITY};
+    const struct weft_aiwg_chat *in = weft_req_params(req);
     char key[WEFT_KEY];
-    int r = weft_bind(req, weft__aiwg_chat_params, params, &in);
-    if (r < 0 || (r = weft__idempotency_key(req, key)) < 0)
+    (void) params;
+    int r = weft__idempotency_key(req, key);
+    if (r < 0)
         return r;
     weft_task_spec spec = {
-        .prompt = in.message, .metadata = "{\"source\":\"ipc-chat\"}", .key = *key ? key : NULL, .priority = in.priority};
+        .prompt = in->message, .metadata = "{\"source\":\"ipc-chat\"}", .key = *key ? key : NULL, .priority = in->priority};
     r = weft__task_submit(hub->engine, &spec, on_chatted, weft__req_keep(req));
     return r < 0 ? refuse_submit(weft__req_keep(req), hub, &spec, "/message", r) : 0;
 }
@@ -194,7 +199,7 @@ struct id {
 };
 const weft_param weft__aiwg_id_params[] = {
     {"taskId", WEFT_PARAM_str, offsetof(struct id, taskId), WEFT_REQUIRED | WEFT_NONEMPTY, "which task"},
-    {0},
+    WEFT_END(struct id),
 };
 
 static int refuse_unknown(weft_req *req, const char *id) {
@@ -219,16 +224,15 @@ static void on_cancelled(void *ctx, int r, const weft_task *task) {
 
 int weft__aiwg_cancel(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
-    struct id in;
+    const struct id *in = weft_req_params(req);
     char who[WEFT_WHO];
-    int r = weft_bind(req, weft__aiwg_id_params, params, &in);
-    if (r < 0)
-        return r;
-    r = weft__task_cancel(hub->engine, in.taskId, weft__who(weft_req_identity(req), who), on_cancelled, weft__req_keep(req));
+    (void) params;
+    int r = weft__task_cancel(hub->engine, in->taskId, weft__who(weft_req_identity(req), who), on_cancelled,
+                              weft__req_keep(req));
     if (r == -ENOENT)
-        return refuse_unknown(req, in.taskId);
+        return refuse_unknown(req, in->taskId);
     if (r == -EALREADY)
-        return refuse_ended(req, weft__task_find(hub->engine, in.taskId));
+        return refuse_ended(req, weft__task_find(hub->engine, in->taskId));
     return r < 0 ? weft__say_failure(req, r) : 0;
 }
 
@@ -264,7 +268,7 @@ const weft_param weft__aiwg_list_params[] = {
      "only those that are queued, running, completed, failed or cancelled"},
     {"limit", WEFT_PARAM_int, offsetof(struct list, limit), WEFT_NULLABLE,
      "at most so many; 20 when absent or 0, at most 1000"},
-    {0},
+    WEFT_END(struct list),
 };
 
 /* The end of each output is said twice, and a byte may become six: a long list has shorter ends, so that it can be sent. */
@@ -294,15 +298,13 @@ static int write_list(weft_buf *out, const weft_hub *hub, const struct list *in)
 
 int weft__aiwg_list(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
-    struct list in = {0};
+    struct list *in = weft_req_params(req);
     weft_buf out = {0};
-    int r = weft_bind(req, weft__aiwg_list_params, params, &in);
-    if (r < 0)
-        return r;
-    if (in.limit < 0)
+    (void) params;
+    if (in->limit < 0)
         return weft__say_invalid(req, "/limit", "limit must not be negative");
-    in.limit = in.limit == 0 ? LIST_DEFAULT : in.limit > LIST_MAX ? LIST_MAX : in.limit;
-    r = write_list(&out, hub, &in);
+    in->limit = in->limit == 0 ? LIST_DEFAULT : in->limit > LIST_MAX ? LIST_MAX : in->limit;
+    int r = write_list(&out, hub, in);
     if (r >= 0)
         r = weft_reply(req, weft_raw(weft__buf_head(&out), weft__buf_len(&out)));
     weft__buf_done(&out, hub->alloc);
@@ -378,21 +380,21 @@ static void on_output(void *ctx, int r, weft_bytes output) {
 
 int weft__aiwg_get(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
-    struct id in;
-    int r = weft_bind(req, weft__aiwg_id_params, params, &in);
-    if (r < 0 || weft_req_is_notification(req))
-        return r;
-    const weft_task *task = weft__task_find(hub->engine, in.taskId);
+    const struct id *in = weft_req_params(req);
+    (void) params;
+    if (weft_req_is_notification(req))
+        return 0;
+    const weft_task *task = weft__task_find(hub->engine, in->taskId);
     if (!task)
-        return refuse_unknown(req, in.taskId);
-    size_t size = strlen(in.taskId) + 1;
+        return refuse_unknown(req, in->taskId);
+    size_t size = strlen(in->taskId) + 1;
     struct get *get = weft__alloc(hub->alloc, sizeof *get + size);
     if (!get)
         return -ENOMEM;
     get->hub = hub;
     get->req = req;
-    memcpy(get->id, in.taskId, size);
-    r = read_output(get, task);
+    memcpy(get->id, in->taskId, size);
+    int r = read_output(get, task);
     if (r >= 0)
         return 0;
     weft__free(hub->alloc, get);

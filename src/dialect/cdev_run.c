@@ -26,7 +26,7 @@ const weft_param weft__cdev_run_params[] = {
     {"session_id", WEFT_PARAM_str, offsetof(struct run_params, session_id), WEFT_NULLABLE, "the session to continue"},
     {"agent_type", WEFT_PARAM_str, offsetof(struct run_params, agent_type), WEFT_NULLABLE,
      "the name of an agent; the default agent when absent"},
-    {0},
+    WEFT_END(struct run_params),
 };
 
 /* ---- answering ---- */
@@ -128,19 +128,20 @@ static int check(weft_req *req, const weft_hub *hub, const struct run_params *in
 
 int weft__cdev_run(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
-    struct run_params in = {0};
+    const struct run_params *in = weft_req_params(req);
     char key[WEFT_KEY];
     bool resumes;
-    int r = weft_bind(req, weft__cdev_run_params, params, &in);
-    if (r < 0 || (r = weft__idempotency_key(req, key)) < 0 || (r = check(req, hub, &in, &resumes)) < 0)
+    (void) params;
+    int r = weft__idempotency_key(req, key);
+    if (r < 0 || (r = check(req, hub, in, &resumes)) < 0)
         return r;
     struct run *run = weft__alloc(hub->alloc, sizeof *run);
     if (!run)
         return -ENOMEM;
     *run = (struct run){hub, weft__req_keep(req), resumes};
-    weft_task_spec spec = {.prompt = in.prompt,
-                           .agent = resumes ? NULL : in.agent_type,
-                           .session = resumes ? in.session_id : NULL,
+    weft_task_spec spec = {.prompt = in->prompt,
+                           .agent = resumes ? NULL : in->agent_type,
+                           .session = resumes ? in->session_id : NULL,
                            .metadata = "{\"source\":\"cdev\"}",
                            .key = *key ? key : NULL,
                            .alone = !hub->cdev_parallel};
@@ -159,7 +160,7 @@ struct stop_params {
 const weft_param weft__cdev_stop_params[] = {
     {"session_id", WEFT_PARAM_str, offsetof(struct stop_params, session_id), WEFT_NULLABLE | WEFT_NONEMPTY,
      "which; the one this connection started, else the one it watches, else the only one"},
-    {0},
+    WEFT_END(struct stop_params),
 };
 
 static int refuse_idle(weft_req *req) {
@@ -178,19 +179,17 @@ static void on_stopped(void *ctx, int r, const weft_task *task) {
 
 int weft__cdev_stop(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
-    struct stop_params in = {0};
+    const struct stop_params *in = weft_req_params(req);
     char who[WEFT_WHO];
-    int r = weft_bind(req, weft__cdev_stop_params, params, &in);
-    if (r < 0)
-        return r;
+    (void) params;
     const weft_session *session =
-        in.session_id ? weft__session_find(hub->engine, in.session_id) : weft__cdev_session(hub, weft_req_peer(req));
-    if (!session && in.session_id)
-        return weft__say_error(req, CDEV_NO_SESSION, "sessionNotFound", "Session not found: %s", in.session_id);
+        in->session_id ? weft__session_find(hub->engine, in->session_id) : weft__cdev_session(hub, weft_req_peer(req));
+    if (!session && in->session_id)
+        return weft__say_error(req, CDEV_NO_SESSION, "sessionNotFound", "Session not found: %s", in->session_id);
     if (!session || !session->busy || !session->task)
         return refuse_idle(req);
-    r = weft__task_cancel(hub->engine, session->task, weft__who(weft_req_identity(req), who), on_stopped,
-                          weft__req_keep(req));
+    int r = weft__task_cancel(hub->engine, session->task, weft__who(weft_req_identity(req), who), on_stopped,
+                              weft__req_keep(req));
     if (r == -ENOENT || r == -EALREADY)
         return refuse_idle(req);
     return r < 0 ? weft__say_failure(req, r) : 0;

@@ -13,13 +13,6 @@ struct route {
     weft_error_row *errors;                 /* of all of them; owned */
 };
 
-/* A row that agents may not call. */
-struct reserved {
-    const weft_hub *hub;
-    weft_handler *handler;
-    void *ctx;
-};
-
 struct weft_dialects {
     const weft_alloc *alloc;
     weft_hub *hub;
@@ -29,7 +22,8 @@ struct weft_dialects {
     size_t method_count;
     struct route *routes; /* as many as methods; used are the first route_count */
     size_t route_count;
-    struct reserved *reserved; /* as many as methods, and in their order */
+    weft_gate people;
+    const weft_gate *gates[2]; /* ends with NULL */
 };
 
 /* ---- asking a connection which it speaks ---- */
@@ -46,34 +40,25 @@ static const weft_method *choose(const struct route *route, const char *dialect)
     return first;
 }
 
-/* The library has checked nothing, because the router's row has no params table: the chosen row's has its turn here. */
+/* The library has checked and bound nothing, because the router's row has no params table: the chosen row's has its turn. */
 static int answer_by_dialect(weft_req *req, const weft_json *params, void *ctx) {
     const struct route *route = ctx;
     const weft_method *row = choose(route, weft_req_identity(req)->dialect);
-    int r = weft_check_params(req, row, params);
-    return r < 0 ? r : row->handler(req, params, row->ctx ? row->ctx : route->all->hub);
+    return weft_req_pass_on(req, row, params, row->ctx ? row->ctx : route->all->hub);
 }
 
 /* ---- keeping agents out ---- */
 
-static int answer_people(weft_req *req, const weft_json *params, void *ctx) {
-    const struct reserved *row = ctx;
-    const weft_hub_host *host = row->hub->host;
-    if (host && host->is_agent && host->is_agent(host->ctx, weft_req_identity(req)))
-        return weft__say_error(req, 403, "agentMayNot", "%s is not for agents: the caller is a process of one, or has ended",
-                               weft_req_method(req));
-    return row->handler(req, params, row->ctx);
-}
-
-static void reserve_rows(weft_dialects *all) {
-    for (size_t i = 0; i < all->method_count; i++) {
-        weft_method *row = &all->methods[i];
-        if (!(row->flags & WEFT_FOR_PEOPLE))
-            continue;
-        all->reserved[i] = (struct reserved){all->hub, row->handler, row->ctx};
-        row->handler = answer_people;
-        row->ctx = &all->reserved[i];
-    }
+/* The gate of all rows with WEFT_FOR_PEOPLE. It is asked before the scope, because the refusal should say why: an agent has
+ * no scope that would help. */
+static int ask_people(void *ctx, const weft_gate_request *request) {
+    const weft_hub *hub = ctx;
+    const weft_hub_host *host = hub->host;
+    if (!host || !host->is_agent || !host->is_agent(host->ctx, request->identity))
+        return 0;
+    weft__say_error(request->req, 403, "agentMayNot", "%s is not for agents: the caller is a process of one, or has ended",
+                    request->method->name);
+    return -EACCES;
 }
 
 /* ---- merging ---- */
@@ -137,6 +122,7 @@ static int share(weft_dialects *all, weft_method *row, const weft_method *other,
     route->rows[dialect] = other;
     row->errors = route->errors;
     row->params = NULL;
+    row->defaults = NULL;
     row->result = row->result == other->result ? row->result : NULL;
     row->flags = ((row->flags | other->flags) & (WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE)) |
                  (row->flags & other->flags & (WEFT_OPEN | WEFT_HIDDEN));
@@ -178,12 +164,9 @@ static int merge(weft_dialects *all) {
     size_t count = count_rows(all);
     all->methods = weft__zalloc(all->alloc, (count + 1) * sizeof *all->methods);
     all->routes = weft__zalloc(all->alloc, (count + 1) * sizeof *all->routes);
-    all->reserved = weft__zalloc(all->alloc, (count + 1) * sizeof *all->reserved);
-    int r = all->methods && all->routes && all->reserved ? 0 : -ENOMEM;
+    int r = all->methods && all->routes ? 0 : -ENOMEM;
     for (size_t i = 0; r >= 0 && i < all->count; i++)
         r = add_rows(all, i);
-    if (r >= 0)
-        reserve_rows(all);
     return r;
 }
 
@@ -195,6 +178,8 @@ int weft__dialects_new(const weft_dialect *const *list, weft_hub *hub, const wef
         return -ENOMEM;
     all->alloc = alloc;
     all->hub = hub;
+    all->people = (weft_gate){.name = "people", .before = ask_people, .ctx = hub, .flags = WEFT_FOR_PEOPLE};
+    all->gates[0] = &all->people;
     int r = 0;
     for (; *list && r >= 0; list++)
         if (all->count == WEFT_DIALECTS)
@@ -217,7 +202,6 @@ weft_dialects *weft__dialects_free(weft_dialects *dialects) {
     for (size_t i = 0; i < dialects->route_count; i++)
         weft__free(dialects->alloc, dialects->routes[i].errors);
     weft__free(dialects->alloc, dialects->routes);
-    weft__free(dialects->alloc, dialects->reserved);
     weft__free(dialects->alloc, dialects->methods);
     weft__free(dialects->alloc, dialects);
     return NULL;
@@ -225,6 +209,10 @@ weft_dialects *weft__dialects_free(weft_dialects *dialects) {
 
 const weft_method *weft__dialects_methods(const weft_dialects *dialects) {
     return dialects->methods;
+}
+
+const weft_gate *const *weft__dialects_gates(const weft_dialects *dialects) {
+    return dialects->gates;
 }
 
 const weft_dialect *weft__dialects_at(const weft_dialects *dialects, size_t index) {

@@ -168,21 +168,11 @@ static void say(weft_http *http, int status, const char *text) {
     weft_http_answer(http, status, "application/json", (weft_bytes){text, strlen(text)});
 }
 
-static bool has_scope(const weft_identity *who, const char *scope) {
-    size_t len = scope ? strlen(scope) : 0;
-    if (!scope || strcmp(who->scopes, "*") == 0)
-        return true;
-    for (const char *at = who->scopes; (at = strstr(at, scope)); at += len)
-        if ((at == who->scopes || at[-1] == ' ') && (at[len] == '\0' || at[len] == ' '))
-            return true;
-    return false;
-}
-
 /* It needs what event.subscribe needs. */
 static bool may_follow(const weft_identity *who) {
     for (const weft_method *row = weft__own.methods; row->name; row++)
         if (strcmp(row->name, "event.subscribe") == 0)
-            return has_scope(who, row->scope);
+            return weft_has_scope(who, row->scope);
     return false;
 }
 

@@ -40,6 +40,12 @@ struct weft_hub {
 
 /* ---- dialects ---- */
 
+/* What a row needs of its caller; every row of a dialect names one. A token has what it was given, an agent WEFT_READ and
+ * WEFT_WORK. Exact words: who administers and also reads has both. */
+#define WEFT_READ "read"   /* look at tasks, sessions, questions, events */
+#define WEFT_WORK "work"   /* submit, cancel, answer */
+#define WEFT_ADMIN "admin" /* stop the daemon, switch rules and agents */
+
 /* A row's flag: not for agents. They may read and submit work; answering questions, ending work and changing the daemon is
  * for people and their programs. */
 enum { WEFT_FOR_PEOPLE = WEFT_OWN_FLAGS };
@@ -67,6 +73,8 @@ typedef struct weft_dialects weft_dialects;
 int weft__dialects_new(const weft_dialect *const *list, weft_hub *hub, const weft_alloc *alloc, weft_dialects **ret);
 weft_dialects *weft__dialects_free(weft_dialects *dialects);
 const weft_method *weft__dialects_methods(const weft_dialects *dialects);
+/* What a service with these methods must have as its gates: agents are kept from the rows of people. */
+const weft_gate *const *weft__dialects_gates(const weft_dialects *dialects);
 /* In the order of the list; NULL past the end. */
 const weft_dialect *weft__dialects_at(const weft_dialects *dialects, size_t index);
 

@@ -79,7 +79,7 @@ struct use {
 const weft_param weft__own_use_params[] = {
     {"agent", WEFT_PARAM_str, offsetof(struct use, agent), WEFT_NULLABLE | WEFT_NONEMPTY,
      "its name; null or absent: as configured"},
-    {0},
+    WEFT_END(struct use),
 };
 
 /* A request that waits until the choice is durable. */
@@ -99,20 +99,18 @@ static void on_chosen(void *ctx, int r) {
 
 int weft__own_use(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
-    struct use in = {0};
-    int r = weft_bind(req, weft__own_use_params, params, &in);
-    if (r < 0)
-        return r;
+    const struct use *in = weft_req_params(req);
+    (void) params;
     struct choosing *choosing = weft__alloc(hub->alloc, sizeof *choosing);
     if (!choosing)
         return -ENOMEM;
     *choosing = (struct choosing){hub, weft__req_keep(req)};
-    r = weft__agent_choose(hub->engine, in.agent, on_chosen, choosing);
+    int r = weft__agent_choose(hub->engine, in->agent, on_chosen, choosing);
     if (r >= 0)
         return 0;
     weft__free(hub->alloc, choosing);
     if (r == -ENOENT)
-        return weft__say_no_agent(weft__req_keep(req), hub, WEFT_INVALID_PARAMS, "invalidParams", "/agent", in.agent);
+        return weft__say_no_agent(weft__req_keep(req), hub, WEFT_INVALID_PARAMS, "invalidParams", "/agent", in->agent);
     return weft__say_failure(req, r);
 }
 
@@ -124,7 +122,7 @@ struct sessions {
 const weft_param weft__own_sessions_params[] = {
     {"limit", WEFT_PARAM_int, offsetof(struct sessions, limit), WEFT_NULLABLE,
      "at most so many; 20 when absent or 0, at most 1000"},
-    {0},
+    WEFT_END(struct sessions),
 };
 
 static int write_session(weft_buf *out, const weft_alloc *alloc, const weft_session *session) {
@@ -152,15 +150,13 @@ static int write_sessions(weft_buf *out, const weft_hub *hub, int64_t limit, uin
 
 int weft__own_sessions(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
-    struct sessions in = {0};
+    const struct sessions *in = weft_req_params(req);
     weft_buf out = {0};
+    (void) params;
     uint64_t total = 0;
-    int r = weft_bind(req, weft__own_sessions_params, params, &in);
-    if (r < 0)
-        return r;
-    if (in.limit < 0)
+    if (in->limit < 0)
         return weft__say_invalid(req, "/limit", "limit must not be negative");
-    r = write_sessions(&out, hub, in.limit == 0 ? LIST_DEFAULT : MIN(in.limit, LIST_MAX), &total);
+    int r = write_sessions(&out, hub, in->limit == 0 ? LIST_DEFAULT : MIN(in->limit, LIST_MAX), &total);
     if (r >= 0)
         r = weft_reply(
             req, WEFT_OBJ({"sessions", weft_raw(weft__buf_head(&out), weft__buf_len(&out))}, {"total", weft_uint(total)}));

@@ -21,7 +21,7 @@ const weft_param weft__own_subscribe_params[] = {
      "only events whose type begins with one of these, such as \"task.\""},
     {"taskId", WEFT_PARAM_str, offsetof(struct subscribe, taskId), WEFT_NULLABLE, "only events about this task"},
     {"sessionId", WEFT_PARAM_str, offsetof(struct subscribe, sessionId), WEFT_NULLABLE, "only events about this session"},
-    {0},
+    WEFT_END(struct subscribe),
 };
 
 /* A request that waits for the store's word. */
@@ -100,22 +100,20 @@ static int subscribe(weft_req *req, const weft_hub *hub, weft_guest *guest, cons
 
 int weft__own_subscribe(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
-    struct subscribe in = {0};
+    const struct subscribe *in = weft_req_params(req);
     const char **types;
     size_t count;
-    int r = weft_bind(req, weft__own_subscribe_params, params, &in);
-    if (r < 0)
-        return r;
+    (void) params;
     weft_guest *guest = weft__guest_of(hub->feed, weft_req_peer(req));
     if (!guest)
         return weft__say_error(req, WEFT_INVALID_REQUEST, "cannotListen",
                                "Events cannot be delivered here; connect by socket or WebSocket, or read GET /events");
     /* A longer text is no epoch of any journal: "" answers epochChanged, as any other does that is not the present one. */
-    const char *epoch = in.epoch && strlen(in.epoch) > WEFT_EPOCH ? "" : in.epoch;
-    weft_subscription_spec spec = {.epoch = epoch, .task = in.taskId, .session = in.sessionId};
-    if (!read_after(&in.after, &spec))
+    const char *epoch = in->epoch && strlen(in->epoch) > WEFT_EPOCH ? "" : in->epoch;
+    weft_subscription_spec spec = {.epoch = epoch, .task = in->taskId, .session = in->sessionId};
+    if (!read_after(&in->after, &spec))
         return weft__say_invalid(req, "/after", "after must be an integer, 0 or more");
-    r = read_types(req, hub, &in.types, &types, &count);
+    int r = read_types(req, hub, &in->types, &types, &count);
     if (r < 0)
         return r;
     spec.types = types;

@@ -48,7 +48,7 @@ struct questions {
 const weft_param weft__own_questions_params[] = {
     {"all", WEFT_PARAM_bool, offsetof(struct questions, all), WEFT_NULLABLE,
      "also those that are over and still remembered"},
-    {0},
+    WEFT_END(struct questions),
 };
 
 static int write_questions(weft_buf *out, const weft_hub *hub, bool all) {
@@ -66,12 +66,10 @@ static int write_questions(weft_buf *out, const weft_hub *hub, bool all) {
 
 int weft__own_questions(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
-    struct questions in = {0};
+    const struct questions *in = weft_req_params(req);
     weft_buf out = {0};
-    int r = weft_bind(req, weft__own_questions_params, params, &in);
-    if (r < 0)
-        return r;
-    r = write_questions(&out, hub, in.all);
+    (void) params;
+    int r = write_questions(&out, hub, in->all);
     if (r >= 0)
         r = weft_reply(req, WEFT_OBJ({"questions", weft_raw(weft__buf_head(&out), weft__buf_len(&out))}));
     weft__buf_done(&out, hub->alloc);
@@ -88,7 +86,7 @@ const weft_param weft__own_answer_params[] = {
     {"option", WEFT_PARAM_str, offsetof(struct answer, option), WEFT_REQUIRED | WEFT_NONEMPTY,
      "the id of one of its options, its kind (allow_once, ...), or allow (once) or deny"},
     {"text", WEFT_PARAM_str, offsetof(struct answer, text), WEFT_NULLABLE, "what to add: a reason, for instance"},
-    {0},
+    WEFT_END(struct answer),
 };
 
 /* why: of weft__option_meant(); 0: it is none of them. */
@@ -174,22 +172,20 @@ static int answer(weft_req *req, const weft_hub *hub, const weft_question *quest
 
 int weft__own_answer(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
-    struct answer in = {0};
+    const struct answer *in = weft_req_params(req);
     int why = 0;
-    int r = weft_bind(req, weft__own_answer_params, params, &in);
-    if (r < 0)
-        return r;
-    const weft_question *question = weft__question_find(hub->engine, in.questionId);
+    (void) params;
+    const weft_question *question = weft__question_find(hub->engine, in->questionId);
     if (!question)
-        return refuse_unknown(req, in.questionId);
+        return refuse_unknown(req, in->questionId);
     if (question->state != WEFT_QUESTION_OPEN)
         return refuse_resolved(weft__req_keep(req), question);
-    r = answer(req, hub, question, &in, &why);
+    int r = answer(req, hub, question, in, &why);
     if (r >= 0 || r == -ENOMEM)
         return r;
     if (r == -EINVAL)
-        return refuse_option(req, question, in.option, why);
+        return refuse_option(req, question, in->option, why);
     if (r == -EALREADY)
         return refuse_resolved(weft__req_keep(req), question);
-    return r == -ENOENT ? refuse_unknown(req, in.questionId) : weft__say_failure(req, r);
+    return r == -ENOENT ? refuse_unknown(req, in->questionId) : weft__say_failure(req, r);
 }

@@ -12,7 +12,7 @@ struct about {
 };
 const weft_param weft__own_about_params[] = {
     {"taskIds", WEFT_PARAM_arr, offsetof(struct about, taskIds), WEFT_REQUIRED, "which tasks, at most 1000"},
-    {0},
+    WEFT_END(struct about),
 };
 
 static int write_about(weft_buf *out, const weft_alloc *alloc, const weft_task *task) {
@@ -43,14 +43,12 @@ static int write_all(weft_buf *out, const weft_hub *hub, const weft_json *ids) {
 
 int weft__own_about(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
-    struct about in = {0};
+    const struct about *in = weft_req_params(req);
     weft_buf out = {0};
-    int r = weft_bind(req, weft__own_about_params, params, &in);
-    if (r < 0)
-        return r;
-    if (weft_count(&in.taskIds) > MAX_IDS)
+    (void) params;
+    if (weft_count(&in->taskIds) > MAX_IDS)
         return weft__say_invalid(req, "/taskIds", "taskIds must not be more than %d", MAX_IDS);
-    r = write_all(&out, hub, &in.taskIds);
+    int r = write_all(&out, hub, &in->taskIds);
     if (r >= 0)
         r = weft_reply(req, WEFT_OBJ({"tasks", weft_raw(weft__buf_head(&out), weft__buf_len(&out))}));
     weft__buf_done(&out, hub->alloc);

@@ -77,89 +77,73 @@ static void tell_unknown(weft_peer *peer, weft_bytes method, const weft_json *pa
     peer->on_notification(peer, name, params, peer->data);
 }
 
-static void read_meta(weft_req *req) {
-    weft_json meta = {req->meta.data, req->meta.len, req->doc};
-    weft_json within = weft_get(&meta, "weft/deadlineMs");
-    if (!within.text)
-        return;
-    int64_t ms = weft_int_of(&within, INT64_MAX);
-    if (ms < INT64_MAX - req->peer->now)
-        req->deadline = req->peer->now + (ms > 0 ? ms : 0);
-}
-
-static WEFT_NOINLINE bool ask_gate(weft_req *req) {
-    weft_outcome refusal;
-    if (weft__gate_ask(req->peer, req->row, &refusal) >= 0)
-        return true;
-    weft__req_finish(req, &refusal);
-    return false;
-}
-
-/* The gates that most requests do not meet: a deadline, a params table, an idempotency key. */
-static WEFT_NOINLINE bool pass_rare_gates(weft_req *req, const weft_json *params) {
-    weft_peer *peer = req->peer;
-    if (req->meta.data)
-        read_meta(req);
-    if (req->deadline <= peer->now) {
-        weft_refuse(req, WEFT_CANCELLED, "The deadline of the request has passed", "deadlineExceeded");
+/* The handler has returned without answering. true: it is seen to. A notification is over, and only a gate, or what kept it
+ * for one, wants to hear of it. */
+static WEFT_NOINLINE bool see_to_unanswered(weft_req *req, int r) {
+    bool over = req->flags & REQ_NOTIFICATION;
+    if (over && !(req->flags & REQ_UNUSUAL))
         return false;
-    }
-    if (req->row->params) {
-        /* Check only; in_handler keeps the request alive when the refusal is written. */
-        req->flags |= REQ_IN_HANDLER;
-        int r = weft_check_params(req, req->row, params);
-        if (r < 0 && !(req->flags & REQ_ANSWERED)) /* a string could not be decoded for want of memory */
-            weft_refuse(req, WEFT_INTERNAL_ERROR, "Internal error", "outOfMemory");
-        req->flags &= ~(unsigned) REQ_IN_HANDLER;
-        if (r < 0) {
-            weft__req_release(req);
-            return false;
-        }
-    }
-    return !(req->row->flags & WEFT_CHANGES) || !req->meta.data || weft__idempotent_begin(req) == 0;
-}
-
-/* Everything between knowing the method and calling its handler. true: go on. */
-static inline bool pass_gates(weft_req *req, const weft_json *params) {
-    return (!weft__gate_closed(req->peer, req->row) || ask_gate(req)) &&
-           ((!req->meta.data && !req->row->params) || pass_rare_gates(req, params));
-}
-
-/* The handler has returned without answering. */
-static WEFT_NOINLINE void see_to_unanswered(weft_req *req, int r) {
     if (r < 0)
         weft__req_finish(req, &(weft_outcome){.code = WEFT_INTERNAL_ERROR, .message = "Internal error"});
+    else if (over)
+        weft__req_finish(req, &(weft_outcome){0});
     else
-        weft__req_defer(req);
+        weft__req_defer(req, false);
+    return true;
 }
 
 /* Run a request or notification through its handler and see to what the handler left undone. */
-static inline void run(weft_req *req, const weft_json *params) {
+static inline void run_handler(weft_req *req, const weft_json *params) {
     const weft_method *row = req->row;
     req->flags |= REQ_IN_HANDLER;
     int r = row->handler(req, params, row->ctx ? row->ctx : req->service->ctx);
     req->flags &= ~(unsigned) REQ_IN_HANDLER;
-    if (!(req->flags & (REQ_ANSWERED | REQ_NOTIFICATION))) {
-        see_to_unanswered(req, r);
+    if (!(req->flags & REQ_ANSWERED) && see_to_unanswered(req, r))
         return;
-    }
     if (req->batch)
         weft__batch_in_answered(req->batch, req->peer);
     weft__req_release(req);
 }
 
-static void rate_limited(weft_peer *peer, weft_req *req, int64_t wait_ms) {
-    peer->service->stats.rate_limited++;
-    weft_fail(req, 429, "Too many requests",
-              WEFT_OBJ({"reason", weft_str("rateLimited")}, {"retryAfterMs", weft_int(wait_ms)}));
+/* true: the params are bound to memory; false: the request has been answered. in_handler keeps it alive when the refusal is
+ * written. */
+static bool bind_params(weft_req *req, const weft_json *params, weft_params_memory *memory) {
+    req->flags |= REQ_IN_HANDLER;
+    int r = weft__params_bind(req, req->row, params, memory);
+    if (r < 0 && !(req->flags & REQ_ANSWERED)) /* a string could not be decoded for want of memory */
+        weft_refuse(req, WEFT_INTERNAL_ERROR, "Internal error", "outOfMemory");
+    req->flags &= ~(unsigned) REQ_IN_HANDLER;
+    if (r < 0)
+        weft__req_release(req);
+    return r >= 0;
 }
 
-/* Strangers do not learn which methods there are. */
-static void refuse_unknown(weft_peer *peer, weft_req *req) {
-    if (peer->locked && !peer->identity->authenticated)
-        weft_refuse(req, 401, "Not authenticated", "unauthorized");
+/* What most requests of a bare service do not meet: a deadline, a params table, an idempotency key. */
+static bool pass_checks(weft_req *req, const weft_json *params, weft_params_memory *memory) {
+    if (req->meta.data)
+        weft__req_read_deadline(req);
+    if (req->deadline <= req->peer->now) {
+        weft_refuse(req, WEFT_CANCELLED, "The deadline of the request has passed", "deadlineExceeded");
+        return false;
+    }
+    if (req->row->params && !bind_params(req, params, memory))
+        return false;
+    return !(req->row->flags & WEFT_CHANGES) || !req->meta.data || weft__idempotent_begin(req) == 0;
+}
+
+/* The struct of params lies here, on the stack, until the handler has returned. */
+static WEFT_NOINLINE void start_checked(weft_req *req, const weft_json *params) {
+    weft_params_memory memory;
+    if (pass_checks(req, params, &memory))
+        run_handler(req, params);
+}
+
+/* It has been let in. */
+static inline void start_admitted(weft_req *req, const weft_json *params) {
+    if (req->meta.data || req->row->params)
+        start_checked(req, params);
     else
-        weft_refuse(req, WEFT_METHOD_NOT_FOUND, "Method not found", "methodNotFound");
+        run_handler(req, params);
 }
 
 static WEFT_NOINLINE void take_unknown_notification(weft_peer *peer, weft_bytes method, const weft_json *params,
@@ -188,13 +172,8 @@ static WEFT_ALWAYS_INLINE void start(weft_peer *peer, const weft_msg *msg, weft_
         req->doc = &doc;
         req->batch = batch;
         req->flags = msg->kind == WEFT_MSG_NOTIFICATION ? REQ_NOTIFICATION : 0;
-        int64_t wait_ms = peer->bucket ? weft__rate_take(peer) : 0;
-        if (wait_ms)
-            rate_limited(peer, req, wait_ms);
-        else if (!row)
-            refuse_unknown(peer, req);
-        else if (pass_gates(req, &params))
-            run(req, &params);
+        if (weft__gate_open(peer, row) || weft__gate_admit(req, msg, &params))
+            start_admitted(req, &params);
     }
     if (doc.arena.blocks)
         weft__arena_done(&doc.arena);
@@ -207,6 +186,25 @@ static WEFT_COLD void start_odd(weft_peer *peer, const weft_msg *msg, struct wef
     if (msg->method.len <= MAX_METHOD)
         method = (weft_bytes){decoded, weft__unescape(msg->method.data, msg->method.len, decoded)};
     start(peer, msg, method, batch);
+}
+
+int weft_req_continue(weft_req *req) {
+    weft_peer *peer = req->peer;
+    req->on_cancel = NULL;
+    if (!peer || (req->flags & REQ_ANSWERED)) {
+        weft__req_release(req);
+        return -ECANCELED;
+    }
+    weft_doc doc = {.arena = {.alloc = peer->service->alloc}};
+    weft_json params = weft__json_of(req->params, &doc);
+    weft__peer_enter(peer);
+    weft__peer_fresh_now(peer);
+    req->doc = &doc;
+    if (weft__gate_resume(req, &params))
+        start_admitted(req, &params);
+    weft__arena_done(&doc.arena);
+    weft__peer_leave(peer);
+    return 0;
 }
 
 static void take_answer(weft_peer *peer, const weft_msg *msg, struct weft_batch_in *batch) {

@@ -5,10 +5,11 @@
 
 #include "gate.h"
 
-static bool has_scope(const char *scopes, const char *scope) {
-    size_t len = strlen(scope);
-    if (strcmp(scopes, "*") == 0)
+bool weft_has_scope(const weft_identity *who, const char *scope) {
+    const char *scopes = who->scopes;
+    if (!scope || strcmp(scopes, "*") == 0)
         return true;
+    size_t len = strlen(scope);
     for (const char *at = scopes; (at = strstr(at, scope)); at += len)
         if ((at == scopes || at[-1] == ' ') && (at[len] == '\0' || at[len] == ' '))
             return true;
@@ -16,7 +17,7 @@ static bool has_scope(const char *scopes, const char *scope) {
 }
 
 static int default_authorize(const weft_identity *who, const weft_method *row) {
-    if (!row->scope || has_scope(who->scopes, row->scope))
+    if (weft_has_scope(who, row->scope))
         return 0;
     return who->authenticated ? -EACCES : -EPERM;
 }
@@ -35,13 +36,150 @@ static int forbidden(weft_outcome *ret) {
     return -EACCES;
 }
 
-int weft__gate_ask(weft_peer *peer, const weft_method *row, weft_outcome *ret) {
-    weft_service *service = peer->service;
-    if (peer->locked && !peer->identity->authenticated && !(row->flags & WEFT_OPEN))
-        return unauthorized(ret);
+/* Strangers do not learn which methods there are. */
+static bool is_stranger(const weft_peer *peer, const weft_method *row) {
+    return peer->locked && !peer->identity->authenticated && (!row || !(row->flags & WEFT_OPEN));
+}
+
+/* 0 pass, or <0 after the refusal is in *ret (a static text each). */
+static int ask_scope(const weft_peer *peer, const weft_method *row, weft_outcome *ret) {
+    const weft_service *service = peer->service;
     int r =
         service->authorize ? service->authorize(service->ctx, peer->identity, row) : default_authorize(peer->identity, row);
     if (r >= 0)
         return 0;
     return r == -EPERM ? unauthorized(ret) : forbidden(ret);
+}
+
+static void refuse_rate(weft_req *req, int64_t wait_ms) {
+    req->service->stats.rate_limited++;
+    weft_fail(req, 429, "Too many requests",
+              WEFT_OBJ({"reason", weft_str("rateLimited")}, {"retryAfterMs", weft_int(wait_ms)}));
+}
+
+/* ---- the user's gates ---- */
+
+static bool concerns(unsigned flags, const weft_method *row) {
+    return ((row ? row->flags : 0) | WEFT_GATE_ALL) & (flags ? flags : WEFT_GATE_ALL);
+}
+
+static int64_t now_us(weft_req *req) {
+    const weft_service *service = req->service;
+    if (service->now_us)
+        return service->now_us(service->ctx);
+    weft__peer_fresh_now(req->peer);
+    return req->peer->now * 1000;
+}
+
+static void note_gated(weft_req *req, const weft_msg *msg) {
+    req->gate = req->service->gates;
+    req->message = msg->text;
+    req->name = msg->method;
+    if (!req->service->tells)
+        return;
+    req->flags |= REQ_GATED;
+    req->began_us = now_us(req);
+    req->bytes_in = msg->text.len;
+    req->bytes_out = 0;
+    req->gone = req->excuse = 0;
+}
+
+/* A gate said no; it may have answered already. */
+static void refuse_gated(weft_req *req, int r) {
+    weft_outcome outcome = {.code = WEFT_INTERNAL_ERROR, .message = "Internal error"};
+    if (req->flags & REQ_ANSWERED) {
+        weft__req_release(req);
+        return;
+    }
+    if (r == -EPERM)
+        unauthorized(&outcome);
+    else if (r == -EACCES)
+        forbidden(&outcome);
+    weft__req_finish(req, &outcome);
+}
+
+/* The gate answers later or lets it pass later: all of the message is needed then. */
+static void take_over(weft_req *req) {
+    if (req->meta.data)
+        weft__req_read_deadline(req);
+    weft__req_defer(req, true);
+}
+
+static bool ask_gates(weft_req *req, const weft_json *params) {
+    weft_gate_request request = {.req = req,
+                                 .method = req->row,
+                                 .message = weft__json_of(req->message, req->doc),
+                                 .name = req->name,
+                                 .id = req->id,
+                                 .params = *params};
+    int r = 0;
+    req->flags |= REQ_IN_HANDLER; /* it stays while gates look at it, also when one has answered it */
+    while (r == 0 && *req->gate && !(req->flags & REQ_ANSWERED)) {
+        const weft_gate *gate = *req->gate++;
+        request.identity = req->peer->identity; /* one that has checked a signature may have changed it */
+        r = gate->before && concerns(gate->flags, req->row) ? gate->before(gate->ctx, &request) : 0;
+    }
+    req->flags &= ~(unsigned) REQ_IN_HANDLER;
+    bool passed = r == 0 && !(req->flags & REQ_ANSWERED);
+    if (r > 0 && !(req->flags & REQ_ANSWERED))
+        take_over(req);
+    else if (!passed)
+        refuse_gated(req, r);
+    return passed;
+}
+
+void weft__gate_ended(weft_req *req, int code, int lost) {
+    weft_gate_outcome outcome = {.req = req,
+                                 .method = req->row,
+                                 .identity = req->peer->identity,
+                                 .name = req->row ? (weft_bytes){req->row->name, strlen(req->row->name)} : req->name,
+                                 .id = req->id,
+                                 .notification = req->flags & REQ_NOTIFICATION,
+                                 .code = req->excuse ? req->excuse : code,
+                                 .lost = req->gone ? req->gone : lost,
+                                 .duration_us = now_us(req) - req->began_us,
+                                 .bytes_in = req->bytes_in,
+                                 .bytes_out = req->bytes_out};
+    req->flags &= ~(unsigned) REQ_GATED;
+    for (const weft_gate *const *gate = req->service->gates; *gate; gate++)
+        if ((*gate)->after && concerns((*gate)->flags, req->row))
+            (*gate)->after((*gate)->ctx, &outcome);
+}
+
+/* ---- the way in ---- */
+
+static bool ask_rest(weft_req *req, const weft_json *params) {
+    weft_outcome refusal;
+    if (req->gate && !ask_gates(req, params))
+        return false;
+    if (!req->row)
+        weft_refuse(req, WEFT_METHOD_NOT_FOUND, "Method not found", "methodNotFound");
+    else if (ask_scope(req->peer, req->row, &refusal) >= 0)
+        return true;
+    else
+        weft__req_finish(req, &refusal);
+    return false;
+}
+
+bool weft__gate_admit(weft_req *req, const weft_msg *msg, const weft_json *params) {
+    weft_peer *peer = req->peer;
+    weft_outcome refusal;
+    req->gate = NULL;
+    if (peer->service->gates && concerns(peer->service->gate_flags, req->row))
+        note_gated(req, msg);
+    int64_t wait_ms = peer->bucket ? weft__rate_take(peer) : 0;
+    if (wait_ms) {
+        refuse_rate(req, wait_ms);
+        return false;
+    }
+    if (is_stranger(peer, req->row)) {
+        unauthorized(&refusal);
+        weft__req_finish(req, &refusal);
+        return false;
+    }
+    return ask_rest(req, params);
+}
+
+bool weft__gate_resume(weft_req *req, const weft_json *params) {
+    return ask_rest(req, params);
 }

@@ -172,7 +172,7 @@ int weft__idempotent_begin(weft_req *req) {
         return 1;
     }
     if (kept) {
-        if (weft__req_defer(req) < 0)
+        if (weft__req_defer(req, false) < 0)
             return weft__req_release(req), 1; /* answered already */
         req->next_waiter = kept->waiters;
         kept->waiters = req;
@@ -181,6 +181,7 @@ int weft__idempotent_begin(weft_req *req) {
     make_room(service, req->peer->now, service->limits.max_idempotent - 1);
     req->idempotent = create(service, &name, req->peer->now);
     if (req->idempotent) {
+        req->flags |= REQ_KEYED;
         req->idempotent->params = params;
         return 0;
     }
@@ -193,6 +194,7 @@ static weft_req *take_waiters(weft_req *req, weft_kept *kept) {
     weft_req *waiters = kept->waiters;
     kept->waiters = NULL;
     req->idempotent = NULL;
+    req->flags &= ~(unsigned) REQ_KEYED;
     return waiters;
 }
 

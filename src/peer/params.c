@@ -127,53 +127,6 @@ static size_t find_row(const weft_param *table, const weft_iter *it) {
     return i;
 }
 
-/* The last of duplicate members wins, as it does in weft_get(): those before it are not even looked at. */
-static int bind_named(weft_req *req, const weft_param *table, const weft_json *params, void *base, uint64_t *seen) {
-    weft_json last[MAX_ROWS];
-    uint64_t there = 0;
-    int r = 0;
-    for (weft_iter it = weft_iterate(params); weft_next(&it);) {
-        size_t i = find_row(table, &it);
-        if (i == MAX_ROWS || !table[i].name)
-            continue;
-        last[i] = it.value;
-        there |= 1ULL << i;
-    }
-    for (size_t i = 0; r >= 0 && i < MAX_ROWS && table[i].name; i++)
-        if (there >> i & 1)
-            r = take(req, &table[i], &last[i], base, seen, i);
-    return r;
-}
-
-static int bind_positional(weft_req *req, const weft_param *table, const weft_json *params, void *base, uint64_t *seen) {
-    size_t i = 0;
-    for (weft_iter it = weft_iterate(params); weft_next(&it); i++) {
-        if (i == MAX_ROWS || !table[i].name) {
-            char path[24], sentence[64];
-            snprintf(path, sizeof path, "/%zu", i);
-            snprintf(sentence, sizeof sentence, "there are at most %zu", i);
-            return refuse(req, path, sentence);
-        }
-        int r = take(req, &table[i], &it.value, base, seen, i);
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
-int weft_bind(weft_req *req, const weft_param *table, const weft_json *params, void *ret_struct) {
-    uint64_t seen = 0;
-    int r = 0;
-    if (weft_typeof(params) == WEFT_OBJECT)
-        r = bind_named(req, table, params, ret_struct, &seen);
-    else if (weft_typeof(params) == WEFT_ARRAY)
-        r = bind_positional(req, table, params, ret_struct, &seen);
-    for (size_t i = 0; r >= 0 && i < MAX_ROWS && table[i].name; i++)
-        if ((table[i].flags & WEFT_REQUIRED) && !(seen & 1ULL << i))
-            r = refuse_field(req, &table[i], "is missing");
-    return r;
-}
-
 /* ---- members that no row has ---- */
 
 /* The library reads these out of the params of any method. */
@@ -210,20 +163,94 @@ static int refuse_unknown_member(weft_req *req, const weft_param *table, const w
     return -EINVAL;
 }
 
-static int refuse_unknown_members(weft_req *req, const weft_param *table, const weft_json *params) {
-    if (weft_typeof(params) != WEFT_OBJECT)
-        return 0;
+/* ---- binding ---- */
+
+/* The last of duplicate members wins, as it does in weft_get(): those before it are not even looked at. */
+static int bind_named(weft_req *req, const weft_param *table, const weft_json *params, bool strict, void *base,
+                      uint64_t *seen) {
+    weft_json last[MAX_ROWS];
+    uint64_t there = 0;
+    int r = 0;
     for (weft_iter it = weft_iterate(params); weft_next(&it);) {
         size_t i = find_row(table, &it);
-        if ((i == MAX_ROWS || !table[i].name) && !is_for_the_library(&it))
-            return refuse_unknown_member(req, table, &it.name);
+        if (i == MAX_ROWS || !table[i].name) {
+            if (strict && !is_for_the_library(&it))
+                return refuse_unknown_member(req, table, &it.name);
+            continue;
+        }
+        last[i] = it.value;
+        there |= 1ULL << i;
+    }
+    for (size_t i = 0; r >= 0 && i < MAX_ROWS && table[i].name; i++)
+        if (there >> i & 1)
+            r = take(req, &table[i], &last[i], base, seen, i);
+    return r;
+}
+
+static int bind_positional(weft_req *req, const weft_param *table, const weft_json *params, void *base, uint64_t *seen) {
+    size_t i = 0;
+    for (weft_iter it = weft_iterate(params); weft_next(&it); i++) {
+        if (i == MAX_ROWS || !table[i].name) {
+            char path[24], sentence[64];
+            snprintf(path, sizeof path, "/%zu", i);
+            snprintf(sentence, sizeof sentence, "there are at most %zu", i);
+            return refuse(req, path, sentence);
+        }
+        int r = take(req, &table[i], &it.value, base, seen, i);
+        if (r < 0)
+            return r;
     }
     return 0;
 }
 
-int weft_check_params(weft_req *req, const weft_method *method, const weft_json *params) {
-    if (!method->params)
+static int bind_table(weft_req *req, const weft_param *table, const weft_json *params, bool strict, void *base) {
+    uint64_t seen = 0;
+    int r = 0;
+    if (weft_typeof(params) == WEFT_OBJECT)
+        r = bind_named(req, table, params, strict, base, &seen);
+    else if (weft_typeof(params) == WEFT_ARRAY)
+        r = bind_positional(req, table, params, base, &seen);
+    for (size_t i = 0; r >= 0 && i < MAX_ROWS && table[i].name; i++)
+        if ((table[i].flags & WEFT_REQUIRED) && !(seen & 1ULL << i))
+            r = refuse_field(req, &table[i], "is missing");
+    return r;
+}
+
+int weft_bind(weft_req *req, const weft_param *table, const weft_json *params, void *ret_struct) {
+    return bind_table(req, table, params, false, ret_struct);
+}
+
+size_t weft__params_size(const weft_param *table) {
+    size_t i = 0;
+    while (table && i < MAX_ROWS && table[i].name)
+        i++;
+    return table && i < MAX_ROWS ? table[i].offset : 0;
+}
+
+int weft__params_bind(weft_req *req, const weft_method *row, const weft_json *params, void *memory) {
+    size_t size = weft__params_size(row->params);
+    req->bound = NULL;
+    if (!row->params)
         return 0;
-    int r = method->flags & WEFT_STRICT ? refuse_unknown_members(req, method->params, params) : 0;
-    return r < 0 ? r : weft_bind(req, method->params, params, NULL);
+    if (size && row->defaults)
+        memcpy(memory, row->defaults, size);
+    else if (size)
+        memset(memory, 0, size);
+    int r = bind_table(req, row->params, params, row->flags & WEFT_STRICT, size ? memory : NULL);
+    if (r >= 0 && size)
+        req->bound = memory;
+    return r;
+}
+
+void *weft_req_params(weft_req *req) {
+    return req->bound;
+}
+
+int weft_req_pass_on(weft_req *req, const weft_method *row, const weft_json *params, void *ctx) {
+    weft_params_memory memory;
+    int r = weft__params_bind(req, row, params, &memory);
+    if (r >= 0)
+        r = row->handler(req, params, ctx);
+    req->bound = NULL;
+    return r;
 }

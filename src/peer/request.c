@@ -40,7 +40,8 @@ static WEFT_ALWAYS_INLINE int send_alone(weft_req *req, const weft_outcome *outc
     if (r < 0)
         return r;
     r = write_outcome(&peer->out, peer->service->alloc, req->id, outcome);
-    if (r >= 0 && outcome != &too_large && weft__buf_len(&peer->out) - sending.body > peer->service->limits.max_answer)
+    req->bytes_out = weft__buf_len(&peer->out) - sending.body;
+    if (r >= 0 && outcome != &too_large && req->bytes_out > peer->service->limits.max_answer)
         r = -EMSGSIZE;
     if (r >= 0)
         return weft__send_end(peer, &sending);
@@ -60,6 +61,7 @@ static WEFT_NOINLINE int send_in_batch(weft_req *req, const weft_outcome *outcom
         r = -EMSGSIZE;
     if (r < 0)
         out->end = out->start + before;
+    req->bytes_out = weft__buf_len(out) - before - (r >= 0);
     return r;
 }
 
@@ -68,6 +70,7 @@ static WEFT_ALWAYS_INLINE int send_outcome(weft_req *req, const weft_outcome *ou
 }
 
 static WEFT_COLD int send_again(weft_req *req, const weft_outcome *outcome) {
+    req->excuse = outcome->code;
     return send_outcome(req, outcome);
 }
 
@@ -125,7 +128,7 @@ static inline void let_go(weft_req *req) {
         weft__req_release(req);
 }
 
-static WEFT_ALWAYS_INLINE int deliver(weft_req *req, const weft_outcome *outcome) {
+static WEFT_ALWAYS_INLINE int deliver(weft_req *req, const weft_outcome *outcome, bool gated) {
     int r = 0;
     weft_peer *peer = req->peer;
     bool alone = peer && !peer->quiet; /* neither feed nor tick sees to it that the peer outlives what its callbacks do */
@@ -144,23 +147,33 @@ static WEFT_ALWAYS_INLINE int deliver(weft_req *req, const weft_outcome *outcome
         weft__batch_in_answered(req->batch, peer);
         req->batch = NULL;
     }
+    if (gated && (req->flags & REQ_GATED) && peer)
+        weft__gate_ended(req, outcome->code, 0);
     if (alone)
         weft__peer_leave(peer);
     return r;
 }
 
-/* The same where it is rare. */
-static WEFT_COLD int deliver_excuse(weft_req *req, const weft_outcome *outcome) {
-    return deliver(req, outcome);
+/* The same where it is rare, or where gates want to hear of it. */
+static WEFT_NOINLINE int deliver_unusual(weft_req *req, const weft_outcome *outcome) {
+    return deliver(req, outcome, true);
 }
 
-static WEFT_ALWAYS_INLINE int finish(weft_req *req, const weft_outcome *outcome) {
+static WEFT_NOINLINE int finish_unusual(weft_req *req, const weft_outcome *outcome) {
     if (!(req->flags & REQ_ANSWERED))
         unlink_open(req);
     /* What the handler came to is kept for a retry, also when the caller of this run was told something else meanwhile. */
     if (req->idempotent)
         store_outcome(req, outcome);
-    int r = req->flags & REQ_ANSWERED ? 0 : deliver(req, outcome);
+    int r = req->flags & REQ_ANSWERED ? 0 : deliver_unusual(req, outcome);
+    let_go(req);
+    return r;
+}
+
+static WEFT_ALWAYS_INLINE int finish(weft_req *req, const weft_outcome *outcome) {
+    if (req->flags & REQ_UNUSUAL)
+        return finish_unusual(req, outcome);
+    int r = req->flags & REQ_ANSWERED ? 0 : deliver(req, outcome, false);
     let_go(req);
     return r;
 }
@@ -216,24 +229,65 @@ static void find_token(weft_req *req) {
 
 /* ---- answering later ---- */
 
+void weft__req_read_deadline(weft_req *req) {
+    weft_json meta = {req->meta.data, req->meta.len, req->doc};
+    weft_json within = req->deadline == INT64_MAX ? weft_get(&meta, "weft/deadlineMs") : (weft_json){0};
+    if (!within.text)
+        return;
+    int64_t ms = weft_int_of(&within, INT64_MAX);
+    if (ms < INT64_MAX - req->peer->now)
+        req->deadline = req->peer->now + (ms > 0 ? ms : 0);
+}
+
 /* The handler will answer later: the text that the request lies in is about to go. */
-static int keep(weft_req *req) {
-    weft_peer *peer = req->peer;
+static int keep_id(weft_req *req) {
     if (!(req->flags & REQ_TOKEN_KNOWN))
         find_token(req);
     char *kept = weft__alloc(req->service->alloc, req->id.len + req->token.len + 1);
     if (!kept)
         return -ENOMEM;
-    memcpy(kept, req->id.data, req->id.len);
+    if (req->id.len)
+        memcpy(kept, req->id.data, req->id.len);
     if (req->token.len)
         memcpy(kept + req->id.len, req->token.data, req->token.len);
-    if (req->deadline != INT64_MAX && weft__heap_set(&peer->due, req->service->alloc, &req->timed.due, req->deadline) < 0) {
-        weft__free(req->service->alloc, kept);
-        return -ENOMEM;
-    }
+    weft__free(req->service->alloc, req->kept);
     req->kept = kept;
     req->id.data = kept;
     req->token.data = kept + req->id.len;
+    return 0;
+}
+
+static void move_span(weft_bytes *span, const char *from, const char *to) {
+    if (span->data)
+        span->data = to + (span->data - from);
+}
+
+/* A gate has taken it over: its handler will want all of it. */
+static int keep_message(weft_req *req) {
+    const char *from = req->message.data;
+    char *kept = weft__alloc(req->service->alloc, req->message.len + WEFT_SLACK);
+    if (!kept)
+        return -ENOMEM;
+    memcpy(kept, from, req->message.len);
+    memset(kept + req->message.len, 0, WEFT_SLACK);
+    weft_bytes *const spans[] = {&req->id, &req->params, &req->meta, &req->name, &req->message};
+    for (size_t i = 0; i < sizeof spans / sizeof spans[0]; i++)
+        move_span(spans[i], from, kept);
+    req->kept = kept;
+    return 0;
+}
+
+static int keep(weft_req *req, bool whole) {
+    weft_peer *peer = req->peer;
+    int r = 0;
+    if (req->deadline != INT64_MAX)
+        r = weft__heap_set(&peer->due, req->service->alloc, &req->timed.due, req->deadline);
+    if (r >= 0)
+        r = whole ? keep_message(req) : keep_id(req);
+    if (r < 0) {
+        weft__heap_remove(&peer->due, &req->timed.due);
+        return r;
+    }
     weft__list_push(&peer->requests, &req->link);
     peer->open_requests++;
     if (req->row && (req->row->flags & WEFT_SOON)) {
@@ -244,19 +298,35 @@ static int keep(weft_req *req) {
     return 0;
 }
 
-int weft__req_defer(weft_req *req) {
+/* It is open already, because a gate had it. What its handler has seen is not needed any more; without memory for the few
+ * bytes that are, all of it stays. */
+static int defer_again(weft_req *req, bool whole) {
+    req->doc = NULL;
+    req->bound = NULL;
+    if (whole)
+        return 0;
+    keep_id(req);
+    req->message = req->name = req->params = req->meta = (weft_bytes){0};
+    return 0;
+}
+
+int weft__req_defer(weft_req *req, bool whole) {
+    if (req->flags & REQ_DEFERRED)
+        return defer_again(req, whole);
     weft_service *service = weft_service_ref(req->service);
     bool many = req->peer->open_requests >= service->limits.max_requests;
-    int r = many ? -ENOBUFS : keep(req);
+    int r = many ? -ENOBUFS : keep(req, whole);
     if (r < 0) {
         /* It cannot be kept: answer now. The handler's own answer, which still comes, will find it answered. */
-        deliver_excuse(req, many ? &too_many : &no_memory);
+        deliver_unusual(req, many ? &too_many : &no_memory);
         req->peer = NULL;
         req->id = req->token = (weft_bytes){0};
     }
     req->flags |= REQ_DEFERRED;
-    req->params = req->meta = (weft_bytes){0};
+    if (r < 0 || !whole)
+        req->message = req->name = req->params = req->meta = (weft_bytes){0};
     req->doc = NULL;
+    req->bound = NULL;
     if (r < 0 && req->on_cancel)
         weft__req_abandon(req, -ECANCELED); /* may free it */
     return r;
@@ -278,13 +348,14 @@ void weft__req_abandon(weft_req *req, int why) {
     req->on_cancel = NULL;
     req->service->stats.cancelled += why == -ECANCELED;
     req->service->stats.expired += why == -ETIMEDOUT;
+    req->gone = why;
     if (req->peer)
         weft__heap_remove(&req->peer->due, &req->timed.due);
     if (on_cancel)
         on_cancel(req, why, req->cancel_ctx); /* may answer, and with that free it */
     else if (req->peer) {
         unlink_open(req);
-        deliver_excuse(req, excuse(why));
+        deliver_unusual(req, excuse(why));
         req->peer = NULL;
     }
 }
@@ -297,6 +368,8 @@ void weft__req_abandon_all(weft_peer *peer, int why) {
             weft__batch_in_answered(req->batch, NULL);
             req->batch = NULL;
         }
+        if (req->flags & REQ_GATED)
+            weft__gate_ended(req, 0, why);
         req->peer = NULL;
         weft__req_abandon(req, why);
     }
@@ -357,7 +430,7 @@ const weft_identity *weft_req_identity(weft_req *req) {
 }
 
 const char *weft_req_method(weft_req *req) {
-    return req->row->name;
+    return req->row ? req->row->name : "";
 }
 
 weft_bytes weft_req_id(weft_req *req) {

@@ -2,6 +2,8 @@
 #ifndef WEFT_REQUEST_H
 #define WEFT_REQUEST_H
 
+#include <stddef.h>
+
 #include "peer_private.h"
 
 /* A request that was answered is used again for the next one; this many are kept for when many were open. */
@@ -14,7 +16,10 @@ enum {
     REQ_DEFERRED = 1 << 3,    /* the handler has returned without answering */
     REQ_TOKEN_KNOWN = 1 << 4, /* the params have been searched for one */
     REQ_MCP_TOKEN = 1 << 5,
-    REQ_SOON = 1 << 6, /* others wait for its answer */
+    REQ_SOON = 1 << 6,                                  /* others wait for its answer */
+    REQ_GATED = 1 << 7,                                 /* gates have to be told of its end */
+    REQ_KEYED = 1 << 8,                                 /* its answer is kept for a retry */
+    REQ_UNUSUAL = REQ_DEFERRED | REQ_GATED | REQ_KEYED, /* more is to be done than to write the answer */
 };
 
 struct weft_req {
@@ -23,6 +28,7 @@ struct weft_req {
     uint32_t parts; /* how many were sent; MCP wants a number that rises */
     char *kept;     /* id and token, once the text they lay in is gone */
     struct weft_kept *idempotent; /* the answer will be stored here */
+    void *bound;                  /* the params as a struct, until the handler returns; NULL: not bound */
     weft_on_cancel *on_cancel;
     weft_bytes token; /* of weft_part(), raw; found when first needed or when the params go away */
     weft_timed timed;
@@ -41,6 +47,15 @@ struct weft_req {
     void *cancel_ctx;
     weft_req *next_waiter; /* another that waits for the same stored answer */
     weft_req *next_free;
+
+    /* Only with REQ_GATED. */
+    const weft_gate *const *gate; /* the next to be asked */
+    weft_bytes message, name;
+    int64_t began_us;
+    size_t bytes_in;
+    int gone;         /* 0, or why the caller has given up */
+    int excuse;       /* 0, or the code of what was answered in place of what the handler said */
+    size_t bytes_out; /* written for every request, because that costs less than to ask */
 };
 
 /* What an answer says. */
@@ -49,6 +64,16 @@ typedef struct weft_outcome {
     const char *message;
     const weft_val *value; /* the result, or the error's data (NULL: none) */
 } weft_outcome;
+
+/* Where a row's params are bound to: on the stack of whoever calls the handler. */
+typedef union weft_params_memory {
+    max_align_t align;
+    char bytes[WEFT_PARAMS_MAX];
+} weft_params_memory;
+/* How large the struct is that a table's end names; 0: it names none, or there is no table. */
+size_t weft__params_size(const weft_param *table);
+/* Check params by the row, and bind them if its table says how large the struct is. Returns as weft_bind(). */
+int weft__params_bind(weft_req *req, const weft_method *row, const weft_json *params, void *memory);
 
 /* For this peer, with nothing in it yet. NULL: no memory. */
 weft_req *weft__req_alloc(weft_service *service);
@@ -82,9 +107,11 @@ static inline void weft__req_release(weft_req *req) {
 int weft__req_finish(weft_req *req, const weft_outcome *outcome);
 /* Answer with text kept from another: `"result":...` or `"error":...`. */
 int weft__req_finish_kept(weft_req *req, weft_bytes outcome);
-/* Keep it for later, its text is about to go. <0: it has been answered with why that is impossible, and only waits to be
- * released by whoever was to answer it. */
-int weft__req_defer(weft_req *req);
+/* Keep it for later, its text is about to go; whole: all of the text, because it has not come to its handler yet. <0: it has
+ * been answered with why that is impossible, and only waits to be released by whoever was to answer it. */
+int weft__req_defer(weft_req *req, bool whole);
+/* When the caller stops waiting, if its params say so. */
+void weft__req_read_deadline(weft_req *req);
 /* The caller does not want it any more. */
 void weft__req_abandon(weft_req *req, int why);
 void weft__req_abandon_all(weft_peer *peer, int why);

@@ -66,7 +66,7 @@ static const weft_method discover_row = {
 static int add_methods(weft_service *service, const weft_method *rows) {
     int r = 0;
     for (; rows && rows->name && r >= 0; rows++)
-        r = weft__methods_add(&service->methods, service->alloc, rows);
+        r = weft_service_add(service, rows);
     if (r >= 0 && !weft__methods_find(&service->methods, discover_row.name, strlen(discover_row.name)))
         r = weft__methods_add(&service->methods, service->alloc, &discover_row);
     return r;
@@ -80,6 +80,13 @@ static int fill(weft_service *service, const weft_service_opts *opts) {
     service->ctx = opts->ctx;
     service->authorize = opts->authorize;
     service->on_message = opts->on_message;
+    service->now_us = opts->now_us;
+    service->gates = opts->gates && *opts->gates ? opts->gates : NULL;
+    for (const weft_gate *const *gate = service->gates; gate && *gate; gate++) {
+        service->gate_flags |= (*gate)->flags ? (*gate)->flags : WEFT_GATE_ALL;
+        service->tells |= (*gate)->after != NULL;
+    }
+    service->guarded = service->gate_flags | (service->authorize ? WEFT_GATE_ALL : 0);
     service->title = weft__strndup(service->alloc, title, strlen(title));
     service->version = weft__strndup(service->alloc, version, strlen(version));
     if (!service->title || !service->version)
@@ -140,6 +147,8 @@ weft_service *weft_service_unref(weft_service *service) {
 }
 
 int weft_service_add(weft_service *service, const weft_method *method) {
+    if (weft__params_size(method->params) > WEFT_PARAMS_MAX)
+        return -EMSGSIZE;
     return weft__methods_add(&service->methods, service->alloc, method);
 }
 

@@ -80,6 +80,9 @@ static WEFT_ALWAYS_INLINE const weft_method *weft__methods_resolve(weft_methods 
 const weft_method *weft__methods_next(const weft_methods *methods, size_t *at);
 void weft__methods_done(weft_methods *methods, const weft_alloc *alloc);
 
+/* Among the flags of methods: every one of them. */
+#define WEFT_GATE_ALL (1u << 15)
+
 struct weft_service {
     size_t refs;
     weft_methods methods;
@@ -92,7 +95,12 @@ struct weft_service {
     char *version;
     int (*authorize)(void *ctx, const weft_identity *who, const weft_method *method);
     void (*on_message)(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text);
-    struct weft_req *pool; /* free requests, linked by next_free */
+    int64_t (*now_us)(void *ctx);
+    const weft_gate *const *gates; /* NULL: none */
+    unsigned gate_flags;           /* of methods that gates want to see, or WEFT_GATE_ALL */
+    unsigned guarded;              /* the same, with authorize counted among them */
+    bool tells;                    /* some of them want to hear how requests end */
+    struct weft_req *pool;         /* free requests, linked by next_free */
     size_t pooled;
     struct weft_zip *zip;            /* shared by WebSocket connections that compress */
     struct weft_idempotent *answers; /* kept for retries; NULL until the first */

@@ -351,7 +351,7 @@ static WEFT_ALWAYS_INLINE const char *take_object(const char *p, int depth, bool
 }
 
 int weft__msg_parse(const char *text, int depth, bool lenient, weft_msg *ret, const char **ret_rest) {
-    const char *p = *text == '{' ? text : weft__scan_ws(text);
+    const char *p = *text == '{' ? text : weft__scan_ws(text), *start = p;
     clear(ret);
     if (*p == '{') {
         p = take_object(p, depth, lenient, ret);
@@ -364,6 +364,7 @@ int weft__msg_parse(const char *text, int depth, bool lenient, weft_msg *ret, co
     }
     if (!p)
         return -EBADMSG;
+    ret->text = (weft_bytes){start, (size_t) (p - start)};
     *ret_rest = (unsigned char) *p <= ' ' ? weft__scan_ws(p) : p;
     return 0;
 }
@@ -377,6 +378,7 @@ int weft__batch_next(const char **at, bool lenient, weft_msg *ret) {
         return 0;
 
     weft_msg msg;
+    const char *start = p;
     clear(&msg);
     if (*p == '{')
         p = take_object(p, WEFT_MAX_DEPTH, lenient, &msg);
@@ -386,6 +388,7 @@ int weft__batch_next(const char **at, bool lenient, weft_msg *ret) {
     }
     if (!p) /* cannot be: the whole text has been validated */
         return 0;
+    msg.text = (weft_bytes){start, (size_t) (p - start)};
     *at = p;
     *ret = msg;
     return 1;

@@ -19,6 +19,7 @@ typedef enum weft_msg_kind {
 /* Spans into the text; data is NULL when the member is not there. */
 typedef struct weft_msg {
     weft_msg_kind kind;
+    weft_bytes text;   /* the whole object; not of a batch */
     weft_bytes id;     /* as it came; also of an invalid message, if it had a usable one */
     weft_bytes method; /* between the quotes */
     weft_bytes params;

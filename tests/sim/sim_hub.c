@@ -267,6 +267,7 @@ static void start_feed(void) {
     if (weft__dialects_new(dialects, &box.hub, sim_alloc(), &box.dialects) < 0)
         abort();
     weft_service_opts opts = {.methods = weft__dialects_methods(box.dialects),
+                              .gates = weft__dialects_gates(box.dialects),
                               .alloc = sim_alloc(),
                               .limits = {.out_soft = sim_now_plan()->out_soft, .call_timeout_ms = -1}};
     if (weft_service_new(&opts, &box.service) < 0)

@@ -26,6 +26,24 @@ static void check_params(const weft_param *params) {
     }
 }
 
+static bool is_one_of(const char *word, const char *const *words) {
+    while (word && *words && strcmp(word, *words) != 0)
+        words++;
+    return word && *words;
+}
+
+/* Who may only look changes nothing; what changes the daemon itself is for administrators, and not for agents. */
+static void check_scope(const weft_method *row) {
+    static const char *const scopes[] = {"read", "work", "admin", "metrics", NULL};
+    CHECK(is_one_of(row->scope, scopes));
+    if (row->scope && strcmp(row->scope, "read") == 0)
+        CHECK(!(row->flags & (WEFT_CHANGES | WEFT_FOR_PEOPLE)));
+    if (row->scope && strcmp(row->scope, "work") == 0)
+        CHECK(row->flags & WEFT_CHANGES);
+    if (row->scope && strcmp(row->scope, "admin") == 0)
+        CHECK(row->flags & WEFT_FOR_PEOPLE);
+}
+
 TEST(every_row_is_described) {
     for (size_t i = 0; dialects[i]; i++)
         for (const weft_method *row = dialects[i]->methods; row->name; row++) {
@@ -36,6 +54,7 @@ TEST(every_row_is_described) {
                 check_json(row->result);
             check_errors(row->errors);
             check_params(row->params);
+            check_scope(row);
             /* What ping is sent is nobody's business. */
             CHECK(row->params || strcmp(row->name, "ping") == 0);
         }
@@ -60,12 +79,16 @@ TEST(discovery_shows_all_of_them) {
     hub_done(&w);
 }
 
-static weft_peer *peer_of(hub_world *w) {
+static weft_peer *peer_with(hub_world *w, const char *scopes) {
     weft_identity who = {
-        .transport = "mem", .dialect = "weft", .name = "", .scopes = "*", .address = "", .authenticated = true};
+        .transport = "mem", .dialect = "weft", .name = "", .scopes = scopes, .address = "", .authenticated = true};
     weft_peer *peer = NULL;
     CHECK_INT(weft_peer_new(w->service, &(weft_peer_opts){.framing = &weft_ndjson, .identity = &who}, &peer), 0);
     return peer;
+}
+
+static weft_peer *peer_of(hub_world *w) {
+    return peer_with(w, "*");
 }
 
 static void say(weft_peer *peer, const char *text) {
@@ -77,6 +100,33 @@ static void say(weft_peer *peer, const char *text) {
 static bool says(weft_peer *peer, const char *part) {
     weft_bytes out = weft_peer_output(peer);
     return memmem(out.data, out.len, part, strlen(part)) != NULL;
+}
+
+/* Every method, called by somebody who has every scope but the one it needs. */
+TEST(no_method_without_its_scope) {
+    static const struct {
+        const char *scope, *others;
+    } rows[] = {{"read", "work admin metrics"}, {"work", "read admin metrics"}, {"admin", "read work metrics"}};
+    hub_world w;
+    CHECK_INT(hub_init(&w, &(hub_opts){0}), 0);
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        weft_peer *peer = peer_with(&w, rows[k].others);
+        for (size_t i = 0; dialects[i]; i++)
+            for (const weft_method *row = dialects[i]->methods; row->name; row++) {
+                char text[200];
+                if (strcmp(row->scope, rows[k].scope) != 0)
+                    continue;
+                test_row(row->name);
+                snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\"}\n", row->name);
+                say(peer, text);
+                CHECK(says(peer, "\"code\":403") && says(peer, "\"reason\":\"forbidden\""));
+                weft_peer_sent(peer, weft_peer_output(peer).len);
+            }
+        weft_peer_free(peer);
+    }
+    test_row(NULL);
+    CHECK_INT(w.stops, 0);
+    hub_done(&w);
 }
 
 TEST(who_cannot_listen_cannot_subscribe) {
@@ -132,5 +182,5 @@ TEST(requests_that_are_still_open_at_the_end) {
     weft_peer_free(c);
 }
 
-TEST_MAIN(CASE(every_row_is_described) CASE(discovery_shows_all_of_them) CASE(who_cannot_listen_cannot_subscribe)
-              CASE(requests_that_are_still_open_at_the_end))
+TEST_MAIN(CASE(every_row_is_described) CASE(discovery_shows_all_of_them) CASE(no_method_without_its_scope)
+              CASE(who_cannot_listen_cannot_subscribe) CASE(requests_that_are_still_open_at_the_end))
