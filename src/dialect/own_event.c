@@ -131,5 +131,8 @@ int weft__own_unsubscribe(weft_req *req, const weft_json *params, void *ctx) {
     weft_guest *guest = weft__guest_of(hub->feed, weft_req_peer(req));
     if (guest)
         weft__guest_unsubscribe(guest);
-    return weft_reply(req, weft_obj(NULL, 0));
+    int r = weft_reply(req, weft_obj(NULL, 0));
+    if (r < 0 && guest)
+        weft__guest_lose(guest); /* it was told that this failed */
+    return r;
 }

@@ -9,6 +9,8 @@
 #include "pack.h"
 #include "reply.h"
 
+#define ID_ROOM 64 /* our ids are shorter */
+
 /* ---- what it lets through ---- */
 
 static bool is(const char *a, const char *b) {
@@ -22,20 +24,35 @@ static bool wants_type(const weft_filter *filter, const char *type) {
     return filter->type_count == 0;
 }
 
+/* An id in an event's data. It needs no memory: an event must not be missed because there is none. NULL: there is none, or
+ * none that could be ours. */
+static const char *id_in(const weft_json *data, const char *name, char ret[ID_ROOM]) {
+    weft_json value = weft_get(data, name);
+    weft_bytes text;
+    if (weft_typeof(&value) != WEFT_STRING || weft_text(&value, &text) < 0 || text.len >= ID_ROOM)
+        return NULL;
+    memcpy(ret, text.data, text.len);
+    ret[text.len] = '\0';
+    return ret;
+}
+
 /* The answer to a question names the question only; the question knows its task. */
-static const char *task_of(const weft_engine *engine, const weft_json *data) {
-    const char *task = weft_get_str(data, "taskId", NULL);
-    const char *id = task ? NULL : weft_get_str(data, "questionId", NULL);
+static const char *task_of(const weft_engine *engine, const weft_json *data, char room[ID_ROOM]) {
+    const char *task = id_in(data, "taskId", room);
+    const char *id = task ? NULL : id_in(data, "questionId", room);
     const weft_question *question = id ? weft__question_find(engine, id) : NULL;
     return question ? question->task : task;
 }
 
 /* Likewise most events of a task do not name its session. */
 static bool is_of_session(const weft_engine *engine, const weft_json *data, const char *session) {
-    const char *own = weft_get_str(data, "sessionId", NULL);
-    const char *id = own ? NULL : task_of(engine, data);
+    char room[ID_ROOM];
+    const char *own = id_in(data, "sessionId", room);
+    if (own)
+        return is(own, session);
+    const char *id = task_of(engine, data, room);
     const weft_task *task = id ? weft__task_find(engine, id) : NULL;
-    return is(task ? task->session : own, session);
+    return task && is(task->session, session);
 }
 
 bool weft__subscription_reads(const weft_guest *guest) {
@@ -45,7 +62,8 @@ bool weft__subscription_reads(const weft_guest *guest) {
 bool weft__subscription_wants(const weft_guest *guest, const weft_event *event, const weft_json *data) {
     const weft_engine *engine = guest->feed->hub->engine;
     const weft_filter *filter = guest->filter;
-    return wants_type(filter, event->type) && (!filter->task || is(task_of(engine, data), filter->task)) &&
+    char room[ID_ROOM];
+    return wants_type(filter, event->type) && (!filter->task || is(task_of(engine, data, room), filter->task)) &&
            (!filter->session || is_of_session(engine, data, filter->session));
 }
 

@@ -65,10 +65,19 @@ static void recovered(void *ctx, int r) {
         recover(engine);
 }
 
+/* Not before what ran is settled: a question of a task that has ended would expire and be withdrawn. */
+static void set_expiries(weft_engine *engine) {
+    for (weft_link *link = engine->all_questions.next; link != &engine->all_questions; link = link->next)
+        weft__question_set_expiry(engine, WEFT_CONTAINER(link, known_question, link));
+}
+
 static void hub_started(void *ctx, int r) {
     weft_engine *engine = ctx;
-    if (engine->phase != GONE)
-        weft__started(engine, r);
+    if (engine->phase == GONE)
+        return;
+    if (r >= 0)
+        set_expiries(engine);
+    weft__started(engine, r);
 }
 
 /* Its task waits to run again: it stays open, and is that run's when it asks the same. Its task has ended: it is over. */
@@ -111,14 +120,8 @@ static void recover(weft_engine *engine) {
         weft__started(engine, r);
 }
 
-static void set_expiries(weft_engine *engine) {
-    for (weft_link *link = engine->all_questions.next; link != &engine->all_questions; link = link->next)
-        weft__question_set_expiry(engine, WEFT_CONTAINER(link, known_question, link));
-}
-
 static void folded(weft_engine *engine) {
     engine->phase = RECOVERING;
-    set_expiries(engine);
     int r = weft__follow(engine);
     if (r < 0)
         weft__started(engine, r);

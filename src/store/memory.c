@@ -224,12 +224,15 @@ static uint64_t trimmed_over_all(const journal *m) {
     return m->hole > m->all.trimmed ? m->hole : m->all.trimmed;
 }
 
-/* Up to here something is gone from this stream; which of its events went last is not known, so it is up to its first. */
+/* Up to here something is gone from this stream. Which of its events went last is not known: it was before its first, and
+ * not after the last that is gone from any. */
 static uint64_t gone_from(const journal *m, const char *name) {
     const stream *found = find_stream(m, name);
+    uint64_t last = trimmed_over_all(m);
     if (!found || !found->row.trimmed)
         return 0;
-    return found->row.count ? found->row.entries[0]->event.gseq - 1 : head(&m->all);
+    uint64_t before = found->row.count ? found->row.entries[0]->event.gseq - 1 : last;
+    return before < last ? before : last;
 }
 
 /* A position before this one has missed something it asked for. */

@@ -93,6 +93,9 @@ static int gone_over_all(weft_sq *sq, const weft_query *query, const weft_sq_sta
         r = gone_from(sq, query->but, all_head, &one);
     first = first ? first - 1 : all_head;
     *ret = one > first ? one : first;
+    /* Nothing after the last event that is gone from any stream is gone. */
+    if (*ret > (uint64_t) state->trimmed)
+        *ret = (uint64_t) state->trimmed;
     return r;
 }
 

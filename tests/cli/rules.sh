@@ -13,6 +13,7 @@ rule() { # JSON-OF-THE-RULE [MORE-OF-AUTOMATION]
     printf '{ "automation": { "rules": [\n%s\n]%s } }\n' "$1" "${2-}" >.marked
     place=$(awk 'index($0, "@") { print NR ":" index($0, "@"); exit }' .marked)
     sed 's/@//' .marked >.weft/config.json
+    trust
 }
 
 finds() { # NAME WORDS RULE [MORE]

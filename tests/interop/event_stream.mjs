@@ -94,11 +94,13 @@ function listen(query) {
 
 test('every event once, in order, over cuts and a kill', async () => {
     const seen = [];
-    let source, changed = () => {};
-    /* Node's gives up for good when it is cut in the middle of an event; then a new one goes on where it stopped. */
+    let source, over = false, changed = () => {};
+    /* Node's gives up for good when it is cut in the middle of an event; then a new one goes on where it stopped. Its state may
+     * change only after the error was told. */
     const open = since => {
-        source = new EventSource(url(`since=${since}`));
-        source.addEventListener('error', () => source.readyState === EventSource.CLOSED && open(seen.at(-1)?.id ?? 0));
+        const opened = source = new EventSource(url(`since=${since}`));
+        const goOn = () => source === opened && opened.readyState === EventSource.CLOSED && !over && open(seen.at(-1)?.id ?? 0);
+        source.addEventListener('error', () => setImmediate(goOn));
         source.addEventListener('message', event => {
             const { params } = JSON.parse(event.data);
             seen.push({ ...params, id: event.lastEventId });
@@ -106,7 +108,7 @@ test('every event once, in order, over cuts and a kill', async () => {
         });
     };
     open(0);
-    cleanup(() => source.close());
+    cleanup(() => { over = true; source.close(); });
     const until = (wanted, what) => patiently(new Promise(resolve => {
         (changed = () => seen.some(wanted) && resolve())();
     }), what);
@@ -125,6 +127,7 @@ test('every event once, in order, over cuts and a kill', async () => {
     same(gseqs[0], 1);
     same(gseqs.at(-1), gseqs.length); /* nothing was trimmed: there is no hole */
     check(seen.every(event => event.id.endsWith(`:${event.gseq}`)), 'the id is the position');
+    over = true;
     source.close();
 });
 

@@ -26,10 +26,13 @@
 
 /* Seeds that found something once, tried whatever others are. */
 static const uint64_t found_once[] = {
-    3,     /* a question that the configuration answered was withdrawn as well */
-    1412,  /* a task ended with output missing, because storing failed once while the hub stopped */
-    1890,  /* what was said again called for saying it again, without end */
-    17505, /* retention waited for an append that had long been applied */
+    5,     /* a question that the configuration answered was withdrawn as well */
+    14,    /* what was said again called for saying it again, without end */
+    111,   /* a task ended with output missing, because storing failed once while the hub stopped */
+    749,   /* a subscription that was answered with an error went on */
+    762,   /* a position was refused for its epoch, because memory was short for reading it */
+    15069, /* retention waited for an append that had long been applied */
+    30716, /* an event was not delivered, because memory was short for reading its session */
 };
 
 static struct {

@@ -215,7 +215,8 @@ typedef struct truth_event {
     size_t len;
     const char *stream, *type, *data;
     char task[SIM_NAME], session[SIM_NAME]; /* that it is about; "": none */
-    bool trimmed;
+    bool names_task, names_session;         /* in its data; otherwise the engine must know */
+    bool trimmed, unseen;                   /* unseen: it was trimmed before the engine had seen it */
 } truth_event;
 
 void truth_open(const char *epoch);
@@ -237,6 +238,8 @@ const truth_question *truth_question_find(const char *id);
 const truth_question *truth_question_titled(const char *task, const char *title);
 /* Tasks that have not ended. */
 size_t truth_open_tasks(void);
+/* The engine has seen the ends of all tasks that have ended. */
+bool truth_is_known(void);
 /* What the engine says must be what the disk says. settled: it has seen all that is there. */
 void truth_check_engine(bool settled);
 

@@ -236,12 +236,25 @@ static bool lets_through(const subscription *sub, const truth_event *event) {
            (!*sub->session || strcmp(event->session, sub->session) == 0);
 }
 
+/* After memory was short, or while reads are slow or fail. */
+static bool engine_may_be_behind(void) {
+    const sim_plan *plan = sim_now_plan();
+    return plan->memory_faults || plan->store_faults || plan->slow_disk;
+}
+
+/* Most events name neither their session nor, at the end of a question, their task: a subscription then asks the engine. And
+ * what is trimmed before the engine has seen it nobody hears. */
+static bool may_be_unknown(const subscription *sub, const truth_event *event) {
+    return event->unseen ||
+           (engine_may_be_behind() && ((*sub->task && !event->names_task) || (*sub->session && !event->names_session)));
+}
+
 /* Whatever lies between what was heard last and this should have been heard. */
 static void check_missed(const client *c, const subscription *sub, uint64_t until) {
     uint64_t from = sub->last > sub->floor ? sub->last : sub->floor;
     for (uint64_t gseq = from + 1; gseq < until; gseq++) {
         const truth_event *event = truth_at(gseq);
-        if (lets_through(sub, event) && !(sub->oldest && event->trimmed))
+        if (lets_through(sub, event) && !(sub->oldest && event->trimmed) && !may_be_unknown(sub, event))
             sim_broken("lost event: %s did not hear %llu %s", c->name, (unsigned long long) gseq, event->type);
     }
 }
@@ -292,13 +305,27 @@ static const truth_event *next_word(client *c) {
     return event;
 }
 
+/* Output must be the event's own, byte for byte. */
+static bool is_word(const truth_event *event, const char *method, const weft_json *params) {
+    weft_json output = weft_get(params, "output");
+    return strcmp(word_for(event), method) == 0 && strcmp(event->task, weft_get_str(params, "taskId", "")) == 0 &&
+           (!output.text || memmem(event->data, event->len, output.text, output.len));
+}
+
+/* What is no longer kept when a slow client comes to it is left out of its dialect's words: decision 0032. */
+static bool need_not_be_said(const truth_event *event) {
+    return event->unseen || event->trimmed;
+}
+
 static void hear_word(client *c, const char *method, const weft_json *params) {
     const truth_event *event = next_word(c);
     const char *task = weft_get_str(params, "taskId", "");
+    for (; event && !is_word(event, method, params) && need_not_be_said(event); event = next_word(c))
+        c->words++;
     sim_say("%-7s < %s %s", c->name, method, task);
     if (!event)
         sim_broken("double event: %s heard %s of %s, and everything was told", c->name, method, task);
-    else if (strcmp(word_for(event), method) != 0 || strcmp(event->task, task) != 0)
+    else if (!is_word(event, method, params))
         sim_broken("lost event: %s heard %s of %s instead of %llu %s of %s", c->name, method, task,
                    (unsigned long long) event->gseq, event->type, event->task);
     else
@@ -562,6 +589,8 @@ void clients_check(void) {
             sim_broken("no answer: %s waits for the answer to %llu", c->name, (unsigned long long) c->pending[0].id);
         if (c->sub.on)
             check_missed(c, &c->sub, truth_head() + 1);
+        while (c->aiwg && next_word(c) && need_not_be_said(next_word(c)))
+            c->words++;
         if (c->aiwg && next_word(c))
             sim_broken("lost event: %s was not told of %llu %s", c->name, (unsigned long long) next_word(c)->gseq,
                        next_word(c)->type);

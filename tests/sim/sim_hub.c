@@ -149,8 +149,17 @@ bool hub_feed(hub_conn *conn, const char *data, size_t len) {
     return close_broken(conn, weft_peer_feed(conn->peer, data, len, box.now));
 }
 
+/* What was kept unread while the output was full, or behind a request that was open, goes on when that is over. */
+static void feed_stalled(hub_conn *conn) {
+    if (conn->peer && weft__peer_stalled(conn->peer))
+        hub_feed(conn, NULL, 0);
+}
+
 size_t hub_take(hub_conn *conn, char *into, size_t max) {
     weft_peer *peer = conn->peer;
+    feed_stalled(conn);
+    if (conn->peer != peer)
+        return 0;
     weft_bytes out = weft_peer_output(peer);
     size_t n = out.len < max ? out.len : max;
     if (!n)
@@ -159,9 +168,7 @@ size_t hub_take(hub_conn *conn, char *into, size_t max) {
     if (weft_peer_full(peer))
         sim_saw(SAW_FULL);
     weft_peer_sent(peer, n);
-    /* Its owner may have ended it when it drained. */
-    if (conn->peer == peer && weft__peer_stalled(peer))
-        hub_feed(conn, NULL, 0);
+    feed_stalled(conn);
     return n;
 }
 

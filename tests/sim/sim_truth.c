@@ -240,6 +240,8 @@ static void find_subject(truth_event *event, const weft_json *data) {
     const truth_question *question = find_question(weft_get_str(data, "questionId", ""));
     const char *task = weft_get_str(data, "taskId", question ? question->task : "");
     const truth_task *known = find_task(task);
+    event->names_task = *weft_get_str(data, "taskId", "");
+    event->names_session = *weft_get_str(data, "sessionId", "");
     snprintf(event->task, sizeof event->task, "%s", task);
     copy_member(event->session, sizeof event->session, data, "sessionId");
     if (!*event->session && known)
@@ -300,6 +302,7 @@ uint64_t truth_keep(const weft_page *page) {
         if (kept || event->trimmed)
             continue;
         event->trimmed = true;
+        event->unseen = event->gseq > hub_told();
         truth.trimmed = event->gseq > truth.trimmed ? event->gseq : truth.trimmed;
         removed++;
         sim_saw(SAW_TRIM);
@@ -308,6 +311,15 @@ uint64_t truth_keep(const weft_page *page) {
 }
 
 /* ---- the engine's view ---- */
+
+bool truth_is_known(void) {
+    for (size_t i = 0; i < truth.task_count; i++) {
+        const char *is = hub_task_state(truth.tasks[i].id);
+        if (is && truth.tasks[i].state >= TRUTH_COMPLETED && strcmp(is, state_names[truth.tasks[i].state]) != 0)
+            return false;
+    }
+    return true;
+}
 
 void truth_check_engine(bool settled) {
     for (size_t i = 0; i < truth.task_count; i++) {
