@@ -4,8 +4,11 @@
  * has been told of, and lets live events pass. When a page ends at told there is nothing between it and the next live event,
  * because both come from this one thread, and the follow is live.
  *
- *     replaying ──page ends at told──▶ live        page_came()       any ──pause──▶ paused     weft__follow_pause()
- *     paused    ──resume────────────▶ replaying   request_page()    any ──gap, error, close, free──▶ over */
+ *     replaying ──page ends at told──▶ live           page_came()       any ──gap, error, close, free──▶ over
+ *     live      ──events not in hand─▶ replaying      read_on()
+ *
+ * Events come from deliveries, our own appends' and other writers'. Where one has a hole before it, or brings no events, the
+ * followers read what is missing. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -13,7 +16,7 @@
 #include "pack.h"
 #include "store_kind.h"
 
-enum state { REPLAYING, LIVE, PAUSED, OVER };
+enum state { REPLAYING, LIVE, OVER };
 
 struct weft_follow {
     weft_link link;
@@ -83,12 +86,12 @@ static void go_live(weft_follow *follow) {
         follow->follower->on_live(follow->ctx);
 }
 
-/* One position after each callback that may have changed the state: paused, resumed or freed. */
+/* One position after each callback that may have changed the state: freed. */
 static void page_came(void *ctx, int r, const weft_page *page) {
     weft_follow *follow = ctx;
     uint64_t until = follow->query.until;
     follow->reading = false;
-    if (follow->state == OVER || follow->state == PAUSED)
+    if (follow->state == OVER)
         return;
     if (r != 0) {
         end(follow, r);
@@ -136,15 +139,6 @@ int weft__store_follow(weft_store *store, const weft_query *query, const weft_fo
     return 0;
 }
 
-void weft__follow_pause(weft_follow *follow) {
-    if (follow->state != OVER)
-        follow->state = PAUSED;
-}
-
-int weft__follow_resume(weft_follow *follow) {
-    return follow->state == PAUSED ? request_page(follow) : 0;
-}
-
 weft_follow *weft__follow_free(weft_follow *follow) {
     if (!follow)
         return NULL;
@@ -172,17 +166,41 @@ static void tell_one(weft_follow *follow, const weft_event *events, const uint32
     }
 }
 
-void weft__follow_tell(weft_store *store, const weft_event *events, size_t count) {
-    assert(count > 0 && count <= WEFT_STORE_EVENTS && events[0].gseq > store->told);
+static void tell_all(weft_store *store, const weft_event *events, size_t count) {
     uint32_t hashes[WEFT_STORE_EVENTS];
-    store->told = events[count - 1].gseq;
-    if (weft__list_empty(&store->follows))
-        return;
     for (size_t i = 0; i < count; i++)
         hashes[i] = hash_of(events[i].stream);
     /* Followers are added at the end and removed only by the sweep, so the walk is safe whatever the callbacks do. */
     for (weft_link *link = store->follows.next; link != &store->follows; link = link->next)
         tell_one(WEFT_CONTAINER(link, weft_follow, link), events, hashes, count);
+}
+
+/* Those that replay come to it by themselves: they are not live before they have read up to told. */
+static void read_on(weft_store *store) {
+    for (weft_link *link = store->follows.next; link != &store->follows; link = link->next) {
+        weft_follow *follow = WEFT_CONTAINER(link, weft_follow, link);
+        int r = follow->state == LIVE ? request_page(follow) : 0;
+        if (r < 0)
+            end(follow, r);
+    }
+}
+
+void weft__follow_tell(weft_store *store, const weft_delivery *delivery) {
+    const weft_event *events = delivery->events;
+    size_t count = delivery->count;
+    assert(count <= WEFT_STORE_EVENTS);
+    for (; count && events->gseq <= store->told; count--)
+        events++;
+    if (delivery->upto <= store->told)
+        return;
+    bool follows_on = count && events->gseq == store->told + 1;
+    store->told = delivery->upto;
+    if (weft__list_empty(&store->follows))
+        return;
+    if (follows_on)
+        tell_all(store, events, count);
+    else
+        read_on(store);
 }
 
 void weft__follow_sweep(weft_store *store) {

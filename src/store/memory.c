@@ -1,7 +1,8 @@
 /* The in-memory store: the reference for what the others must do, and what tests of everything above use. It works on the
  * owner's thread, at once, and is as simple as it can be: lists that are searched from the front.
  *
- * Nothing survives the process, so every open is a new epoch. */
+ * Several stores may share a journal (opts.beside), as several writers share a database: each is told of what the others
+ * wrote. Nothing survives the process, so every journal is a new epoch. */
 #include <errno.h>
 #include <string.h>
 
@@ -28,21 +29,26 @@ typedef struct stream {
     char name[];
 } stream;
 
-typedef struct claimed {
-    weft_link link;
-    int64_t until_ms;
-    uint64_t fence;
-    char *owner;
-    char key[];
-} claimed;
+/* What the stores that share it have in common. */
+typedef struct journal {
+    const weft_alloc *alloc;
+    size_t users;
+    weft_link stores; /* that are told of what comes */
+    weft_link streams;
+    struct row all;
+    uint64_t hole; /* highest gseq removed by the trimming of a stream */
+} journal;
 
 typedef struct memory {
     weft_store base;
-    weft_link streams, claims;
-    struct row all;
-    uint64_t hole; /* highest gseq removed by the trimming of a stream */
-    uint64_t fence;
+    weft_link link; /* in the journal's stores */
+    journal *journal;
+    weft_delivery missed; /* for events of others there was no memory to copy */
 } memory;
+
+static journal *journal_of(weft_store *store) {
+    return ((memory *) (void *) store)->journal;
+}
 
 static void hand_back(weft_store *store, weft_job *job, int r) {
     weft_link jobs;
@@ -54,11 +60,11 @@ static void hand_back(weft_store *store, weft_job *job, int r) {
 
 /* Rows */
 
-static int reserve(memory *m, struct row *row, size_t more) {
+static int reserve(journal *m, struct row *row, size_t more) {
     if (row->cap - row->count >= more)
         return 0;
     size_t cap = 2 * row->cap + more;
-    entry **entries = weft__resize(m->base.alloc, row->entries, cap * sizeof *entries);
+    entry **entries = weft__resize(m->alloc, row->entries, cap * sizeof *entries);
     if (!entries)
         return -ENOMEM;
     row->entries = entries;
@@ -78,7 +84,7 @@ static void drop_front(struct row *row, size_t n) {
     row->trimmed += n;
 }
 
-static stream *find_stream(const memory *m, const char *name) {
+static stream *find_stream(const journal *m, const char *name) {
     for (weft_link *link = m->streams.next; link != &m->streams; link = link->next) {
         stream *found = WEFT_CONTAINER(link, stream, link);
         if (strcmp(found->name, name) == 0)
@@ -87,12 +93,12 @@ static stream *find_stream(const memory *m, const char *name) {
     return NULL;
 }
 
-static stream *need_stream(memory *m, const char *name) {
+static stream *need_stream(journal *m, const char *name) {
     stream *found = find_stream(m, name);
     if (found)
         return found;
     size_t len = strlen(name);
-    stream *made = weft__zalloc(m->base.alloc, sizeof *made + len + 1);
+    stream *made = weft__zalloc(m->alloc, sizeof *made + len + 1);
     if (made) {
         memcpy(made->name, name, len);
         weft__list_push(&m->streams, &made->link);
@@ -102,9 +108,9 @@ static stream *need_stream(memory *m, const char *name) {
 
 /* Append */
 
-static entry *new_entry(memory *m, const weft_event *event, const char *key) {
+static entry *new_entry(journal *m, const weft_event *event, const char *key) {
     size_t type = strlen(event->type) + 1, key_len = key ? strlen(key) + 1 : 0;
-    entry *made = weft__zalloc(m->base.alloc, sizeof *made + type + key_len + event->data.len + 1);
+    entry *made = weft__zalloc(m->alloc, sizeof *made + type + key_len + event->data.len + 1);
     if (!made)
         return NULL;
     made->event = *event;
@@ -115,7 +121,7 @@ static entry *new_entry(memory *m, const weft_event *event, const char *key) {
 }
 
 /* Everything that can fail: memory for each event behind the end of the row, which shows none of them yet. */
-static int prepare(memory *m, const weft_append_job *job, size_t *ret_made) {
+static int prepare(journal *m, const weft_append_job *job, size_t *ret_made) {
     int r = reserve(m, &m->all, job->count);
     for (size_t i = 0; r >= 0 && i < job->count; i++) {
         stream *into = need_stream(m, job->events[i].stream);
@@ -132,7 +138,7 @@ static int prepare(memory *m, const weft_append_job *job, size_t *ret_made) {
     return r;
 }
 
-static void commit(memory *m, weft_append_job *job) {
+static void commit(journal *m, weft_append_job *job) {
     for (size_t i = 0; i < job->count; i++) {
         entry *made = m->all.entries[m->all.count];
         struct row *row = &made->stream->row;
@@ -143,7 +149,7 @@ static void commit(memory *m, weft_append_job *job) {
     }
 }
 
-static const entry *find_key(const memory *m, const char *key) {
+static const entry *find_key(const journal *m, const char *key) {
     for (size_t i = m->all.count; key && i-- > 0;) {
         const entry *found = m->all.entries[i];
         if (found && found->key && strcmp(found->key, key) == 0)
@@ -152,11 +158,11 @@ static const entry *find_key(const memory *m, const char *key) {
     return NULL;
 }
 
-static const entry *at_gseq(const memory *m, uint64_t gseq) {
+static const entry *at_gseq(const journal *m, uint64_t gseq) {
     return gseq > m->all.trimmed && gseq <= head(&m->all) ? m->all.entries[gseq - m->all.trimmed - 1] : NULL;
 }
 
-static int repeat(const memory *m, weft_append_job *job, uint64_t gseq) {
+static int repeat(const journal *m, weft_append_job *job, uint64_t gseq) {
     for (size_t i = 0; i < job->count; i++) {
         const entry *was = at_gseq(m, gseq + i);
         if (was &&
@@ -169,8 +175,38 @@ static int repeat(const memory *m, weft_append_job *job, uint64_t gseq) {
     return 0;
 }
 
+static void deliver_to(memory *m, const weft_append_job *job) {
+    weft_link jobs;
+    weft_delivery *made = weft__delivery_new(m->base.alloc, job->events, job->count);
+    uint64_t upto = job->events[job->count - 1].gseq;
+    weft__list_init(&jobs);
+    if (!made) {
+        made = &m->missed;
+        made->upto = upto;
+        if (!weft__list_empty(&made->job.link))
+            return; /* still on the tray: it now speaks of more */
+    }
+    weft__list_push(&jobs, &made->job.link);
+    weft__tray_put(&m->base.tray, &jobs);
+}
+
+static void append_done(weft_store *store, weft_append_job *job, int r) {
+    weft_link jobs;
+    weft__list_init(&jobs);
+    job->job.r = r;
+    bool stored = r >= 0 && !job->repeat;
+    journal *m = journal_of(store);
+    for (weft_link *link = m->stores.next; stored && link != &m->stores; link = link->next) {
+        memory *other = WEFT_CONTAINER(link, memory, link);
+        if (&other->base != store)
+            deliver_to(other, job);
+    }
+    weft__append_done(job, &jobs);
+    weft__tray_put(&store->tray, &jobs);
+}
+
 static void append(weft_store *store, weft_append_job *job) {
-    memory *m = (memory *) (void *) store;
+    journal *m = journal_of(store);
     const entry *known = find_key(m, job->key);
     size_t made = 0;
     int r = known ? repeat(m, job, known->event.gseq) : prepare(m, job, &made);
@@ -178,19 +214,19 @@ static void append(weft_store *store, weft_append_job *job) {
         commit(m, job);
     else
         while (made-- > 0)
-            weft__free(store->alloc, m->all.entries[m->all.count + made]);
-    hand_back(store, &job->job, r);
+            weft__free(m->alloc, m->all.entries[m->all.count + made]);
+    append_done(store, job, r);
 }
 
 /* Read */
 
-static uint64_t trimmed_over_all(const memory *m) {
+static uint64_t trimmed_over_all(const journal *m) {
     return m->hole > m->all.trimmed ? m->hole : m->all.trimmed;
 }
 
 /* Up to here something is gone from this stream. Which of its events went last is not known: it was before its first, and
  * not after the last that is gone from any. */
-static uint64_t gone_from(const memory *m, const char *name) {
+static uint64_t gone_from(const journal *m, const char *name) {
     const stream *found = find_stream(m, name);
     uint64_t last = trimmed_over_all(m);
     if (!found || !found->row.trimmed)
@@ -200,7 +236,7 @@ static uint64_t gone_from(const memory *m, const char *name) {
 }
 
 /* A position before this one has missed something it asked for. */
-static uint64_t gone_over_all(const memory *m, const weft_query *query) {
+static uint64_t gone_over_all(const journal *m, const weft_query *query) {
     if (!query->aside)
         return trimmed_over_all(m);
     uint64_t one = query->but ? gone_from(m, query->but) : 0;
@@ -222,7 +258,7 @@ static int fill(const struct row *row, weft_read_job *job) {
 
 static void read_page(weft_store *store, weft_read_job *job) {
     static const struct row nothing;
-    memory *m = (memory *) (void *) store;
+    journal *m = journal_of(store);
     const struct row *from = &m->all;
     if (job->query.stream) {
         stream *found = find_stream(m, job->query.stream);
@@ -232,79 +268,6 @@ static void read_page(weft_store *store, weft_read_job *job) {
     int r = weft__page_begin(job, store->epoch, head(from), all ? trimmed_over_all(m) : from->trimmed,
                              all ? gone_over_all(m, &job->query) : from->trimmed);
     hand_back(store, &job->job, r == 0 ? fill(from, job) : r);
-}
-
-/* Claim */
-
-static claimed *find_claim(const memory *m, const char *key) {
-    for (weft_link *link = m->claims.next; link != &m->claims; link = link->next) {
-        claimed *found = WEFT_CONTAINER(link, claimed, link);
-        if (strcmp(found->key, key) == 0)
-            return found;
-    }
-    return NULL;
-}
-
-static void drop_claim(memory *m, claimed *held) {
-    weft__list_remove(&held->link);
-    weft__free(m->base.alloc, held->owner);
-    weft__free(m->base.alloc, held);
-}
-
-static int set_holder(memory *m, claimed *held, const weft_claim *claim) {
-    if (!held->owner || strcmp(held->owner, claim->owner) != 0) {
-        char *owner = weft__strndup(m->base.alloc, claim->owner, strlen(claim->owner));
-        if (!owner)
-            return -ENOMEM;
-        weft__free(m->base.alloc, held->owner);
-        held->owner = owner;
-        held->fence = ++m->fence;
-    }
-    held->until_ms = claim->until_ms;
-    return 1;
-}
-
-static claimed *new_claim(memory *m, const char *key) {
-    size_t len = strlen(key);
-    claimed *made = weft__zalloc(m->base.alloc, sizeof *made + len + 1);
-    if (made) {
-        memcpy(made->key, key, len);
-        weft__list_push(&m->claims, &made->link);
-    }
-    return made;
-}
-
-static int try_claim(memory *m, weft_claim_job *job) {
-    const weft_claim *claim = &job->claim;
-    claimed *held = find_claim(m, claim->key);
-    bool mine = held && strcmp(held->owner, claim->owner) == 0;
-    bool expired = held && held->until_ms && held->until_ms <= claim->now_ms;
-    if (claim->release) {
-        if (mine)
-            drop_claim(m, held);
-        return !held || mine;
-    }
-    if (held && !mine && !expired)
-        return 0;
-    bool fresh = !held;
-    if (fresh && !(held = new_claim(m, claim->key)))
-        return -ENOMEM;
-    int r = set_holder(m, held, claim);
-    if (r < 0 && fresh)
-        drop_claim(m, held);
-    return r;
-}
-
-static void claim_key(weft_store *store, weft_claim_job *job) {
-    memory *m = (memory *) (void *) store;
-    int r = try_claim(m, job);
-    const claimed *held = find_claim(m, job->claim.key);
-    if (held && r >= 0) {
-        memcpy(job->holder, held->owner, strlen(held->owner) + 1);
-        job->until_ms = held->until_ms;
-        job->fence = held->fence;
-    }
-    hand_back(store, &job->job, r);
 }
 
 /* Trim */
@@ -328,18 +291,18 @@ static bool too_many(const weft_trim *trim, const entry *oldest, uint64_t rows, 
 }
 
 /* Remove an entry from the other row it is in. Over all it leaves a hole, in its stream it is the first. */
-static void remove_entry(memory *m, entry *old, bool over_all) {
+static void remove_entry(journal *m, entry *old, bool over_all) {
     if (over_all) {
         drop_front(&old->stream->row, 1);
     } else {
         m->all.entries[old->event.gseq - m->all.trimmed - 1] = NULL;
         m->hole = old->event.gseq > m->hole ? old->event.gseq : m->hole;
     }
-    weft__free(m->base.alloc, old);
+    weft__free(m->alloc, old);
 }
 
 static void trim(weft_store *store, weft_trim_job *job) {
-    memory *m = (memory *) (void *) store;
+    journal *m = journal_of(store);
     stream *only = job->trim.stream ? find_stream(m, job->trim.stream) : NULL;
     struct row *row = only ? &only->row : &m->all;
     if (job->trim.stream && !only) {
@@ -366,18 +329,64 @@ static void trim(weft_store *store, weft_trim_job *job) {
 
 /* Life */
 
+static journal *new_journal(const weft_alloc *alloc) {
+    journal *made = weft__zalloc(alloc, sizeof *made);
+    if (!made)
+        return NULL;
+    made->alloc = alloc;
+    weft__list_init(&made->streams);
+    weft__list_init(&made->stores);
+    return made;
+}
+
+static journal *free_journal(journal *m) {
+    for (size_t i = 0; i < m->all.count; i++)
+        weft__free(m->alloc, m->all.entries[i]);
+    weft__free(m->alloc, m->all.entries);
+    while (!weft__list_empty(&m->streams)) {
+        stream *old = WEFT_CONTAINER(m->streams.next, stream, link);
+        weft__list_remove(&old->link);
+        weft__free(m->alloc, old->row.entries);
+        weft__free(m->alloc, old);
+    }
+    return weft__free(m->alloc, m);
+}
+
+static int join_journal(memory *m, weft_store *beside) {
+    m->journal = beside ? journal_of(beside) : new_journal(m->base.alloc);
+    if (!m->journal)
+        return -ENOMEM;
+    m->missed.job.type = WEFT_JOB_DELIVERY;
+    m->missed.borrowed = true;
+    weft__list_init(&m->missed.job.link);
+    m->base.told = head(&m->journal->all);
+    m->journal->users++;
+    weft__list_push(&m->journal->stores, &m->link);
+    if (!beside)
+        return weft__epoch_new(m->base.epoch);
+    memcpy(m->base.epoch, beside->epoch, sizeof m->base.epoch);
+    return 0;
+}
+
+/* The last one frees it. */
+static void leave_journal(memory *m) {
+    weft__list_remove(&m->link);
+    if (m->journal && --m->journal->users == 0)
+        free_journal(m->journal);
+}
+
 static int open_memory(const weft_store_opts *opts, weft_store **ret, char *ret_why) {
     (void) ret_why;
     memory *m = weft__zalloc(opts->alloc, sizeof *m);
     if (!m)
         return -ENOMEM;
     m->base.alloc = opts->alloc;
-    weft__list_init(&m->streams);
-    weft__list_init(&m->claims);
-    int r = weft__epoch_new(m->base.epoch);
+    weft__list_init(&m->link);
+    int r = join_journal(m, opts->beside);
     if (r >= 0)
         r = weft__tray_init(&m->base.tray);
     if (r < 0) {
+        leave_journal(m);
         weft__free(opts->alloc, m);
         return r;
     }
@@ -385,23 +394,14 @@ static int open_memory(const weft_store_opts *opts, weft_store **ret, char *ret_
     return 0;
 }
 
+/* Everything was handed back when it came. Nothing is delivered to it any more. */
 static void close_memory(weft_store *store) {
-    (void) store; /* everything was handed back when it came */
+    weft__list_remove(&((memory *) (void *) store)->link);
 }
 
 static void free_memory(weft_store *store) {
     memory *m = (memory *) (void *) store;
-    for (size_t i = 0; i < m->all.count; i++)
-        weft__free(store->alloc, m->all.entries[i]);
-    weft__free(store->alloc, m->all.entries);
-    while (!weft__list_empty(&m->streams)) {
-        stream *old = WEFT_CONTAINER(m->streams.next, stream, link);
-        weft__list_remove(&old->link);
-        weft__free(store->alloc, old->row.entries);
-        weft__free(store->alloc, old);
-    }
-    while (!weft__list_empty(&m->claims))
-        drop_claim(m, WEFT_CONTAINER(m->claims.next, claimed, link));
+    leave_journal(m);
     weft__tray_done(&store->tray);
     weft__free(store->alloc, m);
 }
@@ -411,7 +411,6 @@ const weft_store_kind weft__memory = {
     .open = open_memory,
     .append = append,
     .read = read_page,
-    .claim = claim_key,
     .trim = trim,
     .close = close_memory,
     .free = free_memory,

@@ -276,10 +276,6 @@ static void give_read(weft_store *store, weft_read_job *job) {
     weft__sq_worker_give(&((weft_sq *) (void *) store)->reader, &job->job);
 }
 
-static void give_claim(weft_store *store, weft_claim_job *job) {
-    weft__sq_worker_give(&((weft_sq *) (void *) store)->writer, &job->job);
-}
-
 static void give_trim(weft_store *store, weft_trim_job *job) {
     weft__sq_worker_give(&((weft_sq *) (void *) store)->writer, &job->job);
 }
@@ -339,7 +335,6 @@ const weft_store_kind weft__sqlite = {
     .open = open_sqlite,
     .append = give_append,
     .read = give_read,
-    .claim = give_claim,
     .trim = give_trim,
     .close = close_sqlite,
     .free = free_sqlite,

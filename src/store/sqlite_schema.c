@@ -57,9 +57,6 @@ static const char *const texts[WEFT_SQ_STATEMENTS] = {
                            " FROM event WHERE ?1 IS NULL ORDER BY gseq LIMIT ?2",
     [WEFT_SQ_CUT] = "DELETE FROM event WHERE stream = ?1 AND seq <= ?2",
     [WEFT_SQ_ALL_CUT] = "DELETE FROM event WHERE ?1 IS NULL AND gseq <= ?2",
-    [WEFT_SQ_CLAIM] = "SELECT owner, until, fence FROM claim WHERE key = ?",
-    [WEFT_SQ_SET_CLAIM] = "INSERT OR REPLACE INTO claim (key, owner, until, fence) VALUES (?, ?, ?, ?)",
-    [WEFT_SQ_DROP_CLAIM] = "DELETE FROM claim WHERE key = ?",
 };
 
 /* Statements */

@@ -1,8 +1,8 @@
 /* The SQLite store, in parts: sqlite.c opens and closes, sqlite_schema.c knows the tables and their versions, sqlite_check.c
  * says whether they are whole, sqlite_mark.c remembers the last acknowledged event beside them, sqlite_owner.c asks whose
  * the files are, sqlite_evidence.c and sqlite_log.c look at the files before SQLite does, sqlite_files.c while they are in
- * use, sqlite_quarantine.c moves them aside, sqlite_writer.c commits, sqlite_append.c, sqlite_claim.c and sqlite_trim.c are
- * what it commits, sqlite_reader.c reads.
+ * use, sqlite_quarantine.c moves them aside, sqlite_writer.c commits, sqlite_append.c and sqlite_trim.c are what it
+ * commits, sqlite_reader.c reads.
  *
  * One connection writes and checkpoints, on the writer's thread; the other only reads, on the reader's. SQLite 3.40 can
  * damage a database whose log is reset by two connections at once, and with one writer nobody ever waits for a lock. */
@@ -59,9 +59,6 @@ enum weft_sq_statement {
     WEFT_SQ_ALL_OLDEST,
     WEFT_SQ_CUT,
     WEFT_SQ_ALL_CUT,
-    WEFT_SQ_CLAIM,
-    WEFT_SQ_SET_CLAIM,
-    WEFT_SQ_DROP_CLAIM,
     WEFT_SQ_STATEMENTS,
 };
 
@@ -173,7 +170,6 @@ int weft__sq_mark_write(int fd, const char *epoch, uint64_t gseq);
 /* What a job does inside the writer's transaction. <0: the transaction must be rolled back; what concerns only this job is
  * in job->r. trim: 1 when there is more to do. */
 int weft__sq_append(weft_sq *sq, weft_append_job *job);
-int weft__sq_claim(weft_sq *sq, weft_claim_job *job);
 int weft__sq_trim(weft_sq *sq, weft_trim_job *job);
 
 /* sqlite_streams.c */

@@ -15,11 +15,10 @@ static int apply(weft_sq *sq, weft_job *job) {
     switch (job->type) {
     case WEFT_JOB_APPEND:
         return weft__sq_append(sq, whole);
-    case WEFT_JOB_CLAIM:
-        return weft__sq_claim(sq, whole);
     case WEFT_JOB_TRIM:
         return job->r = weft__sq_trim(sq, whole);
     case WEFT_JOB_READ:
+    case WEFT_JOB_DELIVERY:
         break;
     }
     return job->r = -EINVAL;
@@ -100,9 +99,24 @@ static void copy_log(weft_sq *sq) {
     (void) fdatasync(sq->mark);
 }
 
+/* Each append behind the delivery of what it stored. */
+static void hand_in(weft_sq *sq, weft_link *jobs) {
+    weft_link done;
+    weft__list_init(&done);
+    while (!weft__list_empty(jobs)) {
+        weft_job *job = WEFT_CONTAINER(jobs->next, weft_job, link);
+        weft__list_remove(&job->link);
+        if (job->type == WEFT_JOB_APPEND)
+            weft__append_done((weft_append_job *) (void *) job, &done);
+        else
+            weft__list_push(&done, &job->link);
+    }
+    weft__tray_put(&sq->base.tray, &done);
+}
+
 static void run_group(weft_sq *sq, weft_link *jobs) {
     settle(sq, jobs, commit(sq, jobs));
-    weft__tray_put(&sq->base.tray, jobs);
+    hand_in(sq, jobs);
     if (sq->log_pages < sq->log_pages_copied)
         sq->log_pages_copied = 0; /* the log began anew */
     if (sq->log_pages - sq->log_pages_copied >= sq->max_log_pages)

@@ -63,6 +63,8 @@ static void *new_job(weft_store *store, weft_job_type type, size_t size, void *c
 static void free_job(weft_store *store, weft_job *job) {
     if (job->type == WEFT_JOB_READ)
         weft__arena_done(&((weft_read_job *) (void *) job)->arena);
+    if (job->type == WEFT_JOB_DELIVERY && ((weft_delivery *) (void *) job)->borrowed)
+        return;
     weft__free(store->alloc, job);
 }
 
@@ -134,11 +136,9 @@ void weft__store_hold(weft_store *store, bool hold) {
     }
 }
 
-/* Followers hear of it first: when the caller is answered, whatever follows the journal has already seen what it wrote. */
+/* The delivery came before it: when the caller is answered, whatever follows the journal has already seen what it wrote. */
 static void finish_append(weft_store *store, weft_append_job *job) {
     store->queued -= job->job.bytes;
-    if (job->job.r >= 0 && !job->repeat)
-        weft__follow_tell(store, job->events, job->count);
     if (job->done)
         job->done(job->job.ctx, job->job.r, job->events, job->count, job->repeat);
 }
@@ -181,26 +181,6 @@ int weft__store_read(weft_store *store, const weft_query *query, weft_page_done 
     return 0;
 }
 
-/* Claim */
-
-int weft__store_claim(weft_store *store, const weft_claim *claim, weft_claim_done *done, void *ctx) {
-    if (store->closing)
-        return -ECANCELED;
-    if (!name_fits(claim->key) || !name_fits(claim->owner))
-        return -EINVAL;
-    weft_claim_job *job =
-        new_job(store, WEFT_JOB_CLAIM, sizeof *job + weft__pack_size(claim->key) + weft__pack_size(claim->owner), ctx);
-    if (!job)
-        return -ENOMEM;
-    char *at = job->strings;
-    job->done = done;
-    job->claim = *claim;
-    job->claim.key = weft__pack(&at, claim->key);
-    job->claim.owner = weft__pack(&at, claim->owner);
-    store->kind->claim(store, job);
-    return 0;
-}
-
 /* Trim */
 
 int weft__store_trim(weft_store *store, const weft_trim *trim, weft_trim_done *done, void *ctx) {
@@ -227,11 +207,6 @@ static void finish_read(weft_read_job *job) {
     job->done(job->job.ctx, r, r < 0 ? NULL : &job->page);
 }
 
-static void finish_claim(weft_claim_job *job) {
-    if (job->done)
-        job->done(job->job.ctx, job->job.r, job->holder, job->until_ms, job->fence);
-}
-
 static void finish_trim(weft_trim_job *job) {
     if (job->done)
         job->done(job->job.ctx, job->job.r, job->removed);
@@ -247,11 +222,11 @@ static void finish(weft_store *store, weft_job *job) {
     case WEFT_JOB_READ:
         finish_read(whole);
         break;
-    case WEFT_JOB_CLAIM:
-        finish_claim(whole);
-        break;
     case WEFT_JOB_TRIM:
         finish_trim(whole);
+        break;
+    case WEFT_JOB_DELIVERY:
+        weft__follow_tell(store, whole);
         break;
     }
     free_job(store, job);

@@ -3,7 +3,7 @@
  *
  * What is promised:
  *   - An append is acknowledged, and its events are shown to followers, only when they are durable. An append is all or
- * nothing.
+ *     nothing. Followers are shown what others wrote to the same journal as well, each event once, in the order of gseq.
  *   - seq begins at 1 in each stream, rises by one and is never used twice; so does gseq over all streams. Both belong to an
  *     epoch, a random name for this journal that changes whenever it cannot be proved to be the continuation of what it was.
  *   - A reader gets every event after its position, in order, once, or is told why it cannot: a gap, never a partial answer.
@@ -83,18 +83,6 @@ typedef struct weft_page {
 /* r 0: the page. A weft_gap: no events, but head and trimmed. < 0: page is NULL. */
 typedef void weft_page_done(void *ctx, int r, const weft_page *page);
 
-/* Claim a key for an owner. Granted if nobody holds it, if the owner does already, or if the holder's time is over. The
- * fence rises with every change of holder, so that a late writer of an earlier holder can be told from the present one. */
-typedef struct weft_claim {
-    const char *key;
-    const char *owner;
-    int64_t now_ms;
-    int64_t until_ms; /* 0: until released */
-    bool release;     /* give it back instead */
-} weft_claim;
-/* r 1: granted, or released. 0: somebody else holds it, and this is who and until when. < 0: neither. */
-typedef void weft_claim_done(void *ctx, int r, const char *holder, int64_t until_ms, uint64_t fence);
-
 /* Remove the oldest events until what is left satisfies every limit that is not 0. Only ever from the old end. How
  * old an event is, is for others to say: the clock that its time came from may have been wrong. */
 typedef struct weft_trim {
@@ -132,6 +120,7 @@ typedef struct weft_store_opts {
     const weft_alloc *alloc; /* called from several threads */
     const char *path;        /* sqlite: the database; its neighbours begin with the same name */
     const char *vfs;         /* sqlite: NULL for the system's files */
+    weft_store *beside;      /* memory: an open store of this thread whose journal this one shares; NULL: its own */
     const char *expect;      /* sqlite: the epoch the journal must have, if there is one; NULL or "": any */
     weft_damage on_damage;
     weft_check check;
@@ -170,16 +159,12 @@ int weft__store_append(weft_store *store, const weft_append *append, weft_append
  * for the appends before it to complete knows what is in the journal. */
 void weft__store_hold(weft_store *store, bool hold);
 int weft__store_read(weft_store *store, const weft_query *query, weft_page_done *done, void *ctx);
-int weft__store_claim(weft_store *store, const weft_claim *claim, weft_claim_done *done, void *ctx);
 int weft__store_trim(weft_store *store, const weft_trim *trim, weft_trim_done *done, void *ctx);
 
 /* Replay from the query's position (until is ignored, the maxima are those of its pages), then live, with neither gap nor
  * double where they meet. The callbacks of an event run before the completion of its append. */
 int weft__store_follow(weft_store *store, const weft_query *query, const weft_follower *follower, void *ctx,
                        weft_follow **ret);
-/* While paused nothing is delivered and nothing is kept; resuming replays from where it stopped. */
-void weft__follow_pause(weft_follow *follow);
-int weft__follow_resume(weft_follow *follow);
 /* No callback runs afterwards; also from its own callbacks. NULL is fine. Returns NULL. */
 weft_follow *weft__follow_free(weft_follow *follow);
 

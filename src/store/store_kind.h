@@ -1,9 +1,12 @@
 /* What a kind of store implements: one table. Checking arguments, copying, limits, completions and followers are done once,
- * in store.c, tray.c and follow.c, for all kinds.
+ * in store.c, tray.c, delivery.c and follow.c, for all kinds.
  *
  * A kind is given jobs that own copies of everything. It works on them on whatever thread it likes, leaves the outcome in
  * the job and hands each back once, with weft__tray_put(), from any thread. Jobs come back in the order in which the work
- * took effect; appends in the order of their gseq. */
+ * took effect; appends in the order of their gseq.
+ *
+ * A kind also delivers what has become durable, whoever wrote it: its own appends and those of other writers of the same
+ * journal. Followers hear from deliveries alone; an append that comes back only completes. */
 #ifndef WEFT_STORE_KIND_H
 #define WEFT_STORE_KIND_H
 
@@ -15,7 +18,7 @@
 #include "list.h"
 #include "store.h"
 
-typedef enum weft_job_type { WEFT_JOB_APPEND, WEFT_JOB_READ, WEFT_JOB_CLAIM, WEFT_JOB_TRIM } weft_job_type;
+typedef enum weft_job_type { WEFT_JOB_APPEND, WEFT_JOB_READ, WEFT_JOB_TRIM, WEFT_JOB_DELIVERY } weft_job_type;
 
 /* What all jobs begin with. */
 typedef struct weft_job {
@@ -26,8 +29,20 @@ typedef struct weft_job {
     void *ctx;
 } weft_job;
 
+/* Newly durable events, on their way to the followers; in the order of gseq, and every event in one of them. What was
+ * delivered already is passed over. Without events, or with a hole before the first: followers read up to upto themselves.
+ */
+typedef struct weft_delivery {
+    weft_job job;
+    const weft_event *events; /* NULL: none */
+    size_t count;
+    uint64_t upto;
+    bool borrowed; /* it is part of something else, which frees it */
+} weft_delivery;
+
 typedef struct weft_append_job {
     weft_job job;
+    weft_delivery delivery; /* of its own events: handed in right before it, with weft__append_done() */
     weft_append_done *done;
     const char *key; /* NULL: none */
     bool repeat;
@@ -46,16 +61,6 @@ typedef struct weft_read_job {
     weft_arena arena; /* everything the page points to */
     char strings[];
 } weft_read_job;
-
-typedef struct weft_claim_job {
-    weft_job job;
-    weft_claim_done *done;
-    weft_claim claim;
-    char holder[WEFT_STORE_NAME + 1];
-    int64_t until_ms;
-    uint64_t fence;
-    char strings[];
-} weft_claim_job;
 
 typedef struct weft_trim_job {
     weft_job job;
@@ -77,6 +82,10 @@ int weft__tray_init(weft_tray *tray);
 void weft__tray_done(weft_tray *tray);
 /* Hand in a list of finished jobs, which is empty afterwards. From any thread. */
 void weft__tray_put(weft_tray *tray, weft_link *jobs);
+/* Put an append and, if it stored something, the delivery of its events before it, onto a list for the tray. */
+void weft__append_done(weft_append_job *job, weft_link *jobs);
+/* A delivery with copies of the events, which another handle's writer made durable; NULL: no memory. */
+weft_delivery *weft__delivery_new(const weft_alloc *alloc, const weft_event *events, size_t count);
 /* Take all that is there. */
 void weft__tray_take(weft_tray *tray, weft_link *ret_jobs);
 
@@ -92,8 +101,6 @@ struct weft_store_kind {
     void (*append)(weft_store *store, weft_append_job *job);
     /* Likewise. Fill the page with weft__page_begin() and weft__page_add(); only durable events, in order, without holes. */
     void (*read)(weft_store *store, weft_read_job *job);
-    /* Likewise; durable before it is handed back. holder, until_ms and fence say who has it afterwards. */
-    void (*claim)(weft_store *store, weft_claim_job *job);
     /* Likewise. Must not hold up appends for long: work in pieces. The positions stay used. */
     void (*trim)(weft_store *store, weft_trim_job *job);
     /* Finish or fail every job that was taken, hand all of them back, end the threads. May block for as long as the work
@@ -154,7 +161,7 @@ int weft__page_begin(weft_read_job *job, const char *epoch, uint64_t head, uint6
 int weft__page_add(weft_read_job *job, const weft_event *event);
 
 /* Tell the followers of durable events, in order. On the owner's thread. */
-void weft__follow_tell(weft_store *store, const weft_event *events, size_t count);
+void weft__follow_tell(weft_store *store, const weft_delivery *delivery);
 /* End every follow; free what was ended earlier. */
 void weft__follow_end_all(weft_store *store);
 void weft__follow_sweep(weft_store *store);

@@ -119,10 +119,8 @@ void store_write(int fail) {
         sim_say("disk    write fails: %d", fail);
     if (job->type == WEFT_JOB_APPEND)
         do_append(whole, fail);
-    else if (job->type == WEFT_JOB_TRIM)
-        do_trim(whole, fail);
     else
-        weft__memory.claim(disk.store, whole);
+        do_trim(whole, fail);
 }
 
 void store_read(int fail) {
@@ -153,11 +151,6 @@ static void wait_write(weft_job *job) {
 }
 
 static void sim_append(weft_store *store, weft_append_job *job) {
-    (void) store;
-    wait_write(&job->job);
-}
-
-static void sim_claim(weft_store *store, weft_claim_job *job) {
     (void) store;
     wait_write(&job->job);
 }
@@ -240,7 +233,6 @@ const weft_store_kind *store_kind(void) {
     kind.open = sim_open;
     kind.append = sim_append;
     kind.read = sim_read;
-    kind.claim = sim_claim;
     kind.trim = sim_trim;
     kind.close = sim_close;
     kind.free = sim_free;

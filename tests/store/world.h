@@ -31,10 +31,9 @@ typedef struct store_world {
 typedef struct store_outcome {
     int times, r;
     bool repeat;
-    uint64_t seq, gseq, last, head, trimmed, removed, fence; /* seq, gseq: of the first event */
+    uint64_t seq, gseq, last, head, trimmed, removed; /* seq, gseq: of the first event */
     size_t count;
     bool more;
-    char holder[WEFT_STORE_NAME + 1];
     char text[4096]; /* a page, as "seq:data seq:data " */
 } store_outcome;
 
@@ -117,15 +116,6 @@ static inline void world_read_done(void *ctx, int r, const weft_page *page) {
                                page->events[i].data.data);
 }
 
-static inline void world_claimed(void *ctx, int r, const char *holder, int64_t until_ms, uint64_t fence) {
-    store_outcome *outcome = ctx;
-    (void) until_ms;
-    outcome->times++;
-    outcome->r = r;
-    outcome->fence = fence;
-    snprintf(outcome->holder, sizeof outcome->holder, "%s", holder);
-}
-
 static inline void world_trimmed(void *ctx, int r, uint64_t removed) {
     store_outcome *outcome = ctx;
     outcome->times++;
@@ -172,12 +162,6 @@ static inline int world_read(store_world *world, const weft_query *query, store_
 static inline int world_trim(store_world *world, const weft_trim *trim, store_outcome *ret) {
     *ret = (store_outcome){0};
     int r = weft__store_trim(world->store, trim, world_trimmed, ret);
-    return r < 0 ? r : world_wait(world, &ret->times, 1) ? ret->r : -ETIMEDOUT;
-}
-
-static inline int world_claim(store_world *world, const weft_claim *claim, store_outcome *ret) {
-    *ret = (store_outcome){0};
-    int r = weft__store_claim(world->store, claim, world_claimed, ret);
     return r < 0 ? r : world_wait(world, &ret->times, 1) ? ret->r : -ETIMEDOUT;
 }
 

@@ -1,7 +1,7 @@
 /* What every store must do. Joining it is one line, and its name in the list of cases:
  *
  *     STORE_SUITE(memory)
- *     STORE_SUITE(sqlite, .lasting = true)
+ *     STORE_SUITE(sqlite, .lasting = true, .one_writer = true)
  *     TEST_MAIN(CASE(store_memory) CASE(store_sqlite))
  */
 #ifndef SUITES_STORE_H
@@ -11,7 +11,8 @@
 
 typedef struct store_case {
     const weft_store_kind *kind;
-    bool lasting; /* what was stored is there after close and open */
+    bool lasting;    /* what was stored is there after close and open */
+    bool one_writer; /* a second store does not open the journal */
 } store_case;
 
 #define STORE_SUITE(suite, ...)                                                                                             \
@@ -190,9 +191,11 @@ typedef struct store_watch {
     uint64_t last; /* the position of the last event */
     bool all, broken;
     int started, events, live, ended, why;
+    int over;        /* live or ended */
     int append_more; /* appended from the callback, one at a time */
     int appended;
-    int free_at, pause_at;
+    int free_at;
+    const weft_trim *trim_at; /* asked for when the first events have come */
 } store_watch;
 
 static void store_watch_appended(void *ctx, int r, const weft_event *events, size_t count, bool repeat) {
@@ -202,7 +205,7 @@ static void store_watch_appended(void *ctx, int r, const weft_event *events, siz
     watch->appended++;
     watch->broken |= r < 0;
     /* What is live has been told before the writer is. */
-    if (watch->live && watch->follow && !watch->pause_at)
+    if (watch->live && watch->follow)
         watch->broken |= watch->last < (watch->all ? events[0].gseq : events[0].seq);
 }
 
@@ -228,18 +231,21 @@ static void store_watch_events(void *ctx, const weft_event *events, size_t count
     }
     if (watch->free_at && watch->events >= watch->free_at)
         watch->follow = weft__follow_free(watch->follow);
-    if (watch->pause_at && watch->events >= watch->pause_at)
-        weft__follow_pause(watch->follow);
+    if (watch->trim_at)
+        weft__store_trim(watch->world->store, watch->trim_at, NULL, NULL);
+    watch->trim_at = NULL;
 }
 
 static void store_watch_live(void *ctx) {
     store_watch *watch = ctx;
     watch->live++;
+    watch->over++;
 }
 
 static void store_watch_end(void *ctx, int why) {
     store_watch *watch = ctx;
     watch->ended++;
+    watch->over++;
     watch->why = why;
     watch->follow = NULL;
 }
@@ -293,28 +299,6 @@ static void store_follow_frees(store_world *world) {
     CHECK(!replaying.ended && !live.ended && !reading.ended);
 }
 
-static void store_pauses(store_world *world) {
-    store_watch watch;
-    world_fill(world, "a", 10);
-    CHECK_INT(store_watch_begin(&watch, world, &(weft_query){.stream = "a", .max_events = 4}), 0);
-    watch.pause_at = 4;
-    world_wait(world, &watch.events, 4);
-    world_fill(world, "a", 10);
-    CHECK_INT(watch.events, 4);
-    watch.pause_at = 0;
-    CHECK_INT(weft__follow_resume(watch.follow), 0);
-    world_wait(world, &watch.live, 1);
-    CHECK_INT(watch.events, 20);
-    weft__follow_pause(watch.follow);
-    world_fill(world, "a", 5);
-    CHECK_INT(watch.events, 20);
-    CHECK_INT(weft__follow_resume(watch.follow), 0);
-    world_wait(world, &watch.live, 2);
-    CHECK_INT(watch.events, 25);
-    CHECK(!watch.broken);
-    weft__follow_free(watch.follow);
-}
-
 static void store_follow_gaps(store_world *world) {
     store_watch watch;
     store_outcome outcome;
@@ -327,12 +311,13 @@ static void store_follow_gaps(store_world *world) {
     CHECK_INT(watch.why, WEFT_GAP_EPOCH);
     /* Trimmed in the midst of the replay. */
     CHECK_INT(store_watch_begin(&watch, world, &(weft_query){.stream = "a", .max_events = 10}), 0);
-    watch.pause_at = 10;
-    world_wait(world, &watch.events, 10);
+    watch.trim_at = &(weft_trim){.rows = 5};
+    world_wait(world, &watch.over, 1);
+    /* Every page before the trim, and nothing behind it; a kind with a reader of its own may have read all of them. */
+    CHECK(watch.ended ? watch.why == WEFT_GAP_TRIMMED && watch.events % 10 == 0 : watch.events == 50);
+    CHECK(!watch.broken);
+    weft__follow_free(watch.follow);
     CHECK_INT(world_trim(world, &(weft_trim){.rows = 5}, &outcome), 0);
-    CHECK_INT(weft__follow_resume(watch.follow), 0);
-    world_wait(world, &watch.ended, 1);
-    CHECK(watch.why == WEFT_GAP_TRIMMED && watch.events == 10 && !watch.broken);
     /* Trimmed behind a live one: nothing of what it wants. */
     CHECK_INT(store_watch_begin(&watch, world, &(weft_query){.stream = "a", .after = 50}), 0);
     world_wait(world, &watch.live, 1);
@@ -342,49 +327,69 @@ static void store_follow_gaps(store_world *world) {
     weft__follow_free(watch.follow);
 }
 
-/* Claims */
+/* Several writers */
 
-static void store_claims(store_world *world) {
-    store_outcome outcome;
-    uint64_t fence;
-    CHECK_INT(world_claim(world, &(weft_claim){.key = "t1", .owner = "n1", .now_ms = 100, .until_ms = 200}, &outcome), 1);
-    fence = outcome.fence;
-    CHECK(fence > 0);
-    CHECK_INT(world_claim(world, &(weft_claim){.key = "t1", .owner = "n2", .now_ms = 199, .until_ms = 300}, &outcome), 0);
-    CHECK_STR(outcome.holder, "n1");
-    CHECK_INT(outcome.fence, fence);
-    CHECK_INT(world_claim(world, &(weft_claim){.key = "t1", .owner = "n1", .now_ms = 150, .until_ms = 250}, &outcome), 1);
-    CHECK_INT(outcome.fence, fence); /* renewed, not changed hands */
-    CHECK_INT(world_claim(world, &(weft_claim){.key = "t1", .owner = "n2", .now_ms = 249, .until_ms = 300}, &outcome), 0);
-    CHECK_INT(world_claim(world, &(weft_claim){.key = "t1", .owner = "n2", .now_ms = 250, .until_ms = 0}, &outcome), 1);
-    CHECK(outcome.fence > fence);
-    fence = outcome.fence;
-    CHECK_INT(world_claim(world, &(weft_claim){.key = "t1", .owner = "n1", .now_ms = 1 << 30}, &outcome), 0);
-    CHECK_INT(world_claim(world, &(weft_claim){.key = "t1", .owner = "n1", .release = true}, &outcome), 0);
-    CHECK_INT(world_claim(world, &(weft_claim){.key = "t1", .owner = "n2", .release = true}, &outcome), 1);
-    CHECK_STR(outcome.holder, "");
-    CHECK_INT(world_claim(world, &(weft_claim){.key = "t1", .owner = "n2", .release = true}, &outcome), 1);
-    CHECK_INT(world_claim(world, &(weft_claim){.key = "t1", .owner = "n1", .now_ms = 1}, &outcome), 1);
-    CHECK(outcome.fence > fence);
-    CHECK_INT(world_claim(world, &(weft_claim){.key = "t2", .owner = "n2", .now_ms = 1}, &outcome), 1);
-    CHECK_INT(world_claim(world, &(weft_claim){.key = "", .owner = "n2"}, &outcome), -EINVAL);
+static void store_follow_two(store_world *one, store_world *two, store_watch *ret_one, store_watch *ret_two) {
+    CHECK_INT(store_watch_begin(ret_one, one, &(weft_query){0}), 0);
+    CHECK_INT(store_watch_begin(ret_two, two, &(weft_query){0}), 0);
+    world_wait(one, &ret_one->live, 1);
+    world_wait(two, &ret_two->live, 1);
 }
 
-static void store_claims_race(store_world *world) {
-    store_outcome outcomes[16] = {{0}};
-    int won = 0;
-    for (int i = 0; i < 16; i++) {
-        char owner[8];
-        snprintf(owner, sizeof owner, "n%d", i);
-        weft_claim claim = {.key = "task", .owner = owner, .now_ms = 1};
-        CHECK_INT(weft__store_claim(world->store, &claim, world_claimed, &outcomes[i]), 0);
+/* Each is told of what both wrote, once and in one order; and of its own before its append completes. */
+static void store_two_writers(store_world *one) {
+    store_world two = *one;
+    store_watch mine, theirs;
+    two.opts.beside = one->store;
+    REQUIRE(world_open(&two));
+    CHECK_STR(weft__store_epoch(two.store), weft__store_epoch(one->store));
+    store_follow_two(one, &two, &mine, &theirs);
+    for (int i = 0; i < 50; i++) {
+        world_fill(i % 3 ? one : &two, "a", 2);
+        world_fill(i % 2 ? one : &two, "b", 1);
     }
-    for (int i = 0; i < 16; i++) {
-        world_wait(world, &outcomes[i].times, 1);
-        won += outcomes[i].r == 1;
-        CHECK_STR(outcomes[i].holder, "n0");
-    }
-    CHECK_INT(won, 1);
+    world_wait(one, &mine.events, 150);
+    world_wait(&two, &theirs.events, 150);
+    CHECK(!mine.broken && !theirs.broken && mine.last == 150 && theirs.last == 150);
+    CHECK(mine.live == 1 && theirs.live == 1);
+    CHECK_INT(weft__store_head(one->store), 150);
+    CHECK_INT(weft__store_head(two.store), 150);
+    two.store = weft__store_close(two.store);
+    CHECK_INT(theirs.ended, 1);
+    world_fill(one, "a", 1);
+    CHECK_INT(mine.events, 151);
+    weft__follow_free(mine.follow);
+}
+
+/* What there is no memory to bring is read instead. */
+static void store_two_writers_without_memory(const store_case *which) {
+    store_world one, two;
+    store_watch mine, theirs;
+    world_memory memory;
+    test_row("two writers without memory");
+    world_init(&one, which->kind);
+    REQUIRE(world_open(&one));
+    world_memory_init(&memory, 0);
+    two = one;
+    two.opts.beside = one.store;
+    two.opts.alloc = &memory.alloc;
+    REQUIRE(world_open(&two));
+    store_follow_two(&one, &two, &mine, &theirs);
+    memory.memory.fail_at = memory.memory.count + 1;
+    world_fill(&one, "a", 3); /* the first of them cannot be brought to the other */
+    world_wait(&two, &theirs.events, 3);
+    CHECK(!theirs.broken && theirs.last == 3 && theirs.live == 2);
+    two.store = weft__store_close(two.store);
+    world_done(&one);
+    CHECK_INT(memory.memory.live, 0);
+}
+
+/* A journal that has one writer is refused to a second. */
+static void store_one_writer(store_world *one) {
+    store_world two = *one;
+    CHECK_INT(weft__store_open(two.kind, &two.opts, &two.store, two.why), -EBUSY);
+    CHECK(*two.why);
+    CHECK_INT(world_append(one, "a", "x"), 0);
 }
 
 /* Trimming */
@@ -506,7 +511,7 @@ static void store_never_reuses(store_world *world, bool lasting) {
 /* Closing */
 
 static void store_closes(store_world *world, bool lasting) {
-    store_outcome appends[100] = {{0}}, reads[10] = {{0}}, trim = {0}, claim = {0};
+    store_outcome appends[100] = {{0}}, reads[10] = {{0}}, trim = {0};
     store_watch watch;
     CHECK_INT(store_watch_begin(&watch, world, &(weft_query){0}), 0);
     weft_event event = world_event("a", "x");
@@ -515,13 +520,12 @@ static void store_closes(store_world *world, bool lasting) {
     for (int i = 0; i < 10; i++)
         CHECK_INT(weft__store_read(world->store, &(weft_query){0}, world_read_done, &reads[i]), 0);
     CHECK_INT(weft__store_trim(world->store, &(weft_trim){.rows = 1000}, world_trimmed, &trim), 0);
-    CHECK_INT(weft__store_claim(world->store, &(weft_claim){.key = "k", .owner = "o"}, world_claimed, &claim), 0);
     world->store = weft__store_close(world->store);
     for (int i = 0; i < 100; i++)
         CHECK(appends[i].times == 1 && appends[i].r == 0 && appends[i].seq == (uint64_t) i + 1);
     for (int i = 0; i < 10; i++)
         CHECK(reads[i].times == 1 && (reads[i].r == 0 || reads[i].r == -ECANCELED));
-    CHECK(trim.times == 1 && claim.times == 1 && claim.r == 1);
+    CHECK_INT(trim.times, 1);
     CHECK(watch.ended == 1 && watch.why == -ECANCELED && !watch.broken);
     REQUIRE(world_open(world));
     CHECK_INT(weft__store_head(world->store), lasting ? 100 : 0);
@@ -535,7 +539,6 @@ static void store_refuse_late(void *ctx, int r, const weft_event *events, size_t
     CHECK_INT(weft__store_append(world->store, &(weft_append){&event, 1, NULL}, NULL, NULL), -ECANCELED);
     CHECK_INT(weft__store_follow(world->store, &(weft_query){0}, &store_watcher, NULL, &follow), -ECANCELED);
     CHECK_INT(weft__store_trim(world->store, &(weft_trim){0}, NULL, NULL), -ECANCELED);
-    CHECK_INT(weft__store_claim(world->store, &(weft_claim){.key = "k", .owner = "o"}, NULL, NULL), -ECANCELED);
 }
 
 static void store_refuses_when_closing(store_world *world) {
@@ -596,18 +599,12 @@ static void store_lasts(store_world *world) {
     CHECK_INT(world_append_key(world, "a", "1", "key", &first), 0);
     world_fill(world, "b", 20);
     CHECK_INT(world_trim(world, &(weft_trim){.stream = "b", .rows = 5}, &outcome), 0);
-    CHECK_INT(world_claim(world, &(weft_claim){.key = "t", .owner = "me", .now_ms = 1}, &outcome), 1);
-    uint64_t fence = outcome.fence;
     world_reopen(world);
     CHECK_STR(weft__store_epoch(world->store), epoch);
     CHECK_STR(world->why, "");
     CHECK_INT(weft__store_head(world->store), 21);
     CHECK_INT(world_append_key(world, "a", "1", "key", &outcome), 0);
     CHECK(outcome.repeat && outcome.gseq == first.gseq);
-    CHECK_INT(world_claim(world, &(weft_claim){.key = "t", .owner = "you", .now_ms = 1}, &outcome), 0);
-    CHECK_STR(outcome.holder, "me");
-    CHECK_INT(world_claim(world, &(weft_claim){.key = "u", .owner = "you", .now_ms = 1}, &outcome), 1);
-    CHECK(outcome.fence > fence);
     CHECK_INT(world_read(world, &(weft_query){.stream = "b", .after = 15, .epoch = epoch}, &outcome), 0);
     CHECK_STR(outcome.text, "16:16 17:17 18:18 19:19 20:20");
     CHECK_INT(world_trim(world, &(weft_trim){.rows = 4}, &outcome), 0);
@@ -624,9 +621,6 @@ static void store_memory_scene(store_world *world) {
     bool follows = store_watch_begin(&watch, world, &(weft_query){0}) == 0;
     for (int i = 0; i < 3; i++)
         calls += weft__store_append(world->store, &(weft_append){events, 2, i ? NULL : "k"}, world_appended, &outcome) == 0;
-    calls += weft__store_claim(world->store, &(weft_claim){.key = "k", .owner = "o"}, world_claimed, &outcome) == 0;
-    calls +=
-        weft__store_claim(world->store, &(weft_claim){.key = "k", .owner = "p", .now_ms = 1}, world_claimed, &outcome) == 0;
     calls += weft__store_read(world->store, &(weft_query){0}, world_read_done, &outcome) == 0;
     world_wait(world, &outcome.times, calls);
     calls += weft__store_trim(world->store, &(weft_trim){.rows = 1}, world_trimmed, &outcome) == 0;
@@ -683,10 +677,7 @@ static inline void store_suite(const store_case *which) {
     store_row(which, "edges", store_edges, NULL);
     store_row(which, "replay and live join", store_joins, NULL);
     store_row(which, "follows are freed", store_follow_frees, NULL);
-    store_row(which, "follows pause", store_pauses, NULL);
     store_row(which, "follows meet gaps", store_follow_gaps, NULL);
-    store_row(which, "claims", store_claims, NULL);
-    store_row(which, "claims race", store_claims_race, NULL);
     store_row(which, "trims", store_trims, NULL);
     store_row(which, "sets streams aside", store_sets_streams_aside, NULL);
     store_row(which, "trims in pieces", store_trims_in_pieces, NULL);
@@ -695,6 +686,9 @@ static inline void store_suite(const store_case *which) {
     store_row(which, "closes", NULL, store_closes);
     store_row(which, "refuses when closing", store_refuses_when_closing, NULL);
     store_row(which, "limits", store_limits, NULL);
+    store_row(which, "writers", which->one_writer ? store_one_writer : store_two_writers, NULL);
+    if (!which->one_writer)
+        store_two_writers_without_memory(which);
     if (which->lasting)
         store_row(which, "lasts", store_lasts, NULL);
     test_row("allocations fail");

@@ -50,7 +50,6 @@ static void write_journal(store_world *world) {
     }
     world_wait(world, &outcome.times, EVENTS);
     CHECK_INT(outcome.r, 0);
-    world_claim(world, &(weft_claim){.key = "task", .owner = "me"}, &outcome);
 }
 
 typedef struct scan {
@@ -306,7 +305,7 @@ TEST(a_newer_version_is_refused) {
     world_done(&world);
 }
 
-/* A journal as version 1 left it: without claims. */
+/* A journal as version 1 left it. */
 TEST(an_older_version_is_migrated) {
     store_world world;
     store_outcome outcome;
@@ -322,7 +321,6 @@ TEST(an_older_version_is_migrated) {
     CHECK_STR(weft__store_epoch(world.store), epoch);
     CHECK_INT(world_read(&world, &(weft_query){.stream = "a"}, &outcome), 0);
     CHECK_STR(outcome.text, "1:1 2:2 3:3");
-    CHECK_INT(world_claim(&world, &(weft_claim){.key = "k", .owner = "o"}, &outcome), 1);
     world_done(&world);
 }
 

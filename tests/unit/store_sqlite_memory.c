@@ -60,7 +60,6 @@ static bool run_at(long n) {
         CHECK(fair(r));
         CHECK(fair(world_append(&world, "new", "x")));
         CHECK(fair(world_read(&world, &(weft_query){.stream = "a"}, &outcome)));
-        CHECK(fair(world_claim(&world, &(weft_claim){.key = "k", .owner = "o"}, &outcome)));
         CHECK(fair(world_trim(&world, &(weft_trim){.stream = "new", .rows = 1}, &outcome)));
     }
     bool more = reached(n);
