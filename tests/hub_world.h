@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "alloc.h"
+#include "driver_single.h"
 #include "feed.h"
 #include "harness.h"
 #include "loop.h"
@@ -108,7 +109,12 @@ static inline weft_run *hub_free(weft_run *run) {
     return NULL;
 }
 
-static const weft_driver hub_driver = {"played", hub_start, hub_answer, hub_cancel, hub_pause, hub_free};
+static const weft_single hub_runs = {hub_start, hub_answer, hub_cancel, hub_pause, hub_free};
+static inline int hub_open(const weft_process_spec *spec, const weft_process_host *host, void *ctx,
+                           weft_driver_process **ret) {
+    return weft__single_open(&hub_runs, spec, host, ctx, ret);
+}
+static const weft_driver hub_driver = {.name = "played", .open = hub_open, WEFT_SINGLE};
 static const weft_driver *const hub_drivers[] = {&hub_driver, NULL};
 
 static const char *const hub_present[] = {"sh", "-c", NULL};

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "acp_run.h"
+#include "acp_private.h"
 #include "visible.h"
 
 /* An agent that asks more than this at a time asks nobody. */
@@ -21,15 +21,15 @@
 
 typedef struct ask {
     weft_link link;
-    weft_run *run;
+    weft_driver_session *session;
     weft_req *req;
     char key[24];
 } ask;
 
 static void forget(ask *one) {
     weft__list_remove(&one->link);
-    one->run->ask_count--;
-    weft__free(one->run->alloc, one);
+    one->session->ask_count--;
+    weft__free(one->session->process->alloc, one);
 }
 
 static void answer_one(ask *one, const char *option) {
@@ -41,18 +41,18 @@ static void answer_one(ask *one, const char *option) {
     weft_reply(req, WEFT_OBJ({"outcome", outcome}));
 }
 
-/* $/cancel_request, or the connection is gone. In the second case the run is about to end, and its questions with it. */
+/* $/cancel_request, or the connection is gone. In the second case the turn is about to end, and its questions with it. */
 static void on_cancel(weft_req *req, int why, void *ctx) {
     ask *one = ctx;
-    weft_run *run = one->run;
+    weft_driver_session *session = one->session;
     char key[sizeof one->key];
     memcpy(key, one->key, sizeof key);
-    weft__acp_hold(run);
+    weft__acp_session_hold(session);
     forget(one);
     weft_fail(req, WEFT_CANCELLED, "Request cancelled", weft_none());
-    if (why == -ECANCELED && !run->freed && run->state == WEFT_ACP_PROMPTING)
-        run->host.on_unask(run->ctx, key);
-    weft__acp_release(run);
+    if (why == -ECANCELED && !session->closed && session->turn == WEFT_ACP_PROMPTING)
+        session->host->on_unask(session->ctx, key);
+    weft__acp_session_release(session);
 }
 
 /* ---- asking ---- */
@@ -82,14 +82,14 @@ static const char *kind_of(const weft_json *option) {
     return strlen(kind) <= LONGEST_KIND && kind[strspn(kind, "abcdefghijklmnopqrstuvwxyz_")] == '\0' ? kind : "";
 }
 
-static int add_option(weft_run *run, const weft_json *option, const char *id, options *ret) {
+static int add_option(weft_driver_session *session, const weft_json *option, const char *id, options *ret) {
     weft_member *members = ret->members[ret->count];
     weft_buf *name = &ret->names[ret->count];
     weft_json given = weft_get(option, "name");
     weft_bytes text;
     if (weft_text(&given, &text) < 0 || !text.len)
         text = (weft_bytes){id, strlen(id)};
-    int r = weft__visible_put(name, run->alloc, text, LONGEST_NAME);
+    int r = weft__visible_put(name, session->process->alloc, text, LONGEST_NAME);
     if (r < 0)
         return r;
     members[0] = (weft_member){"id", weft_str(id)};
@@ -99,74 +99,74 @@ static int add_option(weft_run *run, const weft_json *option, const char *id, op
     return 0;
 }
 
-static void options_done(const weft_run *run, options *old) {
+static void options_done(const weft_driver_session *session, options *old) {
     for (size_t i = 0; i < MOST_OPTIONS; i++)
-        weft__buf_done(&old->names[i], run->alloc);
+        weft__buf_done(&old->names[i], session->process->alloc);
 }
 
 /* Those that can be chosen. */
-static int read_options(weft_run *run, const weft_json *list, options *ret) {
+static int read_options(weft_driver_session *session, const weft_json *list, options *ret) {
     int r = 0;
     *ret = (options){0};
     for (weft_iter it = weft_iterate(list); r >= 0 && weft_next(&it);) {
         const char *id = ret->count < MOST_OPTIONS ? usable_id(&it.value, ret) : NULL;
         if (id)
-            r = add_option(run, &it.value, id, ret);
+            r = add_option(session, &it.value, id, ret);
         else
             ret->dropped++;
     }
     if (r < 0)
-        options_done(run, ret);
+        options_done(session, ret);
     return r;
 }
 
 /* What was not asked as the agent wanted is said where its output is, so that whoever watches knows. */
-static void note(weft_run *run, const char *format, ...) {
+static void note(weft_driver_session *session, const char *format, ...) {
     char text[200];
     va_list args;
     va_start(args, format);
     int n = vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (!run->freed && run->state < WEFT_ACP_LEAVING)
-        run->host.on_output(run->ctx, WEFT_RUN_STDERR,
-                            (weft_bytes){text, n < (int) sizeof text ? (size_t) n : sizeof text - 1});
+    if (!session->closed && session->turn != WEFT_ACP_IDLE)
+        session->host->on_output(session->ctx, WEFT_RUN_STDERR,
+                                 (weft_bytes){text, n < (int) sizeof text ? (size_t) n : sizeof text - 1});
 }
 
-static int keep(weft_run *run, weft_req *req, ask **ret) {
-    ask *one = weft__zalloc(run->alloc, sizeof *one);
+static int keep(weft_driver_session *session, weft_req *req, ask **ret) {
+    ask *one = weft__zalloc(session->process->alloc, sizeof *one);
     if (!one)
         return -ENOMEM;
-    one->run = run;
+    one->session = session;
     one->req = req;
-    snprintf(one->key, sizeof one->key, "%llu", (unsigned long long) ++run->last_ask);
-    weft__list_push(&run->asks, &one->link);
-    run->ask_count++;
+    snprintf(one->key, sizeof one->key, "%llu", (unsigned long long) ++session->process->last_ask);
+    weft__list_push(&session->asks, &one->link);
+    session->ask_count++;
     weft_req_on_cancel(req, on_cancel, one);
     *ret = one;
     return 0;
 }
 
 /* One line, of which a person sees every character. The detail has it as it came. */
-static int make_title(weft_run *run, const weft_json *call, weft_buf *ret) {
+static int make_title(weft_driver_session *session, const weft_json *call, weft_buf *ret) {
     static const char untitled[] = "The agent asks for permission";
     weft_json title = weft_get(call, "title");
     weft_bytes text;
     if (weft_text(&title, &text) < 0 || !text.len)
         text = (weft_bytes){untitled, sizeof untitled - 1};
-    return weft__visible_put(ret, run->alloc, text, LONGEST_TITLE);
+    return weft__visible_put(ret, session->process->alloc, text, LONGEST_TITLE);
 }
 
-static int tell(weft_run *run, const char *key, const weft_json *params, const options *choices) {
+static int tell(weft_driver_session *session, const char *key, const weft_json *params, const options *choices) {
     weft_json call = weft_get(params, "toolCall");
     weft_val detail = weft_typeof(&call) == WEFT_OBJECT ? weft_copy(&call) : weft_obj(NULL, 0);
     weft_buf title = {0};
-    int r = make_title(run, &call, &title);
+    int r = make_title(session, &call, &title);
     if (r >= 0)
-        run->host.on_ask(run->ctx, key,
-                         WEFT_OBJ({"kind", weft_str("permission")},
-                                  {"title", weft_strn(weft__buf_head(&title), weft__buf_len(&title))},
-                                  {"options", weft_arr(choices->list, choices->count)}, {"detail", detail}));
-    weft__buf_done(&title, run->alloc);
+        session->host->on_ask(session->ctx, key,
+                              WEFT_OBJ({"kind", weft_str("permission")},
+                                       {"title", weft_strn(weft__buf_head(&title), weft__buf_len(&title))},
+                                       {"options", weft_arr(choices->list, choices->count)}, {"detail", detail}));
+    weft__buf_done(&title, session->process->alloc);
     return r;
 }
 
@@ -174,57 +174,59 @@ static int reply_cancelled(weft_req *req) {
     return weft_reply(req, WEFT_OBJ({"outcome", WEFT_OBJ({"outcome", weft_str("cancelled")})}));
 }
 
-static int ask_host(weft_run *run, weft_req *req, const weft_json *params, const options *choices) {
+static int ask_host(weft_driver_session *session, weft_req *req, const weft_json *params, const options *choices) {
     ask *one;
     if (choices->dropped)
-        note(run, "weft: %zu of the options that the agent offers cannot be shown\n", choices->dropped);
-    if (run->freed || run->cancelling)
+        note(session, "weft: %zu of the options that the agent offers cannot be shown\n", choices->dropped);
+    if (session->closed || session->cancelling)
         return reply_cancelled(req);
-    int r = keep(run, req, &one);
+    int r = keep(session, req, &one);
     if (r < 0)
         return r;
     char key[sizeof one->key]; /* the host may answer at once */
     memcpy(key, one->key, sizeof key);
-    if (tell(run, key, params, choices) < 0)
-        weft__acp_answer(run, key, NULL);
+    if (tell(session, key, params, choices) < 0)
+        weft__acp_answer(session, key, NULL);
     return 0;
 }
 
-static int refuse_ask(weft_run *run, weft_req *req, int code, const char *why, const char *reason) {
-    note(run, "weft: a question of the agent was refused: %s\n", why);
+static int refuse_ask(weft_driver_session *session, weft_req *req, int code, const char *why, const char *reason) {
+    note(session, "weft: a question of the agent was refused: %s\n", why);
     return weft_refuse(req, code, why, reason);
 }
 
-static int ask_with(weft_run *run, weft_req *req, const weft_json *params, const options *choices) {
-    if (run->state != WEFT_ACP_PROMPTING || run->cancelling)
+static int ask_with(weft_driver_session *session, weft_req *req, const weft_json *params, const options *choices) {
+    if (session->turn != WEFT_ACP_PROMPTING || session->cancelling)
         return reply_cancelled(req);
     if (!choices->count)
-        return refuse_ask(run, req, WEFT_INVALID_PARAMS, "There is nothing to choose from", "invalidParams");
-    if (run->ask_count >= MOST_ASKS)
-        return refuse_ask(run, req, WEFT_INTERNAL_ERROR, "Too many questions are open", "tooManyQuestions");
-    return ask_host(run, req, params, choices);
+        return refuse_ask(session, req, WEFT_INVALID_PARAMS, "There is nothing to choose from", "invalidParams");
+    if (session->ask_count >= MOST_ASKS)
+        return refuse_ask(session, req, WEFT_INTERNAL_ERROR, "Too many questions are open", "tooManyQuestions");
+    return ask_host(session, req, params, choices);
 }
 
 int weft__acp_ask(weft_req *req, const weft_json *params, void *ctx) {
-    weft_run *run = ctx;
+    weft_driver_session *session = weft__acp_session_of(ctx, params);
     weft_json list = weft_get(params, "options");
     options choices;
     if (weft_req_is_notification(req)) /* it cannot be answered, and is gone when we return */
         return 0;
-    int r = read_options(run, &list, &choices);
+    if (!session)
+        return reply_cancelled(req);
+    int r = read_options(session, &list, &choices);
     if (r < 0)
         return r;
-    weft__acp_hold(run);
-    r = ask_with(run, req, params, &choices);
-    options_done(run, &choices);
-    weft__acp_release(run);
+    weft__acp_session_hold(session);
+    r = ask_with(session, req, params, &choices);
+    options_done(session, &choices);
+    weft__acp_session_release(session);
     return r;
 }
 
 /* ---- answering ---- */
 
-int weft__acp_answer(weft_run *run, const char *key, const char *option) {
-    for (weft_link *link = run->asks.next; link != &run->asks; link = link->next) {
+int weft__acp_answer(weft_driver_session *session, const char *key, const char *option) {
+    for (weft_link *link = session->asks.next; link != &session->asks; link = link->next) {
         ask *one = WEFT_CONTAINER(link, ask, link);
         if (strcmp(one->key, key) == 0) {
             answer_one(one, option);
@@ -234,7 +236,7 @@ int weft__acp_answer(weft_run *run, const char *key, const char *option) {
     return -ENOENT;
 }
 
-void weft__acp_asks_cancel(weft_run *run) {
-    while (!weft__list_empty(&run->asks))
-        answer_one(WEFT_CONTAINER(run->asks.next, ask, link), NULL);
+void weft__acp_asks_cancel(weft_driver_session *session) {
+    while (!weft__list_empty(&session->asks))
+        answer_one(WEFT_CONTAINER(session->asks.next, ask, link), NULL);
 }

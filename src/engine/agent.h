@@ -24,6 +24,8 @@ typedef struct weft_agent {
     bool prompt_on_stdin;            /* cli: the prompt is not an argument. Always so above 100 KiB */
     size_t max_running;              /* tasks at a time; 0: as many as the engine allows */
     int64_t timeout_ms;              /* of a task; 0: the engine's */
+    int64_t idle_ms;                 /* how long its process is kept without a turn; 0: the engine's; <0 not at all */
+    size_t max_turns;                /* in one process at a time; 0: 1 */
     weft_permission permission;
     const char *about;   /* what it is, in a few words; may be NULL */
     const char *advice;  /* what to do when it is not installed; may be NULL */

@@ -4,7 +4,7 @@
 #define WEFT_CLI_ARGV_H
 
 #include "arena.h"
-#include "driver.h"
+#include "driver_single.h"
 
 /* Linux takes no argument above 128 KiB, and there is more in it than the prompt. */
 #define WEFT_CLI_PROMPT ((size_t) 100 * 1024)

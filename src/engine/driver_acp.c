@@ -1,9 +1,9 @@
-/* Agents that speak the Agent Client Protocol over their stdio. This file has the life of a run: its process, and that all
- * of it goes. The conversation is in acp_talk.c.
+/* Agents that speak the Agent Client Protocol over their stdio. This file has the life of their process, and that all of it
+ * goes. The sessions and turns in it are in acp_session.c.
  *
- *   INITIALIZING ──answered──▶ OPENING ──session──▶ PROMPTING     acp_talk.c
- *   any of them ──turn over, refused, output ended──▶ LEAVING     weft__acp_leave()
- *   any of them ──process gone──▶ OVER                            on_process_end() */
+ *   INITIALIZING ──answered──▶ READY                              acp_talk.c
+ *   any of them ──stopped, failed, output ended──▶ LEAVING        weft__acp_leave()
+ *   any of them ──process gone──▶ OVER                            finish_process() */
 #include "driver.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "acp_run.h"
+#include "acp_private.h"
 #include "sum.h"
 
 /* What an agent gets to leave by itself after its input was closed, before it is asked to by signal. Some never do. */
@@ -28,161 +28,163 @@
 /* ---- the grace time ---- */
 
 /* Who was told to end is gone when it is over: the turn has the first part, the signals what is left of it. */
-static int64_t turn_of_grace(int64_t grace_ms) {
-    int64_t third = (grace_ms > 0 ? grace_ms : GRACE_MS) / 3;
+int64_t weft__acp_turn_grace(const weft_driver_process *process) {
+    int64_t third = (process->grace_ms > 0 ? process->grace_ms : GRACE_MS) / 3;
     return third < CANCEL_MS ? third : CANCEL_MS;
 }
 
-static int64_t rest_of_grace(int64_t grace_ms) {
-    int64_t all = grace_ms > 0 ? grace_ms : GRACE_MS, third = all / 3, rest = all - turn_of_grace(grace_ms) - LEAVE_MS;
+static int64_t rest_of_grace(const weft_driver_process *process) {
+    int64_t all = process->grace_ms > 0 ? process->grace_ms : GRACE_MS, third = all / 3;
+    int64_t rest = all - weft__acp_turn_grace(process) - LEAVE_MS;
     return rest > third ? rest : third + 1;
 }
 
 /* ---- memory ---- */
 
-void weft__acp_hold(weft_run *run) {
-    run->holds++;
+void weft__acp_hold(weft_driver_process *process) {
+    process->holds++;
 }
 
-void weft__acp_release(weft_run *run) {
-    const weft_alloc *alloc = run->alloc;
-    if (--run->holds)
+void weft__acp_release(weft_driver_process *process) {
+    const weft_alloc *alloc = process->alloc;
+    if (--process->holds)
         return;
-    weft__output_done(&run->err);
-    weft__buf_done(&run->err_tail, alloc);
-    weft__buf_done(&run->auth, alloc);
-    weft__free(alloc, run->folder);
-    weft__free(alloc, run->prompt);
-    weft__free(alloc, run->session);
-    weft__free(alloc, run->error);
-    weft__free(alloc, run->stop_reason);
-    weft__free(alloc, run);
+    weft__output_done(&process->err);
+    weft__buf_done(&process->err_tail, alloc);
+    weft__buf_done(&process->auth, alloc);
+    weft__free(alloc, process->folder);
+    weft__free(alloc, process);
 }
 
 /* ---- the conversation is over ---- */
 
-static void hang_up(weft_run *run) {
-    weft_peer *peer = run->peer;
-    run->peer = NULL;
-    weft__acp_asks_cancel(run); /* into what is still being sent */
+static void hang_up(weft_driver_process *process) {
+    weft_peer *peer = process->peer;
+    process->peer = NULL;
+    for (weft_link *link = process->sessions.next; link != &process->sessions; link = link->next)
+        weft__acp_asks_cancel(WEFT_CONTAINER(link, weft_driver_session, link)); /* into what is still being sent */
     weft_peer_free(peer);
 }
 
 /* ---- the process ---- */
 
-static void wait_ms(weft_run *run, int64_t ms) {
-    weft__timer_set(run->loop, &run->timer, weft__add_ms(weft__loop_fresh_now(run->loop), ms));
+static void wait_ms(weft_driver_process *process, int64_t ms) {
+    weft__timer_set(process->loop, &process->timer, weft__add_ms(weft__loop_fresh_now(process->loop), ms));
 }
 
 /* What it wrote before it ended may still be in the pipe, and may be the end of its turn: on_state (acp_talk.c) comes when
  * all of it was read. */
-static void wait_for_end_of_pipe(weft_run *run) {
-    run->looks = LOOKS;
-    wait_ms(run, LOOK_MS);
+static void wait_for_end_of_pipe(weft_driver_process *process) {
+    process->looks = LOOKS;
+    wait_ms(process, LOOK_MS);
 }
 
 /* The host hears of the process before it hears from it, and hears nothing while it wants to. */
-static void heed(weft_run *run) {
-    bool now = run->started && !run->paused;
-    if (run->peer)
-        weft_peer_pause(run->peer, !now);
-    weft__acp_stderr_heed(run, now);
-    if (now && run->gone && run->peer)
-        wait_for_end_of_pipe(run);
+static void heed(weft_driver_process *process) {
+    bool now = process->started && !process->paused;
+    if (process->peer)
+        weft_peer_pause(process->peer, !now);
+    weft__acp_stderr_heed(process, now);
+    if (now && process->gone && process->peer)
+        wait_for_end_of_pipe(process);
 }
 
 static void on_process_start(void *ctx, pid_t pid) {
-    weft_run *run = ctx;
-    weft__acp_hold(run);
-    run->started = true;
-    heed(run);
-    run->host.on_process(run->ctx, pid);
-    weft__acp_release(run);
+    weft_driver_process *process = ctx;
+    weft__acp_hold(process);
+    process->started = true;
+    heed(process);
+    process->host->on_process(process->ctx, pid);
+    weft__acp_release(process);
 }
 
 /* Everything that could call us again. */
-static void shut(weft_run *run) {
-    weft__timer_stop(run->loop, &run->timer);
-    weft__later_cancel(&run->later);
-    if (run->peer)
-        hang_up(run);
-    weft__acp_stderr_close(run);
-    run->service = weft_service_unref(run->service);
-    run->process = weft__process_free(run->process);
+static void shut(weft_driver_process *process) {
+    weft__timer_stop(process->loop, &process->timer);
+    weft__later_cancel(&process->later);
+    if (process->peer)
+        hang_up(process);
+    weft__acp_stderr_close(process);
+    process->service = weft_service_unref(process->service);
+    process->process = weft__process_free(process->process);
 }
 
 /* The process is gone and its last words have been heard. */
-static void finish(weft_run *run) {
-    if (run->state == WEFT_ACP_OVER)
+static void finish_process(weft_driver_process *process) {
+    const weft_process_end *end = &process->process_end;
+    if (process->state == WEFT_ACP_OVER)
         return;
-    weft__timer_stop(run->loop, &run->timer);
-    weft__acp_stderr_drain(run);
-    if (!run->freed)
-        weft__acp_finish(run, &run->process_end);
+    weft__timer_stop(process->loop, &process->timer);
+    weft__acp_stderr_drain(process);
+    weft__acp_stderr_end(process);
+    if (process->freed)
+        return;
+    process->state = WEFT_ACP_OVER;
+    weft__acp_sessions_finish(process);
+    if (!process->freed)
+        process->host->on_end(process->ctx, end->error < 0 ? -1 : end->exit_code, process->stopped ? 0 : end->signal);
 }
 
 static void on_process_end(void *ctx, const weft_process_end *end) {
-    weft_run *run = ctx;
-    weft__acp_hold(run);
-    run->gone = true;
-    run->process_end = *end;
-    if (run->peer && run->started)
-        wait_for_end_of_pipe(run);
+    weft_driver_process *process = ctx;
+    weft__acp_hold(process);
+    process->gone = true;
+    process->process_end = *end;
+    if (process->peer && process->started)
+        wait_for_end_of_pipe(process);
     else
-        finish(run);
-    weft__acp_release(run);
+        finish_process(process);
+    weft__acp_release(process);
 }
 
-static void stop(weft_run *run, bool force) {
-    if (run->gone)
+static void stop_processes(weft_driver_process *process, bool force) {
+    if (process->gone)
         return;
-    run->stopped = true;
-    weft__process_stop(run->process, force);
+    process->stopped = true;
+    weft__process_stop(process->process, force);
 }
 
 /* ---- leaving ---- */
 
-static void hang_up_and_wait(weft_run *run, int64_t ms) {
-    run->state = WEFT_ACP_LEAVING;
-    hang_up(run);
-    wait_ms(run, ms);
+static void hang_up_and_wait(weft_driver_process *process) {
+    process->state = WEFT_ACP_LEAVING;
+    hang_up(process);
+    wait_ms(process, LEAVE_MS);
 }
 
-void weft__acp_leave(weft_run *run) {
-    if (run->freed || run->state >= WEFT_ACP_LEAVING)
+void weft__acp_leave(weft_driver_process *process) {
+    if (process->freed || process->state >= WEFT_ACP_LEAVING)
         return;
-    weft__acp_hold(run);
-    hang_up_and_wait(run, LEAVE_MS);
-    if (run->gone)
-        finish(run);
-    weft__acp_release(run);
+    weft__acp_hold(process);
+    hang_up_and_wait(process);
+    if (process->gone)
+        finish_process(process);
+    weft__acp_release(process);
 }
 
 /* true: there may be more in the pipe. While the host does not want it, we are called again when it does. */
-static bool look_again(weft_run *run) {
-    if (!run->gone)
+static bool look_again(weft_driver_process *process) {
+    if (!process->gone)
         return false;
-    if (run->paused)
-        return !run->cancelling;
-    if (run->looks-- <= 0)
+    if (process->paused)
+        return !process->ending;
+    if (process->looks-- <= 0)
         return false;
-    wait_ms(run, LOOK_MS);
+    wait_ms(process, LOOK_MS);
     return true;
 }
 
-/* Somebody has had his time: the agent, to end its turn or to exit; whoever holds its pipe, when it is gone. */
+/* The time is over that the agent had to exit, or that whoever else holds its pipe had to close it. */
 static void on_due(weft_timer *timer) {
-    weft_run *run = WEFT_CONTAINER(timer, weft_run, timer);
-    if (look_again(run))
+    weft_driver_process *process = WEFT_CONTAINER(timer, weft_driver_process, timer);
+    if (look_again(process))
         return;
-    if (run->cancelling)
-        weft__acp_decide_cancelled(run);
-    run->deaf = !run->decided;
-    weft__acp_hold(run);
-    weft__acp_leave(run);
-    if (!run->freed)
-        stop(run, false);
-    weft__acp_release(run);
+    process->deaf = !process->ending;
+    weft__acp_hold(process);
+    weft__acp_leave(process);
+    if (!process->freed)
+        stop_processes(process, false);
+    weft__acp_release(process);
 }
 
 /* ---- starting ---- */
@@ -201,10 +203,11 @@ static const char **make_env(const weft_agent *agent, const char *task, const we
     return env;
 }
 
-static int start_process(weft_run *run, const weft_run_spec *spec, const char *const *argv, int ret_fds[3]) {
+static int start_process(weft_driver_process *process, const weft_process_spec *spec, const char *const *argv,
+                         int ret_fds[3]) {
     char task[256];
     snprintf(task, sizeof task, "WEFT_TASK_ID=%s", spec->task ? spec->task : "");
-    const char **env = make_env(spec->agent, task, spec->alloc);
+    const char **env = make_env(spec->agent, spec->task ? task : NULL, spec->alloc);
     if (!env)
         return -ENOMEM;
     weft_process_opts opts = {
@@ -214,132 +217,130 @@ static int start_process(weft_run *run, const weft_run_spec *spec, const char *c
         .argv = argv,
         .env = env,
         .folder = spec->folder,
-        .grace_ms = rest_of_grace(spec->grace_ms),
-        .ctx = run,
+        .grace_ms = rest_of_grace(process),
+        .ctx = process,
         .on_start = on_process_start,
         .on_end = on_process_end,
     };
-    int r = weft__process_start(&opts, &run->process, ret_fds);
+    int r = weft__process_start(&opts, &process->process, ret_fds);
     weft__free(spec->alloc, env);
     return r;
 }
 
-static int copy(const weft_run *run, const char *text, char **ret) {
-    *ret = text ? weft__strndup(run->alloc, text, strlen(text)) : NULL;
-    return text && !*ret ? -ENOMEM : 0;
-}
-
-static int copy_spec(weft_run *run, const weft_run_spec *spec) {
-    int r = copy(run, spec->folder, &run->folder);
-    if (r == 0)
-        r = copy(run, spec->prompt, &run->prompt);
-    if (r == 0)
-        r = copy(run, spec->agent_session, &run->session);
-    return r;
-}
-
-static int begin(weft_run *run, const weft_run_spec *spec, const char *const *argv) {
+static int begin(weft_driver_process *process, const weft_process_spec *spec, const char *const *argv) {
     int fds[3];
-    int r = start_process(run, spec, argv, fds);
+    int r = start_process(process, spec, argv, fds);
     if (r < 0)
         return r;
-    r = weft__acp_stderr_open(run, fds[2]);
+    r = weft__acp_stderr_open(process, fds[2]);
     if (r < 0) {
         close(fds[0]);
         close(fds[1]);
         return r;
     }
-    return weft__acp_talk(run, fds[1], fds[0]);
+    return weft__acp_talk(process, fds[1], fds[0]);
 }
 
-weft_run *weft__acp_free(weft_run *run) {
-    if (!run)
+weft_driver_process *weft__acp_free(weft_driver_process *process) {
+    if (!process || process->freed)
         return NULL;
-    run->freed = true;
-    shut(run);
-    weft__acp_release(run);
+    process->freed = true;
+    shut(process);
+    weft__acp_sessions_drop(process);
+    weft__acp_release(process);
     return NULL;
 }
 
-int weft__acp_new(const weft_run_spec *spec, const weft_run_host *host, void *ctx, weft_run **ret) {
-    weft_run *run = weft__zalloc(spec->alloc, sizeof *run);
-    if (!run)
+int weft__acp_new(const weft_process_spec *spec, const weft_process_host *host, void *ctx, weft_driver_process **ret) {
+    weft_driver_process *process = weft__zalloc(spec->alloc, sizeof *process);
+    if (!process)
         return -ENOMEM;
-    run->loop = spec->loop;
-    run->alloc = spec->alloc;
-    run->agent = spec->agent;
-    run->host = *host;
-    run->ctx = ctx;
-    run->grace_ms = spec->grace_ms;
-    run->holds = 1;
-    weft__list_init(&run->asks);
-    weft__timer_init(&run->timer, on_due);
-    weft__acp_talk_init(run);
-    weft__acp_stderr_init(run);
-    int r = copy_spec(run, spec);
-    if (r < 0) {
-        weft__acp_free(run);
-        return r;
+    process->loop = spec->loop;
+    process->alloc = spec->alloc;
+    process->agent = spec->agent;
+    process->host = host;
+    process->ctx = ctx;
+    process->grace_ms = spec->grace_ms;
+    process->holds = 1;
+    weft__list_init(&process->sessions);
+    weft__timer_init(&process->timer, on_due);
+    weft__acp_talk_init(process);
+    weft__acp_stderr_init(process);
+    process->folder = weft__strndup(spec->alloc, spec->folder, strlen(spec->folder));
+    if (!process->folder) {
+        weft__acp_free(process);
+        return -ENOMEM;
     }
-    *ret = run;
+    *ret = process;
     return 0;
 }
 
-int weft__acp_start(const weft_run_spec *spec, const char *const *argv, const weft_run_host *host, void *ctx,
-                    weft_run **ret) {
-    weft_run *run;
-    int r = weft__acp_new(spec, host, ctx, &run);
+int weft__acp_start(const weft_process_spec *spec, const char *const *argv, const weft_process_host *host, void *ctx,
+                    weft_driver_process **ret) {
+    weft_driver_process *process;
+    int r = weft__acp_new(spec, host, ctx, &process);
     if (r < 0)
         return r;
-    r = begin(run, spec, argv);
+    r = begin(process, spec, argv);
     if (r < 0) {
-        weft__acp_free(run);
+        weft__acp_free(process);
         return r;
     }
-    *ret = run;
+    *ret = process;
     return 0;
 }
 
 /* ---- the table ---- */
 
-static int acp_start(const weft_run_spec *spec, const weft_run_host *host, void *ctx, weft_run **ret) {
+static int acp_open(const weft_process_spec *spec, const weft_process_host *host, void *ctx, weft_driver_process **ret) {
     if (!spec->agent->argv || !spec->agent->argv[0])
         return -EINVAL;
     return weft__acp_start(spec, spec->agent->argv, host, ctx, ret);
 }
 
+/* Nothing is called from here: the end of a process that has gone already is found by the timer. */
+static void end_process(weft_driver_process *process) {
+    process->ending = true;
+    if (process->state >= WEFT_ACP_LEAVING)
+        return;
+    if (process->gone)
+        wait_ms(process, 0);
+    else
+        hang_up_and_wait(process);
+}
+
+static void stop_whole(weft_driver_process *process, bool force) {
+    weft__acp_decide_all(process, true, "agentEnded", "the process of %s was ended in the middle of this turn",
+                         process->agent->name);
+    end_process(process);
+    if (force)
+        stop_processes(process, true);
+}
+
+void weft__acp_stop_for(weft_driver_session *session, bool force) {
+    weft_driver_process *process = session->process;
+    weft__acp_decide_cancelled(session);
+    weft__acp_decide_all(process, true, "agentEnded",
+                         "the process of %s was ended because another turn in it was cancelled and did not end",
+                         process->agent->name);
+    end_process(process);
+    stop_processes(process, force);
+}
+
 /* In ACP's own words first: the agent ends its turn and may put its things in order. Before there is a turn there is nothing
  * to put in order. */
-void weft__acp_cancel(weft_run *run, bool force) {
-    int64_t ms = turn_of_grace(run->grace_ms);
-    bool first = !run->cancelling;
-    if (run->state == WEFT_ACP_OVER)
+void weft__acp_stop(weft_driver_process *process, weft_driver_session *session, bool force) {
+    if (process->freed || process->state == WEFT_ACP_OVER)
         return;
-    run->cancelling = true;
-    if (!force && run->state == WEFT_ACP_PROMPTING && run->peer) {
-        if (!first)
-            return;
-        weft_notify(run->peer, "session/cancel", WEFT_OBJ({"sessionId", weft_str(run->session)}));
-        weft__acp_asks_cancel(run);
-        wait_ms(run, ms);
-        return;
-    }
-    weft__acp_decide_cancelled(run);
-    if (run->state < WEFT_ACP_LEAVING && !run->gone)
-        hang_up_and_wait(run, LEAVE_MS);
-    stop(run, force);
+    if (!session)
+        stop_whole(process, force);
+    else if (session->turn != WEFT_ACP_IDLE && (force || weft__acp_cancel_politely(session)))
+        weft__acp_stop_for(session, force);
 }
 
-void weft__acp_pause(weft_run *run, bool paused) {
-    run->paused = paused;
-    heed(run);
+void weft__acp_pause(weft_driver_process *process, bool paused) {
+    process->paused = paused;
+    heed(process);
 }
 
-const weft_driver weft__driver_acp = {
-    .name = "acp",
-    .start = acp_start,
-    .answer = weft__acp_answer,
-    .cancel = weft__acp_cancel,
-    .pause = weft__acp_pause,
-    .free = weft__acp_free,
-};
+const weft_driver weft__driver_acp = {.name = "acp", .open = acp_open, WEFT_ACP_TABLE};

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cli_argv.h"
-#include "driver.h"
+#include "driver_single.h"
 #include "loop.h"
 #include "output.h"
 #include "process.h"
@@ -442,11 +442,16 @@ static void cli_pause(weft_run *run, bool paused) {
         weft__later(run->loop, &run->drain);
 }
 
-const weft_driver weft__driver_cli = {
-    .name = "cli",
+static const weft_single cli_runs = {
     .start = cli_start,
     .answer = cli_answer,
     .cancel = cli_cancel,
     .pause = cli_pause,
     .free = cli_free,
 };
+
+static int cli_open(const weft_process_spec *spec, const weft_process_host *host, void *ctx, weft_driver_process **ret) {
+    return weft__single_open(&cli_runs, spec, host, ctx, ret);
+}
+
+const weft_driver weft__driver_cli = {.name = "cli", .open = cli_open, WEFT_SINGLE};

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine_private.h"
+#include "agent_pool.h"
 
 #define MEMORY_AGAIN_MS 50
 
@@ -55,6 +55,8 @@ static weft_engine_limits fill_limits(const weft_engine_limits *given) {
         .max_question_bytes = or_size(given->max_question_bytes, 32 << 20),
         .max_prompt = or_size(given->max_prompt, 1 << 20),
         .timeout_ms = or_ms(given->timeout_ms, 2 * 3600 * second),
+        .idle_ms = or_ms(given->idle_ms, -1),
+        .max_idle = given->max_idle ? given->max_idle : 8,
         .grace_ms = or_ms(given->grace_ms, 5 * second),
         .drain_ms = or_ms(given->drain_ms, 10 * second),
         .drain_kill_ms = or_ms(given->drain_kill_ms, 5 * second),
@@ -242,7 +244,7 @@ static void hub_stopped(void *ctx, int r) {
 void weft__stop_check(weft_engine *engine) {
     struct draft draft = {.engine = engine};
     if (engine->phase != STOPPING || engine->stop_sent || !weft__list_empty(&engine->slots) ||
-        !weft__list_empty(&engine->sent))
+        !weft__list_empty(&engine->sent) || !weft__pool_empty(engine))
         return;
     engine->stop_sent = true;
     weft__draft_add(&draft, WEFT_STREAM_HUB, "hub.stopped",
@@ -260,6 +262,7 @@ static void end_runs(weft_engine *engine) {
         if (task->run)
             weft__run_stop(task->run, engine->force);
     }
+    weft__pool_stop(engine, engine->force);
 }
 
 /* First the running tasks are asked to end, then those that have not are killed: a stop has an end. */
@@ -286,6 +289,7 @@ void weft__engine_stop(weft_engine *engine, bool force, void (*on_stopped)(void 
     engine->phase = STOPPING;
     weft__retention_stop(engine);
     weft__timer_set(engine->loop, &engine->queue_timer, INT64_MAX);
+    weft__pool_stop(engine, false);
     if (force)
         end_runs(engine);
     else
@@ -307,6 +311,7 @@ static void init_lists(weft_engine *engine) {
     weft__timer_init(&engine->again, try_again);
     weft__timer_init(&engine->drain_timer, drained);
     weft__queue_init(engine);
+    weft__pool_init(engine);
     weft__retention_init(engine);
     weft__later_init(&engine->tidy, tidy_due);
     weft__later_init(&engine->answer_later, answers_due);
@@ -360,6 +365,7 @@ weft_engine *weft__engine_free(weft_engine *engine) {
     weft__reads_drop(engine);
     run_answers(engine, -ECANCELED);
     free_tasks(engine);
+    weft__pool_drop(engine);
     while (!weft__list_empty(&engine->all_sessions))
         weft__session_drop(engine, WEFT_CONTAINER(engine->all_sessions.next, known_session, link));
     while (!weft__list_empty(&engine->all_questions))
@@ -387,6 +393,7 @@ weft_engine *weft__engine_free(weft_engine *engine) {
 void weft__engine_set(weft_engine *engine, const weft_agents *agents, const weft_engine_limits *limits) {
     engine->agents = agents;
     engine->limits = fill_limits(limits);
+    weft__pool_recheck(engine);
     weft__later(engine->loop, &engine->tidy);
     weft__queue_run(engine);
 }

@@ -27,6 +27,8 @@ typedef struct weft_engine_limits {
     size_t max_question_bytes; /* of all that are open: 32 MiB */
     size_t max_prompt;         /* bytes: 1 MiB */
     int64_t timeout_ms;        /* of a task: 2 h; <0 none */
+    int64_t idle_ms;           /* how long an agent is kept without a turn: 5 min; <0 not at all, it ends with its turn */
+    size_t max_idle;           /* agents that are kept so: 8 */
     int64_t grace_ms;          /* between SIGTERM and SIGKILL: 5 s */
     int64_t drain_ms;          /* how long running tasks may go on when the engine stops: 10 s */
     int64_t drain_kill_ms;     /* and how long they may then take to end, before they are killed: 5 s */

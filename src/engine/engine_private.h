@@ -7,6 +7,7 @@
  *   session.c      what is known of sessions           run.c        one run of a driver, from start to end
  *   question.c     questions and their answers         outbox.c     what a run says, on its way to the store
  *   agent.c        which agent                         retention.c  what is no longer kept
+ *   agent_pool.c   the agents' processes that live
  *
  * A thing that is being stored is in its map already, with stored false, so that what is in flight counts where it must; it
  * cannot be found from outside before its event was delivered. */
@@ -139,6 +140,7 @@ struct weft_engine {
 
     weft_map tasks, keys, sessions, questions;
     weft_link all_tasks, queue, ended, slots, all_sessions, all_questions;
+    weft_link processes; /* agent_pool.c's */
     size_t ended_count, ended_bytes, queue_count;
     size_t queueing, alone_queueing; /* submitted to wait, not yet stored */
     size_t ends;                     /* ends of tasks under way */

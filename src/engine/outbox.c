@@ -39,9 +39,9 @@ static struct parcel *add(struct run *run, const char *type, bool hub) {
 
 static void grown(struct run *run, size_t bytes) {
     run->outbox_bytes += bytes;
-    if (run->outbox_bytes > PAUSE_ABOVE && !run->paused && run->handle) {
+    if (run->outbox_bytes > PAUSE_ABOVE && !run->paused && run->turn) {
         run->paused = true;
-        run->driver->pause(run->handle, true);
+        weft__pool_pause(run->turn, true);
     }
     weft__run_soon(run);
 }
@@ -123,9 +123,9 @@ static void forget_sent(struct run *run) {
 
 static void failed(struct run *run, int r) {
     put_back(run);
-    if (run->handle && !run->paused) {
+    if (run->turn && !run->paused) {
         run->paused = true;
-        run->driver->pause(run->handle, true);
+        weft__pool_pause(run->turn, true);
     }
     weft__again(run->engine, &run->again, r);
 }
@@ -144,9 +144,9 @@ static void stored(void *ctx, int r) {
         return;
     }
     forget_sent(run);
-    if (run->paused && run->outbox_bytes < RESUME_BELOW && run->handle) {
+    if (run->paused && run->outbox_bytes < RESUME_BELOW && run->turn) {
         run->paused = false;
-        run->driver->pause(run->handle, false);
+        weft__pool_pause(run->turn, false);
     }
     weft__run_soon(run);
 }

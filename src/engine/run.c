@@ -1,4 +1,4 @@
-/* One run of a driver, for one attempt of a task: started when task.started was delivered, over when the event of its end
+/* One turn of an agent, for one attempt of a task: started when task.started was delivered, over when the event of its end
  * was. What the driver tells goes to the outbox in the order it came; the end is stored after everything else was.
  *
  *     starts ──on_end, or it never started──▶ ended ──outbox empty──▶ closing ──stored──▶ freed
@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent_program.h"
 #include "option.h"
 #include "utf8.h"
 
@@ -40,8 +39,8 @@ static void end_it(struct run *run, run_stop why, bool force) {
         return;
     if (run->stop == GOES_ON)
         run->stop = why;
-    if (run->handle)
-        run->driver->cancel(run->handle, force);
+    if (run->turn)
+        weft__pool_cancel(run->turn, force);
 }
 
 void weft__run_cancel(struct run *run) {
@@ -71,27 +70,23 @@ static void check_kept(struct run *run, int r) {
 
 /* ---- what the driver tells ---- */
 
-static void on_process(void *ctx, pid_t pid) {
-    struct run *run = ctx;
+void weft__run_process(struct run *run, pid_t pid) {
     check_kept(run, weft__outbox_event(run, true, "task.process",
                                        WEFT_OBJ({"taskId", weft_str(run->task->id)},
                                                 {"sessionId", weft_str(run->task->pub.session)}, {"pid", weft_int(pid)})));
 }
 
-static void on_session(void *ctx, const char *agent_session) {
-    struct run *run = ctx;
+void weft__run_session(struct run *run, const weft_session_info *info) {
     check_kept(run, weft__outbox_event(run, true, "session.agent",
                                        WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
-                                                {"agentSessionId", weft_str_or_none(agent_session)})));
+                                                {"agentSessionId", weft_str_or_none(info->agent_session)})));
 }
 
-static void on_output(void *ctx, weft_run_stream stream, weft_bytes text) {
-    struct run *run = ctx;
+void weft__run_output(struct run *run, weft_run_stream stream, weft_bytes text) {
     check_kept(run, weft__outbox_output(run, stream, text));
 }
 
-static void on_update(void *ctx, const weft_json *update) {
-    struct run *run = ctx;
+void weft__run_update(struct run *run, const weft_json *update) {
     if (update->len > UPDATE_BYTES) {
         char line[120];
         run->cut = true;
@@ -104,7 +99,7 @@ static void on_update(void *ctx, const weft_json *update) {
                                                 {"taskId", weft_str(run->task->id)}, {"update", weft_copy(update)})));
 }
 
-static void copy_end(struct run *run, const weft_run_end *end) {
+static void copy_end(struct run *run, const weft_turn_end *end) {
     const char *from[] = {end->reason, end->error, end->stop_reason};
     const char **to[] = {&run->reason, &run->error, &run->stop_reason};
     size_t size = 1;
@@ -124,14 +119,26 @@ static void copy_end(struct run *run, const weft_run_end *end) {
     run->signal = end->signal;
 }
 
-static void on_end(void *ctx, const weft_run_end *end) {
-    struct run *run = ctx;
-    if (run->ended)
-        return;
+static void end_run(struct run *run) {
+    run->turn = NULL;
     run->ended = true;
-    copy_end(run, end);
     weft__timer_stop(run->engine->loop, &run->timeout);
     weft__run_soon(run);
+}
+
+void weft__run_ended(struct run *run, const weft_turn_end *end) {
+    copy_end(run, end);
+    end_run(run);
+}
+
+void weft__run_leaves(struct run *run, const weft_turn_end *end) {
+    copy_end(run, end);
+}
+
+void weft__run_left(struct run *run, int exit_code, int signal) {
+    run->exit_code = exit_code;
+    run->signal = signal;
+    end_run(run);
 }
 
 /* ---- questions ---- */
@@ -185,8 +192,7 @@ static int refuse(struct run *run, const char *key) {
     return 0;
 }
 
-static void on_ask(void *ctx, const char *key, weft_val asked) {
-    struct run *run = ctx;
+void weft__run_ask(struct run *run, const char *key, weft_val asked) {
     known_question *question = NULL;
     int r = weft__question_of_run(run->engine, run, &run->task->pub, key, asked, &question);
     if (r >= 0 && !question)
@@ -207,14 +213,13 @@ static void tell_refusals(struct run *run) {
     while (!weft__list_empty(&run->refusals)) {
         refusal *first = WEFT_CONTAINER(run->refusals.next, refusal, link);
         weft__list_remove(&first->link);
-        if (run->handle && !run->ended)
-            run->driver->answer(run->handle, first->key, NULL);
+        if (run->turn)
+            weft__pool_answer(run->turn, first->key, NULL);
         weft__free(run->engine->alloc, first);
     }
 }
 
-static void on_unask(void *ctx, const char *key) {
-    struct run *run = ctx;
+void weft__run_unask(struct run *run, const char *key) {
     weft_engine *engine = run->engine;
     for (weft_link *link = engine->all_questions.next; link != &engine->all_questions; link = link->next) {
         known_question *question = WEFT_CONTAINER(link, known_question, link);
@@ -262,28 +267,11 @@ static void note_denial(struct run *run, const known_question *question) {
 void weft__run_answer(struct run *run, known_question *question) {
     question->run = NULL;
     note_denial(run, question);
-    if (run->handle && !run->ended && question->key)
-        run->driver->answer(run->handle, question->key, chosen_option(question));
+    if (run->turn && question->key)
+        weft__pool_answer(run->turn, question->key, chosen_option(question));
 }
 
 /* ---- start ---- */
-
-static const weft_run_host host = {
-    .on_process = on_process,
-    .on_session = on_session,
-    .on_output = on_output,
-    .on_update = on_update,
-    .on_ask = on_ask,
-    .on_unask = on_unask,
-    .on_end = on_end,
-};
-
-static const weft_driver *driver_of(const weft_engine *engine, const weft_agent *agent) {
-    for (const weft_driver *const *driver = engine->opts.drivers; driver && *driver && agent; driver++)
-        if (strcmp((*driver)->name, agent->driver) == 0)
-            return *driver;
-    return NULL;
-}
 
 /* It never ran: an end like any other. */
 static void not_started(struct run *run, int r) {
@@ -292,7 +280,7 @@ static void not_started(struct run *run, int r) {
     const char *name = run->task->pub.runs_on;
     if (!agent)
         snprintf(error, sizeof error, "The agent %s is not configured any more.", name);
-    else if (!run->driver)
+    else if (r == -ENOTSUP)
         snprintf(error, sizeof error, "The agent %s needs the driver %s, which is not there.", name, agent->driver);
     else if (r == -ENOENT)
         snprintf(error, sizeof error, "%s is not installed.%s%s",
@@ -301,32 +289,22 @@ static void not_started(struct run *run, int r) {
     else
         snprintf(error, sizeof error, "%s could not be started: %s", name, weft_strerror(r));
     bool passing = r == -EAGAIN || r == -ENOMEM || r == -EMFILE || r == -ENFILE;
-    on_end(run, &(weft_run_end){.retryable = passing, .reason = "spawnFailed", .error = error, .exit_code = -1});
+    weft__run_ended(run, &(weft_turn_end){.retryable = passing, .reason = "spawnFailed", .error = error, .exit_code = -1});
 }
 
 static int start(struct run *run) {
     weft_engine *engine = run->engine;
     const weft_task *task = &run->task->pub;
-    const known_session *session = run->task->session;
-    if (!run->driver)
+    if (!run->agent)
         return -ENOTSUP;
-    int r = weft__agent_resolve(run->agent, engine->folder, engine->alloc, &run->resolved);
-    if (r < 0)
-        return r;
-    return run->driver->start(
-        &(weft_run_spec){
-            .loop = engine->loop,
-            .alloc = engine->alloc,
-            .agent = run->resolved ? run->resolved : run->agent,
-            .program = engine->program,
-            .folder = engine->folder,
+    return weft__pool_prompt(
+        engine, run,
+        &(weft_turn_spec){
             .task = task->id,
             .prompt = task->prompt,
             .persona = task->agent && !weft__agent_find(engine->agents, task->agent) ? task->agent : NULL,
-            .agent_session = session ? session->pub.agent_session : NULL,
-            .grace_ms = engine->limits.grace_ms,
         },
-        &host, run, &run->handle);
+        &run->turn);
 }
 
 static void look(weft_later *later);
@@ -341,7 +319,6 @@ static struct run *new_run(weft_engine *engine, known_task *task) {
     made->engine = engine;
     made->task = task;
     made->agent = weft__agent_find(engine->agents, task->pub.runs_on);
-    made->driver = driver_of(engine, made->agent);
     made->exit_code = -1;
     weft__list_init(&made->outbox);
     weft__list_init(&made->sent);
@@ -352,21 +329,29 @@ static struct run *new_run(weft_engine *engine, known_task *task) {
     return task->run = made;
 }
 
+/* It is running as far as anybody knows, so it is tried again until there is memory. */
+static void start_again(weft_engine *engine) {
+    weft__again(engine, &engine->again, -ENOMEM);
+}
+
 void weft__run_start(weft_engine *engine, known_task *task) {
     struct run *run = new_run(engine, task);
     if (!run) {
-        /* It is running as far as anybody knows, so it is tried again until there is memory. */
-        weft__again(engine, &engine->again, -ENOMEM);
+        start_again(engine);
         return;
     }
     if (task->pub.stopping) {
         run->stop = weft__list_empty(&task->waiters) ? DAEMON_STOPS : CANCELLED;
-        on_end(run, &(weft_run_end){.exit_code = -1});
+        weft__run_ended(run, &(weft_turn_end){.exit_code = -1});
         return;
     }
     int r = start(run);
+    if (r == -ENOMEM) {
+        weft__run_free(run);
+        start_again(engine);
+        return;
+    }
     if (r < 0) {
-        run->handle = NULL;
         not_started(run, r);
         return;
     }
@@ -383,15 +368,15 @@ struct run *weft__run_free(struct run *run) {
         if (question->run == run)
             question->run = NULL;
     }
-    if (run->handle)
-        run->handle = run->driver->free(run->handle);
+    if (run->turn)
+        weft__pool_forget_run(run->turn);
+    run->turn = NULL;
     weft__timer_stop(engine->loop, &run->timeout);
     weft__timer_stop(engine->loop, &run->again);
     weft__later_cancel(&run->later);
     weft__outbox_drop(run);
     tell_refusals(run);
     run->task->run = NULL;
-    weft__free(engine->alloc, run->resolved);
     weft__free(engine->alloc, run->end_text);
     return weft__free(engine->alloc, run);
 }
@@ -547,15 +532,13 @@ static void close_run(struct run *run) {
 /* A flat list of steps; each is harmless when there is nothing to do. */
 static void look(weft_later *later) {
     struct run *run = WEFT_CONTAINER(later, struct run, later);
-    if (run->ended && run->handle)
-        run->handle = run->driver->free(run->handle);
     if (run->ended && !run->withdrawn) {
         run->withdrawn = true;
         if (!asks_again(run))
             weft__question_withdraw_all(run->engine, run->task->id);
     }
-    if (run->kill && !run->ended && run->handle)
-        run->driver->cancel(run->handle, true);
+    if (run->kill && run->turn)
+        weft__pool_cancel(run->turn, true);
     run->kill = false;
     tell_refusals(run);
     weft__outbox_flush(run);

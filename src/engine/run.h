@@ -2,7 +2,7 @@
 #ifndef WEFT_RUN_H
 #define WEFT_RUN_H
 
-#include "engine_private.h"
+#include "agent_pool.h"
 
 /* Why it is being ended. */
 typedef enum run_stop { GOES_ON, CANCELLED, TIMED_OUT, DAEMON_STOPS, MEMORY_SHORT } run_stop;
@@ -11,9 +11,7 @@ struct run {
     weft_engine *engine;
     known_task *task;
     const weft_agent *agent; /* NULL: it is not configured any more */
-    const weft_driver *driver;
-    weft_agent *resolved; /* the agent with its program found; NULL: as it is configured. Owned */
-    weft_run *handle;     /* NULL: it was never started, or is gone */
+    pool_session *turn;      /* NULL: it was never started, or is over */
     weft_timer timeout, again;
     weft_later later; /* look at what there is to do */
     run_stop stop;
@@ -35,6 +33,20 @@ struct run {
     char *end_text; /* the memory of: */
     const char *reason, *error, *stop_reason;
 };
+
+/* run.c: what the driver tells, by agent_pool.c */
+
+void weft__run_process(struct run *run, pid_t pid);
+void weft__run_session(struct run *run, const weft_session_info *info);
+void weft__run_output(struct run *run, weft_run_stream stream, weft_bytes text);
+void weft__run_update(struct run *run, const weft_json *update);
+void weft__run_ask(struct run *run, const char *key, weft_val asked);
+void weft__run_unask(struct run *run, const char *key);
+/* Its turn is over, and with it the run. */
+void weft__run_ended(struct run *run, const weft_turn_end *end);
+/* Its turn is over; the run is when the process has ended, which weft__run_left() says. */
+void weft__run_leaves(struct run *run, const weft_turn_end *end);
+void weft__run_left(struct run *run, int exit_code, int signal);
 
 /* outbox.c: what the run says, in order, as few appends as possible, nothing lost. */
 

@@ -5,14 +5,14 @@
 #include <sys/stat.h>
 
 #include "agents/kit.h"
-#include "driver.h"
+#include "agents/one_run.h"
 
 /* ---- a host that writes down what it hears ---- */
 
 typedef struct scene scene;
 struct scene {
     weft_loop *loop;
-    weft_run *run;
+    one_run *run;
     const weft_driver *driver;
     weft_agent agent;
     char folder[64];
@@ -40,15 +40,15 @@ static inline void hear(scene *s, const char *what, const char *text, size_t len
     CHECK_INT(s->ends, 0); /* nothing comes after the end */
     if (s->cancel_after && strstr(s->log, s->cancel_after)) {
         s->cancel_after = NULL;
-        s->driver->cancel(s->run, s->force);
+        one_run_cancel(s->run, s->force);
     }
     if (s->pause_after && strstr(s->log, s->pause_after)) {
         s->pause_after = NULL;
-        s->driver->pause(s->run, true);
+        one_run_pause(s->run, true);
     }
     if (s->free_after && strstr(s->log, s->free_after)) {
         s->free_after = NULL;
-        s->run = s->driver->free(s->run);
+        s->run = one_run_free(s->run);
         s->ends = 1;
     }
 }
@@ -98,7 +98,7 @@ static inline void on_ask(void *ctx, const char *key, weft_val question) {
     s->asks++;
     snprintf(s->key, sizeof s->key, "%s", key);
     if (s->option)
-        CHECK_INT(s->driver->answer(s->run, key, s->option), 0);
+        CHECK_INT(one_run_answer(s->run, key, s->option), 0);
     hear(s, "ask", text, len);
     weft_text_free(text, NULL);
 }
@@ -107,7 +107,7 @@ static inline void on_unask(void *ctx, const char *key) {
     scene *s = ctx;
     s->unasks++;
     CHECK_STR(key, s->key);
-    CHECK_INT(s->driver->answer(s->run, key, "x"), -ENOENT);
+    CHECK_INT(one_run_answer(s->run, key, "x"), -ENOENT);
     hear_str(s, "unask", "");
 }
 
@@ -121,7 +121,7 @@ static inline void on_end(void *ctx, const weft_run_end *end) {
     snprintf(s->error, sizeof s->error, "%s", end->error ? end->error : "");
     snprintf(s->stop, sizeof s->stop, "%s", end->stop_reason ? end->stop_reason : "");
     if (s->frees_at_end)
-        s->run = s->driver->free(s->run);
+        s->run = one_run_free(s->run);
 }
 
 static const weft_run_host host = {on_process, on_session, on_output, on_update, on_ask, on_unask, on_end};
@@ -155,14 +155,14 @@ static inline bool start_with(scene *s, const char *prompt, const char *session,
         .agent_session = session,
         .grace_ms = s->grace_ms,
     };
-    int r = s->driver->start(&spec, &host, s, &s->run);
+    int r = one_run_start(s->driver, &spec, &host, s, &s->run);
     CHECK_INT(s->len, 0); /* nothing is called from inside */
     return r == 0;
 }
 
 static inline void clean(scene *s) {
     char path[128];
-    s->run = s->driver->free(s->run);
+    s->run = one_run_free(s->run);
     weft_loop_run(s->loop);
     weft_loop_free(s->loop);
     snprintf(path, sizeof path, "%s/weft-demo.txt", s->folder);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "driver_single.h"
 #include "engine.h"
 #include "harness.h"
 #include "loop.h"
@@ -76,14 +77,18 @@ static inline weft_run *play_free(weft_run *run) {
     return NULL;
 }
 
-static const weft_driver play_driver = {
-    .name = "play",
+static const weft_single play_runs = {
     .start = play_start,
     .answer = play_answer,
     .cancel = play_cancel,
     .pause = play_pause,
     .free = play_free,
 };
+static inline int play_open(const weft_process_spec *spec, const weft_process_host *host, void *ctx,
+                            weft_driver_process **ret) {
+    return weft__single_open(&play_runs, spec, host, ctx, ret);
+}
+static const weft_driver play_driver = {.name = "play", .open = play_open, WEFT_SINGLE};
 static const weft_driver *const play_drivers[] = {&play_driver, NULL};
 
 static inline void play_reset(void) {

@@ -1,17 +1,19 @@
 /* What agents say to the hub, above the codec: the driver's whole conversation over a socket pair, with an agent that sends
- * anything, in pieces, and a host that answers, cancels, pauses and frees at any moment.
+ * anything, in pieces, and a host with two sessions that answers, cancels, prompts again, closes, pauses and frees at any
+ * moment.
  *
  * The first byte says how much of a proper beginning the agent makes (initialize, a session), the second what the host does,
- * the third seeds when; the rest is what the agent sends. What must hold: a run ends at most once and nothing comes
- * afterwards; what we send is lines of JSON; what a person would be asked has a title and names without a character that
- * cannot be seen, of limited length, and options that can be told apart; nothing is left allocated. */
+ * the third seeds when; the rest is what the agent sends. What must hold: a turn ends once, the process at most
+ * once, and nothing comes afterwards; what we send is lines of JSON; what a person would be asked has a title and names
+ * without a character that cannot be seen, of limited length, and options that can be told apart; nothing is left allocated.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "acp_run.h"
+#include "acp_private.h"
 #include "visible.h"
 
 #define MOST_KEYS 64
@@ -36,9 +38,18 @@ static void *count_resize(void *ctx, void *ptr, size_t size) {
 
 static const weft_alloc counting = {count_resize, NULL};
 
+#define SESSIONS 2
+
+typedef struct slot {
+    struct world *world;
+    weft_driver_session *session; /* NULL: closed */
+    bool turn;
+} slot;
+
 typedef struct world {
     weft_loop *loop;
-    weft_run *run;
+    weft_driver_process *process;
+    slot slots[SESSIONS];
     int agent; /* the agent's end */
     uint32_t random;
     uint8_t does; /* what the host does, as bits */
@@ -46,6 +57,7 @@ typedef struct world {
     bool freed;
     weft_buf heard; /* what the agent got */
     char keys[MOST_KEYS][24];
+    slot *askers[MOST_KEYS];
     size_t key_count;
 } world;
 
@@ -56,24 +68,44 @@ static unsigned pick(world *w, unsigned below) {
 
 /* ---- the host ---- */
 
-static void act(world *w) {
-    require(!w->ends && !w->freed);
-    if (w->does & 1 && pick(w, 8) == 0) {
-        w->freed = true;
-        w->run = weft__acp_free(w->run);
-    } else if (w->does & 2 && pick(w, 4) == 0) {
-        weft__acp_cancel(w->run, pick(w, 2));
-    } else if (w->does & 4 && pick(w, 4) == 0) {
-        weft__acp_pause(w->run, true);
-    }
+static void free_all(world *w) {
+    w->freed = true;
+    w->process = weft__acp_free(w->process);
+}
+
+/* What is asked in a session that is closed is nobody's any more. */
+static void close_slot(slot *s) {
+    world *w = s->world;
+    size_t kept = 0;
+    s->session = weft__acp_close(s->session);
+    s->turn = false;
+    for (size_t i = 0; i < w->key_count; i++)
+        if (w->askers[i] != s) {
+            memmove(w->keys[kept], w->keys[i], sizeof w->keys[0]);
+            w->askers[kept++] = w->askers[i];
+        }
+    w->key_count = kept;
+}
+
+static void act(slot *s) {
+    world *w = s->world;
+    require(!w->ends && !w->freed && s->session);
+    if (w->does & 1 && pick(w, 8) == 0)
+        free_all(w);
+    else if (w->does & 2 && pick(w, 4) == 0)
+        weft__acp_stop(w->process, pick(w, 4) ? s->session : NULL, pick(w, 2));
+    else if (w->does & 4 && pick(w, 4) == 0)
+        weft__acp_pause(w->process, true);
+    else if (w->does & 32 && pick(w, 8) == 0)
+        close_slot(s);
 }
 
 static void on_process(void *ctx, pid_t pid) {
     (void) ctx, (void) pid;
 }
 
-static void on_session(void *ctx, const char *agent_session) {
-    (void) agent_session;
+static void on_session(void *ctx, const weft_session_info *info) {
+    (void) info;
     act(ctx);
 }
 
@@ -113,7 +145,8 @@ static void check_options(const weft_json *options) {
 }
 
 static void on_ask(void *ctx, const char *key, weft_val question) {
-    world *w = ctx;
+    slot *s = ctx;
+    world *w = s->world;
     char *text;
     size_t len;
     weft_doc *doc = NULL;
@@ -124,10 +157,12 @@ static void on_ask(void *ctx, const char *key, weft_val question) {
     weft_doc_free(doc);
     weft_text_free(text, NULL);
     if (w->does & 8)
-        require(weft__acp_answer(w->run, key, pick(w, 2) ? "x" : NULL) == 0);
-    else if (w->key_count < MOST_KEYS)
+        require(weft__acp_answer(s->session, key, pick(w, 2) ? "x" : NULL) == 0);
+    else if (w->key_count < MOST_KEYS) {
+        w->askers[w->key_count] = s;
         snprintf(w->keys[w->key_count++], sizeof w->keys[0], "%s", key);
-    act(w);
+    }
+    act(s);
 }
 
 static void on_unask(void *ctx, const char *key) {
@@ -135,18 +170,39 @@ static void on_unask(void *ctx, const char *key) {
     act(ctx);
 }
 
-static void on_end(void *ctx, const weft_run_end *end) {
-    world *w = ctx;
-    require(!w->freed && w->ends++ == 0);
-    require(end->ok == !end->reason && end->ok == !end->error);
-    require(!end->stop_reason || strlen(end->stop_reason) <= 64);
-    if (w->does & 16) {
-        w->freed = true;
-        w->run = weft__acp_free(w->run);
-    }
+/* There is no process: it is "gone", but for those who would not begin anything in one that is. */
+static void prompt(slot *s) {
+    weft_driver_process *process = s->world->process;
+    process->gone = false;
+    s->turn = weft__acp_prompt(s->session, &(weft_turn_spec){.prompt = "do it"}) == 0;
+    process->gone = true;
 }
 
-static const weft_run_host host = {on_process, on_session, on_output, on_update, on_ask, on_unask, on_end};
+static void on_turn_end(void *ctx, const weft_turn_end *end) {
+    slot *s = ctx;
+    world *w = s->world;
+    require(!w->freed && !w->ends && s->turn && s->session);
+    require(end->ok == !end->reason && end->ok == !end->error);
+    require(!end->stop_reason || strlen(end->stop_reason) <= 64);
+    s->turn = false;
+    if (w->does & 16)
+        free_all(w);
+    else if (w->does & 64)
+        prompt(s);
+}
+
+static void on_end(void *ctx, int exit_code, int signal) {
+    world *w = ctx;
+    (void) exit_code, (void) signal;
+    require(!w->freed && w->ends++ == 0);
+    for (int i = 0; i < SESSIONS; i++)
+        require(!w->slots[i].turn);
+    if (w->does & 128)
+        free_all(w);
+}
+
+static const weft_process_host process_host = {on_process, on_end};
+static const weft_session_host session_host = {on_session, on_output, on_update, on_ask, on_unask, on_turn_end};
 
 /* ---- the agent ---- */
 
@@ -173,10 +229,12 @@ static void say(world *w, const char *bytes, size_t len) {
             return; /* nobody reads: it is paused, or over */
         at += n;
         turn(w);
-        if (!w->freed && w->key_count && pick(w, 3) == 0)
-            weft__acp_answer(w->run, w->keys[--w->key_count], pick(w, 2) ? "yes" : NULL);
+        if (!w->freed && w->key_count && pick(w, 3) == 0) {
+            w->key_count--;
+            weft__acp_answer(w->askers[w->key_count]->session, w->keys[w->key_count], pick(w, 2) ? "yes" : NULL);
+        }
         if (!w->freed && !w->ends && pick(w, 3) == 0)
-            weft__acp_pause(w->run, false);
+            weft__acp_pause(w->process, false);
     }
 }
 
@@ -184,8 +242,9 @@ static void begin_properly(world *w, unsigned steps) {
     static const char *const lines[] = {
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":1,\"agentCapabilities\":{\"loadSession\":true}}}\n",
         "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"sessionId\":\"s\"}}\n",
+        "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"sessionId\":\"t\"}}\n",
     };
-    for (unsigned i = 0; i < steps && i < 2; i++)
+    for (unsigned i = 0; i < steps && i < 3; i++)
         say(w, lines[i], strlen(lines[i]));
 }
 
@@ -206,16 +265,19 @@ static void open_run(world *w, bool goes_on) {
     int ends[2];
     require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
     w->agent = ends[1];
-    require(weft__acp_new(&(weft_run_spec){.loop = w->loop,
-                                           .alloc = &counting,
-                                           .agent = &agent,
-                                           .folder = "/",
-                                           .prompt = "do it",
-                                           .agent_session = goes_on ? "s" : NULL},
-                          &host, w, &w->run) == 0);
-    w->run->started = w->run->gone = true; /* there is no process to wait for */
-    require(weft__acp_talk(w->run, ends[0], dup(ends[0])) >= 0);
-    weft__acp_pause(w->run, false);
+    require(weft__acp_new(&(weft_process_spec){.loop = w->loop, .alloc = &counting, .agent = &agent, .folder = "/"},
+                          &process_host, w, &w->process) == 0);
+    w->process->started = true;
+    require(weft__acp_talk(w->process, ends[0], dup(ends[0])) >= 0);
+    for (int i = 0; i < SESSIONS; i++) {
+        slot *s = &w->slots[i];
+        s->world = w;
+        w->process->gone = false;
+        require(weft__acp_session(w->process, &(weft_session_spec){.agent_session = goes_on && !i ? "s" : NULL},
+                                  &session_host, s, &s->session) == 0);
+        prompt(s);
+    }
+    weft__acp_pause(w->process, false);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -230,12 +292,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     say(&w, (const char *) data + 3, size - 3);
     close(w.agent);
     if (!w.freed && !w.ends)
-        weft__acp_pause(w.run, false);
+        weft__acp_pause(w.process, false);
     w.agent = -1;
     for (int i = 0; i < 4; i++)
         weft_loop_once(w.loop, false);
-    require(w.freed || w.ends || w.run->paused || w.run->state >= WEFT_ACP_LEAVING);
-    w.run = weft__acp_free(w.run);
+    require(w.freed || w.ends || w.process->paused || w.process->state >= WEFT_ACP_LEAVING);
+    w.process = weft__acp_free(w.process);
     weft_loop_run(w.loop);
     weft_loop_free(w.loop);
     check_heard(&w);

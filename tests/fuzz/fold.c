@@ -11,6 +11,7 @@
 
 #include <weft/weft.h>
 
+#include "driver_single.h"
 #include "engine.h"
 #include "loop.h"
 
@@ -108,7 +109,11 @@ static weft_run *fuzz_free(weft_run *run) {
     abort();
 }
 
-static const weft_driver fuzz_driver = {"fuzz", fuzz_start, fuzz_answer, fuzz_cancel, fuzz_pause, fuzz_free};
+static const weft_single fuzz_runs = {fuzz_start, fuzz_answer, fuzz_cancel, fuzz_pause, fuzz_free};
+static int fuzz_open(const weft_process_spec *spec, const weft_process_host *host, void *ctx, weft_driver_process **ret) {
+    return weft__single_open(&fuzz_runs, spec, host, ctx, ret);
+}
+static const weft_driver fuzz_driver = {.name = "fuzz", .open = fuzz_open, WEFT_SINGLE};
 static const weft_driver *const fuzz_drivers[] = {&fuzz_driver, NULL};
 static const weft_agent fuzz_agents[] = {{.name = "one", .driver = "fuzz"},
                                          {.name = "two", .driver = "fuzz", .max_running = 1},

@@ -1,7 +1,7 @@
 /* Agents that do what the seed says: they talk, ask, take a question back, end well or badly, crash, do not start, and when
  * they are asked to end they do so at once, soon, or only when their grace time is over. The only file that knows the
  * interface of drivers. */
-#include "driver.h"
+#include "driver_single.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -339,14 +339,19 @@ static weft_run *free_run(weft_run *run) {
     return NULL;
 }
 
-const weft_driver sim_driver = {
-    .name = "sim",
+static const weft_single sim_runs = {
     .start = start_run,
     .answer = answer_run,
     .cancel = cancel_run,
     .pause = pause_run,
     .free = free_run,
 };
+
+static int open_sim(const weft_process_spec *spec, const weft_process_host *host, void *ctx, weft_driver_process **ret) {
+    return weft__single_open(&sim_runs, spec, host, ctx, ret);
+}
+
+const weft_driver sim_driver = {.name = "sim", .open = open_sim, WEFT_SINGLE};
 
 /* ---- life ---- */
 

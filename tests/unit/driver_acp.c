@@ -61,9 +61,9 @@ TEST(demo_no_answer) {
     scene s;
     demo(&s, "ask");
     KIT_UNTIL(s.loop, s.asks);
-    CHECK_INT(s.driver->answer(s.run, "no such key", "allow_once"), -ENOENT);
-    CHECK_INT(s.driver->answer(s.run, s.key, NULL), 0);
-    CHECK_INT(s.driver->answer(s.run, s.key, NULL), -ENOENT);
+    CHECK_INT(one_run_answer(s.run, "no such key", "allow_once"), -ENOENT);
+    CHECK_INT(one_run_answer(s.run, s.key, NULL), 0);
+    CHECK_INT(one_run_answer(s.run, s.key, NULL), -ENOENT);
     finish(&s);
     HEARD(&s, "chunk You chose nothing.");
     CHECK(s.end.ok);
@@ -128,7 +128,7 @@ TEST(demo_hangs) {
         scene s;
         test_row(force ? "killed at once" : "killed after the grace time");
         demo(&s, "hang");
-        s.driver->cancel(s.run, false); /* before there is anything to cancel; see below */
+        one_run_cancel(s.run, false); /* before there is anything to cancel; see below */
         KIT_UNTIL(s.loop, s.ends);
         CHECK_STR(s.reason, "cancelled");
         clean(&s);
@@ -151,9 +151,9 @@ TEST(cancelled_twice) {
     s.grace_ms = 60000;
     s.cancel_after = "not answer any more";
     KIT_UNTIL(s.loop, !s.cancel_after);
-    s.driver->cancel(s.run, false);
-    s.driver->cancel(s.run, true);
-    s.driver->cancel(s.run, true);
+    one_run_cancel(s.run, false);
+    one_run_cancel(s.run, true);
+    one_run_cancel(s.run, true);
     finish(&s);
     CHECK_STR(s.reason, "cancelled");
 }
@@ -198,7 +198,7 @@ TEST(demo_pauses) {
     }
     CHECK_INT(s.len, len); /* it waits */
     s.len = 0;
-    s.driver->pause(s.run, false);
+    one_run_pause(s.run, false);
     KIT_UNTIL(s.loop, s.ends);
     CHECK(s.end.ok);
     clean(&s);
@@ -282,7 +282,7 @@ TEST(sdk_goes_on) {
     if (!sdk(&s, "hello", NULL))
         return;
     KIT_UNTIL(s.loop, s.ends);
-    s.run = s.driver->free(s.run);
+    s.run = one_run_free(s.run);
     s.ends = 0;
     s.len = 0;
     memset(s.log, 0, sizeof s.log);

@@ -208,9 +208,9 @@ TEST(asks_twice) {
     KIT_UNTIL(s.loop, s.unasks);
     CHECK_INT(s.asks, 2);
     CHECK_STR(s.key, "2");
-    CHECK_INT(s.driver->answer(s.run, "1", "yes"), 0);
+    CHECK_INT(one_run_answer(s.run, "1", "yes"), 0);
     KIT_UNTIL(s.loop, s.asks == 3);
-    CHECK_INT(s.driver->answer(s.run, "3", NULL), 0);
+    CHECK_INT(one_run_answer(s.run, "3", NULL), 0);
     finish(&s);
     CHECK(s.end.ok);
     HEARD(&s, "\"title\":\"The agent asks for "
@@ -411,7 +411,7 @@ TEST(freed_anywhere) {
         s.free_after = i < 6 ? after[i] : NULL;
         CHECK(start_with(&s, "do it", NULL, NULL));
         if (i == 6) {
-            s.run = s.driver->free(s.run);
+            s.run = one_run_free(s.run);
             s.ends = 1;
         }
         finish(&s);
@@ -537,7 +537,7 @@ TEST(paused_at_the_end) {
     }
     CHECK_INT(s.ends, 0);
     NOT_HEARD(&s, "two");
-    s.driver->pause(s.run, false);
+    one_run_pause(s.run, false);
     finish(&s);
     CHECK(s.end.ok);
     HEARD(&s, "chunk two");

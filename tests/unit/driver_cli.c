@@ -1,5 +1,5 @@
 /* The driver of command line agents (F12): what they are started with, what is heard of them, how their end is told. */
-#include "driver.h"
+#include "agents/one_run.h"
 
 #include <sys/resource.h>
 
@@ -10,7 +10,7 @@
 
 typedef struct scene {
     weft_loop *loop;
-    weft_run *run;
+    one_run *run;
     weft_agent agent;
     const char *argv[12], *env[2];
     char mark[64];
@@ -27,7 +27,7 @@ typedef struct scene {
 
 static void maybe_free(scene *s, int where) {
     if (s->free_in == where)
-        s->run = weft__driver_cli.free(s->run);
+        s->run = one_run_free(s->run);
 }
 
 static void on_process(void *ctx, pid_t pid) {
@@ -47,7 +47,7 @@ static void on_output(void *ctx, weft_run_stream stream, weft_bytes text) {
     s->text[stream][s->len[stream]] = '\0';
     s->calls[stream]++;
     if (s->pause_in)
-        weft__driver_cli.pause(s->run, true);
+        one_run_pause(s->run, true);
     maybe_free(s, 2);
 }
 
@@ -90,11 +90,11 @@ static int start_with(scene *s, const char *prompt, const weft_alloc *alloc) {
         .prompt = prompt,
         .grace_ms = 200,
     };
-    return weft__driver_cli.start(&spec, &host, s, &s->run);
+    return one_run_start(&weft__driver_cli, &spec, &host, s, &s->run);
 }
 
 static void close_scene(scene *s) {
-    s->run = weft__driver_cli.free(s->run);
+    s->run = one_run_free(s->run);
     weft_loop_free(s->loop);
     free(s->text[0]);
     free(s->text[1]);
@@ -287,7 +287,7 @@ TEST(hears_a_question_without_a_newline) {
     KIT_UNTIL(s.loop, s.len[0]);
     SAID(&s, "continue? ");
     CHECK_INT(s.ends, 0);
-    weft__driver_cli.cancel(s.run, false);
+    one_run_cancel(s.run, false);
     KIT_UNTIL(s.loop, s.ends);
     CHECK_INT(s.signal, SIGTERM);
     CHECK(!s.ok);
@@ -355,7 +355,7 @@ TEST(waits_while_paused) {
     CHECK_INT(s.ends, 0);
     int turns = 0;
     while (!s.ends && turns++ < 100000) {
-        weft__driver_cli.pause(s.run, false);
+        one_run_pause(s.run, false);
         size_t calls = s.calls[0];
         KIT_UNTIL(s.loop, s.calls[0] > calls || s.ends);
     }
@@ -369,7 +369,7 @@ TEST(the_end_waits_while_paused) {
     scene s;
     OPEN(&s, "say=last words\n", "exit=0");
     REQUIRE(CHECK_INT(start_with(&s, "x", NULL), 0));
-    weft__driver_cli.pause(s.run, true);
+    one_run_pause(s.run, true);
     KIT_UNTIL(s.loop, s.processes);
     CHECK_INT(kit_wait_gone(s.mark, PATIENCE_MS), 0);
     for (int i = 0; i < 50; i++) {
@@ -378,7 +378,7 @@ TEST(the_end_waits_while_paused) {
     }
     CHECK_INT(s.ends, 0);
     CHECK_INT(s.len[0], 0);
-    weft__driver_cli.pause(s.run, false);
+    one_run_pause(s.run, false);
     CHECK_INT(s.ends, 0); /* not inside the call */
     KIT_UNTIL(s.loop, s.ends);
     SAID(&s, "last words\n");
@@ -406,7 +406,7 @@ TEST(is_killed_though_it_ignores_sigterm) {
     OPEN(&s, "ignore", "family", "linger");
     REQUIRE(CHECK_INT(start_with(&s, "x", NULL), 0));
     KIT_UNTIL(s.loop, s.len[0] && strstr(s.text[0], "family\n"));
-    weft__driver_cli.cancel(s.run, false);
+    one_run_cancel(s.run, false);
     KIT_UNTIL(s.loop, s.ends);
     CHECK_INT(s.signal, SIGKILL);
     CHECK_TEXT(s.reason, strlen(s.reason), "signalled");
@@ -418,8 +418,8 @@ TEST(is_killed_at_once) {
     OPEN(&s, "bomb=60");
     REQUIRE(CHECK_INT(start_with(&s, "x", NULL), 0));
     KIT_UNTIL(s.loop, s.len[0]);
-    weft__driver_cli.cancel(s.run, false);
-    weft__driver_cli.cancel(s.run, true);
+    one_run_cancel(s.run, false);
+    one_run_cancel(s.run, true);
     KIT_UNTIL(s.loop, s.ends);
     CHECK_INT(s.signal, SIGKILL);
     close_scene(&s);
@@ -439,10 +439,10 @@ TEST(never_asks) {
     scene s;
     OPEN(&s, "exit=0");
     REQUIRE(CHECK_INT(start_with(&s, "x", NULL), 0));
-    CHECK_INT(weft__driver_cli.answer(s.run, "1", "yes"), -ENOENT);
+    CHECK_INT(one_run_answer(s.run, "1", "yes"), -ENOENT);
     KIT_UNTIL(s.loop, s.ends);
-    weft__driver_cli.cancel(s.run, true); /* too late, and harmless */
-    weft__driver_cli.pause(s.run, true);
+    one_run_cancel(s.run, true); /* too late, and harmless */
+    one_run_pause(s.run, true);
     close_scene(&s);
 }
 
