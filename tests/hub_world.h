@@ -11,8 +11,8 @@
 #include <time.h>
 
 #include "alloc.h"
-#include "feed.h"
 #include "harness.h"
+#include "hub_clients.h"
 #include "loop.h"
 
 /* A test that waits longer than this has failed. */
@@ -243,12 +243,12 @@ static inline int hub_init(hub_world *world, const hub_opts *opts) {
         .methods = weft__dialects_methods(world->dialects), .alloc = opts->alloc, .limits = opts->service};
     r = weft_service_new(&service, &world->service);
     world->hub.service = world->service;
-    return r < 0 ? r : weft__feed_new(&world->hub, world->dialects, &world->hub.feed);
+    return r < 0 ? r : weft__hub_clients_new(&world->hub, world->dialects, &world->hub.clients);
 }
 
 static inline void hub_done(hub_world *world) {
-    if (world->hub.feed)
-        world->hub.feed = weft__feed_free(world->hub.feed);
+    if (world->hub.clients)
+        world->hub.clients = weft__hub_clients_free(world->hub.clients);
     world->hub.automation = weft__automation_free(world->hub.automation);
     world->engine = weft__engine_free(world->engine);
     world->store = weft__store_close(world->store);

@@ -10,7 +10,7 @@
 #include "alloc.h"
 #include "descent.h"
 #include "event_stream.h"
-#include "feed.h"
+#include "hub_clients.h"
 #include "loop.h"
 #include "say.h"
 #include "trust.h"
@@ -227,7 +227,7 @@ static void on_ready(void *ctx, int r) {
 }
 
 static int begin(weft_serve_hub *self) {
-    int r = weft__feed_new(&self->hub, self->dialects, &self->hub.feed);
+    int r = weft__hub_clients_new(&self->hub, self->dialects, &self->hub.clients);
     if (r >= 0)
         r = weft__engine_start(self->engine, on_ready, self);
     while (r >= 0 && !self->ready)
@@ -310,15 +310,15 @@ void weft__serve_hub_ready(weft_serve_hub *self) {
 
 void weft__serve_hub_opened(weft_serve_hub *self, weft_peer *peer) {
     know_agent(peer);
-    weft__feed_open(self->hub.feed, peer);
+    weft__hub_clients_open(self->hub.clients, peer);
 }
 
 void weft__serve_hub_closed(weft_serve_hub *self, weft_peer *peer) {
-    weft__feed_close(self->hub.feed, peer);
+    weft__hub_clients_close(self->hub.clients, peer);
 }
 
 void weft__serve_hub_drained(weft_serve_hub *self, weft_peer *peer) {
-    weft__feed_drain(self->hub.feed, peer);
+    weft__hub_clients_drain(self->hub.clients, peer);
 }
 
 void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how) {
@@ -344,7 +344,7 @@ weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self) {
     weft__later_cancel(&self->stop);
     self->hub.server = NULL;
     weft__aiwg_state_free(self->state);
-    weft__feed_free(self->hub.feed);
+    weft__hub_clients_free(self->hub.clients);
     weft__automation_free(self->automation);
     weft__engine_free(self->engine);
     weft__dialects_free(self->dialects);

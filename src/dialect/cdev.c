@@ -83,4 +83,5 @@ static const weft_method methods[] = {
     {0},
 };
 
-const weft_dialect weft__cdev = {.name = "cdev", .methods = methods, .render = weft__cdev_render};
+const weft_dialect weft__cdev = {
+    .name = "cdev", .methods = methods, .render = weft__cdev_render, .variants = weft__cdev_variants};

@@ -189,6 +189,13 @@ static int merge(weft_dialects *all) {
 
 /* ---- outside ---- */
 
+static bool has_too_many_variants(const weft_dialect *dialect) {
+    size_t count = 0;
+    while (dialect->variants && dialect->variants[count])
+        count++;
+    return count > WEFT_VARIANTS;
+}
+
 int weft__dialects_new(const weft_dialect *const *list, weft_hub *hub, const weft_alloc *alloc, weft_dialects **ret) {
     weft_dialects *all = weft__zalloc(alloc, sizeof *all);
     if (!all)
@@ -197,7 +204,7 @@ int weft__dialects_new(const weft_dialect *const *list, weft_hub *hub, const wef
     all->hub = hub;
     int r = 0;
     for (; *list && r >= 0; list++)
-        if (all->count == WEFT_DIALECTS)
+        if (all->count == WEFT_DIALECTS || has_too_many_variants(*list))
             r = -EINVAL;
         else
             all->list[all->count++] = *list;

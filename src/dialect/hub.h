@@ -8,8 +8,8 @@
 
 typedef struct weft_hub weft_hub;
 typedef struct weft_dialect weft_dialect;
-typedef struct weft_feed weft_feed;
-typedef struct weft_telling weft_telling; /* feed.h */
+typedef struct weft_hub_clients weft_hub_clients;
+typedef struct weft_rendering weft_rendering; /* hub_clients.h */
 
 /* What only the program knows. Borrowed for the hub's life. */
 typedef struct weft_hub_host {
@@ -31,7 +31,7 @@ struct weft_hub {
     int automation_failed;       /* a negative errno: it should have been */
     weft_server *server;
     weft_service *service;
-    weft_feed *feed;
+    weft_hub_clients *clients;
     const weft_hub_host *host;
     const weft_alloc *alloc;
     bool stopping;
@@ -48,12 +48,15 @@ enum { WEFT_FOR_PEOPLE = WEFT_OWN_FLAGS };
 struct weft_dialect {
     const char *name;           /* as in weft_identity.dialect */
     const weft_method *methods; /* ends with a NULL name; may be NULL */
-    /* Say an event in this vocabulary: weft__tell() any number of times. Called once for all who listen live, and again for
-     * each who catches up. data is the event's. May be NULL. */
-    void (*render)(const weft_hub *hub, weft_telling *telling, const weft_event *event, const weft_json *data);
+    /* Say an event in this vocabulary: weft__render_notify() any number of times. Called once for all who listen live, and
+     * again for each who catches up, with the same outcome. data is the event's. May be NULL. */
+    void (*render)(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data);
+    /* The names of the ways in which it says the same, the usual one first; ends with NULL, at most WEFT_VARIANTS. A client
+     * has one of them. May be NULL: there is one way. */
+    const char *const *variants;
     /* Every so many milliseconds, to all live connections of this dialect (cdev's heartbeat); 0: never. */
     int64_t beat_ms;
-    void (*beat)(const weft_hub *hub, weft_telling *telling);
+    void (*beat)(const weft_hub *hub, weft_rendering *rendering);
 };
 
 extern const weft_dialect weft__aiwg, weft__cdev, weft__own;
@@ -61,8 +64,9 @@ extern const weft_dialect weft__aiwg, weft__cdev, weft__own;
 /* The rows of all dialects as one table: a name that several have becomes one row that asks the connection which it speaks,
  * and takes the first of the list when that is none of them. The wiring gives the list; NULL-terminated, at most
  * WEFT_DIALECTS, borrowed. Every row has the hub as its ctx; it need not be filled in yet. -EINVAL: rows of one name need
- * different scopes. */
+ * different scopes, or a dialect has too many variants. */
 #define WEFT_DIALECTS 16
+#define WEFT_VARIANTS 4
 typedef struct weft_dialects weft_dialects;
 int weft__dialects_new(const weft_dialect *const *list, weft_hub *hub, const weft_alloc *alloc, weft_dialects **ret);
 weft_dialects *weft__dialects_free(weft_dialects *dialects);

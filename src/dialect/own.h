@@ -3,7 +3,7 @@
 #define WEFT_OWN_H
 
 #include "buf.h"
-#include "feed.h"
+#include "hub_clients.h"
 
 /* ---- own_agent.c ---- */
 weft_handler weft__own_agents, weft__own_use, weft__own_sessions;
@@ -22,6 +22,6 @@ extern const weft_param weft__own_questions_params[], weft__own_answer_params[];
 
 /* ---- own_event.c ---- */
 weft_handler weft__own_subscribe, weft__own_unsubscribe;
-extern const weft_param weft__own_subscribe_params[];
+extern const weft_param weft__own_subscribe_params[], weft__own_unsubscribe_params[];
 
 #endif

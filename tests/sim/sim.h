@@ -229,6 +229,7 @@ uint64_t truth_head(void);
 const truth_event *truth_at(uint64_t gseq); /* NULL: there was none */
 /* An event after this position is no longer kept. */
 bool truth_trimmed_after(uint64_t gseq);
+bool truth_session_trimmed(const char *session);
 const truth_task *truth_find(const char *id);
 size_t truth_tasks(void);
 const truth_task *truth_task_at(size_t index);
