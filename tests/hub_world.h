@@ -1,5 +1,5 @@
-/* A hub in a box: loop, store in memory, engine, dialects and feed, with agents that do what the test says. The wall clock
- * stands still unless the test moves it.
+/* A hub in a box: loop, store in memory, engine, dialects and clients, with agents that do what the test says. The wall
+ * clock stands still unless the test moves it.
  *
  * Everything is static and inline, so that each test program takes only this header. */
 #ifndef HUB_WORLD_H

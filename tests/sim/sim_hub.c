@@ -1,4 +1,4 @@
-/* The hub as the daemon builds it, without sockets: loop on virtual time, store, engine, dialects, feed, and connections
+/* The hub as the daemon builds it, without sockets: loop on virtual time, store, engine, dialects, clients, and connections
  * that are peers whose bytes the clients move. The only file that knows the interface of the subscribers. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -252,7 +252,7 @@ static void on_event(weft_ear *ear, const weft_event *event, const weft_json *da
     box.told = event->gseq;
 }
 
-static void start_feed(void) {
+static void start_clients(void) {
     static const weft_dialect *const dialects[] = {&weft__aiwg, &weft__own, NULL};
     box.host = (weft_hub_host){
         .version = "0.0.0", .started_at = "2026-01-01T00:00:00.000Z", .uptime_s = uptime, .stop = stop_asked};
@@ -334,7 +334,7 @@ bool hub_tend(void) {
     case READY:
         if (box.hub.clients)
             return false;
-        start_feed();
+        start_clients();
         return true;
     case STOPPED:
         tear_down();

@@ -43,7 +43,7 @@ static void on_drain(weft_server *server, weft_peer *peer, void *data) {
 static client_world *world_new(const weft_store_kind *kind) {
     client_world *w = calloc(1, sizeof *w);
     char database[128];
-    snprintf(w->folder, sizeof w->folder, "/tmp/weft-feed-XXXXXX");
+    snprintf(w->folder, sizeof w->folder, "/tmp/weft-clients-XXXXXX");
     CHECK(mkdtemp(w->folder) != NULL);
     snprintf(database, sizeof database, "%s/weft.db", w->folder);
     CHECK_INT(hub_init(&w->hub, &(hub_opts){.kind = kind, .path = database}), 0);

@@ -72,7 +72,7 @@ static void say(weft_peer *peer, const char *text) {
     CHECK_INT(weft_peer_feed(peer, text, strlen(text), 1), 0);
 }
 
-/* An HTTP POST has a peer that the feed is never told of. */
+/* An HTTP POST has a peer that is never opened as a client. */
 /* The output does not end with a NUL. */
 static bool says(weft_peer *peer, const char *part) {
     weft_bytes out = weft_peer_output(peer);

@@ -131,7 +131,7 @@ static void on_drain(weft_peer *peer, void *data) {
     weft__hub_clients_drain(hub_stage->hub.clients, peer);
 }
 
-/* The feed may end a connection. */
+/* The hub may end a connection. */
 static void on_free(weft_peer *peer, void *carrier) {
     connection *c = carrier;
     (void) peer;
