@@ -41,6 +41,7 @@ typedef struct hub_world {
     weft_hub_host host;
     int64_t now;
     bool ready;
+    bool parallel;   /* the setting cdev.parallel */
     int start_fails; /* agents do not start: a negative errno */
     weft_run *runs[HUB_RUNS];
     size_t run_count;
@@ -180,6 +181,10 @@ static inline void hub_stop(void *ctx, bool force) {
     world->stop_force = force;
 }
 
+static inline bool hub_flag(void *ctx, const char *name) {
+    return ((hub_world *) ctx)->parallel && strcmp(name, "cdev.parallel") == 0;
+}
+
 static inline void hub_ready(void *ctx, int r) {
     CHECK_INT(r, 0);
     ((hub_world *) ctx)->ready = true;
@@ -232,6 +237,7 @@ static inline int hub_init(hub_world *world, const hub_opts *opts) {
                                   .uptime_s = hub_uptime,
                                   .about = hub_about,
                                   .stop = hub_stop,
+                                  .flag = hub_flag,
                                   .ctx = world};
     world->hub = (weft_hub){.engine = world->engine, .host = &world->host, .alloc = opts->alloc};
     if (opts->rules)

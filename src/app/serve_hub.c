@@ -8,6 +8,7 @@
 
 #include "aiwg_state.h"
 #include "alloc.h"
+#include "config.h"
 #include "descent.h"
 #include "event_stream.h"
 #include "hub_clients.h"
@@ -187,6 +188,11 @@ static int make(weft_serve_hub *self) {
     return r < 0 ? r : weft__dialects_new(weft__dialect_list, &self->hub, NULL, &self->dialects);
 }
 
+static bool read_flag(void *ctx, const char *name) {
+    const weft_serve_hub *self = ctx;
+    return weft__key_flag(self->opts.how, name);
+}
+
 weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub **ret) {
     weft_serve_hub *self = weft__zalloc(NULL, sizeof *self);
     if (!self)
@@ -198,6 +204,7 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
                                  .about = about,
                                  .stop = stop_soon,
                                  .is_agent = is_agent,
+                                 .flag = read_flag,
                                  .ctx = self};
     self->hub.host = &self->host;
     weft__later_init(&self->stop, stop_now);
@@ -206,12 +213,22 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
     if (r < 0)
         status = weft__fail(opts->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     self->hub.engine = self->engine;
-    self->hub.cdev_parallel = opts->how->cdev_parallel;
     if (status)
         weft__serve_hub_close(self);
     else
         *ret = self;
     return status;
+}
+
+/* The scheme is known by its name; a path has a meaning only where it is a URL's. */
+const char *weft__serve_hub_dialect(const weft_serve_hub *self, const char *url) {
+    weft_url parsed;
+    if (weft__url_parse(url, NULL, &parsed, NULL) < 0)
+        return "";
+    const char *path = *parsed.path == '/' && parsed.scheme != WEFT_UNIX ? parsed.path : "";
+    const char *dialect = weft__dialects_endpoint(self->dialects, parsed.name, path);
+    weft__url_done(&parsed, NULL);
+    return dialect;
 }
 
 const weft_method *weft__serve_hub_methods(const weft_serve_hub *self) {

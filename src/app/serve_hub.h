@@ -25,6 +25,8 @@ typedef struct weft_serve_hub_opts {
 
 /* Open the store, which takes seconds after an unclean stop. Failures are explained. */
 weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub **ret);
+/* What connections of this URL speak until something decides otherwise. */
+const char *weft__serve_hub_dialect(const weft_serve_hub *self, const char *url);
 /* The rows of all dialects, for the service. */
 const weft_method *weft__serve_hub_methods(const weft_serve_hub *self);
 /* Read the journal, clear up what an earlier daemon left, begin. Runs the loop until that is done; clients may come

@@ -29,6 +29,13 @@ const weft_param weft__cdev_run_params[] = {
     {0},
 };
 
+/* What this dialect starts is one at a time, unless the configuration says otherwise. */
+#define GROUP "agent/run"
+
+static bool runs_side_by_side(const weft_hub *hub) {
+    return hub->host->flag && hub->host->flag(hub->host->ctx, "cdev.parallel");
+}
+
 /* ---- answering ---- */
 
 static void say_running(const struct run *run, const weft_task *task) {
@@ -143,7 +150,7 @@ int weft__cdev_run(weft_req *req, const weft_json *params, void *ctx) {
                            .session = resumes ? in.session_id : NULL,
                            .metadata = "{\"source\":\"cdev\"}",
                            .key = *key ? key : NULL,
-                           .alone = !hub->cdev_parallel};
+                           .group = runs_side_by_side(hub) ? NULL : GROUP};
     r = weft__task_submit(hub->engine, &spec, on_submitted, run);
     if (r >= 0)
         return 0;

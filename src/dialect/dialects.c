@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "hub.h"
+#include "hub_clients.h"
 #include "reply.h"
 
 struct route {
@@ -34,7 +34,7 @@ struct weft_dialects {
 
 /* ---- asking a connection which it speaks ---- */
 
-static const weft_method *choose(const struct route *route, const char *dialect) {
+static const weft_method *choose_spoken(const struct route *route, const char *dialect) {
     const weft_dialects *all = route->all;
     const weft_method *first = NULL;
     for (size_t i = 0; i < all->count; i++) {
@@ -46,12 +46,55 @@ static const weft_method *choose(const struct route *route, const char *dialect)
     return first;
 }
 
+/* The dialect whose row is the one for these params; NULL: nobody claims them. */
+static const weft_dialect *find_claimant(const struct route *route, const weft_json *params) {
+    const weft_dialects *all = route->all;
+    for (size_t i = 0; i < all->count; i++)
+        if (route->rows[i] && all->list[i]->claims && all->list[i]->claims(params))
+            return all->list[i];
+    return NULL;
+}
+
+static const weft_dialect *dialect_of_row(const struct route *route, const weft_method *row) {
+    size_t i = 0;
+    while (route->rows[i] != row)
+        i++;
+    return route->all->list[i];
+}
+
+static int call_row(weft_req *req, const weft_json *params, const struct route *route, const weft_method *row) {
+    return row->handler(req, params, row->ctx ? row->ctx : route->all->hub);
+}
+
 /* The library has checked nothing, because the router's row has no params table: the chosen row's has its turn here. */
 static int answer_by_dialect(weft_req *req, const weft_json *params, void *ctx) {
     const struct route *route = ctx;
-    const weft_method *row = choose(route, weft_req_identity(req)->dialect);
+    const weft_method *row = choose_spoken(route, weft_req_identity(req)->dialect);
     int r = weft_check_params(req, row, params);
-    return r < 0 ? r : row->handler(req, params, row->ctx ? row->ctx : route->all->hub);
+    return r < 0 ? r : call_row(req, params, route, row);
+}
+
+static int refuse_other_dialect(weft_req *req, const weft_dialect *wanted) {
+    return weft__say_error(req, WEFT_INVALID_REQUEST, "dialectDecided",
+                           "This connection speaks %s already; open another one to speak %s",
+                           weft_req_identity(req)->dialect, wanted->name);
+}
+
+/* Decided before the handler runs, so that it finds a client of its own dialect. A single HTTP request is no client: it is
+ * answered, and nothing remembers it. */
+static int answer_and_decide(weft_req *req, const weft_json *params, void *ctx) {
+    const struct route *route = ctx;
+    const weft_dialect *claimant = find_claimant(route, params);
+    const weft_method *row = choose_spoken(route, claimant ? claimant->name : weft_req_identity(req)->dialect);
+    const weft_dialect *dialect = dialect_of_row(route, row);
+    int r = weft_check_params(req, row, params);
+    if (r < 0)
+        return r;
+    weft_hub_client *client = weft__hub_client_of(route->all->hub->clients, weft_req_peer(req));
+    r = client ? weft__hub_client_decide(client, dialect) : 0;
+    if (r == -EBUSY)
+        return refuse_other_dialect(req, dialect);
+    return r < 0 ? r : call_row(req, params, route, row);
 }
 
 /* ---- keeping agents out ---- */
@@ -119,15 +162,17 @@ static int make_route(weft_dialects *all, weft_method *row) {
         first++;
     route->all = all;
     all->route_count++;
-    row->handler = answer_by_dialect;
+    row->handler = row->flags & WEFT_DECIDES ? answer_and_decide : answer_by_dialect;
     row->ctx = route;
     return 0;
 }
 
 /* What discovery shows of a shared row is what its rows have in common. */
 static int share(weft_dialects *all, weft_method *row, const weft_method *other, size_t dialect) {
-    int r = same_scope(row->scope, other->scope) ? 0 : -EINVAL;
-    if (r >= 0 && row->handler != answer_by_dialect)
+    bool routed = row->handler == answer_by_dialect || row->handler == answer_and_decide;
+    bool differs = !same_scope(row->scope, other->scope) || ((row->flags ^ other->flags) & WEFT_DECIDES);
+    int r = differs ? -EINVAL : 0;
+    if (r >= 0 && !routed)
         r = make_route(all, row);
     struct route *route = row->ctx;
     if (r >= 0)
@@ -138,7 +183,7 @@ static int share(weft_dialects *all, weft_method *row, const weft_method *other,
     row->errors = route->errors;
     row->params = NULL;
     row->result = row->result == other->result ? row->result : NULL;
-    row->flags = ((row->flags | other->flags) & (WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE)) |
+    row->flags = ((row->flags | other->flags) & (WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE | WEFT_DECIDES)) |
                  (row->flags & other->flags & (WEFT_OPEN | WEFT_HIDDEN));
     return 0;
 }
@@ -162,6 +207,8 @@ static int add_rows(weft_dialects *all, size_t dialect) {
         *added = *row;
         if (!added->ctx)
             added->ctx = all->hub;
+        if (added->flags & WEFT_DECIDES)
+            r = make_route(all, added);
     }
     return r;
 }
@@ -232,6 +279,13 @@ weft_dialects *weft__dialects_free(weft_dialects *dialects) {
 
 const weft_method *weft__dialects_methods(const weft_dialects *dialects) {
     return dialects->methods;
+}
+
+const char *weft__dialects_endpoint(const weft_dialects *dialects, const char *scheme, const char *path) {
+    for (size_t i = 0; i < dialects->count; i++)
+        if (dialects->list[i]->endpoint && dialects->list[i]->endpoint(scheme, path))
+            return dialects->list[i]->name;
+    return "";
 }
 
 const weft_dialect *weft__dialects_at(const weft_dialects *dialects, size_t index) {

@@ -138,6 +138,17 @@ int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const c
                          known && (known->render || known->beat) ? &client->clients->renderings[index][which] : NULL);
 }
 
+int weft__hub_client_decide(weft_hub_client *client, const weft_dialect *dialect) {
+    if (client->decided)
+        return client->decided == dialect ? 0 : -EBUSY;
+    /* What it hears already stays as it is. */
+    bool speaks = strcmp(weft_peer_identity(client->peer)->dialect, dialect->name) == 0;
+    int r = speaks ? 0 : weft__hub_client_speak(client, dialect->name, NULL);
+    if (r >= 0)
+        client->decided = dialect;
+    return r;
+}
+
 /* ---- its subscriptions ---- */
 
 static bool same_id(const char *a, const char *b) {
@@ -178,7 +189,7 @@ static int check_spec(const weft_hub_client *client, const weft_subscription_spe
 }
 
 static int make_subscription(weft_hub_client *client, const weft_subscription_spec *spec, weft_subscription **ret) {
-    weft_source *source = weft__source_new(spec, client->clients->alloc);
+    weft_event_source *source = weft__source_new(spec, client->clients->alloc);
     if (!source)
         return -ENOMEM;
     int r = weft__subscription_new(client, spec->id, source, ret);

@@ -51,6 +51,8 @@ void weft__hub_client_lose(weft_hub_client *client);
 /* From now on it speaks this dialect, in this variant of it (NULL: the first). A name that no dialect has: it is told
  * nothing but what it subscribes to. -EINVAL: the dialect has no such variant; -ENOMEM. */
 int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const char *variant);
+/* Something said which it is (initialize): the same for good. -EBUSY: another was decided before. */
+int weft__hub_client_decide(weft_hub_client *client, const weft_dialect *dialect);
 /* Logs of a session go to those who watch it, from now on. -ENOSPC: too many. 0 also when it does already. */
 int weft__hub_client_watch(weft_hub_client *client, const char *session);
 void weft__hub_client_unwatch(weft_hub_client *client, const char *session);

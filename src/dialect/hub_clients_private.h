@@ -22,11 +22,11 @@ typedef enum weft_subscription_state {
 } weft_subscription_state;
 
 /* Which events it wants. One block of memory with its strings behind it. */
-typedef struct weft_source {
+typedef struct weft_event_source {
     const char *stream, *task, *session; /* NULL: any */
     size_t type_count;                   /* 0: all */
     const char *types[];
-} weft_source;
+} weft_event_source;
 
 struct weft_subscription {
     weft_link link; /* in client->subscriptions */
@@ -35,7 +35,7 @@ struct weft_subscription {
     weft_hub_client *client;
     char *id;                  /* NULL: the default one, or the dialect's */
     weft_rendering *rendering; /* in whose words; NULL: the events themselves */
-    weft_source *source;       /* NULL: everything, and what is kept of it is enough */
+    weft_event_source *source; /* NULL: everything, and what is kept of it is enough */
     weft_subscription_class class;
     bool marks;
     weft_subscription_state state;
@@ -63,7 +63,8 @@ struct weft_hub_client {
     weft_link subscriptions;
     size_t subscription_count; /* without the dialect's */
     size_t call_count;
-    weft_subscription *words; /* of its dialect; one of the subscriptions */
+    const weft_dialect *decided; /* NULL: it speaks what its endpoint does */
+    weft_subscription *words;    /* of its dialect; one of the subscriptions */
     weft_watched *watches;
     size_t watch_count, watch_cap;
     char *session; /* that it started last */
@@ -129,20 +130,20 @@ void weft__hub_client_free(weft_hub_client *client);
 
 /* ---- source.c ---- */
 
-weft_source *weft__source_new(const weft_subscription_spec *spec, const weft_alloc *alloc);
+weft_event_source *weft__source_new(const weft_subscription_spec *spec, const weft_alloc *alloc);
 /* Whether it must look into an event's data to know what it wants. */
-bool weft__source_reads(const weft_source *source);
+bool weft__source_reads(const weft_event_source *source);
 /* data may be NULL if it does not read it. */
-bool weft__source_wants(const weft_source *source, const weft_engine *engine, const weft_event *event,
+bool weft__source_wants(const weft_event_source *source, const weft_engine *engine, const weft_event *event,
                         const weft_json *data);
 /* From where its events are read, and what would be a gap: only what it would have seen. Fills in stream, aside, but and
  * oldest. name has WEFT_STREAM_NAME bytes. */
-void weft__source_query(const weft_source *source, const weft_engine *engine, weft_query *query, char *name);
+void weft__source_query(const weft_event_source *source, const weft_engine *engine, weft_query *query, char *name);
 
 /* ---- subscription.c ---- */
 
 /* Takes the source, also on failure. -ENOMEM. */
-int weft__subscription_new(weft_hub_client *client, const char *id, weft_source *source, weft_subscription **ret);
+int weft__subscription_new(weft_hub_client *client, const char *id, weft_event_source *source, weft_subscription **ret);
 /* Whoever waits for it is told -ECANCELED, and its calls are withdrawn. Returns NULL. */
 weft_subscription *weft__subscription_free(weft_subscription *subscription);
 /* From this position on, from the store until it is where the others are. */

@@ -12,7 +12,7 @@ static bool is_same(const char *a, const char *b) {
 
 /* ---- what it wants ---- */
 
-static bool wants_type(const weft_source *source, const char *type) {
+static bool wants_type(const weft_event_source *source, const char *type) {
     for (size_t i = 0; i < source->type_count; i++)
         if (strncmp(type, source->types[i], strlen(source->types[i])) == 0)
             return true;
@@ -35,11 +35,11 @@ static bool is_of_session(const weft_engine *engine, const weft_json *data, cons
     return is_same(task ? task->session : own, session);
 }
 
-bool weft__source_reads(const weft_source *source) {
+bool weft__source_reads(const weft_event_source *source) {
     return source->task || source->session;
 }
 
-bool weft__source_wants(const weft_source *source, const weft_engine *engine, const weft_event *event,
+bool weft__source_wants(const weft_event_source *source, const weft_engine *engine, const weft_event *event,
                         const weft_json *data) {
     return wants_type(source, event->type) && (!source->stream || is_same(event->stream, source->stream)) &&
            (!source->task || is_same(task_of(engine, data), source->task)) &&
@@ -48,19 +48,19 @@ bool weft__source_wants(const weft_source *source, const weft_engine *engine, co
 
 /* ---- what it would miss ---- */
 
-static bool wants_sessions(const weft_source *source) {
+static bool wants_sessions(const weft_event_source *source) {
     return wants_type(source, "session.output") || wants_type(source, "session.update");
 }
 
 /* The session it is about; NULL: not about one, or one that is not known any more. */
-static const char *session_of(const weft_source *source, const weft_engine *engine) {
+static const char *session_of(const weft_event_source *source, const weft_engine *engine) {
     const weft_task *task = source->task ? weft__task_find(engine, source->task) : NULL;
     return source->session ? source->session : task ? task->session : NULL;
 }
 
 /* Sessions' streams are trimmed one by one, whenever one says much. That is a gap only for those who follow that session.
  * Without a source it is a dialect's words: nobody can resume them, and what is kept is all there is to say. */
-void weft__source_query(const weft_source *source, const weft_engine *engine, weft_query *query, char *name) {
+void weft__source_query(const weft_event_source *source, const weft_engine *engine, weft_query *query, char *name) {
     if (!source) {
         query->oldest = true;
         return;
@@ -82,12 +82,12 @@ void weft__source_query(const weft_source *source, const weft_engine *engine, we
 
 /* ---- life ---- */
 
-weft_source *weft__source_new(const weft_subscription_spec *spec, const weft_alloc *alloc) {
-    size_t size = sizeof(weft_source) + spec->type_count * sizeof(char *) + weft__pack_size(spec->stream) +
+weft_event_source *weft__source_new(const weft_subscription_spec *spec, const weft_alloc *alloc) {
+    size_t size = sizeof(weft_event_source) + spec->type_count * sizeof(char *) + weft__pack_size(spec->stream) +
                   weft__pack_size(spec->task) + weft__pack_size(spec->session);
     for (size_t i = 0; i < spec->type_count; i++)
         size += weft__pack_size(spec->types[i]);
-    weft_source *source = weft__zalloc(alloc, size);
+    weft_event_source *source = weft__zalloc(alloc, size);
     if (!source)
         return NULL;
     char *at = (char *) &source->types[spec->type_count];

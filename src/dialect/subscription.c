@@ -73,7 +73,7 @@ int weft__subscription_send(weft_subscription *subscription, const weft_event *e
 
 /* 1: it wants this one; the doc is owned, NULL where nobody needs it. */
 static int read_stored(const weft_subscription *subscription, const weft_event *event, weft_doc **ret) {
-    const weft_source *source = subscription->source;
+    const weft_event_source *source = subscription->source;
     bool reads = subscription->rendering || weft__source_reads(source);
     *ret = NULL;
     int r = reads ? weft_doc_parse(event->data.data, event->data.len, subscription->client->clients->alloc, ret) : 0;
@@ -272,7 +272,7 @@ void weft__subscription_stop(weft_subscription *subscription) {
 
 /* ---- life ---- */
 
-int weft__subscription_new(weft_hub_client *client, const char *id, weft_source *source, weft_subscription **ret) {
+int weft__subscription_new(weft_hub_client *client, const char *id, weft_event_source *source, weft_subscription **ret) {
     const weft_alloc *alloc = client->clients->alloc;
     weft_subscription *subscription = weft__zalloc(alloc, sizeof *subscription);
     char *copy = subscription && id ? weft__strndup(alloc, id, strlen(id)) : NULL;

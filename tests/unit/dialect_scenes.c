@@ -386,7 +386,7 @@ static long perform(const scene *s, long fail_at) {
                      .service = {.max_answer = number(s, "max_answer=")},
                      .rules = has(s, " automation") ? rules : NULL};
     int r = hub_init(&p.world, &opts);
-    p.world.hub.cdev_parallel = has(s, " parallel");
+    p.world.parallel = has(s, " parallel");
     CHECK(r >= 0 || p.failing);
     for (size_t i = 0; r >= 0 && i < s->count; i++)
         step(&p, s->steps[i]);
