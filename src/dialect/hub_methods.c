@@ -1,5 +1,5 @@
 /* The hub's own methods: agents, sessions, tasks, questions and the events themselves. */
-#include "own.h"
+#include "hub_methods.h"
 
 #include "reply.h"
 #include "schemas.h"

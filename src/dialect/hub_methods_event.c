@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "own.h"
+#include "hub_methods.h"
 #include "reply.h"
 
 struct subscribe {
