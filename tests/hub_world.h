@@ -1,5 +1,5 @@
-/* A hub in a box: loop, store in memory, engine, dialects and feed, with agents that do what the test says. The wall clock
- * stands still unless the test moves it.
+/* A hub in a box: loop, store in memory, engine, dialects and clients, with agents that do what the test says. The wall
+ * clock stands still unless the test moves it.
  *
  * Everything is static and inline, so that each test program takes only this header. */
 #ifndef HUB_WORLD_H
@@ -12,8 +12,8 @@
 
 #include "alloc.h"
 #include "driver_single.h"
-#include "feed.h"
 #include "harness.h"
+#include "hub_clients.h"
 #include "loop.h"
 
 /* A test that waits longer than this has failed. */
@@ -42,6 +42,7 @@ typedef struct hub_world {
     weft_hub_host host;
     int64_t now;
     bool ready;
+    bool parallel;   /* the setting cdev.parallel */
     int start_fails; /* agents do not start: a negative errno */
     weft_run *runs[HUB_RUNS];
     size_t run_count;
@@ -186,6 +187,10 @@ static inline void hub_stop(void *ctx, bool force) {
     world->stop_force = force;
 }
 
+static inline bool hub_flag(void *ctx, const char *name) {
+    return ((hub_world *) ctx)->parallel && strcmp(name, "cdev.parallel") == 0;
+}
+
 static inline void hub_ready(void *ctx, int r) {
     CHECK_INT(r, 0);
     ((hub_world *) ctx)->ready = true;
@@ -238,6 +243,7 @@ static inline int hub_init(hub_world *world, const hub_opts *opts) {
                                   .uptime_s = hub_uptime,
                                   .about = hub_about,
                                   .stop = hub_stop,
+                                  .flag = hub_flag,
                                   .ctx = world};
     world->hub = (weft_hub){.engine = world->engine, .host = &world->host, .alloc = opts->alloc};
     if (opts->rules)
@@ -251,12 +257,12 @@ static inline int hub_init(hub_world *world, const hub_opts *opts) {
                                  .limits = opts->service};
     r = weft_service_new(&service, &world->service);
     world->hub.service = world->service;
-    return r < 0 ? r : weft__feed_new(&world->hub, world->dialects, &world->hub.feed);
+    return r < 0 ? r : weft__hub_clients_new(&world->hub, world->dialects, &world->hub.clients);
 }
 
 static inline void hub_done(hub_world *world) {
-    if (world->hub.feed)
-        world->hub.feed = weft__feed_free(world->hub.feed);
+    if (world->hub.clients)
+        world->hub.clients = weft__hub_clients_free(world->hub.clients);
     world->hub.automation = weft__automation_free(world->hub.automation);
     world->engine = weft__engine_free(world->engine);
     world->store = weft__store_close(world->store);

@@ -9,7 +9,7 @@
 #include "agents.h"
 #include "buf.h"
 #include "daemon.h"
-#include "own.h"
+#include "hub_methods.h"
 #include "say.h"
 #include "serve.h"
 #include "write.h"

@@ -104,13 +104,6 @@ static int open_server(serving *self) {
     return r < 0 ? r : weft_server_new(self->loop, &server_opts, &self->server);
 }
 
-/* What connections speak until something decides otherwise: docs/decisions/0018-dialects.md. */
-static const char *dialect_of(const char *url) {
-    if (strncmp(url, "ws", 2) == 0)
-        return "cdev";
-    return "aiwg";
-}
-
 static int listen_at(serving *self, const char *url, bool network) {
     const weft_serve_settings *how = self->how;
     const weft_token tokens[] = {{.token = self->token, .name = "token"}, {0}};
@@ -119,7 +112,7 @@ static int listen_at(serving *self, const char *url, bool network) {
         .tokens = network && self->token ? tokens : NULL,
         .hosts = how->hosts.count ? how->hosts.items : NULL,
         .origins = how->origins.count ? how->origins.items : NULL,
-        .dialect = dialect_of(url),
+        .dialect = weft__serve_hub_dialect(self->hub, url),
     };
     return weft_server_listen(self->server, url, &opts);
 }

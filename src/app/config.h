@@ -70,6 +70,8 @@ typedef struct weft_key {
 /* Of agents, or rules, or jobs. */
 #define WEFT_MAX_ITEMS 256
 extern const weft_key weft__keys[];
+/* The flag with this path; false where there is none. */
+bool weft__key_flag(const weft_serve_settings *settings, const char *path);
 /* What its value must be: "a string", "a whole number from 1 to 5". */
 #define WEFT_KEY_TEXT 256
 void weft__key_wants(const weft_key *key, char ret[WEFT_KEY_TEXT]);

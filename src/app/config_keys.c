@@ -198,6 +198,13 @@ const weft_key weft__keys[] = {
 };
 _Static_assert(sizeof weft__keys / sizeof weft__keys[0] <= WEFT_MAX_KEYS, "more keys than a config has room for");
 
+bool weft__key_flag(const weft_serve_settings *settings, const char *path) {
+    for (const weft_key *key = weft__keys; key->path; key++)
+        if (key->kind == WEFT_KEY_flag && strcmp(key->path, path) == 0)
+            return *(const bool *) ((const char *) settings + key->offset);
+    return false;
+}
+
 void weft__key_choices(const char *choices, char ret[WEFT_KEY_TEXT]) {
     size_t used = 0;
     for (const char *at = choices; *at && used < WEFT_KEY_TEXT; at += strspn(at, " ")) {

@@ -8,9 +8,10 @@
 
 #include "aiwg_state.h"
 #include "alloc.h"
+#include "config.h"
 #include "descent.h"
 #include "event_stream.h"
-#include "feed.h"
+#include "hub_clients.h"
 #include "loop.h"
 #include "say.h"
 #include "trust.h"
@@ -191,6 +192,11 @@ static int make(weft_serve_hub *self) {
     return r < 0 ? r : weft__dialects_new(weft__dialect_list, &self->hub, NULL, &self->dialects);
 }
 
+static bool read_flag(void *ctx, const char *name) {
+    const weft_serve_hub *self = ctx;
+    return weft__key_flag(self->opts.how, name);
+}
+
 weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub **ret) {
     weft_serve_hub *self = weft__zalloc(NULL, sizeof *self);
     if (!self)
@@ -202,6 +208,7 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
                                  .about = about,
                                  .stop = stop_soon,
                                  .is_agent = is_agent,
+                                 .flag = read_flag,
                                  .ctx = self};
     self->hub.host = &self->host;
     weft__later_init(&self->stop, stop_now);
@@ -210,7 +217,6 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
     if (r < 0)
         status = weft__fail(opts->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     self->hub.engine = self->engine;
-    self->hub.cdev_parallel = opts->how->cdev_parallel;
     if (status)
         weft__serve_hub_close(self);
     else
@@ -220,6 +226,17 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
 
 const weft_gate *const *weft__serve_hub_gates(const weft_serve_hub *self) {
     return weft__dialects_gates(self->dialects);
+}
+
+/* The scheme is known by its name; a path has a meaning only where it is a URL's. */
+const char *weft__serve_hub_dialect(const weft_serve_hub *self, const char *url) {
+    weft_url parsed;
+    if (weft__url_parse(url, NULL, &parsed, NULL) < 0)
+        return "";
+    const char *path = *parsed.path == '/' && parsed.scheme != WEFT_UNIX ? parsed.path : "";
+    const char *dialect = weft__dialects_endpoint(self->dialects, parsed.name, path);
+    weft__url_done(&parsed, NULL);
+    return dialect;
 }
 
 const weft_method *weft__serve_hub_methods(const weft_serve_hub *self) {
@@ -235,7 +252,7 @@ static void on_ready(void *ctx, int r) {
 }
 
 static int begin(weft_serve_hub *self) {
-    int r = weft__feed_new(&self->hub, self->dialects, &self->hub.feed);
+    int r = weft__hub_clients_new(&self->hub, self->dialects, &self->hub.clients);
     if (r >= 0)
         r = weft__engine_start(self->engine, on_ready, self);
     while (r >= 0 && !self->ready)
@@ -320,15 +337,15 @@ void weft__serve_hub_opened(weft_serve_hub *self, weft_peer *peer) {
     if (know_agent(peer) < 0) /* memory is short, and it would pass for a person */
         weft_peer_free(peer);
     else
-        weft__feed_open(self->hub.feed, peer);
+        weft__hub_clients_open(self->hub.clients, peer);
 }
 
 void weft__serve_hub_closed(weft_serve_hub *self, weft_peer *peer) {
-    weft__feed_close(self->hub.feed, peer);
+    weft__hub_clients_close(self->hub.clients, peer);
 }
 
 void weft__serve_hub_drained(weft_serve_hub *self, weft_peer *peer) {
-    weft__feed_drain(self->hub.feed, peer);
+    weft__hub_clients_drain(self->hub.clients, peer);
 }
 
 void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how) {
@@ -354,7 +371,7 @@ weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self) {
     weft__later_cancel(&self->stop);
     self->hub.server = NULL;
     weft__aiwg_state_free(self->state);
-    weft__feed_free(self->hub.feed);
+    weft__hub_clients_free(self->hub.clients);
     weft__automation_free(self->automation);
     weft__engine_free(self->engine);
     weft__dialects_free(self->dialects);

@@ -25,6 +25,8 @@ typedef struct weft_serve_hub_opts {
 
 /* Open the store, which takes seconds after an unclean stop. Failures are explained. */
 weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub **ret);
+/* What connections of this URL speak until something decides otherwise. */
+const char *weft__serve_hub_dialect(const weft_serve_hub *self, const char *url);
 /* The rows of all dialects, for the service. */
 const weft_method *weft__serve_hub_methods(const weft_serve_hub *self);
 const weft_gate *const *weft__serve_hub_gates(const weft_serve_hub *self);
@@ -45,7 +47,7 @@ void weft__serve_hub_drained(weft_serve_hub *self, weft_peer *peer);
 void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how);
 /* Take nothing new, let what runs end (not with force), then tell. Again with force is fine. */
 void weft__serve_hub_stop(weft_serve_hub *self, bool force, void (*on_stopped)(void *ctx), void *ctx);
-/* The peers are gone: the feed goes. Then, when the loop still runs, everything else. Returns NULL. */
+/* The peers are gone: the clients go. Then, when the loop still runs, everything else. Returns NULL. */
 weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self);
 
 #endif

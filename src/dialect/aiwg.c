@@ -1,6 +1,8 @@
 /* AIWG's daemon: its methods, their errors and what they answer. */
 #include "aiwg.h"
 
+#include <string.h>
+
 #include "reply.h"
 #include "schemas.h"
 
@@ -237,4 +239,15 @@ static const weft_method methods[] = {
     {0},
 };
 
-const weft_dialect weft__aiwg = {.name = "aiwg", .methods = methods, .render = weft__aiwg_render};
+/* Its own home is the Unix socket; other byte streams and single requests carry the same. */
+static bool is_aiwg_endpoint(const char *scheme, const char *path) {
+    static const char *const schemes[] = {"unix", "tcp", "tls", "stdio", "http", "https"};
+    (void) path;
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
+        if (strcmp(scheme, schemes[i]) == 0)
+            return true;
+    return false;
+}
+
+const weft_dialect weft__aiwg = {
+    .name = "aiwg", .methods = methods, .endpoint = is_aiwg_endpoint, .render = weft__aiwg_render};

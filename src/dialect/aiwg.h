@@ -2,7 +2,7 @@
 #ifndef WEFT_AIWG_H
 #define WEFT_AIWG_H
 
-#include "feed.h"
+#include "hub_clients.h"
 
 /* Its errors. */
 #define AIWG_TASK_NOT_FOUND (-32000)
@@ -25,6 +25,6 @@ weft_handler weft__aiwg_automation_status, weft__aiwg_enable, weft__aiwg_disable
 extern const weft_param weft__aiwg_rule_params[];
 
 /* ---- aiwg_events.c ---- */
-void weft__aiwg_render(const weft_hub *hub, weft_telling *telling, const weft_event *event, const weft_json *data);
+void weft__aiwg_render(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data);
 
 #endif

@@ -1,6 +1,8 @@
 /* cdev, as much of it as is needed to run and watch an agent: running and stopping an agent, its log and its status. */
 #include "cdev.h"
 
+#include <string.h>
+
 #include "reply.h"
 #include "schemas.h"
 
@@ -86,4 +88,14 @@ static const weft_method methods[] = {
     {0},
 };
 
-const weft_dialect weft__cdev = {.name = "cdev", .methods = methods, .render = weft__cdev_render};
+/* Its server had one WebSocket. Where that lies is for whoever runs the hub to say. */
+static bool is_cdev_endpoint(const char *scheme, const char *path) {
+    (void) path;
+    return strcmp(scheme, "ws") == 0 || strcmp(scheme, "wss") == 0;
+}
+
+const weft_dialect weft__cdev = {.name = "cdev",
+                                 .methods = methods,
+                                 .endpoint = is_cdev_endpoint,
+                                 .render = weft__cdev_render,
+                                 .variants = weft__cdev_variants};

@@ -2,7 +2,7 @@
 #ifndef WEFT_CDEV_H
 #define WEFT_CDEV_H
 
-#include "feed.h"
+#include "hub_clients.h"
 
 /* Its errors. */
 #define CDEV_BUSY (-32001)
@@ -22,6 +22,7 @@ weft_handler weft__cdev_status;
 const weft_session *weft__cdev_session(const weft_hub *hub, weft_peer *peer);
 
 /* ---- cdev_events.c ---- */
-void weft__cdev_render(const weft_hub *hub, weft_telling *telling, const weft_event *event, const weft_json *data);
+extern const char *const weft__cdev_variants[];
+void weft__cdev_render(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data);
 
 #endif

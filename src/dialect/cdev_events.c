@@ -9,6 +9,13 @@ static weft_val copy(const weft_json *data, const char *name) {
     return value.text ? weft_copy(&value) : weft_none();
 }
 
+/* In the seed's words, or as cdev's server names them: docs/decisions/0046-subscriptions.md. */
+const char *const weft__cdev_variants[] = {"plain", "event", NULL};
+
+static const char *name_for(const weft_rendering *rendering, const char *plain, const char *event) {
+    return weft__render_variant(rendering) ? event : plain;
+}
+
 /* ---- logs ---- */
 
 /* Notifications of one event. A notification of an empty line is 180 bytes, so 64 KiB of line ends would be more than a
@@ -17,17 +24,17 @@ static weft_val copy(const weft_json *data, const char *name) {
 
 struct log {
     const weft_hub *hub;
-    weft_telling *telling;
+    weft_rendering *rendering;
     const char *session, *agent;
     const char *stream;
     const char *time;
 };
 
 static void tell_line(const struct log *log, weft_val line, weft_val parsed) {
-    weft__tell(log->telling, log->session, "claude_log",
-               WEFT_OBJ({"line", line}, {"stream", weft_str(log->stream)}, {"parsed", parsed},
-                        {"session_id", weft_str(log->session)}, {"agent_type", weft_str_or_none(log->agent)},
-                        {"timestamp", weft_str(log->time)}));
+    weft__render_notify(log->rendering, log->session, name_for(log->rendering, "claude_log", "event/claude_log"),
+                        WEFT_OBJ({"line", line}, {"stream", weft_str(log->stream)}, {"parsed", parsed},
+                                 {"session_id", weft_str(log->session)}, {"agent_type", weft_str_or_none(log->agent)},
+                                 {"timestamp", weft_str(log->time)}));
 }
 
 /* A line that is an object or an array is shown as what it is, too. */
@@ -78,15 +85,15 @@ static void log_update(const struct log *log, const weft_json *update) {
         tell_line(log, weft_strn(update->text, update->len), weft_copy(update));
 }
 
-static void tell_log(const weft_hub *hub, weft_telling *telling, const weft_event *event, const weft_json *data) {
+static void tell_log(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
     const char *session = weft_get_str(data, "sessionId", "");
     char time[WEFT_STAMP];
-    if (!weft__heard(telling, session))
+    if (!weft__render_wanted(rendering, session))
         return;
     const weft_session *known_session = weft__session_find(hub->engine, session);
     weft_json text = weft_get(data, "text"), update = weft_get(data, "update");
     struct log log = {.hub = hub,
-                      .telling = telling,
+                      .rendering = rendering,
                       .session = session,
                       .agent = known_session ? known_session->agent : NULL,
                       .stream = strcmp(weft_get_str(data, "stream", ""), "stderr") == 0 ? "stderr" : "stdout",
@@ -107,31 +114,32 @@ static const struct {
     {"task.completed", "idle"},   {"task.failed", "idle"},     {"task.cancelled", "idle"},
 };
 
-static void tell_status(const weft_hub *hub, weft_telling *telling, const weft_event *event, const weft_json *data,
+static void tell_status(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data,
                         const char *state) {
     const weft_task *task = weft__task_find(hub->engine, weft_get_str(data, "taskId", ""));
     char time[WEFT_STAMP], started[WEFT_STAMP];
     bool runs = strcmp(state, "running") == 0;
-    weft__tell(telling, NULL, "claude_status",
-               WEFT_OBJ({"state", weft_str(state)}, {"prompt", task ? weft_str(task->prompt) : weft_none()},
-                        {"pid", copy(data, "pid")},
-                        {"started_at",
-                         runs && task && task->started_ms ? weft_str(weft__stamp(task->started_ms, started)) : weft_none()},
-                        {"error", copy(data, "error")}, {"exit_code", copy(data, "exitCode")},
-                        {"stop_reason", weft__early_stop(weft_get_str(data, "stopReason", NULL))},
-                        {"session_id", weft_str_or_none(task ? task->session : NULL)},
-                        {"agent_type", weft_str_or_none(task ? task->runs_on : NULL)},
-                        {"timestamp", weft_str(weft__stamp(event->time_ms, time))}));
+    weft__render_notify(
+        rendering, NULL, name_for(rendering, "claude_status", "event/claude_status"),
+        WEFT_OBJ({"state", weft_str(state)}, {"prompt", task ? weft_str(task->prompt) : weft_none()},
+                 {"pid", copy(data, "pid")},
+                 {"started_at",
+                  runs && task && task->started_ms ? weft_str(weft__stamp(task->started_ms, started)) : weft_none()},
+                 {"error", copy(data, "error")}, {"exit_code", copy(data, "exitCode")},
+                 {"stop_reason", weft__early_stop(weft_get_str(data, "stopReason", NULL))},
+                 {"session_id", weft_str_or_none(task ? task->session : NULL)},
+                 {"agent_type", weft_str_or_none(task ? task->runs_on : NULL)},
+                 {"timestamp", weft_str(weft__stamp(event->time_ms, time))}));
 }
 
-void weft__cdev_render(const weft_hub *hub, weft_telling *telling, const weft_event *event, const weft_json *data) {
+void weft__cdev_render(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
     if (strcmp(event->type, "session.output") == 0 || strcmp(event->type, "session.update") == 0) {
-        tell_log(hub, telling, event, data);
+        tell_log(hub, rendering, event, data);
         return;
     }
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
         if (strcmp(states[i].type, event->type) == 0) {
-            tell_status(hub, telling, event, data, states[i].state);
+            tell_status(hub, rendering, event, data, states[i].state);
             return;
         }
 }

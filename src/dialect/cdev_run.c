@@ -29,6 +29,13 @@ const weft_param weft__cdev_run_params[] = {
     WEFT_END(struct run_params),
 };
 
+/* What this dialect starts is one at a time, unless the configuration says otherwise. */
+#define GROUP "agent/run"
+
+static bool runs_side_by_side(const weft_hub *hub) {
+    return hub->host->flag && hub->host->flag(hub->host->ctx, "cdev.parallel");
+}
+
 /* ---- answering ---- */
 
 static void say_running(const struct run *run, const weft_task *task) {
@@ -75,20 +82,20 @@ static bool on_task(void *ctx, const weft_event *event, const weft_json *data) {
 }
 
 /* Whoever asked may have gone meanwhile. */
-static weft_guest *guest_of(const struct run *run) {
+static weft_hub_client *client_of(const struct run *run) {
     weft_peer *peer = run->req ? weft_req_peer(run->req) : NULL;
-    return peer ? weft__guest_of(run->hub->feed, peer) : NULL;
+    return peer ? weft__hub_client_of(run->hub->clients, peer) : NULL;
 }
 
 static void on_submitted(void *ctx, int r, const weft_task *task) {
     struct run *run = ctx;
-    weft_guest *guest = guest_of(run);
+    weft_hub_client *client = client_of(run);
     if (r < 0)
         weft__say_failure(run->req, r);
-    else if (guest)
-        weft__guest_started(guest, task->session);
+    else if (client)
+        weft__hub_client_started(client, task->session);
     if (r >= 0 && !settle(run, task)) {
-        r = weft__feed_await(run->hub->feed, task->id, on_task, run);
+        r = weft__hub_clients_await(run->hub->clients, task->id, on_task, run);
         if (r >= 0)
             return;
         say_running(run, task);
@@ -144,7 +151,7 @@ int weft__cdev_run(weft_req *req, const weft_json *params, void *ctx) {
                            .session = resumes ? in->session_id : NULL,
                            .metadata = "{\"source\":\"cdev\"}",
                            .key = *key ? key : NULL,
-                           .alone = !hub->cdev_parallel};
+                           .group = runs_side_by_side(hub) ? NULL : GROUP};
     r = weft__task_submit(hub->engine, &spec, on_submitted, run);
     if (r >= 0)
         return 0;

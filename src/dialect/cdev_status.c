@@ -18,14 +18,14 @@ static const weft_session *busy(const weft_hub *hub, const char *id) {
 }
 
 const weft_session *weft__cdev_session(const weft_hub *hub, weft_peer *peer) {
-    const weft_guest *guest = weft__guest_of(hub->feed, peer);
-    const weft_session *found = guest ? busy(hub, weft__guest_session(guest)) : NULL, *only = NULL;
+    const weft_hub_client *client = weft__hub_client_of(hub->clients, peer);
+    const weft_session *found = client ? busy(hub, weft__hub_client_session(client)) : NULL, *only = NULL;
     size_t count = 0;
     for (const weft_session *session = weft__session_newest(hub->engine); session && !found;
          session = weft__session_older(hub->engine, session)) {
         if (!session->busy)
             continue;
-        if (guest && weft__guest_watches(guest, session->id))
+        if (client && weft__hub_client_watches(client, session->id))
             found = session;
         only = count++ ? NULL : session;
     }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "hub.h"
+#include "hub_clients.h"
 #include "reply.h"
 
 struct route {
@@ -28,7 +28,7 @@ struct weft_dialects {
 
 /* ---- asking a connection which it speaks ---- */
 
-static const weft_method *choose(const struct route *route, const char *dialect) {
+static const weft_method *choose_spoken(const struct route *route, const char *dialect) {
     const weft_dialects *all = route->all;
     const weft_method *first = NULL;
     for (size_t i = 0; i < all->count; i++) {
@@ -40,11 +40,62 @@ static const weft_method *choose(const struct route *route, const char *dialect)
     return first;
 }
 
+/* The dialect whose row is the one for these params; NULL: nobody claims them. */
+static const weft_dialect *find_claimant(const struct route *route, const weft_json *params) {
+    const weft_dialects *all = route->all;
+    for (size_t i = 0; i < all->count; i++)
+        if (route->rows[i] && all->list[i]->claims && all->list[i]->claims(params))
+            return all->list[i];
+    return NULL;
+}
+
+static const weft_dialect *dialect_of_row(const struct route *route, const weft_method *row) {
+    size_t i = 0;
+    while (route->rows[i] != row)
+        i++;
+    return route->all->list[i];
+}
+
 /* The library has checked and bound nothing, because the router's row has no params table: the chosen row's has its turn. */
 static int answer_by_dialect(weft_req *req, const weft_json *params, void *ctx) {
     const struct route *route = ctx;
-    const weft_method *row = choose(route, weft_req_identity(req)->dialect);
+    const weft_method *row = choose_spoken(route, weft_req_identity(req)->dialect);
     return weft_req_pass_on(req, row, params, row->ctx ? row->ctx : route->all->hub);
+}
+
+static int refuse_other_dialect(weft_req *req, const weft_dialect *wanted) {
+    return weft__say_error(req, WEFT_INVALID_REQUEST, "dialectDecided",
+                           "This connection speaks %s already; open another one to speak %s",
+                           weft_req_identity(req)->dialect, wanted->name);
+}
+
+/* Which row answers a request that says which dialect the connection speaks. */
+struct deciding {
+    const struct route *route;
+    const weft_method *row;
+};
+
+/* The params are right. A single HTTP request is no client: it is answered, and nothing remembers it. */
+static int decide_and_call(weft_req *req, const weft_json *params, void *ctx) {
+    const struct deciding *deciding = ctx;
+    const weft_method *row = deciding->row;
+    weft_hub *hub = deciding->route->all->hub;
+    const weft_dialect *dialect = dialect_of_row(deciding->route, row);
+    weft_hub_client *client = weft__hub_client_of(hub->clients, weft_req_peer(req));
+    int r = client ? weft__hub_client_decide(client, dialect) : 0;
+    if (r == -EBUSY)
+        return refuse_other_dialect(req, dialect);
+    return r < 0 ? r : row->handler(req, params, row->ctx ? row->ctx : hub);
+}
+
+/* Decided before the handler runs, so that it finds a client of its own dialect, and after the params were checked. */
+static int answer_and_decide(weft_req *req, const weft_json *params, void *ctx) {
+    const struct route *route = ctx;
+    const weft_dialect *claimant = find_claimant(route, params);
+    struct deciding deciding = {route, choose_spoken(route, claimant ? claimant->name : weft_req_identity(req)->dialect)};
+    weft_method row = *deciding.row;
+    row.handler = decide_and_call;
+    return weft_req_pass_on(req, &row, params, &deciding);
 }
 
 /* ---- keeping agents out ---- */
@@ -104,15 +155,17 @@ static int make_route(weft_dialects *all, weft_method *row) {
         first++;
     route->all = all;
     all->route_count++;
-    row->handler = answer_by_dialect;
+    row->handler = row->flags & WEFT_DECIDES ? answer_and_decide : answer_by_dialect;
     row->ctx = route;
     return 0;
 }
 
 /* What discovery shows of a shared row is what its rows have in common. */
 static int share(weft_dialects *all, weft_method *row, const weft_method *other, size_t dialect) {
-    int r = same_scope(row->scope, other->scope) ? 0 : -EINVAL;
-    if (r >= 0 && row->handler != answer_by_dialect)
+    bool routed = row->handler == answer_by_dialect || row->handler == answer_and_decide;
+    bool differs = !same_scope(row->scope, other->scope) || ((row->flags ^ other->flags) & WEFT_DECIDES);
+    int r = differs ? -EINVAL : 0;
+    if (r >= 0 && !routed)
         r = make_route(all, row);
     struct route *route = row->ctx;
     if (r >= 0)
@@ -124,7 +177,7 @@ static int share(weft_dialects *all, weft_method *row, const weft_method *other,
     row->params = NULL;
     row->defaults = NULL;
     row->result = row->result == other->result ? row->result : NULL;
-    row->flags = ((row->flags | other->flags) & (WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE)) |
+    row->flags = ((row->flags | other->flags) & (WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE | WEFT_DECIDES)) |
                  (row->flags & other->flags & (WEFT_OPEN | WEFT_HIDDEN));
     return 0;
 }
@@ -148,6 +201,8 @@ static int add_rows(weft_dialects *all, size_t dialect) {
         *added = *row;
         if (!added->ctx)
             added->ctx = all->hub;
+        if (added->flags & WEFT_DECIDES)
+            r = make_route(all, added);
     }
     return r;
 }
@@ -172,6 +227,13 @@ static int merge(weft_dialects *all) {
 
 /* ---- outside ---- */
 
+static bool has_too_many_variants(const weft_dialect *dialect) {
+    size_t count = 0;
+    while (dialect->variants && dialect->variants[count])
+        count++;
+    return count > WEFT_VARIANTS;
+}
+
 int weft__dialects_new(const weft_dialect *const *list, weft_hub *hub, const weft_alloc *alloc, weft_dialects **ret) {
     weft_dialects *all = weft__zalloc(alloc, sizeof *all);
     if (!all)
@@ -182,7 +244,7 @@ int weft__dialects_new(const weft_dialect *const *list, weft_hub *hub, const wef
     all->gates[0] = &all->people;
     int r = 0;
     for (; *list && r >= 0; list++)
-        if (all->count == WEFT_DIALECTS)
+        if (all->count == WEFT_DIALECTS || has_too_many_variants(*list))
             r = -EINVAL;
         else
             all->list[all->count++] = *list;
@@ -213,6 +275,13 @@ const weft_method *weft__dialects_methods(const weft_dialects *dialects) {
 
 const weft_gate *const *weft__dialects_gates(const weft_dialects *dialects) {
     return dialects->gates;
+}
+
+const char *weft__dialects_endpoint(const weft_dialects *dialects, const char *scheme, const char *path) {
+    for (size_t i = 0; i < dialects->count; i++)
+        if (dialects->list[i]->endpoint && dialects->list[i]->endpoint(scheme, path))
+            return dialects->list[i]->name;
+    return "";
 }
 
 const weft_dialect *weft__dialects_at(const weft_dialects *dialects, size_t index) {

@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "feed_private.h"
 #include "http_events.h"
+#include "hub_clients.h"
+#include "hub_methods.h"
 #include "link.h"
-#include "own.h"
 
 #define MAX_TYPES 64 /* of ?types=: more than there are */
 #define RETRY "retry: 1000\n\n"
@@ -114,52 +114,71 @@ static size_t split_types(char *text, const char **ret) {
 
 /* ---- the stream ---- */
 
-static int put_line(weft_guest *guest, const char *line) {
-    return weft__peer_put(guest->peer, line, strlen(line));
+/* What the callbacks need; freed by the last of them. */
+typedef struct event_stream {
+    const weft_hub *hub;
+    weft_hub_client *client;
+} event_stream;
+
+static int put_line(const event_stream *stream, const char *line) {
+    return weft__peer_put(weft__hub_client_peer(stream->client), line, strlen(line));
 }
 
-static int tell_gap(weft_guest *guest, int gap, uint64_t head) {
-    const char *epoch = weft__store_epoch(weft__engine_store(guest->feed->hub->engine));
-    int r = put_line(guest, "event: gap\n");
+static int put_position(const event_stream *stream, uint64_t head) {
+    return weft__subscription_mark(weft__hub_client_subscription(stream->client, NULL), head);
+}
+
+static int tell_gap(const event_stream *stream, int gap, uint64_t head) {
+    const char *epoch = weft__store_epoch(weft__engine_store(stream->hub->engine));
+    int r = put_line(stream, "event: gap\n");
     if (r >= 0)
-        r = weft__subscription_mark(guest, head);
+        r = put_position(stream, head);
     return r < 0 ? r
-                 : weft_notify(guest->peer, "event.gap",
+                 : weft_notify(weft__hub_client_peer(stream->client), "event.gap",
                                WEFT_OBJ({"reason", weft_str(weft__gap_name(gap))}, {"epoch", weft_str(epoch)},
                                         {"head", weft_uint(head)}));
 }
 
 /* From now on, with a position to come back to before anything has happened. */
 static void on_live(void *ctx, int r, uint64_t head) {
-    weft_guest *guest = ctx;
-    if (r == -ECANCELED)
-        return;
+    event_stream *stream = ctx;
+    const weft_alloc *alloc = stream->hub->alloc;
     if (r == 0)
-        r = weft__subscription_mark(guest, head);
-    if (r != 0 || put_line(guest, "\n") < 0)
-        weft__guest_lose(guest);
+        r = put_position(stream, head);
+    if (r == 0)
+        r = put_line(stream, "\n");
+    if (r != 0 && r != -ECANCELED)
+        weft__hub_client_lose(stream->client);
+    weft__free(alloc, stream);
 }
 
 static void on_resumed(void *ctx, int r, uint64_t head) {
-    weft_guest *guest = ctx;
-    if (r == 0 || r == -ECANCELED)
-        return;
-    if (r > 0)
-        r = tell_gap(guest, r, head);
-    /* The filter is still the guest's, and a new subscription makes its own of it. */
-    if (r >= 0)
-        r = weft__guest_go_live(guest, on_live, guest);
-    if (r < 0)
-        weft__guest_lose(guest);
+    event_stream *stream = ctx;
+    const weft_alloc *alloc = stream->hub->alloc;
+    if (r > 0) {
+        r = tell_gap(stream, r, head);
+        if (r >= 0)
+            r = weft__subscription_go_live(weft__hub_client_subscription(stream->client, NULL), on_live, stream);
+        if (r >= 0)
+            return;
+    }
+    if (r < 0 && r != -ECANCELED)
+        weft__hub_client_lose(stream->client);
+    weft__free(alloc, stream);
 }
 
 static int begin_stream(weft_hub *hub, weft_peer *peer, const weft_subscription_spec *spec) {
-    weft_guest *guest = weft__guest_of(hub->feed, peer);
-    if (!guest)
-        return -EPIPE;
-    guest->positions = true;
-    int r = put_line(guest, RETRY);
-    return r < 0 ? r : weft__guest_subscribe(guest, spec, spec->live ? on_live : on_resumed, guest);
+    weft_hub_client *client = weft__hub_client_of(hub->clients, peer);
+    event_stream *stream = client ? weft__alloc(hub->alloc, sizeof *stream) : NULL;
+    if (!stream)
+        return client ? -ENOMEM : -EPIPE;
+    *stream = (event_stream){hub, client};
+    int r = put_line(stream, RETRY);
+    if (r >= 0)
+        r = weft__hub_client_subscribe(client, spec, spec->live ? on_live : on_resumed, stream);
+    if (r < 0)
+        weft__free(hub->alloc, stream);
+    return r;
 }
 
 /* ---- the route ---- */
@@ -179,7 +198,7 @@ static bool may_follow(const weft_identity *who) {
 static void stream_events(weft_hub *hub, weft_http *http, const stream_query *query) {
     const char *types[MAX_TYPES];
     char epoch[WEFT_EPOCH + 1] = "";
-    weft_subscription_spec spec = {.task = query->task, .session = query->session, .types = types};
+    weft_subscription_spec spec = {.task = query->task, .session = query->session, .types = types, .marks = true};
     weft_peer *peer = NULL;
     if (!read_position(query->since, epoch, &spec)) {
         say(http, 400, "{\"error\":\"badPosition\",\"message\":\"since and Last-Event-ID are EPOCH:GSEQ, or GSEQ alone\"}");
@@ -194,7 +213,7 @@ static void stream_events(weft_hub *hub, weft_http *http, const stream_query *qu
 static void on_events_route(weft_http *http, void *ctx) {
     weft_hub *hub = ctx;
     stream_query query;
-    if (!hub->feed || hub->stopping)
+    if (!hub->clients || hub->stopping)
         say(http, 503, "{\"error\":\"starting or stopping\"}");
     else if (!may_follow(weft_http_identity(http)))
         say(http, 403, "{\"error\":\"forbidden\",\"message\":\"This token may not follow events\"}");

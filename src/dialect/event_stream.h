@@ -4,7 +4,7 @@
 
 #include "hub.h"
 
-/* Add the route. hub is borrowed and must outlive the server; until hub->feed is there the route answers 503. */
+/* Add the route. hub is borrowed and must outlive the server; until hub->clients is there the route answers 503. */
 int weft__event_stream_route(weft_hub *hub, weft_server *server);
 
 #endif

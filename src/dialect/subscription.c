@@ -1,197 +1,304 @@
-/* Subscriptions: the events themselves, from a position or from now on, for those who want more than their dialect says. */
+/* One subscription: live with all the others as long as its connection takes everything, otherwise from the store.
+ *
+ *     off ──start──▶ replaying ──caught up──▶ live ──full──▶ paused ──drained──▶ replaying
+ *                              ──full──▶ paused                           any ──stop──▶ off
+ *
+ * Where replay and live meet there is neither gap nor double: the store's follow ends its replay at the last event that
+ * anybody has been told of, subscription->at is the last position said, and those that are live skip what is not after it.
+ *
+ * The two classes differ in the replay only. A log says every event. A state remembers the last one it wants and says it
+ * when the replay has caught up; where the connection is full by then, the next replay begins right before that event. */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "feed_private.h"
+#include "hub_clients_private.h"
 #include "link.h"
-#include "pack.h"
-#include "reply.h"
 
-#define ID_ROOM 64 /* our ids are shorter */
+/* A page is at most this far over what fits; it is read again from where the connection was full. */
+#define PAGE_BYTES (128 * 1024)
 
-/* ---- what it lets through ---- */
-
-static bool is(const char *a, const char *b) {
-    return a && b && strcmp(a, b) == 0;
+static weft_engine *engine_of(const weft_subscription *subscription) {
+    return subscription->client->clients->hub->engine;
 }
 
-static bool wants_type(const weft_filter *filter, const char *type) {
-    for (size_t i = 0; i < filter->type_count; i++)
-        if (strncmp(type, filter->types[i], strlen(filter->types[i])) == 0)
-            return true;
-    return filter->type_count == 0;
+static weft_store *store_of(const weft_subscription *subscription) {
+    return weft__engine_store(engine_of(subscription));
 }
 
-/* An id in an event's data. It needs no memory: an event must not be missed because there is none. NULL: there is none, or
- * none that could be ours. */
-static const char *id_in(const weft_json *data, const char *name, char ret[ID_ROOM]) {
-    weft_json value = weft_get(data, name);
-    weft_bytes text;
-    if (weft_typeof(&value) != WEFT_STRING || weft_text(&value, &text) < 0 || text.len >= ID_ROOM)
-        return NULL;
-    memcpy(ret, text.data, text.len);
-    ret[text.len] = '\0';
-    return ret;
+static bool follows_stream(const weft_subscription *subscription) {
+    return subscription->source && subscription->source->stream;
 }
 
-/* The answer to a question names the question only; the question knows its task. */
-static const char *task_of(const weft_engine *engine, const weft_json *data, char room[ID_ROOM]) {
-    const char *task = id_in(data, "taskId", room);
-    const char *id = task ? NULL : id_in(data, "questionId", room);
-    const weft_question *question = id ? weft__question_find(engine, id) : NULL;
-    return question ? question->task : task;
-}
-
-/* Likewise most events of a task do not name its session. */
-static bool is_of_session(const weft_engine *engine, const weft_json *data, const char *session) {
-    char room[ID_ROOM];
-    const char *own = id_in(data, "sessionId", room);
-    if (own)
-        return is(own, session);
-    const char *id = task_of(engine, data, room);
-    const weft_task *task = id ? weft__task_find(engine, id) : NULL;
-    return task && is(task->session, session);
-}
-
-bool weft__subscription_reads(const weft_guest *guest) {
-    return guest->filter->task || guest->filter->session;
-}
-
-bool weft__subscription_wants(const weft_guest *guest, const weft_event *event, const weft_json *data) {
-    const weft_engine *engine = guest->feed->hub->engine;
-    const weft_filter *filter = guest->filter;
-    char room[ID_ROOM];
-    return wants_type(filter, event->type) && (!filter->task || is(task_of(engine, data, room), filter->task)) &&
-           (!filter->session || is_of_session(engine, data, filter->session));
-}
-
-static bool wants_sessions(const weft_filter *filter) {
-    return wants_type(filter, "session.output") || wants_type(filter, "session.update");
-}
-
-/* The session it is about; NULL: not about one, or one that is not known any more. */
-static const char *session_of(const weft_guest *guest) {
-    const weft_filter *filter = guest->filter;
-    const weft_task *task = filter->task ? weft__task_find(guest->feed->hub->engine, filter->task) : NULL;
-    return filter->session ? filter->session : task ? task->session : NULL;
-}
-
-/* Sessions' streams are trimmed one by one, whenever one says much. That is a gap only for those who follow that session. */
-void weft__subscription_judge(const weft_guest *guest, weft_query *query, char *stream) {
-    const char *session = session_of(guest);
-    if (!wants_sessions(guest->filter)) {
-        query->aside = WEFT_STREAM_SESSION;
-        return;
-    }
-    if (!session || strlen(session) + sizeof WEFT_STREAM_SESSION > WEFT_STREAM_NAME)
-        return;
-    snprintf(stream, WEFT_STREAM_NAME, "%s%s", WEFT_STREAM_SESSION, session);
-    query->aside = WEFT_STREAM_SESSION;
-    query->but = stream;
-}
-
-static weft_filter *filter_of(const weft_subscription_spec *spec, const weft_alloc *alloc) {
-    size_t size = sizeof(weft_filter) + spec->type_count * sizeof(char *) + weft__pack_size(spec->task) +
-                  weft__pack_size(spec->session);
-    for (size_t i = 0; i < spec->type_count; i++)
-        size += weft__pack_size(spec->types[i]);
-    weft_filter *filter = weft__zalloc(alloc, size);
-    if (!filter)
-        return NULL;
-    char *at = (char *) &filter->types[spec->type_count];
-    filter->task = weft__pack(&at, spec->task);
-    filter->session = weft__pack(&at, spec->session);
-    filter->type_count = spec->type_count;
-    for (size_t i = 0; i < spec->type_count; i++)
-        filter->types[i] = weft__pack(&at, spec->types[i]);
-    return filter;
+static uint64_t position_of(const weft_subscription *subscription, const weft_event *event) {
+    return follows_stream(subscription) ? event->seq : event->gseq;
 }
 
 /* ---- what is said ---- */
 
-#define EVENT(event, time)                                                                                                  \
-    WEFT_OBJ({"gseq", weft_uint((event)->gseq)}, {"seq", weft_uint((event)->seq)}, {"stream", weft_str((event)->stream)},   \
-             {"type", weft_str((event)->type)}, {"time", weft_str(weft__stamp((event)->time_ms, time))},                    \
-             {"data", weft_raw((event)->data.data, (event)->data.len)})
-
-int weft__subscription_share(weft_feed *feed, const weft_event *event, weft_shared **ret) {
-    char time[WEFT_STAMP];
-    return weft_shared_new(feed->hub->service, "event", EVENT(event, time), ret);
+bool weft__subscription_wants(const weft_subscription *subscription, const weft_event *event, const weft_json *data) {
+    if (subscription->rendering)
+        return event->gseq > subscription->at && weft__rendering_render(subscription->rendering, event, data);
+    return weft__source_wants(subscription->source, engine_of(subscription), event, data) &&
+           position_of(subscription, event) > subscription->at;
 }
 
-int weft__subscription_mark(weft_guest *guest, uint64_t gseq) {
+int weft__subscription_mark(weft_subscription *subscription, uint64_t gseq) {
     char line[WEFT_EPOCH + 40];
-    if (!guest->positions)
+    if (!subscription->marks)
         return 0;
-    int n = snprintf(line, sizeof line, "id: %s:%" PRIu64 "\n",
-                     weft__store_epoch(weft__engine_store(guest->feed->hub->engine)), gseq);
-    int r = weft__peer_put(guest->peer, line, (size_t) n);
+    int n = snprintf(line, sizeof line, "id: %s:%" PRIu64 "\n", weft__store_epoch(store_of(subscription)), gseq);
+    int r = weft__peer_put(subscription->client->peer, line, (size_t) n);
     return r == -EPIPE ? 0 : r;
 }
 
-int weft__subscription_tell(weft_guest *guest, const weft_event *event) {
-    char time[WEFT_STAMP];
-    int r = weft__subscription_mark(guest, event->gseq);
+static int send_shared(weft_subscription *subscription, weft_shared *shared, uint64_t gseq) {
+    int r = weft__subscription_mark(subscription, gseq);
+    return r < 0 ? r : weft__forgive(weft_shared_send(shared, subscription->client->peer));
+}
+
+int weft__subscription_send(weft_subscription *subscription, const weft_event *event) {
+    weft_shared *shared;
+    if (subscription->rendering)
+        return weft__rendering_send(subscription->rendering, subscription);
+    int r = weft__event_form(subscription->client->clients, event, subscription->id, &shared);
     if (r < 0)
         return r;
-    r = weft_notify(guest->peer, "event", EVENT(event, time));
-    return r == -ENOTSUP || r == -EPIPE ? 0 : r;
+    return shared ? send_shared(subscription, shared, event->gseq) : weft__event_tell(subscription, event);
 }
 
-/* ---- beginning and end ---- */
+/* ---- from the store ---- */
 
-void weft__subscription_done(weft_guest *guest, int r, uint64_t head) {
-    weft_subscribed *done = guest->done;
-    guest->done = NULL;
-    if (done)
-        done(guest->done_ctx, r, head);
-}
-
-void weft__guest_unsubscribe(weft_guest *guest) {
-    weft__hearing_stop(&guest->events);
-    guest->filter = weft__free(guest->feed->alloc, guest->filter);
-    weft__subscription_done(guest, -ECANCELED, guest->feed->told);
-}
-
-int weft__guest_subscribe(weft_guest *guest, const weft_subscription_spec *spec, weft_subscribed *done, void *ctx) {
-    weft_feed *feed = guest->feed;
-    if (spec->type_count > WEFT_FEED_WATCHES)
-        return -ENOSPC;
-    if (guest->lost)
-        return -EPIPE;
-    weft_filter *filter = filter_of(spec, feed->alloc);
-    if (!filter)
-        return -ENOMEM;
-    bool replaces = guest->filter != NULL;
-    weft__guest_unsubscribe(guest);
-    weft_query query = {.after = spec->after, .epoch = spec->epoch, .oldest = !spec->live && !spec->after};
-    if (spec->live)
-        query = (weft_query){.after = weft__store_head(weft__engine_store(feed->hub->engine))};
-    guest->filter = filter;
-    int r = weft__hearing_start(&guest->events, &query);
-    if (r < 0) {
-        guest->filter = weft__free(feed->alloc, filter);
-        /* It has lost the subscription it had, and an error does not say so. */
-        if (replaces)
-            weft__guest_lose(guest);
+/* 1: it wants this one; the doc is owned, NULL where nobody needs it. */
+static int read_stored(const weft_subscription *subscription, const weft_event *event, weft_doc **ret) {
+    const weft_event_source *source = subscription->source;
+    bool reads = subscription->rendering || weft__source_reads(source);
+    *ret = NULL;
+    int r = reads ? weft_doc_parse(event->data.data, event->data.len, subscription->client->clients->alloc, ret) : 0;
+    if (r < 0)
         return r;
+    return subscription->rendering ||
+           weft__source_wants(source, engine_of(subscription), event, *ret ? weft_doc_root(*ret) : NULL);
+}
+
+static int say_stored(weft_subscription *subscription, const weft_event *event) {
+    weft_doc *doc;
+    int r = read_stored(subscription, event, &doc);
+    if (r > 0)
+        r = subscription->rendering ? weft__rendering_alone(subscription, event, weft_doc_root(doc))
+                                    : weft__event_tell(subscription, event);
+    weft_doc_free(doc);
+    return r;
+}
+
+static void forget_latest(weft_subscription *subscription) {
+    subscription->latest = weft_shared_free(subscription->latest);
+}
+
+/* All up to here has been said. */
+static void pause_at(weft_subscription *subscription, uint64_t at) {
+    weft__list_remove(&subscription->live);
+    subscription->follow = weft__follow_free(subscription->follow);
+    subscription->state = WEFT_SUBSCRIPTION_PAUSED;
+    subscription->at = at;
+    forget_latest(subscription);
+}
+
+static int say_page(weft_subscription *subscription, const weft_event *events, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (weft_peer_full(subscription->client->peer)) {
+            pause_at(subscription, subscription->at);
+            return 0;
+        }
+        int r = say_stored(subscription, &events[i]);
+        if (r < 0)
+            return r;
+        subscription->at = position_of(subscription, &events[i]);
     }
-    guest->done = done;
-    guest->done_ctx = ctx;
     return 0;
 }
 
-int weft__guest_go_live(weft_guest *guest, weft_subscribed *done, void *ctx) {
-    if (guest->lost)
+/* Only the last of a page that is wanted is of interest. */
+static int keep_latest(weft_subscription *subscription, const weft_event *events, size_t count) {
+    int r = 0;
+    for (size_t i = count; i-- > 0 && r == 0;) {
+        weft_doc *doc;
+        r = read_stored(subscription, &events[i], &doc);
+        weft_doc_free(doc);
+        if (r <= 0)
+            continue;
+        forget_latest(subscription);
+        r = weft__event_share(subscription->client->clients, &events[i], subscription->id, &subscription->latest);
+        subscription->latest_at = position_of(subscription, &events[i]);
+        subscription->latest_gseq = events[i].gseq;
+        r = r < 0 ? r : 1;
+    }
+    subscription->at = position_of(subscription, &events[count - 1]);
+    return r;
+}
+
+static void on_events(void *ctx, const weft_event *events, size_t count) {
+    weft_subscription *subscription = ctx;
+    int r = subscription->class == WEFT_CLASS_STATE ? keep_latest(subscription, events, count)
+                                                    : say_page(subscription, events, count);
+    if (r < 0)
+        weft__hub_client_lose(subscription->client);
+}
+
+static void go_live(weft_subscription *subscription) {
+    subscription->follow = weft__follow_free(subscription->follow);
+    subscription->state = WEFT_SUBSCRIPTION_LIVE;
+    weft__list_push(&subscription->client->clients->live, &subscription->live);
+}
+
+static void on_live(void *ctx) {
+    weft_subscription *subscription = ctx;
+    if (subscription->latest && weft_peer_full(subscription->client->peer)) {
+        pause_at(subscription, subscription->latest_at - 1);
+        return;
+    }
+    int r = subscription->latest ? send_shared(subscription, subscription->latest, subscription->latest_gseq) : 0;
+    forget_latest(subscription);
+    if (r < 0)
+        weft__hub_client_lose(subscription->client);
+    else
+        go_live(subscription);
+}
+
+/* Whoever waits for the store's answer is told once. */
+static void finish_subscribing(weft_subscription *subscription, int r, uint64_t head) {
+    weft_subscribed *done = subscription->done;
+    subscription->done = NULL;
+    if (done)
+        done(subscription->done_ctx, r, head);
+}
+
+/* Nothing was subscribed, unless whoever waited for it goes on from now. */
+static void fail_subscribing(weft_subscription *subscription, int r) {
+    weft_hub_client *client = subscription->client;
+    finish_subscribing(subscription, r, weft__store_head(store_of(subscription)));
+    if (client->lost || subscription->state != WEFT_SUBSCRIPTION_OFF)
+        return;
+    client->subscription_count--;
+    weft__subscription_free(subscription);
+}
+
+/* The stream's last position is known: begin there. */
+static void start_at_head(weft_subscription *subscription, uint64_t head) {
+    subscription->seeks = false;
+    subscription->follow = weft__follow_free(subscription->follow);
+    subscription->state = WEFT_SUBSCRIPTION_OFF;
+    int r = weft__subscription_start(subscription, &(weft_query){.after = head});
+    if (r < 0)
+        fail_subscribing(subscription, r);
+}
+
+static void on_start(void *ctx, const weft_page *page) {
+    weft_subscription *subscription = ctx;
+    if (subscription->seeks)
+        start_at_head(subscription, page->head);
+    else
+        finish_subscribing(subscription, 0, page->head);
+}
+
+/* Before it began, that is an answer; afterwards something it should have heard is gone. */
+static void on_end(void *ctx, int why) {
+    weft_subscription *subscription = ctx;
+    subscription->follow = NULL;
+    subscription->state = WEFT_SUBSCRIPTION_OFF;
+    if (subscription->done)
+        fail_subscribing(subscription, why);
+    else if (why != -ECANCELED)
+        weft__hub_client_lose(subscription->client);
+}
+
+static const weft_follower follower = {on_start, on_events, on_live, on_end};
+
+/* ---- moving ---- */
+
+int weft__subscription_start(weft_subscription *subscription, const weft_query *query) {
+    assert(subscription->state == WEFT_SUBSCRIPTION_OFF || subscription->state == WEFT_SUBSCRIPTION_PAUSED);
+    char name[WEFT_STREAM_NAME];
+    weft_query paged = *query;
+    paged.max_bytes = PAGE_BYTES;
+    weft__source_query(subscription->source, engine_of(subscription), &paged, name);
+    subscription->at = query->after;
+    int r = weft__store_follow(store_of(subscription), &paged, &follower, subscription, &subscription->follow);
+    if (r >= 0)
+        subscription->state = WEFT_SUBSCRIPTION_REPLAYING;
+    return r;
+}
+
+int weft__subscription_go_live(weft_subscription *subscription, weft_subscribed *done, void *ctx) {
+    if (subscription->client->lost)
         return -EPIPE;
-    weft__hearing_stop(&guest->events);
-    int r = weft__hearing_start(&guest->events,
-                                &(weft_query){.after = weft__store_head(weft__engine_store(guest->feed->hub->engine))});
+    int r = weft__subscription_start(subscription, &(weft_query){.after = weft__store_head(store_of(subscription))});
     if (r < 0)
         return r;
-    guest->done = done;
-    guest->done_ctx = ctx;
+    subscription->done = done;
+    subscription->done_ctx = ctx;
     return 0;
+}
+
+void weft__subscription_pause(weft_subscription *subscription, const weft_event *event) {
+    pause_at(subscription, position_of(subscription, event) - 1);
+}
+
+void weft__subscription_resume(weft_subscription *subscription) {
+    if (subscription->state != WEFT_SUBSCRIPTION_PAUSED)
+        return;
+    /* Where the stream ends only the store knows. */
+    if (!follows_stream(subscription) && subscription->at >= subscription->client->clients->told)
+        go_live(subscription);
+    else if (weft__subscription_start(subscription, &(weft_query){.after = subscription->at}) < 0)
+        weft__hub_client_lose(subscription->client);
+}
+
+void weft__subscription_begin(weft_subscription *subscription) {
+    pause_at(subscription, subscription->client->clients->told);
+    weft__subscription_resume(subscription);
+}
+
+void weft__subscription_stop(weft_subscription *subscription) {
+    weft__list_remove(&subscription->live);
+    subscription->follow = weft__follow_free(subscription->follow);
+    subscription->state = WEFT_SUBSCRIPTION_OFF;
+    forget_latest(subscription);
+    weft__calls_end(subscription);
+    finish_subscribing(subscription, -ECANCELED, subscription->client->clients->told);
+}
+
+/* ---- life ---- */
+
+int weft__subscription_new(weft_hub_client *client, const char *id, weft_event_source *source, weft_subscription **ret) {
+    const weft_alloc *alloc = client->clients->alloc;
+    weft_subscription *subscription = weft__zalloc(alloc, sizeof *subscription);
+    char *copy = subscription && id ? weft__strndup(alloc, id, strlen(id)) : NULL;
+    if (!subscription || (id && !copy)) {
+        weft__free(alloc, subscription);
+        weft__free(alloc, source);
+        return -ENOMEM;
+    }
+    subscription->client = client;
+    subscription->id = copy;
+    subscription->source = source;
+    weft__list_init(&subscription->link);
+    weft__list_init(&subscription->live);
+    weft__list_init(&subscription->calls);
+    *ret = subscription;
+    return 0;
+}
+
+weft_subscription *weft__subscription_free(weft_subscription *subscription) {
+    if (!subscription)
+        return NULL;
+    const weft_alloc *alloc = subscription->client->clients->alloc;
+    weft__list_remove(&subscription->link);
+    weft__subscription_stop(subscription);
+    weft__free(alloc, subscription->source);
+    weft__free(alloc, subscription->id);
+    weft__free(alloc, subscription);
+    return NULL;
 }

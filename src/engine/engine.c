@@ -302,8 +302,19 @@ void weft__engine_stop(weft_engine *engine, bool force, void (*on_stopped)(void 
 
 static void init_lists(weft_engine *engine) {
     weft_link *lists[] = {
-        &engine->sent,  &engine->reads, &engine->ears,  &engine->ear_at,       &engine->ear_stop,      &engine->all_tasks,
-        &engine->queue, &engine->ended, &engine->slots, &engine->all_sessions, &engine->all_questions, &engine->answers,
+        &engine->sent,
+        &engine->reads,
+        &engine->ears,
+        &engine->ear_at,
+        &engine->ear_stop,
+        &engine->all_tasks,
+        &engine->queue,
+        &engine->ended,
+        &engine->slots,
+        &engine->all_sessions,
+        &engine->all_questions,
+        &engine->answers,
+        &engine->queueing_groups,
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         weft__list_init(lists[i]);

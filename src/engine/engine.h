@@ -153,15 +153,15 @@ typedef struct weft_task_spec {
     int64_t timeout_ms; /* 0: the agent's or the engine's; <0 none */
     int64_t retries;
     int64_t depth;
-    bool alone; /* refuse it with -EBUSY when any task that was submitted so is queued or running (cdev's agent/run) */
+    const char *group; /* refuse it with -EBUSY when a task of the same group is queued or running; NULL: of none */
 } weft_task_spec;
 
 /* r 0: the task as it is stored, running already if there was a slot. <0: nothing was stored. task is borrowed. */
 typedef void weft_task_done(void *ctx, int r, const weft_task *task);
 
 /* Fails now: -EINVAL an empty prompt, metadata that is no object, a key over 1 KiB, an agent that is not the session's;
- * -EMSGSIZE a prompt or metadata (1 MiB) too long; -ENOENT no such agent; -ESRCH no such session; -EBUSY that session (or,
- * alone, another) has a task already; -ENOBUFS the queue is full; -ESHUTDOWN the engine is stopping. Or later, with the
+ * -EMSGSIZE a prompt or metadata (1 MiB) too long; -ENOENT no such agent; -ESRCH no such session; -EBUSY that session, or
+ * its group, has a task already; -ENOBUFS the queue is full; -ESHUTDOWN the engine is stopping. Or later, with the
  * store's error, or -EEXIST: the key's task is in the journal, but no longer remembered. -ENOTUNIQ: the key was used for
  * another task, with another prompt, agent, session or other params. */
 int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task_done *done, void *ctx);

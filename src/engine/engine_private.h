@@ -64,10 +64,11 @@ typedef struct known_task {
     weft_link place; /* in the queue, or among those that have ended, in the order of ending */
     weft_link slot;  /* among those that take one: running, or about to */
     bool stored;
-    bool submitted; /* by a command of ours that is not answered yet */
-    bool starting;  /* task.started is under way */
-    bool ending;    /* task.cancelled of a queued task is under way */
-    bool alone;
+    bool submitted;         /* by a command of ours that is not answered yet */
+    bool starting;          /* task.started is under way */
+    bool ending;            /* task.cancelled of a queued task is under way */
+    const char *group;      /* NULL: none */
+    weft_link group_at;     /* in engine->queueing_groups */
     weft_link waiters;      /* for its end */
     weft_link repeats;      /* the same key, while it was being stored */
     int64_t not_before;     /* of a retry, monotonic */
@@ -142,8 +143,9 @@ struct weft_engine {
     weft_link all_tasks, queue, ended, slots, all_sessions, all_questions;
     weft_link processes; /* agent_pool.c's */
     size_t ended_count, ended_bytes, queue_count;
-    size_t queueing, alone_queueing; /* submitted to wait, not yet stored */
-    size_t ends;                     /* ends of tasks under way */
+    size_t queueing;           /* submitted to wait, not yet stored */
+    weft_link queueing_groups; /* those of them that have a group */
+    size_t ends;               /* ends of tasks under way */
     size_t session_count, question_count, question_over;
     size_t question_bytes; /* of the open ones */
     uint64_t next_task, next_question;
@@ -233,10 +235,9 @@ int weft__answer_later(weft_engine *engine, const char *id, int r, weft_task_don
 known_task *weft__task_known(const weft_engine *engine, const char *id);
 known_task *weft__task_of(const weft_engine *engine, const weft_json *data); /* stored, by its taskId */
 typedef struct task_parts {
-    const char *id, *prompt, *agent, *runs_on, *session, *metadata, *key;
+    const char *id, *prompt, *agent, *runs_on, *session, *metadata, *key, *group;
     uint64_t number;
     int64_t priority, timeout_ms, retries, depth;
-    bool alone;
 } task_parts;
 int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **ret);
 known_task *weft__task_drop(weft_engine *engine, known_task *task);

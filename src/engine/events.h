@@ -7,7 +7,7 @@
  *   session.created      {sessionId, agent, folder}
  *   session.agent        {sessionId, agentSessionId?}   the agent's own name for it; absent: it cannot be gone on with
  *   task.queued          {taskId, number, prompt, agent|null, runsOn, priority, sessionId, metadata{}, timeoutMs, retries,
- *                        depth, key?, alone?}
+ *                        depth, key?, group?}   older journals have alone:true, which was the group "agent/run"
  *   task.started         {taskId, sessionId?, attempt}  its state is running from here on. Older journals have no
  *                        sessionId in events of a task's or a question's later life, nor a taskId in a question's
  *   task.process         {taskId, sessionId?, pid}

@@ -82,14 +82,21 @@ static int choose(weft_engine *engine, const weft_task_spec *spec, struct choice
     return ret->session && (ret->session->pub.busy || ret->session->claimed) ? -EBUSY : 0;
 }
 
-static bool another_alone(const weft_engine *engine) {
-    for (size_t i = 0; i < 2; i++) {
-        const weft_link *list = i ? &engine->queue : &engine->slots;
-        for (weft_link *link = list->next; link != list; link = link->next)
-            if (i ? WEFT_CONTAINER(link, known_task, place)->alone : WEFT_CONTAINER(link, known_task, slot)->alone)
-                return true;
-    }
-    return engine->alone_queueing > 0;
+static bool is_of_group(const known_task *task, const char *group) {
+    return task->group && strcmp(task->group, group) == 0;
+}
+
+static bool group_is_busy(const weft_engine *engine, const char *group) {
+    for (weft_link *link = engine->slots.next; link != &engine->slots; link = link->next)
+        if (is_of_group(WEFT_CONTAINER(link, known_task, slot), group))
+            return true;
+    for (weft_link *link = engine->queue.next; link != &engine->queue; link = link->next)
+        if (is_of_group(WEFT_CONTAINER(link, known_task, place), group))
+            return true;
+    for (weft_link *link = engine->queueing_groups.next; link != &engine->queueing_groups; link = link->next)
+        if (is_of_group(WEFT_CONTAINER(link, known_task, group_at), group))
+            return true;
+    return false;
 }
 
 static bool is_object(const char *json, const weft_alloc *alloc, int *ret_r) {
@@ -131,8 +138,7 @@ static void finish_submit(void *ctx, int r) {
     void *done_ctx = made->ctx;
     if (made->waits)
         engine->queueing--;
-    if (made->waits && task->alone)
-        engine->alone_queueing--;
+    weft__list_remove(&task->group_at);
     task->submitted = false;
     /* One that was to wait may have been given a slot when its event was delivered, just now: that is not over. */
     if (!made->waits)
@@ -215,7 +221,7 @@ static int make_task(weft_engine *engine, const weft_task_spec *spec, const stru
                                .timeout_ms = timeout_of(engine, spec, choice->agent),
                                .retries = spec->retries > 0 ? spec->retries : 0,
                                .depth = spec->depth,
-                               .alone = spec->alone,
+                               .group = spec->group,
                            },
                            &made->task);
     if (r >= 0 && !choice->session)
@@ -259,7 +265,8 @@ static int submit_new(weft_engine *engine, const weft_task_spec *spec, const str
         weft__list_push(&engine->slots, &made->task->slot);
     } else {
         engine->queueing++;
-        engine->alone_queueing += made->task->alone;
+        if (made->task->group)
+            weft__list_push(&engine->queueing_groups, &made->task->group_at);
     }
     return 0;
 }
@@ -277,7 +284,7 @@ int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task
     r = choose(engine, spec, &choice);
     if (r < 0)
         return r;
-    if (spec->alone && another_alone(engine))
+    if (spec->group && group_is_busy(engine, spec->group))
         return -EBUSY;
     bool waits = !may_run(engine, choice.agent);
     if (waits && engine->queue_count + engine->queueing >= engine->limits.max_queue)

@@ -58,13 +58,14 @@ static void fill(known_task *task, const task_parts *parts) {
         .exit_code = -1,
         .tail = {"", 0},
     };
-    task->alone = parts->alone;
+    task->group = weft__pack(&at, parts->group);
     snprintf(task->id, sizeof task->id, "%s", parts->id);
 }
 
 int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **ret) {
     size_t text = weft__pack_size(parts->prompt) + weft__pack_size(parts->agent) + weft__pack_size(parts->runs_on) +
-                  weft__pack_size(parts->session) + weft__pack_size(parts->metadata) + weft__pack_size(parts->key);
+                  weft__pack_size(parts->session) + weft__pack_size(parts->metadata) + weft__pack_size(parts->key) +
+                  weft__pack_size(parts->group);
     known_task *task = weft__zalloc(engine->alloc, sizeof *task + text);
     if (!task)
         return -ENOMEM;
@@ -74,6 +75,7 @@ int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **re
     weft__list_init(&task->all);
     weft__list_init(&task->place);
     weft__list_init(&task->slot);
+    weft__list_init(&task->group_at);
     weft__list_init(&task->waiters);
     weft__list_init(&task->repeats);
     weft__map_put(&engine->tasks, &task->node, task->id);
@@ -90,6 +92,7 @@ known_task *weft__task_drop(weft_engine *engine, known_task *task) {
     weft__list_remove(&task->all);
     weft__list_remove(&task->place);
     weft__list_remove(&task->slot);
+    weft__list_remove(&task->group_at);
     weft__map_remove(&engine->tasks, &task->node);
     weft__map_remove(&engine->keys, &task->key_node);
     weft__free(engine->alloc, task->tail);
@@ -129,7 +132,7 @@ weft_val weft__task_data(const known_task *task, weft_member members[16]) {
         {"retries", weft_int(pub->retries)},
         {"depth", weft_int(pub->depth)},
         {"key", weft_str_or_none(pub->key)},
-        {"alone", task->alone ? weft_bool(true) : weft_none()},
+        {"group", weft_str_or_none(task->group)},
     };
     memcpy(members, all, sizeof all);
     return weft_obj(members, sizeof all / sizeof all[0]);
@@ -140,8 +143,8 @@ static int read_parts(const weft_json *data, task_parts *ret) {
         const char *name;
         const char **to;
     } strings[] = {
-        {"taskId", &ret->id},      {"prompt", &ret->prompt},     {"agent", &ret->agent},
-        {"runsOn", &ret->runs_on}, {"sessionId", &ret->session}, {"key", &ret->key},
+        {"taskId", &ret->id},         {"prompt", &ret->prompt}, {"agent", &ret->agent}, {"runsOn", &ret->runs_on},
+        {"sessionId", &ret->session}, {"key", &ret->key},       {"group", &ret->group},
     };
     *ret = (task_parts){0};
     for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
@@ -151,7 +154,8 @@ static int read_parts(const weft_json *data, task_parts *ret) {
     ret->timeout_ms = weft__int_between(data, "timeoutMs", -1, -1, INT64_MAX);
     ret->retries = weft__int_between(data, "retries", 0, 0, MAX_ATTEMPTS);
     ret->depth = weft__int_between(data, "depth", 0, 0, MAX_ATTEMPTS);
-    ret->alone = weft_get_bool(data, "alone", false);
+    if (!ret->group && weft_get_bool(data, "alone", false))
+        ret->group = "agent/run";
     ret->prompt = ret->prompt ? ret->prompt : "";
     ret->runs_on = ret->runs_on ? ret->runs_on : "";
     /* It becomes the name of a stream. */

@@ -1,13 +1,13 @@
-/* The simulation: a real engine, feed and peers on virtual time, a store whose disk survives a kill, agents and clients that
- * do what a seed says, and a check of everything that was promised. One seed is one run and always the same run.
+/* The simulation: a real engine, clients and peers on virtual time, a store whose disk survives a kill, agents and clients
+ * that do what a seed says, and a check of everything that was promised. One seed is one run and always the same run.
  *
  *   sim.c         the program: seeds, repeating a failed one with its steps, leaving out steps that do not matter
  *   sim_steps.c   the scheduler: which thing happens next; then the fair end, in which everything must come to rest
- *   sim_hub.c     adapter to the hub: engine, dialects, feed, connections. Only this file knows the subscribers' interface
- *   sim_driver.c  adapter to drivers: agents that talk, ask, fail, crash and ignore. Only this file knows weft_driver
- *   sim_store.c   the store's kind: the one in memory, which works when the scheduler says so and fails when it says so
- *   sim_client.c  clients that speak JSON-RPC in bytes: they submit, cancel, answer, subscribe, read slowly, go and resume
- *   sim_truth.c   what is on the disk, and the rules that it must obey
+ *   sim_hub.c     adapter to the hub: engine, dialects, clients, connections. Only this file knows the subscribers'
+ * interface sim_driver.c  adapter to drivers: agents that talk, ask, fail, crash and ignore. Only this file knows
+ * weft_driver sim_store.c   the store's kind: the one in memory, which works when the scheduler says so and fails when it
+ * says so sim_client.c  clients that speak JSON-RPC in bytes: they submit, cancel, answer, subscribe, read slowly, go and
+ * resume sim_truth.c   what is on the disk, and the rules that it must obey
  *
  * Everything is called from one thread, and there is one run at a time, so its state is one static struct per file. */
 #ifndef SIM_H
@@ -230,6 +230,7 @@ uint64_t truth_head(void);
 const truth_event *truth_at(uint64_t gseq); /* NULL: there was none */
 /* An event after this position is no longer kept. */
 bool truth_trimmed_after(uint64_t gseq);
+bool truth_session_trimmed(const char *session);
 const truth_task *truth_find(const char *id);
 size_t truth_tasks(void);
 const truth_task *truth_task_at(size_t index);

@@ -1,10 +1,10 @@
-/* The hub as the daemon builds it, without sockets: loop on virtual time, store, engine, dialects, feed, and connections
+/* The hub as the daemon builds it, without sockets: loop on virtual time, store, engine, dialects, clients, and connections
  * that are peers whose bytes the clients move. The only file that knows the interface of the subscribers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "feed.h"
+#include "hub_clients.h"
 #include "link.h"
 #include "loop.h"
 #include "sim.h"
@@ -74,8 +74,8 @@ void hub_turn(void) {
 
 static void on_drain(weft_peer *peer, void *data) {
     (void) data;
-    if (box.hub.feed)
-        weft__feed_drain(box.hub.feed, peer);
+    if (box.hub.clients)
+        weft__hub_clients_drain(box.hub.clients, peer);
 }
 
 /* The hub ended it. A part of what it had to say may still arrive. */
@@ -117,12 +117,12 @@ hub_conn *hub_connect(const char *name, const char *dialect, void *ctx) {
     weft_peer_opts opts = {.framing = &weft_ndjson, .identity = &who, .on_drain = on_drain};
     hub_conn *conn = box.life == READY || box.life == STOPPING ? unused_conn() : NULL;
     weft_peer *peer;
-    if (!conn || !box.hub.feed || weft_peer_new(box.service, &opts, &peer) < 0)
+    if (!conn || !box.hub.clients || weft_peer_new(box.service, &opts, &peer) < 0)
         return NULL;
     *conn = (hub_conn){.peer = peer, .ctx = ctx, .used = true};
     weft__peer_now(peer, box.now);
     weft__peer_set_carrier(peer, &carrier, conn);
-    weft__feed_open(box.hub.feed, peer);
+    weft__hub_clients_open(box.hub.clients, peer);
     /* It may have been refused at once. */
     return conn->peer ? conn : NULL;
 }
@@ -130,8 +130,8 @@ hub_conn *hub_connect(const char *name, const char *dialect, void *ctx) {
 void hub_disconnect(hub_conn *conn) {
     weft_peer *peer = conn->peer;
     conn->ctx = NULL; /* it need not be told */
-    if (peer && box.hub.feed)
-        weft__feed_close(box.hub.feed, peer);
+    if (peer && box.hub.clients)
+        weft__hub_clients_close(box.hub.clients, peer);
     weft_peer_free(peer);
     *conn = (hub_conn){0};
 }
@@ -259,7 +259,7 @@ static void on_event(weft_ear *ear, const weft_event *event, const weft_json *da
     box.told = event->gseq;
 }
 
-static void start_feed(void) {
+static void start_clients(void) {
     static const weft_dialect *const dialects[] = {&weft__aiwg, &weft__own, NULL};
     box.host = (weft_hub_host){
         .version = "0.0.0", .started_at = "2026-01-01T00:00:00.000Z", .uptime_s = uptime, .stop = stop_asked};
@@ -276,7 +276,7 @@ static void start_feed(void) {
     box.ear.on_event = on_event;
     box.told = weft__store_head(box.store);
     weft__engine_hear(box.engine, &box.ear);
-    if (weft__feed_new(&box.hub, box.dialects, &box.hub.feed) < 0)
+    if (weft__hub_clients_new(&box.hub, box.dialects, &box.hub.clients) < 0)
         abort();
 }
 
@@ -291,8 +291,8 @@ static void drop_conns(void) {
 
 static void tear_down(void) {
     drop_conns();
-    if (box.hub.feed)
-        box.hub.feed = weft__feed_free(box.hub.feed);
+    if (box.hub.clients)
+        box.hub.clients = weft__hub_clients_free(box.hub.clients);
     box.engine = weft__engine_free(box.engine);
     driver_killed();
     box.store = weft__store_close(box.store);
@@ -340,9 +340,9 @@ bool hub_tend(void) {
         tear_down();
         return true;
     case READY:
-        if (box.hub.feed)
+        if (box.hub.clients)
             return false;
-        start_feed();
+        start_clients();
         return true;
     case STOPPED:
         tear_down();
@@ -353,7 +353,7 @@ bool hub_tend(void) {
 }
 
 bool hub_is_ready(void) {
-    return box.life == READY && box.hub.feed;
+    return box.life == READY && box.hub.clients;
 }
 
 bool hub_is_stopping(void) {

@@ -110,6 +110,13 @@ bool truth_trimmed_after(uint64_t gseq) {
     return truth.trimmed > gseq;
 }
 
+bool truth_session_trimmed(const char *session) {
+    for (size_t i = 0; i < truth.count; i++)
+        if (truth.events[i].trimmed && strcmp(truth.events[i].session, session) == 0)
+            return true;
+    return false;
+}
+
 /* ---- the rules ---- */
 
 static size_t running(const char *agent) {

@@ -95,7 +95,7 @@ static void say(weft_peer *peer, const char *text) {
     CHECK_INT(weft_peer_feed(peer, text, strlen(text), 1), 0);
 }
 
-/* An HTTP POST has a peer that the feed is never told of. */
+/* An HTTP POST has a peer that is never opened as a client. */
 /* The output does not end with a NUL. */
 static bool says(weft_peer *peer, const char *part) {
     weft_bytes out = weft_peer_output(peer);
@@ -137,16 +137,16 @@ TEST(who_cannot_listen_cannot_subscribe) {
     say(post, request);
     CHECK(says(post, "\"reason\":\"cannotListen\""));
     weft_peer_sent(post, weft_peer_output(post).len);
-    weft__feed_open(w.hub.feed, socket);
+    weft__hub_clients_open(w.hub.clients, socket);
     say(post, request);
     CHECK(says(post, "\"reason\":\"cannotListen\""));
     say(post, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"agent/run\",\"params\":{\"prompt\":\"x\"}}\n");
     HUB_UNTIL(&w, hub_run(&w, "task-0000"));
     hub_run(&w, "task-0000")->host->on_process(hub_run(&w, "task-0000")->ctx, 77);
     HUB_UNTIL(&w, memmem(weft_peer_output(post).data, weft_peer_output(post).len, "\"pid\":77", 8));
-    weft__feed_close(w.hub.feed, post);
+    weft__hub_clients_close(w.hub.clients, post);
     weft_peer_free(post);
-    weft__feed_close(w.hub.feed, socket);
+    weft__hub_clients_close(w.hub.clients, socket);
     weft_peer_free(socket);
     hub_done(&w);
 }
@@ -161,10 +161,10 @@ TEST(requests_that_are_still_open_at_the_end) {
     hub_world w;
     CHECK_INT(hub_init(&w, &(hub_opts){0}), 0);
     weft_peer *a = peer_of(&w), *b = peer_of(&w), *c = peer_of(&w);
-    weft__feed_open(w.hub.feed, a);
-    weft__feed_open(w.hub.feed, b);
+    weft__hub_clients_open(w.hub.clients, a);
+    weft__hub_clients_open(w.hub.clients, b);
     say(a, requests);
-    weft__feed_close(w.hub.feed, a);
+    weft__hub_clients_close(w.hub.clients, a);
     weft_peer_free(a);
     hub_settle(&w);
     static char much[64 * 1024];

@@ -128,10 +128,10 @@ static bool matches(play *p, const char *is, const char *want) {
 
 static void on_drain(weft_peer *peer, void *data) {
     (void) data;
-    weft__feed_drain(hub_stage->hub.feed, peer);
+    weft__hub_clients_drain(hub_stage->hub.clients, peer);
 }
 
-/* The feed may end a connection. */
+/* The hub may end a connection. */
 static void on_free(weft_peer *peer, void *carrier) {
     connection *c = carrier;
     (void) peer;
@@ -153,7 +153,7 @@ static void connect_as(play *p, const char *name, const char *dialect) {
     p->connection_count++;
     p->speaker = c;
     weft__peer_set_carrier(c->peer, &carrier, c);
-    weft__feed_open(p->world.hub.feed, c->peer);
+    weft__hub_clients_open(p->world.hub.clients, c->peer);
 }
 
 static void speak_as(play *p, const char *args) {
@@ -176,7 +176,7 @@ static void hang_up(play *p) {
     weft_peer *peer = speaker(p);
     if (!peer)
         return;
-    weft__feed_close(p->world.hub.feed, peer);
+    weft__hub_clients_close(p->world.hub.clients, peer);
     weft_peer_free(peer);
 }
 
@@ -386,7 +386,7 @@ static long perform(const scene *s, long fail_at) {
                      .service = {.max_answer = number(s, "max_answer=")},
                      .rules = has(s, " automation") ? rules : NULL};
     int r = hub_init(&p.world, &opts);
-    p.world.hub.cdev_parallel = has(s, " parallel");
+    p.world.parallel = has(s, " parallel");
     CHECK(r >= 0 || p.failing);
     for (size_t i = 0; r >= 0 && i < s->count; i++)
         step(&p, s->steps[i]);

@@ -30,12 +30,12 @@ static weft_peer *connect_to(hub_world *w, const char *dialect) {
         .transport = "mem", .dialect = dialect, .name = "n", .scopes = "*", .address = "", .authenticated = true};
     weft_peer *peer = NULL;
     CHECK_INT(weft_peer_new(w->service, &(weft_peer_opts){.framing = &weft_ndjson, .identity = &who}, &peer), 0);
-    weft__feed_open(w->hub.feed, peer);
+    weft__hub_clients_open(w->hub.clients, peer);
     return peer;
 }
 
 static void hang_up(hub_world *w, weft_peer *peer) {
-    weft__feed_close(w->hub.feed, peer);
+    weft__hub_clients_close(w->hub.clients, peer);
     weft_peer_free(peer);
 }
 

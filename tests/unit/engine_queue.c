@@ -124,16 +124,17 @@ TEST(a_slot_for_one_that_is_being_stored) {
     engine_end(&w);
 }
 
-TEST(alone) {
+TEST(a_group_has_one_task) {
     engine_world w;
     task_outcome t = {0}, u = {0};
-    weft_task_spec alone = {.prompt = "x", .alone = true}, other = {.prompt = "x"};
+    weft_task_spec alone = {.prompt = "x", .group = "one"}, other = {.prompt = "x"};
     engine_begin(&w, &weft__memory);
     CHECK_INT(weft__task_submit(w.engine, &alone, task_done, &t), 0);
     CHECK_INT(weft__task_submit(w.engine, &alone, task_done, &u), -EBUSY);
     CHECK(engine_wait(&w, &t.times, 1));
     CHECK_INT(weft__task_submit(w.engine, &alone, task_done, &u), -EBUSY);
     CHECK_INT(submit_spec(&w, &other, &u), 0);
+    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "x", .group = "two"}, &u), 0);
     play_end(play_of(t.id), true);
     ENGINE_UNTIL(&w, state_of(&w, t.id) == WEFT_TASK_COMPLETED);
     CHECK_INT(submit_spec(&w, &alone, &u), 0);
@@ -141,10 +142,10 @@ TEST(alone) {
 }
 
 /* The same with the queue standing still: those that wait count as well. */
-TEST(alone_in_the_queue) {
+TEST(a_group_has_one_task_in_the_queue) {
     engine_world w;
     task_outcome t = {0}, u = {0};
-    weft_task_spec alone = {.prompt = "x", .alone = true};
+    weft_task_spec alone = {.prompt = "x", .group = "one"};
     engine_open(&w, &weft__memory);
     w.opts.limits.max_running = SIZE_MAX;
     CHECK_INT(world_start(&w), 0);
@@ -165,6 +166,6 @@ TEST_MAIN(
     CASE(an_agent_has_its_own_limit)
     CASE(a_queue_that_stands_still)
     CASE(a_slot_for_one_that_is_being_stored)
-    CASE(alone)
-    CASE(alone_in_the_queue)
+    CASE(a_group_has_one_task)
+    CASE(a_group_has_one_task_in_the_queue)
 )

@@ -30,12 +30,12 @@ static weft_peer *connect_client(power *p) {
         .transport = "mem", .dialect = "weft", .name = "n", .scopes = "*", .address = "", .authenticated = true};
     weft_peer *peer = NULL;
     CHECK_INT(weft_peer_new(p->w.service, &(weft_peer_opts){.framing = &weft_ndjson, .identity = &who}, &peer), 0);
-    weft__feed_open(p->w.hub.feed, peer);
+    weft__hub_clients_open(p->w.hub.clients, peer);
     return peer;
 }
 
 static void leave(power *p, weft_peer *peer) {
-    weft__feed_close(p->w.hub.feed, peer);
+    weft__hub_clients_close(p->w.hub.clients, peer);
     weft_peer_free(peer);
 }
 

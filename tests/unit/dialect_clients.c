@@ -1,4 +1,4 @@
-/* The feed over real sockets: who reads slowly misses nothing, gets nothing twice, and costs the others nothing; who has
+/* Clients over real sockets: who reads slowly misses nothing, gets nothing twice, and costs the others nothing; who has
  * missed something is closed. With the store in memory and with SQLite, whose pages come from another thread. */
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -13,37 +13,37 @@
 #define LINES ((size_t) 6000)
 #define LINE ((size_t) 2000)
 
-typedef struct feed_world {
+typedef struct client_world {
     hub_world hub;
     weft_server *server;
     char folder[64], path[80], url[96];
     int opened, closed;
-} feed_world;
+} client_world;
 
 static void on_open(weft_server *server, weft_peer *peer, void *data) {
-    feed_world *w = data;
+    client_world *w = data;
     (void) server;
     w->opened++;
-    weft__feed_open(w->hub.hub.feed, peer);
+    weft__hub_clients_open(w->hub.hub.clients, peer);
 }
 
 static void on_close(weft_server *server, weft_peer *peer, int why, void *data) {
-    feed_world *w = data;
+    client_world *w = data;
     (void) server, (void) why;
     w->closed++;
-    if (w->hub.hub.feed)
-        weft__feed_close(w->hub.hub.feed, peer);
+    if (w->hub.hub.clients)
+        weft__hub_clients_close(w->hub.hub.clients, peer);
 }
 
 static void on_drain(weft_server *server, weft_peer *peer, void *data) {
     (void) server, (void) data;
-    weft__feed_drain(((feed_world *) (void *) hub_stage)->hub.hub.feed, peer);
+    weft__hub_clients_drain(((client_world *) (void *) hub_stage)->hub.hub.clients, peer);
 }
 
-static feed_world *world_new(const weft_store_kind *kind) {
-    feed_world *w = calloc(1, sizeof *w);
+static client_world *world_new(const weft_store_kind *kind) {
+    client_world *w = calloc(1, sizeof *w);
     char database[128];
-    snprintf(w->folder, sizeof w->folder, "/tmp/weft-feed-XXXXXX");
+    snprintf(w->folder, sizeof w->folder, "/tmp/weft-clients-XXXXXX");
     CHECK(mkdtemp(w->folder) != NULL);
     snprintf(database, sizeof database, "%s/weft.db", w->folder);
     CHECK_INT(hub_init(&w->hub, &(hub_opts){.kind = kind, .path = database}), 0);
@@ -61,7 +61,7 @@ static feed_world *world_new(const weft_store_kind *kind) {
     return w;
 }
 
-static void world_free(feed_world *w) {
+static void world_free(client_world *w) {
     w->server = weft_server_free(w->server);
     hub_done(&w->hub);
     test_remove(w->folder);
@@ -77,7 +77,7 @@ typedef struct client {
     bool ended;
 } client;
 
-static client client_new(feed_world *w) {
+static client client_new(client_world *w) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     client c = {.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     int opened = w->opened;
@@ -122,7 +122,7 @@ static char *client_line(client *c) {
 }
 
 /* Read until there is a line; "" when there is none. */
-static const char *client_wait(feed_world *w, client *c) {
+static const char *client_wait(client_world *w, client *c) {
     char *line;
     int64_t until = hub_ms() + HUB_PATIENCE_MS;
     while (!(line = client_line(c)) && !c->ended && hub_ms() < until) {
@@ -134,7 +134,7 @@ static const char *client_wait(feed_world *w, client *c) {
 
 /* ---- much output ---- */
 
-static void submit(feed_world *w, client *c) {
+static void submit(client_world *w, client *c) {
     client_say(c, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"task.submit\",\"params\":{\"prompt\":\"talk\"}}\n");
     CHECK(strstr(client_wait(w, c), "event.taskQueued") != NULL);
     CHECK(strstr(client_wait(w, c), "event.taskStarted") != NULL);
@@ -154,7 +154,7 @@ static char byte_of(size_t n) {
 }
 
 /* The agent says one more line; it waits while it is told to. */
-static void talk(feed_world *w, size_t number) {
+static void talk(client_world *w, size_t number) {
     char line[LINE];
     for (size_t i = 0; i < LINE; i++)
         line[i] = byte_of(number * LINE + i);
@@ -189,7 +189,7 @@ static void take_all(client *c, size_t *heard) {
 }
 
 static void slow_reader(const weft_store_kind *kind) {
-    feed_world *w = world_new(kind);
+    client_world *w = world_new(kind);
     client quick = client_new(w), slow = client_new(w);
     size_t quick_heard = 0, slow_heard = 0, said = 0;
     submit(w, &quick);
@@ -239,7 +239,7 @@ TEST(a_slow_reader_misses_nothing_of_sqlite) {
 
 #define NOTICES 3000
 
-static void notice(feed_world *w, int number) {
+static void notice(client_world *w, int number) {
     static char padding[1500];
     memset(padding, 'y', sizeof padding - 1);
     CHECK_INT(
@@ -263,7 +263,7 @@ static int take_event(const char *line, uint64_t *gseq) {
 
 /* A subscription to everything from the beginning, read slowly while more is said. */
 static void slow_subscriber(const weft_store_kind *kind) {
-    feed_world *w = world_new(kind);
+    client_world *w = world_new(kind);
     client c = client_new(w);
     int said = 0, heard = 0;
     uint64_t gseq = 0;
@@ -311,7 +311,7 @@ static void on_trimmed(void *ctx, int r, uint64_t removed) {
 
 /* What it should have heard is no longer there: it is closed, not told the rest. */
 TEST(who_missed_something_is_closed) {
-    feed_world *w = world_new(&weft__memory);
+    client_world *w = world_new(&weft__memory);
     client c = client_new(w);
     bool trimmed = false;
     uint64_t gseq = 0;
@@ -339,7 +339,7 @@ TEST(who_missed_something_is_closed) {
 /* A session says so much that its stream is trimmed: who did not ask for that session is neither closed nor told of a gap.
  */
 static void noisy_session(const weft_store_kind *kind) {
-    feed_world *w = world_new(kind);
+    client_world *w = world_new(kind);
     client quick = client_new(w), slow = client_new(w);
     size_t heard = 0;
     bool trimmed = false;
@@ -412,7 +412,7 @@ static void on_free(weft_peer *peer, void *carrier) {
 
 static void on_peer_drain(weft_peer *peer, void *data) {
     (void) data;
-    weft__feed_drain(hub_stage->hub.feed, peer);
+    weft__hub_clients_drain(hub_stage->hub.clients, peer);
 }
 
 /* On a WebSocket that is a close frame whose code means "come back". */
@@ -422,15 +422,15 @@ TEST(closing_says_come_back) {
     weft_identity who = {
         .transport = "ws", .dialect = "aiwg", .name = "", .scopes = "*", .address = "", .authenticated = true};
     weft_peer_opts opts = {.framing = &weft_websocket, .identity = &who, .on_drain = on_peer_drain};
-    feed_world *w = world_new(&weft__memory);
+    client_world *w = world_new(&weft__memory);
     bool trimmed = false;
     weft_peer *peer = NULL;
     CHECK_INT(weft_peer_new(w->hub.service, &opts, &peer), 0);
     weft__peer_set_carrier(peer, &carrier, NULL);
-    weft__feed_open(w->hub.hub.feed, peer);
-    CHECK_INT(
-        weft__guest_subscribe(weft__guest_of(w->hub.hub.feed, peer), &(weft_subscription_spec){.live = true}, NULL, NULL),
-        0);
+    weft__hub_clients_open(w->hub.hub.clients, peer);
+    CHECK_INT(weft__hub_client_subscribe(weft__hub_client_of(w->hub.hub.clients, peer),
+                                         &(weft_subscription_spec){.live = true}, NULL, NULL),
+              0);
     hub_settle(&w->hub);
     for (int i = 0; i < NOTICES && !weft_peer_full(peer); i++) {
         notice(w, i);
@@ -451,7 +451,7 @@ TEST(closing_says_come_back) {
 
 /* Replaced and ended in the middle, by the client and by its going. */
 TEST(a_subscription_ends_at_any_time) {
-    feed_world *w = world_new(&weft__memory);
+    client_world *w = world_new(&weft__memory);
     client c = client_new(w), d = client_new(w);
     for (int i = 0; i < NOTICES; i++) {
         notice(w, i);
@@ -483,16 +483,16 @@ TEST(a_subscription_ends_at_any_time) {
 
 static int renderings;
 
-static void count_rendering(const weft_hub *hub, weft_telling *telling, const weft_event *event, const weft_json *data) {
+static void count_rendering(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
     (void) hub, (void) data;
     renderings++;
-    weft__tell(telling, NULL, "heard", WEFT_OBJ({"type", weft_str(event->type)}));
-    weft__tell(telling, "watched", "logged", WEFT_OBJ({"type", weft_str(event->type)}));
+    weft__render_notify(rendering, NULL, "heard", WEFT_OBJ({"type", weft_str(event->type)}));
+    weft__render_notify(rendering, "watched", "logged", WEFT_OBJ({"type", weft_str(event->type)}));
 }
 
-static void beat(const weft_hub *hub, weft_telling *telling) {
+static void beat(const weft_hub *hub, weft_rendering *rendering) {
     (void) hub;
-    weft__tell(telling, NULL, "beat", weft_none());
+    weft__render_notify(rendering, NULL, "beat", weft_none());
 }
 
 static int answer_one(weft_req *req, const weft_json *params, void *ctx) {
@@ -586,32 +586,31 @@ TEST(only_what_somebody_hears_is_rendered) {
     CHECK_INT(hub_init(&w, &(hub_opts){.dialects = pair}), 0);
     weft_peer *a = peer_of(&w, "two"), *b = peer_of(&w, "one");
     renderings = 0;
-    weft__feed_open(w.hub.feed, a);
+    weft__hub_clients_open(w.hub.clients, a);
     happen(&w, "notice");
     CHECK_INT(renderings, 0);
-    CHECK(weft__guest_of(w.hub.feed, b) == NULL);
-    weft__feed_open(w.hub.feed, b);
+    CHECK(weft__hub_client_of(w.hub.clients, b) == NULL);
+    weft__hub_clients_open(w.hub.clients, b);
     happen(&w, "notice");
     CHECK_INT(renderings, 1);
     peer_said(b, "{\"jsonrpc\":\"2.0\",\"method\":\"heard\",\"params\":{\"type\":\"notice\"}}\n");
     weft_peer_sent(a, weft_peer_output(a).len);
-    weft_identity who = *weft_peer_identity(a);
-    who.dialect = "one";
-    CHECK_INT(weft_peer_set_identity(a, &who), 0);
-    CHECK_INT(weft__guest_watch(weft__guest_of(w.hub.feed, a), "watched"), 0);
+    CHECK_INT(weft__hub_client_speak(weft__hub_client_of(w.hub.clients, a), "one", NULL), 0);
+    CHECK_STR(weft_peer_identity(a)->dialect, "one");
+    CHECK_INT(weft__hub_client_watch(weft__hub_client_of(w.hub.clients, a), "watched"), 0);
     happen(&w, "notice");
     CHECK_INT(renderings, 2);
     peer_said(a, "{\"jsonrpc\":\"2.0\",\"method\":\"heard\",\"params\":{\"type\":\"notice\"}}\n"
                  "{\"jsonrpc\":\"2.0\",\"method\":\"logged\",\"params\":{\"type\":\"notice\"}}\n");
     peer_said(b, "{\"jsonrpc\":\"2.0\",\"method\":\"heard\",\"params\":{\"type\":\"notice\"}}\n");
-    weft__guest_unwatch(weft__guest_of(w.hub.feed, a), "watched");
+    weft__hub_client_unwatch(weft__hub_client_of(w.hub.clients, a), "watched");
     happen(&w, "notice");
     peer_said(a, "{\"jsonrpc\":\"2.0\",\"method\":\"heard\",\"params\":{\"type\":\"notice\"}}\n");
-    weft__feed_close(w.hub.feed, a);
-    CHECK(weft__guest_of(w.hub.feed, a) == NULL);
-    weft__feed_close(w.hub.feed, a);
+    weft__hub_clients_close(w.hub.clients, a);
+    CHECK(weft__hub_client_of(w.hub.clients, a) == NULL);
+    weft__hub_clients_close(w.hub.clients, a);
     weft_peer_free(a);
-    weft__feed_close(w.hub.feed, b);
+    weft__hub_clients_close(w.hub.clients, b);
     weft_peer_free(b);
     hub_done(&w);
 }
@@ -620,8 +619,8 @@ TEST(a_dialect_that_beats) {
     hub_world w;
     CHECK_INT(hub_init(&w, &(hub_opts){.dialects = pair}), 0);
     weft_peer *a = peer_of(&w, "one"), *b = peer_of(&w, "two");
-    weft__feed_open(w.hub.feed, a);
-    weft__feed_open(w.hub.feed, b);
+    weft__hub_clients_open(w.hub.clients, a);
+    weft__hub_clients_open(w.hub.clients, b);
     HUB_UNTIL(&w, weft_peer_output(b).len >= 2 * strlen("{\"jsonrpc\":\"2.0\",\"method\":\"beat\"}\n"));
     CHECK_TEXT(weft_peer_output(b).data, 34, "{\"jsonrpc\":\"2.0\",\"method\":\"beat\"}\n");
     peer_said(a, "");
@@ -635,27 +634,28 @@ TEST(watching_has_a_limit) {
     char name[16];
     CHECK_INT(hub_init(&w, &(hub_opts){0}), 0);
     weft_peer *a = peer_of(&w, "cdev");
-    weft__feed_open(w.hub.feed, a);
-    weft_guest *guest = weft__guest_of(w.hub.feed, a);
-    REQUIRE(guest != NULL);
-    CHECK(weft__guest_session(guest) == NULL);
-    for (int i = 0; i < WEFT_FEED_WATCHES; i++) {
+    weft__hub_clients_open(w.hub.clients, a);
+    weft_hub_client *client_of_a = weft__hub_client_of(w.hub.clients, a);
+    REQUIRE(client_of_a != NULL);
+    CHECK(weft__hub_client_session(client_of_a) == NULL);
+    for (int i = 0; i < WEFT_CLIENT_WATCHES; i++) {
         snprintf(name, sizeof name, "s%d", i);
-        CHECK_INT(weft__guest_watch(guest, name), 0);
+        CHECK_INT(weft__hub_client_watch(client_of_a, name), 0);
     }
-    CHECK_INT(weft__guest_watch(guest, "s5"), 0);
-    CHECK_INT(weft__guest_watch(guest, "more"), -ENOSPC);
-    CHECK(!weft__guest_watches(guest, "more"));
-    CHECK_INT(weft__guest_started(guest, "mine"), 0);
-    CHECK(weft__guest_watches(guest, "mine") && !weft__guest_watches(guest, "s0") && weft__guest_watches(guest, "s1"));
-    CHECK_STR(weft__guest_session(guest), "mine");
-    weft__guest_unwatch(guest, "s7");
-    CHECK(!weft__guest_watches(guest, "s7"));
-    CHECK_INT(weft__guest_watch(guest, "more"), 0);
+    CHECK_INT(weft__hub_client_watch(client_of_a, "s5"), 0);
+    CHECK_INT(weft__hub_client_watch(client_of_a, "more"), -ENOSPC);
+    CHECK(!weft__hub_client_watches(client_of_a, "more"));
+    CHECK_INT(weft__hub_client_started(client_of_a, "mine"), 0);
+    CHECK(weft__hub_client_watches(client_of_a, "mine") && !weft__hub_client_watches(client_of_a, "s0") &&
+          weft__hub_client_watches(client_of_a, "s1"));
+    CHECK_STR(weft__hub_client_session(client_of_a), "mine");
+    weft__hub_client_unwatch(client_of_a, "s7");
+    CHECK(!weft__hub_client_watches(client_of_a, "s7"));
+    CHECK_INT(weft__hub_client_watch(client_of_a, "more"), 0);
     const char *types[1] = {"x"};
-    weft_subscription_spec spec = {.live = true, .types = types, .type_count = WEFT_FEED_WATCHES + 1};
-    CHECK_INT(weft__guest_subscribe(guest, &spec, NULL, NULL), -ENOSPC);
-    weft__feed_close(w.hub.feed, a);
+    weft_subscription_spec spec = {.live = true, .types = types, .type_count = WEFT_CLIENT_WATCHES + 1};
+    CHECK_INT(weft__hub_client_subscribe(client_of_a, &spec, NULL, NULL), -ENOSPC);
+    weft__hub_clients_close(w.hub.clients, a);
     weft_peer_free(a);
     hub_done(&w);
 }

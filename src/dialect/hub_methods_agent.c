@@ -4,7 +4,7 @@
 #include <sys/param.h>
 
 #include "agent_program.h"
-#include "own.h"
+#include "hub_methods.h"
 #include "reply.h"
 #include "write.h"
 

@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "own.h"
+#include "hub_methods.h"
 #include "reply.h"
 
 struct subscribe {
     weft_json after;
     const char *epoch;
     weft_json types;
-    const char *taskId, *sessionId;
+    const char *taskId, *sessionId, *id, *stream, *class;
 };
 const weft_param weft__own_subscribe_params[] = {
     {"after", WEFT_PARAM_any, offsetof(struct subscribe, after), WEFT_NULLABLE,
@@ -21,13 +21,28 @@ const weft_param weft__own_subscribe_params[] = {
      "only events whose type begins with one of these, such as \"task.\""},
     {"taskId", WEFT_PARAM_str, offsetof(struct subscribe, taskId), WEFT_NULLABLE, "only events about this task"},
     {"sessionId", WEFT_PARAM_str, offsetof(struct subscribe, sessionId), WEFT_NULLABLE, "only events about this session"},
+    {"id", WEFT_PARAM_str, offsetof(struct subscribe, id), WEFT_NULLABLE | WEFT_NONEMPTY,
+     "your name for this subscription, which its events carry; absent: the one without a name"},
+    {"stream", WEFT_PARAM_str, offsetof(struct subscribe, stream), WEFT_NULLABLE | WEFT_NONEMPTY,
+     "only this stream; after and head are its seq then"},
+    {"class", WEFT_PARAM_str, offsetof(struct subscribe, class), WEFT_NULLABLE,
+     "log: every event, the default; state: after a pause only the latest one"},
     WEFT_END(struct subscribe),
+};
+
+struct unsubscribe {
+    const char *id;
+};
+const weft_param weft__own_unsubscribe_params[] = {
+    {"id", WEFT_PARAM_str, offsetof(struct unsubscribe, id), WEFT_NULLABLE | WEFT_NONEMPTY,
+     "which; absent: the one without a name"},
+    WEFT_END(struct unsubscribe),
 };
 
 /* A request that waits for the store's word. */
 struct subscribing {
     const weft_hub *hub;
-    weft_guest *guest; /* it hears of its own end first */
+    weft_hub_client *client; /* it hears of its own end first */
     weft_req *req;
 };
 
@@ -51,7 +66,7 @@ static void on_subscribed(void *ctx, int r, uint64_t head) {
     else
         failed |= say_subscribed(hub, req, r, head) < 0;
     if (failed && r == 0)
-        weft__guest_lose(subscribing->guest);
+        weft__hub_client_lose(subscribing->client);
     weft__free(hub->alloc, subscribing);
 }
 
@@ -60,8 +75,8 @@ static int read_types(weft_req *req, const weft_hub *hub, const weft_json *types
     size_t count = weft_count(types), n = 0;
     *ret = NULL;
     *ret_count = count;
-    if (count > WEFT_FEED_WATCHES)
-        return weft__say_invalid(req, "/types", "there may be at most %d types", WEFT_FEED_WATCHES), -EINVAL;
+    if (count > WEFT_CLIENT_WATCHES)
+        return weft__say_invalid(req, "/types", "there may be at most %d types", WEFT_CLIENT_WATCHES), -EINVAL;
     if (!count)
         return 0;
     const char **list = weft__alloc(hub->alloc, count * sizeof *list);
@@ -87,15 +102,35 @@ static bool read_after(const weft_json *after, weft_subscription_spec *spec) {
     return spec->live || value >= 0;
 }
 
-static int subscribe(weft_req *req, const weft_hub *hub, weft_guest *guest, const weft_subscription_spec *spec) {
+static int subscribe(weft_req *req, const weft_hub *hub, weft_hub_client *client, const weft_subscription_spec *spec) {
     struct subscribing *subscribing = weft__alloc(hub->alloc, sizeof *subscribing);
     if (!subscribing)
         return -ENOMEM;
-    *subscribing = (struct subscribing){hub, guest, weft__req_keep(req)};
-    int r = weft__guest_subscribe(guest, spec, on_subscribed, subscribing);
+    *subscribing = (struct subscribing){hub, client, weft__req_keep(req)};
+    int r = weft__hub_client_subscribe(client, spec, on_subscribed, subscribing);
     if (r < 0)
         weft__free(hub->alloc, subscribing);
     return r;
+}
+
+static int refuse_subscription(weft_req *req, int r) {
+    switch (r) {
+    case -ENOMEM:
+        return r;
+    case -EMFILE:
+        return weft__say_error(req, 429, "tooManySubscriptions", "A connection may have %d subscriptions; end one of them",
+                               WEFT_CLIENT_SUBSCRIPTIONS);
+    case -EINVAL:
+        return weft__say_invalid(req, "/id", "id must not be longer than %d bytes, and stream not than %d",
+                                 WEFT_SUBSCRIPTION_ID, WEFT_STORE_NAME);
+    default:
+        return weft__say_failure(req, r);
+    }
+}
+
+static bool read_class(const char *class, weft_subscription_spec *spec) {
+    spec->class = class && strcmp(class, "state") == 0 ? WEFT_CLASS_STATE : WEFT_CLASS_LOG;
+    return !class || spec->class == WEFT_CLASS_STATE || strcmp(class, "log") == 0;
 }
 
 int weft__own_subscribe(weft_req *req, const weft_json *params, void *ctx) {
@@ -104,33 +139,38 @@ int weft__own_subscribe(weft_req *req, const weft_json *params, void *ctx) {
     const char **types;
     size_t count;
     (void) params;
-    weft_guest *guest = weft__guest_of(hub->feed, weft_req_peer(req));
-    if (!guest)
+    weft_hub_client *client = weft__hub_client_of(hub->clients, weft_req_peer(req));
+    if (!client)
         return weft__say_error(req, WEFT_INVALID_REQUEST, "cannotListen",
                                "Events cannot be delivered here; connect by socket or WebSocket, or read GET /events");
     /* A longer text is no epoch of any journal: "" answers epochChanged, as any other does that is not the present one. */
     const char *epoch = in->epoch && strlen(in->epoch) > WEFT_EPOCH ? "" : in->epoch;
-    weft_subscription_spec spec = {.epoch = epoch, .task = in->taskId, .session = in->sessionId};
+    weft_subscription_spec spec = {
+        .id = in->id, .epoch = epoch, .stream = in->stream, .task = in->taskId, .session = in->sessionId};
     if (!read_after(&in->after, &spec))
         return weft__say_invalid(req, "/after", "after must be an integer, 0 or more");
+    if (!read_class(in->class, &spec))
+        return weft__say_invalid(req, "/class", "class must be \"log\" or \"state\"");
     int r = read_types(req, hub, &in->types, &types, &count);
     if (r < 0)
         return r;
     spec.types = types;
     spec.type_count = count;
-    r = subscribe(req, hub, guest, &spec);
+    r = subscribe(req, hub, client, &spec);
     weft__free(hub->alloc, (void *) types);
-    return r < 0 && r != -ENOMEM ? weft__say_failure(req, r) : r;
+    return r < 0 ? refuse_subscription(req, r) : r;
 }
 
 int weft__own_unsubscribe(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
+    const struct unsubscribe *in = weft_req_params(req);
     (void) params;
-    weft_guest *guest = weft__guest_of(hub->feed, weft_req_peer(req));
-    if (guest)
-        weft__guest_unsubscribe(guest);
+    weft_hub_client *client = weft__hub_client_of(hub->clients, weft_req_peer(req));
+    bool found = client && weft__hub_client_unsubscribe(client, in->id);
+    if (in->id && !found)
+        return weft__say_error(req, 404, "subscriptionNotFound", "There is no subscription \"%.256s\"", in->id);
     int r = weft_reply(req, weft_obj(NULL, 0));
-    if (r < 0 && guest)
-        weft__guest_lose(guest); /* it was told that this failed */
+    if (r < 0 && client)
+        weft__hub_client_lose(client); /* it was told that this failed */
     return r;
 }

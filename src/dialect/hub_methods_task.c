@@ -1,7 +1,7 @@
 /* What the hub knows of tasks beyond what AIWG's clients expect: task.get and task.list have their members and no others. */
 #include <string.h>
 
-#include "own.h"
+#include "hub_methods.h"
 #include "reply.h"
 #include "write.h"
 

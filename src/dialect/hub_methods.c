@@ -1,5 +1,5 @@
 /* The hub's own methods: agents, sessions, tasks, questions and the events themselves. */
-#include "own.h"
+#include "hub_methods.h"
 
 #include "reply.h"
 #include "schemas.h"
@@ -101,9 +101,12 @@ static const weft_error_row subscribe_errors[] = {
     WEFT_ERROR_PARAMS,
     {WEFT_INVALID_REQUEST, "Events cannot be delivered here", "cannotListen"},
     {WEFT_CANCELLED, "Something else was subscribed meanwhile", "superseded"},
+    {429, "The connection has too many subscriptions", "tooManySubscriptions"},
     WEFT_ERROR_STORAGE,
     {0},
 };
+static const weft_error_row unsubscribe_errors[] = {
+    WEFT_ERROR_PARAMS, {404, "There is no such subscription", "subscriptionNotFound"}, {0}};
 static const weft_error_row no_errors[] = {{0}};
 
 static const weft_method methods[] = {
@@ -158,18 +161,18 @@ static const weft_method methods[] = {
     {.name = "event.subscribe",
      .handler = weft__own_subscribe,
      .params = weft__own_subscribe_params,
-     .help = "get every event as a notification \"event\", from a position or from now on",
+     .help = "get every event as a notification \"event\", from a position or from now on; several side by side, by id",
      .scope = WEFT_READ,
      .result = S_SUBSCRIBED,
      .errors = subscribe_errors,
      .flags = WEFT_STRICT},
     {.name = "event.unsubscribe",
      .handler = weft__own_unsubscribe,
-     .params = weft__no_params,
-     .help = "no events any more",
+     .params = weft__own_unsubscribe_params,
+     .help = "no events of this subscription any more",
      .scope = WEFT_READ,
      .result = S_OBJECT,
-     .errors = no_errors,
+     .errors = unsubscribe_errors,
      .flags = WEFT_STRICT},
     {0},
 };

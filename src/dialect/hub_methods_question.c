@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hub_methods.h"
 #include "option.h"
-#include "own.h"
 #include "reply.h"
 #include "write.h"
 

@@ -1,0 +1,188 @@
+/* The inside of clients and subscriptions, for their files. */
+#ifndef WEFT_HUB_CLIENTS_PRIVATE_H
+#define WEFT_HUB_CLIENTS_PRIVATE_H
+
+#include "buf.h"
+#include "hub_clients.h"
+#include "loop.h"
+
+/* Room for WEFT_STREAM_SESSION and the id of a session. */
+#define WEFT_STREAM_NAME 64
+/* Forms of one event, by the ids that its subscriptions have, that are encoded once for all. What has still other ids is
+ * encoded for itself. */
+#define WEFT_EVENT_FORMS 16
+
+/* ---- subscriptions ---- */
+
+typedef enum weft_subscription_state {
+    WEFT_SUBSCRIPTION_OFF,
+    WEFT_SUBSCRIPTION_LIVE,      /* told with all the others */
+    WEFT_SUBSCRIPTION_PAUSED,    /* its connection is full: it waits until that has drained */
+    WEFT_SUBSCRIPTION_REPLAYING, /* told from the store */
+} weft_subscription_state;
+
+/* Which events it wants. One block of memory with its strings behind it. */
+typedef struct weft_event_source {
+    const char *stream, *task, *session; /* NULL: any */
+    size_t type_count;                   /* 0: all */
+    const char *types[];
+} weft_event_source;
+
+struct weft_subscription {
+    weft_link link; /* in client->subscriptions */
+    weft_link live; /* in clients->live while it is */
+    weft_link calls;
+    weft_hub_client *client;
+    char *id;                  /* NULL: the default one, or the dialect's */
+    weft_rendering *rendering; /* in whose words; NULL: the events themselves */
+    weft_event_source *source; /* NULL: everything, and what is kept of it is enough */
+    weft_subscription_class class;
+    bool marks;
+    weft_subscription_state state;
+    uint64_t at; /* all up to this position has been said, or is none of its business; not kept up while live */
+    bool seeks;  /* the follow only finds out where the stream ends */
+    weft_follow *follow;
+    weft_shared *latest; /* class state, while it replays: the last event that it wants */
+    uint64_t latest_at, latest_gseq;
+    weft_subscribed *done; /* waits to hear how subscribing went; NULL: nobody does */
+    void *done_ctx;
+};
+
+/* ---- clients ---- */
+
+typedef struct weft_watched {
+    uint32_t hash;
+    uint64_t since; /* what happened up to this gseq is not logged to it */
+    char *session;
+} weft_watched;
+
+struct weft_hub_client {
+    weft_link link; /* in clients->list, or clients->lost */
+    weft_hub_clients *clients;
+    weft_peer *peer;
+    weft_link subscriptions;
+    size_t subscription_count; /* without the dialect's */
+    size_t call_count;
+    const weft_dialect *decided; /* NULL: it speaks what its endpoint does */
+    weft_subscription *words;    /* of its dialect; one of the subscriptions */
+    weft_watched *watches;
+    size_t watch_count, watch_cap;
+    char *session; /* that it started last */
+    bool failing;  /* it could not be told something: lost as soon as the others have been told */
+    bool lost;     /* will be closed before the loop waits again */
+};
+
+/* ---- renderings ---- */
+
+/* One notification or call that is ready to be sent. */
+typedef struct weft_rendered {
+    weft_shared *shared; /* a notification; NULL: a call */
+    char *session;       /* NULL: for everybody */
+    char *question, *method, *params;
+    size_t params_len;
+    weft_on_reply *on_reply;
+} weft_rendered;
+
+/* What one dialect, in one variant, has to say about one event. */
+struct weft_rendering {
+    weft_hub_clients *clients;
+    weft_subscription *only; /* for this one alone; NULL: for all that are live */
+    const weft_dialect *dialect;
+    size_t variant;
+    uint64_t gseq;
+    int r;     /* the first failure */
+    bool done; /* it was rendered already */
+    weft_rendered *items;
+    size_t count, cap;
+    char *asked; /* the last session somebody was looked for, and whether there was one */
+    bool answer;
+};
+
+struct weft_hub_clients {
+    weft_hub *hub;
+    const weft_dialects *dialects;
+    const weft_alloc *alloc;
+    weft_ear ear;
+    uint64_t told; /* the last event heard */
+    weft_link list, live, lost, awaits, calls;
+    weft_later bury;
+    void *peer_data; /* what peers have as theirs before they are opened */
+    bool opened;
+    bool failing;                                            /* some client is */
+    weft_rendering renderings[WEFT_DIALECTS][WEFT_VARIANTS]; /* of the event of the moment */
+    struct weft_beat {
+        weft_hub_clients *clients;
+        weft_timer timer;
+    } beats[WEFT_DIALECTS];
+    struct {
+        const char *id; /* borrowed from the subscription that needed it first */
+        weft_shared *shared;
+    } forms[WEFT_EVENT_FORMS]; /* the event of the moment itself */
+    size_t form_count;
+};
+
+/* ---- hub_client.c ---- */
+
+/* Does it watch that, and since before this? gseq 0: at all. */
+bool weft__hub_client_hears(const weft_hub_client *client, const char *session, uint64_t gseq);
+/* Forget it. Its peer stays. */
+void weft__hub_client_free(weft_hub_client *client);
+
+/* ---- source.c ---- */
+
+weft_event_source *weft__source_new(const weft_subscription_spec *spec, const weft_alloc *alloc);
+/* Whether it must look into an event's data to know what it wants. */
+bool weft__source_reads(const weft_event_source *source);
+/* data may be NULL if it does not read it. */
+bool weft__source_wants(const weft_event_source *source, const weft_engine *engine, const weft_event *event,
+                        const weft_json *data);
+/* From where its events are read, and what would be a gap: only what it would have seen. Fills in stream, aside, but and
+ * oldest. name has WEFT_STREAM_NAME bytes. */
+void weft__source_query(const weft_event_source *source, const weft_engine *engine, weft_query *query, char *name);
+
+/* ---- subscription.c ---- */
+
+/* Takes the source, also on failure. -ENOMEM. */
+int weft__subscription_new(weft_hub_client *client, const char *id, weft_event_source *source, weft_subscription **ret);
+/* Whoever waits for it is told -ECANCELED, and its calls are withdrawn. Returns NULL. */
+weft_subscription *weft__subscription_free(weft_subscription *subscription);
+/* From this position on, from the store until it is where the others are. */
+int weft__subscription_start(weft_subscription *subscription, const weft_query *query);
+void weft__subscription_stop(weft_subscription *subscription);
+/* Its connection is full: this event and all after it come later. */
+void weft__subscription_pause(weft_subscription *subscription, const weft_event *event);
+/* There is room again. */
+void weft__subscription_resume(weft_subscription *subscription);
+/* With the others, from the position of the last event that anybody was told. */
+void weft__subscription_begin(weft_subscription *subscription);
+/* A live one: is this for it? */
+bool weft__subscription_wants(const weft_subscription *subscription, const weft_event *event, const weft_json *data);
+int weft__subscription_send(weft_subscription *subscription, const weft_event *event);
+
+/* ---- client_call.c ---- */
+
+/* The question was settled. */
+void weft__calls_withdraw(weft_hub_clients *clients, const char *question);
+void weft__calls_end(weft_subscription *subscription);
+
+/* ---- rendering.c ---- */
+
+/* Render it for all who are live, unless that is done. False: the dialect has nothing to say about it. */
+bool weft__rendering_render(weft_rendering *rendering, const weft_event *event, const weft_json *data);
+/* Send what was rendered to one of them. */
+int weft__rendering_send(const weft_rendering *rendering, weft_subscription *subscription);
+/* Render it for one alone. */
+int weft__rendering_alone(weft_subscription *subscription, const weft_event *event, const weft_json *data);
+/* Nothing has been said yet. */
+void weft__rendering_reset(weft_rendering *rendering);
+void weft__rendering_beat(weft_hub_clients *clients, size_t dialect);
+/* The notification of an event for subscriptions with this id (NULL: the default one). Owned. */
+int weft__event_share(weft_hub_clients *clients, const weft_event *event, const char *id, weft_shared **ret);
+/* The same of the event of the moment, made once. Borrowed; NULL where there are too many forms. */
+int weft__event_form(weft_hub_clients *clients, const weft_event *event, const char *id, weft_shared **ret);
+void weft__event_forms_reset(weft_hub_clients *clients);
+int weft__event_tell(weft_subscription *subscription, const weft_event *event);
+/* Who cannot be told anything, and who has gone, has missed nothing. */
+int weft__forgive(int r);
+
+#endif

@@ -1,0 +1,119 @@
+/* What a subscription listens to: one stream, everything, or what a filter lets through; and from that, what a reader would
+ * miss if it were gone. */
+#include <stdio.h>
+#include <string.h>
+
+#include "hub_clients_private.h"
+#include "pack.h"
+
+#define ID_ROOM 64 /* our ids are shorter */
+
+static bool is_same(const char *a, const char *b) {
+    return a && b && strcmp(a, b) == 0;
+}
+
+/* ---- what it wants ---- */
+
+static bool wants_type(const weft_event_source *source, const char *type) {
+    for (size_t i = 0; i < source->type_count; i++)
+        if (strncmp(type, source->types[i], strlen(source->types[i])) == 0)
+            return true;
+    return source->type_count == 0;
+}
+
+/* An id in an event's data. It needs no memory: an event must not be missed because there is none. NULL: there is none, or
+ * none that could be ours. */
+static const char *id_in(const weft_json *data, const char *name, char ret[ID_ROOM]) {
+    weft_json value = weft_get(data, name);
+    weft_bytes text;
+    if (weft_typeof(&value) != WEFT_STRING || weft_text(&value, &text) < 0 || text.len >= ID_ROOM)
+        return NULL;
+    memcpy(ret, text.data, text.len);
+    ret[text.len] = '\0';
+    return ret;
+}
+
+/* The answer to a question of an older journal names the question only; the question knows its task. */
+static const char *task_of(const weft_engine *engine, const weft_json *data, char room[ID_ROOM]) {
+    const char *task = id_in(data, "taskId", room);
+    const char *id = task ? NULL : id_in(data, "questionId", room);
+    const weft_question *question = id ? weft__question_find(engine, id) : NULL;
+    return question ? question->task : task;
+}
+
+/* Likewise most events of a task there do not name its session. */
+static bool is_of_session(const weft_engine *engine, const weft_json *data, const char *session) {
+    char room[ID_ROOM];
+    const char *own = id_in(data, "sessionId", room);
+    if (own)
+        return is_same(own, session);
+    const char *id = task_of(engine, data, room);
+    const weft_task *task = id ? weft__task_find(engine, id) : NULL;
+    return task && is_same(task->session, session);
+}
+
+bool weft__source_reads(const weft_event_source *source) {
+    return source->task || source->session;
+}
+
+bool weft__source_wants(const weft_event_source *source, const weft_engine *engine, const weft_event *event,
+                        const weft_json *data) {
+    char room[ID_ROOM];
+    return wants_type(source, event->type) && (!source->stream || is_same(event->stream, source->stream)) &&
+           (!source->task || is_same(task_of(engine, data, room), source->task)) &&
+           (!source->session || is_of_session(engine, data, source->session));
+}
+
+/* ---- what it would miss ---- */
+
+static bool wants_sessions(const weft_event_source *source) {
+    return wants_type(source, "session.output") || wants_type(source, "session.update");
+}
+
+/* The session it is about; NULL: not about one, or one that is not known any more. */
+static const char *session_of(const weft_event_source *source, const weft_engine *engine) {
+    const weft_task *task = source->task ? weft__task_find(engine, source->task) : NULL;
+    return source->session ? source->session : task ? task->session : NULL;
+}
+
+/* Sessions' streams are trimmed one by one, whenever one says much. That is a gap only for those who follow that session.
+ * Without a source it is a dialect's words: nobody can resume them, and what is kept is all there is to say. */
+void weft__source_query(const weft_event_source *source, const weft_engine *engine, weft_query *query, char *name) {
+    if (!source) {
+        query->oldest = true;
+        return;
+    }
+    query->stream = source->stream;
+    if (source->stream)
+        return;
+    const char *session = session_of(source, engine);
+    if (!wants_sessions(source)) {
+        query->aside = WEFT_STREAM_SESSION;
+        return;
+    }
+    if (!session || strlen(session) + sizeof WEFT_STREAM_SESSION > WEFT_STREAM_NAME)
+        return;
+    snprintf(name, WEFT_STREAM_NAME, "%s%s", WEFT_STREAM_SESSION, session);
+    query->aside = WEFT_STREAM_SESSION;
+    query->but = name;
+}
+
+/* ---- life ---- */
+
+weft_event_source *weft__source_new(const weft_subscription_spec *spec, const weft_alloc *alloc) {
+    size_t size = sizeof(weft_event_source) + spec->type_count * sizeof(char *) + weft__pack_size(spec->stream) +
+                  weft__pack_size(spec->task) + weft__pack_size(spec->session);
+    for (size_t i = 0; i < spec->type_count; i++)
+        size += weft__pack_size(spec->types[i]);
+    weft_event_source *source = weft__zalloc(alloc, size);
+    if (!source)
+        return NULL;
+    char *at = (char *) &source->types[spec->type_count];
+    source->stream = weft__pack(&at, spec->stream);
+    source->task = weft__pack(&at, spec->task);
+    source->session = weft__pack(&at, spec->session);
+    source->type_count = spec->type_count;
+    for (size_t i = 0; i < spec->type_count; i++)
+        source->types[i] = weft__pack(&at, spec->types[i]);
+    return source;
+}
