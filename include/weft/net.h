@@ -138,8 +138,48 @@ WEFT_API const char *weft_http_header(const weft_http *http, const char *name);
 WEFT_API weft_bytes weft_http_body(const weft_http *http);
 WEFT_API const weft_identity *weft_http_identity(const weft_http *http);
 /* Answer; http is taken. type is the Content-Type. body is copied; 204 and 304 have none. -EINVAL: a status outside 200 to
- * 599 or a type with a control character; the client got a 500. */
+ * 599 or a type with a control character; the client got a 500. A HEAD is answered like a GET; its body is left out. */
 WEFT_API int weft_http_answer(weft_http *http, int status, const char *type, weft_bytes body);
+
+typedef struct weft_header {
+    const char *name; /* NULL ends a list */
+    const char *value;
+} weft_header;
+
+typedef struct weft_http_answer_opts {
+    int status;                 /* 0: 200 */
+    const char *type;           /* Content-Type; NULL: none is said */
+    const weft_header *headers; /* more of them; NULL: none. Not those that say how long the answer is and how it ends:
+                                   Content-Length, Transfer-Encoding, Connection, Date, Content-Type, ETag, Cache-Control */
+    const char *cache;          /* Cache-Control; NULL: none is said */
+    const char *etag;           /* names this content: a digest or a version, without quotes. A client that shows that it has
+                                   it (If-None-Match) is answered 304 without a body. NULL: none */
+    weft_bytes body;            /* copied */
+} weft_http_answer_opts;
+/* The same with headers. -EINVAL: also a header or an etag with a character that does not belong there; the client got a
+ * 500.
+ */
+WEFT_API int weft_http_answer_with(weft_http *http, const weft_http_answer_opts *opts);
+
+/* Answer in parts: begin, write as often as there is something, end. In HTTP/1.1 the parts are chunks; with the type
+ * "text/event-stream" they are server-sent events. The callbacks may be NULL and never run inside one of these calls. */
+typedef struct weft_http_stream {
+    /* So much has been sent that there is room again. */
+    void (*on_drain)(weft_http *http, void *ctx);
+    /* The connection has ended, also when the client has only ended its half. weft_http_end() is still to be called, here or
+     * later. */
+    void (*on_gone)(weft_http *http, void *ctx);
+    void *ctx;
+} weft_http_stream;
+/* Send the head; opts->body is the first part. http stays the caller's, until weft_http_end() or, if this fails, until
+ * weft_http_answer(). -EINVAL, -ENOMEM as above, and nothing was sent; -EPIPE the connection has gone. stream may be NULL.
+ */
+WEFT_API int weft_http_begin(weft_http *http, const weft_http_answer_opts *opts, const weft_http_stream *stream);
+/* Send a part, which is copied. 0; 1 queued, and more than 1 MiB waits to be sent: wait for on_drain. -ENOBUFS 8 MiB wait,
+ * -ENOMEM: nothing was queued. -EPIPE the connection has gone. */
+WEFT_API int weft_http_write(weft_http *http, weft_bytes part);
+/* The answer is complete; http is taken. */
+WEFT_API int weft_http_end(weft_http *http);
 
 /* ---- client ---- */
 

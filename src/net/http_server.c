@@ -259,7 +259,9 @@ static void await_head(weft_conn *conn) {
 /* How long the other side may now take, and whether we want to hear from it at all. */
 static void settle(weft_conn *conn) {
     weft_web *web = conn->web;
-    weft__stream_pause(&conn->stream, web->state == WEFT_WEB_BUSY || is_full(web));
+    /* Behind an answer that comes in parts only the other side's end is waited for. */
+    bool busy = web->state == WEFT_WEB_BUSY && !(weft__http_streams(web) && !weft__buf_len(&web->in));
+    weft__stream_pause(&conn->stream, busy || (is_full(web) && !weft__http_streams(web)));
     if (web->state == WEFT_WEB_BODY)
         weft__stream_due(&conn->stream, web->body_until);
     else if (web->state == WEFT_WEB_BUSY)
@@ -325,7 +327,7 @@ static void on_open(weft_stream *stream) {
 static void on_end(weft_stream *stream, int why) {
     weft_conn *conn = conn_of(stream);
     weft__conn_note_end(conn, why);
-    if (why == 0 && conn->web->state == WEFT_WEB_BUSY)
+    if (why == 0 && conn->web->state == WEFT_WEB_BUSY && !weft__http_streams(conn->web))
         conn->web->keep_alive = false;
     else
         weft__conn_close(conn, why, why == 0);
@@ -345,6 +347,7 @@ static void sent(weft_stream *stream, size_t n) {
         weft__memory_count(conn);
     if (conn->web->state != WEFT_WEB_BUSY && !is_full(conn->web))
         weft__stream_pause(stream, false);
+    weft__http_sent(conn);
 }
 
 /* Has enough come since it was last looked at? Then look again later. */
@@ -409,7 +412,7 @@ void weft__web_abandon(weft_conn *conn) {
 
 void weft__web_leave(weft_conn *conn, bool now) {
     conn->web->keep_alive = false;
-    if (now || conn->web->state != WEFT_WEB_BUSY)
+    if (now || conn->web->state != WEFT_WEB_BUSY || weft__http_streams_events(conn->web))
         weft__conn_close(conn, -ECANCELED, true);
 }
 

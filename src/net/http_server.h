@@ -84,6 +84,10 @@ void weft__web_identity(weft_conn *conn, const weft_asked *asked, weft_origin *o
 /* Answer the request under way and be ready for the next. type may be NULL: no body. extra is more headers, each ending in
  * CRLF, or NULL. */
 int weft__web_answer(weft_conn *conn, int status, const char *type, const char *extra, weft_bytes body);
+/* Only the head of an answer, for one that comes in parts. length is the header that says how it ends, with its CRLF. */
+int weft__web_head(weft_conn *conn, int status, const char *type, const char *extra, const char *length);
+/* The answer is complete: ready for the next request, or done. */
+void weft__web_answered(weft_conn *conn);
 /* Refuse it with a JSON body that says why. */
 void weft__web_refuse(weft_conn *conn, int status, const char *reason, const char *extra);
 /* The Date header's value. */
@@ -123,6 +127,14 @@ int weft__http_new(weft_conn *conn, const weft_asked *asked, weft_http **ret);
 void weft__http_call(weft_http *http, weft_bytes body);
 /* The connection has gone. */
 void weft__http_orphan(weft_http *http);
+
+/* ---- http_stream.c ---- */
+
+/* Is the request under way answered in parts? And is that an event stream, which never ends by itself? */
+bool weft__http_streams(const weft_web *web);
+bool weft__http_streams_events(const weft_web *web);
+/* Some of it was sent: perhaps there is room again. */
+void weft__http_sent(weft_conn *conn);
 
 /* ---- small helpers ---- */
 
