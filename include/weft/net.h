@@ -52,16 +52,18 @@ typedef struct weft_server weft_server;
 typedef struct weft_http weft_http; /* one HTTP request being answered by a route */
 
 typedef struct weft_token {
-    const char *token;  /* NULL ends a list */
-    const char *name;   /* for identity.name */
-    const char *scopes; /* for identity.scopes; NULL: "*" */
+    const char *token;           /* NULL without a digest ends a list */
+    const char *name;            /* for identity.name */
+    const char *scopes;          /* for identity.scopes; NULL: "*" */
+    const unsigned char *digest; /* the token's SHA-256, 32 bytes, where the token itself is not known any more */
+    int64_t expires_at; /* seconds since 1970; from then on it is refused and its connections are closed. 0: never */
 } weft_token;
 
 /* How one endpoint is served. Zero means the default. */
 typedef struct weft_listen_opts {
     weft_tls_opts tls;
     const weft_token *tokens;   /* network transports: one of these must be shown, or a client certificate where tls.ca
-                                   is set; NULL: no token is needed. Copied */
+                                   is set; NULL: no token is needed. Copied; of a token only its digest is kept */
     const char *const *hosts;   /* Host names accepted besides loopback's, NULL-terminated; "*" accepts any. Copied */
     const char *const *origins; /* Origins accepted besides none and the server's own; "*" accepts any. Copied */
     const char *dialect;        /* what connections speak until something decides otherwise */
@@ -105,6 +107,10 @@ WEFT_API int weft_server_new(weft_loop *loop, const weft_server_opts *opts, weft
 WEFT_API int weft_server_listen(weft_server *server, const char *url, const weft_listen_opts *opts);
 /* Replace the Host names and the origins that all endpoints accept, as in weft_listen_opts. -ENOMEM: nothing has changed. */
 WEFT_API int weft_server_allow(weft_server *server, const char *const *hosts, const char *const *origins);
+/* Replace the tokens of all endpoints that ask for one; an empty list lets nobody in. Connections that showed a token which
+ * is not among them any more, or has another name or other scopes now, are closed before the loop waits again. -ENOMEM:
+ * nothing has changed. */
+WEFT_API int weft_server_tokens(weft_server *server, const weft_token *tokens);
 /* The endpoint's URL with the port that was taken, in the order of weft_server_listen(); NULL past the end. Borrowed. */
 WEFT_API const char *weft_server_url(const weft_server *server, size_t index);
 /* Stop accepting, let open requests finish for at most grace_ms, say good-bye, close. on_stopped may be NULL. */

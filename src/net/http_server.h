@@ -30,13 +30,13 @@ typedef struct weft_web {
     weft_buf out;  /* answers */
     weft_buf body; /* of a chunked request */
     weft_chunked chunked;
-    size_t scanned;            /* bytes of in that do not hold the end of a head */
-    size_t body_len;           /* by Content-Length */
-    uint64_t body_came;        /* bytes since body_until was set */
-    int64_t body_until;        /* when the next of them are counted */
-    size_t body_max;           /* what this caller may send */
-    weft_peer *rpc;            /* takes the messages of POSTs; NULL until the first */
-    const weft_auth *rpc_auth; /* whose it is */
+    size_t scanned;     /* bytes of in that do not hold the end of a head */
+    size_t body_len;    /* by Content-Length */
+    uint64_t body_came; /* bytes since body_until was set */
+    int64_t body_until; /* when the next of them are counted */
+    size_t body_max;    /* what this caller may send */
+    weft_peer *rpc;     /* takes the messages of POSTs; NULL until the first */
+    uint64_t rpc_auth;  /* whose it is: the token's id */
     const weft_endpoint *rpc_endpoint;
     weft_http *http; /* with a route that has not answered yet */
     char *origin;    /* of the request under way, to be told that it may read the answer; NULL: none */

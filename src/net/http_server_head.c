@@ -176,7 +176,7 @@ static weft_bytes token_of(weft_asked *asked) {
 
 static bool needs_token(const weft_conn *conn, const weft_asked *asked) {
     bool open = asked->kind == WEFT_WEB_HEALTH || asked->kind == WEFT_WEB_OPTIONS;
-    return asked->endpoint->tokens.count && !open && !weft__route_public(weft__conn_server(conn), asked->path);
+    return asked->endpoint->tokens.asked && !open && !weft__route_public(weft__conn_server(conn), asked->path);
 }
 
 static int wrong_token(weft_asked *asked, weft_bytes token) {
@@ -223,10 +223,10 @@ static int check_token(weft_conn *conn, weft_asked *asked) {
     char name[WEFT_CONN_NAME];
     weft_bytes token = token_of(asked);
     asked->authenticated =
-        !asked->endpoint->tokens.count || (conn->stream.tls && weft__tls_subject(conn->stream.tls, name, sizeof name) > 0);
+        !asked->endpoint->tokens.asked || (conn->stream.tls && weft__tls_subject(conn->stream.tls, name, sizeof name) > 0);
     if (asked->authenticated)
         return 0;
-    asked->auth = token.data ? weft__auths_find(&asked->endpoint->tokens, token) : NULL;
+    asked->auth = token.data ? weft__auths_find(&asked->endpoint->tokens, token, weft__wall_now()) : NULL;
     asked->authenticated = asked->auth != NULL;
     return asked->auth ? 0 : judge_wrong_token(conn, asked, token, needs_token(conn, asked));
 }

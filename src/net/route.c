@@ -104,6 +104,8 @@ void weft__routes_done(weft_server *server) {
 static size_t head_size(const weft_asked *asked) {
     const weft_http_head *head = asked->head;
     size_t size = head->method.len + asked->path.len + asked->query.len + 3;
+    if (asked->auth)
+        size += strlen(asked->auth->name) + strlen(asked->auth->scopes) + 2;
     for (size_t i = 0; i < head->header_count; i++)
         size += head->headers[i].name.len + head->headers[i].value.len + 2;
     return size;
@@ -118,6 +120,18 @@ static const char *put_text(char **at, weft_bytes text) {
     return start;
 }
 
+static weft_bytes text_bytes(const char *text) {
+    return (weft_bytes){text, strlen(text)};
+}
+
+/* The token may be gone before the answer. */
+static void keep_auth(weft_http *http, const weft_auth *auth, char **at) {
+    if (!auth)
+        return;
+    http->identity.name = put_text(at, text_bytes(auth->name));
+    http->identity.scopes = put_text(at, text_bytes(auth->scopes));
+}
+
 int weft__http_new(weft_conn *conn, const weft_asked *asked, weft_http **ret) {
     const weft_http_head *head = asked->head;
     const weft_alloc *alloc = conn->stream.loop->alloc;
@@ -130,6 +144,7 @@ int weft__http_new(weft_conn *conn, const weft_asked *asked, weft_http **ret) {
     http->alloc = alloc;
     http->route = asked->route;
     weft__web_identity(conn, asked, &http->origin, http->name, &http->identity);
+    keep_auth(http, asked->auth, &at);
     http->method = put_text(&at, head->method);
     http->path = put_text(&at, asked->path);
     http->query = put_text(&at, asked->query);
