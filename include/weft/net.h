@@ -137,8 +137,21 @@ WEFT_API int weft_server_route(weft_server *server, const char *method, const ch
                                void *ctx);
 /* This path needs no token: a login page. weft_http_identity() says whether one was shown. */
 WEFT_API int weft_server_public(weft_server *server, const char *path);
+/* Pages log in: GET /login is a form for a token, POST /login takes it and gives the browser a cookie in exchange, POST
+ * /logout ends that. The cookie is a random name of a session that only this server knows, by its digest and in memory; it
+ * counts as the token did, and no longer than that. It is HttpOnly and SameSite=Strict, and Secure with TLS. A request with
+ * it that is not a GET or HEAD, or that opens a WebSocket, must come from a page of this server itself (Origin or
+ * Sec-Fetch-Site). */
+typedef struct weft_login_opts {
+    const char *home;    /* the page to go to after logging in; NULL: /login, which then says who is logged in. Copied */
+    int64_t session_s;   /* how long a session lasts: 7 days */
+    size_t max_sessions; /* 256; then the oldest ends */
+} weft_login_opts;
+/* opts may be NULL. -EALREADY. */
+WEFT_API int weft_server_login(weft_server *server, const weft_login_opts *opts);
 WEFT_API const char *weft_http_method(const weft_http *http);
 WEFT_API const char *weft_http_path(const weft_http *http);
+/* Without a token that was shown in it, so that it can be logged. */
 WEFT_API const char *weft_http_query(const weft_http *http);
 WEFT_API const char *weft_http_header(const weft_http *http, const char *name);
 WEFT_API weft_bytes weft_http_body(const weft_http *http);

@@ -276,6 +276,8 @@ static int add_routes(weft_serve_hub *self, weft_server *server) {
     int r = weft_server_route(server, "GET", "/readyz", on_readyz, self);
     if (r >= 0)
         r = weft__event_stream_route(&self->hub, server);
+    if (r >= 0)
+        r = weft_server_login(server, NULL);
     return r < 0 ? r : weft_server_public(server, "/readyz");
 }
 
@@ -284,7 +286,7 @@ weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
     self->hub.service = weft_server_service(server);
     int r = add_routes(self, server);
     if (r < 0)
-        return weft__fail(self->opts.app, WEFT_FAILED, NULL, "/readyz and /events: %s", weft_strerror(r));
+        return weft__fail(self->opts.app, WEFT_FAILED, NULL, "/readyz, /events and /login: %s", weft_strerror(r));
     r = begin(self);
     if (r < 0)
         return weft__fail(self->opts.app, WEFT_FAILED, "\"weft doctor\" looks at the store.", "the journal: %s",

@@ -172,6 +172,7 @@ static void take_head(weft_conn *conn, const weft_http_head *head) {
     int status = weft__web_judge(conn, head, &asked);
     conn->endpoint = asked.endpoint;
     conn->auth = asked.auth ? asked.auth->id : 0;
+    conn->session = asked.auth ? asked.session : 0;
     web->kind = (unsigned char) asked.kind;
     web->keep_alive = head->keep_alive && !conn->leaving;
     web->head_only = weft__bytes_are(head->method, "HEAD");

@@ -55,6 +55,8 @@ typedef struct weft_asked {
     enum weft_web_kind kind;
     const struct weft_route *route;
     const weft_auth *auth; /* the token that was shown; NULL: none was needed or a certificate did */
+    uint64_t session;      /* the login that stands for it; 0: none */
+    bool own_origin;       /* the page that asks is one of ours */
     bool authenticated;
     const char *reason; /* of a refusal */
     char extra[200];    /* headers of a refusal */

@@ -132,6 +132,25 @@ static void keep_auth(weft_http *http, const weft_auth *auth, char **at) {
     http->identity.scopes = put_text(at, text_bytes(auth->scopes));
 }
 
+/* The query without "token=...", which must not come into anybody's log. */
+static const char *put_query(char **at, weft_bytes query) {
+    char *start = *at, *to = start;
+    for (const char *from = query.data, *end = from + query.len; from < end;) {
+        const char *amp = memchr(from, '&', (size_t) (end - from));
+        size_t len = (size_t) ((amp ? amp : end) - from);
+        if (len < 6 || memcmp(from, "token=", 6) != 0) {
+            if (to > start)
+                *to++ = '&';
+            memcpy(to, from, len);
+            to += len;
+        }
+        from += len + 1;
+    }
+    *to = '\0';
+    *at = to + 1;
+    return start;
+}
+
 int weft__http_new(weft_conn *conn, const weft_asked *asked, weft_http **ret) {
     const weft_http_head *head = asked->head;
     const weft_alloc *alloc = conn->stream.loop->alloc;
@@ -147,7 +166,7 @@ int weft__http_new(weft_conn *conn, const weft_asked *asked, weft_http **ret) {
     keep_auth(http, asked->auth, &at);
     http->method = put_text(&at, head->method);
     http->path = put_text(&at, asked->path);
-    http->query = put_text(&at, asked->query);
+    http->query = put_query(&at, asked->query);
     http->chunked = head->minor >= 1;
     http->header_count = head->header_count;
     for (size_t i = 0; i < head->header_count; i++) {

@@ -9,6 +9,7 @@
 #include "http_server.h"
 #include "link.h"
 #include "local.h"
+#include "login.h"
 
 /* As in docs and headers: zero means these. */
 #define MAX_CONNECTIONS 10000
@@ -71,6 +72,7 @@ static void destroy(weft_server *server) {
     while (!weft__list_empty(&server->listeners))
         weft__listener_free(WEFT_CONTAINER(server->listeners.next, weft_listener, link));
     weft__routes_done(server);
+    weft__logins_free(server);
     weft_service_unref(server->service);
     if (server->spare_fd >= 0)
         close(server->spare_fd);

@@ -91,7 +91,8 @@ struct weft_server {
     int spare_fd;       /* given up for a moment to tell somebody that there are no descriptors left */
     struct weft_route *routes;
     struct weft_public *publics;
-    weft_timer timer; /* the grace time of a stop */
+    struct weft_logins *logins; /* NULL: pages cannot log in */
+    weft_timer timer;           /* the grace time of a stop */
     weft_later stopped;
     bool stopping, freed, resting;
     void (*on_stopped)(weft_server *server, void *ctx);
@@ -110,6 +111,7 @@ struct weft_conn {
     weft_conn_place place;
     size_t held;        /* bytes in its buffers, as far as they have been counted */
     uint64_t auth;      /* the id of the token that was shown last; 0: none */
+    uint64_t session;   /* the id of the login that was shown for it; 0: none */
     int64_t auth_until; /* when it must have shown who it is; INT64_MAX: it has, or need not */
     bool told : 1;      /* on_open was called */
     bool events : 1;    /* the peer only sends (server-sent events) */

@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "link.h"
-#include "server.h"
+#include "login.h"
 
 /* A wall clock can be set: an expiry is looked at again after this long, however far away it seems. */
 #define MAX_WATCH_S 60
@@ -48,12 +48,12 @@ static int64_t next_expiry(const weft_server *server, int64_t now) {
 }
 
 void weft__tokens_watch(weft_server *server) {
-    int64_t now = weft__wall_now(), next = next_expiry(server, now);
+    int64_t now = weft__wall_now(), next = next_expiry(server, now), due = weft__logins_due(server);
+    int64_t seconds = next == INT64_MAX || next - now < MAX_WATCH_S ? next - now : MAX_WATCH_S;
+    int64_t by_wall = next == INT64_MAX ? INT64_MAX : weft__after(weft__loop_fresh_now(server->loop), seconds * 1000);
     weft__timer_stop(server->loop, &server->expiry);
-    if (next == INT64_MAX)
-        return;
-    int64_t seconds = next - now < MAX_WATCH_S ? next - now : MAX_WATCH_S;
-    weft__timer_set(server->loop, &server->expiry, weft__after(weft__loop_fresh_now(server->loop), seconds * 1000));
+    if (by_wall != INT64_MAX || due != INT64_MAX)
+        weft__timer_set(server->loop, &server->expiry, by_wall < due ? by_wall : due);
 }
 
 void weft__tokens_expired(weft_timer *timer) {
@@ -76,7 +76,8 @@ void weft__tokens_revoke(weft_later *later) {
     weft__server_ref(server);
     for (weft_link *at = server->conns.next; at != &server->conns; at = at->next) {
         weft_conn *conn = WEFT_CONTAINER(at, weft_conn, link);
-        if (conn->auth && !weft__auths_with_id(&conn->endpoint->tokens, conn->auth, now))
+        bool gone = conn->auth && !weft__auths_with_id(&conn->endpoint->tokens, conn->auth, now);
+        if (gone || (conn->session && !weft__login_lives(server, conn->session)))
             close_refused(conn);
     }
     weft__server_unref(server);

@@ -31,6 +31,7 @@ static const scene scenes[] = {
     {"route of events", "http://127.0.0.1:0/rpc", "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 "},
     {"route with headers", "http://127.0.0.1:0/rpc", "GET /headers HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 "},
     {"route in parts", "http://127.0.0.1:0/rpc", "GET /parts HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 "},
+    {"login", "http://127.0.0.1:0/rpc", "GET /login HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 "},
     {"websocket", "ws://127.0.0.1:0/ws",
      "GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
@@ -75,7 +76,7 @@ static int add_routes(weft_server *server) {
     int r = 0;
     for (size_t i = 0; r >= 0 && i < sizeof rows / sizeof rows[0]; i++)
         r = weft_server_route(server, "GET", rows[i].path, rows[i].handler, NULL);
-    return r;
+    return r < 0 ? r : weft_server_login(server, NULL);
 }
 
 static int serve(world *w, test_memory *memory, const scene *s) {
