@@ -52,16 +52,18 @@ typedef struct weft_server weft_server;
 typedef struct weft_http weft_http; /* one HTTP request being answered by a route */
 
 typedef struct weft_token {
-    const char *token;  /* NULL ends a list */
-    const char *name;   /* for identity.name */
-    const char *scopes; /* for identity.scopes; NULL: "*" */
+    const char *token;           /* NULL without a digest ends a list */
+    const char *name;            /* for identity.name */
+    const char *scopes;          /* for identity.scopes; NULL: "*" */
+    const unsigned char *digest; /* the token's SHA-256, 32 bytes, where the token itself is not known any more */
+    int64_t expires_at; /* seconds since 1970; from then on it is refused and its connections are closed. 0: never */
 } weft_token;
 
 /* How one endpoint is served. Zero means the default. */
 typedef struct weft_listen_opts {
     weft_tls_opts tls;
     const weft_token *tokens;   /* network transports: one of these must be shown, or a client certificate where tls.ca
-                                   is set; NULL: no token is needed. Copied */
+                                   is set; NULL: no token is needed. Copied; of a token only its digest is kept */
     const char *const *hosts;   /* Host names accepted besides loopback's, NULL-terminated; "*" accepts any. Copied */
     const char *const *origins; /* Origins accepted besides none and the server's own; "*" accepts any. Copied */
     const char *dialect;        /* what connections speak until something decides otherwise */
@@ -105,6 +107,10 @@ WEFT_API int weft_server_new(weft_loop *loop, const weft_server_opts *opts, weft
 WEFT_API int weft_server_listen(weft_server *server, const char *url, const weft_listen_opts *opts);
 /* Replace the Host names and the origins that all endpoints accept, as in weft_listen_opts. -ENOMEM: nothing has changed. */
 WEFT_API int weft_server_allow(weft_server *server, const char *const *hosts, const char *const *origins);
+/* Replace the tokens of all endpoints that ask for one; an empty list lets nobody in. Connections that showed a token which
+ * is not among them any more, or has another name or other scopes now, are closed before the loop waits again. -ENOMEM:
+ * nothing has changed. */
+WEFT_API int weft_server_tokens(weft_server *server, const weft_token *tokens);
 /* The endpoint's URL with the port that was taken, in the order of weft_server_listen(); NULL past the end. Borrowed. */
 WEFT_API const char *weft_server_url(const weft_server *server, size_t index);
 /* Stop accepting, let open requests finish for at most grace_ms, say good-bye, close. on_stopped may be NULL. */
@@ -131,15 +137,68 @@ WEFT_API int weft_server_route(weft_server *server, const char *method, const ch
                                void *ctx);
 /* This path needs no token: a login page. weft_http_identity() says whether one was shown. */
 WEFT_API int weft_server_public(weft_server *server, const char *path);
+/* Pages log in: GET /login is a form for a token, POST /login takes it and gives the browser a cookie in exchange, POST
+ * /logout ends that. The cookie is a random name of a session that only this server knows, by its digest and in memory; it
+ * counts as the token did, and no longer than that. It is HttpOnly and SameSite=Strict, and Secure with TLS. A request with
+ * it that is not a GET or HEAD, or that opens a WebSocket, must come from a page of this server itself (Origin or
+ * Sec-Fetch-Site). */
+typedef struct weft_login_opts {
+    const char *home;    /* the page to go to after logging in; NULL: /login, which then says who is logged in. Copied */
+    int64_t session_s;   /* how long a session lasts: 7 days */
+    size_t max_sessions; /* 256; then the oldest ends */
+} weft_login_opts;
+/* opts may be NULL. -EALREADY. */
+WEFT_API int weft_server_login(weft_server *server, const weft_login_opts *opts);
 WEFT_API const char *weft_http_method(const weft_http *http);
 WEFT_API const char *weft_http_path(const weft_http *http);
+/* Without a token that was shown in it, so that it can be logged. */
 WEFT_API const char *weft_http_query(const weft_http *http);
 WEFT_API const char *weft_http_header(const weft_http *http, const char *name);
 WEFT_API weft_bytes weft_http_body(const weft_http *http);
 WEFT_API const weft_identity *weft_http_identity(const weft_http *http);
 /* Answer; http is taken. type is the Content-Type. body is copied; 204 and 304 have none. -EINVAL: a status outside 200 to
- * 599 or a type with a control character; the client got a 500. */
+ * 599 or a type with a control character; the client got a 500. A HEAD is answered like a GET; its body is left out. */
 WEFT_API int weft_http_answer(weft_http *http, int status, const char *type, weft_bytes body);
+
+typedef struct weft_header {
+    const char *name; /* NULL ends a list */
+    const char *value;
+} weft_header;
+
+typedef struct weft_http_answer_opts {
+    int status;                 /* 0: 200 */
+    const char *type;           /* Content-Type; NULL: none is said */
+    const weft_header *headers; /* more of them; NULL: none. Not those that say how long the answer is and how it ends:
+                                   Content-Length, Transfer-Encoding, Connection, Date, Content-Type, ETag, Cache-Control */
+    const char *cache;          /* Cache-Control; NULL: none is said */
+    const char *etag;           /* names this content: a digest or a version, without quotes. A client that shows that it has
+                                   it (If-None-Match) is answered 304 without a body. NULL: none */
+    weft_bytes body;            /* copied */
+} weft_http_answer_opts;
+/* The same with headers. -EINVAL: also a header or an etag with a character that does not belong there; the client got a
+ * 500.
+ */
+WEFT_API int weft_http_answer_with(weft_http *http, const weft_http_answer_opts *opts);
+
+/* Answer in parts: begin, write as often as there is something, end. In HTTP/1.1 the parts are chunks; with the type
+ * "text/event-stream" they are server-sent events. The callbacks may be NULL and never run inside one of these calls. */
+typedef struct weft_http_stream {
+    /* So much has been sent that there is room again. */
+    void (*on_drain)(weft_http *http, void *ctx);
+    /* The connection has ended, also when the client has only ended its half. weft_http_end() is still to be called, here or
+     * later. */
+    void (*on_gone)(weft_http *http, void *ctx);
+    void *ctx;
+} weft_http_stream;
+/* Send the head; opts->body is the first part. http stays the caller's, until weft_http_end() or, if this fails, until
+ * weft_http_answer(). -EINVAL, -ENOMEM as above, and nothing was sent; -EPIPE the connection has gone. stream may be NULL.
+ */
+WEFT_API int weft_http_begin(weft_http *http, const weft_http_answer_opts *opts, const weft_http_stream *stream);
+/* Send a part, which is copied. 0; 1 queued, and more than 1 MiB waits to be sent: wait for on_drain. -ENOBUFS 8 MiB wait,
+ * -ENOMEM: nothing was queued. -EPIPE the connection has gone. */
+WEFT_API int weft_http_write(weft_http *http, weft_bytes part);
+/* The answer is complete; http is taken. */
+WEFT_API int weft_http_end(weft_http *http);
 
 /* ---- client ---- */
 

@@ -46,6 +46,8 @@ static const char *next_of(const weft_error *error) {
         {"sessionBusy", "One message at a time: wait for its task, or cancel it."},
         {"questionNotFound", "\"weft answer\" shows which are open."},
         {"questionResolved", "Somebody was first, or nobody waits for it any more: \"weft answer\" shows which are open."},
+        {"tokenNotFound", "\"weft token list\" shows which there are."},
+        {"tokenExists", "\"weft token revoke NAME\" takes it back."},
         {"ruleNotFound", "\"weft automation\" shows which there are."},
         {"shuttingDown", "The daemon is stopping; \"weft start\" starts it again."},
         {"storeBusy", "The disk cannot keep up. Nothing was stored: try again in a moment."},

@@ -15,6 +15,7 @@
 #include "serve.h"
 #include "serve_hub.h"
 #include "serve_tell.h"
+#include "serve_tokens.h"
 #include "signals.h"
 #include "trust_view.h"
 
@@ -35,6 +36,7 @@ typedef struct serving {
     weft_daemon daemon;
     weft_timer end; /* a stop has taken its time */
     char *token;    /* NULL: none is needed */
+    weft_serve_tokens *tokens;
     int signals_seen;
     bool stopping;
     bool published;
@@ -106,10 +108,9 @@ static int open_server(serving *self) {
 
 static int listen_at(serving *self, const char *url, bool network) {
     const weft_serve_settings *how = self->how;
-    const weft_token tokens[] = {{.token = self->token, .name = "token"}, {0}};
     weft_listen_opts opts = {
         .tls = {.cert = how->tls_cert, .key = how->tls_key, .ca = how->tls_ca},
-        .tokens = network && self->token ? tokens : NULL,
+        .tokens = network && self->token ? self->tokens->tokens : NULL,
         .hosts = how->hosts.count ? how->hosts.items : NULL,
         .origins = how->origins.count ? how->origins.items : NULL,
         .dialect = weft__serve_hub_dialect(self->hub, url),
@@ -196,6 +197,26 @@ static weft_exit get_token(serving *self, bool network) {
                                  : weft__home_token(self->app, &self->token);
 }
 
+/* Those that were given out by name. */
+static weft_exit get_tokens(serving *self) {
+    char why[WEFT_TRUST_WHY] = "";
+    self->tokens = weft__zalloc(NULL, sizeof *self->tokens);
+    if (!self->tokens)
+        return weft__fail(self->app, WEFT_FAILED, NULL, "out of memory");
+    self->tokens->layout = self->app->layout;
+    self->tokens->first = self->token;
+    self->tokens->is_agent = weft__serve_hub_is_agent;
+    if (weft__serve_tokens_load(self->tokens, why) < 0)
+        weft__warn(self->app, "weft serve: %s", why);
+    return WEFT_DONE;
+}
+
+static void reload_tokens(serving *self) {
+    char why[WEFT_TRUST_WHY] = "";
+    if (weft__serve_tokens_apply(self->tokens, why) < 0)
+        weft__warn(self->app, "weft serve: %s", why);
+}
+
 /* ---- running ---- */
 
 static void on_stopped(weft_server *server, void *ctx) {
@@ -254,6 +275,8 @@ static void on_hangup(void *ctx) {
     serving *self = ctx;
     if (!weft__serve_config_reload(self->config, self->server))
         on_signal(self);
+    else
+        reload_tokens(self);
 }
 
 static void on_config(void *ctx, const weft_serve_settings *now) {
@@ -320,6 +343,9 @@ static weft_exit open_hub(serving *self) {
     if (r < 0)
         return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     weft__daemon_offer(&self->daemon, self->server);
+    r = weft__serve_tokens_offer(self->tokens, self->server);
+    if (r < 0)
+        return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     return weft__serve_hub_start(self->hub, self->server);
 }
 
@@ -330,6 +356,8 @@ static weft_exit open_and_serve(serving *self) {
         status = weft__daemon_enter(&self->daemon, self->app, is_projects(self));
     if (status == WEFT_DONE)
         status = get_token(self, network);
+    if (status == WEFT_DONE)
+        status = get_tokens(self);
     if (status)
         return status;
     raise_descriptor_limit();
@@ -372,6 +400,7 @@ static weft_exit run(weft_app *app) {
     weft_service_unref(self.service);
     weft__serve_hub_close(self.hub);
     weft_loop_free(self.loop);
+    weft__free(NULL, self.tokens);
     weft__free(NULL, self.token);
     weft__serve_config_free(self.config);
     weft__daemon_leave(&self.daemon); /* the last, so that who waits for our end finds nothing of us */

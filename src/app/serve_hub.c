@@ -86,6 +86,10 @@ static bool is_connected_by_agent(const weft_identity *who) {
     return who->pid < 0 || weft__descends_from_guard((pid_t) who->pid) != 0;
 }
 
+bool weft__serve_hub_is_agent(const weft_identity *who) {
+    return is_agent(NULL, who);
+}
+
 /* A Unix socket's credentials are those of the process that connected. It is looked at now, while it is there, because its
  * number may be another's later. */
 static int know_agent(weft_peer *peer) {
@@ -297,6 +301,8 @@ static int add_routes(weft_serve_hub *self, weft_server *server) {
     int r = weft_server_route(server, "GET", "/readyz", on_readyz, self);
     if (r >= 0)
         r = weft__event_stream_route(&self->hub, server);
+    if (r >= 0)
+        r = weft_server_login(server, NULL);
     return r < 0 ? r : weft_server_public(server, "/readyz");
 }
 
@@ -305,7 +311,7 @@ weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
     self->hub.service = weft_server_service(server);
     int r = add_routes(self, server);
     if (r < 0)
-        return weft__fail(self->opts.app, WEFT_FAILED, NULL, "/readyz and /events: %s", weft_strerror(r));
+        return weft__fail(self->opts.app, WEFT_FAILED, NULL, "/readyz, /events and /login: %s", weft_strerror(r));
     r = begin(self);
     if (r < 0)
         return weft__fail(self->opts.app, WEFT_FAILED, "\"weft doctor\" looks at the store.", "the journal: %s",

@@ -112,7 +112,7 @@ static const weft_refusal *admit_local(weft_listener *listener, const weft_origi
 /* Must those who come here show something? */
 static bool asks_for_proof(const weft_listener *listener) {
     for (const weft_endpoint *at = listener->endpoints; at; at = at->next)
-        if (at->tokens.count)
+        if (at->tokens.asked)
             return true;
     return listener->demands_certificate;
 }

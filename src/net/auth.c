@@ -10,7 +10,11 @@
 
 static int copy_row(weft_auth *row, const weft_token *token, const weft_alloc *alloc) {
     const char *name = token->name ? token->name : "", *scopes = token->scopes ? token->scopes : "*";
-    SHA256((const unsigned char *) token->token, strlen(token->token), row->digest);
+    if (token->digest)
+        memcpy(row->digest, token->digest, sizeof row->digest);
+    else
+        SHA256((const unsigned char *) token->token, strlen(token->token), row->digest);
+    row->expires_at = token->expires_at;
     row->name = weft__strndup(alloc, name, strlen(name));
     row->scopes = weft__strndup(alloc, scopes, strlen(scopes));
     return row->name && row->scopes ? 0 : -ENOMEM;
@@ -18,8 +22,8 @@ static int copy_row(weft_auth *row, const weft_token *token, const weft_alloc *a
 
 int weft__auths_copy(weft_auths *auths, const weft_token *list, const weft_alloc *alloc) {
     size_t count = 0;
-    *auths = (weft_auths){0};
-    while (list && list[count].token)
+    *auths = (weft_auths){.asked = list != NULL};
+    while (list && (list[count].token || list[count].digest))
         count++;
     if (!count)
         return 0;
@@ -44,14 +48,30 @@ void weft__auths_done(weft_auths *auths, const weft_alloc *alloc) {
     *auths = (weft_auths){0};
 }
 
-const weft_auth *weft__auths_find(const weft_auths *auths, weft_bytes token) {
+static bool has_expired(const weft_auth *row, int64_t now) {
+    return row->expires_at && now >= row->expires_at;
+}
+
+const weft_auth *weft__auths_find(const weft_auths *auths, weft_bytes token, int64_t now) {
     unsigned char digest[WEFT_DIGEST];
     const weft_auth *found = NULL;
     SHA256((const unsigned char *) token.data, token.len, digest);
     for (size_t i = 0; i < auths->count; i++)
-        if (CRYPTO_memcmp(auths->rows[i].digest, digest, sizeof digest) == 0)
+        if (CRYPTO_memcmp(auths->rows[i].digest, digest, sizeof digest) == 0 && !has_expired(&auths->rows[i], now))
             found = &auths->rows[i];
     return found;
+}
+
+const weft_auth *weft__auths_with_id(const weft_auths *auths, uint64_t id, int64_t now) {
+    for (size_t i = 0; i < auths->count; i++)
+        if (auths->rows[i].id == id && !has_expired(&auths->rows[i], now))
+            return &auths->rows[i];
+    return NULL;
+}
+
+bool weft__auth_same(const weft_auth *a, const weft_auth *b) {
+    return CRYPTO_memcmp(a->digest, b->digest, sizeof a->digest) == 0 && strcmp(a->name, b->name) == 0 &&
+           strcmp(a->scopes, b->scopes) == 0;
 }
 
 static size_t slot_of(const char *address) {

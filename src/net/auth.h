@@ -12,18 +12,24 @@ typedef struct weft_auth {
     unsigned char digest[WEFT_DIGEST];
     char *name;
     char *scopes;
+    int64_t expires_at; /* seconds since 1970; 0: never */
+    uint64_t id;        /* the same digest, name and scopes: the same id, on all endpoints of a server. Not 0 */
 } weft_auth;
 
 typedef struct weft_auths {
     weft_auth *rows;
     size_t count;
+    bool asked; /* somebody must show one; false: there was no list */
 } weft_auths;
 
-/* Copy a list that ends with a NULL token; NULL: an empty one. -ENOMEM. */
+/* Copy a list that ends with a NULL token; NULL: none is asked for. The ids are 0. -ENOMEM. */
 int weft__auths_copy(weft_auths *auths, const weft_token *list, const weft_alloc *alloc);
 void weft__auths_done(weft_auths *auths, const weft_alloc *alloc);
-/* Whose token is this? NULL: nobody's. Takes as long whoever it is. */
-const weft_auth *weft__auths_find(const weft_auths *auths, weft_bytes token);
+/* Whose token is this? NULL: nobody's, or it has expired. Takes as long whoever it is. now: seconds since 1970. */
+const weft_auth *weft__auths_find(const weft_auths *auths, weft_bytes token, int64_t now);
+/* The row with this id that has not expired. */
+const weft_auth *weft__auths_with_id(const weft_auths *auths, uint64_t id, int64_t now);
+bool weft__auth_same(const weft_auth *a, const weft_auth *b);
 
 /* Wrong tokens per address in the current window. It is asked only about tokens that are wrong: a right one is never braked.
  * An address that shares its slot with another shares its count, which only ever makes the brake tighter. */

@@ -13,6 +13,7 @@ static int accept_token(weft_req *req, weft_conn *conn, const weft_auth *auth) {
     int r = weft_peer_set_identity(weft_req_peer(req), &who);
     if (r < 0)
         return r;
+    conn->auth = auth->id;
     weft__conn_known(conn);
     weft__conn_tell_open(conn);
     return weft_reply(req, WEFT_OBJ({"name", weft_str(auth->name)}, {"scopes", weft_str(auth->scopes)}));
@@ -38,7 +39,8 @@ static int authenticate(weft_req *req, const weft_json *params, void *ctx) {
         return weft_reply(req, WEFT_OBJ({"name", weft_str(who->name)}, {"scopes", weft_str(who->scopes)}));
 
     const char *token = weft_get_str(params, "token", NULL);
-    const weft_auth *auth = token ? weft__auths_find(&conn->endpoint->tokens, (weft_bytes){token, strlen(token)}) : NULL;
+    weft_bytes shown = {token, token ? strlen(token) : 0};
+    const weft_auth *auth = token ? weft__auths_find(&conn->endpoint->tokens, shown, weft__wall_now()) : NULL;
     return auth ? accept_token(req, conn, auth) : refuse_token(req, conn);
 }
 

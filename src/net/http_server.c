@@ -171,6 +171,8 @@ static void take_head(weft_conn *conn, const weft_http_head *head) {
     weft_asked asked;
     int status = weft__web_judge(conn, head, &asked);
     conn->endpoint = asked.endpoint;
+    conn->auth = asked.auth ? asked.auth->id : 0;
+    conn->session = asked.auth ? asked.session : 0;
     web->kind = (unsigned char) asked.kind;
     web->keep_alive = head->keep_alive && !conn->leaving;
     web->head_only = weft__bytes_are(head->method, "HEAD");
@@ -259,7 +261,9 @@ static void await_head(weft_conn *conn) {
 /* How long the other side may now take, and whether we want to hear from it at all. */
 static void settle(weft_conn *conn) {
     weft_web *web = conn->web;
-    weft__stream_pause(&conn->stream, web->state == WEFT_WEB_BUSY || is_full(web));
+    /* Behind an answer that comes in parts only the other side's end is waited for. */
+    bool busy = web->state == WEFT_WEB_BUSY && !(weft__http_streams(web) && !weft__buf_len(&web->in));
+    weft__stream_pause(&conn->stream, busy || (is_full(web) && !weft__http_streams(web)));
     if (web->state == WEFT_WEB_BODY)
         weft__stream_due(&conn->stream, web->body_until);
     else if (web->state == WEFT_WEB_BUSY)
@@ -325,7 +329,7 @@ static void on_open(weft_stream *stream) {
 static void on_end(weft_stream *stream, int why) {
     weft_conn *conn = conn_of(stream);
     weft__conn_note_end(conn, why);
-    if (why == 0 && conn->web->state == WEFT_WEB_BUSY)
+    if (why == 0 && conn->web->state == WEFT_WEB_BUSY && !weft__http_streams(conn->web))
         conn->web->keep_alive = false;
     else
         weft__conn_close(conn, why, why == 0);
@@ -345,6 +349,7 @@ static void sent(weft_stream *stream, size_t n) {
         weft__memory_count(conn);
     if (conn->web->state != WEFT_WEB_BUSY && !is_full(conn->web))
         weft__stream_pause(stream, false);
+    weft__http_sent(conn);
 }
 
 /* Has enough come since it was last looked at? Then look again later. */
@@ -409,7 +414,7 @@ void weft__web_abandon(weft_conn *conn) {
 
 void weft__web_leave(weft_conn *conn, bool now) {
     conn->web->keep_alive = false;
-    if (now || conn->web->state != WEFT_WEB_BUSY)
+    if (now || conn->web->state != WEFT_WEB_BUSY || weft__http_streams_events(conn->web))
         weft__conn_close(conn, -ECANCELED, true);
 }
 

@@ -30,13 +30,13 @@ typedef struct weft_web {
     weft_buf out;  /* answers */
     weft_buf body; /* of a chunked request */
     weft_chunked chunked;
-    size_t scanned;            /* bytes of in that do not hold the end of a head */
-    size_t body_len;           /* by Content-Length */
-    uint64_t body_came;        /* bytes since body_until was set */
-    int64_t body_until;        /* when the next of them are counted */
-    size_t body_max;           /* what this caller may send */
-    weft_peer *rpc;            /* takes the messages of POSTs; NULL until the first */
-    const weft_auth *rpc_auth; /* whose it is */
+    size_t scanned;     /* bytes of in that do not hold the end of a head */
+    size_t body_len;    /* by Content-Length */
+    uint64_t body_came; /* bytes since body_until was set */
+    int64_t body_until; /* when the next of them are counted */
+    size_t body_max;    /* what this caller may send */
+    weft_peer *rpc;     /* takes the messages of POSTs; NULL until the first */
+    uint64_t rpc_auth;  /* whose it is: the token's id */
     const weft_endpoint *rpc_endpoint;
     weft_http *http; /* with a route that has not answered yet */
     char *origin;    /* of the request under way, to be told that it may read the answer; NULL: none */
@@ -55,6 +55,8 @@ typedef struct weft_asked {
     enum weft_web_kind kind;
     const struct weft_route *route;
     const weft_auth *auth; /* the token that was shown; NULL: none was needed or a certificate did */
+    uint64_t session;      /* the login that stands for it; 0: none */
+    bool own_origin;       /* the page that asks is one of ours */
     bool authenticated;
     const char *reason; /* of a refusal */
     char extra[200];    /* headers of a refusal */
@@ -84,6 +86,10 @@ void weft__web_identity(weft_conn *conn, const weft_asked *asked, weft_origin *o
 /* Answer the request under way and be ready for the next. type may be NULL: no body. extra is more headers, each ending in
  * CRLF, or NULL. */
 int weft__web_answer(weft_conn *conn, int status, const char *type, const char *extra, weft_bytes body);
+/* Only the head of an answer, for one that comes in parts. length is the header that says how it ends, with its CRLF. */
+int weft__web_head(weft_conn *conn, int status, const char *type, const char *extra, const char *length);
+/* The answer is complete: ready for the next request, or done. */
+void weft__web_answered(weft_conn *conn);
 /* Refuse it with a JSON body that says why. */
 void weft__web_refuse(weft_conn *conn, int status, const char *reason, const char *extra);
 /* The Date header's value. */
@@ -123,6 +129,14 @@ int weft__http_new(weft_conn *conn, const weft_asked *asked, weft_http **ret);
 void weft__http_call(weft_http *http, weft_bytes body);
 /* The connection has gone. */
 void weft__http_orphan(weft_http *http);
+
+/* ---- http_stream.c ---- */
+
+/* Is the request under way answered in parts? And is that an event stream, which never ends by itself? */
+bool weft__http_streams(const weft_web *web);
+bool weft__http_streams_events(const weft_web *web);
+/* Some of it was sent: perhaps there is room again. */
+void weft__http_sent(weft_conn *conn);
 
 /* ---- small helpers ---- */
 

@@ -7,8 +7,8 @@
 #include "admission.h"
 #include "http_server.h"
 
-/* A head of ours without its type and origin: status line, three headers, and what a refusal adds. */
-#define MAX_HEAD 512
+/* A head of ours without what others made as long as they liked: status line and three headers. */
+#define MAX_HEAD 256
 
 const char *weft__server_date(weft_server *server) {
     time_t now = time(NULL);
@@ -36,18 +36,16 @@ static int put_header(weft_web *web, const weft_alloc *alloc, const char *name, 
     return r < 0 ? r : weft__buf_put(&web->out, alloc, "\r\n", 2);
 }
 
-/* A 204 says nothing about a body (RFC 9110 section 8.6). */
-static int write_head(weft_conn *conn, int status, const char *type, const char *extra, size_t len) {
+int weft__web_head(weft_conn *conn, int status, const char *type, const char *extra, const char *length) {
     weft_web *web = conn->web;
     const weft_alloc *alloc = conn->stream.loop->alloc;
-    char head[MAX_HEAD], length[48] = "";
-    if (!is_bodiless(status))
-        snprintf(length, sizeof length, "Content-Length: %zu\r\n", len);
-    int n = snprintf(head, sizeof head, "HTTP/1.1 %d %s\r\nDate: %s\r\n%s%s%s", status, weft__http_reason(status),
-                     weft__server_date(weft__conn_server(conn)), length, web->keep_alive ? "" : "Connection: close\r\n",
-                     extra ? extra : "");
+    char head[MAX_HEAD];
+    int n = snprintf(head, sizeof head, "HTTP/1.1 %d %s\r\nDate: %s\r\n%s%s", status, weft__http_reason(status),
+                     weft__server_date(weft__conn_server(conn)), length, web->keep_alive ? "" : "Connection: close\r\n");
     assert(n > 0 && (size_t) n < sizeof head);
     int r = weft__buf_put(&web->out, alloc, head, (size_t) n);
+    if (r >= 0 && extra)
+        r = weft__buf_put(&web->out, alloc, extra, strlen(extra));
     if (r >= 0)
         r = put_header(web, alloc, "Content-Type: ", type);
     if (r >= 0)
@@ -55,8 +53,15 @@ static int write_head(weft_conn *conn, int status, const char *type, const char 
     return r < 0 ? r : weft__buf_put(&web->out, alloc, "\r\n", 2);
 }
 
-/* Ready for the next, or done. */
-static void answered(weft_conn *conn) {
+/* A 204 says nothing about a body (RFC 9110 section 8.6). */
+static int write_head(weft_conn *conn, int status, const char *type, const char *extra, size_t len) {
+    char length[48] = "";
+    if (!is_bodiless(status))
+        snprintf(length, sizeof length, "Content-Length: %zu\r\n", len);
+    return weft__web_head(conn, status, type, extra, length);
+}
+
+void weft__web_answered(weft_conn *conn) {
     weft_web *web = conn->web;
     web->origin = weft__free(conn->stream.loop->alloc, web->origin);
     weft__stream_flush_later(&conn->stream);
@@ -80,7 +85,7 @@ int weft__web_answer(weft_conn *conn, int status, const char *type, const char *
     if (r < 0)
         weft__conn_close(conn, r, false);
     else
-        answered(conn);
+        weft__web_answered(conn);
     return r;
 }
 

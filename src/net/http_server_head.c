@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "login.h"
+
 #define TOKEN_PROTOCOL "weft.token."
 
 static weft_bytes bytes_of(const char *text) {
@@ -119,6 +121,7 @@ static int check_origin(const weft_listener *listener, weft_asked *asked) {
     if (count != 1 || (!own && !listed(asked->endpoint->origins, origin, origin)))
         return refuse(asked, 403, "originNotAllowed");
     asked->origin = origin;
+    asked->own_origin = own;
     return 0;
 }
 
@@ -176,7 +179,7 @@ static weft_bytes token_of(weft_asked *asked) {
 
 static bool needs_token(const weft_conn *conn, const weft_asked *asked) {
     bool open = asked->kind == WEFT_WEB_HEALTH || asked->kind == WEFT_WEB_OPTIONS;
-    return asked->endpoint->tokens.count && !open && !weft__route_public(weft__conn_server(conn), asked->path);
+    return asked->endpoint->tokens.asked && !open && !weft__route_public(weft__conn_server(conn), asked->path);
 }
 
 static int wrong_token(weft_asked *asked, weft_bytes token) {
@@ -219,14 +222,35 @@ static int judge_wrong_token(weft_conn *conn, weft_asked *asked, weft_bytes toke
     return refuse(asked, 429, "tooManyWrongTokens");
 }
 
+/* A cookie goes with whatever a browser sends here, whoever made it do so. Another port of this host is another origin but
+ * the same site, so SameSite alone does not keep its pages out. */
+static bool may_use_cookie(const weft_asked *asked) {
+    const weft_http_head *head = asked->head;
+    weft_bytes site = weft__http_find(head, "sec-fetch-site", NULL);
+    bool same = site.data && weft__bytes_are(site, "same-origin");
+    if ((site.data && !same && !weft__bytes_are(site, "none")) || (asked->origin.data && !asked->own_origin))
+        return false;
+    bool reads = weft__bytes_are(head->method, "GET") || weft__bytes_are(head->method, "HEAD");
+    return same || asked->own_origin || (reads && asked->kind != WEFT_WEB_SOCKET);
+}
+
+static const weft_auth *by_login(const weft_conn *conn, weft_asked *asked) {
+    uint64_t auth;
+    uint64_t session = may_use_cookie(asked) ? weft__login_of(conn, asked->head, &auth) : 0;
+    if (!session)
+        return NULL;
+    asked->session = session;
+    return weft__auths_with_id(&asked->endpoint->tokens, auth, weft__wall_now());
+}
+
 static int check_token(weft_conn *conn, weft_asked *asked) {
     char name[WEFT_CONN_NAME];
     weft_bytes token = token_of(asked);
     asked->authenticated =
-        !asked->endpoint->tokens.count || (conn->stream.tls && weft__tls_subject(conn->stream.tls, name, sizeof name) > 0);
+        !asked->endpoint->tokens.asked || (conn->stream.tls && weft__tls_subject(conn->stream.tls, name, sizeof name) > 0);
     if (asked->authenticated)
         return 0;
-    asked->auth = token.data ? weft__auths_find(&asked->endpoint->tokens, token) : NULL;
+    asked->auth = token.data ? weft__auths_find(&asked->endpoint->tokens, token, weft__wall_now()) : by_login(conn, asked);
     asked->authenticated = asked->auth != NULL;
     return asked->auth ? 0 : judge_wrong_token(conn, asked, token, needs_token(conn, asked));
 }

@@ -42,7 +42,7 @@ int weft__web_rpc_prepare(weft_conn *conn, const weft_asked *asked) {
     weft_origin origin;
     char name[WEFT_CONN_NAME];
     weft_identity who;
-    if (web->rpc && web->rpc_auth == asked->auth && web->rpc_endpoint == asked->endpoint)
+    if (web->rpc && web->rpc_auth == conn->auth && web->rpc_endpoint == asked->endpoint)
         return 0;
     drop_peer(web);
     weft__web_identity(conn, asked, &origin, name, &who);
@@ -51,7 +51,7 @@ int weft__web_rpc_prepare(weft_conn *conn, const weft_asked *asked) {
     if (r < 0)
         return r;
     weft__peer_set_carrier(web->rpc, &carrier, conn);
-    web->rpc_auth = asked->auth;
+    web->rpc_auth = conn->auth;
     web->rpc_endpoint = asked->endpoint;
     return 0;
 }

@@ -3,28 +3,11 @@
 #include <stdio.h>
 
 #include "http_events.h"
-#include "http_server.h"
+#include "http_request.h"
 
 struct weft_public {
     struct weft_public *next;
     char path[];
-};
-
-/* One block: this, the header table, the head's text cut into strings, the certificate's name. */
-struct weft_http {
-    weft_conn *conn; /* NULL: gone */
-    const weft_alloc *alloc;
-    const weft_route *route;
-    weft_buf body;
-    weft_identity identity;
-    weft_origin origin;
-    char name[WEFT_CONN_NAME];
-    const char *method, *path, *query;
-    size_t header_count;
-    bool called; /* the handler owns it */
-    struct {
-        const char *name, *value;
-    } headers[];
 };
 
 /* ---- the table ---- */
@@ -121,6 +104,8 @@ void weft__routes_done(weft_server *server) {
 static size_t head_size(const weft_asked *asked) {
     const weft_http_head *head = asked->head;
     size_t size = head->method.len + asked->path.len + asked->query.len + 3;
+    if (asked->auth)
+        size += strlen(asked->auth->name) + strlen(asked->auth->scopes) + 2;
     for (size_t i = 0; i < head->header_count; i++)
         size += head->headers[i].name.len + head->headers[i].value.len + 2;
     return size;
@@ -132,6 +117,37 @@ static const char *put_text(char **at, weft_bytes text) {
         memcpy(start, text.data, text.len);
     start[text.len] = '\0';
     *at = start + text.len + 1;
+    return start;
+}
+
+static weft_bytes text_bytes(const char *text) {
+    return (weft_bytes){text, strlen(text)};
+}
+
+/* The token may be gone before the answer. */
+static void keep_auth(weft_http *http, const weft_auth *auth, char **at) {
+    if (!auth)
+        return;
+    http->identity.name = put_text(at, text_bytes(auth->name));
+    http->identity.scopes = put_text(at, text_bytes(auth->scopes));
+}
+
+/* The query without "token=...", which must not come into anybody's log. */
+static const char *put_query(char **at, weft_bytes query) {
+    char *start = *at, *to = start;
+    for (const char *from = query.data, *end = from + query.len; from < end;) {
+        const char *amp = memchr(from, '&', (size_t) (end - from));
+        size_t len = (size_t) ((amp ? amp : end) - from);
+        if (len < 6 || memcmp(from, "token=", 6) != 0) {
+            if (to > start)
+                *to++ = '&';
+            memcpy(to, from, len);
+            to += len;
+        }
+        from += len + 1;
+    }
+    *to = '\0';
+    *at = to + 1;
     return start;
 }
 
@@ -147,9 +163,11 @@ int weft__http_new(weft_conn *conn, const weft_asked *asked, weft_http **ret) {
     http->alloc = alloc;
     http->route = asked->route;
     weft__web_identity(conn, asked, &http->origin, http->name, &http->identity);
+    keep_auth(http, asked->auth, &at);
     http->method = put_text(&at, head->method);
     http->path = put_text(&at, asked->path);
-    http->query = put_text(&at, asked->query);
+    http->query = put_query(&at, asked->query);
+    http->chunked = head->minor >= 1;
     http->header_count = head->header_count;
     for (size_t i = 0; i < head->header_count; i++) {
         http->headers[i].name = put_text(&at, head->headers[i].name);
@@ -159,7 +177,7 @@ int weft__http_new(weft_conn *conn, const weft_asked *asked, weft_http **ret) {
     return 0;
 }
 
-static void free_http(weft_http *http) {
+void weft__http_free(weft_http *http) {
     weft__buf_done(&http->body, http->alloc);
     weft__free(http->alloc, http);
 }
@@ -177,7 +195,9 @@ void weft__http_call(weft_http *http, weft_bytes body) {
 void weft__http_orphan(weft_http *http) {
     http->conn = NULL;
     if (!http->called)
-        free_http(http);
+        weft__http_free(http);
+    else if (http->streams && http->stream.on_gone)
+        http->stream.on_gone(http, http->stream.ctx);
 }
 
 const char *weft_http_method(const weft_http *http) {
@@ -207,31 +227,11 @@ const weft_identity *weft_http_identity(const weft_http *http) {
     return &http->identity;
 }
 
-/* A type often comes from elsewhere, a file's name or a database: it must not end its line. */
-static bool is_answer(int status, const char *type) {
-    for (; type && *type; type++)
-        if ((unsigned char) *type < ' ' || *type == 0x7f)
-            return false;
-    return status >= 200 && status <= 599;
-}
-
-int weft_http_answer(weft_http *http, int status, const char *type, weft_bytes body) {
-    weft_conn *conn = http->conn;
-    int r = -EPIPE;
-    bool fine = is_answer(status, type);
-    if (conn) {
-        conn->web->http = NULL;
-        r = weft__web_answer(conn, fine ? status : 500, fine ? type : NULL, NULL, fine ? body : (weft_bytes){0});
-    }
-    free_http(http);
-    return r < 0 || fine ? r : -EINVAL;
-}
-
 int weft__http_events(weft_http *http, const char *dialect, weft_peer **ret) {
     weft_conn *conn = http->conn;
     weft_identity who = http->identity;
     if (!conn) {
-        free_http(http);
+        weft__http_free(http);
         return -EPIPE;
     }
     who.dialect = dialect;
@@ -242,6 +242,6 @@ int weft__http_events(weft_http *http, const char *dialect, weft_peer **ret) {
         weft_http_answer(http, 503, NULL, (weft_bytes){0});
         return r;
     }
-    free_http(http);
+    weft__http_free(http);
     return r;
 }

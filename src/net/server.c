@@ -9,6 +9,7 @@
 #include "http_server.h"
 #include "link.h"
 #include "local.h"
+#include "login.h"
 
 /* As in docs and headers: zero means these. */
 #define MAX_CONNECTIONS 10000
@@ -71,6 +72,7 @@ static void destroy(weft_server *server) {
     while (!weft__list_empty(&server->listeners))
         weft__listener_free(WEFT_CONTAINER(server->listeners.next, weft_listener, link));
     weft__routes_done(server);
+    weft__logins_free(server);
     weft_service_unref(server->service);
     if (server->spare_fd >= 0)
         close(server->spare_fd);
@@ -92,6 +94,7 @@ static void for_all_conns(weft_server *server, void (*each)(weft_conn *conn)) {
 
 static void close_listeners(weft_server *server) {
     weft__listener_end_rest(server);
+    weft__timer_stop(server->loop, &server->expiry);
     for (weft_link *at = server->listeners.next; at != &server->listeners; at = at->next)
         weft__listener_close(WEFT_CONTAINER(at, weft_listener, link));
 }
@@ -149,6 +152,7 @@ weft_server *weft_server_free(weft_server *server) {
     weft__timer_stop(server->loop, &server->timer);
     weft__later_cancel(&server->stopped);
     weft__later_cancel(&server->relief);
+    weft__later_cancel(&server->revoke);
     weft__server_unref(server);
     return NULL;
 }
@@ -180,6 +184,8 @@ int weft_server_new(weft_loop *loop, const weft_server_opts *opts, weft_server *
     weft__timer_init(&server->rest, weft__listener_resume);
     weft__later_init(&server->stopped, tell_stopped);
     weft__later_init(&server->relief, weft__memory_relieve);
+    weft__later_init(&server->revoke, weft__tokens_revoke);
+    weft__timer_init(&server->expiry, weft__tokens_expired);
     server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     *ret = server;
     return 0;
@@ -188,7 +194,7 @@ int weft_server_new(weft_loop *loop, const weft_server_opts *opts, weft_server *
 /* Raw byte streams show their token by a method, which is there as soon as somebody may need it. */
 static int offer_auth(const weft_endpoint *endpoint) {
     bool bytes = endpoint->url.scheme == WEFT_TCP || endpoint->url.scheme == WEFT_TLS;
-    int r = bytes && endpoint->tokens.count ? weft_service_add(endpoint->server->service, &weft__auth_method) : 0;
+    int r = bytes && endpoint->tokens.asked ? weft_service_add(endpoint->server->service, &weft__auth_method) : 0;
     return r == -EEXIST ? 0 : r;
 }
 
@@ -212,7 +218,9 @@ int weft_server_listen(weft_server *server, const char *url, const weft_listen_o
         weft__endpoint_free(endpoint);
         return r;
     }
+    weft__tokens_number(server, &endpoint->tokens);
     server->endpoints[server->endpoint_count++] = endpoint;
+    weft__tokens_watch(server);
     return 0;
 }
 

@@ -85,10 +85,14 @@ struct weft_server {
     weft_later relief;          /* held is over its limit */
     weft_timer rest;            /* from accepting: there were no descriptors */
     weft_brake brake;
-    int spare_fd; /* given up for a moment to tell somebody that there are no descriptors left */
+    uint64_t last_auth; /* the last id that was given to a token */
+    weft_later revoke;  /* connections whose tokens do not count any more are to be closed */
+    weft_timer expiry;  /* a token expires */
+    int spare_fd;       /* given up for a moment to tell somebody that there are no descriptors left */
     struct weft_route *routes;
     struct weft_public *publics;
-    weft_timer timer; /* the grace time of a stop */
+    struct weft_logins *logins; /* NULL: pages cannot log in */
+    weft_timer timer;           /* the grace time of a stop */
     weft_later stopped;
     bool stopping, freed, resting;
     void (*on_stopped)(weft_server *server, void *ctx);
@@ -106,6 +110,8 @@ struct weft_conn {
     weft_buf *last;          /* what the peer left to be sent when it went */
     weft_conn_place place;
     size_t held;        /* bytes in its buffers, as far as they have been counted */
+    uint64_t auth;      /* the id of the token that was shown last; 0: none */
+    uint64_t session;   /* the id of the login that was shown for it; 0: none */
     int64_t auth_until; /* when it must have shown who it is; INT64_MAX: it has, or need not */
     bool told : 1;      /* on_open was called */
     bool events : 1;    /* the peer only sends (server-sent events) */
@@ -131,6 +137,17 @@ int weft__endpoint_new(weft_server *server, const char *url, const weft_listen_o
 weft_endpoint *weft__endpoint_free(weft_endpoint *endpoint);
 /* Write its URL with this port. -ENOMEM. */
 int weft__endpoint_name(weft_endpoint *endpoint, int port);
+
+/* ---- server_tokens.c ---- */
+
+/* Give the tokens their ids, and watch when they expire. */
+void weft__tokens_number(weft_server *server, weft_auths *auths);
+void weft__tokens_watch(weft_server *server);
+/* Close who showed a token that does not count any more. */
+void weft__tokens_revoke(weft_later *later);
+void weft__tokens_expired(weft_timer *timer);
+/* Seconds since 1970. */
+int64_t weft__wall_now(void);
 
 /* ---- listener.c, listener_net.c ---- */
 

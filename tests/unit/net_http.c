@@ -547,9 +547,9 @@ TEST(routes) {
     CHECK_INT(weft_server_route(w->server, "GET", "/later", keep_http, w), 0);
     CHECK_INT(weft_server_public(w->server, "/files/*"), 0);
     CHECK_INT(world_http(w, 0, &body, "GET /hello?a=1&token=other HTTP/1.1\r\n" HOST "X-Thing:  v \r\n\r\n"), 201);
-    CHECK_STR(body, "GET /hello ? a=1&token=other [v]  1");
+    CHECK_STR(body, "GET /hello ? a=1 [v]  1");
     CHECK_INT(world_http(w, 0, &body, "POST /hello?token=other HTTP/1.1\r\n" HOST "Content-Length: 4\r\n\r\nbody"), 201);
-    CHECK_STR(body, "POST /hello ? token=other [] body 1");
+    CHECK_STR(body, "POST /hello ?  [] body 1");
     CHECK_INT(world_http(w, 0, &body, "PUT /hello?token=other HTTP/1.1\r\n" HOST "\r\n"), 405);
     HAS(w, "Allow: ");
     CHECK_INT(world_http(w, 0, &body, "GET /hello HTTP/1.1\r\n" HOST "\r\n"), 401);

@@ -29,6 +29,9 @@ static const scene scenes[] = {
     {"events", "http://127.0.0.1:0/rpc", "GET /rpc HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n",
      "HTTP/1.1 "},
     {"route of events", "http://127.0.0.1:0/rpc", "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 "},
+    {"route with headers", "http://127.0.0.1:0/rpc", "GET /headers HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 "},
+    {"route in parts", "http://127.0.0.1:0/rpc", "GET /parts HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 "},
+    {"login", "http://127.0.0.1:0/rpc", "GET /login HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 "},
     {"websocket", "ws://127.0.0.1:0/ws",
      "GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
@@ -47,6 +50,35 @@ static void stream_route(weft_http *http, void *ctx) {
         weft_notify(peer, "begin", weft_none());
 }
 
+static const weft_header headers[] = {{"X-One", "1"}, {"X-Two", "2"}, {0}};
+
+static void headers_route(weft_http *http, void *ctx) {
+    (void) ctx;
+    weft_http_answer_with(http, &(weft_http_answer_opts){.etag = "e", .headers = headers, .body = {"body", 4}});
+}
+
+static void parts_route(weft_http *http, void *ctx) {
+    static char part[70000]; /* more than the loop lends */
+    (void) ctx;
+    if (weft_http_begin(http, &(weft_http_answer_opts){.headers = headers, .body = {"1", 1}}, NULL) < 0) {
+        weft_http_answer(http, 503, NULL, (weft_bytes){0});
+        return;
+    }
+    weft_http_write(http, (weft_bytes){part, sizeof part});
+    weft_http_end(http);
+}
+
+static int add_routes(weft_server *server) {
+    static const struct {
+        const char *path;
+        weft_route_handler *handler;
+    } rows[] = {{"/route", route}, {"/stream", stream_route}, {"/headers", headers_route}, {"/parts", parts_route}};
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < sizeof rows / sizeof rows[0]; i++)
+        r = weft_server_route(server, "GET", rows[i].path, rows[i].handler, NULL);
+    return r < 0 ? r : weft_server_login(server, NULL);
+}
+
 static int serve(world *w, test_memory *memory, const scene *s) {
     char url[100];
     int r = weft_service_new(&(weft_service_opts){.methods = world_methods, .ctx = w, .alloc = &memory->alloc}, &w->service);
@@ -57,9 +89,7 @@ static int serve(world *w, test_memory *memory, const scene *s) {
     if (r >= 0)
         r = weft_server_listen(w->server, s->url, &(weft_listen_opts){.hosts = names, .origins = names, .dialect = "d"});
     if (r >= 0)
-        r = weft_server_route(w->server, "GET", "/route", route, NULL);
-    if (r >= 0)
-        r = weft_server_route(w->server, "GET", "/stream", stream_route, NULL);
+        r = add_routes(w->server);
     snprintf(url, sizeof url, "unix:%s/s", w->folder);
     if (r >= 0)
         r = weft_server_listen(w->server, url, NULL);
