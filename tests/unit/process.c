@@ -455,19 +455,20 @@ TEST(a_stopped_guard_is_continued) {
 /* An earlier daemon with the same mark was killed with its guards. We are marked too, if an agent started us. */
 TEST(leftovers_are_killed_by_their_mark) {
     int ready[2];
-    char byte;
+    char byte, mark[64];
+    snprintf(mark, sizeof mark, "NAUGHTY_HUB=process-test-%d", (int) getpid()); /* the same test may run beside this one */
     REQUIRE(pipe(ready) == 0);
     pid_t child = fork();
     if (child == 0) {
         char *argv[] = {(char *) (uintptr_t) kit_naughty(), "say=r", "linger", NULL};
-        char *env[] = {"NAUGHTY_HUB=process-test", NULL};
+        char *env[] = {mark, NULL};
         dup2(ready[1], STDOUT_FILENO);
         execve(argv[0], argv, env);
         _exit(9);
     }
     CHECK_INT(read(ready[0], &byte, 1), 1);
     CHECK_INT(weft__guards_adopt("NAUGHTY_HUB=process"), 0); /* a mark is compared whole */
-    CHECK_INT(weft__guards_adopt("NAUGHTY_HUB=process-test"), 1);
+    CHECK_INT(weft__guards_adopt(mark), 1);
     int status = 0;
     CHECK_INT(waitpid(child, &status, 0), child);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
