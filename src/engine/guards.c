@@ -34,6 +34,8 @@
 #define WAITED_ROUNDS 32
 /* How often the processes left over from an earlier daemon are looked for; each time only those born meanwhile are left. */
 #define LEFTOVER_ROUNDS 64
+/* How long a killed process may take to end. One that the kernel holds takes longer, and is not waited for. */
+#define LEFTOVER_MS 1000
 
 static struct {
     bool adopted;
@@ -108,6 +110,8 @@ static bool kill_if_marked(const char *name, const char *mark) {
         return false;
     bool killed =
         process_bears(name, mark) && !is_ancestor(pid) && syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0) == 0;
+    if (killed) /* it ends soon, not at once: the next round must not find it again */
+        (void) poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, LEFTOVER_MS);
     close(fd);
     return killed;
 }
@@ -124,7 +128,7 @@ static int kill_marked(const char *mark) {
     return count;
 }
 
-/* The environment of a process that was killed is gone at once, so that nobody is counted twice. */
+/* Until nobody is left who bears the mark: what is killed may have forked before. */
 static int kill_leftovers(const char *mark) {
     int total = 0, n = 1;
     for (int i = 0; i < LEFTOVER_ROUNDS && n > 0; i++) {
