@@ -56,6 +56,9 @@ typedef struct weft_service_opts {
     const weft_gate *const *gates;
     /* The clock of now_ms in microseconds, to measure how long requests take. NULL: milliseconds will do. */
     int64_t (*now_us)(void *ctx);
+    /* A weft_service_call() is over where none was: call weft_service_deliver() soon, not from here. Not used once the
+     * service belongs to a weft_server. */
+    void (*on_ready)(void *ctx);
     /* Every message in and out, for a log. NULL: none. Tokens and auth members are not removed here. */
     void (*on_message)(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text);
 } weft_service_opts;
@@ -205,6 +208,26 @@ WEFT_API int weft_call_start(weft_peer *peer, const char *method, weft_val param
 WEFT_API int weft_cancel(weft_peer *peer, int64_t id);
 /* Queue a notification. -ENOTSUP on a transport that carries answers only (an HTTP POST). */
 WEFT_API int weft_notify(weft_peer *peer, const char *method, weft_val params);
+
+/* ---- calling a row without a connection ---- */
+
+/* What came of weft_service_call(): r is 0 and answer is what a peer would have been sent, or r < 0 and answer is NULL:
+ * -ECANCELED, -ENOMEM. Borrowed. */
+typedef void weft_on_called(void *ctx, int r, const weft_answer *answer);
+/* Call a method of this service as if who (copied; NULL: nobody in particular) had sent the request: the same gates, scope,
+ * rate limit and checks, the same answers. For REST, rules, timers. The handler may run within this call; on_called runs
+ * exactly once, later, from weft_service_deliver(), or with -ECANCELED from weft_service_unref() when the last reference
+ * goes first. What cannot be sent where no connection is, parts and notifications, is not. *ret_id, which may be NULL, is for
+ * weft_service_cancel(). -ENOBUFS: max_calls are open; -ENOMEM; -ESHUTDOWN: the service is going; then on_called does not
+ * run. */
+WEFT_API int weft_service_call(weft_service *service, const weft_identity *who, const char *method, weft_val params,
+                               weft_on_called *on_called, void *ctx, int64_t *ret_id);
+/* Give it up: the handler is told as if a caller had cancelled, on_called gets -ECANCELED. -ENOENT: it is over already, and
+ * on_called has run or will run with the answer. */
+WEFT_API int weft_service_cancel(weft_service *service, int64_t id);
+/* Run the callbacks of calls that are over; how many. A weft_server does it by itself; without one, weft_service_opts.on_ready
+ * says when. */
+WEFT_API int weft_service_deliver(weft_service *service);
 
 /* Several calls and notifications in one message. Each call completes on its own. Send or free it before its peer. */
 typedef struct weft_batch weft_batch;

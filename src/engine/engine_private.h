@@ -176,7 +176,8 @@ struct weft_engine {
 struct draft {
     weft_engine *engine;
     weft_buf text;
-    weft_event *events;
+    weft_event few[4]; /* what most drafts have */
+    weft_event *more;  /* instead of them, when there are more; NULL: there are not */
     size_t count, cap;
     int r;
     bool ahead; /* of what the store holds back */
@@ -243,6 +244,9 @@ int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **re
 known_task *weft__task_drop(weft_engine *engine, known_task *task);
 /* As task.queued says it. */
 weft_val weft__task_data(const known_task *task, weft_member members[16]);
+/* "task-0007": a kind of at most 16 characters and a number of at least four digits. Every submission needs some, and
+ * snprintf() takes as long as the rest of making a task. */
+void weft__name_numbered(char ret[ENGINE_ID], const char *kind, uint64_t number);
 void weft__task_id(char ret[ENGINE_ID], uint64_t number);
 int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const weft_json *data);
 int weft__task_apply_started(weft_engine *engine, const weft_event *event, const weft_json *data);

@@ -21,15 +21,22 @@ struct sent {
 /* ---- drafts ---- */
 
 static int room_for_event(struct draft *draft) {
-    if (draft->count < draft->cap)
+    size_t few = sizeof draft->few / sizeof draft->few[0];
+    if (draft->count < (draft->more ? draft->cap : few))
         return 0;
-    size_t cap = draft->cap ? 2 * draft->cap : 4;
-    weft_event *events = weft__resize(draft->engine->alloc, draft->events, cap * sizeof *events);
+    size_t cap = draft->more ? 2 * draft->cap : 4 * few;
+    weft_event *events = weft__resize(draft->engine->alloc, draft->more, cap * sizeof *events);
     if (!events)
         return -ENOMEM;
-    draft->events = events;
+    if (!draft->more)
+        memcpy(events, draft->few, sizeof draft->few);
+    draft->more = events;
     draft->cap = cap;
     return 0;
+}
+
+static weft_event *events_of(struct draft *draft) {
+    return draft->more ? draft->more : draft->few;
 }
 
 void weft__draft_add(struct draft *draft, const char *stream, const char *type, weft_val data) {
@@ -42,7 +49,7 @@ void weft__draft_add(struct draft *draft, const char *stream, const char *type, 
     if (draft->r < 0)
         return;
     /* The text may still move: its place is known when the draft is sent. */
-    draft->events[draft->count++] = (weft_event){
+    events_of(draft)[draft->count++] = (weft_event){
         .stream = stream,
         .type = type,
         .data = {NULL, weft__buf_len(&draft->text) - before},
@@ -52,9 +59,10 @@ void weft__draft_add(struct draft *draft, const char *stream, const char *type, 
 
 static void place_texts(struct draft *draft) {
     const char *at = weft__buf_head(&draft->text);
+    weft_event *events = events_of(draft);
     for (size_t i = 0; i < draft->count; i++) {
-        draft->events[i].data.data = at;
-        at += draft->events[i].data.len;
+        events[i].data.data = at;
+        at += events[i].data.len;
     }
 }
 
@@ -162,7 +170,8 @@ int weft__draft_send(struct draft *draft, const char *key, sent_done *done, void
         made->ctx = ctx;
         made->held = engine->retaining && !draft->ahead;
         weft__list_push(&engine->sent, &made->link);
-        r = weft__store_append(engine->store, &(weft_append){draft->events, draft->count, key, draft->ahead}, stored, made);
+        r = weft__store_append(engine->store, &(weft_append){events_of(draft), draft->count, key, draft->ahead}, stored,
+                               made);
         engine->under_way += r >= 0 && !made->held;
         if (r < 0) {
             weft__list_remove(&made->link);
@@ -170,7 +179,7 @@ int weft__draft_send(struct draft *draft, const char *key, sent_done *done, void
         }
     }
     weft__buf_done(&draft->text, engine->alloc);
-    draft->events = weft__free(engine->alloc, draft->events);
+    draft->more = weft__free(engine->alloc, draft->more);
     draft->count = draft->cap = 0;
     return r;
 }

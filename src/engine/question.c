@@ -32,7 +32,7 @@ static known_question *question_of(const weft_engine *engine, const weft_json *d
 /* ---- life ---- */
 
 void weft__question_id(char ret[ENGINE_ID], uint64_t number) {
-    snprintf(ret, ENGINE_ID, "question-%04" PRIu64, number);
+    weft__name_numbered(ret, "question-", number);
 }
 
 static void over_due(weft_timer *timer) {

@@ -47,11 +47,14 @@ void weft__session_stored(weft_engine *engine, known_session *session, int64_t n
 int weft__session_apply_created(weft_engine *engine, const weft_event *event, const weft_json *data) {
     char id[ENGINE_ID];
     const char *agent;
-    if (weft__member(data, "agent", &agent) < 0)
-        return -ENOMEM;
-    known_session *session = weft__session_known(engine, weft__id(data, "sessionId", id));
-    if (!weft__id(data, "sessionId", id) || (session && session->stored))
+    if (!weft__id(data, "sessionId", id))
         return 0;
+    known_session *session = weft__session_known(engine, id);
+    if (session && session->stored)
+        return 0;
+    /* One that was submitted here is known already, with its agent. */
+    if (!session && weft__member(data, "agent", &agent) < 0)
+        return -ENOMEM;
     if (!session && weft__session_new(engine, id, agent ? agent : "", &session) < 0)
         return -ENOMEM;
     weft__session_stored(engine, session, event->time_ms);

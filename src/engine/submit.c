@@ -204,7 +204,7 @@ static int make_task(weft_engine *engine, const weft_task_spec *spec, const stru
         if (engine->next_task >= ENGINE_NUMBERS)
             return -EOVERFLOW;
         number = engine->next_task++;
-        snprintf(session, sizeof session, "session-%04" PRIu64, number);
+        weft__name_numbered(session, "session-", number);
     } while (weft__session_known(engine, session));
     weft__task_id(id, number);
     int r = weft__task_new(engine,

@@ -34,8 +34,21 @@ known_task *weft__task_of(const weft_engine *engine, const weft_json *data) {
     return task && task->stored ? task : NULL;
 }
 
+void weft__name_numbered(char ret[ENGINE_ID], const char *kind, uint64_t number) {
+    char digits[20], *at = digits + sizeof digits;
+    size_t len = strlen(kind);
+    do
+        *--at = (char) ('0' + number % 10);
+    while (number /= 10);
+    while (at > digits + sizeof digits - 4)
+        *--at = '0';
+    memcpy(ret, kind, len);
+    memcpy(ret + len, at, (size_t) (digits + sizeof digits - at));
+    ret[len + (size_t) (digits + sizeof digits - at)] = '\0';
+}
+
 void weft__task_id(char ret[ENGINE_ID], uint64_t number) {
-    snprintf(ret, ENGINE_ID, "task-%04" PRIu64, number);
+    weft__name_numbered(ret, "task-", number);
 }
 
 /* ---- life ---- */
@@ -200,7 +213,7 @@ static void join_session(weft_engine *engine, known_task *task, int64_t now) {
     session->pub.busy = true;
     session->pub.tasks++;
     session->pub.updated_ms = now;
-    snprintf(session->task, sizeof session->task, "%s", task->id);
+    memcpy(session->task, task->id, sizeof session->task);
     session->pub.task = session->task;
 }
 

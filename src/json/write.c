@@ -29,10 +29,35 @@ static bool is_plain(char c) {
     return (unsigned char) c >= ' ' && (unsigned char) c < 0x80 && c != '"' && c != '\\';
 }
 
+#define EACH(byte) (0x0101010101010101u * (byte))
+
+/* Is each of the eight bytes plain? Below ' ' the first difference sets the top bit, a quote or a backslash sets it in its
+ * own, other bytes have it already. A carry begins only at a byte that is not plain, so the answer for all is right. */
+static bool all_plain(uint64_t word) {
+    uint64_t special = (word - EACH(0x20)) | ((word ^ EACH(0x22)) - EACH(1)) | ((word ^ EACH(0x5C)) - EACH(1)) | word;
+    return !(special & EACH(0x80));
+}
+
+/* Most names and ids are shorter than a vector: two words that overlap take one of 4 to 15 bytes. */
+static bool copy_short(char *out, const char *text, size_t len) {
+    uint64_t head, tail;
+    uint32_t a, b;
+    if (len >= 8) {
+        memcpy(&head, text, 8), memcpy(&tail, text + len - 8, 8);
+        memcpy(out, &head, 8), memcpy(out + len - 8, &tail, 8);
+        return all_plain(head) && all_plain(tail);
+    }
+    memcpy(&a, text, 4), memcpy(&b, text + len - 4, 4);
+    memcpy(out, &a, 4), memcpy(out + len - 4, &b, 4);
+    return all_plain((uint64_t) a << 32 | b);
+}
+
 /* Copy the bytes at the start that need no escape and no check; how many. Reads and writes nothing behind len, because the
  * text has no slack; out has room for all of it. */
 static size_t copy_plain(char *out, const char *text, size_t len) {
     size_t n = 0;
+    if (len < WEFT_STEP && len >= 4 && copy_short(out, text, len))
+        return len;
     while (len - n >= WEFT_STEP) {
         memcpy(out + n, text + n, WEFT_STEP);
         size_t plain = weft__plain(text + n);
@@ -81,22 +106,29 @@ static int put_special(weft_buf *out, const weft_alloc *alloc, const char **p, c
     return weft__buf_put(out, alloc, sequence, len ? len : sizeof replacement - 1);
 }
 
-static int put_string(weft_buf *out, const weft_alloc *alloc, const char *p, const char *end) {
-    int r = weft__buf_put(out, alloc, "\"", 1);
+/* A string, and behind it what is written there in any case: its closing quote, or that and a colon. */
+static int put_string_and(weft_buf *out, const weft_alloc *alloc, const char *p, const char *end, const char *close,
+                          size_t close_len) {
+    /* With room for the quotes, most strings are done in one turn. */
+    int r = weft__buf_reserve(out, alloc, (size_t) (end - p) + 1 + close_len);
+    if (r >= 0)
+        out->data[out->end++] = '"';
     while (r >= 0) {
-        /* With room for the closing quote, most strings are done in one turn. */
-        r = weft__buf_reserve(out, alloc, (size_t) (end - p) + 1);
-        if (r < 0)
-            break;
         size_t plain = copy_plain(weft__buf_tail(out), p, (size_t) (end - p));
         out->end += plain;
         p += plain;
         if (p == end)
-            return weft__buf_put(out, alloc, "\"", 1);
+            return weft__buf_put(out, alloc, close, close_len);
         while (r >= 0 && p < end && !is_plain(*p))
             r = put_special(out, alloc, &p, end);
+        if (r >= 0)
+            r = weft__buf_reserve(out, alloc, (size_t) (end - p) + close_len);
     }
     return r;
+}
+
+static int put_string(weft_buf *out, const weft_alloc *alloc, const char *p, const char *end) {
+    return put_string_and(out, alloc, p, end, "\"", 1);
 }
 
 static int put_uint(weft_buf *out, const weft_alloc *alloc, uint64_t u, bool negative) {
@@ -131,9 +163,7 @@ static int put_array(weft_buf *out, const weft_alloc *alloc, const weft_val *val
 }
 
 static int put_member(weft_buf *out, const weft_alloc *alloc, const weft_member *member, int depth) {
-    int r = put_string(out, alloc, member->name, member->name + strlen(member->name));
-    if (r >= 0)
-        r = weft__buf_put(out, alloc, ":", 1);
+    int r = put_string_and(out, alloc, member->name, member->name + strlen(member->name), "\":", 2);
     return r < 0 ? r : put_value(out, alloc, &member->value, depth);
 }
 

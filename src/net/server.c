@@ -64,8 +64,19 @@ weft_server *weft__server_ref(weft_server *server) {
     return server;
 }
 
+static void deliver_called(weft_later *later) {
+    weft_service_deliver(WEFT_CONTAINER(later, weft_server, called)->service);
+}
+
+static void on_called(void *ctx) {
+    weft_server *server = ctx;
+    weft__later(server->loop, &server->called);
+}
+
 static void destroy(weft_server *server) {
     const weft_alloc *alloc = server->alloc;
+    weft__service_set_wake(server->service, NULL, NULL);
+    weft__later_cancel(&server->called);
     for (size_t i = 0; i < server->endpoint_count; i++)
         weft__endpoint_free(server->endpoints[i]);
     weft__free(alloc, server->endpoints);
@@ -186,6 +197,8 @@ int weft_server_new(weft_loop *loop, const weft_server_opts *opts, weft_server *
     weft__later_init(&server->relief, weft__memory_relieve);
     weft__later_init(&server->revoke, weft__tokens_revoke);
     weft__timer_init(&server->expiry, weft__tokens_expired);
+    weft__later_init(&server->called, deliver_called);
+    weft__service_set_wake(server->service, on_called, server);
     server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     *ret = server;
     return 0;

@@ -94,6 +94,7 @@ struct weft_server {
     struct weft_logins *logins; /* NULL: pages cannot log in */
     weft_timer timer;           /* the grace time of a stop */
     weft_later stopped;
+    weft_later called; /* calls without a connection are over: weft_service_call() */
     bool stopping, freed, resting;
     void (*on_stopped)(weft_server *server, void *ctx);
     void *stopped_ctx;

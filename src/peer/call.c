@@ -236,6 +236,17 @@ static int read_error(const weft_json *error, weft_answer *ret) {
     return 0;
 }
 
+int weft__answer_of(const weft_msg *msg, weft_doc *doc, weft_answer *ret) {
+    weft_json error = weft__json_of(msg->error, doc);
+    ret->result_ = weft__json_of(msg->result, doc);
+    if (!msg->proper)
+        return -EBADMSG;
+    if (error.text)
+        return read_error(&error, ret);
+    ret->result = &ret->result_;
+    return 0;
+}
+
 void weft__calls_answer(weft_peer *peer, const weft_msg *msg, weft_doc *doc) {
     weft_json id = weft__json_of(msg->id, NULL);
     size_t slot = weft_typeof(&id) == WEFT_NUMBER ? slot_with(peer, weft_int_of(&id, 0)) : SIZE_MAX;
@@ -243,13 +254,8 @@ void weft__calls_answer(weft_peer *peer, const weft_msg *msg, weft_doc *doc) {
         peer->service->stats.stray_answers++;
         return;
     }
-    weft_answer answer = {.result_ = weft__json_of(msg->result, doc)};
-    weft_json error = weft__json_of(msg->error, doc);
-    int r = msg->proper ? 0 : -EBADMSG;
-    if (r >= 0 && error.text)
-        r = read_error(&error, &answer);
-    else if (r >= 0)
-        answer.result = &answer.result_;
+    weft_answer answer = {0};
+    int r = weft__answer_of(msg, doc, &answer);
     complete(peer, slot, r, r < 0 ? NULL : &answer);
 }
 

@@ -11,6 +11,8 @@ bool weft__call_undo(weft_peer *peer, int64_t id);
 /* Write its request. */
 int weft__call_write(weft_peer *peer, weft_buf *out, int64_t id, const char *method, const weft_val *params,
                      const weft_call_opts *opts);
+/* What a message that is an answer says. -EBADMSG. */
+int weft__answer_of(const weft_msg *msg, weft_doc *doc, weft_answer *ret);
 /* Tell the other side under the name it knows. */
 void weft__call_tell_cancel(weft_peer *peer, int64_t id);
 

@@ -51,13 +51,14 @@ struct weft_peer {
     bool looking;      /* one of them only looks at something: all others wait */
     uint8_t style;     /* weft_style */
     bool no_batch, lenient, extras, eager, locked;
-    bool quiet;    /* inside feed or tick: the caller will look for output itself */
-    bool full;     /* the soft limit was reached and not yet left */
-    bool offline;  /* a client between two connections */
-    bool finished; /* no more bytes will come, and all there were have been looked at */
-    bool ended;    /* no more bytes will come and calls cannot be made */
-    bool paused;   /* by the user: bytes are kept unread */
-    bool freed;    /* weft_peer_free() was called while busy */
+    bool quiet;     /* inside feed or tick: the caller will look for output itself */
+    bool full;      /* the soft limit was reached and not yet left */
+    bool offline;   /* a client between two connections */
+    bool finished;  /* no more bytes will come, and all there were have been looked at */
+    bool ended;     /* no more bytes will come and calls cannot be made */
+    bool paused;    /* by the user: bytes are kept unread */
+    bool freed;     /* weft_peer_free() was called while busy */
+    bool uncarried; /* of a call without a connection */
 };
 
 /* ---- time: one heap for both directions ---- */

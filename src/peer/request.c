@@ -82,7 +82,7 @@ static WEFT_COLD int excuse_failure(weft_req *req, int r) {
     else if (r == -ENOMEM)
         second = send_again(req, &no_memory);
     if (second == -ENOMEM && req->peer && !req->peer->status)
-        req->peer->status = -ENOMEM; /* a caller must not wait for ever: without memory for one line, close */
+        weft__send_fail(req->peer, -ENOMEM); /* a caller must not wait for ever: without memory for one line, close */
     return r;
 }
 
@@ -314,6 +314,10 @@ int weft__req_defer(weft_req *req, bool whole) {
     if (req->flags & REQ_DEFERRED)
         return defer_again(req, whole);
     weft_service *service = weft_service_ref(req->service);
+    if (req->peer->uncarried) {
+        req->flags |= REQ_UNCARRIED;
+        service->inner_refs++;
+    }
     bool many = req->peer->open_requests >= service->limits.max_requests;
     int r = many ? -ENOBUFS : keep(req, whole);
     if (r < 0) {

@@ -19,6 +19,7 @@ enum {
     REQ_SOON = 1 << 6,                                  /* others wait for its answer */
     REQ_GATED = 1 << 7,                                 /* gates have to be told of its end */
     REQ_KEYED = 1 << 8,                                 /* its answer is kept for a retry */
+    REQ_UNCARRIED = 1 << 9,                             /* of a call without a connection */
     REQ_UNUSUAL = REQ_DEFERRED | REQ_GATED | REQ_KEYED, /* more is to be done than to write the answer */
 };
 

@@ -7,7 +7,7 @@
 
 /* A queue over the hard limit belongs to somebody who has stopped reading: never drop a message in silence, close instead,
  * so that the other side can come back and resume. */
-static int refuse(weft_peer *peer, int status) {
+int weft__send_fail(weft_peer *peer, int status) {
     if (!peer->status)
         peer->status = status;
     if (!peer->quiet && !peer->freed && peer->on_output)
@@ -18,7 +18,7 @@ static int refuse(weft_peer *peer, int status) {
 int weft__send_refuse(weft_peer *peer) {
     if (peer->status)
         return -EPIPE;
-    return peer->offline ? -ENOBUFS : refuse(peer, -ENOBUFS);
+    return peer->offline ? -ENOBUFS : weft__send_fail(peer, -ENOBUFS);
 }
 
 void weft__send_log(weft_peer *peer, const weft_sending *sending) {
@@ -31,7 +31,7 @@ int weft__send_control(weft_peer *peer, enum weft_frame_kind kind, int code, con
         return 0;
     /* Pings of a peer that does not read must not fill the queue: what it does not read it does not miss. */
     if (weft__send_queued(peer) >= peer->service->limits.out_hard)
-        return kind == WEFT_FRAME_CLOSE ? 0 : refuse(peer, -ENOBUFS);
+        return kind == WEFT_FRAME_CLOSE ? 0 : weft__send_fail(peer, -ENOBUFS);
     int r = peer->framing->control(peer->framing_state, &peer->out, kind, code, payload, len);
     if (r >= 0)
         weft__send_wake(peer);

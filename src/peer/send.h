@@ -16,6 +16,8 @@ static inline size_t weft__send_queued(const weft_peer *peer) {
 /* Say why nothing more can be sent: -EPIPE, or -ENOBUFS when the queue is over its hard limit and the peer is to be closed.
  */
 int weft__send_refuse(weft_peer *peer);
+/* The peer is to be closed because of this; its transport is told. */
+int weft__send_fail(weft_peer *peer, int status);
 /* Look at the limits and wake the transport. */
 static inline void weft__send_wake(weft_peer *peer) {
     if (weft__send_queued(peer) >= peer->service->limits.out_soft)

@@ -81,6 +81,7 @@ static int fill(weft_service *service, const weft_service_opts *opts) {
     service->authorize = opts->authorize;
     service->on_message = opts->on_message;
     service->now_us = opts->now_us;
+    service->on_ready = opts->on_ready;
     service->gates = opts->gates && *opts->gates ? opts->gates : NULL;
     for (const weft_gate *const *gate = service->gates; gate && *gate; gate++) {
         service->gate_flags |= (*gate)->flags ? (*gate)->flags : WEFT_GATE_ALL;
@@ -126,8 +127,21 @@ weft_service *weft_service_ref(weft_service *service) {
     return service;
 }
 
+/* Calls without a connection must not keep the service that nobody else has. They are ended under a reference, because their
+ * callbacks and peers give back theirs. */
+static void end_calls(weft_service *service) {
+    service->refs++;
+    weft__service_calls_end(service);
+    service->refs--;
+}
+
 weft_service *weft_service_unref(weft_service *service) {
-    if (!service || --service->refs)
+    if (!service)
+        return NULL;
+    service->refs--;
+    if (service->refs && service->refs == service->inner_refs && !service->closing)
+        end_calls(service);
+    if (service->refs)
         return NULL;
     weft_alloc copy = service->alloc_copy; /* it lies in what is freed last */
     const weft_alloc *alloc = service->alloc ? &copy : NULL;
@@ -136,6 +150,7 @@ weft_service *weft_service_unref(weft_service *service) {
         weft__free(alloc, service->pool);
         service->pool = next;
     }
+    weft__service_calls_done(service);
     weft__idempotent_done(service);
     weft__rate_done(service);
     weft__zip_free(service->zip);
@@ -174,6 +189,7 @@ void weft__req_dispose(weft_req *req) {
     weft_service *service = req->service;
     bool deferred = (req->flags & REQ_DEFERRED);
     req->kept = weft__free(service->alloc, req->kept);
+    service->inner_refs -= deferred && (req->flags & REQ_UNCARRIED);
     req->flags &= ~(unsigned) REQ_DEFERRED;
     if (service->pooled < WEFT_REQ_POOL)
         weft__req_release(req);

@@ -83,6 +83,12 @@ void weft__methods_done(weft_methods *methods, const weft_alloc *alloc);
 /* Among the flags of methods: every one of them. */
 #define WEFT_GATE_ALL (1u << 15)
 
+/* Calls without a connection: service_call.c. */
+struct weft_service_calls;
+/* Nobody but they hold the service any more: complete them with -ECANCELED. */
+void weft__service_calls_end(weft_service *service);
+void weft__service_calls_done(weft_service *service);
+
 struct weft_service {
     size_t refs;
     weft_methods methods;
@@ -100,7 +106,13 @@ struct weft_service {
     unsigned gate_flags;           /* of methods that gates want to see, or WEFT_GATE_ALL */
     unsigned guarded;              /* the same, with authorize counted among them */
     bool tells;                    /* some of them want to hear how requests end */
-    struct weft_req *pool;         /* free requests, linked by next_free */
+    void (*on_ready)(void *ctx);
+    void (*wake)(void *ctx); /* instead of on_ready; NULL: not set */
+    void *wake_ctx;
+    struct weft_service_calls *calls; /* without a connection; NULL until the first */
+    size_t inner_refs;                /* of refs: those of such calls */
+    bool closing;                     /* all other references have gone */
+    struct weft_req *pool;            /* free requests, linked by next_free */
     size_t pooled;
     struct weft_zip *zip;            /* shared by WebSocket connections that compress */
     struct weft_idempotent *answers; /* kept for retries; NULL until the first */
