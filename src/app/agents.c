@@ -207,6 +207,10 @@ static int merge(weft_agent *agent, const weft_json *value, weft_arena *arena) {
         strcmp(weft_get_str(value, "prompt", agent->prompt_on_stdin ? "stdin" : "argument"), "stdin") == 0;
     agent->max_running = (size_t) weft_get_int(value, "max_running", (int64_t) agent->max_running);
     agent->timeout_ms = weft_get_int(value, "timeout_ms", agent->timeout_ms);
+    agent->idle_ms = weft_get_int(value, "idle_ms", agent->idle_ms);
+    if (weft_get(value, "idle_ms").text && agent->idle_ms == 0)
+        agent->idle_ms = -1; /* for the engine, 0 is "not said" */
+    agent->max_turns = (size_t) weft_get_int(value, "max_turns", (int64_t) agent->max_turns);
     agent->permission = permission_of(weft_get_str(value, "permission", ""), agent->permission);
     agent->preset = false;
     return 0;

@@ -85,7 +85,7 @@ static int initialize(weft_req *req, const weft_json *params, void *ctx) {
     weft_val prompt =
         WEFT_OBJ({"image", weft_bool(false)}, {"audio", weft_bool(false)}, {"embeddedContext", weft_bool(true)});
     weft_val mcp = WEFT_OBJ({"http", weft_bool(false)}, {"sse", weft_bool(false)});
-    weft_val session = WEFT_OBJ({"resume", keeps ? weft_obj(NULL, 0) : weft_none()});
+    weft_val session = WEFT_OBJ({"resume", keeps ? weft_obj(NULL, 0) : weft_none()}, {"close", weft_obj(NULL, 0)});
     return weft_reply(
         req, WEFT_OBJ({"protocolVersion", weft_int(PROTOCOL)},
                       {"agentCapabilities", WEFT_OBJ({"loadSession", weft_bool(keeps)}, {"promptCapabilities", prompt},
@@ -241,6 +241,26 @@ static int session_cancel(weft_req *req, const weft_json *params, void *ctx) {
     return weft_reply(req, weft_null());
 }
 
+/* ---- session/close ---- */
+
+/* A turn that runs is cancelled. */
+static int session_close(weft_req *req, const weft_json *params, void *ctx) {
+    agent *self = ctx;
+    const char *id = weft_get_str(params, "sessionId", "");
+    weft_demo_session **at = &self->sessions;
+    while (*at && strcmp((*at)->id, id) != 0)
+        at = &(*at)->next;
+    weft_demo_session *session = *at;
+    if (!session)
+        return refuse_session(req, id);
+    if (session->turn)
+        weft__demo_turn_cancel(session->turn);
+    *at = session->next;
+    self->session_count--;
+    free_session(session);
+    return weft_reply(req, weft_obj(NULL, 0));
+}
+
 /* ---- the connection ---- */
 
 /* Nobody is left to hear the rest. */
@@ -266,6 +286,7 @@ static const weft_method methods[] = {
     {.name = "session/resume", .handler = session_resume, .params = resume_params},
     {.name = "session/prompt", .handler = session_prompt, .params = prompt_params},
     {.name = "session/cancel", .handler = session_cancel},
+    {.name = "session/close", .handler = session_close},
     {0},
 };
 

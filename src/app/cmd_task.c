@@ -241,7 +241,7 @@ static weft_exit cancel(weft_app *app) {
     if (app->common.json)
         weft__put_line(&app->out, weft_copy(answer.result));
     else
-        fprintf(app->err.file, "%s is cancelled, its processes are gone\n", app->args[0]);
+        fprintf(app->err.file, "%s is cancelled\n", app->args[0]);
     return WEFT_DONE;
 }
 

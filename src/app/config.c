@@ -463,6 +463,8 @@ static void finish(const weft_config *config, weft_serve_settings *settings) {
         engine->max_running = SIZE_MAX;
     if (engine->timeout_ms == 0)
         engine->timeout_ms = -1;
+    if (engine->idle_ms == 0)
+        engine->idle_ms = -1;
     engine->drain_ms = settings->server.grace_ms;
     engine->keep_ms = settings->retention_days * 24 * 3600 * 1000;
     settings->requeue = strcmp(settings->on_restart, "requeue") == 0;

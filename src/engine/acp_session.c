@@ -163,16 +163,41 @@ static void tell_open(weft_driver_session *session, const weft_json *result) {
     weft__acp_session_release(session);
 }
 
+static weft_driver_session *find_open(const weft_driver_process *process, const char *id) {
+    for (weft_link *link = process->sessions.next; link != &process->sessions; link = link->next) {
+        weft_driver_session *session = WEFT_CONTAINER(link, weft_driver_session, link);
+        if ((session->open || session->opening) && session->id && strcmp(id, session->id) == 0)
+            return session;
+    }
+    return NULL;
+}
+
+/* Some agents have one name for all their sessions, and so one session. An earlier one that has no turn is opened again with
+ * its next; what comes cannot be told apart while it has one. */
+static bool is_name_free(const weft_driver_process *process, const char *id) {
+    weft_driver_session *other = find_open(process, id);
+    if (!other)
+        return true;
+    other->open = other->turn != WEFT_ACP_IDLE;
+    return !other->open && !other->opening;
+}
+
 static void on_opened(weft_driver_session *session, int r, const weft_answer *answer) {
+    weft_driver_process *process = session->process;
     session->opening = false;
     if (!has_result(session, r, answer, "session/new"))
         return;
     const char *id = weft_get_str(answer->result, "sessionId", "");
-    session->id = *id ? weft__strndup(session->process->alloc, id, strlen(id)) : NULL;
+    if (*id && !is_name_free(process, id)) {
+        weft__acp_decide(session, true, "protocolError", "%s gave two sessions the same name", process->agent->name);
+        weft__acp_tell_end(session);
+        return;
+    }
+    session->id = *id ? weft__strndup(process->alloc, id, strlen(id)) : NULL;
     if (session->id)
         tell_open(session, answer->result);
     else
-        weft__acp_fail(session->process, false, "did not name the session that it opened", "");
+        weft__acp_fail(process, false, "did not name the session that it opened", "");
 }
 
 static const char *folder_of(const weft_driver_session *session) {
@@ -242,15 +267,13 @@ void weft__acp_sessions_open(weft_driver_process *process) {
 /* An agent may speak of a session before it has answered with its name, and some leave the name out. */
 weft_driver_session *weft__acp_session_of(const weft_driver_process *process, const weft_json *params) {
     const char *id = weft_get_str(params, "sessionId", NULL);
-    weft_driver_session *unnamed = NULL;
-    for (weft_link *link = process->sessions.next; link != &process->sessions; link = link->next) {
+    weft_driver_session *named = id ? find_open(process, id) : NULL, *unnamed = NULL;
+    for (weft_link *link = process->sessions.next; !named && link != &process->sessions; link = link->next) {
         weft_driver_session *session = WEFT_CONTAINER(link, weft_driver_session, link);
-        if (id && session->id && strcmp(id, session->id) == 0)
-            return session;
         if ((!id || !session->id) && (session->opening || session->open))
             unnamed = session;
     }
-    return unnamed;
+    return named ? named : unnamed;
 }
 
 /* ---- cancelling ---- */

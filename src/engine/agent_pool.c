@@ -16,6 +16,8 @@
 
 /* Sessions without a turn that a process keeps: agents hold the whole conversation in memory. */
 #define MOST_SESSIONS 32
+/* Sessions that a process is given in its life: not every agent can be told to close one. */
+#define MOST_OPENED 200
 
 typedef struct pool_process {
     weft_link link; /* the one used last at the end */
@@ -26,7 +28,7 @@ typedef struct pool_process {
     weft_agent *resolved; /* the agent with its program found; NULL: as it is configured. Owned */
     pid_t pid;            /* 0: it is not known to run */
     weft_link sessions;   /* the one used last at the end */
-    size_t session_count;
+    size_t session_count, opened;
     size_t turns, pauses;
     bool retired, ending;
     weft_timer idle;
@@ -354,6 +356,7 @@ static int open_session(pool_process *process, const known_session *known, const
     made->process = process;
     weft__list_push(&process->sessions, &made->link);
     process->session_count++;
+    process->retired |= ++process->opened >= MOST_OPENED;
     int r = process->driver->session(process->handle,
                                      &(weft_session_spec){
                                          .folder = process->engine->folder,
@@ -382,8 +385,22 @@ static int prompt_session(pool_session *session, struct run *run, const weft_tur
     return r;
 }
 
+/* A process that is busy with another turn may have it: from now on that knows less than the new one. */
+static void close_elsewhere(weft_engine *engine, const char *id) {
+    for (weft_link *link = engine->processes.next; link != &engine->processes; link = link->next) {
+        pool_process *process = WEFT_CONTAINER(link, pool_process, link);
+        for (weft_link *at = process->sessions.next, *next; at != &process->sessions; at = next) {
+            pool_session *session = WEFT_CONTAINER(at, pool_session, link);
+            next = at->next;
+            if (!session->run && strcmp(session->id, id) == 0)
+                close_pool_session(session);
+        }
+    }
+}
+
 static int prompt_in(pool_process *process, struct run *run, const weft_turn_spec *turn, pool_session **ret) {
     const known_task *task = run->task;
+    close_elsewhere(process->engine, task->pub.session);
     int r = open_session(process, task->session, task->pub.session, ret);
     return r < 0 ? r : prompt_session(*ret, run, turn);
 }

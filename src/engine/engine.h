@@ -165,8 +165,8 @@ typedef void weft_task_done(void *ctx, int r, const weft_task *task);
  * store's error, or -EEXIST: the key's task is in the journal, but no longer remembered. -ENOTUNIQ: the key was used for
  * another task, with another prompt, agent, session or other params. */
 int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task_done *done, void *ctx);
-/* by is for people. done when it has ended: its processes are gone and that is durable. -ENOENT, -EALREADY it has ended,
- * -ESHUTDOWN. A task that ends by itself meanwhile: done with -EALREADY. */
+/* by is for people. done when it has ended, and its processes if they end with it, and that is durable. -ENOENT, -EALREADY
+ * it has ended, -ESHUTDOWN. A task that ends by itself meanwhile: done with -EALREADY. */
 int weft__task_cancel(weft_engine *engine, const char *id, const char *by, weft_task_done *done, void *ctx);
 const weft_task *weft__task_find(const weft_engine *engine, const char *id);
 /* From the newest to the oldest; NULL ends it. */

@@ -253,7 +253,8 @@ static inline void engine_settle(engine_world *world) {
 static inline int world_start(engine_world *world) {
     world->opts.loop = world->loop;
     world->opts.store = world->store.store;
-    world->opts.drivers = play_drivers;
+    if (!world->opts.drivers)
+        world->opts.drivers = play_drivers;
     if (!world->opts.agents)
         world->opts.agents = &world_all;
     world->opts.folder = "/tmp";
