@@ -18,8 +18,8 @@
 
 #include "http_events.h"
 #include "hub_clients.h"
-#include "link.h"
 #include "hub_methods.h"
+#include "link.h"
 
 #define MAX_TYPES 64 /* of ?types=: more than there are */
 #define RETRY "retry: 1000\n\n"

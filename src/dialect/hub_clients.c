@@ -64,11 +64,12 @@ static void withdraw_settled(weft_hub_clients *clients, const weft_event *event,
 
 static void tell_subscription(weft_subscription *subscription, const weft_event *event, const weft_json *data) {
     weft_hub_client *client = subscription->client;
-    if (client->failing || !weft__subscription_wants(subscription, event, data))
-        return;
-    if (weft_peer_full(client->peer))
+    int r = client->failing ? 0 : weft__subscription_wants(subscription, event, data);
+    if (r > 0 && weft_peer_full(client->peer))
         weft__subscription_pause(subscription, event);
-    else if (weft__subscription_send(subscription, event) < 0)
+    else if (r > 0)
+        r = weft__subscription_send(subscription, event);
+    if (r < 0)
         client->failing = client->clients->failing = true;
 }
 

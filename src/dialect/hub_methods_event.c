@@ -56,16 +56,16 @@ static void on_subscribed(void *ctx, int r, uint64_t head) {
     struct subscribing *subscribing = ctx;
     const weft_hub *hub = subscribing->hub;
     weft_req *req = subscribing->req;
-    /* When memory was short it has been told that this failed, before or now. Neither this subscription nor the one before
-     * it is what the client believes to have: it must come back. */
+    /* When memory was short it has been told that this failed, before or now, and not how. Neither this subscription nor the
+     * one before it is what the client believes to have: it must come back. */
     bool failed = req && !weft_req_peer(req);
     if (r == -ECANCELED)
         weft__say_error(req, WEFT_CANCELLED, "superseded", "Something else was subscribed meanwhile");
     else if (r < 0)
-        weft__say_error(req, 507, "storageFailed", "The events cannot be read: %s", weft_strerror(r));
+        failed |= weft__say_error(req, 507, "storageFailed", "The events cannot be read: %s", weft_strerror(r)) < 0;
     else
         failed |= say_subscribed(hub, req, r, head) < 0;
-    if (failed && r == 0)
+    if (failed && r != -ECANCELED)
         weft__hub_client_lose(subscribing->client);
     weft__free(hub->alloc, subscribing);
 }
