@@ -199,7 +199,7 @@ static bool has_scope(const weft_identity *who, const char *scope) {
 
 /* It needs what event.subscribe needs. */
 static bool may_follow(const weft_identity *who) {
-    for (const weft_method *row = weft__own.methods; row->name; row++)
+    for (const weft_method *row = weft__hub_methods.methods; row->name; row++)
         if (strcmp(row->name, "event.subscribe") == 0)
             return has_scope(who, row->scope);
     return false;

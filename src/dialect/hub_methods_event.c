@@ -13,7 +13,7 @@ struct subscribe {
     weft_json types;
     const char *taskId, *sessionId, *id, *stream, *class;
 };
-const weft_param weft__own_subscribe_params[] = {
+const weft_param weft__hub_subscribe_params[] = {
     {"after", WEFT_PARAM_any, offsetof(struct subscribe, after), WEFT_NULLABLE,
      "the gseq that was seen last; 0: everything that is kept; absent: only what happens from now on"},
     {"epoch", WEFT_PARAM_str, offsetof(struct subscribe, epoch), WEFT_NULLABLE, "of that position; absent: the present one"},
@@ -33,7 +33,7 @@ const weft_param weft__own_subscribe_params[] = {
 struct unsubscribe {
     const char *id;
 };
-const weft_param weft__own_unsubscribe_params[] = {
+const weft_param weft__hub_unsubscribe_params[] = {
     {"id", WEFT_PARAM_str, offsetof(struct unsubscribe, id), WEFT_NULLABLE | WEFT_NONEMPTY,
      "which; absent: the one without a name"},
     {0},
@@ -133,12 +133,12 @@ static bool read_class(const char *class, weft_subscription_spec *spec) {
     return !class || spec->class == WEFT_CLASS_STATE || strcmp(class, "log") == 0;
 }
 
-int weft__own_subscribe(weft_req *req, const weft_json *params, void *ctx) {
+int weft__hub_subscribe(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     struct subscribe in = {0};
     const char **types;
     size_t count;
-    int r = weft_bind(req, weft__own_subscribe_params, params, &in);
+    int r = weft_bind(req, weft__hub_subscribe_params, params, &in);
     if (r < 0)
         return r;
     weft_hub_client *client = weft__hub_client_of(hub->clients, weft_req_peer(req));
@@ -163,10 +163,10 @@ int weft__own_subscribe(weft_req *req, const weft_json *params, void *ctx) {
     return r < 0 ? refuse_subscription(req, r) : r;
 }
 
-int weft__own_unsubscribe(weft_req *req, const weft_json *params, void *ctx) {
+int weft__hub_unsubscribe(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     struct unsubscribe in = {0};
-    int r = weft_bind(req, weft__own_unsubscribe_params, params, &in);
+    int r = weft_bind(req, weft__hub_unsubscribe_params, params, &in);
     if (r < 0)
         return r;
     weft_hub_client *client = weft__hub_client_of(hub->clients, weft_req_peer(req));

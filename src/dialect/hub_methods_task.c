@@ -10,7 +10,7 @@
 struct about {
     weft_json taskIds;
 };
-const weft_param weft__own_about_params[] = {
+const weft_param weft__hub_about_params[] = {
     {"taskIds", WEFT_PARAM_arr, offsetof(struct about, taskIds), WEFT_REQUIRED, "which tasks, at most 1000"},
     {0},
 };
@@ -41,11 +41,11 @@ static int write_all(weft_buf *out, const weft_hub *hub, const weft_json *ids) {
     return r < 0 ? r : weft__buf_put(out, hub->alloc, "]", 1);
 }
 
-int weft__own_about(weft_req *req, const weft_json *params, void *ctx) {
+int weft__hub_about(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     struct about in = {0};
     weft_buf out = {0};
-    int r = weft_bind(req, weft__own_about_params, params, &in);
+    int r = weft_bind(req, weft__hub_about_params, params, &in);
     if (r < 0)
         return r;
     if (weft_count(&in.taskIds) > MAX_IDS)
