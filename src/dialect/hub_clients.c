@@ -94,8 +94,8 @@ static void reset_renderings(weft_hub_clients *clients) {
     weft__event_forms_reset(clients);
 }
 
-static void on_event(weft_ear *ear, const weft_event *event, const weft_json *data) {
-    weft_hub_clients *clients = WEFT_CONTAINER(ear, weft_hub_clients, ear);
+static void on_event(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
+    weft_hub_clients *clients = WEFT_CONTAINER(listener, weft_hub_clients, listener);
     clients->told = event->gseq;
     tell_awaits(clients, event, data);
     withdraw_settled(clients, event, data);
@@ -157,7 +157,7 @@ int weft__hub_clients_new(weft_hub *hub, const weft_dialects *dialects, weft_hub
     clients->hub = hub;
     clients->dialects = dialects;
     clients->alloc = hub->alloc;
-    clients->ear.on_event = on_event;
+    clients->listener.on_event = on_event;
     clients->told = weft__store_head(weft__engine_store(hub->engine));
     weft__list_init(&clients->list);
     weft__list_init(&clients->live);
@@ -167,7 +167,7 @@ int weft__hub_clients_new(weft_hub *hub, const weft_dialects *dialects, weft_hub
     weft__later_init(&clients->bury, close_lost);
     for (size_t i = 0; (dialect = weft__dialects_at(dialects, i)); i++)
         init_dialect(clients, i, dialect);
-    weft__engine_hear(hub->engine, &clients->ear);
+    weft__engine_listen(hub->engine, &clients->listener);
     *ret = clients;
     return 0;
 }
@@ -184,7 +184,7 @@ weft_hub_clients *weft__hub_clients_free(weft_hub_clients *clients) {
     if (!clients)
         return NULL;
     weft_loop *loop = weft__engine_loop(clients->hub->engine);
-    weft__ear_remove(&clients->ear);
+    weft__engine_unlisten(&clients->listener);
     weft__later_cancel(&clients->bury);
     end_awaits(clients);
     while (!weft__list_empty(&clients->list))

@@ -102,7 +102,7 @@ struct weft_hub_clients {
     weft_hub *hub;
     const weft_dialects *dialects;
     const weft_alloc *alloc;
-    weft_ear ear;
+    weft_event_listener listener;
     uint64_t told; /* the last event heard */
     weft_link list, live, lost, awaits, calls;
     weft_later bury;
