@@ -18,7 +18,7 @@ static int write_agent(weft_buf *out, const weft_agent *agent, const char *fallb
     char folder[PATH_MAX];
     int r = weft__buf_len(out) > 1 ? weft__buf_put(out, NULL, ",", 1) : 0;
     return r < 0 ? r
-                 : weft__own_agent_write(out, NULL, agent, getcwd(folder, sizeof folder),
+                 : weft__hub_agent_write(out, NULL, agent, getcwd(folder, sizeof folder),
                                          fallback && strcmp(fallback, agent->name) == 0);
 }
 

@@ -54,4 +54,4 @@ const weft_inner weft__inner[] = {
 
 const weft_driver *const weft__drivers[] = {&weft__driver_acp, &weft__driver_cli, &weft__driver_demo, NULL};
 
-const weft_dialect *const weft__dialect_list[] = {&weft__aiwg, &weft__cdev, &weft__own, NULL};
+const weft_dialect *const weft__dialect_list[] = {&weft__aiwg, &weft__cdev, &weft__hub_methods, NULL};

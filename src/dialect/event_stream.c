@@ -189,7 +189,7 @@ static void say(weft_http *http, int status, const char *text) {
 
 /* It needs what event.subscribe needs. */
 static bool may_follow(const weft_identity *who) {
-    for (const weft_method *row = weft__own.methods; row->name; row++)
+    for (const weft_method *row = weft__hub_methods.methods; row->name; row++)
         if (strcmp(row->name, "event.subscribe") == 0)
             return weft_has_scope(who, row->scope);
     return false;

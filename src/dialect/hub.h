@@ -76,7 +76,7 @@ struct weft_dialect {
     void (*beat)(const weft_hub *hub, weft_rendering *rendering);
 };
 
-extern const weft_dialect weft__aiwg, weft__cdev, weft__own;
+extern const weft_dialect weft__aiwg, weft__cdev, weft__hub_methods;
 
 /* The rows of all dialects as one table: a name that several have becomes one row that asks the connection which it speaks,
  * and takes the first of the list when that is none of them. The wiring gives the list; NULL-terminated, at most

@@ -64,11 +64,12 @@ static void withdraw_settled(weft_hub_clients *clients, const weft_event *event,
 
 static void tell_subscription(weft_subscription *subscription, const weft_event *event, const weft_json *data) {
     weft_hub_client *client = subscription->client;
-    if (client->failing || !weft__subscription_wants(subscription, event, data))
-        return;
-    if (weft_peer_full(client->peer))
+    int r = client->failing ? 0 : weft__subscription_wants(subscription, event, data);
+    if (r > 0 && weft_peer_full(client->peer))
         weft__subscription_pause(subscription, event);
-    else if (weft__subscription_send(subscription, event) < 0)
+    else if (r > 0)
+        r = weft__subscription_send(subscription, event);
+    if (r < 0)
         client->failing = client->clients->failing = true;
 }
 
@@ -93,8 +94,8 @@ static void reset_renderings(weft_hub_clients *clients) {
     weft__event_forms_reset(clients);
 }
 
-static void on_event(weft_ear *ear, const weft_event *event, const weft_json *data) {
-    weft_hub_clients *clients = WEFT_CONTAINER(ear, weft_hub_clients, ear);
+static void on_event(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
+    weft_hub_clients *clients = WEFT_CONTAINER(listener, weft_hub_clients, listener);
     clients->told = event->gseq;
     tell_awaits(clients, event, data);
     withdraw_settled(clients, event, data);
@@ -156,7 +157,7 @@ int weft__hub_clients_new(weft_hub *hub, const weft_dialects *dialects, weft_hub
     clients->hub = hub;
     clients->dialects = dialects;
     clients->alloc = hub->alloc;
-    clients->ear.on_event = on_event;
+    clients->listener.on_event = on_event;
     clients->told = weft__store_head(weft__engine_store(hub->engine));
     weft__list_init(&clients->list);
     weft__list_init(&clients->live);
@@ -166,7 +167,7 @@ int weft__hub_clients_new(weft_hub *hub, const weft_dialects *dialects, weft_hub
     weft__later_init(&clients->bury, close_lost);
     for (size_t i = 0; (dialect = weft__dialects_at(dialects, i)); i++)
         init_dialect(clients, i, dialect);
-    weft__engine_hear(hub->engine, &clients->ear);
+    weft__engine_listen(hub->engine, &clients->listener);
     *ret = clients;
     return 0;
 }
@@ -183,7 +184,7 @@ weft_hub_clients *weft__hub_clients_free(weft_hub_clients *clients) {
     if (!clients)
         return NULL;
     weft_loop *loop = weft__engine_loop(clients->hub->engine);
-    weft__ear_remove(&clients->ear);
+    weft__engine_unlisten(&clients->listener);
     weft__later_cancel(&clients->bury);
     end_awaits(clients);
     while (!weft__list_empty(&clients->list))

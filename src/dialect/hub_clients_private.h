@@ -102,7 +102,7 @@ struct weft_hub_clients {
     weft_hub *hub;
     const weft_dialects *dialects;
     const weft_alloc *alloc;
-    weft_ear ear;
+    weft_event_listener listener;
     uint64_t told; /* the last event heard */
     weft_link list, live, lost, awaits, calls;
     weft_later bury;
@@ -133,9 +133,9 @@ void weft__hub_client_free(weft_hub_client *client);
 weft_event_source *weft__source_new(const weft_subscription_spec *spec, const weft_alloc *alloc);
 /* Whether it must look into an event's data to know what it wants. */
 bool weft__source_reads(const weft_event_source *source);
-/* data may be NULL if it does not read it. */
-bool weft__source_wants(const weft_event_source *source, const weft_engine *engine, const weft_event *event,
-                        const weft_json *data);
+/* 1 or 0; -ENOMEM: it could not be read. data may be NULL if it does not read it. */
+int weft__source_wants(const weft_event_source *source, const weft_engine *engine, const weft_event *event,
+                       const weft_json *data);
 /* From where its events are read, and what would be a gap: only what it would have seen. Fills in stream, aside, but and
  * oldest. name has WEFT_STREAM_NAME bytes. */
 void weft__source_query(const weft_event_source *source, const weft_engine *engine, weft_query *query, char *name);
@@ -155,8 +155,8 @@ void weft__subscription_pause(weft_subscription *subscription, const weft_event 
 void weft__subscription_resume(weft_subscription *subscription);
 /* With the others, from the position of the last event that anybody was told. */
 void weft__subscription_begin(weft_subscription *subscription);
-/* A live one: is this for it? */
-bool weft__subscription_wants(const weft_subscription *subscription, const weft_event *event, const weft_json *data);
+/* A live one: is this for it? 1 or 0; -ENOMEM. */
+int weft__subscription_wants(const weft_subscription *subscription, const weft_event *event, const weft_json *data);
 int weft__subscription_send(weft_subscription *subscription, const weft_event *event);
 
 /* ---- client_call.c ---- */

@@ -6,22 +6,22 @@
 #include "hub_clients.h"
 
 /* ---- hub_methods_agent.c ---- */
-weft_handler weft__own_agents, weft__own_use, weft__own_sessions;
+weft_handler weft__hub_agents, weft__hub_use, weft__hub_sessions;
 /* An agent as agent.list shows it, for the project in this folder. -ENOMEM. */
-int weft__own_agent_write(weft_buf *out, const weft_alloc *alloc, const weft_agent *agent, const char *folder,
+int weft__hub_agent_write(weft_buf *out, const weft_alloc *alloc, const weft_agent *agent, const char *folder,
                           bool is_default);
-extern const weft_param weft__own_use_params[], weft__own_sessions_params[];
+extern const weft_param weft__hub_use_params[], weft__hub_sessions_params[];
 
 /* ---- hub_methods_task.c ---- */
-weft_handler weft__own_about;
-extern const weft_param weft__own_about_params[];
+weft_handler weft__hub_about;
+extern const weft_param weft__hub_about_params[];
 
 /* ---- hub_methods_question.c ---- */
-weft_handler weft__own_questions, weft__own_answer;
-extern const weft_param weft__own_questions_params[], weft__own_answer_params[];
+weft_handler weft__hub_questions, weft__hub_answer;
+extern const weft_param weft__hub_questions_params[], weft__hub_answer_params[];
 
 /* ---- hub_methods_event.c ---- */
-weft_handler weft__own_subscribe, weft__own_unsubscribe;
-extern const weft_param weft__own_subscribe_params[], weft__own_unsubscribe_params[];
+weft_handler weft__hub_subscribe, weft__hub_unsubscribe;
+extern const weft_param weft__hub_subscribe_params[], weft__hub_unsubscribe_params[];
 
 #endif

@@ -15,7 +15,7 @@
 
 /* ---- agents ---- */
 
-int weft__own_agent_write(weft_buf *out, const weft_alloc *alloc, const weft_agent *agent, const char *folder,
+int weft__hub_agent_write(weft_buf *out, const weft_alloc *alloc, const weft_agent *agent, const char *folder,
                           bool is_default) {
     weft_val args[MAX_ARGS];
     size_t count = 0;
@@ -55,13 +55,13 @@ static int write_agents(weft_buf *out, const weft_hub *hub) {
     for (size_t i = 0; r >= 0 && i < agents->count; i++) {
         r = i ? weft__buf_put(out, hub->alloc, ",", 1) : 0;
         if (r >= 0)
-            r = weft__own_agent_write(out, hub->alloc, &agents->list[i], weft__engine_folder(hub->engine),
+            r = weft__hub_agent_write(out, hub->alloc, &agents->list[i], weft__engine_folder(hub->engine),
                                       chosen && strcmp(chosen->name, agents->list[i].name) == 0);
     }
     return r < 0 ? r : weft__buf_put(out, hub->alloc, "]", 1);
 }
 
-int weft__own_agents(weft_req *req, const weft_json *params, void *ctx) {
+int weft__hub_agents(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     weft_buf out = {0};
     (void) params;
@@ -76,7 +76,7 @@ int weft__own_agents(weft_req *req, const weft_json *params, void *ctx) {
 struct use {
     const char *agent;
 };
-const weft_param weft__own_use_params[] = {
+const weft_param weft__hub_use_params[] = {
     {"agent", WEFT_PARAM_str, offsetof(struct use, agent), WEFT_NULLABLE | WEFT_NONEMPTY,
      "its name; null or absent: as configured"},
     WEFT_END(struct use),
@@ -97,7 +97,7 @@ static void on_chosen(void *ctx, int r) {
     weft__free(choosing->hub->alloc, choosing);
 }
 
-int weft__own_use(weft_req *req, const weft_json *params, void *ctx) {
+int weft__hub_use(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct use *in = weft_req_params(req);
     (void) params;
@@ -119,7 +119,7 @@ int weft__own_use(weft_req *req, const weft_json *params, void *ctx) {
 struct sessions {
     int64_t limit;
 };
-const weft_param weft__own_sessions_params[] = {
+const weft_param weft__hub_sessions_params[] = {
     {"limit", WEFT_PARAM_int, offsetof(struct sessions, limit), WEFT_NULLABLE,
      "at most so many; 20 when absent or 0, at most 1000"},
     WEFT_END(struct sessions),
@@ -148,7 +148,7 @@ static int write_sessions(weft_buf *out, const weft_hub *hub, int64_t limit, uin
     return r < 0 ? r : weft__buf_put(out, hub->alloc, "]", 1);
 }
 
-int weft__own_sessions(weft_req *req, const weft_json *params, void *ctx) {
+int weft__hub_sessions(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct sessions *in = weft_req_params(req);
     weft_buf out = {0};

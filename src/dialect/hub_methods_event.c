@@ -13,7 +13,7 @@ struct subscribe {
     weft_json types;
     const char *taskId, *sessionId, *id, *stream, *class;
 };
-const weft_param weft__own_subscribe_params[] = {
+const weft_param weft__hub_subscribe_params[] = {
     {"after", WEFT_PARAM_any, offsetof(struct subscribe, after), WEFT_NULLABLE,
      "the gseq that was seen last; 0: everything that is kept; absent: only what happens from now on"},
     {"epoch", WEFT_PARAM_str, offsetof(struct subscribe, epoch), WEFT_NULLABLE, "of that position; absent: the present one"},
@@ -33,7 +33,7 @@ const weft_param weft__own_subscribe_params[] = {
 struct unsubscribe {
     const char *id;
 };
-const weft_param weft__own_unsubscribe_params[] = {
+const weft_param weft__hub_unsubscribe_params[] = {
     {"id", WEFT_PARAM_str, offsetof(struct unsubscribe, id), WEFT_NULLABLE | WEFT_NONEMPTY,
      "which; absent: the one without a name"},
     WEFT_END(struct unsubscribe),
@@ -56,16 +56,16 @@ static void on_subscribed(void *ctx, int r, uint64_t head) {
     struct subscribing *subscribing = ctx;
     const weft_hub *hub = subscribing->hub;
     weft_req *req = subscribing->req;
-    /* When memory was short it has been told that this failed, before or now. Neither this subscription nor the one before
-     * it is what the client believes to have: it must come back. */
+    /* When memory was short it has been told that this failed, before or now, and not how. Neither this subscription nor the
+     * one before it is what the client believes to have: it must come back. */
     bool failed = req && !weft_req_peer(req);
     if (r == -ECANCELED)
         weft__say_error(req, WEFT_CANCELLED, "superseded", "Something else was subscribed meanwhile");
     else if (r < 0)
-        weft__say_error(req, 507, "storageFailed", "The events cannot be read: %s", weft_strerror(r));
+        failed |= weft__say_error(req, 507, "storageFailed", "The events cannot be read: %s", weft_strerror(r)) < 0;
     else
         failed |= say_subscribed(hub, req, r, head) < 0;
-    if (failed && r == 0)
+    if (failed && r != -ECANCELED)
         weft__hub_client_lose(subscribing->client);
     weft__free(hub->alloc, subscribing);
 }
@@ -133,7 +133,7 @@ static bool read_class(const char *class, weft_subscription_spec *spec) {
     return !class || spec->class == WEFT_CLASS_STATE || strcmp(class, "log") == 0;
 }
 
-int weft__own_subscribe(weft_req *req, const weft_json *params, void *ctx) {
+int weft__hub_subscribe(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct subscribe *in = weft_req_params(req);
     const char **types;
@@ -161,7 +161,7 @@ int weft__own_subscribe(weft_req *req, const weft_json *params, void *ctx) {
     return r < 0 ? refuse_subscription(req, r) : r;
 }
 
-int weft__own_unsubscribe(weft_req *req, const weft_json *params, void *ctx) {
+int weft__hub_unsubscribe(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct unsubscribe *in = weft_req_params(req);
     (void) params;

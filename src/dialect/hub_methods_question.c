@@ -45,7 +45,7 @@ static int write_question(weft_buf *out, const weft_alloc *alloc, const weft_que
 struct questions {
     bool all;
 };
-const weft_param weft__own_questions_params[] = {
+const weft_param weft__hub_questions_params[] = {
     {"all", WEFT_PARAM_bool, offsetof(struct questions, all), WEFT_NULLABLE,
      "also those that are over and still remembered"},
     WEFT_END(struct questions),
@@ -64,7 +64,7 @@ static int write_questions(weft_buf *out, const weft_hub *hub, bool all) {
     return r < 0 ? r : weft__buf_put(out, hub->alloc, "]", 1);
 }
 
-int weft__own_questions(weft_req *req, const weft_json *params, void *ctx) {
+int weft__hub_questions(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct questions *in = weft_req_params(req);
     weft_buf out = {0};
@@ -81,7 +81,7 @@ int weft__own_questions(weft_req *req, const weft_json *params, void *ctx) {
 struct answer {
     const char *questionId, *option, *text;
 };
-const weft_param weft__own_answer_params[] = {
+const weft_param weft__hub_answer_params[] = {
     {"questionId", WEFT_PARAM_str, offsetof(struct answer, questionId), WEFT_REQUIRED | WEFT_NONEMPTY, "which question"},
     {"option", WEFT_PARAM_str, offsetof(struct answer, option), WEFT_REQUIRED | WEFT_NONEMPTY,
      "the id of one of its options, its kind (allow_once, ...), or allow (once) or deny"},
@@ -170,7 +170,7 @@ static int answer(weft_req *req, const weft_hub *hub, const weft_question *quest
     return r;
 }
 
-int weft__own_answer(weft_req *req, const weft_json *params, void *ctx) {
+int weft__hub_answer(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct answer *in = weft_req_params(req);
     int why = 0;

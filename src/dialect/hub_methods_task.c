@@ -10,7 +10,7 @@
 struct about {
     weft_json taskIds;
 };
-const weft_param weft__own_about_params[] = {
+const weft_param weft__hub_about_params[] = {
     {"taskIds", WEFT_PARAM_arr, offsetof(struct about, taskIds), WEFT_REQUIRED, "which tasks, at most 1000"},
     WEFT_END(struct about),
 };
@@ -41,7 +41,7 @@ static int write_all(weft_buf *out, const weft_hub *hub, const weft_json *ids) {
     return r < 0 ? r : weft__buf_put(out, hub->alloc, "]", 1);
 }
 
-int weft__own_about(weft_req *req, const weft_json *params, void *ctx) {
+int weft__hub_about(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct about *in = weft_req_params(req);
     weft_buf out = {0};

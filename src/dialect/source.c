@@ -3,10 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "field.h"
 #include "hub_clients_private.h"
 #include "pack.h"
-
-#define ID_ROOM 64 /* our ids are shorter */
 
 static bool is_same(const char *a, const char *b) {
     return a && b && strcmp(a, b) == 0;
@@ -21,47 +20,51 @@ static bool wants_type(const weft_event_source *source, const char *type) {
     return source->type_count == 0;
 }
 
-/* An id in an event's data. It needs no memory: an event must not be missed because there is none. NULL: there is none, or
- * none that could be ours. */
-static const char *id_in(const weft_json *data, const char *name, char ret[ID_ROOM]) {
+/* NULL: there is none. -ENOMEM is told apart from that, so that nothing is passed over for want of memory. */
+static int read_text(const weft_json *data, const char *name, const char **ret) {
     weft_json value = weft_get(data, name);
-    weft_bytes text;
-    if (weft_typeof(&value) != WEFT_STRING || weft_text(&value, &text) < 0 || text.len >= ID_ROOM)
-        return NULL;
-    memcpy(ret, text.data, text.len);
-    ret[text.len] = '\0';
-    return ret;
+    *ret = NULL;
+    return value.text ? weft__field_text(&value, ret) : 0;
 }
 
-/* The answer to a question of an older journal names the question only; the question knows its task. */
-static const char *task_of(const weft_engine *engine, const weft_json *data, char room[ID_ROOM]) {
-    const char *task = id_in(data, "taskId", room);
-    const char *id = task ? NULL : id_in(data, "questionId", room);
-    const weft_question *question = id ? weft__question_find(engine, id) : NULL;
-    return question ? question->task : task;
+/* The answer to a question names the question only; the question knows its task. */
+static int find_task(const weft_engine *engine, const weft_json *data, const char **ret) {
+    const char *id = NULL;
+    int r = read_text(data, "taskId", ret);
+    if (r >= 0 && !*ret)
+        r = read_text(data, "questionId", &id);
+    const weft_question *question = r >= 0 && id ? weft__question_find(engine, id) : NULL;
+    if (question)
+        *ret = question->task;
+    return r;
 }
 
-/* Likewise most events of a task there do not name its session. */
-static bool is_of_session(const weft_engine *engine, const weft_json *data, const char *session) {
-    char room[ID_ROOM];
-    const char *own = id_in(data, "sessionId", room);
-    if (own)
-        return is_same(own, session);
-    const char *id = task_of(engine, data, room);
-    const weft_task *task = id ? weft__task_find(engine, id) : NULL;
-    return task && is_same(task->session, session);
+static int is_of_task(const weft_engine *engine, const weft_json *data, const char *task) {
+    const char *id;
+    int r = find_task(engine, data, &id);
+    return r < 0 ? r : is_same(id, task);
+}
+
+/* Likewise most events of a task do not name its session. */
+static int is_of_session(const weft_engine *engine, const weft_json *data, const char *session) {
+    const char *own, *id = NULL;
+    int r = read_text(data, "sessionId", &own);
+    if (r >= 0 && !own)
+        r = find_task(engine, data, &id);
+    const weft_task *task = r >= 0 && id ? weft__task_find(engine, id) : NULL;
+    return r < 0 ? r : is_same(task ? task->session : own, session);
 }
 
 bool weft__source_reads(const weft_event_source *source) {
     return source->task || source->session;
 }
 
-bool weft__source_wants(const weft_event_source *source, const weft_engine *engine, const weft_event *event,
-                        const weft_json *data) {
-    char room[ID_ROOM];
-    return wants_type(source, event->type) && (!source->stream || is_same(event->stream, source->stream)) &&
-           (!source->task || is_same(task_of(engine, data, room), source->task)) &&
-           (!source->session || is_of_session(engine, data, source->session));
+int weft__source_wants(const weft_event_source *source, const weft_engine *engine, const weft_event *event,
+                       const weft_json *data) {
+    if (!wants_type(source, event->type) || (source->stream && !is_same(event->stream, source->stream)))
+        return 0;
+    int r = source->task ? is_of_task(engine, data, source->task) : 1;
+    return r > 0 && source->session ? is_of_session(engine, data, source->session) : r;
 }
 
 /* ---- what it would miss ---- */

@@ -38,11 +38,11 @@ static uint64_t position_of(const weft_subscription *subscription, const weft_ev
 
 /* ---- what is said ---- */
 
-bool weft__subscription_wants(const weft_subscription *subscription, const weft_event *event, const weft_json *data) {
+int weft__subscription_wants(const weft_subscription *subscription, const weft_event *event, const weft_json *data) {
     if (subscription->rendering)
         return event->gseq > subscription->at && weft__rendering_render(subscription->rendering, event, data);
-    return weft__source_wants(subscription->source, engine_of(subscription), event, data) &&
-           position_of(subscription, event) > subscription->at;
+    int r = weft__source_wants(subscription->source, engine_of(subscription), event, data);
+    return r > 0 ? position_of(subscription, event) > subscription->at : r;
 }
 
 int weft__subscription_mark(weft_subscription *subscription, uint64_t gseq) {
@@ -79,8 +79,9 @@ static int read_stored(const weft_subscription *subscription, const weft_event *
     int r = reads ? weft_doc_parse(event->data.data, event->data.len, subscription->client->clients->alloc, ret) : 0;
     if (r < 0)
         return r;
-    return subscription->rendering ||
-           weft__source_wants(source, engine_of(subscription), event, *ret ? weft_doc_root(*ret) : NULL);
+    if (subscription->rendering)
+        return 1;
+    return weft__source_wants(source, engine_of(subscription), event, *ret ? weft_doc_root(*ret) : NULL);
 }
 
 static int say_stored(weft_subscription *subscription, const weft_event *event) {

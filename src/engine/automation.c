@@ -286,7 +286,7 @@ static int start(weft_automation *automation, const weft_automation_opts *opts) 
     if (r < 0)
         return r;
     weft__automation_find_deep(automation);
-    weft__engine_hear(automation->engine, &automation->ear);
+    weft__engine_listen(automation->engine, &automation->ear);
     return weft__automation_remember(automation);
 }
 
@@ -316,7 +316,7 @@ int weft__automation_new(weft_engine *engine, const weft_automation_opts *opts, 
 weft_automation *weft__automation_free(weft_automation *automation) {
     if (!automation)
         return NULL;
-    weft__ear_remove(&automation->ear);
+    weft__engine_unlisten(&automation->ear);
     automation->ready = false;
     weft__automation_forget(automation);
     weft__automation_release(automation);

@@ -215,7 +215,7 @@ static void hold(weft_automation *automation, const weft_event *event) {
     automation->held_count++;
 }
 
-void weft__automation_hear(weft_ear *ear, const weft_event *event, const weft_json *data) {
+void weft__automation_hear(weft_event_listener *ear, const weft_event *event, const weft_json *data) {
     weft_automation *automation = WEFT_CONTAINER(ear, weft_automation, ear);
     const char *source = source_of(event);
     bool ours = strcmp(event->type, "rule.fired") == 0 || strcmp(event->type, "automation.switched") == 0 ||

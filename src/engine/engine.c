@@ -72,11 +72,11 @@ static weft_engine_limits fill_limits(const weft_engine_limits *given) {
 
 /* ---- ears ---- */
 
-void weft__engine_hear(weft_engine *engine, weft_ear *ear) {
+void weft__engine_listen(weft_engine *engine, weft_event_listener *ear) {
     weft__list_push(&engine->ears, &ear->link);
 }
 
-void weft__ear_remove(weft_ear *ear) {
+void weft__engine_unlisten(weft_event_listener *ear) {
     weft__list_remove(&ear->link);
 }
 
@@ -90,7 +90,7 @@ static void tell_ears(weft_engine *engine, const weft_event *event, const weft_j
         weft_link *next = engine->ear_at.next;
         weft__list_remove(&engine->ear_at);
         weft__list_push(next->next, &engine->ear_at);
-        weft_ear *ear = WEFT_CONTAINER(next, weft_ear, link);
+        weft_event_listener *ear = WEFT_CONTAINER(next, weft_event_listener, link);
         ear->on_event(ear, event, data);
     }
     weft__list_remove(&engine->ear_at);

@@ -88,16 +88,16 @@ uint64_t weft__engine_skipped(const weft_engine *engine);
 /* Storing fails at the moment: the last append's errno, or what is wrong with the store's files. 0: all is well. */
 int weft__engine_trouble(const weft_engine *engine);
 
-/* ---- hearing of events ---- */
+/* ---- listening to events ---- */
 
 /* Every event of every stream, in the order of gseq, once, after it was applied to the read models. Embedded in its owner.
  * Not called for the journal that weft__engine_start() reads. */
-typedef struct weft_ear {
+typedef struct weft_event_listener {
     weft_link link;
-    void (*on_event)(struct weft_ear *ear, const weft_event *event, const weft_json *data);
-} weft_ear;
-void weft__engine_hear(weft_engine *engine, weft_ear *ear);
-void weft__ear_remove(weft_ear *ear);
+    void (*on_event)(struct weft_event_listener *listener, const weft_event *event, const weft_json *data);
+} weft_event_listener;
+void weft__engine_listen(weft_engine *engine, weft_event_listener *listener);
+void weft__engine_unlisten(weft_event_listener *listener);
 
 /* Append an event of one's own: automation, files, notices. data is written now. done may be NULL. -EAGAIN: the journal has
  * not been read yet (so all commands); -ESHUTDOWN: the engine has stopped. */

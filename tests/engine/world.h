@@ -152,7 +152,7 @@ typedef struct engine_world {
     int ready, ready_r, stopped;
     int64_t wall;   /* 0: the real one */
     int64_t steady; /* stands still unless the test moves it */
-    weft_ear ear;
+    weft_event_listener ear;
     char heard[65536]; /* types, with a blank behind each */
     size_t heard_len;
     uint64_t last_gseq;
@@ -195,7 +195,7 @@ static inline int64_t world_steady(void *ctx) {
     return ((engine_world *) ctx)->steady;
 }
 
-static inline void world_hear(weft_ear *ear, const weft_event *event, const weft_json *data) {
+static inline void world_hear(weft_event_listener *ear, const weft_event *event, const weft_json *data) {
     engine_world *world = WEFT_CONTAINER(ear, engine_world, ear);
     (void) data;
     CHECK(event->gseq > world->last_gseq);
@@ -267,7 +267,7 @@ static inline int world_start(engine_world *world) {
     if (r < 0)
         return r;
     world->ear.on_event = world_hear;
-    weft__engine_hear(world->engine, &world->ear);
+    weft__engine_listen(world->engine, &world->ear);
     r = weft__engine_start(world->engine, world_ready, world);
     if (r < 0)
         return r;

@@ -11,7 +11,8 @@
 
 #define MAX_CLIENTS 6
 #define MAX_PENDING 12
-#define MAX_PIECE 400 /* bytes that move at a time, mostly */
+#define SUBSCRIPTIONS 2 /* side by side: the one without a name, and one with */
+#define MAX_PIECE 400   /* bytes that move at a time, mostly */
 
 typedef enum want { WANT_SUBMIT, WANT_CANCEL, WANT_ANSWER, WANT_SUBSCRIBE, WANT_UNSUBSCRIBE, WANT_LIST } want;
 
@@ -25,10 +26,18 @@ typedef struct subscription {
     char epoch[WEFT_EPOCH + 1];
 } subscription;
 
+/* One of a client's subscriptions, over its connections. */
+typedef struct followed {
+    subscription sub;
+    bool wanted;
+    bool refused; /* it could not resume */
+} followed;
+
 typedef struct request {
     want want;
     uint64_t id;
     char subject[64], option[8]; /* task or question; key of a submission */
+    size_t which;                /* of the subscriptions */
     subscription next;
     bool live;
     bool repeats; /* a submission that may have arrived before */
@@ -46,9 +55,7 @@ typedef struct client {
     uint64_t next_id;
     unsigned keys;
     char unsure[64]; /* the key of a submission of which nothing was heard; "": none */
-    subscription sub;
-    bool wants_events;
-    bool refused;   /* it could not resume */
+    followed follows[SUBSCRIPTIONS];
     uint64_t words; /* of its dialect: all up to this gseq were told, or were before its time */
 } client;
 
@@ -150,8 +157,12 @@ static void choose_filter(subscription *sub) {
         snprintf(sub->session, sizeof sub->session, "%s", task->session);
 }
 
-static void send_subscribe(client *c, const subscription *next, bool live) {
-    char position[128] = "", types[64] = "", subject[64] = "\"taskId\":null";
+static const char *const names[SUBSCRIPTIONS] = {NULL, "second"};
+
+static void send_subscribe(client *c, size_t which, const subscription *next, bool live) {
+    char position[128] = "", types[64] = "", subject[64] = "\"taskId\":null", name[32] = "";
+    if (names[which])
+        snprintf(name, sizeof name, ",\"id\":\"%s\"", names[which]);
     if (!live && next->last)
         snprintf(position, sizeof position, ",\"after\":%llu,\"epoch\":\"%s\"", (unsigned long long) next->last,
                  next->epoch);
@@ -163,40 +174,54 @@ static void send_subscribe(client *c, const subscription *next, bool live) {
         snprintf(subject, sizeof subject, "\"taskId\":\"%s\"", next->task);
     else if (*next->session)
         snprintf(subject, sizeof subject, "\"sessionId\":\"%s\"", next->session);
-    request *made = ask(c, WANT_SUBSCRIBE, "\"method\":\"event.subscribe\",\"params\":{%s%s%s}", subject, position, types);
+    request *made =
+        ask(c, WANT_SUBSCRIBE, "\"method\":\"event.subscribe\",\"params\":{%s%s%s%s}", subject, position, types, name);
+    made->which = which;
     made->next = *next;
     made->next.oldest = !live && !next->last;
     made->live = live;
-    c->wants_events = true;
+    c->follows[which].wanted = true;
 }
 
 /* Go on with what was heard, or begin another. */
 static void subscribe(client *c) {
-    subscription next = c->sub;
-    bool goes_on = (c->sub.on || c->wants_events) && next.last && sim_chance(70);
+    size_t which = sim_below(SUBSCRIPTIONS);
+    const followed *follows = &c->follows[which];
+    subscription next = follows->sub;
+    bool goes_on = (next.on || follows->wanted) && next.last && sim_chance(70);
     if (!goes_on)
         choose_filter(&next);
-    send_subscribe(c, &next, !goes_on && sim_chance(50));
+    send_subscribe(c, which, &next, !goes_on && sim_chance(50));
+}
+
+static void unsubscribe(client *c) {
+    size_t which = sim_below(SUBSCRIPTIONS);
+    c->follows[which].wanted = false;
+    request *made =
+        names[which] ? ask(c, WANT_UNSUBSCRIBE, "\"method\":\"event.unsubscribe\",\"params\":{\"id\":\"%s\"}", names[which])
+                     : ask(c, WANT_UNSUBSCRIBE, "\"method\":\"event.unsubscribe\"");
+    made->which = which;
 }
 
 /* From the last position; where that was refused, from now on, or again from the oldest that is kept. */
-static void resume(client *c) {
-    bool live = c->refused && !c->sub.last && (c->fair || sim_chance(50));
-    c->refused = false;
-    send_subscribe(c, &c->sub, live);
+static void resume(client *c, size_t which) {
+    followed *follows = &c->follows[which];
+    bool live = follows->refused && !follows->sub.last && (c->fair || sim_chance(50));
+    follows->refused = false;
+    send_subscribe(c, which, &follows->sub, live);
 }
 
 static void connect_client(client *c) {
     c->aiwg = sim_chance(60);
     c->conn = hub_connect(c->name, c->aiwg ? "aiwg" : "weft", c);
-    c->sub.on = false;
     c->in_len = c->out_len = 0;
     if (!c->conn)
         return;
     c->words = hub_told();
     sim_say("%-7s connects as %s at %llu", c->name, c->aiwg ? "aiwg" : "weft", (unsigned long long) c->words);
-    if (c->wants_events && sim_chance(80))
-        resume(c);
+    for (size_t i = 0; i < SUBSCRIPTIONS; i++)
+        if (c->follows[i].wanted && sim_chance(80))
+            resume(c, i);
 }
 
 static void act(client *c) {
@@ -213,10 +238,9 @@ static void act(client *c) {
         answer(c);
     else if (what < 92)
         subscribe(c);
-    else if (what < 95) {
-        c->wants_events = false;
-        ask(c, WANT_UNSUBSCRIBE, "\"method\":\"event.unsubscribe\"");
-    } else
+    else if (what < 95)
+        unsubscribe(c);
+    else
         ask(c, WANT_LIST, "\"method\":\"question.list\"");
 }
 
@@ -260,7 +284,8 @@ static void check_missed(const client *c, const subscription *sub, uint64_t unti
 }
 
 static void hear_event(client *c, const weft_json *params) {
-    subscription *sub = &c->sub;
+    const char *name = weft_get_str(params, "subscription", NULL);
+    subscription *sub = &c->follows[name ? 1 : 0].sub;
     uint64_t gseq = (uint64_t) weft_get_int(params, "gseq", 0);
     const truth_event *event = truth_at(gseq);
     weft_json data = weft_get(params, "data");
@@ -405,29 +430,30 @@ static void check_refusal(const client *c, const request *asked, const char *rea
 }
 
 static void hear_subscribed(client *c, const request *asked, const weft_json *result) {
+    subscription *sub = &c->follows[asked->which].sub;
     if (!weft_get_bool(result, "resumed", false)) {
         check_refusal(c, asked, weft_get_str(result, "reason", ""));
-        c->sub = asked->next;
-        c->sub.on = false;
-        c->sub.last = c->sub.floor = 0; /* it will begin anew */
-        c->refused = true;
+        *sub = asked->next;
+        sub->on = false;
+        sub->last = sub->floor = 0; /* it will begin anew */
+        c->follows[asked->which].refused = true;
         return;
     }
     if (asked->next.last && strcmp(asked->next.epoch, truth_epoch()) != 0)
         sim_broken("untrue resume: %s went on with another epoch", c->name);
     if (asked->next.last)
         sim_saw(SAW_RESUMED);
-    c->sub = asked->next;
-    c->sub.on = true;
-    c->sub.floor = asked->live ? (uint64_t) weft_get_int(result, "head", 0) : asked->next.last;
-    snprintf(c->sub.epoch, sizeof c->sub.epoch, "%s", weft_get_str(result, "epoch", ""));
+    *sub = asked->next;
+    sub->on = true;
+    sub->floor = asked->live ? (uint64_t) weft_get_int(result, "head", 0) : asked->next.last;
+    snprintf(sub->epoch, sizeof sub->epoch, "%s", weft_get_str(result, "epoch", ""));
 }
 
 /* What is refused at once leaves the subscription there was; what fails later has replaced it. */
-static void hear_unsubscribed(client *c, const weft_json *message) {
+static void hear_unsubscribed(client *c, const request *asked, const weft_json *message) {
     const char *reason = reason_of(message);
     if (strcmp(reason, "superseded") == 0 || strcmp(reason, "storageFailed") == 0)
-        c->sub.on = false;
+        c->follows[asked->which].sub.on = false;
 }
 
 static void hear_answer(client *c, const weft_json *message) {
@@ -453,9 +479,9 @@ static void hear_answer(client *c, const weft_json *message) {
     else if (asked.want == WANT_SUBSCRIBE && ok)
         hear_subscribed(c, &asked, &result);
     else if (asked.want == WANT_SUBSCRIBE)
-        hear_unsubscribed(c, message);
+        hear_unsubscribed(c, &asked, message);
     else if (asked.want == WANT_UNSUBSCRIBE && ok)
-        c->sub.on = false;
+        c->follows[asked.which].sub.on = false;
 }
 
 /* ---- bytes ---- */
@@ -500,9 +526,12 @@ static void forget_connection(client *c) {
     c->conn = NULL;
     c->pending_count = 0;
     c->in_len = c->out_len = 0;
-    c->sub.on = false;
-    /* Who subscribed from now on and has heard nothing yet resumes from there. */
-    c->sub.last = c->sub.last > c->sub.floor ? c->sub.last : c->sub.floor;
+    for (size_t i = 0; i < SUBSCRIPTIONS; i++) {
+        subscription *sub = &c->follows[i].sub;
+        sub->on = false;
+        /* Who subscribed from now on and has heard nothing yet resumes from there. */
+        sub->last = sub->last > sub->floor ? sub->last : sub->floor;
+    }
 }
 
 void client_lost(void *ctx) {
@@ -571,19 +600,29 @@ void clients_cut(void) {
 
 /* ---- the fair end ---- */
 
+static bool wants_events(const client *c) {
+    return c->follows[0].wanted || c->follows[1].wanted;
+}
+
+static bool mend_client(client *c) {
+    bool done = false;
+    c->fair = true;
+    if (!c->conn && wants_events(c)) {
+        connect_client(c);
+        done = c->conn != NULL;
+    }
+    for (size_t i = 0; i < SUBSCRIPTIONS; i++)
+        if (c->conn && c->follows[i].wanted && !c->follows[i].sub.on && !c->pending_count) {
+            resume(c, i);
+            done = true;
+        }
+    return done;
+}
+
 bool clients_mend(void) {
     bool done = false;
     for (size_t i = 0; i < clients.count && hub_is_ready(); i++) {
-        client *c = &clients.list[i];
-        c->fair = true;
-        if (!c->conn && c->wants_events) {
-            connect_client(c);
-            done |= c->conn != NULL;
-        }
-        if (c->conn && c->wants_events && !c->sub.on && !c->pending_count) {
-            resume(c);
-            done = true;
-        }
+        done |= mend_client(&clients.list[i]);
     }
     return done;
 }
@@ -595,8 +634,9 @@ void clients_check(void) {
             continue;
         if (c->pending_count)
             sim_broken("no answer: %s waits for the answer to %llu", c->name, (unsigned long long) c->pending[0].id);
-        if (c->sub.on)
-            check_missed(c, &c->sub, truth_head() + 1);
+        for (size_t k = 0; k < SUBSCRIPTIONS; k++)
+            if (c->follows[k].sub.on)
+                check_missed(c, &c->follows[k].sub, truth_head() + 1);
         while (c->aiwg && next_word(c) && need_not_be_said(next_word(c)))
             c->words++;
         if (c->aiwg && next_word(c))

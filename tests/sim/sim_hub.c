@@ -34,7 +34,7 @@ static struct {
     weft_hub hub;
     weft_hub_host host;
     hub_conn conns[MAX_CONNS];
-    weft_ear ear;
+    weft_event_listener ear;
     uint64_t told; /* the last event that connections were told of */
 } box;
 
@@ -254,13 +254,13 @@ static void start_engine(void) {
     box.life = STARTING;
 }
 
-static void on_event(weft_ear *ear, const weft_event *event, const weft_json *data) {
+static void on_event(weft_event_listener *ear, const weft_event *event, const weft_json *data) {
     (void) ear, (void) data;
     box.told = event->gseq;
 }
 
 static void start_clients(void) {
-    static const weft_dialect *const dialects[] = {&weft__aiwg, &weft__own, NULL};
+    static const weft_dialect *const dialects[] = {&weft__aiwg, &weft__hub_methods, NULL};
     box.host = (weft_hub_host){
         .version = "0.0.0", .started_at = "2026-01-01T00:00:00.000Z", .uptime_s = uptime, .stop = stop_asked};
     box.hub = (weft_hub){.engine = box.engine, .host = &box.host, .alloc = sim_alloc()};
@@ -275,7 +275,7 @@ static void start_clients(void) {
     box.hub.service = box.service;
     box.ear.on_event = on_event;
     box.told = weft__store_head(box.store);
-    weft__engine_hear(box.engine, &box.ear);
+    weft__engine_listen(box.engine, &box.ear);
     if (weft__hub_clients_new(&box.hub, box.dialects, &box.hub.clients) < 0)
         abort();
 }

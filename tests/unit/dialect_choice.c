@@ -56,7 +56,7 @@ static const weft_dialect *const both[] = {&one, &two, NULL};
 #define INITIALIZE(id, params) "{\"jsonrpc\":\"2.0\",\"id\":" #id ",\"method\":\"initialize\",\"params\":{" params "}}"
 
 TEST(an_endpoint_has_a_dialect) {
-    static const weft_dialect *const all[] = {&weft__aiwg, &weft__cdev, &weft__own, NULL};
+    static const weft_dialect *const all[] = {&weft__aiwg, &weft__cdev, &weft__hub_methods, NULL};
     static const struct {
         const char *scheme, *path, *dialect;
     } rows[] = {

@@ -1,7 +1,7 @@
 /* Every row of every dialect says what it is; and the few things about rows that no conversation shows. */
 #include "hub_world.h"
 
-static const weft_dialect *const dialects[] = {&weft__aiwg, &weft__cdev, &weft__own, NULL};
+static const weft_dialect *const dialects[] = {&weft__aiwg, &weft__cdev, &weft__hub_methods, NULL};
 
 static void check_json(const char *text) {
     weft_doc *doc = NULL;

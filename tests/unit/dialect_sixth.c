@@ -69,7 +69,7 @@ static const weft_dialect weft__sixth = {.name = "sixth",
                                          .claims = sixth_claims,
                                          .render = sixth_render,
                                          .variants = sixth_variants};
-static const weft_dialect *const wiring[] = {&weft__sixth, &weft__aiwg, &weft__cdev, &weft__own, NULL};
+static const weft_dialect *const wiring[] = {&weft__sixth, &weft__aiwg, &weft__cdev, &weft__hub_methods, NULL};
 
 DIALECT_SUITE(sixth)
 

@@ -389,7 +389,7 @@ static void render_questions(const weft_hub *hub, weft_rendering *rendering, con
 }
 
 static const weft_dialect asker = {.name = "asker", .render = render_questions};
-static const weft_dialect *const with_asker[] = {&asker, &weft__aiwg, &weft__own, NULL};
+static const weft_dialect *const with_asker[] = {&asker, &weft__aiwg, &weft__hub_methods, NULL};
 #define OPTIONS "\"options\":[{\"id\":\"yes\",\"name\":\"Yes\",\"kind\":\"allow_once\"}]"
 
 static void ask(hub_world *w, const char *key) {

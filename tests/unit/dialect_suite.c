@@ -3,6 +3,6 @@
 
 DIALECT_SUITE(aiwg)
 DIALECT_SUITE(cdev)
-DIALECT_SUITE(own)
+DIALECT_SUITE(hub_methods)
 
-TEST_MAIN(CASE(dialect_aiwg) CASE(dialect_cdev) CASE(dialect_own))
+TEST_MAIN(CASE(dialect_aiwg) CASE(dialect_cdev) CASE(dialect_hub_methods))

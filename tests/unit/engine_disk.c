@@ -11,7 +11,7 @@
 
 /* What somebody was told: events heard, and commands that were acknowledged. */
 typedef struct told {
-    weft_ear ear;
+    weft_event_listener ear;
     uint64_t gseq[MAX_TOLD];
     char type[MAX_TOLD][32];
     size_t count;
@@ -25,7 +25,7 @@ typedef struct scene {
     told told;
 } scene;
 
-static void hear(weft_ear *ear, const weft_event *event, const weft_json *data) {
+static void hear(weft_event_listener *ear, const weft_event *event, const weft_json *data) {
     told *t = WEFT_CONTAINER(ear, told, ear);
     (void) data;
     REQUIRE(t->count < MAX_TOLD);
@@ -101,8 +101,8 @@ static void ask_and_answer(scene *s, weft_run *run) {
 
 static void play(scene *s) {
     weft_run *run;
-    s->told.ear = (weft_ear){.on_event = hear};
-    weft__engine_hear(s->w.engine, &s->told.ear);
+    s->told.ear = (weft_event_listener){.on_event = hear};
+    weft__engine_listen(s->w.engine, &s->told.ear);
     submit_one(s, 0, "one");
     submit_one(s, 1, "two");
     if ((run = live_run())) {

@@ -424,7 +424,7 @@ TEST(attempts_are_kept) {
 }
 
 /* Fails from the event on that makes retention due, until told otherwise. */
-static void break_store(weft_ear *ear, const weft_event *event, const weft_json *data) {
+static void break_store(weft_event_listener *ear, const weft_event *event, const weft_json *data) {
     (void) ear;
     (void) data;
     if (strcmp(event->type, "due") == 0)
@@ -480,7 +480,7 @@ TEST(retention_needs_no_silence) {
 TEST(retention_with_a_broken_store) {
     engine_world w;
     task_outcome t;
-    weft_ear ear = {.on_event = break_store};
+    weft_event_listener ear = {.on_event = break_store};
     static char text[3001];
     memset(text, 'x', sizeof text - 1);
     engine_open(&w, play_store());
@@ -491,10 +491,10 @@ TEST(retention_with_a_broken_store) {
     for (int i = 0; i < 6; i++) {
         /* With the fourth, half of what is kept has been written since the task was. */
         if (i == 3) {
-            weft__engine_hear(w.engine, &ear);
+            weft__engine_listen(w.engine, &ear);
             weft__engine_append(w.engine, "files", "due", WEFT_OBJ({"path", weft_str(text)}), NULL, NULL);
             ENGINE_UNTIL(&w, weft__engine_trouble(w.engine) == -EIO);
-            weft__ear_remove(&ear);
+            weft__engine_unlisten(&ear);
             play_store_fails = 0;
         }
         weft__engine_append(w.engine, "files", "file.modify", WEFT_OBJ({"path", weft_str(text)}), NULL, NULL);

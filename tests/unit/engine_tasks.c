@@ -296,20 +296,20 @@ TEST(a_session_has_one_task) {
 }
 
 typedef struct mortal_ear {
-    weft_ear ear;
+    weft_event_listener ear;
     int heard;
     engine_world *world;
     struct mortal_ear *other;
 } mortal_ear;
 
-static void hear_once(weft_ear *ear, const weft_event *event, const weft_json *data) {
+static void hear_once(weft_event_listener *ear, const weft_event *event, const weft_json *data) {
     mortal_ear *mortal = WEFT_CONTAINER(ear, mortal_ear, ear);
     (void) event;
     (void) data;
     mortal->heard++;
-    weft__ear_remove(&mortal->ear);
+    weft__engine_unlisten(&mortal->ear);
     if (mortal->other)
-        weft__engine_hear(mortal->world->engine, &mortal->other->ear);
+        weft__engine_listen(mortal->world->engine, &mortal->other->ear);
     mortal->other = NULL;
 }
 
@@ -318,7 +318,7 @@ TEST(ears_come_and_go_while_they_are_told) {
     mortal_ear late = {.ear = {.on_event = hear_once}}, first = {.ear = {.on_event = hear_once}, .other = &late};
     engine_begin(&w, &weft__memory);
     late.world = first.world = &w;
-    weft__engine_hear(w.engine, &first.ear);
+    weft__engine_listen(w.engine, &first.ear);
     CHECK_INT(weft__engine_append(w.engine, "files", "file.create", WEFT_OBJ({"path", weft_str("a")}), NULL, NULL), 0);
     engine_settle(&w);
     CHECK_INT(first.heard, 1);
