@@ -3,8 +3,10 @@
 #include "http_server.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "admission.h"
+#include "http_coding.h"
 #include "link.h"
 
 /* A connection that has been answered may stay this long without asking again, as most servers allow. */
@@ -26,15 +28,39 @@ static void due_in(weft_conn *conn, int64_t ms) {
 
 /* ---- bodies ---- */
 
-static void dispatch(weft_conn *conn, char *body, size_t len) {
+static void hand_on(weft_conn *conn, char *body, size_t len) {
     weft_web *web = conn->web;
-    web->state = WEFT_WEB_BUSY;
     if (web->kind == WEFT_WEB_RPC)
         weft__web_rpc(conn, body, len);
     else if (web->kind == WEFT_WEB_ROUTE)
         weft__http_call(web->http, (weft_bytes){body, len});
     else if (web->kind == WEFT_WEB_HEALTH)
         weft__web_answer(conn, 200, "application/json", NULL, (weft_bytes){"{\"status\":\"ok\"}", 15});
+}
+
+/* A few bytes can unpack to gigabytes: the limit is that of a body that comes as it is. */
+static void hand_on_unpacked(weft_conn *conn, const char *body, size_t len) {
+    weft_web *web = conn->web;
+    const weft_alloc *alloc = conn->stream.loop->alloc;
+    weft_buf unpacked = {0};
+    int r = weft__buf_reserve(&unpacked, alloc, 1); /* as in dispatch_chunked() */
+    if (r >= 0)
+        r = weft__unpack_body(weft__conn_server(conn), (weft_bytes){body, len}, web->body_max, &unpacked);
+    if (r >= 0)
+        hand_on(conn, weft__buf_head(&unpacked), weft__buf_len(&unpacked));
+    else if (r == -EMSGSIZE)
+        weft__web_refuse(conn, 413, "tooLarge", NULL);
+    else
+        weft__web_refuse(conn, r == -EBADMSG ? 400 : 503, r == -EBADMSG ? "badGzip" : "outOfMemory", NULL);
+    weft__buf_done(&unpacked, alloc);
+}
+
+static void dispatch(weft_conn *conn, char *body, size_t len) {
+    conn->web->state = WEFT_WEB_BUSY;
+    if (conn->web->packed)
+        hand_on_unpacked(conn, body, len);
+    else
+        hand_on(conn, body, len);
 }
 
 static size_t step_sized(weft_conn *conn, char *data, size_t len) {
@@ -130,7 +156,7 @@ static void pass_over_body(weft_conn *conn, const weft_http_head *head) {
     weft_web *web = conn->web;
     if (has_body(head))
         web->keep_alive = false;
-    web->by_chunks = false;
+    web->by_chunks = web->packed = false;
     web->body_len = 0;
     web->state = WEFT_WEB_BODY;
 }
@@ -150,6 +176,13 @@ static int begin_body(weft_conn *conn, weft_asked *asked) {
         asked->reason = "bodyNotAllowed";
         return 400;
     }
+    int coding = weft__body_coding(head);
+    if (coding < 0) {
+        snprintf(asked->extra, sizeof asked->extra, "Accept-Encoding: gzip\r\n");
+        asked->reason = "contentEncoding";
+        return 415;
+    }
+    web->packed = coding > 0 && has_body(head);
     web->body_max = asked->authenticated ? limits->max_body : limits->max_body_stranger;
     if (head->content_length > 0 && (uint64_t) head->content_length > web->body_max)
         return 413;
@@ -176,6 +209,7 @@ static void take_head(weft_conn *conn, const weft_http_head *head) {
     web->kind = (unsigned char) asked.kind;
     web->keep_alive = head->keep_alive && !conn->leaving;
     web->head_only = weft__bytes_are(head->method, "HEAD");
+    web->takes_packed = weft__accepts_gzip(weft__http_find(head, "accept-encoding", NULL));
     web->origin = keep_origin(conn, asked.origin);
     if (status == 0 && asked.authenticated)
         weft__conn_known(conn);
@@ -207,7 +241,7 @@ static size_t step_head(weft_conn *conn, char *data, size_t len) {
         return 0;
     web->scanned = 0;
     if (r < 0) {
-        web->keep_alive = web->head_only = false;
+        web->keep_alive = web->head_only = web->takes_packed = false;
         weft__web_refuse(conn, status_of(r), reason_of(status_of(r)), NULL);
         return len;
     }

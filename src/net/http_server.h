@@ -43,8 +43,10 @@ typedef struct weft_web {
     unsigned char state;
     unsigned char kind;
     bool keep_alive, head_only, by_chunks;
-    bool became; /* a peer has taken the stream */
-    bool rested; /* something was answered since the time for the next head was set */
+    bool packed;       /* the body is gzip */
+    bool takes_packed; /* the answer may be */
+    bool became;       /* a peer has taken the stream */
+    bool rested;       /* something was answered since the time for the next head was set */
 } weft_web;
 
 /* What a head asks for, and what becomes of it. */

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "admission.h"
-#include "http_server.h"
+#include "http_coding.h"
 
 /* A head of ours without what others made as long as they liked: status line and three headers. */
 #define MAX_HEAD 256
@@ -77,7 +77,7 @@ void weft__web_answered(weft_conn *conn) {
     weft__stream_pause(&conn->stream, false);
 }
 
-int weft__web_answer(weft_conn *conn, int status, const char *type, const char *extra, weft_bytes body) {
+static int answer_plain(weft_conn *conn, int status, const char *type, const char *extra, weft_bytes body) {
     weft_web *web = conn->web;
     int r = write_head(conn, status, type, extra, body.len);
     if (r >= 0 && body.len && !web->head_only && !is_bodiless(status))
@@ -87,6 +87,36 @@ int weft__web_answer(weft_conn *conn, int status, const char *type, const char *
     else
         weft__web_answered(conn);
     return r;
+}
+
+/* A body that is worth packing: packed for who takes that, and caches are told that it depends. If it cannot be packed, it
+ * goes out as it is. */
+static int answer_text(weft_conn *conn, int status, const char *type, const char *extra, weft_bytes body) {
+    static const char vary[] = "Vary: Accept-Encoding\r\n", coding[] = "Content-Encoding: gzip\r\n";
+    const weft_alloc *alloc = conn->stream.loop->alloc;
+    weft_buf packed = {0}, headers = {0};
+    bool pack = conn->web->takes_packed && weft__pack_body(weft__conn_server(conn), body, &packed) >= 0;
+    if (pack)
+        body = (weft_bytes){weft__buf_head(&packed), weft__buf_len(&packed)};
+    int r = weft__buf_put(&headers, alloc, vary, sizeof vary - 1);
+    if (r >= 0 && pack)
+        r = weft__buf_put(&headers, alloc, coding, sizeof coding - 1);
+    if (r >= 0 && extra)
+        r = weft__buf_put(&headers, alloc, extra, strlen(extra));
+    if (r >= 0)
+        r = weft__buf_put(&headers, alloc, "", 1);
+    if (r >= 0)
+        r = answer_plain(conn, status, type, weft__buf_head(&headers), body);
+    else
+        weft__conn_close(conn, r, false);
+    weft__buf_done(&headers, alloc);
+    weft__buf_done(&packed, alloc);
+    return r;
+}
+
+int weft__web_answer(weft_conn *conn, int status, const char *type, const char *extra, weft_bytes body) {
+    bool text = !is_bodiless(status) && weft__worth_gzip(type, extra, body.len);
+    return text ? answer_text(conn, status, type, extra, body) : answer_plain(conn, status, type, extra, body);
 }
 
 /* Nobody knows what a refused client sends next, and whether it is the body that was not wanted: such a connection ends,

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "admission.h"
+#include "gzip.h"
 #include "http_server.h"
 #include "link.h"
 #include "local.h"
@@ -84,6 +85,7 @@ static void destroy(weft_server *server) {
         weft__listener_free(WEFT_CONTAINER(server->listeners.next, weft_listener, link));
     weft__routes_done(server);
     weft__logins_free(server);
+    weft__gzip_free(server->gzip);
     weft_service_unref(server->service);
     if (server->spare_fd >= 0)
         close(server->spare_fd);

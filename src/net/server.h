@@ -91,6 +91,7 @@ struct weft_server {
     int spare_fd;       /* given up for a moment to tell somebody that there are no descriptors left */
     struct weft_route *routes;
     struct weft_public *publics;
+    struct weft_gzip *gzip;     /* NULL: nobody has needed it */
     struct weft_logins *logins; /* NULL: pages cannot log in */
     weft_timer timer;           /* the grace time of a stop */
     weft_later stopped;

@@ -254,6 +254,15 @@ for (const [name, bytes] of Object.entries(smuggling))
         check([400, 411, 501].includes(first) && rest.length === 0, `${name}: ${text.slice(0, 300)}`);
     });
 
+test('gzip both ways, with curl', async () => {
+    const long = message('echo', ['x'.repeat(100000)], 1), file = scratch('long.json');
+    fs.writeFileSync(file, long);
+    check(spawnSync('gzip', ['-kf', file]).status === 0, 'gzip');
+    const { head, body } = await curl('--compressed', ...JSON_TYPE, '-H', 'Content-Encoding: gzip', '--data-binary', `@${file}.gz`, url);
+    same(JSON.parse(body).result, JSON.parse(long).params);
+    check(/^content-encoding: gzip\r$/im.test(head), head);
+});
+
 test('the server still answers', async () => {
     same(JSON.parse((await curl(...JSON_TYPE, '-d', call, url)).body), answer);
 });
