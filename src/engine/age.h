@@ -12,6 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "buf.h"
+#include "weft/json.h"
+
 #define WEFT_AGE_POINTS 256 /* they are kept at least a 128th of the longest age apart, so this is twice as far back */
 
 typedef struct weft_age_point {
@@ -35,6 +38,9 @@ int64_t weft__age_now(const weft_age *age, int64_t steady_ms);
 /* The event with this gseq says that so much had been observed when it was written. keep_ms: the longest age that matters.
  */
 void weft__age_note(weft_age *age, uint64_t gseq, int64_t observed_ms, int64_t keep_ms);
+/* The points as an array of [observedMs, gseq], and back. */
+int weft__age_write(const weft_age *age, const weft_alloc *alloc, weft_buf *out);
+void weft__age_read(weft_age *age, const weft_json *points, int64_t keep_ms);
 /* The highest gseq up to which everything is older than keep_ms; 0: nothing is. */
 uint64_t weft__age_until(const weft_age *age, int64_t steady_ms, int64_t keep_ms);
 

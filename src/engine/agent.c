@@ -31,7 +31,6 @@ int weft__agent_apply_chosen(weft_engine *engine, const weft_event *event, const
         return -ENOMEM;
     weft__free(engine->alloc, engine->chosen);
     engine->chosen = copy;
-    weft__retention_mark(engine, &engine->chosen_kept);
     return 0;
 }
 

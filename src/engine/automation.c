@@ -42,20 +42,30 @@ known_rule *weft__automation_rule(const weft_automation *automation, const char 
 
 /* ---- what events change ---- */
 
+static void set_switch(void *ctx, const char *rule, bool enabled, int64_t time_ms) {
+    weft_automation *automation = ctx;
+    known_rule *known = rule ? weft__automation_rule(automation, rule) : NULL;
+    if (known && !*known->rule->error) {
+        known->enabled = enabled;
+        known->switched_ms = time_ms;
+    }
+    if (!rule) {
+        automation->enabled = enabled;
+        automation->switched_ms = time_ms;
+    }
+}
+
+void weft__automation_recall_switches(weft_automation *automation) {
+    weft__engine_each_switch(automation->engine, set_switch, automation);
+}
+
 void weft__automation_switched(weft_automation *automation, const weft_event *event, const weft_json *data) {
     char room[WEFT_RULE_ID + 1];
     const char *id = weft__automation_text(data, "ruleId", room, sizeof room);
     weft_json named = weft_get(data, "ruleId");
-    bool all = weft_typeof(&named) != WEFT_STRING, enabled = weft_get_bool(data, "enabled", true);
-    known_rule *known = id ? weft__automation_rule(automation, id) : NULL;
-    if (known && !*known->rule->error) {
-        known->enabled = enabled;
-        known->switched_ms = event->time_ms;
-    }
-    if (all) {
-        automation->enabled = enabled;
-        automation->switched_ms = event->time_ms;
-    }
+    bool all = weft_typeof(&named) != WEFT_STRING;
+    if (id || all)
+        set_switch(automation, id, weft_get_bool(data, "enabled", true), event->time_ms);
 }
 
 /* As much of it as there is room for. */
@@ -258,20 +268,8 @@ static int start_watcher(weft_automation *automation, const weft_automation_opts
 
 /* ---- life ---- */
 
-/* A switch that is about to be trimmed is said again, or it would be forgotten. */
-static void repeat_switch(weft_automation *automation, const char *rule, bool enabled, int64_t switched_ms) {
-    int64_t keep = weft__engine_limits(automation->engine)->keep_ms;
-    if (switched_ms && keep > 0 && weft__engine_now(automation->engine) - switched_ms > keep / 2)
-        weft__automation_switch(automation, rule, enabled, NULL, NULL);
-}
-
 void weft__automation_begin(weft_automation *automation) {
     automation->ready = true;
-    repeat_switch(automation, NULL, automation->enabled, automation->switched_ms);
-    for (size_t i = 0; i < automation->rule_count; i++) {
-        const known_rule *known = &automation->rules[i];
-        repeat_switch(automation, known->rule->id, known->enabled, known->switched_ms);
-    }
 }
 
 static int start(weft_automation *automation, const weft_automation_opts *opts) {

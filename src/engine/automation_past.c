@@ -1,4 +1,4 @@
-/* What the journal remembers: who switched what, what fired last, and approvals that were given but not yet acted upon when
+/* What the journal remembers: what fired last, and approvals that were given but not yet acted upon when
  * the daemon ended. Read page by page beside everything else; until it is read, what happens is held. */
 #include <errno.h>
 #include <stdio.h>
@@ -45,17 +45,14 @@ static bool is_over(const char *type) {
 
 static void fold(struct past *past, const weft_event *event) {
     weft_automation *automation = past->automation;
-    bool fired = strcmp(event->type, "rule.fired") == 0, switched = strcmp(event->type, "automation.switched") == 0,
-         over = is_over(event->type);
+    bool fired = strcmp(event->type, "rule.fired") == 0, over = is_over(event->type);
     weft_doc *doc;
-    if (!(fired || switched || over) || weft_doc_parse(event->data.data, event->data.len, past->alloc, &doc) < 0)
+    if (!(fired || over) || weft_doc_parse(event->data.data, event->data.len, past->alloc, &doc) < 0)
         return;
     const weft_json *data = weft_doc_root(doc);
     char id[32], status[24];
     const char *question = weft__automation_text(data, "questionId", id, sizeof id),
                *is = weft__automation_text(data, "status", status, sizeof status);
-    if (switched)
-        weft__automation_switched(automation, event, data);
     if (fired)
         weft__automation_executed(automation, event, data);
     if (over && question)
@@ -94,8 +91,7 @@ static void on_page(void *ctx, int r, const weft_page *page) {
         r = next_page(past);
     }
     if (r != 0)
-        weft__automation_note(past->automation, "what rules did before, and who switched them, cannot be read: %s",
-                              weft_strerror(r < 0 ? r : -EIO));
+        weft__automation_note(past->automation, "what rules did before cannot be read: %s", weft_strerror(r < 0 ? r : -EIO));
     if (r != 0 || !more)
         finish(past);
 }
@@ -115,6 +111,7 @@ int weft__automation_remember(weft_automation *automation) {
     struct past *past = weft__zalloc(automation->alloc, sizeof *past);
     if (!past)
         return -ENOMEM;
+    weft__automation_recall_switches(automation);
     past->automation = automation;
     past->alloc = automation->alloc;
     automation->past = past;

@@ -90,6 +90,8 @@ known_rule *weft__automation_rule(const weft_automation *automation, const char 
 
 /* ---- automation.c: what events change ---- */
 
+/* As the engine knows it: the events may be trimmed. */
+void weft__automation_recall_switches(weft_automation *automation);
 void weft__automation_switched(weft_automation *automation, const weft_event *event, const weft_json *data);
 void weft__automation_executed(weft_automation *automation, const weft_event *event, const weft_json *data);
 /* The journal was read: begin. */

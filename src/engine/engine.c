@@ -240,12 +240,17 @@ static void hub_stopped(void *ctx, int r) {
     weft__later(engine->loop, &engine->stopped_later);
 }
 
-/* When nothing runs and nothing is under way, the last event. */
+/* When nothing runs, nothing is under way and everything is saved, the last event. */
 void weft__stop_check(weft_engine *engine) {
     struct draft draft = {.engine = engine};
     if (engine->phase != STOPPING || engine->stop_sent || !weft__list_empty(&engine->slots) ||
         !weft__list_empty(&engine->sent) || !weft__pool_empty(engine))
         return;
+    if (weft__save_unfinished(engine)) {
+        if (!engine->saving)
+            weft__save(engine);
+        return;
+    }
     engine->stop_sent = true;
     weft__draft_add(&draft, WEFT_STREAM_HUB, "hub.stopped",
                     WEFT_OBJ({"observedMs", weft_int(weft__retention_observed(engine))}));
@@ -287,7 +292,6 @@ void weft__engine_stop(weft_engine *engine, bool force, void (*on_stopped)(void 
         return;
     }
     engine->phase = STOPPING;
-    weft__retention_stop(engine);
     weft__timer_set(engine->loop, &engine->queue_timer, INT64_MAX);
     weft__pool_stop(engine, false);
     if (force)
@@ -315,6 +319,8 @@ static void init_lists(weft_engine *engine) {
         &engine->all_questions,
         &engine->answers,
         &engine->queueing_groups,
+        &engine->changed,
+        &engine->forgotten,
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         weft__list_init(lists[i]);
@@ -373,6 +379,7 @@ weft_engine *weft__engine_free(weft_engine *engine) {
     weft__follow_free(engine->follow);
     weft__start_drop(engine);
     weft__journal_drop(engine);
+    weft__saved_drop(engine);
     weft__reads_drop(engine);
     run_answers(engine, -ECANCELED);
     free_tasks(engine);
@@ -387,8 +394,7 @@ weft_engine *weft__engine_free(weft_engine *engine) {
                             &engine->probe};
     for (size_t i = 0; i < sizeof timers / sizeof timers[0]; i++)
         weft__timer_stop(engine->loop, timers[i]);
-    weft_later *laters[] = {&engine->tidy, &engine->answer_later, &engine->ready_later, &engine->stopped_later,
-                            &engine->retention_later};
+    weft_later *laters[] = {&engine->tidy, &engine->answer_later, &engine->ready_later, &engine->stopped_later};
     for (size_t i = 0; i < sizeof laters / sizeof laters[0]; i++)
         weft__later_cancel(laters[i]);
     weft_map *maps[] = {&engine->tasks, &engine->keys, &engine->sessions, &engine->questions};

@@ -74,6 +74,9 @@ weft_engine *weft__engine_free(weft_engine *engine);
 /* Limits and agents from a configuration that was read again. agents is borrowed from now on; running tasks keep theirs, so
  * the old ones must stay. */
 void weft__engine_set(weft_engine *engine, const weft_agents *agents, const weft_engine_limits *limits);
+/* What somebody switched: automation as a whole (rule NULL), or one rule. */
+void weft__engine_each_switch(const weft_engine *engine,
+                              void (*each)(void *ctx, const char *rule, bool enabled, int64_t time_ms), void *ctx);
 
 const weft_engine_limits *weft__engine_limits(const weft_engine *engine); /* with the defaults filled in */
 const weft_agents *weft__engine_agents(const weft_engine *engine);

@@ -7,7 +7,7 @@
  *   session.c      what is known of sessions           run.c        one run of a driver, from start to end
  *   question.c     questions and their answers         outbox.c     what a run says, on its way to the store
  *   agent.c        which agent                         retention.c  what is no longer kept
- *   agent_pool.c   the agents' processes that live
+ *   agent_pool.c   the agents' processes that live         saved.c      what is known, saved by key
  *
  * A thing that is being stored is in its map already, with stored false, so that what is in flight counts where it must; it
  * cannot be found from outside before its event was delivered. */
@@ -26,11 +26,13 @@
 /* Of tasks and questions: every reader of JSON can hold it, and nobody comes so far by counting. */
 #define ENGINE_NUMBERS ((uint64_t) 1 << 53)
 
-/* When the event something was made by was last written: in time, and in bytes written before it. */
-typedef struct kept_mark {
-    int64_t ms;
-    uint64_t total;
-} kept_mark;
+/* Whether something is saved as it is known. */
+typedef enum saved_kind { SAVED_TASK, SAVED_SESSION, SAVED_QUESTION } saved_kind;
+typedef struct saved_mark {
+    weft_link link; /* it has changed since */
+    saved_kind kind;
+    bool saved; /* there is a document of it */
+} saved_mark;
 
 /* What is known */
 
@@ -41,6 +43,7 @@ typedef struct known_session {
     bool stored;
     bool claimed;   /* a task for it is being stored */
     bool read_back; /* its stream was read at the start */
+    saved_mark saved;
     char *agent_session;
     char task[ENGINE_ID];
     uint64_t bytes; /* of its stream, since it was last trimmed */
@@ -80,7 +83,9 @@ typedef struct known_task {
     char *ended; /* the strings of its end */
     char *by;    /* who cancels it */
     size_t bytes;
-    kept_mark kept;
+    saved_mark saved;
+    uint64_t end_seq;  /* of the event that ended it */
+    uint64_t saved_at; /* gseq up to which the document that was read at the start knows of it */
     char id[ENGINE_ID];
     char text[];
 } known_task;
@@ -97,7 +102,7 @@ typedef struct known_question {
     weft_question_done *on_asked, *on_answer;
     void *ctx;
     weft_timer expiry;
-    kept_mark kept;
+    saved_mark saved;
     uint64_t number;
     int64_t timeout_ms;
     size_t bytes;                          /* of what is asked */
@@ -130,7 +135,6 @@ struct weft_engine {
     uint64_t skipped; /* events that could not be read */
     weft_timer again; /* to follow on, when memory was short */
     weft_link sent;   /* appends under way */
-    size_t under_way; /* of them, those that the store does not hold back */
     size_t lagging;   /* of them, stored but not yet applied */
     weft_link reads;  /* outputs being read */
     int trouble;
@@ -151,15 +155,20 @@ struct weft_engine {
     uint64_t next_task, next_question;
     weft_task_counts counts;
     char *chosen; /* agent; NULL: as configured */
-    kept_mark chosen_kept;
 
     weft_timer queue_timer, drain_timer, retention_timer;
-    weft_later retention_later;
-    uint64_t bytes_total, bytes_since; /* delivered, and of them since the last retention */
-    int64_t retained;                  /* when that was; monotonic */
-    weft_age age;                      /* what is too old */
-    bool retaining;                    /* it is due: the store holds back what comes, until nothing is under way */
-    weft_link switches;                /* of automation.switched */
+    uint64_t bytes_since;         /* delivered since the last retention */
+    int64_t retained;             /* when that was; monotonic */
+    weft_age age;                 /* what is too old */
+    bool retaining;               /* it is due: when everything is saved, what is too old goes */
+    weft_link switches;           /* of automation.switched */
+    weft_link changed, forgotten; /* since it was saved */
+    size_t changed_count, forgotten_count, unsaved_events;
+    struct saving *saving;         /* under way */
+    bool save_wanted, save_failed; /* as soon as that is done; the last one */
+    uint64_t saved_gseq;           /* everything up to here is saved, durably */
+    uint64_t hub_seq;              /* of the last event of the hub's stream that was applied */
+    weft_task_counts saved_counts; /* as they were read at the start */
     weft_later tidy, answer_later, ready_later, stopped_later;
     weft_link answers;
     void (*on_ready)(void *ctx, int r);
@@ -180,7 +189,6 @@ struct draft {
     weft_event *more;  /* instead of them, when there are more; NULL: there are not */
     size_t count, cap;
     int r;
-    bool ahead; /* of what the store holds back */
 };
 /* stream and type are borrowed until the draft is sent. */
 void weft__draft_add(struct draft *draft, const char *stream, const char *type, weft_val data);
@@ -192,8 +200,6 @@ int weft__draft_send(struct draft *draft, const char *key, sent_done *done, void
 void weft__journal_settle(weft_engine *engine);
 void weft__journal_drop(weft_engine *engine);
 void weft__journal_init(weft_engine *engine);
-/* Hold back what is sent from now on, except drafts that go ahead; or let it go. */
-void weft__journal_hold(weft_engine *engine, bool hold);
 
 /* fold.c */
 
@@ -242,6 +248,10 @@ typedef struct task_parts {
 } task_parts;
 int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **ret);
 known_task *weft__task_drop(weft_engine *engine, known_task *task);
+/* From the document that was saved of it. */
+int weft__task_restore(weft_engine *engine, const weft_json *data);
+/* At a start: those that ended are not remembered longer than the events that say so; these are gone up to seq. */
+void weft__task_forget_trimmed(weft_engine *engine, uint64_t seq);
 /* As task.queued says it. */
 weft_val weft__task_data(const known_task *task, weft_member members[16]);
 /* "task-0007": a kind of at most 16 characters and a number of at least four digits. Every submission needs some, and
@@ -308,6 +318,8 @@ typedef struct question_parts {
     uint64_t number;
     int64_t timeout_ms;
 } question_parts;
+known_question *weft__question_known(const weft_engine *engine, const char *id);
+int weft__question_restore(weft_engine *engine, const weft_json *data);
 void weft__question_id(char ret[ENGINE_ID], uint64_t number);
 int weft__question_new(weft_engine *engine, const question_parts *parts, known_question **ret);
 known_question *weft__question_drop(weft_engine *engine, known_question *question);
@@ -341,12 +353,12 @@ void weft__retention_init(weft_engine *engine);
 void weft__retention_begin(weft_engine *engine);
 /* Remove what is too old or too much, soon. */
 void weft__retention_start(weft_engine *engine);
-/* Nothing may be under way any more: go on, if something is to be done. */
-void weft__retention_check(weft_engine *engine);
-void weft__retention_stop(weft_engine *engine);
+/* Everything up to gseq is saved, or it could not be. */
+void weft__retention_saved(weft_engine *engine, uint64_t gseq);
+void weft__retention_save_failed(weft_engine *engine);
+/* As an array of {enabled, ruleId, time}. */
+int weft__retention_write_switches(const weft_engine *engine, weft_buf *out);
 void weft__retention_count(weft_engine *engine, const weft_event *event);
-/* It was written now. */
-void weft__retention_mark(const weft_engine *engine, kept_mark *mark);
 int weft__retention_apply_kept(weft_engine *engine, const weft_event *event, const weft_json *data);
 int weft__retention_apply_switched(weft_engine *engine, const weft_event *event, const weft_json *data);
 int weft__retention_apply_counted(weft_engine *engine, const weft_event *event, const weft_json *data);
@@ -354,5 +366,19 @@ int weft__retention_apply_stopped(weft_engine *engine, const weft_event *event, 
 /* How long the journal has been observed, in all. */
 int64_t weft__retention_observed(const weft_engine *engine);
 void weft__retention_drop(weft_engine *engine);
+
+/* saved.c */
+void weft__saved_init(saved_mark *mark, saved_kind kind);
+/* An event was applied: what it speaks of has changed. */
+void weft__saved_note(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* It is no longer known. */
+void weft__saved_forget(weft_engine *engine, saved_mark *mark, const char *id);
+/* Save what has changed, now, or after the save under way. */
+void weft__save(weft_engine *engine);
+bool weft__save_unfinished(const weft_engine *engine);
+/* At a start: a document; and all of them. */
+int weft__saved_restore(weft_engine *engine, const weft_event *document);
+void weft__saved_restored(weft_engine *engine);
+void weft__saved_drop(weft_engine *engine);
 
 #endif

@@ -36,9 +36,9 @@
  *   hub.started          {pid, version}
  *   hub.stopped          {observedMs}                   how long daemons have had this journal open, in all
  *   hub.recovered        {error, afterMs}               events can be stored again
- *   hub.counted          {tasks, questions, observedMs, totals{completed,failed,cancelled}}   the counters, before older
- *                        events go
- *   hub.kept             {type, time, data}             an event that still matters, said again before it may go
+ *   hub.counted          {tasks, questions, observedMs, totals{completed,failed,cancelled}}   the counters; and
+ *   hub.kept             {type, time, data}             an event that still matters: in journals of earlier versions, read
+ *                        and no longer written
  *
  * Stream "session/ID" (WEFT_STREAM_SESSION and the id): what an agent says.
  *

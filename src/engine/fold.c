@@ -120,7 +120,10 @@ int weft__apply(weft_engine *engine, const weft_event *event, const weft_json *d
     const fold *row = find(event->type);
     if (row && weft_typeof(data) != WEFT_OBJECT)
         return -EBADMSG;
-    return row ? row->apply(engine, event, data) : 0;
+    int r = row ? row->apply(engine, event, data) : 0;
+    if (r >= 0)
+        weft__saved_note(engine, event, data);
+    return r;
 }
 
 void weft__act(weft_engine *engine, const weft_event *event, const weft_json *data) {

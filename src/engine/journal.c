@@ -13,7 +13,6 @@ struct sent {
     weft_engine *engine; /* NULL: it is gone */
     const weft_alloc *alloc;
     uint64_t gseq; /* of the last event; 0: not stored yet */
-    bool held;     /* by the store */
     sent_done *done;
     void *ctx;
 };
@@ -99,7 +98,6 @@ static void stored(void *ctx, int r, const weft_event *events, size_t count, boo
         weft__free(sent->alloc, sent);
         return;
     }
-    engine->under_way--;
     /* That a key was used before is no trouble of the store's. */
     if (r == -EEXIST)
         repeat = true;
@@ -110,7 +108,6 @@ static void stored(void *ctx, int r, const weft_event *events, size_t count, boo
         finish(sent, 0);
     else
         engine->lagging++;
-    weft__retention_check(engine);
     weft__stop_check(engine);
 }
 
@@ -152,7 +149,6 @@ void weft__journal_settle(weft_engine *engine) {
     if (!settled)
         return;
     /* What waits until nothing is under way waited for these too. */
-    weft__retention_check(engine);
     weft__stop_check(engine);
 }
 
@@ -168,11 +164,9 @@ int weft__draft_send(struct draft *draft, const char *key, sent_done *done, void
         made->alloc = engine->alloc;
         made->done = done;
         made->ctx = ctx;
-        made->held = engine->retaining && !draft->ahead;
         weft__list_push(&engine->sent, &made->link);
-        r = weft__store_append(engine->store, &(weft_append){events_of(draft), draft->count, key, draft->ahead}, stored,
-                               made);
-        engine->under_way += r >= 0 && !made->held;
+        r = weft__store_append(engine->store, &(weft_append){.events = events_of(draft), .count = draft->count, .key = key},
+                               stored, made);
         if (r < 0) {
             weft__list_remove(&made->link);
             weft__free(engine->alloc, made);
@@ -184,18 +178,8 @@ int weft__draft_send(struct draft *draft, const char *key, sent_done *done, void
     return r;
 }
 
-void weft__journal_hold(weft_engine *engine, bool hold) {
-    for (weft_link *link = engine->sent.next; !hold && link != &engine->sent; link = link->next) {
-        struct sent *sent = WEFT_CONTAINER(link, struct sent, link);
-        engine->under_way += sent->held;
-        sent->held = false;
-    }
-    weft__store_hold(engine->store, hold);
-}
-
 /* What is under way completes with -ECANCELED; whether it was stored, the next start will see. */
 void weft__journal_drop(weft_engine *engine) {
-    weft__store_hold(engine->store, false);
     while (!weft__list_empty(&engine->sent)) {
         struct sent *first = WEFT_CONTAINER(engine->sent.next, struct sent, link);
         weft__list_remove(&first->link);

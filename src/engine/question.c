@@ -19,14 +19,14 @@
 
 const char *const weft__question_states[] = {"open", "answered", "expired", "withdrawn"};
 
-static known_question *known(const weft_engine *engine, const char *id) {
+known_question *weft__question_known(const weft_engine *engine, const char *id) {
     weft_node *node = id ? weft__map_find(&engine->questions, id) : NULL;
     return node ? WEFT_CONTAINER(node, known_question, node) : NULL;
 }
 
 static known_question *question_of(const weft_engine *engine, const weft_json *data) {
     char id[ENGINE_ID];
-    return known(engine, weft__id(data, "questionId", id));
+    return weft__question_known(engine, weft__id(data, "questionId", id));
 }
 
 /* ---- life ---- */
@@ -67,6 +67,7 @@ int weft__question_new(weft_engine *engine, const question_parts *parts, known_q
         .detail = weft__pack_bytes(&at, parts->detail.data, parts->detail.len),
     };
     weft__timer_init(&question->expiry, over_due);
+    weft__saved_init(&question->saved, SAVED_QUESTION);
     weft__list_push(&engine->all_questions, &question->link);
     weft__map_put(&engine->questions, &question->node, question->id);
     engine->question_count++;
@@ -84,6 +85,7 @@ known_question *weft__question_drop(weft_engine *engine, known_question *questio
         engine->question_bytes -= question->bytes;
     } else
         engine->question_over--;
+    weft__saved_forget(engine, &question->saved, question->id);
     weft__timer_stop(engine->loop, &question->expiry);
     weft__list_remove(&question->link);
     weft__map_remove(&engine->questions, &question->node);
@@ -174,7 +176,6 @@ int weft__question_apply_asked(weft_engine *engine, const weft_event *event, con
     if (r < 0 || !question)
         return r;
     question->stored = true;
-    weft__retention_mark(engine, &question->kept);
     question->pub.created_ms = event->time_ms;
     question->pub.expires_ms = question->timeout_ms > 0 ? weft__add_ms(event->time_ms, question->timeout_ms) : 0;
     if (question->number >= engine->next_question)
@@ -251,6 +252,26 @@ int weft__question_apply_adopted(weft_engine *engine, const weft_event *event, c
     return 0;
 }
 
+/* As it was asked, then as it ended: its document says both. */
+int weft__question_restore(weft_engine *engine, const weft_json *data) {
+    static const char *const types[] = {NULL, "question.answered", "question.expired", "question.withdrawn"};
+    weft_event event = {.time_ms = weft_get_int(data, "createdMs", 0)};
+    if (question_of(engine, data))
+        return -EBADMSG;
+    int r = weft__question_apply_asked(engine, &event, data);
+    if (r < 0)
+        return r;
+    known_question *question = question_of(engine, data);
+    question->saved.saved = true;
+    question->pub.orphaned = weft_get_bool(data, "orphaned", false);
+    for (size_t i = WEFT_QUESTION_ANSWERED; i < sizeof types / sizeof types[0]; i++)
+        if (r >= 0 && weft__says(data, "state", weft__question_states[i])) {
+            event.type = types[i];
+            r = weft__question_apply_over(engine, &event, data);
+        }
+    return r;
+}
+
 /* ---- the end of one ---- */
 
 typedef struct closing {
@@ -264,7 +285,7 @@ typedef struct closing {
 static void over_stored(void *ctx, int r) {
     closing *made = ctx;
     weft_engine *engine = made->engine;
-    known_question *question = known(engine, made->id);
+    known_question *question = weft__question_known(engine, made->id);
     /* Nobody waits for an end without an answer, so it is tried again here. */
     if (r < 0 && !made->answer && question && engine->phase != GONE)
         weft__again(engine, &question->expiry, r);
@@ -319,7 +340,7 @@ void weft__question_withdraw_all(weft_engine *engine, const char *task) {
 
 int weft__question_answer(weft_engine *engine, const char *id, const char *option, const char *by, const char *text,
                           weft_question_done *done, void *ctx) {
-    known_question *question = known(engine, id);
+    known_question *question = weft__question_known(engine, id);
     weft_doc *doc;
     if (engine->phase != READY && engine->phase != STOPPING)
         return engine->phase < READY ? -EAGAIN : -ESHUTDOWN;
@@ -343,7 +364,7 @@ int weft__question_answer(weft_engine *engine, const char *id, const char *optio
 /* ---- for everybody ---- */
 
 const weft_question *weft__question_find(const weft_engine *engine, const char *id) {
-    known_question *question = known(engine, id);
+    known_question *question = weft__question_known(engine, id);
     return question && question->stored ? &question->pub : NULL;
 }
 

@@ -19,6 +19,7 @@ int weft__session_new(weft_engine *engine, const char *id, const char *agent, kn
     session->pub.id = memcpy(session->text + stream, id, id_len);
     session->pub.agent = memcpy(session->text + stream + id_len, agent, agent_len);
     weft__list_init(&session->link);
+    weft__saved_init(&session->saved, SAVED_SESSION);
     weft__map_put(&engine->sessions, &session->node, session->pub.id);
     *ret = session;
     return 0;
@@ -29,6 +30,7 @@ known_session *weft__session_drop(weft_engine *engine, known_session *session) {
         return NULL;
     if (session->stored)
         engine->session_count--;
+    weft__saved_forget(engine, &session->saved, session->pub.id);
     weft__list_remove(&session->link);
     weft__map_remove(&engine->sessions, &session->node);
     weft__free(engine->alloc, session->agent_session);

@@ -1,5 +1,5 @@
-/* Starting: the journal is read, page by page, then what was running when the last daemon ended is settled, durably, before
- * anybody is told that the engine is ready. */
+/* Starting: what was saved is read, then the journal from there on, page by page, then what was running when the last daemon
+ * ended is settled, durably, before anybody is told that the engine is ready. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -135,7 +135,7 @@ static void folded(weft_engine *engine) {
 typedef struct folding {
     weft_engine *engine; /* NULL: it is gone */
     const weft_alloc *alloc;
-    const char *stream;
+    const char *stream; /* NULL: what is saved */
     uint64_t after;
 } folding;
 
@@ -183,12 +183,17 @@ static int note_trimmed(weft_engine *engine, const weft_page *page) {
 
 /* 1 everything is read, 0 more to come, <0. */
 static int go_on(folding *fold, const weft_page *page) {
+    weft_engine *engine = fold->engine;
     fold->after = page->last;
-    if (!page->more) {
-        fold->stream = next_stream(fold->engine);
+    if (!page->more && !fold->stream) {
+        weft__saved_restored(engine);
+        fold->stream = WEFT_STREAM_HUB;
+        fold->after = engine->hub_seq;
+    } else if (!page->more) {
+        fold->stream = next_stream(engine);
         fold->after = 0;
     }
-    return fold->stream ? next_page(fold) : 1;
+    return fold->stream || page->more ? next_page(fold) : 1;
 }
 
 static void page_came(void *ctx, int r, const weft_page *page) {
@@ -201,9 +206,11 @@ static void page_came(void *ctx, int r, const weft_page *page) {
         return;
     }
     for (size_t i = 0; r == 0 && i < page->count; i++)
-        r = fold_event(engine, &page->events[i]);
-    if (r == 0 && strcmp(fold->stream, WEFT_STREAM_HUB) != 0 && !fold->after && page->count && page->trimmed)
+        r = fold->stream ? fold_event(engine, &page->events[i]) : weft__saved_restore(engine, &page->events[i]);
+    if (r == 0 && fold->stream && strcmp(fold->stream, WEFT_STREAM_HUB) != 0 && !fold->after && page->count && page->trimmed)
         r = note_trimmed(engine, page);
+    if (r == 0 && fold->stream && strcmp(fold->stream, WEFT_STREAM_HUB) == 0)
+        weft__task_forget_trimmed(engine, page->trimmed);
     weft__tidy(engine);
     if (r > 0) /* a gap, which there cannot be: it is read from the oldest on */
         r = -EIO;
@@ -222,7 +229,8 @@ static int next_page(folding *fold) {
     weft_query query = {
         .stream = fold->stream,
         .after = fold->after,
-        .until = fold->engine->applied,
+        .until = fold->stream ? fold->engine->applied : 0,
+        .documents = !fold->stream,
         .oldest = true,
         .max_events = FOLD_PAGE,
         .max_bytes = 1 << 20,
@@ -237,7 +245,6 @@ int weft__engine_start(weft_engine *engine, void (*on_ready)(void *ctx, int r), 
         return -ENOMEM;
     fold->engine = engine;
     fold->alloc = engine->alloc;
-    fold->stream = WEFT_STREAM_HUB;
     engine->applied = weft__store_head(engine->store);
     engine->fresh = engine->applied == 0;
     int r = weft__watch_set(engine->watch, WEFT_WATCH_READ);

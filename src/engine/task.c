@@ -91,6 +91,7 @@ int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **re
     weft__list_init(&task->group_at);
     weft__list_init(&task->waiters);
     weft__list_init(&task->repeats);
+    weft__saved_init(&task->saved, SAVED_TASK);
     weft__map_put(&engine->tasks, &task->node, task->id);
     if (task->pub.key && !weft__map_find(&engine->keys, task->pub.key))
         weft__map_put(&engine->keys, &task->key_node, task->pub.key);
@@ -102,6 +103,7 @@ known_task *weft__task_drop(weft_engine *engine, known_task *task) {
     if (!task)
         return NULL;
     assert(!task->run && weft__list_empty(&task->waiters) && weft__list_empty(&task->repeats));
+    weft__saved_forget(engine, &task->saved, task->id);
     weft__list_remove(&task->all);
     weft__list_remove(&task->place);
     weft__list_remove(&task->slot);
@@ -232,7 +234,6 @@ int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const 
         return r;
     }
     task->stored = true;
-    weft__retention_mark(engine, &task->kept);
     task->pub.created_ms = event->time_ms;
     weft__list_push(&engine->all_tasks, &task->all);
     weft__queue_put(engine, task);
@@ -403,8 +404,11 @@ int weft__task_apply_ended(weft_engine *engine, const weft_event *event, const w
         engine->counts.of[state]++;
         return 0;
     }
-    if (is_over(task))
+    if (is_over(task)) {
+        /* Its document is newer than the counts. */
+        engine->counts.of[state] += engine->phase == FOLDING && event->gseq <= task->saved_at;
         return 0;
+    }
     if (prepare_end(engine, task, data, &end) < 0)
         return -ENOMEM;
     if (task->pub.state == WEFT_TASK_QUEUED)
@@ -415,6 +419,7 @@ int weft__task_apply_ended(weft_engine *engine, const weft_event *event, const w
     take_end(engine, task, data, &end);
     task->pub.state = state;
     task->pub.completed_ms = event->time_ms;
+    task->end_seq = event->seq;
     task->bytes += task->tail_cap;
     engine->counts.of[state]++;
     engine->ended_count++;
@@ -423,6 +428,85 @@ int weft__task_apply_ended(weft_engine *engine, const weft_event *event, const w
     leave_session(task, event->time_ms);
     weft__later(engine->loop, &engine->tidy);
     return 0;
+}
+
+/* ---- saved ---- */
+
+static weft_task_state state_named(const weft_json *data) {
+    weft_task_state state = WEFT_TASK_QUEUED;
+    while (state < WEFT_TASK_STATES && !weft__says(data, "state", weft__task_states[state]))
+        state++;
+    return state;
+}
+
+/* By time, because what ended first is forgotten first; from the end, because most are in order. */
+static void put_ended(weft_engine *engine, known_task *task) {
+    weft_link *after = engine->ended.prev;
+    while (after != &engine->ended && WEFT_CONTAINER(after, known_task, place)->pub.completed_ms > task->pub.completed_ms)
+        after = after->prev;
+    weft__list_push(after->next, &task->place);
+    task->bytes += task->tail_cap;
+    engine->ended_count++;
+    engine->ended_bytes += task->bytes;
+}
+
+/* Waits or runs. */
+static void put_alive(weft_engine *engine, known_task *task) {
+    known_session *session = task->session = weft__session_known(engine, task->pub.session);
+    session->refs++;
+    session->pub.busy = true;
+    engine->counts.of[task->pub.state]++;
+    if (task->pub.state == WEFT_TASK_QUEUED)
+        weft__queue_put(engine, task);
+    else
+        weft__list_push(&engine->slots, &task->slot);
+}
+
+int weft__task_restore(weft_engine *engine, const weft_json *data) {
+    char id[ENGINE_ID];
+    weft_task_state state = state_named(data);
+    known_task *task = NULL;
+    ending end = {0};
+    if (state == WEFT_TASK_STATES || weft__task_known(engine, weft__id(data, "taskId", id)))
+        return -EBADMSG;
+    int r = task_from(engine, data, &task);
+    if (r >= 0)
+        r = state >= WEFT_TASK_COMPLETED ? prepare_end(engine, task, data, &end)
+                                         : need_session(engine, task, weft_get_int(data, "createdMs", 0));
+    if (r < 0) {
+        weft__task_drop(engine, task);
+        return r;
+    }
+    task->stored = task->saved.saved = true;
+    task->saved_at = read_count(data, "at", 0);
+    task->pub.state = state;
+    task->pub.attempt = weft__int_between(data, "attempt", 0, 0, MAX_ATTEMPTS);
+    task->pub.created_ms = weft_get_int(data, "createdMs", 0);
+    task->pub.started_ms = weft_get_int(data, "startedMs", 0);
+    task->pub.completed_ms = weft_get_int(data, "completedMs", 0);
+    weft__list_push(&engine->all_tasks, &task->all);
+    if (task->pub.number >= engine->next_task)
+        engine->next_task = task->pub.number + 1;
+    if (state < WEFT_TASK_COMPLETED) {
+        put_alive(engine, task);
+        return 0;
+    }
+    task->end_seq = read_count(data, "endSeq", 0);
+    take_end(engine, task, data, &end);
+    put_ended(engine, task);
+    return 0;
+}
+
+void weft__task_forget_trimmed(weft_engine *engine, uint64_t seq) {
+    for (weft_link *link = engine->ended.next, *next; link != &engine->ended; link = next) {
+        known_task *task = WEFT_CONTAINER(link, known_task, place);
+        next = link->next;
+        if (task->end_seq > seq)
+            continue;
+        engine->ended_count--;
+        engine->ended_bytes -= task->bytes;
+        weft__task_drop(engine, task);
+    }
 }
 
 int weft__task_apply_counted(weft_engine *engine, const weft_event *event, const weft_json *data) {

@@ -23,6 +23,14 @@ struct row {
     uint64_t trimmed; /* position of the last one no longer kept; entries[0] is the next */
 };
 
+typedef struct document {
+    weft_link link; /* in the order of place */
+    uint64_t place;
+    char *data;
+    size_t len;
+    char key[];
+} document;
+
 typedef struct stream {
     weft_link link;
     struct row row;
@@ -34,7 +42,8 @@ typedef struct journal {
     const weft_alloc *alloc;
     size_t users;
     weft_link stores; /* that are told of what comes */
-    weft_link streams;
+    weft_link streams, documents;
+    uint64_t place; /* of the last document */
     struct row all;
     uint64_t hole; /* highest gseq removed by the trimming of a stream */
 } journal;
@@ -175,6 +184,73 @@ static int repeat(const journal *m, weft_append_job *job, uint64_t gseq) {
     return 0;
 }
 
+/* Documents */
+
+static document *find_document(const journal *m, const char *key) {
+    for (weft_link *link = m->documents.next; link != &m->documents; link = link->next) {
+        document *found = WEFT_CONTAINER(link, document, link);
+        if (strcmp(found->key, key) == 0)
+            return found;
+    }
+    return NULL;
+}
+
+static void drop_document(journal *m, document *old) {
+    weft__list_remove(&old->link);
+    weft__free(m->alloc, old->data);
+    weft__free(m->alloc, old);
+}
+
+static document *new_document(journal *m, const weft_document *from) {
+    size_t len = strlen(from->key);
+    document *made = weft__zalloc(m->alloc, sizeof *made + len + 1);
+    if (!made)
+        return NULL;
+    memcpy(made->key, from->key, len);
+    made->data = weft__strndup(m->alloc, from->data.data, from->data.len);
+    made->len = from->data.len;
+    weft__list_init(&made->link);
+    return made->data ? made : weft__free(m->alloc, made);
+}
+
+/* Everything that can fail: new copies of all of them, on a list of their own. */
+static int prepare_documents(journal *m, const weft_append_job *job, weft_link *ret) {
+    for (size_t i = 0; i < job->document_count; i++) {
+        if (!job->documents[i].data.data)
+            continue;
+        document *made = new_document(m, &job->documents[i]);
+        if (!made)
+            return -ENOMEM;
+        weft__list_push(ret, &made->link);
+    }
+    return 0;
+}
+
+static void put_document(journal *m, document *made) {
+    document *old = find_document(m, made->key);
+    weft__list_remove(&made->link);
+    made->place = old ? old->place : ++m->place;
+    /* Where the old one was. */
+    weft__list_push(old ? &old->link : &m->documents, &made->link);
+    if (old)
+        drop_document(m, old);
+}
+
+static void commit_documents(journal *m, const weft_append_job *job, weft_link *made) {
+    for (size_t i = 0; i < job->document_count; i++) {
+        document *old = job->documents[i].data.data ? NULL : find_document(m, job->documents[i].key);
+        if (job->documents[i].data.data)
+            put_document(m, WEFT_CONTAINER(made->next, document, link));
+        else if (old)
+            drop_document(m, old);
+    }
+}
+
+static void drop_documents(journal *m, weft_link *list) {
+    while (!weft__list_empty(list))
+        drop_document(m, WEFT_CONTAINER(list->next, document, link));
+}
+
 static void deliver_to(memory *m, const weft_append_job *job) {
     weft_link jobs;
     weft_delivery *made = weft__delivery_new(m->base.alloc, job->events, job->count);
@@ -194,7 +270,7 @@ static void append_done(weft_store *store, weft_append_job *job, int r) {
     weft_link jobs;
     weft__list_init(&jobs);
     job->job.r = r;
-    bool stored = r >= 0 && !job->repeat;
+    bool stored = r >= 0 && !job->repeat && job->count;
     journal *m = journal_of(store);
     for (weft_link *link = m->stores.next; stored && link != &m->stores; link = link->next) {
         memory *other = WEFT_CONTAINER(link, memory, link);
@@ -209,12 +285,18 @@ static void append(weft_store *store, weft_append_job *job) {
     journal *m = journal_of(store);
     const entry *known = find_key(m, job->key);
     size_t made = 0;
+    weft_link documents;
+    weft__list_init(&documents);
     int r = known ? repeat(m, job, known->event.gseq) : prepare(m, job, &made);
     if (r >= 0 && !known)
+        r = prepare_documents(m, job, &documents);
+    if (r >= 0 && !known) {
         commit(m, job);
-    else
+        commit_documents(m, job, &documents);
+    } else
         while (made-- > 0)
             weft__free(m->alloc, m->all.entries[m->all.count + made]);
+    drop_documents(m, &documents);
     append_done(store, job, r);
 }
 
@@ -256,10 +338,26 @@ static int fill(const struct row *row, weft_read_job *job) {
     return r < 0 ? r : 0;
 }
 
+static int fill_documents(const journal *m, const char *epoch, weft_read_job *job) {
+    int r = weft__page_begin(job, epoch, m->place, 0, 0);
+    for (weft_link *link = m->documents.next; r >= 0 && link != &m->documents; link = link->next) {
+        const document *found = WEFT_CONTAINER(link, document, link);
+        weft_event event = {
+            .stream = found->key, .type = "document", .data = {found->data, found->len}, .seq = found->place};
+        if (found->place > job->query.after && (r = weft__page_add(job, &event)) == 0)
+            break;
+    }
+    return r < 0 ? r : 0;
+}
+
 static void read_page(weft_store *store, weft_read_job *job) {
     static const struct row nothing;
     journal *m = journal_of(store);
     const struct row *from = &m->all;
+    if (job->query.documents) {
+        hand_back(store, &job->job, fill_documents(m, store->epoch, job));
+        return;
+    }
     if (job->query.stream) {
         stream *found = find_stream(m, job->query.stream);
         from = found ? &found->row : &nothing;
@@ -287,6 +385,8 @@ static size_t rows_of(const struct row *row) {
 }
 
 static bool too_many(const weft_trim *trim, const entry *oldest, uint64_t rows, uint64_t bytes) {
+    if (trim->before && oldest->event.gseq >= trim->before)
+        return false;
     return (trim->rows && rows > trim->rows) || (trim->bytes && bytes > trim->bytes) || oldest->event.gseq <= trim->upto;
 }
 
@@ -336,6 +436,7 @@ static journal *new_journal(const weft_alloc *alloc) {
     made->alloc = alloc;
     weft__list_init(&made->streams);
     weft__list_init(&made->stores);
+    weft__list_init(&made->documents);
     return made;
 }
 
@@ -343,6 +444,7 @@ static journal *free_journal(journal *m) {
     for (size_t i = 0; i < m->all.count; i++)
         weft__free(m->alloc, m->all.entries[i]);
     weft__free(m->alloc, m->all.entries);
+    drop_documents(m, &m->documents);
     while (!weft__list_empty(&m->streams)) {
         stream *old = WEFT_CONTAINER(m->streams.next, stream, link);
         weft__list_remove(&old->link);

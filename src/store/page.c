@@ -46,14 +46,15 @@ int weft__page_add(weft_read_job *job, const weft_event *event) {
         return -ENOMEM;
     weft_event copy = *event;
     /* Most pages are of one stream, whose name the query has. */
-    copy.stream = job->query.stream ? job->query.stream : keep(job, event->stream, strlen(event->stream));
+    copy.stream =
+        job->query.stream && !job->query.documents ? job->query.stream : keep(job, event->stream, strlen(event->stream));
     copy.type = keep(job, event->type, strlen(event->type));
     copy.data.data = keep(job, event->data.data, event->data.len);
     if (!copy.stream || !copy.type || !copy.data.data)
         return -ENOMEM;
     job->events[job->page.count++] = copy;
     job->page.events = job->events;
-    job->page.last = job->query.stream ? event->seq : event->gseq;
+    job->page.last = job->query.stream || job->query.documents ? event->seq : event->gseq;
     /* A first event above the limit makes the page full, not the difference negative. */
     job->data_bytes +=
         event->data.len < job->query.max_bytes - job->data_bytes ? event->data.len : job->query.max_bytes - job->data_bytes;

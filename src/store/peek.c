@@ -85,17 +85,20 @@ static int ask_state(sqlite3 *db, weft_peek *ret) {
     return rc == SQLITE_ROW ? 0 : weft__sq_error(db, rc);
 }
 
-/* A task is what the last event about it says; an event that was said again is inside a hub.kept. */
+/* A task is what the last event about it says; an event that was said again is inside a hub.kept. A task whose events are
+ * trimmed is what its document says: as if that had been said before all events. */
 static const char waiting[] =
     "WITH said AS (SELECT gseq, type, CAST(data AS TEXT) AS text FROM event WHERE (type LIKE 'task.%' OR type = 'hub.kept')"
     " AND json_valid(CAST(data AS TEXT))),"
-    " told AS (SELECT gseq, iif(type = 'hub.kept', json_extract(text, '$.type'), type) AS type,"
+    " told AS (SELECT 0 AS gseq, 'task.' || json_extract(text, '$.state') AS type, text FROM"
+    " (SELECT CAST(data AS TEXT) AS text FROM document WHERE key LIKE 'task/%' AND json_valid(CAST(data AS TEXT)))"
+    " UNION ALL SELECT gseq, iif(type = 'hub.kept', json_extract(text, '$.type'), type) AS type,"
     " iif(type = 'hub.kept', json_extract(text, '$.data'), text) AS text FROM said),"
     " last AS (SELECT json_extract(text, '$.taskId') AS task, type, max(gseq) FROM told WHERE type LIKE 'task.%' AND"
     " type <> 'task.process' GROUP BY task)"
     " SELECT last.task, json_extract(q.text, '$.prompt'), ifnull(json_extract(q.text, '$.agent'), '') FROM last"
-    " LEFT JOIN told q ON q.type = 'task.queued' AND json_extract(q.text, '$.taskId') = last.task"
-    " WHERE last.type IN ('task.queued', 'task.retrying', 'task.started') GROUP BY last.task";
+    " LEFT JOIN told q ON json_extract(q.text, '$.prompt') IS NOT NULL AND json_extract(q.text, '$.taskId') = last.task"
+    " WHERE last.type IN ('task.queued', 'task.retrying', 'task.started', 'task.running') GROUP BY last.task";
 
 static int ask_tasks(sqlite3 *db, weft_peek *ret) {
     sqlite3_stmt *row = NULL;
@@ -122,7 +125,8 @@ static int ask_copy(const char *copy, weft_peek *ret) {
     if (r >= 0) {
         sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *) NULL);
         sqlite3_progress_handler(db, STEPS, count_looks, &looks);
-        r = weft__sq_exec(db, "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY");
+        r = weft__sq_exec(db, "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY;"
+                              "CREATE TABLE IF NOT EXISTS document (key, data)"); /* earlier versions have none */
     }
     if (r >= 0)
         r = ask_state(db, ret);

@@ -61,17 +61,29 @@ static int connect_db(weft_sq *sq, weft_sq_conn *conn, int flags, const char *se
     return weft__sq_exec(conn->db, setup);
 }
 
-/* A clean stop leaves no log: where there is one, something was put back that belongs to another time. */
+int weft__sq_connect_reader(weft_sq *sq, weft_sq_conn *conn) {
+    return connect_db(sq, conn, SQLITE_OPEN_READONLY, reader_setup);
+}
+
+/* What must be known before anybody is served. A large database is checked in full while it is already used, because every
+ * event and document is checked when it is read. A clean stop leaves no log: where there is one, something was put back that
+ * belongs to another time. */
+static bool check_first(const weft_sq *sq, weft_check how, bool log, int64_t pages) {
+    bool clean = sq->state.clean, counted = clean || sq->state.counted;
+    return how == WEFT_CHECK_ALWAYS || (clean && log) || !counted ||
+           (pages <= QUICK_PAGES && (how == WEFT_CHECK_AUTO || !clean));
+}
+
 static int check(weft_sq *sq, weft_check how, const weft_sq_proof *proof, char *ret_why) {
     int64_t pages = 0;
     int r = weft__sq_get_int(sq->write.db, "PRAGMA page_count", &pages);
     if (r < 0)
         return r;
-    if (!sq->state.clean || proof->log || how == WEFT_CHECK_ALWAYS || (how == WEFT_CHECK_AUTO && pages <= QUICK_PAGES)) {
-        r = weft__sq_check_pages(sq->write.db, ret_why);
-        return r < 0 ? r : weft__sq_check_events(&sq->write, &sq->state, ret_why);
-    }
-    return 0;
+    sq->checked = check_first(sq, how, proof->log, pages);
+    if (!sq->checked)
+        return sq->state.clean ? 0 : weft__sq_count_on(&sq->write, &sq->state);
+    r = weft__sq_check_pages(sq->write.db, ret_why);
+    return r < 0 ? r : weft__sq_check_events(&sq->write, &sq->state, ret_why);
 }
 
 /* Is this the continuation of what the mark speaks of? Without a mark that can be read it is a copy, and the epoch is a new
@@ -134,6 +146,7 @@ static int load(weft_sq *sq, const weft_store_opts *opts, const weft_sq_proof *p
         fresh = weft__sq_migrate(sq->write.db, 0, ret_why);
     if (fresh < 0)
         return fresh;
+    sq->checked = fresh;
     if (fresh)
         return begin_journal(sq, proof, ret_why);
     int r = weft__sq_load_state(&sq->write, &sq->state);
@@ -197,7 +210,7 @@ static int open_whole(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
     sqlite3_wal_hook(sq->write.db, log_grew, sq);
     r = begin_run(sq);
     if (r >= 0)
-        r = connect_db(sq, &sq->read, SQLITE_OPEN_READONLY, reader_setup);
+        r = weft__sq_connect_reader(sq, &sq->read);
     return r < 0 ? r : watch_files(sq);
 }
 
@@ -235,6 +248,8 @@ static int open_parts(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
     r = start_threads(sq);
     if (r < 0)
         weft__tray_done(&sq->base.tray);
+    else if (!sq->checked)
+        weft__sq_checker_start(sq);
     return r;
 }
 
@@ -315,6 +330,8 @@ static void end_run(weft_sq *sq) {
 
 static void close_sqlite(weft_store *store) {
     weft_sq *sq = (weft_sq *) (void *) store;
+    atomic_store(&sq->check_stop, true);
+    weft__sq_checker_join(sq);
     weft__sq_worker_stop(&sq->reader);
     weft__sq_worker_stop(&sq->writer);
     end_run(sq);

@@ -84,6 +84,28 @@ static int repeat(weft_sq *sq, weft_append_job *job, int64_t gseq) {
     return 0;
 }
 
+static int put_document(weft_sq *sq, const weft_document *document) {
+    int r;
+    bool put = document->data.data != NULL;
+    sqlite3_stmt *row = weft__sq_prepare(&sq->write, put ? WEFT_SQ_PUT : WEFT_SQ_DROP, &r);
+    if (!row)
+        return r;
+    sqlite3_bind_text(row, 1, document->key, -1, SQLITE_STATIC);
+    if (put) {
+        sqlite3_bind_blob64(row, 2, document->data.data, document->data.len, SQLITE_STATIC);
+        sqlite3_bind_int64(row, 3, weft__sq_sum_document(document->key, document->data));
+    }
+    return weft__sq_run(row);
+}
+
+/* The counts go with them: so they are known up to here after an unclean stop, too. */
+static int put_documents(weft_sq *sq, const weft_append_job *job) {
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < job->document_count; i++)
+        r = put_document(sq, &job->documents[i]);
+    return r < 0 || !job->document_count ? r : weft__sq_save_state(&sq->write, &sq->state);
+}
+
 int weft__sq_append(weft_sq *sq, weft_append_job *job) {
     int64_t gseq = 0;
     int r = find_key(sq, job->key, &gseq);
@@ -91,5 +113,5 @@ int weft__sq_append(weft_sq *sq, weft_append_job *job) {
         return repeat(sq, job, gseq);
     for (size_t i = 0; r >= 0 && i < job->count; i++)
         r = store_one(sq, &job->events[i], i == 0 ? job->key : NULL);
-    return r;
+    return r < 0 ? r : put_documents(sq, job);
 }

@@ -72,6 +72,28 @@ static int check_stream(sqlite3_stmt *row, void *ctx) {
     return low == trimmed + 1 && high - low + 1 == n && high >= head ? 0 : -EUCLEAN;
 }
 
+static int check_document(sqlite3_stmt *row, void *ctx) {
+    const char *key = (const char *) sqlite3_column_text(row, 0);
+    const void *data = sqlite3_column_blob(row, 1);
+    (void) ctx;
+    weft_bytes bytes = {data ? data : "", (size_t) sqlite3_column_bytes(row, 1)};
+    return key && sqlite3_column_int64(row, 2) == weft__sq_sum_document(key, bytes) ? 0 : -EUCLEAN;
+}
+
+static int add_count(sqlite3_stmt *row, void *ctx) {
+    weft_sq_state *state = ctx;
+    state->rows += sqlite3_column_int64(row, 0);
+    state->bytes += sqlite3_column_int64(row, 1);
+    return 0;
+}
+
+int weft__sq_count_on(weft_sq_conn *conn, weft_sq_state *state) {
+    char sql[120];
+    snprintf(sql, sizeof sql, "SELECT count(*), total(length(data)) FROM event WHERE gseq > %lld",
+             (long long) state->counted);
+    return walk(conn->db, sql, add_count, state);
+}
+
 static int must_not_be(sqlite3_stmt *row, void *ctx) {
     (void) row;
     (void) ctx;
@@ -94,6 +116,10 @@ int weft__sq_check_events(weft_sq_conn *conn, weft_sq_state *state, char *ret_wh
         r = walk(conn->db, "SELECT 1 FROM event WHERE stream NOT IN (SELECT id FROM stream) LIMIT 1", must_not_be, NULL);
     if (r == -EUCLEAN)
         return damaged(ret_why, "a stream has lost events");
+    if (r >= 0)
+        r = walk(conn->db, "SELECT key, data, sum FROM document", check_document, NULL);
+    if (r == -EUCLEAN)
+        return damaged(ret_why, "a document is not as it was written");
     if (r < 0)
         return r;
     state->rows = count.rows;

@@ -135,6 +135,36 @@ static int read_stream(weft_sq *sq, weft_read_job *job) {
     return r;
 }
 
+static int take_document(sqlite3_stmt *row, weft_event *ret) {
+    weft_event event = {
+        .stream = (const char *) sqlite3_column_text(row, 1),
+        .type = "document",
+        .seq = (uint64_t) sqlite3_column_int64(row, 0),
+    };
+    const void *data = sqlite3_column_blob(row, 2);
+    event.data = (weft_bytes){data ? data : "", (size_t) sqlite3_column_bytes(row, 2)};
+    if (sqlite3_errcode(sqlite3_db_handle(row)) == SQLITE_NOMEM)
+        return -ENOMEM;
+    if (!event.stream || sqlite3_column_int64(row, 3) != weft__sq_sum_document(event.stream, event.data))
+        return -EUCLEAN;
+    *ret = event;
+    return 0;
+}
+
+static int read_documents(weft_sq *sq, weft_read_job *job) {
+    weft_event event;
+    int r = weft__page_begin(job, sq->base.epoch, INT64_MAX, 0, 0);
+    sqlite3_stmt *row = r == 0 ? weft__sq_prepare(&sq->read, WEFT_SQ_DOCUMENTS, &r) : NULL;
+    if (!row)
+        return r;
+    sqlite3_bind_int64(row, 1, (int64_t) job->query.after);
+    while ((r = weft__sq_step(row)) > 0)
+        if ((r = take_document(row, &event)) < 0 || (r = weft__page_add(job, &event)) <= 0)
+            break;
+    sqlite3_reset(row);
+    return r < 0 ? r : 0;
+}
+
 static int read_page(weft_sq *sq, weft_read_job *job) {
     /* A position no event can have; SQLite's numbers end at 2^63. */
     if (job->query.after > INT64_MAX)
@@ -142,7 +172,7 @@ static int read_page(weft_sq *sq, weft_read_job *job) {
     int r = weft__sq_do(&sq->read, WEFT_SQ_BEGIN);
     if (r < 0)
         return r;
-    r = job->query.stream ? read_stream(sq, job) : read_all(sq, job);
+    r = job->query.documents ? read_documents(sq, job) : job->query.stream ? read_stream(sq, job) : read_all(sq, job);
     int ended = weft__sq_do(&sq->read, WEFT_SQ_COMMIT);
     if (ended < 0 && !sqlite3_get_autocommit(sq->read.db))
         weft__sq_do(&sq->read, WEFT_SQ_ROLLBACK);

@@ -25,6 +25,10 @@ static const char *const steps[] = {
 
     "CREATE TABLE claim (key TEXT PRIMARY KEY, owner TEXT NOT NULL, until INTEGER NOT NULL, fence INTEGER NOT NULL)"
     " WITHOUT ROWID;",
+
+    /* The place of a document is its id: they are read in the order in which they were first written. */
+    "DROP TABLE claim; ALTER TABLE state ADD COLUMN counted INTEGER NOT NULL DEFAULT 0;"
+    "CREATE TABLE document (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, data BLOB NOT NULL, sum INTEGER NOT NULL);",
 };
 #define VERSION ((int) (sizeof steps / sizeof steps[0]))
 
@@ -45,9 +49,9 @@ static const char *const texts[WEFT_SQ_STATEMENTS] = {
     [WEFT_SQ_NEW_STREAM] = "INSERT INTO stream (id, name, head, trimmed, sum) VALUES"
                            " ((SELECT ifnull(max(id), 0) + 1 FROM stream), ?, 0, 0, 0)",
     [WEFT_SQ_SET_STREAM] = "UPDATE stream SET head = ?2, trimmed = ?3, sum = ?4 WHERE id = ?1",
-    [WEFT_SQ_STATE] = "SELECT epoch, clean, trimmed, rows, bytes, fence, sum FROM state WHERE id = 1",
-    [WEFT_SQ_SET_STATE] = "INSERT OR REPLACE INTO state (id, epoch, clean, trimmed, rows, bytes, fence, sum)"
-                          " VALUES (1, ?, ?, ?, ?, ?, ?, ?)",
+    [WEFT_SQ_STATE] = "SELECT epoch, clean, trimmed, rows, bytes, fence, sum, counted FROM state WHERE id = 1",
+    [WEFT_SQ_SET_STATE] = "INSERT OR REPLACE INTO state (id, epoch, clean, trimmed, rows, bytes, fence, sum, counted)"
+                          " VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?)",
     [WEFT_SQ_PAGE] = "SELECT " EVENT " FROM event WHERE stream = ?1 AND seq > ?2 ORDER BY seq",
     [WEFT_SQ_ALL_PAGE] = "SELECT " EVENT ", (SELECT name FROM stream WHERE id = event.stream) FROM event WHERE gseq > ?1"
                          " ORDER BY gseq",
@@ -57,6 +61,10 @@ static const char *const texts[WEFT_SQ_STATEMENTS] = {
                            " FROM event WHERE ?1 IS NULL ORDER BY gseq LIMIT ?2",
     [WEFT_SQ_CUT] = "DELETE FROM event WHERE stream = ?1 AND seq <= ?2",
     [WEFT_SQ_ALL_CUT] = "DELETE FROM event WHERE ?1 IS NULL AND gseq <= ?2",
+    [WEFT_SQ_PUT] = "INSERT INTO document (key, data, sum) VALUES (?1, ?2, ?3)"
+                    " ON CONFLICT (key) DO UPDATE SET data = ?2, sum = ?3",
+    [WEFT_SQ_DROP] = "DELETE FROM document WHERE key = ?",
+    [WEFT_SQ_DOCUMENTS] = "SELECT id, key, data, sum FROM document WHERE id > ? ORDER BY id",
 };
 
 /* Statements */
@@ -218,6 +226,10 @@ uint32_t weft__sq_sum_event(int64_t stream, const weft_event *event, const char 
     return (uint32_t) crc32_z(sum, (const Bytef *) event->data.data, event->data.len);
 }
 
+uint32_t weft__sq_sum_document(const char *key, weft_bytes data) {
+    return (uint32_t) crc32_z(add_text(crc32(0, NULL, 0), key), (const Bytef *) data.data, data.len);
+}
+
 uint32_t weft__sq_sum_stream(int64_t id, const char *name, int64_t head, int64_t trimmed) {
     return (uint32_t) add_int(add_int(add_text(add_int(crc32(0, NULL, 0), id), name), head), trimmed);
 }
@@ -227,7 +239,9 @@ uint32_t weft__sq_sum_stream(int64_t id, const char *name, int64_t head, int64_t
 static uint32_t sum_state(const weft_sq_state *state) {
     uLong sum = add_text(crc32(0, NULL, 0), state->epoch);
     sum = add_int(add_int(sum, state->clean), state->trimmed);
-    return (uint32_t) add_int(add_int(add_int(sum, state->rows), state->bytes), state->fence);
+    sum = add_int(add_int(add_int(sum, state->rows), state->bytes), state->fence);
+    /* Version 2 had no such number. */
+    return (uint32_t) (state->counted ? add_int(sum, state->counted) : sum);
 }
 
 static int take_state(sqlite3_stmt *row, weft_sq_state *ret) {
@@ -240,6 +254,7 @@ static int take_state(sqlite3_stmt *row, weft_sq_state *ret) {
     ret->rows = sqlite3_column_int64(row, 3);
     ret->bytes = sqlite3_column_int64(row, 4);
     ret->fence = sqlite3_column_int64(row, 5);
+    ret->counted = sqlite3_column_int64(row, 7);
     return sqlite3_column_int64(row, 6) == sum_state(ret) ? 0 : -EUCLEAN;
 }
 
@@ -277,11 +292,12 @@ int weft__sq_load_state(weft_sq_conn *conn, weft_sq_state *ret) {
     return 1;
 }
 
-int weft__sq_save_state(weft_sq_conn *conn, const weft_sq_state *state) {
+int weft__sq_save_state(weft_sq_conn *conn, weft_sq_state *state) {
     int r;
     sqlite3_stmt *row = weft__sq_prepare(conn, WEFT_SQ_SET_STATE, &r);
     if (!row)
         return r;
+    state->counted = state->head;
     sqlite3_bind_text(row, 1, state->epoch, -1, SQLITE_STATIC);
     sqlite3_bind_int(row, 2, state->clean);
     sqlite3_bind_int64(row, 3, state->trimmed);
@@ -289,5 +305,6 @@ int weft__sq_save_state(weft_sq_conn *conn, const weft_sq_state *state) {
     sqlite3_bind_int64(row, 5, state->bytes);
     sqlite3_bind_int64(row, 6, state->fence);
     sqlite3_bind_int64(row, 7, sum_state(state));
+    sqlite3_bind_int64(row, 8, state->counted);
     return weft__sq_run(row);
 }

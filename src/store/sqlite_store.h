@@ -1,8 +1,8 @@
 /* The SQLite store, in parts: sqlite.c opens and closes, sqlite_schema.c knows the tables and their versions, sqlite_check.c
- * says whether they are whole, sqlite_mark.c remembers the last acknowledged event beside them, sqlite_owner.c asks whose
- * the files are, sqlite_evidence.c and sqlite_log.c look at the files before SQLite does, sqlite_files.c while they are in
- * use, sqlite_quarantine.c moves them aside, sqlite_writer.c commits, sqlite_append.c and sqlite_trim.c are what it
- * commits, sqlite_reader.c reads.
+ * says whether they are whole, sqlite_checker.c asks it in the background, sqlite_mark.c remembers the last acknowledged
+ * event beside them, sqlite_owner.c asks whose the files are, sqlite_evidence.c and sqlite_log.c look at the files before
+ * SQLite does, sqlite_files.c while they are in use, sqlite_quarantine.c moves them aside, sqlite_writer.c commits,
+ * sqlite_append.c and sqlite_trim.c are what it commits, sqlite_reader.c reads.
  *
  * One connection writes and checkpoints, on the writer's thread; the other only reads, on the reader's. SQLite 3.40 can
  * damage a database whose log is reset by two connections at once, and with one writer nobody ever waits for a lock. */
@@ -19,8 +19,9 @@ typedef struct weft_sq_state {
     bool clean;      /* the last run ended with close; the numbers below are then true */
     int64_t trimmed; /* highest gseq that was removed */
     int64_t rows, bytes;
-    int64_t fence;
-    int64_t head; /* not stored: the highest gseq ever given */
+    int64_t fence;   /* of version 2; not used any more */
+    int64_t counted; /* rows and bytes are true up to this gseq; 0: only after a clean stop */
+    int64_t head;    /* not stored: the highest gseq ever given */
 } weft_sq_state;
 
 /* What the writer knows of a stream it has used. */
@@ -59,6 +60,9 @@ enum weft_sq_statement {
     WEFT_SQ_ALL_OLDEST,
     WEFT_SQ_CUT,
     WEFT_SQ_ALL_CUT,
+    WEFT_SQ_PUT,
+    WEFT_SQ_DROP,
+    WEFT_SQ_DOCUMENTS,
     WEFT_SQ_STATEMENTS,
 };
 
@@ -84,6 +88,9 @@ typedef struct weft_sq {
     int mark; /* descriptor of the mark file, locked as long as the store is open */
     weft_sq_conn write, read;
     weft_sq_worker writer, reader;
+    pthread_t checker;
+    bool checked, checking; /* in full before it was opened; the checker's thread is there */
+    _Atomic bool check_stop;
     /* The writer's thread only, once it runs. */
     weft_sq_state state;
     weft_sq_stream *streams[WEFT_SQ_ROWS];
@@ -113,11 +120,13 @@ void weft__sq_conn_done(weft_sq_conn *conn);
 int weft__sq_migrate(sqlite3 *db, int up_to, char *ret_why);
 /* 1, or 0 when there is none yet and no event either. */
 int weft__sq_load_state(weft_sq_conn *conn, weft_sq_state *ret);
-int weft__sq_save_state(weft_sq_conn *conn, const weft_sq_state *state);
+/* Its rows and bytes are true for all of its events. */
+int weft__sq_save_state(weft_sq_conn *conn, weft_sq_state *state);
 
 /* The checksum stored with each event, with everything that identifies it: SQLite's own check does not notice a changed byte
  * in a payload. */
 uint32_t weft__sq_sum_event(int64_t stream, const weft_event *event, const char *key);
+uint32_t weft__sq_sum_document(const char *key, weft_bytes data);
 uint32_t weft__sq_sum_stream(int64_t id, const char *name, int64_t head, int64_t trimmed);
 
 /* sqlite_check.c */
@@ -125,6 +134,17 @@ uint32_t weft__sq_sum_stream(int64_t id, const char *name, int64_t head, int64_t
 int weft__sq_check_pages(sqlite3 *db, char *ret_why);
 /* Every checksum, every stream without holes; counts rows and bytes anew. */
 int weft__sq_check_events(weft_sq_conn *conn, weft_sq_state *state, char *ret_why);
+
+/* The rows and bytes that came after state->counted. */
+int weft__sq_count_on(weft_sq_conn *conn, weft_sq_state *state);
+
+/* sqlite_checker.c */
+void weft__sq_checker_start(weft_sq *sq);
+/* Wait for its end. */
+void weft__sq_checker_join(weft_sq *sq);
+
+/* sqlite.c */
+int weft__sq_connect_reader(weft_sq *sq, weft_sq_conn *conn);
 
 /* sqlite_quarantine.c */
 /* Move the database and its log aside, and a copy of the mark, under names that are free. The mark is empty afterwards. */

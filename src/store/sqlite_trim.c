@@ -27,6 +27,8 @@ static int count_bytes(weft_sq *sq, weft_sq_stream *stream) {
 }
 
 static bool too_many(const weft_trim *trim, const struct cut *cut, int64_t gseq) {
+    if (trim->before && (uint64_t) gseq >= trim->before)
+        return false;
     return (trim->rows && (uint64_t) cut->rows > trim->rows) || (trim->bytes && (uint64_t) cut->bytes > trim->bytes) ||
            (uint64_t) gseq <= trim->upto;
 }

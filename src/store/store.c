@@ -71,8 +71,14 @@ static void free_job(weft_store *store, weft_job *job) {
 /* Append */
 
 static int check_append(const weft_store *store, const weft_append *append) {
-    if (append->count == 0 || append->count > WEFT_STORE_EVENTS || (append->key && !name_fits(append->key)))
+    if (append->count + append->document_count == 0 || append->count > WEFT_STORE_EVENTS ||
+        append->document_count > WEFT_STORE_EVENTS || (append->key && (!append->count || !name_fits(append->key))))
         return -EINVAL;
+    for (size_t i = 0; i < append->document_count; i++)
+        if (!name_fits(append->documents[i].key))
+            return -EINVAL;
+        else if (append->documents[i].data.len > store->max_event)
+            return -EMSGSIZE;
     for (size_t i = 0; i < append->count; i++) {
         const weft_event *event = &append->events[i];
         if (!name_fits(event->stream) || !name_fits(event->type) || (event->data.len && !event->data.data))
@@ -88,13 +94,22 @@ static size_t append_size(const weft_append *append) {
     for (size_t i = 0; i < append->count; i++)
         size += weft__pack_size(append->events[i].stream) + weft__pack_size(append->events[i].type) +
                 append->events[i].data.len + 1;
+    for (size_t i = 0; i < append->document_count; i++)
+        size += sizeof(weft_document) + weft__pack_size(append->documents[i].key) + append->documents[i].data.len + 1;
     return size;
 }
 
 static void copy_append(weft_append_job *job, const weft_append *append) {
-    char *at = (char *) (job->events + append->count);
+    job->documents = (weft_document *) (void *) (job->events + append->count);
+    char *at = (char *) (job->documents + append->document_count);
     job->count = append->count;
+    job->document_count = append->document_count;
     job->key = weft__pack(&at, append->key);
+    for (size_t i = 0; i < append->document_count; i++) {
+        const weft_document *from = &append->documents[i];
+        job->documents[i].key = weft__pack(&at, from->key);
+        job->documents[i].data = (weft_bytes){weft__pack_bytes(&at, from->data.data, from->data.len), from->data.len};
+    }
     for (size_t i = 0; i < append->count; i++) {
         const weft_event *from = &append->events[i];
         weft_event *event = &job->events[i];
@@ -120,20 +135,8 @@ int weft__store_append(weft_store *store, const weft_append *append, weft_append
     job->done = done;
     copy_append(job, append);
     store->queued += size;
-    if (store->holding && !append->ahead)
-        weft__list_push(&store->held, &job->job.link);
-    else
-        store->kind->append(store, job);
+    store->kind->append(store, job);
     return 0;
-}
-
-void weft__store_hold(weft_store *store, bool hold) {
-    store->holding = hold;
-    while (!hold && !weft__list_empty(&store->held)) {
-        weft_job *job = WEFT_CONTAINER(store->held.next, weft_job, link);
-        weft__list_remove(&job->link);
-        store->kind->append(store, (weft_append_job *) (void *) job);
-    }
 }
 
 /* The delivery came before it: when the caller is answered, whatever follows the journal has already seen what it wrote. */
@@ -214,7 +217,8 @@ static void finish_trim(weft_trim_job *job) {
 
 static void finish(weft_store *store, weft_job *job) {
     void *whole = job; /* every job begins with this */
-    store->damaged |= job->r == -EUCLEAN;
+    if (job->r == -EUCLEAN)
+        atomic_store(&store->damaged, true);
     switch (job->type) {
     case WEFT_JOB_APPEND:
         finish_append(store, whole);
@@ -258,7 +262,6 @@ int weft__store_open(const weft_store_kind *kind, const weft_store_opts *opts, w
     store->max_event = opts->max_event ? opts->max_event : MAX_EVENT;
     store->max_queue = opts->max_queue ? opts->max_queue : MAX_QUEUE;
     weft__list_init(&store->follows);
-    weft__list_init(&store->held);
     *ret = store;
     return 0;
 }
@@ -267,7 +270,6 @@ weft_store *weft__store_close(weft_store *store) {
     if (!store)
         return NULL;
     assert(!store->dispatching);
-    weft__store_hold(store, false);
     store->closing = true;
     store->kind->close(store);
     weft__store_dispatch(store);
@@ -291,5 +293,5 @@ uint64_t weft__store_head(const weft_store *store) {
 
 int weft__store_look(const weft_store *store) {
     int r = weft__files_look(store);
-    return r < 0 ? r : store->damaged ? -EUCLEAN : 0;
+    return r < 0 ? r : atomic_load(&store->damaged) ? -EUCLEAN : 0;
 }

@@ -22,7 +22,7 @@
 #define WEFT_EPOCH 32          /* characters of an epoch */
 #define WEFT_STORE_WHY 512     /* room for a sentence on why a store did not open */
 #define WEFT_STORE_NAME 255    /* bytes of a stream's name, a type, a key, an owner: they go into indexes and log lines */
-#define WEFT_STORE_EVENTS 1000 /* events of one append: as many as a batch of calls may hold */
+#define WEFT_STORE_EVENTS 1000 /* events, and documents, of one append: as many as a batch of calls may hold */
 #define WEFT_STORE_PAGE 4096   /* events of one page, at most: what a reader may hold at a time */
 
 typedef struct weft_store weft_store;
@@ -46,13 +46,21 @@ typedef enum weft_gap {
 /* "epochChanged", "trimmed", "futureSeq"; NULL for anything else. */
 const char *weft__gap_name(int gap);
 
+/* A document: what is kept by key, beside the events. The latest is there until it is replaced or deleted; trimming does not
+ * touch it. It is written with an append: both are durable, or neither is. */
+typedef struct weft_document {
+    const char *key;
+    weft_bytes data; /* data NULL: it is deleted */
+} weft_document;
+
 /* Append. Everything is copied. With a key, a repeat stores nothing and gives the positions of the first time; a key is
  * remembered as long as the first event it came with. */
 typedef struct weft_append {
     const weft_event *events;
     size_t count;
-    const char *key; /* NULL: none */
-    bool ahead;      /* not to be held back: weft__store_hold() */
+    const char *key;                /* NULL: none */
+    const weft_document *documents; /* not written in a repeat; without events there may be documents alone */
+    size_t document_count;
 } weft_append;
 /* The events with their positions (borrowed). r < 0: nothing was stored, or, after a storage error and a crash, it may turn
  * out that it was; a key makes the repeat safe. repeat: this key was there before; a position is 0 where that event is no
@@ -65,6 +73,8 @@ typedef struct weft_query {
     const char *epoch;  /* of the position; NULL: this one */
     uint64_t after;     /* the last position already known; 0: none */
     uint64_t until;     /* no event with a gseq above this; 0: all */
+    bool documents;     /* instead of events: each as an event whose stream is its key and whose seq its place, which it has
+                           from its first writing on; the position is a place. Only after, epoch and the maxima count */
     bool oldest;        /* begin with the oldest event kept instead of asking that nothing after the position be trimmed */
     const char *aside;  /* over all: streams whose names begin so are trimmed on their own, and what is gone from them is no
                            gap; NULL: what is gone from any stream is */
@@ -89,7 +99,8 @@ typedef struct weft_trim {
     const char *stream; /* NULL: over all */
     uint64_t rows;      /* keep at most so many events */
     uint64_t bytes;     /* and at most so many bytes of data */
-    uint64_t upto;      /* and none up to this gseq */
+    uint64_t upto;      /* and none up to this gseq; */
+    uint64_t before;    /* but whatever the limits say, none from this gseq on; 0: any */
 } weft_trim;
 /* How many events went, also when it broke off (r < 0) halfway. */
 typedef void weft_trim_done(void *ctx, int r, uint64_t removed);
@@ -155,9 +166,6 @@ int weft__store_look(const weft_store *store);
  * again when it works), -ESTALE its files are no longer the ones that were opened, -EUCLEAN damage was found, -EEXIST the
  * key was used for something else. */
 int weft__store_append(weft_store *store, const weft_append *append, weft_append_done *done, void *ctx);
-/* Hold appends back from now on, except those that go ahead; or let them go, in their order. While it holds, whoever waits
- * for the appends before it to complete knows what is in the journal. */
-void weft__store_hold(weft_store *store, bool hold);
 int weft__store_read(weft_store *store, const weft_query *query, weft_page_done *done, void *ctx);
 int weft__store_trim(weft_store *store, const weft_trim *trim, weft_trim_done *done, void *ctx);
 

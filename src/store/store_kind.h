@@ -46,9 +46,10 @@ typedef struct weft_append_job {
     weft_append_done *done;
     const char *key; /* NULL: none */
     bool repeat;
-    size_t count;
+    size_t count, document_count;
     size_t data_bytes;
-    weft_event events[]; /* the strings lie behind them */
+    weft_document *documents;
+    weft_event events[]; /* the documents and all strings lie behind them */
 } weft_append_job;
 
 typedef struct weft_read_job {
@@ -96,8 +97,8 @@ struct weft_store_kind {
     int (*open)(const weft_store_opts *opts, weft_store **ret, char *ret_why);
     /* Take the job. Cannot fail and does not block: failure is an outcome of the job. Give seq and gseq to every event, make
      * all durable or none, then hand it back. With a key that is known: give the positions stored for it, set repeat;
-     * -EEXIST when stream or type of an event differ. Several appends may become durable together. An append does not wait
-     * for others to come. */
+     * -EEXIST when stream or type of an event differ. Documents are replaced or deleted with it. Several appends may become
+     * durable together. An append does not wait for others to come. */
     void (*append)(weft_store *store, weft_append_job *job);
     /* Likewise. Fill the page with weft__page_begin() and weft__page_add(); only durable events, in order, without holes. */
     void (*read)(weft_store *store, weft_read_job *job);
@@ -132,10 +133,8 @@ struct weft_store {
     size_t queued; /* bytes of appends that have not come back */
     uint64_t told; /* the last gseq followers have heard of */
     weft_link follows;
-    weft_link held; /* appends */
-    bool holding;
     bool dispatching, closing;
-    bool damaged; /* found when something was read or written */
+    _Atomic bool damaged; /* found when something was read or written, or by a thread that checks */
     weft_store_file files[WEFT_STORE_FILES];
     size_t file_count;
 };

@@ -94,8 +94,8 @@ static inline void world_appended(void *ctx, int r, const weft_event *events, si
     outcome->r = r;
     outcome->repeat = repeat;
     outcome->count = count;
-    outcome->seq = events[0].seq;
-    outcome->gseq = events[0].gseq;
+    outcome->seq = count ? events[0].seq : 0;
+    outcome->gseq = count ? events[0].gseq : 0;
 }
 
 static inline void world_read_done(void *ctx, int r, const weft_page *page) {

@@ -410,11 +410,12 @@ static void store_trims(store_world *world) {
     } rows[] = {
         {"nothing asked", {.rows = 0}, 0, 0, 0, 0},
         {"rows enough", {.rows = 10}, 0, 0, 0, 0},
+        {"nothing before the border", {.rows = 1, .before = 1}, 0, 0, 0, 0},
         {"bytes enough", {.bytes = 50}, 0, 0, 0, 0},
         {"up to the first", {.upto = 1}, 1, 1, 0, 1},
         {"rows", {.rows = 7}, 2, 2, 1, 3},
         {"bytes, rounded to whole events", {.bytes = 29}, 2, 3, 2, 5},
-        {"up to another", {.upto = 6}, 1, 3, 3, 6},
+        {"up to another, before a border", {.upto = 9, .before = 7}, 1, 3, 3, 6},
         {"one stream leaves the other", {.stream = "b", .rows = 1}, 1, 3, 4, 8},
         {"one stream by bytes", {.stream = "a", .bytes = 5}, 1, 4, 4, 8},
         {"an unknown stream", {.stream = "c", .rows = 1}, 0, 4, 4, 8},
@@ -473,28 +474,44 @@ static void store_trims_in_pieces(store_world *world) {
     CHECK(outcome.count == 10 || outcome.count == 11);
 }
 
-static void store_holds_back(store_world *world) {
-    store_outcome before = {0}, held = {0}, ahead = {0};
-    weft_event event = world_event("a", "x");
-    CHECK_INT(weft__store_append(world->store, &(weft_append){&event, 1, NULL, false}, world_appended, &before), 0);
-    weft__store_hold(world->store, true);
-    CHECK_INT(weft__store_append(world->store, &(weft_append){&event, 1, NULL, false}, world_appended, &held), 0);
-    CHECK_INT(weft__store_append(world->store, &(weft_append){&event, 1, NULL, true}, world_appended, &ahead), 0);
-    world_wait(world, &before.times, 1);
-    world_wait(world, &ahead.times, 1);
-    CHECK_INT(held.times, 0);
-    CHECK_INT(before.gseq, 1);
-    CHECK_INT(ahead.gseq, 2);
-    weft__store_hold(world->store, false);
-    world_wait(world, &held.times, 1);
-    CHECK_INT(held.gseq, 3);
-    /* Closing lets go. */
-    weft__store_hold(world->store, true);
-    CHECK_INT(weft__store_append(world->store, &(weft_append){&event, 1, NULL, false}, world_appended, &held), 0);
-    world->store = weft__store_close(world->store);
-    CHECK_INT(held.times, 2);
-    CHECK_INT(held.r, 0);
-    CHECK(world_open(world));
+/* Documents */
+
+static int store_put(store_world *world, const weft_append *append) {
+    store_outcome outcome = {0};
+    int r = weft__store_append(world->store, append, world_appended, &outcome);
+    return r < 0 ? r : world_wait(world, &outcome.times, 1) ? outcome.r : -ETIMEDOUT;
+}
+
+static void store_documents(store_world *world, bool lasting) {
+    store_outcome outcome;
+    weft_event event = world_event("a", "1");
+    const weft_document two[] = {{"x", {"one", 3}}, {"y", {"two", 3}}}, replaced = {"x", {"new", 3}}, empty = {"z", {"", 0}},
+                        deleted = {"y", {NULL, 0}}, unnamed = {"", {"x", 1}};
+    const weft_query all = {.documents = true};
+    CHECK_INT(store_put(world, &(weft_append){.events = &event, .count = 1, .documents = two, .document_count = 2}), 0);
+    CHECK_INT(world_read(world, &all, &outcome), 0);
+    CHECK_STR(outcome.text, "1:one 2:two");
+    /* Alone, and in the old place. */
+    CHECK_INT(store_put(world, &(weft_append){.documents = &replaced, .document_count = 1}), 0);
+    CHECK_INT(store_put(world, &(weft_append){.documents = &empty, .document_count = 1}), 0);
+    CHECK_INT(world_read(world, &all, &outcome), 0);
+    CHECK_STR(outcome.text, "1:new 2:two 3:");
+    CHECK_INT(weft__store_head(world->store), 1);
+    /* A repeat stores nothing. */
+    CHECK_INT(store_put(world, &(weft_append){.events = &event, .count = 1, .key = "k"}), 0);
+    CHECK_INT(store_put(world, &(weft_append){&event, 1, "k", &deleted, 1}), 0);
+    CHECK_INT(store_put(world, &(weft_append){.documents = &deleted, .document_count = 1}), 0);
+    CHECK_INT(store_put(world, &(weft_append){.documents = &deleted, .document_count = 1}), 0);
+    CHECK_INT(store_put(world, &(weft_append){.documents = &unnamed, .document_count = 1}), -EINVAL);
+    CHECK_INT(store_put(world, &(weft_append){.count = 0}), -EINVAL);
+    CHECK_INT(world_trim(world, &(weft_trim){.upto = UINT64_MAX}, &outcome), 0);
+    if (lasting)
+        world_reopen(world);
+    CHECK_INT(world_read(world, &(weft_query){.documents = true, .max_events = 1}, &outcome), 0);
+    CHECK_STR(outcome.text, "1:new");
+    CHECK(outcome.more);
+    CHECK_INT(world_read(world, &(weft_query){.documents = true, .after = outcome.last}, &outcome), 0);
+    CHECK_STR(outcome.text, "3:");
 }
 
 static void store_never_reuses(store_world *world, bool lasting) {
@@ -617,10 +634,12 @@ static void store_memory_scene(store_world *world) {
     store_outcome outcome = {0};
     store_watch watch;
     weft_event events[] = {world_event("a", "1"), world_event("b", "2")};
+    const weft_document document = {"d", {"x", 1}};
     int calls = 0;
     bool follows = store_watch_begin(&watch, world, &(weft_query){0}) == 0;
     for (int i = 0; i < 3; i++)
-        calls += weft__store_append(world->store, &(weft_append){events, 2, i ? NULL : "k"}, world_appended, &outcome) == 0;
+        calls += weft__store_append(world->store, &(weft_append){events, 2, i ? NULL : "k", &document, 1}, world_appended,
+                                    &outcome) == 0;
     calls += weft__store_read(world->store, &(weft_query){0}, world_read_done, &outcome) == 0;
     world_wait(world, &outcome.times, calls);
     calls += weft__store_trim(world->store, &(weft_trim){.rows = 1}, world_trimmed, &outcome) == 0;
@@ -681,7 +700,7 @@ static inline void store_suite(const store_case *which) {
     store_row(which, "trims", store_trims, NULL);
     store_row(which, "sets streams aside", store_sets_streams_aside, NULL);
     store_row(which, "trims in pieces", store_trims_in_pieces, NULL);
-    store_row(which, "holds back", store_holds_back, NULL);
+    store_row(which, "documents", NULL, store_documents);
     store_row(which, "never reuses a position", NULL, store_never_reuses);
     store_row(which, "closes", NULL, store_closes);
     store_row(which, "refuses when closing", store_refuses_when_closing, NULL);

@@ -168,12 +168,11 @@ TEST(every_allocation_of_a_start_fails_once) {
         weft__engine_append(w.engine, "hub", "automation.switched", WEFT_OBJ({"enabled", weft_bool(true)}), NULL, NULL), 0);
     engine_settle(&w);
     end(&w);
-    /* Every start writes a little more, so there is no last one. */
-    restart_at(&store, 0);
-    long last = memory.count;
-    CHECK(last > 60 && last < LAST);
-    for (long n = 1; n <= last; n++)
-        CHECK(restart_at(&store, n));
+    /* The first starts read the journal, later ones what was saved and what came after it. */
+    long n = 1;
+    while (n < LAST && restart_at(&store, n))
+        n++;
+    CHECK(n > 60 && n < LAST);
     world_done(&store);
 }
 
