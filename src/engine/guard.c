@@ -66,8 +66,10 @@ static void tell(const guard *self, weft_guard_kind kind, int value) {
 static char **take_list(char **text, const char *end, uint32_t count) {
     char **list = count <= (size_t) (end - *text) ? calloc((size_t) count + 1, sizeof *list) : NULL;
     for (uint32_t i = 0; list && i < count; i++) {
-        if (*text >= end)
+        if (*text >= end) {
+            free(list);
             return NULL;
+        }
         list[i] = *text;
         *text += strlen(*text) + 1;
     }
@@ -103,7 +105,8 @@ static int read_order(int fd, job *ret) {
 static void forget_order(job *order) {
     free(order->argv);
     free(order->env);
-    munmap(order->map, order->size);
+    if (order->map)
+        munmap(order->map, order->size);
     *order = (job){.head = order->head};
 }
 
@@ -301,11 +304,11 @@ static int guard_program(guard *self) {
         r = start(self, &order, &failed);
     if (r < 0)
         failed.value = -r;
+    forget_order(&order);
     if (r != 0) {
         tell(self, (weft_guard_kind) failed.kind, failed.value);
         return 1;
     }
-    forget_order(&order);
     self->grace_ms = order.head.grace_ms;
     tell(self, WEFT_GUARD_STARTED, self->program);
     sigemptyset(&heard);

@@ -147,7 +147,7 @@ class World:
         return wait_until("it has done it", lambda: "ready" in self.get(task)["output"])
 
     def nothing_left(self, what):
-        wait_until(f"nothing of it is left ({what}): {marked(self.mark)}", lambda: not marked(self.mark), 5)
+        wait_until(f"nothing of it is left ({what}): {marked(self.mark)}", lambda: not marked(self.mark))
 
 
 LOSE_GUARD = ["kill-guard", "kill-keeper", "kill-both", "kill-both-down", "kill-group", "stop-keeper-kill-guard",
