@@ -72,7 +72,7 @@ static void fill(known_task *task, const task_parts *parts) {
         .tail = {"", 0},
     };
     task->group = weft__pack(&at, parts->group);
-    snprintf(task->id, sizeof task->id, "%s", parts->id);
+    memcpy(task->id, parts->id, strnlen(parts->id, sizeof task->id - 1)); /* the rest is zeroes */
 }
 
 int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **ret) {

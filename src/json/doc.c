@@ -9,17 +9,12 @@
 
 /* A document around a copy of this text, with the NUL and the slack that the scanner needs; its root is still absent. */
 static int new_doc(const char *text, size_t len, const weft_alloc *alloc, weft_doc **ret) {
-    if (len > SIZE_MAX - 1 - WEFT_SLACK)
+    if (len > SIZE_MAX - 1 - WEFT_SLACK - sizeof **ret)
         return -ENOMEM;
-    weft_doc *doc = weft__zalloc(alloc, sizeof *doc);
+    weft_doc *doc = weft__alloc(alloc, sizeof *doc + len + 1 + WEFT_SLACK);
     if (!doc)
         return -ENOMEM;
-    doc->alloc = doc->arena.alloc = alloc;
-    doc->text = weft__alloc(alloc, len + 1 + WEFT_SLACK);
-    if (!doc->text) {
-        weft_doc_free(doc);
-        return -ENOMEM;
-    }
+    *doc = (weft_doc){.alloc = alloc, .arena = {.alloc = alloc}, .text = (char *) (doc + 1)};
     if (len)
         memcpy(doc->text, text, len);
     memset(doc->text + len, 0, 1 + WEFT_SLACK);
@@ -62,7 +57,6 @@ weft_doc *weft_doc_free(weft_doc *doc) {
     if (!doc)
         return NULL;
     weft__arena_done(&doc->arena);
-    weft__free(doc->alloc, doc->text);
     return weft__free(doc->alloc, doc);
 }
 

@@ -10,7 +10,7 @@ struct weft_doc {
     weft_arena arena;
     weft_json root;
     const weft_alloc *alloc;
-    char *text; /* owned copy, or NULL when the text is borrowed */
+    char *text; /* a copy, in the same block behind this; NULL: the text is borrowed */
 };
 
 /* Decode the inside of a validated string (raw is between the quotes) to at least raw_len + 1 bytes of memory;

@@ -106,29 +106,34 @@ static int put_special(weft_buf *out, const weft_alloc *alloc, const char **p, c
     return weft__buf_put(out, alloc, sequence, len ? len : sizeof replacement - 1);
 }
 
-/* A string, and behind it what is written there in any case: its closing quote, or that and a colon. */
-static int put_string_and(weft_buf *out, const weft_alloc *alloc, const char *p, const char *end, const char *close,
-                          size_t close_len) {
-    /* With room for the quotes, most strings are done in one turn. */
-    int r = weft__buf_reserve(out, alloc, (size_t) (end - p) + 1 + close_len);
-    if (r >= 0)
-        out->data[out->end++] = '"';
-    while (r >= 0) {
+/* A string; or the name of a member, with what comes before its quote and the colon behind it. */
+static int put_quoted(weft_buf *out, const weft_alloc *alloc, char before, const char *p, const char *end) {
+    /* With room for all of it, most strings are done in one turn. */
+    int r = weft__buf_reserve(out, alloc, (size_t) (end - p) + 4);
+    if (r < 0)
+        return r;
+    if (before)
+        out->data[out->end++] = before;
+    out->data[out->end++] = '"';
+    for (;;) {
         size_t plain = copy_plain(weft__buf_tail(out), p, (size_t) (end - p));
         out->end += plain;
         p += plain;
         if (p == end)
-            return weft__buf_put(out, alloc, close, close_len);
+            break;
         while (r >= 0 && p < end && !is_plain(*p))
             r = put_special(out, alloc, &p, end);
-        if (r >= 0)
-            r = weft__buf_reserve(out, alloc, (size_t) (end - p) + close_len);
+        if (r < 0 || (r = weft__buf_reserve(out, alloc, (size_t) (end - p) + 2)) < 0)
+            return r;
     }
-    return r;
+    out->data[out->end++] = '"';
+    if (before)
+        out->data[out->end++] = ':';
+    return 0;
 }
 
 static int put_string(weft_buf *out, const weft_alloc *alloc, const char *p, const char *end) {
-    return put_string_and(out, alloc, p, end, "\"", 1);
+    return put_quoted(out, alloc, '\0', p, end);
 }
 
 static int put_uint(weft_buf *out, const weft_alloc *alloc, uint64_t u, bool negative) {
@@ -162,25 +167,24 @@ static int put_array(weft_buf *out, const weft_alloc *alloc, const weft_val *val
     return r < 0 ? r : weft__buf_put(out, alloc, "]", 1);
 }
 
-static int put_member(weft_buf *out, const weft_alloc *alloc, const weft_member *member, int depth) {
-    int r = put_string_and(out, alloc, member->name, member->name + strlen(member->name), "\":", 2);
+static int put_member(weft_buf *out, const weft_alloc *alloc, bool first, const weft_member *member, int depth) {
+    int r = put_quoted(out, alloc, first ? '{' : ',', member->name, member->name + strlen(member->name));
     return r < 0 ? r : put_value(out, alloc, &member->value, depth);
 }
 
 static int put_object(weft_buf *out, const weft_alloc *alloc, const weft_val *value, int depth) {
-    int r = weft__buf_put(out, alloc, "{", 1);
     bool first = true;
+    int r = 0;
     for (size_t i = 0; r >= 0 && i < value->len; i++) {
         const weft_member *member = &value->as.members[i];
         if (member->value.kind == WEFT_VAL_NONE)
             continue;
-        if (!first)
-            r = weft__buf_put(out, alloc, ",", 1);
+        r = put_member(out, alloc, first, member, depth);
         first = false;
-        if (r >= 0)
-            r = put_member(out, alloc, member, depth);
     }
-    return r < 0 ? r : weft__buf_put(out, alloc, "}", 1);
+    if (r < 0)
+        return r;
+    return first ? weft__buf_put(out, alloc, "{}", 2) : weft__buf_put(out, alloc, "}", 1);
 }
 
 /* depth is how many containers may still be opened; nobody would read a text that nests deeper. */

@@ -76,7 +76,7 @@ static void on_called(void *ctx) {
 
 static void destroy(weft_server *server) {
     const weft_alloc *alloc = server->alloc;
-    weft__service_set_wake(server->service, NULL, NULL);
+    weft__service_unset_wake(server->service, server);
     weft__later_cancel(&server->called);
     for (size_t i = 0; i < server->endpoint_count; i++)
         weft__endpoint_free(server->endpoints[i]);

@@ -71,8 +71,10 @@ void weft__peer_set_extra(weft_peer *peer, const void *extra);
 /* A copy of an answer that outlives the callback; weft_answer_done() frees it. */
 int weft__answer_keep(const weft_answer *answer, const weft_alloc *alloc, weft_answer *ret);
 
-/* Who sees to it that weft_service_deliver() is called, in place of weft_service_opts.on_ready; NULL: nobody any more. */
+/* Who sees to it that weft_service_deliver() is called, in place of weft_service_opts.on_ready: the last one to say so. */
 void weft__service_set_wake(weft_service *service, void (*wake)(void *ctx), void *ctx);
+/* Not this one any more. */
+void weft__service_unset_wake(weft_service *service, const void *ctx);
 
 /* A service's limits, with no zeroes left. */
 const weft_limits *weft__service_limits(const weft_service *service);

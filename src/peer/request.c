@@ -212,14 +212,19 @@ static weft_bytes span_of(weft_json value) {
 
 /* Where the caller said that parts should go: LSP's tokens in params, MCP's in params._meta. */
 static void find_token(weft_req *req) {
-    static const char *const names[] = {"partialResultToken", "workDoneToken"};
-    weft_json params = {req->params.data, req->params.len, NULL};
+    weft_json params = {req->params.data, req->params.len, NULL}, part = {0}, work = {0};
     weft_json meta = {req->meta.data, req->meta.len, NULL};
     req->flags |= REQ_TOKEN_KNOWN;
     if (!params.text || *params.text != '{')
         return;
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && !req->token.len; i++)
-        req->token = span_of(weft_get(&params, names[i]));
+    for (weft_iter it = weft_iterate(&params); weft_next(&it);)
+        if (weft_name_is(&it, "partialResultToken"))
+            part = it.value;
+        else if (weft_name_is(&it, "workDoneToken"))
+            work = it.value;
+    req->token = span_of(part);
+    if (!req->token.len)
+        req->token = span_of(work);
     if (!req->token.len && meta.text) {
         req->token = span_of(weft_get(&meta, "progressToken"));
         if (req->token.len && req->peer->style == WEFT_STYLE_MCP)

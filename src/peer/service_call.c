@@ -54,6 +54,11 @@ void weft__service_set_wake(weft_service *service, void (*wake)(void *ctx), void
     service->wake_ctx = ctx;
 }
 
+void weft__service_unset_wake(weft_service *service, const void *ctx) {
+    if (service->wake_ctx == ctx)
+        weft__service_set_wake(service, NULL, NULL);
+}
+
 static void wake(weft_service *service) {
     if (service->wake)
         service->wake(service->wake_ctx);

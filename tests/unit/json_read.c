@@ -385,7 +385,7 @@ TEST(memory_runs_out) {
         if (++failed > 100)
             break;
     }
-    CHECK_INT(failed, 6);
+    CHECK_INT(failed, 4); /* two documents with their copies, two decoded strings */
 }
 
 /* A long string ends at the first quote behind an even number of backslashes, wherever it stands. */

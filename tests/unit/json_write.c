@@ -116,7 +116,16 @@ TEST(every_place_in_a_vector) {
     static const struct {
         const char *text, *want;
     } specials[] = {
-        {"\n", "\\n"}, {"\"", "\\\""}, {"\xC3\xA9", "\xC3\xA9"}, {"\xFF", "\xEF\xBF\xBD"}, {"\xC3", "\xEF\xBF\xBD"}};
+        {"\n", "\\n"},
+        {"\"", "\\\""},
+        {"\xC3\xA9", "\xC3\xA9"},
+        {"\xFF", "\xEF\xBF\xBD"},
+        {"\\", "\\\\"},
+        {"\x1F", "\\u001f"},
+        {"\x7F", "\x7F"},
+        {" ", " "},
+        {"\xC3", "\xEF\xBF\xBD"},
+    };
     for (size_t s = 0; s < sizeof specials / sizeof specials[0]; s++)
         for (size_t len = 0; len <= 50; len++)
             for (size_t at = 0; at <= len; at++) {
