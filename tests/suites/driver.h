@@ -1,7 +1,7 @@
 /* The conformance suite of drivers: a process, its sessions, their turns, as driver.h promises them. A driver joins with one
  * line that says which agent to start and which prompts make it do what; a prompt that it has none for is left out.
  *
- *     DRIVER_SUITE(demo, .say = "echo hello", .wait = "slow 60s", ...) */
+ *     DRIVER_SUITE(demo, .say = "echo hello", .wait = "ask", ...) */
 #ifndef SUITES_DRIVER_H
 #define SUITES_DRIVER_H
 

@@ -125,10 +125,10 @@ DRIVER_SUITE(cli, .argv = shell, .say = "echo hello", .wait = "echo waiting; exe
              .much = "head -c 20000000 /dev/zero | tr '\\0' x | fold -w 1000; echo", .much_bytes = 20000000,
              .odd = "printf '\\377\\376\\000 \\303( hello\\n'")
 
-DRIVER_SUITE(acp, .verb = "__demo", .say = "echo hello", .wait = "slow 60s", .hang = "hang", .crash = "crash", .ask = "ask",
+DRIVER_SUITE(acp, .verb = "__demo", .say = "echo hello", .wait = "ask", .hang = "hang", .crash = "crash", .ask = "ask",
              .much = "lines 100000", .much_bytes = 1000000)
 
-DRIVER_SUITE(demo, .say = "echo hello", .wait = "slow 60s", .hang = "hang", .crash = "crash", .ask = "ask",
+DRIVER_SUITE(demo, .say = "echo hello", .wait = "ask", .hang = "hang", .crash = "crash", .ask = "ask",
              .much = "lines 100000", .much_bytes = 1000000)
 
 TEST_MAIN(CASE(driver_played) CASE(driver_cli) CASE(driver_acp) CASE(driver_demo))
