@@ -173,8 +173,14 @@ static inline int suite_open(suite_world *w, const weft_alloc *alloc) {
 }
 
 static inline int suite_begin(suite_world *w, int which) {
-    static const weft_session_host host = {suite_on_session, suite_on_output, suite_on_update,
-                                           suite_on_ask,     suite_on_unask,  suite_on_turn_end};
+    static const weft_session_host host = {
+        .on_session = suite_on_session,
+        .on_output = suite_on_output,
+        .on_update = suite_on_update,
+        .on_ask = suite_on_ask,
+        .on_unask = suite_on_unask,
+        .on_turn_end = suite_on_turn_end,
+    };
     suite_session *s = &w->sessions[which];
     *s = (suite_session){.world = w};
     w->inside = true;
