@@ -33,6 +33,7 @@ struct weft_driver_process {
     void *ctx;
     char *folder;
     int64_t grace_ms; /* 0: the default */
+    const weft_passage *passages;
     weft_acp_state state;
     unsigned holds; /* the owner's, one per session, one per open call, one per callback under way */
     bool freed;     /* nothing is called any more */

@@ -121,8 +121,12 @@ static bool has_result(weft_driver_session *session, int r, const weft_answer *a
 static void on_prompted(weft_driver_session *session, int r, const weft_answer *answer) {
     if (session->turn != WEFT_ACP_PROMPTING || !has_result(session, r, answer, "session/prompt"))
         return;
+    weft_json usage = weft_get(answer->result, "usage");
     weft__acp_decide_stop(session, weft_get_str(answer->result, "stopReason", ""));
-    weft__acp_tell_end(session);
+    if (weft_typeof(&usage) == WEFT_OBJECT && session->host->on_usage)
+        session->host->on_usage(session->ctx, &usage);
+    if (!session->closed)
+        weft__acp_tell_end(session);
 }
 
 static int send_prompt(weft_driver_session *session) {

@@ -103,17 +103,30 @@ static void on_initialized(weft_peer *peer, int r, const weft_answer *answer, vo
     weft__acp_release(ctx);
 }
 
+static const weft_passage *find_passage(const weft_driver_process *process, const char *method) {
+    for (const weft_passage *row = process->passages; row && row->method; row++)
+        if (strcmp(row->method, method) == 0)
+            return row;
+    return NULL;
+}
+
+static weft_val offer(const weft_driver_process *process, const char *method) {
+    return weft_bool(find_passage(process, method) != NULL);
+}
+
 static int initialize(weft_driver_process *process) {
-    weft_val fs = WEFT_OBJ({"readTextFile", weft_bool(false)}, {"writeTextFile", weft_bool(false)});
+    weft_val fs = WEFT_OBJ({"readTextFile", offer(process, "fs/read_text_file")},
+                           {"writeTextFile", offer(process, "fs/write_text_file")});
+    weft_val form = WEFT_OBJ({"form", weft_obj(NULL, 0)});
+    weft_val able = WEFT_OBJ({"fs", fs}, {"terminal", offer(process, "terminal/create")},
+                             {"elicitation", find_passage(process, "elicitation/create") ? form : weft_none()});
     weft_val info = WEFT_OBJ({"name", weft_str("weft")}, {"title", weft_str("Weft")}, {"version", weft_str(weft_version())});
     int64_t most = process->agent->timeout_ms; /* a task does not wait longer for its beginning than for its end */
     weft_call_opts opts = {
         .on_answer = on_initialized, .ctx = process, .timeout_ms = most > 0 && most < INITIALIZE_MS ? most : INITIALIZE_MS};
-    int r = weft_call_start(process->peer, "initialize",
-                            WEFT_OBJ({"protocolVersion", weft_int(PROTOCOL)},
-                                     {"clientCapabilities", WEFT_OBJ({"fs", fs}, {"terminal", weft_bool(false)})},
-                                     {"clientInfo", info}),
-                            &opts, NULL);
+    int r = weft_call_start(
+        process->peer, "initialize",
+        WEFT_OBJ({"protocolVersion", weft_int(PROTOCOL)}, {"clientCapabilities", able}, {"clientInfo", info}), &opts, NULL);
     if (r >= 0)
         weft__acp_hold(process);
     return r;
@@ -132,6 +145,31 @@ static int on_update(weft_req *req, const weft_json *params, void *ctx) {
     }
     return weft_reply(req, weft_null());
 }
+
+/* What a turn asks of its client goes to whoever has a row for it. Outside of a turn there is nobody to ask for. */
+static int take_request(weft_driver_process *process, weft_req *req, const weft_json *params, const char *method) {
+    const weft_passage *row = find_passage(process, method);
+    weft_driver_session *session = weft__acp_session_of(process, params);
+    if (!row || !session || session->turn != WEFT_ACP_PROMPTING || !session->host->on_request)
+        return weft_fail(req, WEFT_METHOD_NOT_FOUND, "Method not found", weft_none());
+    weft__acp_session_hold(session);
+    int r = session->host->on_request(session->ctx, row, req, params);
+    weft__acp_session_release(session);
+    return r;
+}
+
+#define TAKES(name, method)                                                                                                 \
+    static int name(weft_req *req, const weft_json *params, void *ctx) {                                                    \
+        return take_request(ctx, req, params, method);                                                                      \
+    }
+TAKES(on_read_file, "fs/read_text_file")
+TAKES(on_write_file, "fs/write_text_file")
+TAKES(on_terminal_create, "terminal/create")
+TAKES(on_terminal_output, "terminal/output")
+TAKES(on_terminal_wait, "terminal/wait_for_exit")
+TAKES(on_terminal_kill, "terminal/kill")
+TAKES(on_terminal_release, "terminal/release")
+TAKES(on_elicitation, "elicitation/create")
 
 /* A line that is neither a request nor an answer was not meant for us: a greeting, a warning of a runtime, a stack trace. An
  * error in return would only confuse an agent that did not ask anything. */
@@ -199,6 +237,14 @@ static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
 static const weft_method methods[] = {
     {.name = "session/update", .handler = on_update, .help = ""},
     {.name = "session/request_permission", .handler = weft__acp_ask, .help = ""},
+    {.name = "fs/read_text_file", .handler = on_read_file, .help = ""},
+    {.name = "fs/write_text_file", .handler = on_write_file, .help = ""},
+    {.name = "terminal/create", .handler = on_terminal_create, .help = ""},
+    {.name = "terminal/output", .handler = on_terminal_output, .help = ""},
+    {.name = "terminal/wait_for_exit", .handler = on_terminal_wait, .help = ""},
+    {.name = "terminal/kill", .handler = on_terminal_kill, .help = ""},
+    {.name = "terminal/release", .handler = on_terminal_release, .help = ""},
+    {.name = "elicitation/create", .handler = on_elicitation, .help = ""},
     {0},
 };
 

@@ -214,6 +214,21 @@ static void pool_on_unask(void *ctx, const char *key) {
         weft__run_unask(session->run, key);
 }
 
+static int pool_on_request(void *ctx, const weft_passage *row, weft_req *req, const weft_json *params) {
+    const pool_session *session = ctx;
+    if (!session->run)
+        return weft_fail(req, WEFT_METHOD_NOT_FOUND, "Method not found", weft_none());
+    const weft_task *task = &session->run->task->pub;
+    return row->handler(session->process->engine->opts.passage_ctx,
+                        &(weft_passage_call){.session = task->session, .task = task->id}, req, params);
+}
+
+static void pool_on_usage(void *ctx, const weft_json *usage) {
+    const pool_session *session = ctx;
+    if (session->run)
+        weft__run_usage(session->run, usage);
+}
+
 static void pool_on_turn_end(void *ctx, const weft_turn_end *end) {
     pool_session *session = ctx;
     pool_process *process = session->process;
@@ -237,6 +252,8 @@ static const weft_session_host session_host = {
     .on_update = pool_on_update,
     .on_ask = pool_on_ask,
     .on_unask = pool_on_unask,
+    .on_request = pool_on_request,
+    .on_usage = pool_on_usage,
     .on_turn_end = pool_on_turn_end,
 };
 
@@ -329,6 +346,7 @@ static int open_process(weft_engine *engine, const weft_agent *agent, const char
                 .folder = engine->folder,
                 .task = made->retired ? task : NULL,
                 .grace_ms = engine->limits.grace_ms,
+                .passages = engine->opts.passages,
             },
             &process_host, made, &made->handle);
     if (r < 0) {

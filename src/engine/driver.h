@@ -18,15 +18,30 @@
 typedef struct weft_driver_process weft_driver_process; /* each driver has its own */
 typedef struct weft_driver_session weft_driver_session;
 
-/* Borrowed until open() returns, but for loop, alloc and agent. */
+/* For whom an agent asks something of its client. Borrowed. */
+typedef struct weft_passage_call {
+    const char *session, *task;
+} weft_passage_call;
+
+/* What an agent may ask of its client besides permission (files, terminals, elicitation): one table of rows, which ends with
+ * a zero one. What no row takes is not announced to agents, and is answered with "method not found". */
+typedef struct weft_passage {
+    const char *method; /* as ACP has it: fs/read_text_file, fs/write_text_file, terminal/create, ..., elicitation/create */
+    /* Answer req now, or keep it and answer later; weft_req_on_cancel() says when the agent no longer waits or is gone. <0:
+     * it is not kept, and is answered with an internal error. call and params are borrowed. */
+    int (*handler)(void *ctx, const weft_passage_call *call, weft_req *req, const weft_json *params);
+} weft_passage;
+
+/* Borrowed until open() returns, but for loop, alloc, agent and passages. */
 typedef struct weft_process_spec {
     weft_loop *loop;
     const weft_alloc *alloc;
     const weft_agent *agent;
-    const char *program; /* this binary: it guards what runs, and it is the demo agent */
-    const char *folder;  /* absolute; where the process is started */
-    const char *task;    /* in the environment as WEFT_TASK_ID; NULL: the process may serve several */
-    int64_t grace_ms;    /* between asking its processes to end and killing them; 0: the default */
+    const char *program;          /* this binary: it guards what runs, and it is the demo agent */
+    const char *folder;           /* absolute; where the process is started */
+    const char *task;             /* in the environment as WEFT_TASK_ID; NULL: the process may serve several */
+    int64_t grace_ms;             /* between asking its processes to end and killing them; 0: the default */
+    const weft_passage *passages; /* what is announced; for the life of the process. NULL: nothing */
 } weft_process_spec;
 
 /* Borrowed until session() returns. */
@@ -88,6 +103,10 @@ typedef struct weft_session_host {
     void (*on_ask)(void *ctx, const char *key, weft_val question);
     /* It no longer waits for an answer to this. */
     void (*on_unask)(void *ctx, const char *key);
+    /* It asks its client for something that this row takes; returns what the row's handler does. NULL: nobody answers. */
+    int (*on_request)(void *ctx, const weft_passage *row, weft_req *req, const weft_json *params);
+    /* What the turn has cost, as the agent says: tokens, perhaps a price. Before its end. May be NULL. */
+    void (*on_usage)(void *ctx, const weft_json *usage);
     /* The turn is over. */
     void (*on_turn_end)(void *ctx, const weft_turn_end *end);
 } weft_session_host;

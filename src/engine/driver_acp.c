@@ -261,6 +261,7 @@ int weft__acp_new(const weft_process_spec *spec, const weft_process_host *host, 
     process->host = host;
     process->ctx = ctx;
     process->grace_ms = spec->grace_ms;
+    process->passages = spec->passages;
     process->holds = 1;
     weft__list_init(&process->sessions);
     weft__timer_init(&process->timer, on_due);

@@ -48,6 +48,8 @@ typedef struct weft_engine_opts {
     const weft_driver *const *drivers; /* NULL-terminated; borrowed */
     const char *program;               /* this binary; NULL: /proc/self/exe */
     const char *folder;                /* absolute */
+    const weft_passage *passages;      /* what agents may ask of their client; borrowed; NULL: nothing but permission */
+    void *passage_ctx;                 /* for the handlers of these */
     bool requeue;                      /* tasks that ran when the daemon died are queued again instead of failed */
     weft_engine_limits limits;
     int64_t (*wall_ms)(void *ctx);                /* NULL: the system's clock */

@@ -16,6 +16,7 @@
 #include "utf8.h"
 
 #define RETRY_MAX_MS 60000
+#define USAGE_BYTES 4096                 /* of numbers; more is none */
 #define UPDATE_BYTES ((size_t) 24 << 20) /* of one update: it must fit into an event with its frame */
 
 /* A question that was not asked. */
@@ -97,6 +98,14 @@ void weft__run_update(struct run *run, const weft_json *update) {
     check_kept(run, weft__outbox_event(run, false, "session.update",
                                        WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
                                                 {"taskId", weft_str(run->task->id)}, {"update", weft_copy(update)})));
+}
+
+void weft__run_usage(struct run *run, const weft_json *usage) {
+    if (usage->len > USAGE_BYTES)
+        return;
+    check_kept(run, weft__outbox_event(run, false, "session.usage",
+                                       WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
+                                                {"taskId", weft_str(run->task->id)}, {"usage", weft_copy(usage)})));
 }
 
 static void copy_end(struct run *run, const weft_turn_end *end) {

@@ -40,6 +40,7 @@ void weft__run_process(struct run *run, pid_t pid);
 void weft__run_session(struct run *run, const weft_session_info *info);
 void weft__run_output(struct run *run, weft_run_stream stream, weft_bytes text);
 void weft__run_update(struct run *run, const weft_json *update);
+void weft__run_usage(struct run *run, const weft_json *usage);
 void weft__run_ask(struct run *run, const char *key, weft_val asked);
 void weft__run_unask(struct run *run, const char *key);
 /* Its turn is over, and with it the run. */

@@ -7,6 +7,9 @@
 
 #include "driver_single.h"
 
+/* What agents may ask of the next run's client; NULL: nothing. */
+static const weft_passage *one_run_passages;
+
 typedef struct one_run {
     const weft_driver *driver;
     weft_driver_process *process;
@@ -76,6 +79,11 @@ static inline void one_run_unask(void *ctx, const char *key) {
     ONE_RUN_TELL(run, run->host.on_unask(run->ctx, key));
 }
 
+static inline int one_run_request(void *ctx, const weft_passage *row, weft_req *req, const weft_json *params) {
+    one_run *run = ctx;
+    return row->handler(run->ctx, &(weft_passage_call){.session = "session-1", .task = "task-1"}, req, params);
+}
+
 static inline void one_run_turn_end(void *ctx, const weft_turn_end *end) {
     one_run *run = ctx;
     run->end = *end;
@@ -114,6 +122,7 @@ static inline int one_run_open(one_run *run, const weft_run_spec *spec) {
         .on_update = one_run_update,
         .on_ask = one_run_ask,
         .on_unask = one_run_unask,
+        .on_request = one_run_request,
         .on_turn_end = one_run_turn_end,
     };
     int r = run->driver->open(&(weft_process_spec){.loop = spec->loop,
@@ -122,7 +131,8 @@ static inline int one_run_open(one_run *run, const weft_run_spec *spec) {
                                                    .program = spec->program,
                                                    .folder = spec->folder,
                                                    .task = spec->task,
-                                                   .grace_ms = spec->grace_ms},
+                                                   .grace_ms = spec->grace_ms,
+                                                   .passages = one_run_passages},
                               &process_host, run, &run->process);
     if (r >= 0)
         r = run->driver->session(run->process, &(weft_session_spec){.agent_session = spec->agent_session}, &session_host,

@@ -202,7 +202,14 @@ static void on_end(void *ctx, int exit_code, int signal) {
 }
 
 static const weft_process_host process_host = {on_process, on_end};
-static const weft_session_host session_host = {on_session, on_output, on_update, on_ask, on_unask, on_turn_end};
+static const weft_session_host session_host = {
+    .on_session = on_session,
+    .on_output = on_output,
+    .on_update = on_update,
+    .on_ask = on_ask,
+    .on_unask = on_unask,
+    .on_turn_end = on_turn_end,
+};
 
 /* ---- the agent ---- */
 

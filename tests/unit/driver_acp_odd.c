@@ -218,6 +218,33 @@ TEST(asks_twice) {
     HEARD(&s, "chunk hi");
 }
 
+static int read_file(void *ctx, const weft_passage_call *call, weft_req *req, const weft_json *params) {
+    (void) ctx;
+    CHECK_STR(call->task, "task-1");
+    CHECK_STR(weft_get_str(params, "path", ""), "/x");
+    return weft_reply(req, WEFT_OBJ({"content", weft_str("lines")}));
+}
+
+#define REQUEST(id, method)                                                                                                 \
+    "say={\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"" method "\",\"params\":{\"sessionId\":\"s1\",\"path\":\"/x\"}}"
+
+/* What has a row is announced and answered; the rest is neither. */
+TEST(asks_its_client) {
+    static const weft_passage rows[] = {{"fs/read_text_file", read_file}, {0}};
+    scene s;
+    one_run_passages = rows;
+    SCRIPT(&s, "hear=\"readTextFile\":true,\"writeTextFile\":false},\"terminal\":false}", "reply={\"protocolVersion\":1}",
+           "hear=session/new", "reply={\"sessionId\":\"s1\"}", "hear=session/prompt", REQUEST("7", "fs/read_text_file"),
+           "hear={\"content\":\"lines\"}", REQUEST("8", "fs/write_text_file"), "hear=-32601",
+           REQUEST("9", "terminal/create"), "hear=-32601", REQUEST("10", "elicitation/create"), "hear=-32601",
+           "say={\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"stopReason\":\"end_turn\",\"usage\":{\"totalTokens\":5}}}",
+           "eof");
+    CHECK(start_with(&s, "do it", NULL, NULL));
+    one_run_passages = NULL;
+    finish(&s);
+    CHECK(s.end.ok);
+}
+
 /* Nothing to choose from is refused; a question before the turn is nobody's. */
 TEST(asks_wrongly) {
     scene s;
@@ -581,8 +608,9 @@ TEST(no_memory) {
     CHECK(!failed);
 }
 
-TEST_MAIN(CASE(survives) CASE(fails) CASE(not_installed) CASE(asks_twice) CASE(asks_wrongly) CASE(asks_to_deceive)
-              CASE(asks_at_length) CASE(asks_too_much) CASE(asks_and_leaves) CASE(cancel_answers_questions)
-                  CASE(cancel_too_late) CASE(cancel_ends_it) CASE(cancel_is_ignored) CASE(cancelled_early)
-                      CASE(freed_anywhere) CASE(goes_on) CASE(last_words) CASE(standard_error) CASE(standard_error_silent)
-                          CASE(pipes_stay_open) CASE(paused_at_the_end) CASE(environment) CASE(no_memory))
+TEST_MAIN(CASE(survives) CASE(fails) CASE(not_installed) CASE(asks_twice) CASE(asks_its_client) CASE(asks_wrongly)
+              CASE(asks_to_deceive) CASE(asks_at_length) CASE(asks_too_much) CASE(asks_and_leaves)
+                  CASE(cancel_answers_questions) CASE(cancel_too_late) CASE(cancel_ends_it) CASE(cancel_is_ignored)
+                      CASE(cancelled_early) CASE(freed_anywhere) CASE(goes_on) CASE(last_words) CASE(standard_error)
+                          CASE(standard_error_silent) CASE(pipes_stay_open) CASE(paused_at_the_end) CASE(environment)
+                              CASE(no_memory))

@@ -366,6 +366,21 @@ TEST(the_stop_waits_for_those_without_a_turn) {
     finish(&w);
 }
 
+TEST(what_a_turn_cost_is_stored) {
+    static const char text[] = "{\"totalTokens\":5}";
+    engine_world w;
+    task_outcome a;
+    weft_doc *doc;
+    begin(&w, (weft_engine_limits){0});
+    run(&w, NULL, NULL, "a", &a);
+    CHECK_INT(weft_doc_parse(text, sizeof text - 1, NULL, &doc), 0);
+    stage.sessions[0].host->on_usage(stage.sessions[0].ctx, weft_doc_root(doc));
+    weft_doc_free(doc);
+    complete(&w, "a", a.id);
+    CHECK(strstr(w.heard, "session.usage task.completed ") != NULL);
+    finish(&w);
+}
+
 /* One pipe for all: it rests while any of them has too much. */
 TEST(it_is_paused_as_long_as_one_of_its_turns_is) {
     static char much[8 << 20];
@@ -398,5 +413,6 @@ TEST_MAIN(
     CASE(a_changed_agent_gets_a_new_process)
     CASE(one_that_is_about_to_go_takes_no_turn)
     CASE(the_stop_waits_for_those_without_a_turn)
+    CASE(what_a_turn_cost_is_stored)
     CASE(it_is_paused_as_long_as_one_of_its_turns_is)
 )
