@@ -46,7 +46,9 @@ int weft__hello_ws(weft_wire *wire) {
         client->opts.no_deflate ? "" : "\r\nSec-WebSocket-Extensions: " WEFT_WS_DEFLATE_OFFER,
         client->opts.token ? "\r\nAuthorization: Bearer " : "",
         client->opts.token ? client->opts.token : "",
-        "\r\n\r\n",
+        "\r\n",
+        client->more ? client->more : "",
+        "\r\n",
     };
     return put_all(wire, texts, sizeof texts / sizeof texts[0]);
 }
