@@ -29,7 +29,7 @@ static int put_all(weft_wire *wire, const char *const *texts, size_t count) {
     return r;
 }
 
-int weft__hello_ws(weft_wire *wire) {
+static int say_ws_hello(weft_wire *wire) {
     const weft_client *client = wire->client;
     int r = make_key(wire->key);
     if (r < 0)
@@ -96,7 +96,7 @@ static int check_head(weft_wire *wire, const weft_http_head *head) {
     return check_extensions(wire, head);
 }
 
-int weft__hear_ws(weft_wire *wire, const char *data, size_t n) {
+static int hear_ws_answer(weft_wire *wire, const char *data, size_t n) {
     weft_http_head head;
     int len = weft__http_response(data, n, &head);
     if (len < 0)
@@ -106,3 +106,5 @@ int weft__hear_ws(weft_wire *wire, const char *data, size_t n) {
     int r = check_head(wire, &head);
     return r < 0 ? r : len;
 }
+
+const weft_handshake weft__ws_handshake = {.hello = say_ws_hello, .hear = hear_ws_answer};

@@ -20,14 +20,14 @@ static void answer_call(weft_http *http, void *ctx) {
     weft_bytes body = weft_http_body(http);
     snprintf(s->seen, sizeof s->seen, "%s %s", weft_http_method(http), session ? session : "-");
     static const weft_header headers[] = {{"X-Session", "abc"}, {0}};
-    if (memmem(body.data, body.len, "redirect", 8)) {
+    if (body.len && memmem(body.data, body.len, "redirect", 8)) {
         static const weft_header there[] = {{"Location", "/elsewhere"}, {0}};
         weft_http_answer_with(http, &(weft_http_answer_opts){.status = 307, .headers = there});
         return;
     }
     CHECK_INT(weft_http_begin(http, &(weft_http_answer_opts){.type = "text/event-stream", .headers = headers}, NULL), 0);
     weft_http_write(http, BYTES(": hello\n\nid: 1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"note\"}\n\n"));
-    const char *id = memmem(body.data, body.len, "\"id\":", 5);
+    const char *id = body.len ? memmem(body.data, body.len, "\"id\":", 5) : NULL;
     char text[200];
     snprintf(text, sizeof text, "data: {\"jsonrpc\":\"2.0\",\ndata: \"id\":%ld,\"result\":%d}\r\n\r\n",
              id ? atol(id + 5) : 0, 42);
