@@ -48,6 +48,11 @@ typedef struct weft_tls_opts {
 
 /* ---- server ---- */
 
+typedef struct weft_header {
+    const char *name; /* NULL ends a list */
+    const char *value;
+} weft_header;
+
 typedef struct weft_server weft_server;
 typedef struct weft_http weft_http; /* one HTTP request being answered by a route */
 
@@ -160,11 +165,6 @@ WEFT_API const weft_identity *weft_http_identity(const weft_http *http);
  * 599 or a type with a control character; the client got a 500. A HEAD is answered like a GET; its body is left out. */
 WEFT_API int weft_http_answer(weft_http *http, int status, const char *type, weft_bytes body);
 
-typedef struct weft_header {
-    const char *name; /* NULL ends a list */
-    const char *value;
-} weft_header;
-
 typedef struct weft_http_answer_opts {
     int status;                 /* 0: 200 */
     const char *type;           /* Content-Type; NULL: none is said */
@@ -209,16 +209,24 @@ typedef enum weft_state {
     WEFT_CLOSED,
 } weft_state;
 
+/* The head of an answer that a client over HTTP got. Borrowed until the callback returns. */
+typedef struct weft_http_reply weft_http_reply;
+WEFT_API int weft_http_reply_status(const weft_http_reply *reply);
+/* The value of a header, case does not matter; {NULL, 0}: it is not there. */
+WEFT_API weft_bytes weft_http_reply_header(const weft_http_reply *reply, const char *name);
+
 typedef struct weft_connect_opts {
     weft_service *service;       /* methods the other side may call; NULL: none */
     const weft_framing *framing; /* byte streams: NULL is NDJSON */
     weft_tls_opts tls;
-    const char *token;  /* shown as Authorization: Bearer, where the transport has HTTP */
-    int64_t timeout_ms; /* for connecting: 10 s; <0 none */
-    bool reconnect;     /* keep trying: after 100 ms, twice as long each time, at most 16 s, +-50 %; a refusal
-                           (-EACCES, -EOPNOTSUPP) is final */
-    bool events;        /* http: also listen to server-sent events */
-    bool no_deflate;    /* WebSocket: do not offer compression */
+    const char *token;          /* shown as Authorization: Bearer, where the transport has HTTP */
+    int64_t timeout_ms;         /* for connecting: 10 s; <0 none */
+    bool reconnect;             /* keep trying: after 100 ms, twice as long each time, at most 16 s, +-50 %; a refusal
+                                   (-EACCES, -EOPNOTSUPP) is final */
+    bool events;                /* http: also listen to server-sent events */
+    const weft_header *headers; /* http and ws: sent with every request; NULL: none. Not those of the protocol itself: Host,
+                                   Content-Length, Content-Type, Accept, Connection, Upgrade, Sec-WebSocket-*. Copied */
+    bool no_deflate;            /* WebSocket: do not offer compression */
     weft_style style;
     bool no_batch; /* refuse batches with one -32600 (ACP, MCP) */
     bool lenient;
@@ -229,6 +237,9 @@ typedef struct weft_connect_opts {
     void (*on_state)(weft_peer *peer, weft_state state, int why, void *data);
     void (*on_notification)(weft_peer *peer, const char *method, const weft_json *params, void *data);
     void (*on_drain)(weft_peer *peer, void *data);
+    /* http: an answer begins. Its messages come afterwards, one or, as server-sent events, any number. Redirects are not
+     * followed. */
+    void (*on_reply)(weft_peer *peer, const weft_http_reply *reply, void *data);
     bool (*on_raw)(weft_peer *peer, weft_bytes body, bool binary, void *data); /* see weft_peer_opts */
     bool (*on_eof)(weft_peer *peer, void *data); /* the other side will send no more; true: keep it, see weft_server_opts */
     /* Where to put a sentence about a failure for which there is no peer to ask: a bad URL, a blocking connect. May be NULL;
@@ -240,6 +251,11 @@ typedef struct weft_connect_opts {
 /* The last failure of a client's connection as a sentence ("the server refused the token (401 Unauthorized)"); "" if there
  * was none. Borrowed: the next attempt overwrites it. */
 WEFT_API const char *weft_peer_trouble(const weft_peer *peer);
+
+/* Other headers than those of weft_connect_opts, for what is sent from now on: a session's id that the server gave, or
+ * around one call. -EINVAL: a header that cannot be; -ENOTSUP: this peer is no client over HTTP. Nothing has changed then.
+ */
+WEFT_API int weft_peer_set_headers(weft_peer *peer, const weft_header *headers);
 
 /* Connect and wait until it is ready. The peer brings a loop of its own; only the blocking functions below drive it. */
 WEFT_API int weft_connect(const char *url, weft_peer **ret);

@@ -5,6 +5,7 @@
 #include "http_client.h"
 
 #include <errno.h>
+#include <strings.h>
 
 #include "http1.h"
 #include "http1_bytes.h"
@@ -14,9 +15,13 @@
  * moves at most once for each byte that was dropped, and a body in one-byte chunks does not keep six times its size. */
 #define MIN_GAP 4096
 
-/*  HEAD ──a length──▶ SIZED ──▶ HEAD      HEAD ──chunked──▶ CHUNKS ──▶ HEAD      HEAD ──neither──▶ REST ──▶ OVER
+/*  HEAD ──server-sent events──▶ EVENTS ──▶ HEAD, in one of the codings SIZED, CHUNKS, REST
+ *  HEAD ──a length──▶ SIZED ──▶ HEAD      HEAD ──chunked──▶ CHUNKS ──▶ HEAD      HEAD ──neither──▶ REST ──▶ OVER
  *  and OVER instead of HEAD after an answer that ends the connection. */
-enum phase { HEAD, SIZED, CHUNKS, REST, OVER };
+enum phase { HEAD, SIZED, CHUNKS, REST, EVENTS, OVER };
+
+/* What an event may have beside its data: names of fields, an id, comments. */
+#define MAX_EVENT_FIELDS 1024
 
 /* What the functions that read return besides what decode() may: something is finished that nobody needs to know of. */
 #define GO_ON 2
@@ -30,11 +35,16 @@ typedef struct client_state {
     int status;
     size_t pending; /* requests without an answer */
     bool keep_alive;
-    bool too_large; /* was reported; what is left of this body is dropped */
-    size_t seen;    /* HEAD: bytes without a newline */
-    uint64_t left;  /* SIZED: bytes of the body to come */
-    size_t body;    /* CHUNKS: decoded bytes at the front of the input */
-    size_t raw;     /* CHUNKS: where the input goes on behind them */
+    bool too_large;    /* was reported; what is left of this body is dropped */
+    size_t seen;       /* HEAD: bytes without a newline; EVENTS: of the text, bytes that have been looked at */
+    size_t line;       /* EVENTS: where the line begins that has not come whole */
+    enum phase coding; /* EVENTS: how they come */
+    bool whole;        /* EVENTS: no more will come */
+    void (*on_head)(void *ctx, const weft_http_head *head);
+    void *ctx;
+    uint64_t left; /* SIZED: bytes of the body to come */
+    size_t body;   /* CHUNKS: decoded bytes at the front of the input */
+    size_t raw;    /* CHUNKS: where the input goes on behind them */
     weft_chunked chunked;
 } client_state;
 
@@ -62,9 +72,7 @@ static int put_texts(weft_buf *out, const weft_alloc *alloc, const char *const *
     return r;
 }
 
-static int init(void *state, const weft_framing_opts *opts) {
-    client_state *self = state;
-    const weft_http_client_opts *extra = opts->extra;
+static int write_common_head(const weft_http_client_opts *extra, const weft_alloc *alloc, weft_buf *ret) {
     int r = check(extra);
     if (r < 0)
         return r;
@@ -73,22 +81,36 @@ static int init(void *state, const weft_framing_opts *opts) {
                                  extra->path,
                                  " HTTP/1.1\r\nHost: ",
                                  extra->host,
-                                 "\r\nContent-Type: application/json\r\nAccept: application/json\r\n",
+                                 "\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n",
                                  has_token ? "Authorization: Bearer " : "",
                                  has_token ? extra->token : "",
                                  has_token ? "\r\n" : "",
+                                 extra->more ? extra->more : "",
                                  "Content-Length: ",
                                  NULL};
+    r = put_texts(ret, alloc, texts);
+    if (r < 0)
+        weft__buf_done(ret, alloc);
+    return r;
+}
+
+int weft__http_client_change(void *state, const weft_http_client_opts *opts) {
+    client_state *self = state;
     weft_buf head = {0};
-    r = put_texts(&head, opts->alloc, texts);
-    if (r < 0) {
-        weft__buf_done(&head, opts->alloc);
+    int r = write_common_head(opts, self->alloc, &head);
+    if (r < 0)
         return r;
-    }
-    self->alloc = opts->alloc;
+    weft__free(self->alloc, self->head);
     self->head = head.data;
     self->head_len = head.end;
+    self->on_head = opts->on_head;
+    self->ctx = opts->ctx;
     return 0;
+}
+
+static int init(void *state, const weft_framing_opts *opts) {
+    ((client_state *) state)->alloc = opts->alloc;
+    return weft__http_client_change(state, opts->extra);
 }
 
 static void done(void *state) {
@@ -150,7 +172,8 @@ static void next_answer(client_state *self) {
     self->phase = self->keep_alive ? HEAD : OVER;
     self->pending -= self->pending > 0;
     self->too_large = false;
-    self->seen = self->body = self->raw = 0;
+    self->seen = self->line = self->body = self->raw = 0;
+    self->whole = false;
     self->left = 0;
     self->chunked = (weft_chunked){0};
 }
@@ -169,6 +192,12 @@ static int complete(client_state *self, char *body, size_t len, size_t used, siz
     return 1;
 }
 
+static bool is_event_stream(const weft_http_head *head) {
+    static const char type[] = "text/event-stream";
+    weft_bytes said = weft__http_find(head, "content-type", NULL);
+    return said.len >= sizeof type - 1 && strncasecmp(said.data, type, sizeof type - 1) == 0;
+}
+
 /* What follows the head that was just read. */
 static int enter_body(client_state *self, const weft_http_head *head) {
     self->status = head->status;
@@ -182,6 +211,11 @@ static int enter_body(client_state *self, const weft_http_head *head) {
     bool none = head->status == 204 || head->status == 304;
     self->left = none || head->content_length < 0 ? 0 : (uint64_t) head->content_length;
     self->phase = head->chunked && !none ? CHUNKS : none || head->content_length >= 0 ? SIZED : REST;
+    self->coding = self->phase;
+    if (!none && head->status < 300 && is_event_stream(head))
+        self->phase = EVENTS;
+    if (self->on_head)
+        self->on_head(self->ctx, head);
     return 0;
 }
 
@@ -249,6 +283,112 @@ static int read_rest(client_state *self, size_t n, size_t max_body, size_t *ret_
     return n > max_body ? report_too_large(self, n, ret_used, ret) : wait_for(0, 0, ret_used, ret);
 }
 
+/* ---- server-sent events (WHATWG HTML section 9.2) ---- */
+
+/* As with chunks the input is the text so far, a gap, and what is yet to be read. */
+static int decode_events(client_state *self, char *in, size_t n) {
+    size_t used = n - self->raw, found = used;
+    int r = 0;
+    if (self->whole)
+        return 0;
+    if (self->coding == CHUNKS)
+        r = weft__chunked(&self->chunked, in + self->raw, used, &used, &found);
+    if (r < 0)
+        return -EPROTO;
+    if (self->coding == SIZED) {
+        used = found = found < self->left ? found : (size_t) self->left;
+        self->left -= used;
+        r = self->left == 0;
+    }
+    if (self->raw != self->body)
+        memmove(in + self->body, in + self->raw, found);
+    self->body += found;
+    self->raw += used;
+    self->whole = r > 0;
+    return 0;
+}
+
+/* The end of the first event, behind its empty line; 0: it has not come. A line ends with LF, CR or both; what follows a CR
+ * at the end of the text is not known yet. */
+static size_t find_event_end(client_state *self, const char *text) {
+    while (self->seen < self->body) {
+        size_t at = self->seen, next = at + 1;
+        if (text[at] != '\n' && text[at] != '\r') {
+            self->seen++;
+            continue;
+        }
+        if (text[at] == '\r' && next == self->body && !self->whole)
+            return 0;
+        if (text[at] == '\r' && next < self->body && text[next] == '\n')
+            next++;
+        bool empty = at == self->line;
+        self->seen = self->line = next;
+        if (empty)
+            return next;
+    }
+    return 0;
+}
+
+/* Move the data of an event to its front, its lines joined by newlines. How much it is. */
+static size_t gather_data(char *event, size_t len) {
+    size_t to = 0;
+    bool any = false;
+    for (size_t at = 0, stop; at < len; at = stop + 1) {
+        for (stop = at; stop < len && event[stop] != '\n' && event[stop] != '\r';)
+            stop++;
+        if (stop - at < 5 || memcmp(event + at, "data:", 5) != 0)
+            continue;
+        size_t from = at + 5 + (at + 5 < stop && event[at + 5] == ' ');
+        if (any)
+            event[to++] = '\n';
+        memmove(event + to, event + from, stop - from);
+        to += stop - from;
+        any = true;
+    }
+    return to;
+}
+
+static void take_event(client_state *self, size_t len) {
+    self->body -= len;
+    self->raw -= len;
+    self->seen = self->line = 0;
+}
+
+/* An event is too large, however it came; what is left of the answer is dropped. */
+static int drop_events(client_state *self, size_t *ret_used, weft_frame *ret) {
+    size_t raw = self->raw;
+    self->body = self->raw = self->seen = self->line = 0;
+    return self->too_large ? wait_for(raw, 0, ret_used, ret) : report_too_large(self, raw, ret_used, ret);
+}
+
+/* No event is whole: the answer is, or more is needed. */
+static int wait_for_event(client_state *self, char *in, size_t max_text, size_t *ret_used, weft_frame *ret) {
+    if (self->whole) {
+        *ret_used = self->raw;
+        next_answer(self);
+        return GO_ON;
+    }
+    bool fits = !self->too_large && self->body <= max_text;
+    return fits ? wait_for(close_gap(self, in), 0, ret_used, ret) : drop_events(self, ret_used, ret);
+}
+
+static int read_events(client_state *self, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+    size_t max_text = max_body + MAX_EVENT_FIELDS;
+    int r = decode_events(self, in, n);
+    if (r < 0)
+        return r;
+    size_t end = self->too_large ? 0 : find_event_end(self, in);
+    if (!end)
+        return wait_for_event(self, in, max_text, ret_used, ret);
+    size_t len = end > max_text ? end : gather_data(in, end);
+    if (len > max_body)
+        return drop_events(self, ret_used, ret);
+    take_event(self, end);
+    *ret_used = end;
+    *ret = (weft_frame){.kind = WEFT_FRAME_BODY, .body = in, .len = len};
+    return len ? 1 : GO_ON;
+}
+
 static int read_body(client_state *self, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
     switch (self->phase) {
     case SIZED:
@@ -257,6 +397,8 @@ static int read_body(client_state *self, char *in, size_t n, size_t max_body, si
         return read_chunks(self, in, n, max_body, ret_used, ret);
     case REST:
         return read_rest(self, n, max_body, ret_used, ret);
+    case EVENTS:
+        return read_events(self, in, n, max_body, ret_used, ret);
     case HEAD:
     case OVER:
         break;
@@ -286,6 +428,11 @@ static int finish(void *state, char *in, size_t n, size_t max_body, size_t *ret_
     if (self->phase == REST) {
         int r = complete(self, in, n, n, ret_used, ret);
         return r == GO_ON ? 0 : r;
+    }
+    if (self->phase == EVENTS && self->coding == REST) {
+        next_answer(self);
+        *ret_used = n; /* an event without its empty line is none */
+        return 0;
     }
     if (n || (self->phase != HEAD && self->phase != OVER))
         return -EPROTO;

@@ -103,7 +103,8 @@ static const weft_refusal *admit_local(weft_listener *listener, const weft_origi
     weft_server *server = listener->server;
     if (server->local_count >= server->opts.max_connections)
         return &too_many;
-    const weft_refusal *why = listener->endpoints->url.scheme == WEFT_UNIX ? admit_user(listener, origin, ret) : NULL;
+    const weft_refusal *why =
+        listener->endpoints->transport->flags & WEFT_KNOWS_USER ? admit_user(listener, origin, ret) : NULL;
     ret->local = true;
     server->local_count += why == NULL;
     return why;
@@ -141,8 +142,7 @@ static const weft_refusal *admit_network(weft_listener *listener, const weft_ori
 }
 
 const weft_refusal *weft__admit(weft_listener *listener, const weft_origin *origin, weft_conn_place *ret) {
-    weft_scheme scheme = listener->endpoints->url.scheme;
-    bool network = scheme >= WEFT_TCP && scheme <= WEFT_HTTPS;
+    bool network = listener->endpoints->transport->flags & WEFT_NETWORK;
     *ret = (weft_conn_place){.since = weft_loop_now(listener->server->loop)};
     weft__list_init(&ret->by_age);
     const weft_refusal *why = network ? admit_network(listener, origin, ret) : admit_local(listener, origin, ret);

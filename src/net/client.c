@@ -62,6 +62,7 @@ void weft__client_unref(weft_client *client) {
     weft__free(alloc, client->authority);
     weft__free(alloc, client->target);
     weft__free(alloc, client->token);
+    weft__free(alloc, client->more);
     weft__free(alloc, client);
 }
 
@@ -371,8 +372,12 @@ static int copy_opts(weft_client *client, const weft_connect_opts *opts) {
     client->opts.token = NULL;
     client->opts.ret_trouble = NULL;
     client->opts.tls = (weft_tls_opts){0};
-    if (!opts->token)
-        return 0;
+    client->opts.headers = NULL;
+    int r = weft__headers_text(opts->headers, alloc, &client->more);
+    if (r == -EINVAL)
+        weft__client_trouble(client, "a header has a name or a value that cannot be sent, or is the protocol's own");
+    if (r < 0 || !opts->token)
+        return r;
     client->token = weft__strndup(alloc, opts->token, strlen(opts->token));
     client->opts.token = client->token;
     return client->token ? 0 : -ENOMEM;

@@ -42,6 +42,7 @@ struct weft_client {
     weft_tls_ctx *tls;
     char *authority; /* host:port as it stands in a Host header */
     char *target;    /* HTTP: path and query */
+    char *more;      /* HTTP: the user's headers as text; NULL: none */
     weft_http_client_opts http;
 
     weft_state state;

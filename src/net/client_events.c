@@ -90,6 +90,9 @@ static int take_head(weft_events *events) {
     if (len <= 0)
         return len;
     weft_bytes type = weft__http_find(&head, "content-type", NULL);
+    weft__http_tell_reply(events->client, &head);
+    if (events->let_go)
+        return -ECONNRESET;
     if (head.status >= 400 && head.status < 500 && head.status != 408 && head.status != 429)
         return refused(events, head.status);
     if (head.status != 200 || type.len < 17 || memcmp(type.data, "text/event-stream", 17) != 0)
@@ -176,7 +179,9 @@ static int write_request(weft_events *events) {
                                  "\r\nAccept: text/event-stream\r\n",
                                  http->token ? "Authorization: Bearer " : "",
                                  http->token ? http->token : "",
-                                 http->token ? "\r\n\r\n" : "\r\n"};
+                                 http->token ? "\r\n" : "",
+                                 http->more ? http->more : "",
+                                 "\r\n"};
     int r = 0;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0] && r == 0; i++)
         r = weft__buf_put(&events->out, events->in.alloc, texts[i], strlen(texts[i]));

@@ -4,8 +4,104 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "http1.h"
+#include "http1_bytes.h"
+
+/* Servers refuse heads over 8 KiB or so. */
+#define MAX_HEADERS 8192
+
+struct weft_http_reply {
+    const weft_http_head *head;
+};
+
+int weft_http_reply_status(const weft_http_reply *reply) {
+    return reply->head->status;
+}
+
+weft_bytes weft_http_reply_header(const weft_http_reply *reply, const char *name) {
+    const weft_http_head *head = reply->head;
+    size_t len = strlen(name);
+    for (size_t i = 0; i < head->header_count; i++)
+        if (head->headers[i].name.len == len && strncasecmp(head->headers[i].name.data, name, len) == 0)
+            return head->headers[i].value;
+    return (weft_bytes){0};
+}
+
+void weft__http_tell_reply(void *ctx, const weft_http_head *head) {
+    weft_client *client = ctx;
+    if (client->opts.on_reply && client->peer)
+        client->opts.on_reply(client->peer, &(weft_http_reply){head}, weft_peer_data(client->peer));
+}
+
+/* ---- the user's headers ---- */
+
+/* These say what the protocol does, or where one message ends. */
+static bool is_protocols_own(const char *name) {
+    static const char *const names[] = {"host",   "content-length", "content-type", "transfer-encoding",
+                                        "accept", "connection",     "upgrade",      "expect",
+                                        "te",     "trailer"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcasecmp(name, names[i]) == 0)
+            return true;
+    return strncasecmp(name, "sec-websocket-", 14) == 0;
+}
+
+static bool is_clean(const char *text, unsigned char class) {
+    for (; *text; text++)
+        if (!(weft__http_bytes[(unsigned char) *text] & class))
+            return false;
+    return true;
+}
+
+static int put_header(weft_buf *out, const weft_alloc *alloc, const weft_header *header) {
+    const char *const texts[] = {header->name, ": ", header->value, "\r\n"};
+    int r = 0;
+    if (!*header->name || !header->value || !is_clean(header->name, HTTP_TOKEN) || !is_clean(header->value, HTTP_VALUE) ||
+        is_protocols_own(header->name))
+        return -EINVAL;
+    for (size_t i = 0; r >= 0 && i < 4; i++)
+        r = weft__buf_put(out, alloc, texts[i], strlen(texts[i]));
+    return r;
+}
+
+int weft__headers_text(const weft_header *headers, const weft_alloc *alloc, char **ret) {
+    weft_buf text = {0};
+    int r = 0;
+    for (const weft_header *at = headers; r >= 0 && at && at->name; at++)
+        r = put_header(&text, alloc, at);
+    if (r >= 0 && weft__buf_len(&text) > MAX_HEADERS)
+        r = -EINVAL;
+    if (r >= 0 && weft__buf_len(&text))
+        r = weft__buf_put(&text, alloc, "", 1);
+    if (r >= 0 && weft__buf_len(&text))
+        *ret = weft__strndup(alloc, weft__buf_head(&text), weft__buf_len(&text) - 1);
+    if (r >= 0 && weft__buf_len(&text) && !*ret)
+        r = -ENOMEM;
+    weft__buf_done(&text, alloc);
+    return r;
+}
+
+int weft_peer_set_headers(weft_peer *peer, const weft_header *headers) {
+    weft_client *client = weft__client_of(peer);
+    char *more = NULL;
+    if (!client || !(client->transport->flags & WEFT_LAZY))
+        return -ENOTSUP;
+    int r = weft__headers_text(headers, client->loop->alloc, &more);
+    weft_http_client_opts opts = client->http;
+    opts.more = more;
+    if (r >= 0)
+        r = weft__http_client_change(weft__peer_framing_state(peer), &opts);
+    if (r < 0) {
+        weft__free(client->loop->alloc, more);
+        return r;
+    }
+    weft__free(client->loop->alloc, client->more);
+    client->more = more;
+    client->http = opts;
+    return 0;
+}
 
 int weft__http_prepare(weft_client *client) {
     const weft_url *url = &client->url;
@@ -14,7 +110,12 @@ int weft__http_prepare(weft_client *client) {
     if (!client->target)
         return -ENOMEM;
     snprintf(client->target, size, "%s%s%s", url->path, *url->query ? "?" : "", url->query);
-    client->http = (weft_http_client_opts){.host = client->authority, .path = client->target, .token = client->token};
+    client->http = (weft_http_client_opts){.host = client->authority,
+                                           .path = client->target,
+                                           .token = client->token,
+                                           .more = client->more,
+                                           .on_head = weft__http_tell_reply,
+                                           .ctx = client};
     weft__peer_set_extra(client->peer, &client->http);
     return weft__peer_reset(client->peer, -ECONNRESET, &weft__http_client, true);
 }

@@ -74,7 +74,7 @@ static void hear(weft_wire *wire, char *data, size_t len) {
     weft_client *client = wire->client;
     int r = weft__buf_put(&wire->in, client->loop->alloc, data, len);
     if (r == 0)
-        r = client->transport->hear(wire, weft__buf_head(&wire->in), weft__buf_len(&wire->in));
+        r = client->transport->handshake->hear(wire, weft__buf_head(&wire->in), weft__buf_len(&wire->in));
     if (r == 0)
         return;
     if (r < 0) {
@@ -104,11 +104,11 @@ static void on_open(weft_stream *stream) {
     weft_client *client = wire->client;
     if (!weft__wire_current(wire))
         return;
-    if (!client->transport->hello) {
+    if (!client->transport->handshake) {
         become_ready(wire);
         return;
     }
-    int r = client->transport->hello(wire);
+    int r = client->transport->handshake->hello(wire);
     if (r < 0)
         weft__client_lost(client, wire, r);
     else
@@ -121,7 +121,7 @@ static void on_bytes(weft_stream *stream, char *data, size_t len) {
         return;
     if (wire->ready)
         feed(wire, data, len);
-    else if (wire->client->transport->hear)
+    else if (wire->client->transport->handshake)
         hear(wire, data, len);
 }
 

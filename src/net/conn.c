@@ -63,7 +63,7 @@ void weft__conn_identity(weft_conn *conn, weft_origin *origin, char *name, weft_
     weft__origin_of(conn->stream.fd, origin);
     *name = '\0';
     bool certified = conn->stream.tls && weft__tls_subject(conn->stream.tls, name, WEFT_CONN_NAME) > 0;
-    bool local = endpoint->url.scheme == WEFT_UNIX;
+    bool local = endpoint->transport->flags & WEFT_KNOWS_USER;
     bool known = local ? origin->uid == (int64_t) geteuid() : certified || !endpoint->tokens.asked;
     *ret = (weft_identity){.transport = endpoint->url.name,
                            .dialect = endpoint->dialect,

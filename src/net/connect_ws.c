@@ -29,7 +29,7 @@ static int put_all(weft_wire *wire, const char *const *texts, size_t count) {
     return r;
 }
 
-int weft__hello_ws(weft_wire *wire) {
+static int say_ws_hello(weft_wire *wire) {
     const weft_client *client = wire->client;
     int r = make_key(wire->key);
     if (r < 0)
@@ -46,7 +46,9 @@ int weft__hello_ws(weft_wire *wire) {
         client->opts.no_deflate ? "" : "\r\nSec-WebSocket-Extensions: " WEFT_WS_DEFLATE_OFFER,
         client->opts.token ? "\r\nAuthorization: Bearer " : "",
         client->opts.token ? client->opts.token : "",
-        "\r\n\r\n",
+        "\r\n",
+        client->more ? client->more : "",
+        "\r\n",
     };
     return put_all(wire, texts, sizeof texts / sizeof texts[0]);
 }
@@ -94,7 +96,7 @@ static int check_head(weft_wire *wire, const weft_http_head *head) {
     return check_extensions(wire, head);
 }
 
-int weft__hear_ws(weft_wire *wire, const char *data, size_t n) {
+static int hear_ws_answer(weft_wire *wire, const char *data, size_t n) {
     weft_http_head head;
     int len = weft__http_response(data, n, &head);
     if (len < 0)
@@ -104,3 +106,5 @@ int weft__hear_ws(weft_wire *wire, const char *data, size_t n) {
     int r = check_head(wire, &head);
     return r < 0 ? r : len;
 }
+
+const weft_handshake weft__ws_handshake = {.hello = say_ws_hello, .hear = hear_ws_answer};

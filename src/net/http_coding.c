@@ -37,7 +37,9 @@ static bool is_refused(const char *data, const char *end) {
 
 bool weft__accepts_gzip(weft_bytes list) {
     int named = -1, any = 0; /* -1: not named */
-    for (const char *at = list.data, *end = at + list.len; list.data && at < end;) {
+    if (!list.len)
+        return false;
+    for (const char *at = list.data, *end = at + list.len; at < end;) {
         const char *comma = memchr(at, ',', (size_t) (end - at)), *stop = comma ? comma : end;
         const char *semicolon = memchr(at, ';', (size_t) (stop - at));
         weft_bytes name = trimmed(at, semicolon ? semicolon : stop);

@@ -259,7 +259,7 @@ static int check_token(weft_conn *conn, weft_asked *asked) {
 
 static weft_endpoint *endpoint_at(const weft_listener *listener, weft_bytes path, bool socket) {
     for (weft_endpoint *at = listener->endpoints; at; at = at->next) {
-        bool is_socket = at->url.scheme == WEFT_WS || at->url.scheme == WEFT_WSS;
+        bool is_socket = at->transport->flags & WEFT_UPGRADES;
         if (is_socket == socket && weft__bytes_are(path, at->url.path))
             return at;
     }

@@ -216,21 +216,15 @@ void weft__listener_free(weft_listener *listener) {
 
 /* ---- listening ---- */
 
-static bool is_http(weft_scheme scheme) {
-    return scheme >= WEFT_WS && scheme <= WEFT_HTTPS;
-}
-
-static bool is_tls(weft_scheme scheme) {
-    return scheme == WEFT_TLS || scheme == WEFT_WSS || scheme == WEFT_HTTPS;
-}
-
 /* One that has the same host and port already. Port 0 asks for a new one each time. */
-static weft_listener *find_shared(const weft_server *server, const weft_url *url) {
+static weft_listener *find_shared(const weft_server *server, const weft_endpoint *endpoint) {
+    const weft_url *url = &endpoint->url;
+    unsigned flags = endpoint->transport->flags;
     for (weft_link *at = server->listeners.next; at != &server->listeners; at = at->next) {
         weft_listener *listener = WEFT_CONTAINER(at, weft_listener, link);
         bool same = listener->endpoints && listener->http && listener->port == url->port &&
                     strcmp(listener->endpoints->url.host, url->host) == 0;
-        if (same && is_http(url->scheme) && is_tls(url->scheme) == (listener->tls != NULL))
+        if (same && (flags & WEFT_OVER_HTTP) && !(flags & WEFT_OVER_TLS) == !listener->tls)
             return listener;
     }
     return NULL;
@@ -251,30 +245,13 @@ static int join(weft_listener *listener, weft_endpoint *endpoint) {
 
 static int open_tls(weft_listener *listener, const weft_listen_opts *opts) {
     char why[WEFT_TLS_WHY];
-    if (!is_tls(listener->endpoints->url.scheme))
+    if (!(listener->endpoints->transport->flags & WEFT_OVER_TLS))
         return 0;
     listener->demands_certificate = opts->tls.ca != NULL;
     int r = weft__tls_server(&opts->tls, listener->http, listener->server->alloc, &listener->tls, why);
     if (r < 0)
         weft__server_note(listener->server, "TLS: %s", why);
     return r;
-}
-
-static int open_sockets(weft_listener *listener, const weft_url *url) {
-    int fd;
-    switch (url->scheme) {
-    case WEFT_UNIX: {
-        int r = weft__unix_listen(&listener->socket, url->path, listener->server->alloc, &fd);
-        return r < 0 ? r : weft__listener_accept_on(listener, fd);
-    }
-    case WEFT_STDIO:
-    case WEFT_MEM:
-        return weft__local_open(listener, url);
-    case WEFT_EXEC:
-        return -EINVAL;
-    default:
-        return weft__listener_bind_net(listener, url);
-    }
 }
 
 /* A listener whose handles are closing stays in memory until they are closed: the server frees it. */
@@ -284,12 +261,12 @@ static int open_new(weft_endpoint *endpoint, const weft_listen_opts *opts) {
     if (!listener)
         return -ENOMEM;
     listener->server = server;
-    listener->http = is_http(endpoint->url.scheme);
+    listener->http = endpoint->transport->flags & WEFT_OVER_HTTP;
     listener->endpoints = endpoint;
     weft__list_push(&server->listeners, &listener->link);
     int r = open_tls(listener, opts);
     if (r >= 0)
-        r = open_sockets(listener, &endpoint->url);
+        r = endpoint->transport->listen(listener, &endpoint->url);
     if (r >= 0)
         r = weft__endpoint_name(endpoint, listener->port);
     endpoint->listener = listener;
@@ -301,6 +278,6 @@ static int open_new(weft_endpoint *endpoint, const weft_listen_opts *opts) {
 }
 
 int weft__listener_join(weft_endpoint *endpoint, const weft_listen_opts *opts) {
-    weft_listener *shared = endpoint->url.port > 0 ? find_shared(endpoint->server, &endpoint->url) : NULL;
+    weft_listener *shared = endpoint->url.port > 0 ? find_shared(endpoint->server, endpoint) : NULL;
     return shared ? join(shared, endpoint) : open_new(endpoint, opts);
 }

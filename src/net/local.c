@@ -42,14 +42,25 @@ static int open_stdio(struct weft_local *local) {
     return why ? -EUSERS : weft__conn_new(local->listener, local->stdio.in.fd, local->stdio.out.fd, &place);
 }
 
-int weft__local_open(weft_listener *listener, const weft_url *url) {
+static int open_local(weft_listener *listener) {
     struct weft_local *local = weft__zalloc(listener->server->alloc, sizeof *local);
     if (!local)
         return -ENOMEM;
     listener->local = local;
     local->listener = listener;
     local->mem.on_connect = on_connect;
-    return url->scheme == WEFT_STDIO ? open_stdio(local) : weft__mem_listen(listener->server->loop, &local->mem, url->path);
+    return 0;
+}
+
+int weft__local_listen_stdio(weft_listener *listener, const weft_url *url) {
+    (void) url;
+    int r = open_local(listener);
+    return r < 0 ? r : open_stdio(listener->local);
+}
+
+int weft__local_listen_mem(weft_listener *listener, const weft_url *url) {
+    int r = open_local(listener);
+    return r < 0 ? r : weft__mem_listen(listener->server->loop, &listener->local->mem, url->path);
 }
 
 void weft__local_close(weft_listener *listener) {

@@ -33,7 +33,9 @@ bool weft__login_lives(const weft_server *server, uint64_t session) {
 /* The value of a cookie by name, from "a=1; b=2" (RFC 6265 section 4.2). */
 static weft_bytes cookie_value(weft_bytes cookies, const char *name) {
     size_t len = strlen(name);
-    for (const char *at = cookies.data, *end = at + cookies.len; cookies.data && at < end;) {
+    if (!cookies.len)
+        return cookies;
+    for (const char *at = cookies.data, *end = at + cookies.len; at < end;) {
         const char *semicolon = memchr(at, ';', (size_t) (end - at)), *stop = semicolon ? semicolon : end;
         while (at < stop && *at == ' ')
             at++;
@@ -62,7 +64,7 @@ uint64_t weft__login_of(const weft_conn *conn, const weft_http_head *head, uint6
         return 0;
     snprintf(name, sizeof name, "weft_session_%d", conn->endpoint->listener->port);
     weft_bytes text = cookie_value(weft__http_find(head, "cookie", NULL), name);
-    const weft_session_row *row = text.data ? find_session(server->logins, text, weft_loop_now(server->loop)) : NULL;
+    const weft_session_row *row = text.len ? find_session(server->logins, text, weft_loop_now(server->loop)) : NULL;
     if (!row)
         return 0;
     *ret_auth = row->auth;

@@ -73,6 +73,8 @@ static int hex_digit(char c) {
 /* A value of "token=...&x=y" (URL Standard section 5.1), without the blanks that come along when it is pasted. */
 static size_t form_value(weft_bytes body, const char *name, char *ret, size_t size) {
     size_t len = strlen(name), used = 0;
+    if (!body.len)
+        return 0;
     const char *at = body.data, *end = at + body.len, *stop = end;
     for (; at < end; at = stop + 1) {
         const char *amp = memchr(at, '&', (size_t) (end - at));

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "client_http.h"
 #include "http1.h"
 #include "stream.h"
 #include "tcp.h"
@@ -235,14 +236,15 @@ static void begin(weft_later *later) {
 
 /* ---- life ---- */
 
-static int write_request(weft_post *post, const weft_post_opts *opts) {
+static int write_request(weft_post *post, const weft_post_opts *opts, const char *more) {
     const weft_url *url = &post->url;
     char port[16] = "", length[24];
     bool usual = url->port == (url->scheme == WEFT_HTTPS ? 443 : 80), six = strchr(url->host, ':') != NULL;
     if (!usual)
         snprintf(port, sizeof port, ":%d", url->port);
     snprintf(length, sizeof length, "%zu", opts->body.len);
-    const char *const texts[] = {"POST ",
+    const char *const texts[] = {opts->method ? opts->method : "POST",
+                                 " ",
                                  url->path,
                                  *url->query ? "?" : "",
                                  url->query,
@@ -251,11 +253,14 @@ static int write_request(weft_post *post, const weft_post_opts *opts) {
                                  url->host,
                                  six ? "]" : "",
                                  port,
-                                 "\r\nUser-Agent: weft/" WEFT_VERSION "\r\nContent-Type: ",
-                                 opts->type,
-                                 "\r\nContent-Length: ",
-                                 length,
-                                 "\r\nConnection: close\r\n\r\n"};
+                                 "\r\nUser-Agent: weft/" WEFT_VERSION "\r\n",
+                                 more ? more : "",
+                                 opts->type ? "Content-Type: " : "",
+                                 opts->type ? opts->type : "",
+                                 opts->type ? "\r\nContent-Length: " : "",
+                                 opts->type ? length : "",
+                                 opts->type ? "\r\n" : "",
+                                 "Connection: close\r\n\r\n"};
     int r = 0;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0] && r == 0; i++)
         r = weft__buf_put(&post->out, post->alloc, texts[i], strlen(texts[i]));
@@ -270,6 +275,10 @@ static bool fits_head(const char *text) {
     return true;
 }
 
+static bool is_method(const char *text) {
+    return *text && strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen(text);
+}
+
 static int prepare(weft_post *post, const weft_post_opts *opts) {
     int r = weft__url_parse(opts->url, post->alloc, &post->url, NULL);
     if (r < 0)
@@ -277,10 +286,17 @@ static int prepare(weft_post *post, const weft_post_opts *opts) {
     bool tls = post->url.scheme == WEFT_HTTPS;
     if ((!tls && post->url.scheme != WEFT_HTTP) || (tls && !opts->tls))
         return -EINVAL;
+    if ((opts->method && !is_method(opts->method)) || (!opts->type && opts->body.len))
+        return -EINVAL;
     if (!fits_head(post->url.host) || !fits_head(post->url.path) || !fits_head(post->url.query))
         return -EINVAL;
     post->tls = tls ? weft__tls_ctx_ref(opts->tls) : NULL;
-    return write_request(post, opts);
+    char *more = NULL;
+    int made = weft__headers_text(opts->headers, post->alloc, &more);
+    if (made >= 0)
+        made = write_request(post, opts, more);
+    weft__free(post->alloc, more);
+    return made;
 }
 
 int weft__post_new(weft_loop *loop, const weft_post_opts *opts, weft_post **ret) {

@@ -13,6 +13,7 @@
 #include "auth.h"
 #include "stream.h"
 #include "tally.h"
+#include "transport.h"
 #include "unix_socket.h"
 #include "url.h"
 
@@ -28,6 +29,7 @@ struct weft_endpoint {
     weft_listener *listener;
     weft_endpoint *next; /* on the same listener */
     weft_url url;
+    const weft_transport *transport;
     char *text; /* of the URL, with the port that was taken */
     weft_auths tokens;
     char **hosts, **origins; /* NULL-terminated, or NULL */

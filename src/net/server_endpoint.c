@@ -61,8 +61,10 @@ int weft__endpoint_new(weft_server *server, const char *url, const weft_listen_o
     int r = weft__url_parse(url, server->alloc, &endpoint->url, &why);
     if (r < 0)
         weft__server_note(server, "%s: %s", url, why);
-    else
-        r = copy_rules(endpoint, opts);
+    else {
+        endpoint->transport = weft__transport(endpoint->url.scheme);
+        r = endpoint->transport && endpoint->transport->listen ? copy_rules(endpoint, opts) : -EINVAL;
+    }
     if (r < 0) {
         weft__endpoint_free(endpoint);
         return r;
@@ -97,8 +99,8 @@ int weft_server_allow(weft_server *server, const char *const *hosts, const char 
 
 int weft__endpoint_name(weft_endpoint *endpoint, int port) {
     const weft_url *url = &endpoint->url;
-    bool network = url->scheme >= WEFT_TCP && url->scheme <= WEFT_HTTPS;
-    bool has_path = network && url->scheme != WEFT_TCP && url->scheme != WEFT_TLS;
+    unsigned flags = endpoint->transport->flags;
+    bool network = flags & WEFT_NETWORK, has_path = flags & WEFT_OVER_HTTP;
     bool v6 = strchr(url->host, ':') != NULL;
     size_t size = strlen(url->host) + strlen(url->path) + 40;
     char *text = weft__alloc(endpoint->server->alloc, size);

@@ -81,14 +81,19 @@ TEST(requests) {
         {"plain",
          {"127.0.0.1:8080", "/rpc?a=b", NULL},
          "POST /rpc?a=b HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nContent-Type: application/json\r\n"
-         "Accept: application/json\r\nContent-Length: 2\r\n\r\n{}"},
+         "Accept: application/json, text/event-stream\r\nContent-Length: 2\r\n\r\n{}"},
         {"with a token",
          {"[::1]:80", "/", "s3cret"},
-         "POST / HTTP/1.1\r\nHost: [::1]:80\r\nContent-Type: application/json\r\nAccept: application/json\r\n"
+         "POST / HTTP/1.1\r\nHost: [::1]:80\r\nContent-Type: application/json\r\nAccept: application/json, "
+         "text/event-stream\r\n"
          "Authorization: Bearer s3cret\r\nContent-Length: 2\r\n\r\n{}"},
+        {"with headers",
+         {"h", "/", "t", .more = "X-A: 1\r\nX-B: 2\r\n"},
+         "POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+         "Authorization: Bearer t\r\nX-A: 1\r\nX-B: 2\r\nContent-Length: 2\r\n\r\n{}"},
         {"with an empty token",
          {"h", "/", ""},
-         "POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nAccept: application/json\r\n"
+         "POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
          "Content-Length: 2\r\n\r\n{}"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -153,6 +158,7 @@ TEST(requests_without_memory) {
 
 #define LEN(n) "Content-Length: " #n "\r\n\r\n"
 #define CHUNKED "Transfer-Encoding: chunked\r\n\r\n"
+#define EVENTS "Content-Type: text/event-stream; charset=utf-8\r\n"
 #define RPC "{\"jsonrpc\":\"2.0\",\"error\":1}"
 
 typedef struct scene {
@@ -263,6 +269,30 @@ TEST(answers) {
          "<too large><1>", 200, 4},
         {"too large until the end", "HTTP/1.1 200 OK\r\n\r\n12345678", "<too large>", 200, 4},
         {"a page too large", "HTTP/1.1 500 x\r\n" LEN(5) "12345", "<too large>", 500, 4},
+        {"events", "HTTP/1.1 200 OK\r\n" EVENTS CHUNKED "9\r\ndata: {}\n\r\n1\r\n\n\r\n0\r\n\r\n", "<{}>", 200, 0},
+        {"two events in one chunk, an answer behind",
+         "HTTP/1.1 200 OK\r\n" EVENTS CHUNKED "16\r\ndata: [1]\n\ndata:[2]\n\n\n\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n" LEN(1) "3",
+         "<[1]><[2]><3>", 200, 0},
+        {"one event over many chunks",
+         "HTTP/1.1 200 OK\r\n" EVENTS CHUNKED "3\r\ndat\r\n4\r\na: [\r\n2\r\n1]\r\n1\r\n\r\r\n3\r\n\n\r\n\r\n0\r\n\r\n",
+         "<[1]>", 200, 0},
+        {"events with a length",
+         "HTTP/1.1 200 OK\r\n" EVENTS LEN(22) "data: [1]\n\ndata: [2]\n\nHTTP/1.1 200 OK\r\n" LEN(1) "3", "<[1]><[2]><3>",
+         200, 0},
+        {"events until the end", "HTTP/1.1 200 OK\r\n" EVENTS "\r\ndata: [1]\n\nid: 7\ndata: [2]\n\ndata: [3]\n",
+         "<[1]><[2]>", 200, 0},
+        {"events with CR, fields and comments",
+         "HTTP/1.1 200 OK\r\n" EVENTS LEN(52) ": hi\r\revent: x\rid: 1\rdata: [1,\rdata: 2]\r\rdata:\r\r:\r\r\r",
+         "<[1,\n2]>", 200, 0},
+        {"no events", "HTTP/1.1 200 OK\r\n" EVENTS CHUNKED "0\r\n\r\nHTTP/1.1 200 OK\r\n" LEN(1) "3", "<3>", 200, 0},
+        {"events of none", "HTTP/1.1 204 x\r\n" EVENTS "\r\nHTTP/1.1 200 OK\r\n" LEN(1) "3", "<3>", 200, 0},
+        {"events as a refusal", "HTTP/1.1 500 x\r\n" EVENTS LEN(9) "data: 1\n\n", "!EPROTO", 500, 0},
+        {"an event just as long as allowed", "HTTP/1.1 200 OK\r\n" EVENTS LEN(12) "data: 1234\n\n", "<1234>", 200, 4},
+        {"an event too large, and what follows it",
+         "HTTP/1.1 200 OK\r\n" EVENTS CHUNKED "16\r\ndata: 12345\n\ndata: 1\n\n\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n" LEN(1) "3",
+         "<too large><3>", 200, 4},
+        {"events cut off", "HTTP/1.1 200 OK\r\n" EVENTS CHUNKED "b\r\ndata: [1]\n\n\r\n5\r\nda", "<[1]>!EPROTO", 200, 0},
+        {"events in a broken chunk", "HTTP/1.1 200 OK\r\n" EVENTS CHUNKED "x\r\n", "!EPROTO", 200, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t len = strlen(rows[i].in);
