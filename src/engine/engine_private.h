@@ -185,6 +185,8 @@ struct draft {
     weft_event *events;
     size_t count, cap;
     int r;
+    const char *counter; /* NULL, or the append takes this number of it; borrowed */
+    uint64_t number;
 };
 /* stream and type are borrowed until the draft is sent. */
 void weft__draft_add(struct draft *draft, const char *stream, const char *type, weft_val data);

@@ -181,9 +181,9 @@ static int task_from(weft_engine *engine, const weft_json *data, known_task **re
 /* Its session may have been forgotten, or trimmed away; a task that waits or runs always has one. */
 static int need_session(weft_engine *engine, const known_task *task, int64_t now) {
     known_session *session = weft__session_known(engine, task->pub.session);
-    if (session)
+    if (session && session->stored)
         return 0;
-    int r = weft__session_new(engine, task->pub.session, task->pub.runs_on, &session);
+    int r = session ? 0 : weft__session_new(engine, task->pub.session, task->pub.runs_on, &session);
     if (r >= 0)
         weft__session_stored(engine, session, now);
     return r;
@@ -202,11 +202,25 @@ static void join_session(weft_engine *engine, known_task *task, int64_t now) {
     session->pub.task = session->task;
 }
 
+/* Is what we are about to store what this event says? */
+static bool is_as_said(const known_task *task, const weft_json *data) {
+    const weft_task *pub = &task->pub;
+    weft_json metadata = weft_get(data, "metadata");
+    bool same_metadata = strlen(pub->metadata) == metadata.len && memcmp(pub->metadata, metadata.text, metadata.len) == 0;
+    return same_metadata && weft__says(data, "prompt", pub->prompt) && weft__says(data, "runsOn", pub->runs_on) &&
+           weft__says(data, "sessionId", pub->session) && (!pub->key || weft__says(data, "key", pub->key));
+}
+
 int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const weft_json *data) {
     char id[ENGINE_ID];
     known_task *task = weft__task_known(engine, weft__id(data, "taskId", id));
     if (task && task->stored)
         return 0;
+    if (task && !is_as_said(task, data)) {
+        /* Another writer was quicker with this number: ours will be refused. */
+        weft__map_remove(&engine->tasks, &task->node);
+        task = NULL;
+    }
     int r = task ? 0 : task_from(engine, data, &task);
     if (r >= 0 && task)
         r = need_session(engine, task, event->time_ms);
