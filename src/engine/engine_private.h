@@ -371,6 +371,7 @@ void weft__saved_note(weft_engine *engine, const weft_event *event, const weft_j
 void weft__saved_forget(weft_engine *engine, saved_mark *mark, const char *id);
 /* Save what has changed, now, or after the save under way. */
 void weft__save(weft_engine *engine);
+void weft__save_if_due(weft_engine *engine);
 bool weft__save_unfinished(const weft_engine *engine);
 /* At a start: a document; and all of them. */
 int weft__saved_restore(weft_engine *engine, const weft_event *document);

@@ -464,11 +464,13 @@ int weft__task_restore(weft_engine *engine, const weft_json *data) {
     weft_task_state state = state_named(data);
     known_task *task = NULL;
     ending end = {0};
-    if (state == WEFT_TASK_STATES || weft__task_known(engine, weft__id(data, "taskId", id)))
+    weft_json asked = weft_get(data, "task"), ended = weft_get(data, "end");
+    if (state == WEFT_TASK_STATES || weft_typeof(&asked) != WEFT_OBJECT ||
+        weft__task_known(engine, weft__id(&asked, "taskId", id)))
         return -EBADMSG;
-    int r = task_from(engine, data, &task);
+    int r = task_from(engine, &asked, &task);
     if (r >= 0)
-        r = state >= WEFT_TASK_COMPLETED ? prepare_end(engine, task, data, &end)
+        r = state >= WEFT_TASK_COMPLETED ? prepare_end(engine, task, &ended, &end)
                                          : need_session(engine, task, weft_get_int(data, "createdMs", 0));
     if (r < 0) {
         weft__task_drop(engine, task);
@@ -480,7 +482,6 @@ int weft__task_restore(weft_engine *engine, const weft_json *data) {
     task->pub.attempt = weft__int_between(data, "attempt", 0, 0, MAX_ATTEMPTS);
     task->pub.created_ms = weft_get_int(data, "createdMs", 0);
     task->pub.started_ms = weft_get_int(data, "startedMs", 0);
-    task->pub.completed_ms = weft_get_int(data, "completedMs", 0);
     weft__list_push(&engine->all_tasks, &task->all);
     if (task->pub.number >= engine->next_task)
         engine->next_task = task->pub.number + 1;
@@ -488,8 +489,9 @@ int weft__task_restore(weft_engine *engine, const weft_json *data) {
         put_alive(engine, task);
         return 0;
     }
-    task->end_seq = read_count(data, "endSeq", 0);
-    take_end(engine, task, data, &end);
+    task->pub.completed_ms = weft_get_int(&ended, "completedMs", 0);
+    task->end_seq = read_count(&ended, "seq", 0);
+    take_end(engine, task, &ended, &end);
     put_ended(engine, task);
     return 0;
 }
