@@ -24,7 +24,7 @@ static struct journal {
 } j;
 
 static void send_batch(void) {
-    while (j.count && weft__store_append(j.store, &(weft_append){j.events, j.count, NULL}, NULL, NULL) == -ENOBUFS) {
+    while (j.count && weft__store_append(j.store, &(weft_append){j.events, j.count, NULL}, NULL, NULL) == -EXFULL) {
         struct pollfd ready = {.fd = weft__store_fd(j.store), .events = POLLIN};
         poll(&ready, 1, -1);
         weft__store_dispatch(j.store);

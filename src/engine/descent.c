@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,17 +98,19 @@ static bool write_words(const char *address, char v4[9], char v6[33], bool *ret_
     return true;
 }
 
-/* "  N: LOCAL:PORT REMOTE:PORT STATE QUEUES TIMER RETRANSMITS UID TIMEOUT INODE ..." */
+/* "  N: LOCAL:PORT REMOTE:PORT STATE QUEUES TIMER RETRANSMITS UID TIMEOUT INODE ...". The other end of a connection that we
+ * have not closed is not in TIME_WAIT: that is an earlier connection from the same port, to somebody else. */
 static int find_sockets(const char *table, const char *address, int64_t port, sockets *ret) {
     char line[512], local[40];
-    unsigned local_port;
+    unsigned local_port, state;
     unsigned long inode;
     FILE *file = fopen(table, "re");
     if (!file)
         return -errno;
     while (fgets(line, sizeof line, file))
-        if (sscanf(line, " %*d: %39[0-9A-F]:%x %*s %*s %*s %*s %*s %*s %*s %lu", local, &local_port, &inode) == 3 &&
-            local_port == (unsigned) port && strcmp(local, address) == 0 && ret->count < MAX_SOCKETS)
+        if (sscanf(line, " %*d: %39[0-9A-F]:%x %*s %x %*s %*s %*s %*s %*s %lu", local, &local_port, &state, &inode) == 4 &&
+            state != TCP_TIME_WAIT && local_port == (unsigned) port && strcmp(local, address) == 0 &&
+            ret->count < MAX_SOCKETS)
             ret->inodes[ret->count++] = inode;
     fclose(file);
     return 0;

@@ -189,6 +189,8 @@ struct draft {
     weft_event *more;  /* instead of them, when there are more; NULL: there are not */
     size_t count, cap;
     int r;
+    const char *counter; /* NULL, or the append takes this number of it; borrowed */
+    uint64_t number;
 };
 /* stream and type are borrowed until the draft is sent. */
 void weft__draft_add(struct draft *draft, const char *stream, const char *type, weft_val data);
@@ -375,6 +377,7 @@ void weft__saved_note(weft_engine *engine, const weft_event *event, const weft_j
 void weft__saved_forget(weft_engine *engine, saved_mark *mark, const char *id);
 /* Save what has changed, now, or after the save under way. */
 void weft__save(weft_engine *engine);
+void weft__save_if_due(weft_engine *engine);
 bool weft__save_unfinished(const weft_engine *engine);
 /* At a start: a document; and all of them. */
 int weft__saved_restore(weft_engine *engine, const weft_event *document);

@@ -98,10 +98,10 @@ static void stored(void *ctx, int r, const weft_event *events, size_t count, boo
         weft__free(sent->alloc, sent);
         return;
     }
-    /* That a key was used before is no trouble of the store's. */
+    /* That a key or a number was used before is no trouble of the store's. */
     if (r == -EEXIST)
         repeat = true;
-    set_trouble(engine, r < 0 && !repeat ? r : 0);
+    set_trouble(engine, r < 0 && !repeat && r != -EAGAIN ? r : 0);
     if (r < 0 || repeat)
         finish(sent, repeat ? 1 : r);
     else if ((sent->gseq = events[count - 1].gseq) <= engine->applied)
@@ -165,7 +165,12 @@ int weft__draft_send(struct draft *draft, const char *key, sent_done *done, void
         made->done = done;
         made->ctx = ctx;
         weft__list_push(&engine->sent, &made->link);
-        r = weft__store_append(engine->store, &(weft_append){.events = events_of(draft), .count = draft->count, .key = key},
+        r = weft__store_append(engine->store,
+                               &(weft_append){.events = events_of(draft),
+                                              .count = draft->count,
+                                              .key = key,
+                                              .counter = draft->counter,
+                                              .number = draft->number},
                                stored, made);
         if (r < 0) {
             weft__list_remove(&made->link);

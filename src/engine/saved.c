@@ -79,6 +79,11 @@ static bool save_is_due(const weft_engine *engine) {
     return engine->changed_count >= SAVE_CHANGES || engine->unsaved_events >= SAVE_EVENTS;
 }
 
+void weft__save_if_due(weft_engine *engine) {
+    if (engine->phase == READY && save_is_due(engine))
+        weft__save(engine);
+}
+
 /* The session first, so that it is read back before its task. */
 void weft__saved_note(weft_engine *engine, const weft_event *event, const weft_json *data) {
     char id[ENGINE_ID];
@@ -95,8 +100,7 @@ void weft__saved_note(weft_engine *engine, const weft_event *event, const weft_j
     known_question *question = weft__question_known(engine, weft__id(data, "questionId", id));
     if (question && question->stored)
         mark_changed(engine, &question->saved);
-    if (engine->phase == READY && save_is_due(engine))
-        weft__save(engine);
+    weft__save_if_due(engine);
 }
 
 static const char *prefix_of(saved_kind kind) {
@@ -152,29 +156,26 @@ static void place_documents(struct piece *piece) {
 static void add_task(struct piece *piece, known_task *task) {
     const weft_task *pub = &task->pub;
     bool over = pub->state >= WEFT_TASK_COMPLETED;
-    weft_member members[40];
-    weft_val data = weft__task_data(task, members);
-    const weft_member more[] = {
-        {"at", weft_uint(piece->engine->applied)},
-        {"state", weft_str(weft__task_states[pub->state])},
-        {"attempt", weft_int(pub->attempt)},
-        {"createdMs", weft_int(pub->created_ms)},
-        {"startedMs", weft_int(pub->started_ms)},
+    weft_member members[16];
+    const weft_member end[] = {
         {"completedMs", weft_int(pub->completed_ms)},
+        {"seq", weft_uint(task->end_seq)},
         {"error", weft_str_or_none(pub->error)},
         {"reason", weft_str_or_none(pub->reason)},
         {"stopReason", weft_str_or_none(pub->stop_reason)},
-        {"exitCode", over ? weft_int(pub->exit_code) : weft_none()},
-        {"signal", over ? weft_int(pub->signal) : weft_none()},
-        {"output", over ? weft_strn(pub->tail.data, pub->tail.len) : weft_none()},
-        {"outputBytes", over ? weft_uint(pub->output_bytes) : weft_none()},
-        {"outputFrom", over && task->output_from ? weft_uint(task->output_from) : weft_none()},
-        {"outputTo", over && task->output_from ? weft_uint(task->output_to) : weft_none()},
-        {"endSeq", over ? weft_uint(task->end_seq) : weft_none()},
-        {"outputTruncated", over && pub->output_cut ? weft_bool(true) : weft_none()},
+        {"exitCode", weft_int(pub->exit_code)},
+        {"signal", pub->signal ? weft_int(pub->signal) : weft_none()},
+        {"output", weft_strn(pub->tail.data, pub->tail.len)},
+        {"outputBytes", weft_uint(pub->output_bytes)},
+        {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
+        {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()},
+        {"outputTruncated", pub->output_cut ? weft_bool(true) : weft_none()},
     };
-    memcpy(members + data.len, more, sizeof more);
-    add_document(piece, TASK, pub->id, weft_obj(members, data.len + sizeof more / sizeof more[0]));
+    add_document(piece, TASK, pub->id,
+                 WEFT_OBJ({"state", weft_str(weft__task_states[pub->state])}, {"at", weft_uint(piece->engine->applied)},
+                          {"createdMs", weft_int(pub->created_ms)}, {"startedMs", weft_int(pub->started_ms)},
+                          {"attempt", weft_int(pub->attempt)}, {"task", weft__task_data(task, members)},
+                          {"end", over ? weft_obj(end, sizeof end / sizeof end[0]) : weft_none()}));
 }
 
 static void add_session(struct piece *piece, const known_session *session) {

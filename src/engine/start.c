@@ -27,6 +27,7 @@ void weft__started(weft_engine *engine, int r) {
     if (r >= 0 && engine->phase == RECOVERING) {
         engine->phase = READY;
         weft__retention_begin(engine);
+        weft__save_if_due(engine); /* a long journal was read */
     }
     weft__later(engine->loop, &engine->ready_later);
     weft__stop_check(engine);
@@ -137,6 +138,7 @@ typedef struct folding {
     const weft_alloc *alloc;
     const char *stream; /* NULL: what is saved */
     uint64_t after;
+    int r; /* what went wrong, while the next page was already on its way */
 } folding;
 
 static int fold_event(weft_engine *engine, const weft_event *event) {
@@ -205,6 +207,15 @@ static void page_came(void *ctx, int r, const weft_page *page) {
         weft__free(fold->alloc, fold);
         return;
     }
+    if (r == 0)
+        r = fold->r;
+    /* The next page of what was saved is read while this one is taken in. */
+    bool ahead = r == 0 && !fold->stream && page->more;
+    if (ahead) {
+        fold->after = page->last;
+        r = next_page(fold);
+        ahead = r == 0;
+    }
     for (size_t i = 0; r == 0 && i < page->count; i++)
         r = fold->stream ? fold_event(engine, &page->events[i]) : weft__saved_restore(engine, &page->events[i]);
     if (r == 0 && fold->stream && strcmp(fold->stream, WEFT_STREAM_HUB) != 0 && !fold->after && page->count && page->trimmed)
@@ -212,6 +223,10 @@ static void page_came(void *ctx, int r, const weft_page *page) {
     if (r == 0 && fold->stream && strcmp(fold->stream, WEFT_STREAM_HUB) == 0)
         weft__task_forget_trimmed(engine, page->trimmed);
     weft__tidy(engine);
+    if (ahead) {
+        fold->r = r;
+        return;
+    }
     if (r > 0) /* a gap, which there cannot be: it is read from the oldest on */
         r = -EIO;
     if (r == 0)

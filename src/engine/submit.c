@@ -151,7 +151,9 @@ static void finish_submit(void *ctx, int r) {
         known_session *session = made->made ? NULL : weft__session_known(engine, task->pub.session);
         if (session)
             session->claimed = false;
-        weft__session_drop(engine, made->made);
+        /* Another writer may have taken its name meanwhile. */
+        if (made->made && !made->made->stored)
+            weft__session_drop(engine, made->made);
         task = weft__task_drop(engine, task);
     }
     weft__free(engine->alloc, made);
@@ -175,7 +177,7 @@ static int send_submission(weft_engine *engine, submission *made, const weft_age
     known_task *task = made->task;
     char key[5 + 2 * SHA256_DIGEST_LENGTH + 1];
     weft_member members[16];
-    struct draft draft = {.engine = engine};
+    struct draft draft = {.engine = engine, .counter = "task", .number = task->pub.number};
     if (made->made)
         weft__draft_add(&draft, WEFT_STREAM_HUB, "session.created",
                         WEFT_OBJ({"sessionId", weft_str(task->pub.session)}, {"agent", weft_str(agent->name)},

@@ -198,9 +198,9 @@ static int task_from(weft_engine *engine, const weft_json *data, known_task **re
 /* Its session may have been forgotten, or trimmed away; a task that waits or runs always has one. */
 static int need_session(weft_engine *engine, const known_task *task, int64_t now) {
     known_session *session = weft__session_known(engine, task->pub.session);
-    if (session)
+    if (session && session->stored)
         return 0;
-    int r = weft__session_new(engine, task->pub.session, task->pub.runs_on, &session);
+    int r = session ? 0 : weft__session_new(engine, task->pub.session, task->pub.runs_on, &session);
     if (r >= 0)
         weft__session_stored(engine, session, now);
     return r;
@@ -219,11 +219,25 @@ static void join_session(weft_engine *engine, known_task *task, int64_t now) {
     session->pub.task = session->task;
 }
 
+/* Is what we are about to store what this event says? */
+static bool is_as_said(const known_task *task, const weft_json *data) {
+    const weft_task *pub = &task->pub;
+    weft_json metadata = weft_get(data, "metadata");
+    bool same_metadata = strlen(pub->metadata) == metadata.len && memcmp(pub->metadata, metadata.text, metadata.len) == 0;
+    return same_metadata && weft__says(data, "prompt", pub->prompt) && weft__says(data, "runsOn", pub->runs_on) &&
+           weft__says(data, "sessionId", pub->session) && (!pub->key || weft__says(data, "key", pub->key));
+}
+
 int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const weft_json *data) {
     char id[ENGINE_ID];
     known_task *task = weft__task_known(engine, weft__id(data, "taskId", id));
     if (task && task->stored)
         return 0;
+    if (task && !is_as_said(task, data)) {
+        /* Another writer was quicker with this number: ours will be refused. */
+        weft__map_remove(&engine->tasks, &task->node);
+        task = NULL;
+    }
     int r = task ? 0 : task_from(engine, data, &task);
     if (r >= 0 && task)
         r = need_session(engine, task, event->time_ms);
@@ -467,11 +481,13 @@ int weft__task_restore(weft_engine *engine, const weft_json *data) {
     weft_task_state state = state_named(data);
     known_task *task = NULL;
     ending end = {0};
-    if (state == WEFT_TASK_STATES || weft__task_known(engine, weft__id(data, "taskId", id)))
+    weft_json asked = weft_get(data, "task"), ended = weft_get(data, "end");
+    if (state == WEFT_TASK_STATES || weft_typeof(&asked) != WEFT_OBJECT ||
+        weft__task_known(engine, weft__id(&asked, "taskId", id)))
         return -EBADMSG;
-    int r = task_from(engine, data, &task);
+    int r = task_from(engine, &asked, &task);
     if (r >= 0)
-        r = state >= WEFT_TASK_COMPLETED ? prepare_end(engine, task, data, &end)
+        r = state >= WEFT_TASK_COMPLETED ? prepare_end(engine, task, &ended, &end)
                                          : need_session(engine, task, weft_get_int(data, "createdMs", 0));
     if (r < 0) {
         weft__task_drop(engine, task);
@@ -483,7 +499,6 @@ int weft__task_restore(weft_engine *engine, const weft_json *data) {
     task->pub.attempt = weft__int_between(data, "attempt", 0, 0, MAX_ATTEMPTS);
     task->pub.created_ms = weft_get_int(data, "createdMs", 0);
     task->pub.started_ms = weft_get_int(data, "startedMs", 0);
-    task->pub.completed_ms = weft_get_int(data, "completedMs", 0);
     weft__list_push(&engine->all_tasks, &task->all);
     if (task->pub.number >= engine->next_task)
         engine->next_task = task->pub.number + 1;
@@ -491,8 +506,9 @@ int weft__task_restore(weft_engine *engine, const weft_json *data) {
         put_alive(engine, task);
         return 0;
     }
-    task->end_seq = read_count(data, "endSeq", 0);
-    take_end(engine, task, data, &end);
+    task->pub.completed_ms = weft_get_int(&ended, "completedMs", 0);
+    task->end_seq = read_count(&ended, "seq", 0);
+    take_end(engine, task, &ended, &end);
     put_ended(engine, task);
     return 0;
 }

@@ -44,6 +44,7 @@ typedef struct journal {
     weft_link stores; /* that are told of what comes */
     weft_link streams, documents;
     uint64_t place; /* of the last document */
+    weft_counters counters;
     struct row all;
     uint64_t hole; /* highest gseq removed by the trimming of a stream */
 } journal;
@@ -290,6 +291,8 @@ static void append(weft_store *store, weft_append_job *job) {
     int r = known ? repeat(m, job, known->event.gseq) : prepare(m, job, &made);
     if (r >= 0 && !known)
         r = prepare_documents(m, job, &documents);
+    if (r >= 0 && !known)
+        r = weft__counters_take(&m->counters, job); /* last: nothing fails behind it */
     if (r >= 0 && !known) {
         commit(m, job);
         commit_documents(m, job, &documents);

@@ -90,7 +90,7 @@ static int ask_state(sqlite3 *db, weft_peek *ret) {
 static const char waiting[] =
     "WITH said AS (SELECT gseq, type, CAST(data AS TEXT) AS text FROM event WHERE (type LIKE 'task.%' OR type = 'hub.kept')"
     " AND json_valid(CAST(data AS TEXT))),"
-    " told AS (SELECT 0 AS gseq, 'task.' || json_extract(text, '$.state') AS type, text FROM"
+    " told AS (SELECT 0 AS gseq, 'task.' || json_extract(text, '$.state') AS type, json_extract(text, '$.task') AS text FROM"
     " (SELECT CAST(data AS TEXT) AS text FROM document WHERE key LIKE 'task/%' AND json_valid(CAST(data AS TEXT)))"
     " UNION ALL SELECT gseq, iif(type = 'hub.kept', json_extract(text, '$.type'), type) AS type,"
     " iif(type = 'hub.kept', json_extract(text, '$.data'), text) AS text FROM said),"

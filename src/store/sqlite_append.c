@@ -111,6 +111,9 @@ int weft__sq_append(weft_sq *sq, weft_append_job *job) {
     int r = find_key(sq, job->key, &gseq);
     if (r > 0)
         return repeat(sq, job, gseq);
+    /* That concerns only this one. */
+    if (r >= 0 && (job->job.r = weft__counters_take(&sq->state.counters, job)) < 0)
+        return 0;
     for (size_t i = 0; r >= 0 && i < job->count; i++)
         r = store_one(sq, &job->events[i], i == 0 ? job->key : NULL);
     return r < 0 ? r : put_documents(sq, job);

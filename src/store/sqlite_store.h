@@ -19,9 +19,10 @@ typedef struct weft_sq_state {
     bool clean;      /* the last run ended with close; the numbers below are then true */
     int64_t trimmed; /* highest gseq that was removed */
     int64_t rows, bytes;
-    int64_t fence;   /* of version 2; not used any more */
-    int64_t counted; /* rows and bytes are true up to this gseq; 0: only after a clean stop */
-    int64_t head;    /* not stored: the highest gseq ever given */
+    int64_t fence;          /* of version 2; not used any more */
+    int64_t counted;        /* rows and bytes are true up to this gseq; 0: only after a clean stop */
+    int64_t head;           /* not stored: the highest gseq ever given */
+    weft_counters counters; /* likewise: there is no other writer */
 } weft_sq_state;
 
 /* What the writer knows of a stream it has used. */

@@ -68,11 +68,28 @@ static void free_job(weft_store *store, weft_job *job) {
     weft__free(store->alloc, job);
 }
 
+int weft__counters_take(weft_counters *counters, const weft_append_job *job) {
+    for (size_t i = 0; job->counter && i < WEFT_STORE_COUNTERS; i++) {
+        char *name = counters->of[i].name;
+        if (!*name)
+            memcpy(name, job->counter, strlen(job->counter) + 1);
+        if (strcmp(name, job->counter) != 0)
+            continue;
+        if (job->number < counters->of[i].next)
+            return -EAGAIN;
+        counters->of[i].next = job->number + 1;
+        return 0;
+    }
+    return job->counter ? -ENOBUFS : 0;
+}
+
 /* Append */
 
 static int check_append(const weft_store *store, const weft_append *append) {
     if (append->count + append->document_count == 0 || append->count > WEFT_STORE_EVENTS ||
         append->document_count > WEFT_STORE_EVENTS || (append->key && (!append->count || !name_fits(append->key))))
+        return -EINVAL;
+    if (append->counter && (!*append->counter || strlen(append->counter) >= sizeof((weft_counters *) 0)->of[0].name))
         return -EINVAL;
     for (size_t i = 0; i < append->document_count; i++)
         if (!name_fits(append->documents[i].key))
@@ -90,7 +107,8 @@ static int check_append(const weft_store *store, const weft_append *append) {
 }
 
 static size_t append_size(const weft_append *append) {
-    size_t size = sizeof(weft_append_job) + append->count * sizeof(weft_event) + weft__pack_size(append->key);
+    size_t size = sizeof(weft_append_job) + append->count * sizeof(weft_event) + weft__pack_size(append->key) +
+                  weft__pack_size(append->counter);
     for (size_t i = 0; i < append->count; i++)
         size += weft__pack_size(append->events[i].stream) + weft__pack_size(append->events[i].type) +
                 append->events[i].data.len + 1;
@@ -105,6 +123,8 @@ static void copy_append(weft_append_job *job, const weft_append *append) {
     job->count = append->count;
     job->document_count = append->document_count;
     job->key = weft__pack(&at, append->key);
+    job->counter = weft__pack(&at, append->counter);
+    job->number = append->number;
     for (size_t i = 0; i < append->document_count; i++) {
         const weft_document *from = &append->documents[i];
         job->documents[i].key = weft__pack(&at, from->key);

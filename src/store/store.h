@@ -61,6 +61,8 @@ typedef struct weft_append {
     const char *key;                /* NULL: none */
     const weft_document *documents; /* not written in a repeat; without events there may be documents alone */
     size_t document_count;
+    const char *counter; /* NULL: none. Else the append takes a number of it, */
+    uint64_t number;     /* and is refused if this one or a higher one was taken: two writers never take the same */
 } weft_append;
 /* The events with their positions (borrowed). r < 0: nothing was stored, or, after a storage error and a crash, it may turn
  * out that it was; a key makes the repeat safe. repeat: this key was there before; a position is 0 where that event is no
@@ -164,7 +166,7 @@ int weft__store_look(const weft_store *store);
  * over its limit, -EXFULL too much in the queue, -ECANCELED closing, -ENOMEM. done may be NULL except for reads.
  * Completions may call everything but dispatch and close. Errors at completion: -ENOSPC, -EIO and others of the disk (try
  * again when it works), -ESTALE its files are no longer the ones that were opened, -EUCLEAN damage was found, -EEXIST the
- * key was used for something else. */
+ * key was used for something else, -EAGAIN the number is taken. */
 int weft__store_append(weft_store *store, const weft_append *append, weft_append_done *done, void *ctx);
 int weft__store_read(weft_store *store, const weft_query *query, weft_page_done *done, void *ctx);
 int weft__store_trim(weft_store *store, const weft_trim *trim, weft_trim_done *done, void *ctx);

@@ -45,6 +45,8 @@ typedef struct weft_append_job {
     weft_delivery delivery; /* of its own events: handed in right before it, with weft__append_done() */
     weft_append_done *done;
     const char *key; /* NULL: none */
+    const char *counter;
+    uint64_t number;
     bool repeat;
     size_t count, document_count;
     size_t data_bytes;
@@ -97,7 +99,8 @@ struct weft_store_kind {
     int (*open)(const weft_store_opts *opts, weft_store **ret, char *ret_why);
     /* Take the job. Cannot fail and does not block: failure is an outcome of the job. Give seq and gseq to every event, make
      * all durable or none, then hand it back. With a key that is known: give the positions stored for it, set repeat;
-     * -EEXIST when stream or type of an event differ. Documents are replaced or deleted with it. Several appends may become
+     * -EEXIST when stream or type of an event differ. -EAGAIN when its number is taken.
+     * Documents are replaced or deleted with it. Several appends may become
      * durable together. An append does not wait for others to come. */
     void (*append)(weft_store *store, weft_append_job *job);
     /* Likewise. Fill the page with weft__page_begin() and weft__page_add(); only durable events, in order, without holes. */
@@ -153,6 +156,18 @@ int weft__files_note(weft_store *store);
 
 /* A new epoch. -EIO when the system has no random bytes. */
 int weft__epoch_new(char ret[WEFT_EPOCH + 1]);
+
+/* Numbers that were taken: the next one of each counter. One writer keeps them in memory, because a start tells it what was
+ * taken; a kind with several keeps them with the journal. */
+#define WEFT_STORE_COUNTERS 8 /* tasks, and whatever else is counted: a few words */
+typedef struct weft_counters {
+    struct {
+        char name[32];
+        uint64_t next;
+    } of[WEFT_STORE_COUNTERS];
+} weft_counters;
+/* Take the append's number: 0, or -EAGAIN; -ENOBUFS too many counters. */
+int weft__counters_take(weft_counters *counters, const weft_append_job *job);
 
 /* Say whether the position holds, given what there is: 0, or the gap. Sets what every page has. */
 int weft__page_begin(weft_read_job *job, const char *epoch, uint64_t head, uint64_t trimmed, uint64_t gone);

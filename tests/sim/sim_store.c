@@ -47,6 +47,7 @@ static void keep_ghost(const weft_append_job *job) {
     copy->done = NULL;
     copy->job.ctx = NULL;
     moved(&copy->key, job, copy);
+    moved(&copy->counter, job, copy);
     copy->documents = (weft_document *) (void *) (copy->events + copy->count);
     for (size_t i = 0; i < copy->document_count; i++) {
         moved(&copy->documents[i].key, job, copy);

@@ -327,6 +327,12 @@ static void store_follow_gaps(store_world *world) {
     weft__follow_free(watch.follow);
 }
 
+static int store_put(store_world *world, const weft_append *append) {
+    store_outcome outcome = {0};
+    int r = weft__store_append(world->store, append, world_appended, &outcome);
+    return r < 0 ? r : world_wait(world, &outcome.times, 1) ? outcome.r : -ETIMEDOUT;
+}
+
 /* Several writers */
 
 static void store_follow_two(store_world *one, store_world *two, store_watch *ret_one, store_watch *ret_two) {
@@ -361,6 +367,34 @@ static void store_two_writers(store_world *one) {
     weft__follow_free(mine.follow);
 }
 
+/* Each counts for itself and goes on behind what it was refused or told of: no number is stored twice. */
+static void store_two_writers_count(store_world *one) {
+    store_world two = *one, *writers[] = {one, &two};
+    uint64_t next[2] = {0}, stored = 0;
+    bool taken[100] = {false};
+    int refused = 0;
+    two.opts.beside = one->store;
+    REQUIRE(world_open(&two));
+    for (int i = 0; i < 100; i++) {
+        int who = i % 3 == 0;
+        store_outcome outcome = {0};
+        weft_event event = world_event("a", "x");
+        weft_append append = {.events = &event, .count = 1, .counter = "task", .number = next[who]};
+        CHECK_INT(weft__store_append(writers[who]->store, &append, world_appended, &outcome), 0);
+        world_wait(writers[who], &outcome.times, 1);
+        refused += outcome.r == -EAGAIN;
+        if (outcome.r == 0) {
+            CHECK(!taken[next[who]]);
+            taken[next[who]] = true;
+            stored++;
+        }
+        next[who]++;
+    }
+    CHECK(refused > 0 && stored > 50);
+    CHECK_INT(weft__store_head(one->store), stored);
+    two.store = weft__store_close(two.store);
+}
+
 /* What there is no memory to bring is read instead. */
 static void store_two_writers_without_memory(const store_case *which) {
     store_world one, two;
@@ -382,6 +416,22 @@ static void store_two_writers_without_memory(const store_case *which) {
     two.store = weft__store_close(two.store);
     world_done(&one);
     CHECK_INT(memory.memory.live, 0);
+}
+
+static void store_numbers(store_world *world) {
+    weft_event event = world_event("a", "x");
+    const struct {
+        const char *counter;
+        uint64_t number;
+        int r;
+    } rows[] = {{"task", 0, 0},       {"task", 0, -EAGAIN}, {"task", 5, 0},
+                {"task", 4, -EAGAIN}, {"other", 4, 0},      {"", 1, -EINVAL}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        CHECK_INT(
+            store_put(world,
+                      &(weft_append){.events = &event, .count = 1, .counter = rows[i].counter, .number = rows[i].number}),
+            rows[i].r);
+    CHECK_INT(weft__store_head(world->store), 3);
 }
 
 /* A journal that has one writer is refused to a second. */
@@ -475,12 +525,6 @@ static void store_trims_in_pieces(store_world *world) {
 }
 
 /* Documents */
-
-static int store_put(store_world *world, const weft_append *append) {
-    store_outcome outcome = {0};
-    int r = weft__store_append(world->store, append, world_appended, &outcome);
-    return r < 0 ? r : world_wait(world, &outcome.times, 1) ? outcome.r : -ETIMEDOUT;
-}
 
 static void store_documents(store_world *world, bool lasting) {
     store_outcome outcome;
@@ -706,8 +750,11 @@ static inline void store_suite(const store_case *which) {
     store_row(which, "refuses when closing", store_refuses_when_closing, NULL);
     store_row(which, "limits", store_limits, NULL);
     store_row(which, "writers", which->one_writer ? store_one_writer : store_two_writers, NULL);
-    if (!which->one_writer)
+    store_row(which, "numbers", store_numbers, NULL);
+    if (!which->one_writer) {
+        store_row(which, "two writers count", store_two_writers_count, NULL);
         store_two_writers_without_memory(which);
+    }
     if (which->lasting)
         store_row(which, "lasts", store_lasts, NULL);
     test_row("allocations fail");

@@ -417,9 +417,37 @@ TEST(a_few_are_remembered) {
     engine_end(&w);
 }
 
+/* Another writer of the journal takes a number first: its task is known as it says, and ours is refused. */
+TEST(another_writer_takes_the_number) {
+    static const char theirs[] =
+        "{\"taskId\":\"task-0000\",\"number\":0,\"prompt\":\"theirs\",\"agent\":null,\"runsOn\":\"one\","
+        "\"priority\":0,\"sessionId\":\"session-0000\",\"metadata\":{},\"timeoutMs\":1000}";
+    engine_world w;
+    task_outcome t = {0};
+    engine_begin(&w, &weft__memory);
+    store_world other = w.store;
+    other.opts.beside = w.store.store;
+    REQUIRE(world_open(&other));
+    weft_event event = {.stream = "hub", .type = "task.queued", .data = {theirs, sizeof theirs - 1}, .time_ms = 5};
+    weft_append append = {.events = &event, .count = 1, .counter = "task", .number = 0};
+    CHECK_INT(weft__store_append(other.store, &append, NULL, NULL), 0);
+    CHECK_INT(weft__task_submit(w.engine, &(weft_task_spec){.prompt = "ours"}, task_done, &t), 0);
+    ENGINE_UNTIL(&w, t.times == 1);
+    CHECK_INT(t.r, -EAGAIN);
+    const weft_task *task = weft__task_find(w.engine, "task-0000");
+    REQUIRE(task);
+    CHECK_STR(task->prompt, "theirs");
+    CHECK(weft__session_find(w.engine, "session-0000") != NULL);
+    CHECK_INT(submit(&w, "ours", &t), 0);
+    CHECK_STR(t.id, "task-0001");
+    CHECK_STR(weft__task_find(w.engine, "task-0001")->prompt, "ours");
+    other.store = weft__store_close(other.store);
+    engine_end(&w);
+}
+
 /* clang-format off */
 TEST_MAIN(
-    CASE(a_task_runs_and_completes)
+    CASE(another_writer_takes_the_number) CASE(a_task_runs_and_completes)
     CASE(a_task_fails)
     CASE(what_cannot_be_submitted)
     CASE(a_running_task_is_cancelled)
