@@ -6,6 +6,7 @@
 #ifndef FUZZ_WORLD_H
 #define FUZZ_WORLD_H
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -281,7 +282,9 @@ static inline const char *fuzz_check_answers(const fuzz_world *w, int *ret_last)
         if (!stop)
             return end;
         require(fuzz_begins(at, end, "HTTP/1.1 "));
-        *ret_last = atoi(at + 9);
+        require(stop - at >= 12 && isdigit((unsigned char) at[9]) && isdigit((unsigned char) at[10]) &&
+                isdigit((unsigned char) at[11]));
+        *ret_last = 100 * (at[9] - '0') + 10 * (at[10] - '0') + at[11] - '0';
         require(*ret_last >= 100 && *ret_last <= 599);
         size_t body = fuzz_content_length(at, (size_t) (stop - at));
         bool events = memmem(at, (size_t) (stop - at), "text/event-stream", 17) != NULL;
