@@ -20,15 +20,17 @@ static void keep_tail(weft_driver_process *process, weft_bytes text) {
     weft__buf_put(&process->err_tail, process->alloc, text.data, text.len); /* without memory there is less to say */
 }
 
-/* The process is everybody's. Nobody else hears a text in which one of them closed its session. */
+/* The process is everybody's. Nobody else hears a text in which one of them closed its session: the list has changed. */
 static void tell_turns(weft_driver_process *process, weft_bytes text) {
     bool closed = false;
-    for (weft_link *link = process->sessions.next; !closed && link != &process->sessions; link = link->next) {
+    weft_link *link = process->sessions.next;
+    while (!closed && link != &process->sessions) {
         weft_driver_session *session = WEFT_CONTAINER(link, weft_driver_session, link);
         weft__acp_session_hold(session);
         if (session->turn != WEFT_ACP_IDLE)
             session->host->on_output(session->ctx, WEFT_RUN_STDERR, text);
         closed = session->closed || process->freed;
+        link = link->next;
         weft__acp_session_release(session);
     }
 }
