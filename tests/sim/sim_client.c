@@ -352,8 +352,8 @@ static bool was_said(const client *c, const truth_event *event) {
 static void hear_word(client *c, const char *method, const weft_json *params) {
     const truth_event *event;
     const char *task = weft_get_str(params, "taskId", "");
-    for (event = next_word(c);
-         event && !is_word(event, method, params) && (need_not_be_said(event) || was_said(c, event)); event = next_word(c))
+    for (event = next_word(c); event && !is_word(event, method, params) && (need_not_be_said(event) || was_said(c, event));
+         event = next_word(c))
         c->words++;
     sim_say("%-7s < %s %s", c->name, method, task);
     if (!event)
