@@ -170,7 +170,7 @@ const weft_key weft__keys[] = {
     TASKS(size, "tasks.max_running", max_running, 1, MAX_TASKS, "4", "tasks at a time"),
     TASKS(size, "tasks.max_queue", max_queue, 1, 1000000, "100", "tasks that wait"),
     TASKS(number, "tasks.timeout_ms", timeout_ms, 0, MONTH_MS, "7200000", "how long a task may take; 0: no limit"),
-    TASKS(number, "tasks.idle_ms", idle_ms, 0, DAY_MS, "300000",
+    TASKS(number, "tasks.idle_ms", idle_ms, 0, DAY_MS, "0",
           "how long an ACP agent's process is kept for the next task; 0: it ends with its task"),
     TASKS(number, "tasks.grace_ms", grace_ms, 1, DAY_MS, "5000",
           "between asking a task's processes to end and killing them"),
