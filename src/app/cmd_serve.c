@@ -205,7 +205,6 @@ static weft_exit get_tokens(serving *self) {
         return weft__fail(self->app, WEFT_FAILED, NULL, "out of memory");
     self->tokens->layout = self->app->layout;
     self->tokens->first = self->token;
-    self->tokens->is_agent = weft__serve_hub_is_agent;
     if (weft__serve_tokens_load(self->tokens, why) < 0)
         weft__warn(self->app, "weft serve: %s", why);
     return WEFT_DONE;

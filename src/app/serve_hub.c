@@ -86,10 +86,6 @@ static bool is_connected_by_agent(const weft_identity *who) {
     return who->pid < 0 || weft__descends_from_guard((pid_t) who->pid) != 0;
 }
 
-bool weft__serve_hub_is_agent(const weft_identity *who) {
-    return is_agent(NULL, who);
-}
-
 /* A Unix socket's credentials are those of the process that connected. It is looked at now, while it is there, because its
  * number may be another's later. */
 static int know_agent(weft_peer *peer) {

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "buf.h"
+#include "hub.h"
 #include "reply.h"
 #include "write.h"
 
@@ -49,15 +50,6 @@ static weft_val seconds_stamp(int64_t seconds, char text[WEFT_STAMP]) {
     return seconds ? weft__stamp_val(seconds * 1000, text) : weft_none();
 }
 
-static bool is_refused_agent(const weft_serve_tokens *self, weft_req *req) {
-    return self->is_agent && self->is_agent(weft_req_identity(req));
-}
-
-static int refuse_agent(weft_req *req) {
-    return weft__say_error(req, 403, "agentMayNot", "%s is not for agents: the caller is a process of one, or has ended",
-                           weft_req_method(req));
-}
-
 static int refuse_change(weft_req *req, int r, const char *why) {
     if (r == -EEXIST)
         return weft__say_error(req, 409, "tokenExists", "%s", why);
@@ -74,7 +66,7 @@ static const weft_param add_params[] = {
     WEFT_MUST(struct add, name, str, "1 to 64 letters, digits, dots, dashes and underscores"),
     WEFT_MAY(struct add, scopes, str, "what it allows: " WEFT_TOKEN_SCOPE_NAMES "; \"read work\" when absent"),
     WEFT_MAY(struct add, expiresIn, int, "seconds; never when absent or 0"),
-    {0},
+    WEFT_END(struct add),
 };
 
 static int judge_add(weft_req *req, const struct add *in, weft_token_row *ret) {
@@ -92,15 +84,11 @@ static int judge_add(weft_req *req, const struct add *in, weft_token_row *ret) {
 
 static int add_token(weft_req *req, const weft_json *params, void *ctx) {
     weft_serve_tokens *self = ctx;
-    struct add in = {0};
+    const struct add *in = weft_req_params(req);
     weft_token_row row = {0};
     char secret[WEFT_TOKEN_SECRET], why[WEFT_TRUST_WHY] = "", created[WEFT_STAMP], expires[WEFT_STAMP];
-    if (is_refused_agent(self, req))
-        return refuse_agent(req);
-    int r = weft_bind(req, add_params, params, &in);
-    if (r < 0)
-        return r;
-    r = judge_add(req, &in, &row);
+    (void) params;
+    int r = judge_add(req, in, &row);
     if (r <= 0)
         return r;
     r = weft__tokens_add(self->layout, &row, secret, why);
@@ -127,8 +115,6 @@ static int list_tokens(weft_req *req, const weft_json *params, void *ctx) {
     const weft_serve_tokens *self = ctx;
     weft_buf out = {0};
     (void) params;
-    if (is_refused_agent(self, req))
-        return refuse_agent(req);
     int r = weft__buf_put(&out, NULL, "[", 1);
     for (size_t i = 0; r >= 0 && i < self->list.count; i++) {
         r = i ? weft__buf_put(&out, NULL, ",", 1) : 0;
@@ -148,24 +134,20 @@ struct revoke {
 };
 static const weft_param revoke_params[] = {
     WEFT_MUST(struct revoke, name, str, "the token's name"),
-    {0},
+    WEFT_END(struct revoke),
 };
 
 static int revoke_token(weft_req *req, const weft_json *params, void *ctx) {
     weft_serve_tokens *self = ctx;
-    struct revoke in = {0};
+    const struct revoke *in = weft_req_params(req);
     char why[WEFT_TRUST_WHY] = "";
-    if (is_refused_agent(self, req))
-        return refuse_agent(req);
-    int r = weft_bind(req, revoke_params, params, &in);
-    if (r < 0)
-        return r;
-    r = weft__tokens_remove(self->layout, in.name, why);
+    (void) params;
+    int r = weft__tokens_remove(self->layout, in->name, why);
     if (r == 0)
-        return weft__say_error(req, 404, "tokenNotFound", "there is no token %.64s", in.name);
+        return weft__say_error(req, 404, "tokenNotFound", "there is no token %.64s", in->name);
     if (r > 0)
         r = weft__serve_tokens_apply(self, why);
-    return r < 0 ? refuse_change(req, r, why) : weft_reply(req, WEFT_OBJ({"revoked", weft_str(in.name)}));
+    return r < 0 ? refuse_change(req, r, why) : weft_reply(req, WEFT_OBJ({"revoked", weft_str(in->name)}));
 }
 
 #define TOKEN_ROW                                                                                                           \
@@ -186,27 +168,27 @@ int weft__serve_tokens_offer(weft_serve_tokens *self, weft_server *server) {
          .handler = add_token,
          .params = add_params,
          .help = "make a token with a name; its secret is in the answer and kept nowhere",
-         .scope = "admin",
+         .scope = WEFT_ADMIN,
          .result = "{\"type\":\"object\",\"properties\":{" TOKEN_ROW ",\"token\":{\"type\":\"string\"}}}",
          .errors = add_errors,
-         .flags = WEFT_CHANGES | WEFT_STRICT},
+         .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
         {.name = "token.list",
          .handler = list_tokens,
          .params = weft__no_params,
          .help = "the tokens that have a name",
-         .scope = "admin",
+         .scope = WEFT_ADMIN,
          .result = "{\"type\":\"object\",\"properties\":{\"tokens\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
                    "\"properties\":{" TOKEN_ROW "}}}}}",
          .errors = list_errors,
-         .flags = WEFT_STRICT},
+         .flags = WEFT_STRICT | WEFT_FOR_PEOPLE},
         {.name = "token.revoke",
          .handler = revoke_token,
          .params = revoke_params,
          .help = "take a token back; its connections are closed",
-         .scope = "admin",
+         .scope = WEFT_ADMIN,
          .result = "{\"type\":\"object\",\"properties\":{\"revoked\":{\"type\":\"string\"}}}",
          .errors = revoke_errors,
-         .flags = WEFT_CHANGES | WEFT_STRICT},
+         .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
     };
     static_assert(sizeof rows == sizeof self->methods, "a place for each");
     int r = 0;

@@ -9,8 +9,6 @@ typedef struct weft_serve_tokens {
     const weft_layout *layout;
     const char *first; /* borrowed; NULL: none is asked for */
     weft_server *server;
-    /* Is the caller an agent's process? Then it may not. */
-    bool (*is_agent)(const weft_identity *who);
     weft_method methods[3]; /* the service borrows them */
     weft_token_list list;
     weft_token tokens[WEFT_TOKENS_MAX + 2]; /* the same as the server wants them, and the first; ends with an empty one */
