@@ -172,7 +172,7 @@ TEST(every_allocation_of_a_start_fails_once) {
     long n = 1;
     while (n < LAST && restart_at(&store, n))
         n++;
-    CHECK(n > 60 && n < LAST);
+    CHECK(n > 40 && n < LAST);
     world_done(&store);
 }
 
