@@ -40,7 +40,7 @@ check_block() { # FILE
     fi
 }
 
-for page in README.md CONTRIBUTING.md docs/decisions/README.md; do
+for page in README.md CONTRIBUTING.md docs/architecture.md docs/decisions/README.md; do
     for target in $(grep -o '](\([^)#]*\))' "$page" | tr -d ']()' | grep -v '^https\?:'); do
         if [ -e "$(dirname "$page")/$target" ]; then pass; else fail "$page links to $target"; fi
     done
