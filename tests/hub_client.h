@@ -67,7 +67,7 @@ static inline const char *hub_take(hub_client *c) {
         return NULL;
     size_t n = (size_t) (end - out.data);
     free(c->line);
-    c->line = strndup(out.data, n);
+    c->line = weft__strndup(NULL, out.data, n); /* it does not look behind what is ours to read */
     weft_peer_sent(c->peer, n + 1);
     if (c->peer && !weft_peer_full(c->peer)) /* what was said while it was full has not been read */
         weft_peer_feed(c->peer, NULL, 0, 1);

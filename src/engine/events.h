@@ -44,6 +44,7 @@
  *
  *   session.output     {sessionId, taskId, stream: "stdout"|"stderr", text}
  *   session.update     {sessionId, taskId, update{}}                one update of ACP v1, as it came
+ *   session.usage      {sessionId, taskId, usage{}}                 what a turn cost, as the agent says
  *
  * Stream "files" (WEFT_STREAM_FILES): what the watcher saw.
  *

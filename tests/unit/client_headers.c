@@ -27,10 +27,13 @@ static void answer_call(weft_http *http, void *ctx) {
     }
     CHECK_INT(weft_http_begin(http, &(weft_http_answer_opts){.type = "text/event-stream", .headers = headers}, NULL), 0);
     weft_http_write(http, BYTES(": hello\n\nid: 1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"note\"}\n\n"));
-    const char *id = body.len ? memmem(body.data, body.len, "\"id\":", 5) : NULL;
+    weft_doc *doc = NULL;
+    if (body.len)
+        CHECK_INT(weft_doc_parse(body.data, body.len, NULL, &doc), 0);
     char text[200];
-    snprintf(text, sizeof text, "data: {\"jsonrpc\":\"2.0\",\ndata: \"id\":%ld,\"result\":%d}\r\n\r\n",
-             id ? atol(id + 5) : 0, 42);
+    snprintf(text, sizeof text, "data: {\"jsonrpc\":\"2.0\",\ndata: \"id\":%lld,\"result\":%d}\r\n\r\n",
+             (long long) (doc ? weft_get_int(weft_doc_root(doc), "id", 0) : 0), 42);
+    weft_doc_free(doc);
     weft_http_write(http, BYTES(text));
     weft_http_end(http);
 }
