@@ -217,16 +217,16 @@ typedef void weft_on_called(void *ctx, int r, const weft_answer *answer);
 /* Call a method of this service as if who (copied; NULL: nobody in particular) had sent the request: the same gates, scope,
  * rate limit and checks, the same answers. For REST, rules, timers. The handler may run within this call; on_called runs
  * exactly once, later, from weft_service_deliver(), or with -ECANCELED from weft_service_unref() when the last reference
- * goes first. What cannot be sent where no connection is, parts and notifications, is not. *ret_id, which may be NULL, is for
- * weft_service_cancel(). -ENOBUFS: max_calls are open; -ENOMEM; -ESHUTDOWN: the service is going; then on_called does not
- * run. */
+ * goes first. What cannot be sent where no connection is, parts and notifications, is not. *ret_id, which may be NULL, is
+ * for weft_service_cancel(). -ENOBUFS: max_calls are open; -ENOMEM; -ESHUTDOWN: the service is going; then on_called does
+ * not run. */
 WEFT_API int weft_service_call(weft_service *service, const weft_identity *who, const char *method, weft_val params,
                                weft_on_called *on_called, void *ctx, int64_t *ret_id);
 /* Give it up: the handler is told as if a caller had cancelled, on_called gets -ECANCELED. -ENOENT: it is over already, and
  * on_called has run or will run with the answer. */
 WEFT_API int weft_service_cancel(weft_service *service, int64_t id);
-/* Run the callbacks of calls that are over; how many. A weft_server does it by itself; without one, weft_service_opts.on_ready
- * says when. */
+/* Run the callbacks of calls that are over; how many. A weft_server does it by itself; without one,
+ * weft_service_opts.on_ready says when. */
 WEFT_API int weft_service_deliver(weft_service *service);
 
 /* Several calls and notifications in one message. Each call completes on its own. Send or free it before its peer. */
