@@ -16,7 +16,7 @@ end_hubs() {
         [ -d "$home" ] && (cd "${home%/.weft}" && timeout 20 "$program" stop --force --timeout 1s >/dev/null 2>&1)
     done
 }
-trap 'end_hubs; finish_all; rm -rf "$there"' EXIT
+trap 'is_the_script && { end_hubs; finish_all; rm -rf "$there"; }' EXIT
 
 hub() { # NAME [OPTION...]
     mkdir -p "$there/$1"

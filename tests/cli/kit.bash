@@ -15,7 +15,9 @@ skipped=0
 there=$(mktemp -d)
 started=()
 urls=()
-trap 'finish_all; rm -rf "$there"' EXIT
+# A child of ours that a signal ends before it has become another program would run the trap too.
+is_the_script() { [ "$BASHPID" = "$$" ]; }
+trap 'is_the_script && { finish_all; rm -rf "$there"; }' EXIT
 cd "$there" || exit 1
 unset WEFT_TOKEN WEFT_DEBUG AIWG_IPC_DEBUG NO_COLOR
 weft=$WEFT
