@@ -16,25 +16,12 @@
 /* 256 bits: as many as the hash it is compared by. */
 #define TOKEN_BYTES 32
 
-static int write_all(int fd, const char *text, size_t len) {
-    while (len > 0) {
-        ssize_t n = write(fd, text, len);
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        if (n > 0) {
-            text += n;
-            len -= (size_t) n;
-        }
-    }
-    return 0;
-}
-
 /* A new file of ours; -EEXIST when there is one. */
 static int write_new(const char *path, const char *text, size_t len) {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
-    int r = write_all(fd, text, len);
+    int r = weft__private_write(fd, text, len);
     close(fd);
     if (r < 0)
         unlink(path);

@@ -115,6 +115,24 @@ int weft__private_read(const char *path, char *ret, size_t size) {
     return (int) len;
 }
 
+int weft__private_write(int fd, const char *text, size_t len) {
+    while (len > 0) {
+        ssize_t n = write(fd, text, len);
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        if (n > 0) {
+            text += n;
+            len -= (size_t) n;
+        }
+    }
+    return 0;
+}
+
+int weft__private_write_synced(int fd, const char *text, size_t len) {
+    int r = weft__private_write(fd, text, len);
+    return r < 0 ? r : fsync(fd) < 0 ? -errno : 0;
+}
+
 const char *weft__private_why(int r) {
     switch (r) {
     case -ELOOP:

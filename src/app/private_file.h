@@ -13,6 +13,9 @@
 int weft__private_open(const char *path, int flags);
 /* The same for a whole small file. Its length without the NUL that is put behind it; -EFBIG. */
 int weft__private_read(const char *path, char *ret, size_t size);
+/* Write all of it; synced: also to the disk. */
+int weft__private_write(int fd, const char *text, size_t len);
+int weft__private_write_synced(int fd, const char *text, size_t len);
 /* What is wrong with the file, in words. */
 const char *weft__private_why(int r);
 

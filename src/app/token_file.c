@@ -164,19 +164,6 @@ static int write_tokens(weft_buf *out, const weft_token_list *list) {
     return r < 0 ? r : weft__buf_put(out, NULL, end, strlen(end));
 }
 
-static int write_synced_text(int fd, const char *text, size_t len) {
-    while (len > 0) {
-        ssize_t n = write(fd, text, len);
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        if (n > 0) {
-            text += n;
-            len -= (size_t) n;
-        }
-    }
-    return fsync(fd) < 0 ? -errno : 0;
-}
-
 /* A token that was revoked stays revoked, also when the power goes. */
 static int sync_folder_of(const char *path) {
     char folder[PATH_MAX];
@@ -195,7 +182,7 @@ static int replace_tokens(const char *path, const weft_token_list *list) {
     unlink(beside); /* of one that was killed between the two steps */
     int r = write_tokens(&text, list);
     int fd = r < 0 ? r : weft__private_open(beside, O_WRONLY | O_CREAT | O_EXCL);
-    r = fd < 0 ? fd : write_synced_text(fd, weft__buf_head(&text), weft__buf_len(&text));
+    r = fd < 0 ? fd : weft__private_write_synced(fd, weft__buf_head(&text), weft__buf_len(&text));
     if (fd >= 0)
         close(fd);
     if (r >= 0 && rename(beside, path) < 0)

@@ -15,6 +15,7 @@
 #include "alloc.h"
 #include "buf.h"
 #include "clock.h"
+#include "private_file.h"
 #include "trust.h"
 #include "write.h"
 
@@ -302,19 +303,6 @@ static int write_record(weft_buf *out, const weft_json *projects, const weft_tru
     return r < 0 ? r : weft__buf_put(out, NULL, end, strlen(end));
 }
 
-static int write_synced(int fd, const char *text, size_t len) {
-    while (len > 0) {
-        ssize_t n = write(fd, text, len);
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        if (n > 0) {
-            text += n;
-            len -= (size_t) n;
-        }
-    }
-    return fsync(fd) < 0 ? -errno : 0;
-}
-
 /* In place of the old one, durable before anything is made that relies on it. */
 static int replace_record(const char *path, const weft_buf *text) {
     const char *what;
@@ -323,7 +311,7 @@ static int replace_record(const char *path, const weft_buf *text) {
         return folder;
     unlinkat(folder, "trust.json" NEW_SUFFIX, 0); /* of one that was killed between the two steps */
     int fd = openat(folder, "trust.json" NEW_SUFFIX, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int r = fd < 0 ? -errno : write_synced(fd, weft__buf_head(text), weft__buf_len(text));
+    int r = fd < 0 ? -errno : weft__private_write_synced(fd, weft__buf_head(text), weft__buf_len(text));
     if (fd >= 0)
         close(fd);
     if (r == 0 && renameat(folder, "trust.json" NEW_SUFFIX, folder, "trust.json") < 0)
