@@ -14,29 +14,10 @@
 #include <unistd.h>
 
 #include "acp_private.h"
+#include "fuzz_memory.h"
 #include "visible.h"
 
 #define MOST_KEYS 64
-
-static void require(bool ok) {
-    if (!ok)
-        abort();
-}
-
-static long live;
-
-static void *count_resize(void *ctx, void *ptr, size_t size) {
-    (void) ctx;
-    if (!size) {
-        live -= ptr != NULL;
-        free(ptr);
-        return NULL;
-    }
-    live += ptr == NULL;
-    return realloc(ptr, size);
-}
-
-static const weft_alloc counting = {count_resize, NULL};
 
 #define SESSIONS 2
 

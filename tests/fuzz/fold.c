@@ -13,33 +13,12 @@
 
 #include "driver_single.h"
 #include "engine.h"
+#include "fuzz_memory.h"
 #include "loop.h"
 
 #define MAX_EVENTS 100
 #define MAX_COMMANDS 24
 #define MAX_DATA (64 * 1024)
-
-static void require(bool ok) {
-    if (!ok)
-        abort();
-}
-
-/* ---- memory that is counted ---- */
-
-static long live;
-
-static void *count_resize(void *ctx, void *ptr, size_t size) {
-    (void) ctx;
-    if (!size) {
-        live -= ptr != NULL;
-        free(ptr);
-        return NULL;
-    }
-    live += ptr == NULL;
-    return realloc(ptr, size);
-}
-
-static const weft_alloc counting = {count_resize, NULL};
 
 /* ---- input ---- */
 

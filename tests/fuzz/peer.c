@@ -10,32 +10,11 @@
 #include <weft/weft.h>
 
 #include "frame.h"
+#include "fuzz_memory.h"
 #include "link.h"
 
 #define MAX_KEPT 16
 #define MAX_CALLS 32
-
-static void require(bool ok) {
-    if (!ok)
-        abort();
-}
-
-/* ---- memory that is counted ---- */
-
-static long live;
-
-static void *count_resize(void *ctx, void *ptr, size_t size) {
-    (void) ctx;
-    if (!size) {
-        live -= ptr != NULL;
-        free(ptr);
-        return NULL;
-    }
-    live += ptr == NULL;
-    return realloc(ptr, size);
-}
-
-static const weft_alloc counting = {count_resize, NULL};
 
 /* ---- the user ---- */
 
