@@ -239,9 +239,9 @@ static weft_exit revoke_one(weft_app *app) {
 /* ---- the verb ---- */
 
 static const weft_word words[] = {
-    {"add", " url scope expires ", "a name for the token", 1, 1, add},
+    {"add", " url scope expires ", "which name should the token have?", 1, 1, add},
     {"list", " url ", NULL, 0, 0, list},
-    {"revoke", " url ", "the name of the token", 1, 1, revoke_one},
+    {"revoke", " url ", "which token? Give its name", 1, 1, revoke_one},
     {0},
 };
 

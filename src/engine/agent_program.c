@@ -117,13 +117,13 @@ static void read_small(const char *path, char *ret, size_t size) {
 
 /* npm wrote the exact version into the package.json of the folder it worked in. */
 void weft__agent_version(const weft_agent *agent, const char *program, char *ret, size_t size) {
-    char path[PATH_MAX + 16], text[4096], name[256];
+    char home[PATH_MAX], path[PATH_MAX + 16], text[4096], name[256];
     const char *at = agent->package ? strrchr(agent->package, '@') : NULL;
     weft_doc *doc = NULL;
     *ret = '\0';
-    if (!at || weft__agent_home(agent->name, path, PATH_MAX) < 0 || !lies_in(program, path))
+    if (!at || weft__agent_home(agent->name, home, sizeof home) < 0 || !lies_in(program, home))
         return;
-    strcat(path, "/package.json");
+    snprintf(path, sizeof path, "%s/package.json", home);
     read_small(path, text, sizeof text);
     snprintf(name, sizeof name, "%.*s", (int) (at - agent->package), agent->package);
     if (weft_doc_parse(text, strlen(text), NULL, &doc) < 0)

@@ -173,7 +173,7 @@ int weft__guards_adopt(const char *mark) {
     int r = guards.children < 0 ? hear_of_children() : 0;
     if (r < 0)
         return r;
-    strcpy(guards.mark, mark);
+    snprintf(guards.mark, sizeof guards.mark, "%s", mark);
     guards.adopted = true;
     return kill_leftovers(mark);
 }
