@@ -132,7 +132,7 @@ static void agents(weft_doctor *doctor) {
             used += (size_t) snprintf(found + used, sizeof found - used, "%s%s", count ? ", " : "", all->list[i].name);
         count++;
     }
-    weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "%zu of %zu found: %s; %s does what names none%s", count, all->count,
+    weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "%zu of %zu installed: %s; tasks that name none go to %s%s", count, all->count,
                       found, chosen, doctor->overruled ? ", chosen with \"weft agents use\"" : "");
     check_default(doctor, chosen, "which does what names no agent");
     if (strcmp(chosen, all->fallback) != 0)

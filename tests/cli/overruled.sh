@@ -46,7 +46,7 @@ check_all() { # WHEN
     like "$1: config: what is in force" 'default_agent: in force is "second", chosen with "weft agents use"' "$err"
     like "$1: config: rules" "automation.enabled: in force is false" "$err"
     weft doctor
-    like "$1: doctor" 'second does what names none, chosen with "weft agents use"' "$out"
+    like "$1: doctor" 'tasks that name none go to second, chosen with "weft agents use"' "$out"
 }
 check_all "now"
 weft restart
