@@ -8,7 +8,6 @@
 
 #include "sqlite_store.h"
 
-#define PAGE_BYTES 4096
 #define MAX_LOG ((size_t) 64 << 20)
 #define QUICK_PAGES 8192 /* 32 MiB: a full check of so much takes a moment, so it is done at every start */
 
@@ -268,7 +267,7 @@ static int open_sqlite(const weft_store_opts *opts, weft_store **ret, char *ret_
     sq->base.alloc = opts->alloc;
     sq->mark = -1;
     sq->vfs = opts->vfs;
-    sq->max_log_pages = (int) ((opts->max_log ? opts->max_log : MAX_LOG) / PAGE_BYTES);
+    sq->max_log_pages = (int) ((opts->max_log ? opts->max_log : MAX_LOG) / WEFT_SQ_PAGE_BYTES);
     sq->path = weft__strndup(opts->alloc, opts->path, strlen(opts->path));
     int r = sq->path ? open_parts(sq, opts, ret_why) : -ENOMEM;
     if (r < 0) {

@@ -2,7 +2,7 @@
  * says whether they are whole, sqlite_checker.c asks it in the background, sqlite_mark.c remembers the last acknowledged
  * event beside them, sqlite_owner.c asks whose the files are, sqlite_evidence.c and sqlite_log.c look at the files before
  * SQLite does, sqlite_files.c while they are in use, sqlite_quarantine.c moves them aside, sqlite_writer.c commits,
- * sqlite_append.c and sqlite_trim.c are what it commits, sqlite_reader.c reads.
+ * sqlite_append.c and sqlite_trim.c are what it commits, sqlite_log_room.c keeps room for it, sqlite_reader.c reads.
  *
  * One connection writes and checkpoints, on the writer's thread; the other only reads, on the reader's. SQLite 3.40 can
  * damage a database whose log is reset by two connections at once, and with one writer nobody ever waits for a lock. */
@@ -36,6 +36,7 @@ typedef struct weft_sq_stream {
     char name[];
 } weft_sq_stream;
 
+#define WEFT_SQ_PAGE_BYTES 4096 /* bytes of a page of the database */
 #define WEFT_SQ_ROWS 1024 /* of the writer's table of streams */
 
 enum weft_sq_statement {
@@ -97,6 +98,7 @@ typedef struct weft_sq {
     weft_sq_stream *streams[WEFT_SQ_ROWS];
     size_t stream_count;
     int log_pages, log_pages_copied, max_log_pages;
+    int64_t log_size; /* bytes of the log that were written at some time; at least so many */
     bool lost;    /* what was written last may be gone: nothing more is stored */
     int rechecks; /* how often somebody else seemed to have written, and everything was right */
 } weft_sq;
@@ -175,6 +177,10 @@ int weft__sq_files_after(weft_sq *sq);
 /* sqlite_log.c */
 /* -EUCLEAN: the log's header, or with frames something in its midst, is not as SQLite wrote it. */
 int weft__sq_log_check(const char *path, bool frames);
+
+/* sqlite_log_room.c */
+/* Make the log longer if the next commit might reach its end. Before a transaction, on the writer's thread. */
+void weft__sq_log_room(weft_sq *sq);
 
 /* sqlite_owner.c */
 /* Are the database and its neighbours, as far as they are there, regular files of ours with one name? Nothing is opened.

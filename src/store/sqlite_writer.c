@@ -48,6 +48,7 @@ static int commit(weft_sq *sq, weft_link *jobs) {
     int r = weft__sq_files_before(sq);
     if (r < 0)
         return r;
+    weft__sq_log_room(sq);
     r = apply_all(sq, jobs);
     if (r < 0) {
         if (!sqlite3_get_autocommit(sq->write.db))

@@ -39,17 +39,18 @@ void weft__tray_put(weft_tray *tray, weft_link *jobs) {
     pthread_mutex_lock(&tray->lock);
     bool first = weft__list_empty(&tray->jobs);
     splice(&tray->jobs, jobs);
-    /* Inside the lock, so that the owner cannot have emptied the tray and left the descriptor readable for nothing. Cannot
-     * fail: the counter is nowhere near its end. */
+    pthread_mutex_unlock(&tray->lock);
+    /* Outside the lock, which the owner takes as soon as it wakes. If it has emptied the tray meanwhile, it looks once more
+     * for nothing. Cannot fail: the counter is nowhere near its end. */
     if (first)
         (void) eventfd_write(tray->fd, 1);
-    pthread_mutex_unlock(&tray->lock);
 }
 
 void weft__tray_take(weft_tray *tray, weft_link *ret_jobs) {
     eventfd_t count;
-    pthread_mutex_lock(&tray->lock);
+    /* First: whatever is put there from now on makes it readable again. */
     (void) eventfd_read(tray->fd, &count);
+    pthread_mutex_lock(&tray->lock);
     weft__list_init(ret_jobs);
     splice(ret_jobs, &tray->jobs);
     pthread_mutex_unlock(&tray->lock);

@@ -65,6 +65,15 @@ static inline void world_empty(const char *folder) {
         closedir(dir);
 }
 
+/* Where the frames of SQLite's log end: room that was written ahead lies behind. */
+static inline size_t world_log_end(const char *log, size_t len) {
+    size_t end = 32, page = 4096, frame = 24 + page;
+    for (size_t at = end; at + frame <= len; at += frame)
+        if (memcmp(log + at + 8, log + 16, 8) == 0)
+            end = at + frame;
+    return end < len ? end : len;
+}
+
 static inline void world_done(store_world *world) {
     world->store = weft__store_close(world->store);
     world_empty(world->folder);
