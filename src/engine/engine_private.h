@@ -25,6 +25,11 @@
 #define ENGINE_ID 32 /* room for "task-" and a number */
 /* Of tasks and questions: every reader of JSON can hold it, and nobody comes so far by counting. */
 #define ENGINE_NUMBERS ((uint64_t) 1 << 53)
+/* What is to be stored takes its number of one of the store's counters, so that two writers never take the same. Whoever was
+ * slower takes the next one and tries again, so often: each time somebody else had stored something, so all of them go on. */
+#define ENGINE_TRIES 16
+#define COUNTER_TASK "task"
+#define COUNTER_QUESTION "question"
 
 /* Whether something is saved as it is known. */
 typedef enum saved_kind { SAVED_TASK, SAVED_SESSION, SAVED_QUESTION } saved_kind;
@@ -101,6 +106,7 @@ typedef struct known_question {
     char *key;       /* the driver's name for it */
     weft_question_done *on_asked, *on_answer;
     void *ctx;
+    int tries; /* to store it, that failed because its number was taken */
     weft_timer expiry;
     saved_mark saved;
     uint64_t number;
@@ -323,6 +329,8 @@ typedef struct question_parts {
 known_question *weft__question_known(const weft_engine *engine, const char *id);
 int weft__question_restore(weft_engine *engine, const weft_json *data);
 void weft__question_id(char ret[ENGINE_ID], uint64_t number);
+/* Its number went to another writer: give it the next one. It must not be stored. -EOVERFLOW. */
+int weft__question_renumber(weft_engine *engine, known_question *question);
 int weft__question_new(weft_engine *engine, const question_parts *parts, known_question **ret);
 known_question *weft__question_drop(weft_engine *engine, known_question *question);
 int weft__question_apply_asked(weft_engine *engine, const weft_event *event, const weft_json *data);

@@ -18,8 +18,15 @@ struct parcel {
     bool hub;
     bool text; /* data is text of stream, not yet JSON */
     weft_run_stream stream;
+    known_question *question; /* asked or answered; data is the answer's option, not yet JSON. NULL: none */
+    bool asks;
+    size_t question_bytes; /* of what is asked: when it is stored, the question may be forgotten before this */
     weft_buf data;
 };
+
+static size_t bytes_of(const struct parcel *parcel) {
+    return weft__buf_len(&parcel->data) + parcel->question_bytes;
+}
 
 static struct parcel *drop(struct run *run, struct parcel *old) {
     weft__list_remove(&old->link);
@@ -90,13 +97,44 @@ int weft__outbox_event(struct run *run, bool hub, const char *type, weft_val dat
     return r;
 }
 
+int weft__outbox_question(struct run *run, known_question *question, const char *option) {
+    struct parcel *made = add(run, option ? "question.answered" : "question.asked", true);
+    if (!made)
+        return -ENOMEM;
+    made->question = question;
+    made->asks = !option;
+    made->question_bytes = option ? 0 : question->bytes;
+    if (option && weft__buf_put(&made->data, run->engine->alloc, option, strlen(option)) < 0) {
+        drop(run, made);
+        return -ENOMEM;
+    }
+    grown(run, bytes_of(made));
+    return 0;
+}
+
 /* ---- sending ---- */
+
+static void add_question_to(struct draft *draft, const struct parcel *parcel) {
+    const known_question *question = parcel->question;
+    weft_member members[16];
+    if (parcel->asks) {
+        draft->counter = COUNTER_QUESTION;
+        draft->number = question->number;
+        weft__draft_add(draft, WEFT_STREAM_HUB, parcel->type, weft__question_data(question, members));
+    } else
+        weft__draft_add(draft, WEFT_STREAM_HUB, parcel->type,
+                        WEFT_OBJ(WEFT_OF_QUESTION(question),
+                                 {"option", weft_strn(weft__buf_head(&parcel->data), weft__buf_len(&parcel->data))},
+                                 {"by", weft_str("configuration")}));
+}
 
 static void add_to(struct draft *draft, const struct run *run, const struct parcel *parcel) {
     const char *stream = parcel->hub ? WEFT_STREAM_HUB : run->task->session->stream;
     const char *data = weft__buf_head(&parcel->data);
     size_t len = weft__buf_len(&parcel->data);
-    if (parcel->text)
+    if (parcel->question)
+        add_question_to(draft, parcel);
+    else if (parcel->text)
         weft__draft_add(draft, stream, parcel->type,
                         WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)}, {"taskId", weft_str(run->task->pub.id)},
                                  {"stream", weft_str(parcel->stream == WEFT_RUN_STDOUT ? "stdout" : "stderr")},
@@ -116,7 +154,7 @@ static void put_back(struct run *run) {
 static void forget_sent(struct run *run) {
     while (!weft__list_empty(&run->sent)) {
         struct parcel *first = WEFT_CONTAINER(run->sent.next, struct parcel, link);
-        run->outbox_bytes -= weft__buf_len(&first->data);
+        run->outbox_bytes -= bytes_of(first);
         drop(run, first);
     }
 }
@@ -130,11 +168,34 @@ static void failed(struct run *run, int r) {
     weft__again(run->engine, &run->again, r);
 }
 
+static struct parcel *asking_parcel(const struct run *run) {
+    for (weft_link *link = run->sent.next; link != &run->sent; link = link->next)
+        if (WEFT_CONTAINER(link, struct parcel, link)->asks)
+            return WEFT_CONTAINER(link, struct parcel, link);
+    return NULL;
+}
+
+/* Another writer took the number of the question that was under way: it gets the next one, and everything is sent again. */
+static bool send_renumbered(struct run *run) {
+    struct parcel *asking = asking_parcel(run);
+    if (!asking || ++run->tries >= ENGINE_TRIES)
+        return false;
+    if (asking->question->stored) { /* the other one asked the same of the same task: it is asked */
+        run->outbox_bytes -= bytes_of(asking);
+        drop(run, asking);
+    } else if (weft__question_renumber(run->engine, asking->question) < 0)
+        return false;
+    put_back(run);
+    weft__run_soon(run);
+    return true;
+}
+
 static void stored(void *ctx, int r) {
     struct run *run = ctx;
     run->sending = false;
-    if (run->engine->phase == GONE)
+    if (run->engine->phase == GONE || (r == -EAGAIN && send_renumbered(run)))
         return;
+    run->tries = 0;
     if (r < 0 && run->engine->phase == STOPPING && run->ended) {
         weft__note(run->engine, "%s: %zu bytes it said could not be stored", run->task->id, run->outbox_bytes);
         run->lost = r;
@@ -151,6 +212,7 @@ static void stored(void *ctx, int r) {
     weft__run_soon(run);
 }
 
+/* At most one question is asked in an append, because an append takes one number. */
 void weft__outbox_flush(struct run *run) {
     struct draft draft = {.engine = run->engine};
     if (run->sending || weft__list_empty(&run->outbox))
@@ -161,8 +223,9 @@ void weft__outbox_flush(struct run *run) {
         weft__list_remove(&first->link);
         weft__list_push(&run->sent, &first->link);
         add_to(&draft, run, first);
-        bytes += weft__buf_len(&first->data);
-    } while (bytes < APPEND_BYTES && draft.count < WEFT_STORE_EVENTS && !weft__list_empty(&run->outbox) && draft.r >= 0);
+        bytes += bytes_of(first);
+    } while (bytes < APPEND_BYTES && draft.count < WEFT_STORE_EVENTS && !weft__list_empty(&run->outbox) && draft.r >= 0 &&
+             !(draft.counter && WEFT_CONTAINER(run->outbox.next, struct parcel, link)->asks));
     run->sending = true;
     int r = weft__draft_send(&draft, NULL, stored, run);
     if (r < 0) {

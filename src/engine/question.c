@@ -35,6 +35,17 @@ void weft__question_id(char ret[ENGINE_ID], uint64_t number) {
     weft__name_numbered(ret, "question-", number);
 }
 
+int weft__question_renumber(weft_engine *engine, known_question *question) {
+    if (engine->next_question >= ENGINE_NUMBERS)
+        return -EOVERFLOW;
+    /* Not in the map any more if the other writer's was delivered. */
+    weft__map_remove(&engine->questions, &question->node);
+    question->number = engine->next_question++;
+    weft__question_id(question->id, question->number);
+    weft__map_put(&engine->questions, &question->node, question->id);
+    return 0;
+}
+
 static void over_due(weft_timer *timer) {
     known_question *question = WEFT_CONTAINER(timer, known_question, expiry);
     if (question->close_type)
@@ -168,10 +179,27 @@ static int question_from(weft_engine *engine, const weft_json *data, known_quest
     return weft__question_new(engine, &parts, ret);
 }
 
+static bool is_same_or_absent(const weft_json *data, const char *name, const char *text) {
+    weft_json member = weft_get(data, name);
+    return text ? weft__says(data, name, text) : weft_typeof(&member) != WEFT_STRING;
+}
+
+/* Is what we are about to store what this event says? */
+static bool is_as_said(const known_question *question, const weft_json *data) {
+    const weft_question *pub = &question->pub;
+    return weft__says(data, "digest", question->digest) && is_same_or_absent(data, "taskId", pub->task) &&
+           is_same_or_absent(data, "sessionId", pub->session) && is_same_or_absent(data, "ruleId", pub->rule);
+}
+
 int weft__question_apply_asked(weft_engine *engine, const weft_event *event, const weft_json *data) {
     known_question *question = question_of(engine, data);
     if (question && question->stored)
         return 0;
+    if (question && !is_as_said(question, data)) {
+        /* Another writer was quicker with this number: ours is asked under another. */
+        weft__map_remove(&engine->questions, &question->node);
+        question = NULL;
+    }
     int r = question ? 0 : question_from(engine, data, &question);
     if (r < 0 || !question)
         return r;

@@ -162,9 +162,18 @@ int weft__question_of_run(weft_engine *engine, struct run *run, const weft_task 
 
 /* ---- by somebody else ---- */
 
+static int send_question(weft_engine *engine, known_question *question);
+
+static bool ask_again(weft_engine *engine, known_question *question) {
+    return engine->phase == READY && !question->stored && ++question->tries < ENGINE_TRIES &&
+           weft__question_renumber(engine, question) >= 0 && send_question(engine, question) >= 0;
+}
+
 static void ask_stored(void *ctx, int r) {
     known_question *question = ctx;
     weft_engine *engine = question->engine;
+    if (r == -EAGAIN && ask_again(engine, question))
+        return;
     weft_question_done *on_asked = question->on_asked;
     void *done_ctx = question->ctx;
     question->on_asked = NULL;
@@ -176,7 +185,7 @@ static void ask_stored(void *ctx, int r) {
 
 static int send_question(weft_engine *engine, known_question *question) {
     weft_member members[16];
-    struct draft draft = {.engine = engine};
+    struct draft draft = {.engine = engine, .counter = COUNTER_QUESTION, .number = question->number};
     weft__draft_add(&draft, WEFT_STREAM_HUB, "question.asked", weft__question_data(question, members));
     return weft__draft_send(&draft, NULL, ask_stored, question);
 }

@@ -167,17 +167,14 @@ static int answer_at_once(struct run *run, known_question *question) {
         return r;
     const char *option = configured_option(run, weft_doc_root(doc));
     if (option)
-        r = weft__outbox_event(
-            run, true, "question.answered",
-            WEFT_OBJ(WEFT_OF_QUESTION(question), {"option", weft_str(option)}, {"by", weft_str("configuration")}));
+        r = weft__outbox_question(run, question, option);
     question->configured = option && r >= 0;
     weft_doc_free(doc);
     return r;
 }
 
 static int ask_new(struct run *run, known_question *question) {
-    weft_member members[16];
-    int r = weft__outbox_event(run, true, "question.asked", weft__question_data(question, members));
+    int r = weft__outbox_question(run, question, NULL);
     /* It is on its way from here on: a failure to answer it leaves it to a person. */
     if (r >= 0 && run->agent->permission != WEFT_PERMISSION_ASK && answer_at_once(run, question) < 0)
         weft__note(run->engine, "%s: memory is short, a person must answer it", question->id);

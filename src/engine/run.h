@@ -20,6 +20,7 @@ struct run {
     weft_link outbox, sent; /* parcels that wait, and those under way */
     size_t outbox_bytes;
     bool sending, paused;
+    int tries; /* to store it, that failed because a number was taken, one after the other */
     int lost; /* while stopping, something it said could not be stored: why; neither is its end then */
     weft_link refusals;
 
@@ -55,6 +56,9 @@ void weft__run_left(struct run *run, int exit_code, int signal);
 int weft__outbox_output(struct run *run, weft_run_stream stream, weft_bytes text);
 /* One event; hub: of the hub's stream, otherwise the session's. */
 int weft__outbox_event(struct run *run, bool hub, const char *type, weft_val data);
+/* question.asked, or with an option question.answered by the configuration. Written when it is sent, because its number may
+ * have to change until it is stored; the question is kept until then. */
+int weft__outbox_question(struct run *run, known_question *question, const char *option);
 /* Send what waits, unless something is under way. */
 void weft__outbox_flush(struct run *run);
 static inline bool weft__outbox_empty(const struct run *run) {

@@ -54,6 +54,11 @@ int weft__session_apply_created(weft_engine *engine, const weft_event *event, co
     known_session *session = weft__session_known(engine, id);
     if (session && session->stored)
         return 0;
+    if (session && !weft__says(data, "agent", session->pub.agent)) {
+        /* Another writer was quicker with this number. */
+        weft__map_remove(&engine->sessions, &session->node);
+        session = NULL;
+    }
     /* One that was submitted here is known already, with its agent. */
     if (!session && weft__member(data, "agent", &agent) < 0)
         return -ENOMEM;

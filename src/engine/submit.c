@@ -46,6 +46,7 @@ typedef struct submission {
     known_task *task;
     known_session *made; /* the session that is stored with it; NULL: it goes on with another */
     bool waits;          /* it takes a place in the queue */
+    int tries;           /* that failed because another writer took its number */
     weft_task_done *done;
     void *ctx;
 } submission;
@@ -129,6 +130,155 @@ static bool may_run(const weft_engine *engine, const weft_agent *agent) {
     return weft__slot_free(engine, agent->name) && !engine->queueing;
 }
 
+/* A digest, because a key of the store's is short and a caller's may be long. */
+static void store_key(const char *key, char ret[5 + 2 * SHA256_DIGEST_LENGTH + 1]) {
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    SHA256((const unsigned char *) key, strlen(key), digest);
+    int n = snprintf(ret, 6, "task/");
+    for (size_t i = 0; i < sizeof digest; i++)
+        snprintf(ret + n + 2 * i, 3, "%02x", digest[i]);
+}
+
+static void finish_submit(void *ctx, int r);
+
+static int send_submission(weft_engine *engine, submission *made) {
+    known_task *task = made->task;
+    char key[5 + 2 * SHA256_DIGEST_LENGTH + 1];
+    weft_member members[16];
+    struct draft draft = {.engine = engine, .counter = COUNTER_TASK, .number = task->pub.number};
+    if (made->made)
+        weft__draft_add(&draft, WEFT_STREAM_HUB, "session.created",
+                        WEFT_OBJ({"sessionId", weft_str(task->pub.session)}, {"agent", weft_str(task->pub.runs_on)},
+                                 {"folder", weft_str(engine->folder)}));
+    weft__draft_add(&draft, WEFT_STREAM_HUB, "task.queued", weft__task_data(task, members));
+    if (!made->waits)
+        weft__draft_add(&draft, WEFT_STREAM_HUB, "task.started",
+                        WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
+                                 {"attempt", weft_int(1)}));
+    if (task->pub.key)
+        store_key(task->pub.key, key);
+    return weft__draft_send(&draft, task->pub.key ? key : NULL, finish_submit, made);
+}
+
+static int64_t timeout_of(const weft_engine *engine, const weft_task_spec *spec, const weft_agent *agent) {
+    int64_t ms = spec->timeout_ms ? spec->timeout_ms : agent->timeout_ms ? agent->timeout_ms : engine->limits.timeout_ms;
+    return ms < 0 ? -1 : ms;
+}
+
+/* With the next number. session NULL: a new one, of the same number. */
+static int number_task(weft_engine *engine, task_parts *parts, known_task **ret_task, known_session **ret_session) {
+    char id[ENGINE_ID], session[ENGINE_ID];
+    bool goes_on = parts->session != NULL;
+    /* Taken whatever happens next: a number is never used twice. A journal that was tampered with may have a session of that
+     * name already. */
+    do {
+        if (engine->next_task >= ENGINE_NUMBERS)
+            return -EOVERFLOW;
+        parts->number = engine->next_task++;
+        weft__name_numbered(session, "session-", parts->number);
+    } while (weft__session_known(engine, session));
+    weft__task_id(id, parts->number);
+    parts->id = id;
+    parts->session = goes_on ? parts->session : session;
+    int r = weft__task_new(engine, parts, ret_task);
+    if (r >= 0 && !goes_on)
+        r = weft__session_new(engine, session, parts->runs_on, ret_session);
+    return r;
+}
+
+static int make_task(weft_engine *engine, const weft_task_spec *spec, const struct choice *choice, submission *made) {
+    task_parts parts = {
+        .prompt = spec->prompt,
+        .agent = spec->agent,
+        .runs_on = choice->agent->name,
+        .session = choice->session ? choice->session->pub.id : NULL,
+        .metadata = spec->metadata ? spec->metadata : "{}",
+        .key = spec->key,
+        .priority = spec->priority,
+        .timeout_ms = timeout_of(engine, spec, choice->agent),
+        .retries = spec->retries > 0 ? spec->retries : 0,
+        .depth = spec->depth,
+        .group = spec->group,
+    };
+    return number_task(engine, &parts, &made->task, &made->made);
+}
+
+/* It is on its way: it has a place in the queue or a slot until the outcome is known. */
+static void take_place(weft_engine *engine, submission *made) {
+    made->task->submitted = true;
+    if (!made->waits) {
+        made->task->starting = true;
+        weft__list_push(&engine->slots, &made->task->slot);
+    } else if (made->task->group)
+        weft__list_push(&engine->queueing_groups, &made->task->group_at);
+}
+
+/* What another writer stored meanwhile may say the same as ours, and is then known by what we made: that stays. */
+static void leave_place(const submission *made) {
+    known_task *task = made->task;
+    weft__list_remove(&task->group_at);
+    task->submitted = false;
+    /* One that was to wait may have been given a slot when its event was delivered, just now: that is not over. */
+    if (made->waits)
+        return;
+    task->starting = false;
+    if (task->pub.state == WEFT_TASK_QUEUED)
+        weft__list_remove(&task->slot);
+}
+
+/* The same again, under the next number. */
+static int number_again(weft_engine *engine, const submission *before, submission *ret) {
+    const known_task *task = before->task;
+    const weft_task *pub = &task->pub;
+    task_parts parts = {
+        .prompt = pub->prompt,
+        .agent = pub->agent,
+        .runs_on = pub->runs_on,
+        .session = before->made ? NULL : pub->session,
+        .metadata = pub->metadata,
+        .key = pub->key,
+        .priority = pub->priority,
+        .timeout_ms = pub->timeout_ms,
+        .retries = pub->retries,
+        .depth = pub->depth,
+        .group = task->group,
+    };
+    *ret = *before;
+    ret->task = NULL;
+    ret->made = NULL;
+    return number_task(engine, &parts, &ret->task, &ret->made);
+}
+
+/* Another writer took its number: 0 it is under way again. */
+static int submit_again(weft_engine *engine, submission *made) {
+    submission next;
+    if (engine->phase != READY || ++made->tries >= ENGINE_TRIES)
+        return engine->phase == READY ? -EAGAIN : -ESHUTDOWN;
+    /* The key is the new one's from here on, or nobody's. */
+    weft__map_remove(&engine->keys, &made->task->key_node);
+    int r = number_again(engine, made, &next);
+    submission before = *made;
+    if (r >= 0) {
+        *made = next;
+        r = send_submission(engine, made);
+    }
+    if (r < 0) {
+        *made = before;
+        weft__session_drop(engine, next.made);
+        weft__task_drop(engine, next.task);
+        return r;
+    }
+    leave_place(&before);
+    weft__list_push(&before.task->repeats, &made->task->repeats);
+    weft__list_remove(&before.task->repeats);
+    take_place(engine, made);
+    if (before.made && !before.made->stored)
+        weft__session_drop(engine, before.made);
+    if (!before.task->stored)
+        weft__task_drop(engine, before.task);
+    return 0;
+}
+
 static void finish_submit(void *ctx, int r) {
     submission *made = ctx;
     weft_engine *engine = made->engine;
@@ -136,13 +286,11 @@ static void finish_submit(void *ctx, int r) {
     weft_link repeats;
     weft_task_done *done = made->done;
     void *done_ctx = made->ctx;
+    if (r == -EAGAIN && (r = submit_again(engine, made)) == 0)
+        return;
     if (made->waits)
         engine->queueing--;
-    weft__list_remove(&task->group_at);
-    task->submitted = false;
-    /* One that was to wait may have been given a slot when its event was delivered, just now: that is not over. */
-    if (!made->waits)
-        task->starting = false;
+    leave_place(made);
     weft__list_push(&task->repeats, &repeats);
     weft__list_remove(&task->repeats);
     if (r == 1) /* the key was there before: a task that is forgotten, or another node's */
@@ -164,73 +312,6 @@ static void finish_submit(void *ctx, int r) {
         weft__queue_run(engine);
 }
 
-/* A digest, because a key of the store's is short and a caller's may be long. */
-static void store_key(const char *key, char ret[5 + 2 * SHA256_DIGEST_LENGTH + 1]) {
-    unsigned char digest[SHA256_DIGEST_LENGTH];
-    SHA256((const unsigned char *) key, strlen(key), digest);
-    int n = snprintf(ret, 6, "task/");
-    for (size_t i = 0; i < sizeof digest; i++)
-        snprintf(ret + n + 2 * i, 3, "%02x", digest[i]);
-}
-
-static int send_submission(weft_engine *engine, submission *made, const weft_agent *agent, bool runs) {
-    known_task *task = made->task;
-    char key[5 + 2 * SHA256_DIGEST_LENGTH + 1];
-    weft_member members[16];
-    struct draft draft = {.engine = engine, .counter = "task", .number = task->pub.number};
-    if (made->made)
-        weft__draft_add(&draft, WEFT_STREAM_HUB, "session.created",
-                        WEFT_OBJ({"sessionId", weft_str(task->pub.session)}, {"agent", weft_str(agent->name)},
-                                 {"folder", weft_str(engine->folder)}));
-    weft__draft_add(&draft, WEFT_STREAM_HUB, "task.queued", weft__task_data(task, members));
-    if (runs)
-        weft__draft_add(&draft, WEFT_STREAM_HUB, "task.started",
-                        WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
-                                 {"attempt", weft_int(1)}));
-    if (task->pub.key)
-        store_key(task->pub.key, key);
-    return weft__draft_send(&draft, task->pub.key ? key : NULL, finish_submit, made);
-}
-
-static int64_t timeout_of(const weft_engine *engine, const weft_task_spec *spec, const weft_agent *agent) {
-    int64_t ms = spec->timeout_ms ? spec->timeout_ms : agent->timeout_ms ? agent->timeout_ms : engine->limits.timeout_ms;
-    return ms < 0 ? -1 : ms;
-}
-
-static int make_task(weft_engine *engine, const weft_task_spec *spec, const struct choice *choice, submission *made) {
-    char id[ENGINE_ID], session[ENGINE_ID];
-    uint64_t number;
-    /* Taken whatever happens next: a number is never used twice. A journal that was tampered with may have a session of that
-     * name already. */
-    do {
-        if (engine->next_task >= ENGINE_NUMBERS)
-            return -EOVERFLOW;
-        number = engine->next_task++;
-        weft__name_numbered(session, "session-", number);
-    } while (weft__session_known(engine, session));
-    weft__task_id(id, number);
-    int r = weft__task_new(engine,
-                           &(task_parts){
-                               .id = id,
-                               .number = number,
-                               .prompt = spec->prompt,
-                               .agent = spec->agent,
-                               .runs_on = choice->agent->name,
-                               .session = choice->session ? choice->session->pub.id : session,
-                               .metadata = spec->metadata ? spec->metadata : "{}",
-                               .key = spec->key,
-                               .priority = spec->priority,
-                               .timeout_ms = timeout_of(engine, spec, choice->agent),
-                               .retries = spec->retries > 0 ? spec->retries : 0,
-                               .depth = spec->depth,
-                               .group = spec->group,
-                           },
-                           &made->task);
-    if (r >= 0 && !choice->session)
-        r = weft__session_new(engine, session, choice->agent->name, &made->made);
-    return r;
-}
-
 static bool same_text(const char *a, const char *b) {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
@@ -250,26 +331,19 @@ static int repeat(weft_engine *engine, known_task *task, weft_task_done *done, v
 }
 
 static int submit_new(weft_engine *engine, const weft_task_spec *spec, const struct choice *choice, submission *made) {
-    bool runs = !made->waits;
     int r = make_task(engine, spec, choice, made);
     if (r >= 0)
-        r = send_submission(engine, made, choice->agent, runs);
+        r = send_submission(engine, made);
     if (r < 0) {
         weft__session_drop(engine, made->made);
         weft__task_drop(engine, made->task);
         return r;
     }
-    made->task->submitted = true;
     if (choice->session)
         choice->session->claimed = true;
-    if (runs) {
-        made->task->starting = true;
-        weft__list_push(&engine->slots, &made->task->slot);
-    } else {
+    if (made->waits)
         engine->queueing++;
-        if (made->task->group)
-            weft__list_push(&engine->queueing_groups, &made->task->group_at);
-    }
+    take_place(engine, made);
     return 0;
 }
 

@@ -486,8 +486,91 @@ TEST(time_goes_on_while_the_daemon_is_away) {
     engine_end(&w);
 }
 
+/* Another writer asks something under a number that one of ours was to have. */
+static void ask_elsewhere(store_world *other, int number) {
+    char text[300];
+    int n = snprintf(text, sizeof text,
+                     "{\"questionId\":\"question-%04d\",\"number\":%d,\"ruleId\":\"theirs\",\"kind\":\"approval\","
+                     "\"title\":\"theirs\",\"options\":[{\"id\":\"a\"}],\"detail\":{},\"digest\":\"abc\"}",
+                     number, number);
+    weft_event event = {.stream = "hub", .type = "question.asked", .data = {text, (size_t) n}, .time_ms = 5};
+    weft_append append = {.events = &event, .count = 1, .counter = "question", .number = (uint64_t) number};
+    CHECK_INT(weft__store_append(other->store, &append, NULL, NULL), 0);
+}
+
+TEST(another_writer_takes_the_number_of_a_run) {
+    engine_world w;
+    task_outcome t, allowed;
+    engine_begin(&w, &weft__memory);
+    store_world other = w.store;
+    other.opts.beside = w.store.store;
+    REQUIRE(world_open(&other));
+    CHECK_INT(submit(&w, "x", &t), 0);
+    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "y", .agent = "allow"}, &allowed), 0);
+    ask_elsewhere(&other, 0);
+    ask_elsewhere(&other, 1);
+    world_forget(&w);
+    play_say(play_of(t.id), "may I?");
+    ask(play_of(t.id), "k1");
+    ask_with(play_of(t.id), "k2", OPTIONS, "call-2");
+    play_say(play_of(t.id), "well?");
+    ENGINE_UNTIL(&w, weft__question_find(w.engine, "question-0003") != NULL && w.heard_len >= 90);
+    CHECK_STR(w.heard, "question.asked question.asked session.output question.asked question.asked session.output ");
+    CHECK_STR(weft__question_find(w.engine, "question-0000")->title, "theirs");
+    CHECK_STR(weft__question_find(w.engine, "question-0001")->title, "theirs");
+    CHECK_STR(weft__question_find(w.engine, "question-0002")->task, t.id);
+    CHECK_STR(weft__question_find(w.engine, "question-0003")->task, t.id);
+    question_outcome a = {0};
+    CHECK_INT(weft__question_answer(w.engine, "question-0003", "no", "ann", NULL, question_done, &a), 0);
+    CHECK(engine_wait(&w, &a.times, 1));
+    CHECK_STR(play_of(t.id)->answer_key, "k2");
+    /* The configuration's answer is about the number that it got. */
+    ask_elsewhere(&other, 4);
+    ask(play_of(allowed.id), "k3");
+    ENGINE_UNTIL(&w, play_of(allowed.id)->answers == 1);
+    CHECK_STR(play_of(allowed.id)->answer, "yes");
+    CHECK_STR(weft__question_find(w.engine, "question-0005")->by, "configuration");
+    CHECK_INT(weft__question_find(w.engine, "question-0004")->state, WEFT_QUESTION_OPEN);
+    other.store = weft__store_close(other.store);
+    engine_end(&w);
+}
+
+TEST(another_writer_takes_the_number_of_a_rule) {
+    engine_world w;
+    question_outcome asked = {0}, answered = {0};
+    engine_begin(&w, &weft__memory);
+    store_world other = w.store;
+    other.opts.beside = w.store.store;
+    REQUIRE(world_open(&other));
+    ask_elsewhere(&other, 0);
+    weft_question_spec spec = {
+        .rule = "ours", .kind = "approval", .title = "?", .options = weft_raw(OPTIONS, strlen(OPTIONS))};
+    CHECK_INT(weft__question_ask(w.engine, &spec, question_done, NULL, &asked), 0);
+    CHECK(engine_wait(&w, &asked.times, 1));
+    CHECK_INT(asked.r, 0);
+    CHECK_STR(asked.id, "question-0001");
+    CHECK_STR(weft__question_find(w.engine, "question-0000")->rule, "theirs");
+    CHECK_STR(weft__question_find(w.engine, "question-0001")->rule, "ours");
+    CHECK_INT(weft__question_answer(w.engine, "question-0001", "yes", "ann", NULL, question_done, &answered), 0);
+    CHECK(engine_wait(&w, &answered.times, 1));
+    CHECK_INT(weft__question_find(w.engine, "question-0000")->state, WEFT_QUESTION_OPEN);
+    /* Somebody who takes them faster than we ask: it has an end, and leaves nothing. */
+    weft_event event = {.stream = "other", .type = "note", .data = {"{}", 2}, .time_ms = 5};
+    weft_append append = {.events = &event, .count = 1, .counter = "question", .number = 50};
+    CHECK_INT(weft__store_append(other.store, &append, NULL, NULL), 0);
+    asked = (question_outcome){0};
+    CHECK_INT(weft__question_ask(w.engine, &spec, question_done, NULL, &asked), 0);
+    CHECK(engine_wait(&w, &asked.times, 1));
+    CHECK_INT(asked.r, -EAGAIN);
+    CHECK(!weft__question_find(w.engine, "question-0002") && !weft__question_find(w.engine, "question-0017"));
+    other.store = weft__store_close(other.store);
+    engine_end(&w);
+}
+
 /* clang-format off */
 TEST_MAIN(
+    CASE(another_writer_takes_the_number_of_a_run)
+    CASE(another_writer_takes_the_number_of_a_rule)
     CASE(a_person_answers)
     CASE(questions_keep_their_place)
     CASE(the_configuration_answers)

@@ -417,37 +417,98 @@ TEST(a_few_are_remembered) {
     engine_end(&w);
 }
 
-/* Another writer of the journal takes a number first: its task is known as it says, and ours is refused. */
+/* Take a number of a counter as another writer does that stores something else with it. */
+static void take_number(store_world *other, const char *counter, uint64_t number) {
+    weft_event event = {.stream = "other", .type = "note", .data = {"{}", 2}, .time_ms = 5};
+    weft_append append = {.events = &event, .count = 1, .counter = counter, .number = number};
+    CHECK_INT(weft__store_append(other->store, &append, NULL, NULL), 0);
+}
+
+/* Another writer of the journal takes a number first: its task is known as it says, and ours gets the next number. */
 TEST(another_writer_takes_the_number) {
     static const char theirs[] =
-        "{\"taskId\":\"task-0000\",\"number\":0,\"prompt\":\"theirs\",\"agent\":null,\"runsOn\":\"one\","
+        "{\"taskId\":\"task-0000\",\"number\":0,\"prompt\":\"theirs\",\"agent\":null,\"runsOn\":\"allow\","
         "\"priority\":0,\"sessionId\":\"session-0000\",\"metadata\":{},\"timeoutMs\":1000}";
+    static const char session[] = "{\"sessionId\":\"session-0000\",\"agent\":\"allow\"}";
     engine_world w;
-    task_outcome t = {0};
+    task_outcome t = {0}, repeated = {0};
     engine_begin(&w, &weft__memory);
     store_world other = w.store;
     other.opts.beside = w.store.store;
     REQUIRE(world_open(&other));
-    weft_event event = {.stream = "hub", .type = "task.queued", .data = {theirs, sizeof theirs - 1}, .time_ms = 5};
-    weft_append append = {.events = &event, .count = 1, .counter = "task", .number = 0};
+    weft_event events[] = {
+        {.stream = "hub", .type = "session.created", .data = {session, sizeof session - 1}, .time_ms = 5},
+        {.stream = "hub", .type = "task.queued", .data = {theirs, sizeof theirs - 1}, .time_ms = 5},
+    };
+    weft_append append = {.events = events, .count = 2, .counter = "task", .number = 0};
     CHECK_INT(weft__store_append(other.store, &append, NULL, NULL), 0);
-    CHECK_INT(weft__task_submit(w.engine, &(weft_task_spec){.prompt = "ours"}, task_done, &t), 0);
-    ENGINE_UNTIL(&w, t.times == 1);
-    CHECK_INT(t.r, -EAGAIN);
+    weft_task_spec ours = {.prompt = "ours", .key = "k", .metadata = "{\"a\":1}", .priority = 3, .retries = 2};
+    CHECK_INT(weft__task_submit(w.engine, &ours, task_done, &t), 0);
+    CHECK_INT(weft__task_submit(w.engine, &ours, task_done, &repeated), 0);
+    ENGINE_UNTIL(&w, t.times == 1 && repeated.times == 1);
+    CHECK_INT(t.r, 0);
+    CHECK_STR(t.id, "task-0001");
+    CHECK_STR(t.session, "session-0001");
+    CHECK_INT(repeated.r, 0);
+    CHECK_STR(repeated.id, "task-0001");
     const weft_task *task = weft__task_find(w.engine, "task-0000");
     REQUIRE(task);
     CHECK_STR(task->prompt, "theirs");
-    CHECK(weft__session_find(w.engine, "session-0000") != NULL);
-    CHECK_INT(submit(&w, "ours", &t), 0);
-    CHECK_STR(t.id, "task-0001");
-    CHECK_STR(weft__task_find(w.engine, "task-0001")->prompt, "ours");
+    CHECK_STR(weft__session_find(w.engine, "session-0000")->agent, "allow");
+    task = weft__task_find(w.engine, "task-0001");
+    REQUIRE(task);
+    CHECK_STR(task->prompt, "ours");
+    CHECK_STR(task->metadata, "{\"a\":1}");
+    CHECK_STR(task->key, "k");
+    CHECK_INT(task->priority, 3);
+    CHECK_INT(task->retries, 2);
+    CHECK_STR(weft__session_find(w.engine, "session-0001")->agent, "one");
+    ENGINE_UNTIL(&w, play_of("task-0001") != NULL);
+    CHECK_INT(submit(&w, "next", &t), 0);
+    CHECK_STR(t.id, "task-0002");
+    other.store = weft__store_close(other.store);
+    engine_end(&w);
+}
+
+/* What waits in a queue and goes on with a session is numbered again as well; and trying again has an end. */
+TEST(numbers_are_lost_again_and_again) {
+    engine_world w;
+    task_outcome first, t = {0};
+    engine_open(&w, &weft__memory);
+    w.opts.limits.max_running = 1;
+    CHECK_INT(world_start(&w), 0);
+    store_world other = w.store;
+    other.opts.beside = w.store.store;
+    REQUIRE(world_open(&other));
+    CHECK_INT(submit(&w, "first", &first), 0);
+    play_end(play_of(first.id), true);
+    ENGINE_UNTIL(&w, state_of(&w, first.id) == WEFT_TASK_COMPLETED);
+    CHECK_INT(submit(&w, "runs", &t), 0);
+    take_number(&other, "task", 9);
+    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "waits", .session = first.session, .group = "g"}, &t), 0);
+    CHECK_STR(t.id, "task-0010");
+    CHECK_STR(t.session, first.session);
+    CHECK_INT(state_of(&w, t.id), WEFT_TASK_QUEUED);
+    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "x", .session = first.session}, &t), -EBUSY);
+    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "x", .group = "g"}, &t), -EBUSY);
+    take_number(&other, "task", 99);
+    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "never", .group = "h", .key = "k"}, &t), -EAGAIN);
+    /* Nothing of it is left. */
+    CHECK_INT(weft__task_counts(w.engine).of[WEFT_TASK_QUEUED], 1);
+    CHECK(!weft__task_find(w.engine, "task-0011") && !weft__session_find(w.engine, "session-0011"));
+    while (t.r == -EAGAIN)
+        (void) submit_spec(&w, &(weft_task_spec){.prompt = "late", .group = "h", .key = "k"}, &t);
+    CHECK_INT(t.r, 0);
+    CHECK_STR(t.id, "task-0100");
     other.store = weft__store_close(other.store);
     engine_end(&w);
 }
 
 /* clang-format off */
 TEST_MAIN(
-    CASE(another_writer_takes_the_number) CASE(a_task_runs_and_completes)
+    CASE(another_writer_takes_the_number)
+    CASE(numbers_are_lost_again_and_again)
+    CASE(a_task_runs_and_completes)
     CASE(a_task_fails)
     CASE(what_cannot_be_submitted)
     CASE(a_running_task_is_cancelled)
