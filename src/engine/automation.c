@@ -42,7 +42,7 @@ known_rule *weft__automation_rule(const weft_automation *automation, const char 
 
 /* ---- what events change ---- */
 
-static void set_switch(void *ctx, const char *rule, bool enabled, int64_t time_ms) {
+void weft__automation_set_switch(void *ctx, const char *rule, bool enabled, int64_t time_ms) {
     weft_automation *automation = ctx;
     known_rule *known = rule ? weft__automation_rule(automation, rule) : NULL;
     if (known && !*known->rule->error) {
@@ -55,17 +55,13 @@ static void set_switch(void *ctx, const char *rule, bool enabled, int64_t time_m
     }
 }
 
-void weft__automation_recall_switches(weft_automation *automation) {
-    weft__engine_each_switch(automation->engine, set_switch, automation);
-}
-
 void weft__automation_switched(weft_automation *automation, const weft_event *event, const weft_json *data) {
     char room[WEFT_RULE_ID + 1];
     const char *id = weft__automation_text(data, "ruleId", room, sizeof room);
     weft_json named = weft_get(data, "ruleId");
     bool all = weft_typeof(&named) != WEFT_STRING;
     if (id || all)
-        set_switch(automation, id, weft_get_bool(data, "enabled", true), event->time_ms);
+        weft__automation_set_switch(automation, id, weft_get_bool(data, "enabled", true), event->time_ms);
 }
 
 /* As much of it as there is room for. */
@@ -76,7 +72,7 @@ static void keep(const weft_json *data, const char *name, char *ret, size_t size
     snprintf(ret, size, "%.*s", is ? (int) text.len : 0, is ? text.data : "");
 }
 
-void weft__automation_executed(weft_automation *automation, const weft_event *event, const weft_json *data) {
+void weft__automation_executed(weft_automation *automation, int64_t time_ms, const weft_json *data) {
     if (automation->recent_count == AUTOMATION_RECENT) {
         memmove(automation->recent, automation->recent + 1, (AUTOMATION_RECENT - 1) * sizeof automation->recent[0]);
         automation->recent_count--;
@@ -87,7 +83,7 @@ void weft__automation_executed(weft_automation *automation, const weft_event *ev
     keep(data, "status", is->status, sizeof is->status);
     keep(data, "taskId", is->task, sizeof is->task);
     keep(data, "error", is->error, sizeof is->error);
-    is->time_ms = event->time_ms;
+    is->time_ms = time_ms;
 }
 
 /* ---- rules ---- */
@@ -268,10 +264,6 @@ static int start_watcher(weft_automation *automation, const weft_automation_opts
 
 /* ---- life ---- */
 
-void weft__automation_begin(weft_automation *automation) {
-    automation->ready = true;
-}
-
 static int start(weft_automation *automation, const weft_automation_opts *opts) {
     int r = add_rules(automation, opts->rules);
     if (r == 0)
@@ -283,9 +275,13 @@ static int start(weft_automation *automation, const weft_automation_opts *opts) 
         r = start_watcher(automation, opts);
     if (r < 0)
         return r;
+    r = weft__automation_recall(automation);
+    if (r < 0)
+        return r;
     weft__automation_find_deep(automation);
     weft__engine_listen(automation->engine, &automation->ear);
-    return weft__automation_remember(automation);
+    weft__automation_catch_up(automation);
+    return 0;
 }
 
 int weft__automation_new(weft_engine *engine, const weft_automation_opts *opts, weft_automation **ret) {
@@ -301,7 +297,6 @@ int weft__automation_new(weft_engine *engine, const weft_automation_opts *opts, 
     automation->ear.on_event = weft__automation_hear;
     weft__list_init(&automation->ear.link);
     weft__list_init(&automation->firings);
-    weft__list_init(&automation->held);
     int r = start(automation, opts);
     if (r < 0) {
         weft__automation_free(automation);
@@ -315,9 +310,6 @@ weft_automation *weft__automation_free(weft_automation *automation) {
     if (!automation)
         return NULL;
     weft__engine_unlisten(&automation->ear);
-    automation->ready = false;
-    weft__automation_forget(automation);
-    weft__automation_release(automation);
     weft__automation_orphan(automation);
     weft__webhooks_free(automation->webhooks);
     weft__scheduler_free(automation->scheduler);

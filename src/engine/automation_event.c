@@ -174,7 +174,7 @@ static void take(weft_automation *automation, const weft_event *event, const wef
     seen what = {.event = event, .data = data, .source = source};
     char room[32];
     if (strcmp(event->type, "rule.fired") == 0)
-        weft__automation_executed(automation, event, data);
+        weft__automation_executed(automation, event->time_ms, data);
     else if (strcmp(event->type, "automation.switched") == 0)
         weft__automation_switched(automation, event, data);
     else if (is_question_over(event->type)) {
@@ -195,48 +195,11 @@ static void take(weft_automation *automation, const weft_event *event, const wef
     consider(automation, &what);
 }
 
-/* Until the journal was read, nobody knows what is switched on. */
-static void hold(weft_automation *automation, const weft_event *event) {
-    size_t stream = strlen(event->stream) + 1, type = strlen(event->type) + 1;
-    held_event *held = automation->held_count < AUTOMATION_HELD
-                           ? weft__alloc(automation->alloc, sizeof *held + stream + type + event->data.len)
-                           : NULL;
-    if (!held) {
-        if (!automation->said_held)
-            weft__automation_note(automation, "too much happened before rules were ready: some of it is not looked at");
-        automation->said_held = true;
-        return;
-    }
-    held->event = *event;
-    held->event.stream = memcpy(held->text, event->stream, stream);
-    held->event.type = memcpy(held->text + stream, event->type, type);
-    held->event.data.data = memcpy(held->text + stream + type, event->data.data, event->data.len);
-    weft__list_push(&automation->held, &held->link);
-    automation->held_count++;
-}
-
 void weft__automation_hear(weft_event_listener *ear, const weft_event *event, const weft_json *data) {
     weft_automation *automation = WEFT_CONTAINER(ear, weft_automation, ear);
     const char *source = source_of(event);
     bool ours = strcmp(event->type, "rule.fired") == 0 || strcmp(event->type, "automation.switched") == 0 ||
                 is_question_over(event->type);
-    if ((!source && !ours) || event->gseq <= automation->past_until)
-        return;
-    if (automation->ready && weft__list_empty(&automation->held))
+    if (source || ours)
         take(automation, event, data, source);
-    else
-        hold(automation, event);
-}
-
-void weft__automation_release(weft_automation *automation) {
-    while (!weft__list_empty(&automation->held)) {
-        held_event *held = WEFT_CONTAINER(automation->held.next, held_event, link);
-        weft_doc *doc = NULL;
-        weft__list_remove(&held->link);
-        automation->held_count--;
-        if (automation->ready && weft_doc_parse(held->event.data.data, held->event.data.len, automation->alloc, &doc) == 0)
-            take(automation, &held->event, weft_doc_root(doc), source_of(&held->event));
-        weft_doc_free(doc);
-        weft__free(automation->alloc, held);
-    }
 }

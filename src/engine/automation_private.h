@@ -1,7 +1,7 @@
 /* The inside of the automation, for its own files.
  *
  *   automation.c         life, the parts, status, switches       automation_event.c   which event means which rule
- *   automation_fire.c    doing what a rule says, approvals       automation_past.c    what the journal remembers */
+ *   automation_fire.c    doing what a rule says, approvals       automation_past.c    what was before */
 #ifndef WEFT_AUTOMATION_PRIVATE_H
 #define WEFT_AUTOMATION_PRIVATE_H
 
@@ -14,7 +14,6 @@
 #define AUTOMATION_RULES 1000     /* what is beyond is said and left out */
 #define AUTOMATION_DEPTH 3        /* of causes: beyond, rules do nothing */
 #define AUTOMATION_RECENT 10      /* firings shown */
-#define AUTOMATION_HELD 1000      /* events kept until the journal was read */
 #define AUTOMATION_DEEP 256       /* tasks of ours, running or just ended, that file events are attributed to */
 #define AUTOMATION_APPROVALS 10   /* open questions of one rule */
 #define AUTOMATION_LINGER_MS 3000 /* after the end of a task its changes of files may still come */
@@ -41,13 +40,6 @@ typedef struct deep_task {
     int64_t until; /* monotonic; INT64_MAX: it runs */
 } deep_task;
 
-/* An event that came before the journal was read. */
-typedef struct held_event {
-    weft_link link;
-    weft_event event;
-    char text[];
-} held_event;
-
 struct weft_automation {
     weft_engine *engine;
     weft_loop *loop;
@@ -61,12 +53,6 @@ struct weft_automation {
     weft_doc *jobs; /* as configured; NULL: none */
     weft_event_listener ear;
 
-    bool ready;          /* the journal was read */
-    uint64_t past_until; /* gseq: what is up to here is the past */
-    struct past *past;   /* being read */
-    weft_link held;
-    size_t held_count;
-    bool said_held;     /* that there were too many */
     bool said_unstored; /* that changes of files cannot be stored, since one last could */
 
     weft_webhooks *webhooks;
@@ -90,18 +76,13 @@ known_rule *weft__automation_rule(const weft_automation *automation, const char 
 
 /* ---- automation.c: what events change ---- */
 
-/* As the engine knows it: the events may be trimmed. */
-void weft__automation_recall_switches(weft_automation *automation);
+void weft__automation_set_switch(void *ctx, const char *rule, bool enabled, int64_t time_ms);
 void weft__automation_switched(weft_automation *automation, const weft_event *event, const weft_json *data);
-void weft__automation_executed(weft_automation *automation, const weft_event *event, const weft_json *data);
-/* The journal was read: begin. */
-void weft__automation_begin(weft_automation *automation);
+void weft__automation_executed(weft_automation *automation, int64_t time_ms, const weft_json *data);
 
 /* ---- automation_event.c ---- */
 
 void weft__automation_hear(weft_event_listener *ear, const weft_event *event, const weft_json *data);
-/* What was held. */
-void weft__automation_release(weft_automation *automation);
 /* The depth of a change of a file that is seen now. */
 int64_t weft__automation_depth(weft_automation *automation);
 /* Tasks of ours that were running before we were here. */
@@ -121,8 +102,9 @@ void weft__automation_orphan(weft_automation *automation);
 
 /* ---- automation_past.c ---- */
 
-/* Read the journal; weft__automation_begin() follows, later. */
-int weft__automation_remember(weft_automation *automation);
-void weft__automation_forget(weft_automation *automation);
+/* As the engine knows it: the events may be trimmed. */
+int weft__automation_recall(weft_automation *automation);
+/* Act upon the approvals of which nothing came yet. */
+void weft__automation_catch_up(weft_automation *automation);
 
 #endif

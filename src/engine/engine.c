@@ -321,6 +321,7 @@ static void init_lists(weft_engine *engine) {
         &engine->queueing_groups,
         &engine->changed,
         &engine->forgotten,
+        &engine->fired,
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         weft__list_init(lists[i]);
@@ -401,6 +402,7 @@ weft_engine *weft__engine_free(weft_engine *engine) {
     for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++)
         weft__map_done(maps[i]);
     weft__retention_drop(engine);
+    weft__firings_drop(engine);
     weft__free(engine->alloc, engine->chosen);
     weft__free(engine->alloc, engine->program);
     weft__free(engine->alloc, engine->folder);

@@ -79,6 +79,9 @@ void weft__engine_set(weft_engine *engine, const weft_agents *agents, const weft
 /* What somebody switched: automation as a whole (rule NULL), or one rule. */
 void weft__engine_each_switch(const weft_engine *engine,
                               void (*each)(void *ctx, const char *rule, bool enabled, int64_t time_ms), void *ctx);
+/* What rules did last: the data of the last ten rule.fired, the oldest first. -ENOMEM: not all were shown. */
+int weft__engine_each_firing(const weft_engine *engine, void (*each)(void *ctx, int64_t time_ms, const weft_json *data),
+                             void *ctx);
 
 const weft_engine_limits *weft__engine_limits(const weft_engine *engine); /* with the defaults filled in */
 const weft_agents *weft__engine_agents(const weft_engine *engine);
@@ -234,6 +237,7 @@ typedef struct weft_question {
     bool orphaned; /* the agent that asked has gone with an earlier daemon; the answer is kept for when it asks again */
     int64_t created_ms, expires_ms; /* 0: never */
     const char *option, *by, *text; /* the answer; NULL: none */
+    bool acted;                     /* it is over, and its rule has said what came of it */
 } weft_question;
 
 typedef struct weft_question_spec {

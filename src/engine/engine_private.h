@@ -8,6 +8,7 @@
  *   question.c     questions and their answers         outbox.c     what a run says, on its way to the store
  *   agent.c        which agent                         retention.c  what is no longer kept
  *   agent_pool.c   the agents' processes that live         saved.c      what is known, saved by key
+ *   firings.c      what rules did last
  *
  * A thing that is being stored is in its map already, with stored false, so that what is in flight counts where it must; it
  * cannot be found from outside before its event was delivered. */
@@ -26,7 +27,8 @@
 /* Of tasks and questions: every reader of JSON can hold it, and nobody comes so far by counting. */
 #define ENGINE_NUMBERS ((uint64_t) 1 << 53)
 /* What is to be stored takes its number of one of the store's counters, so that two writers never take the same. Whoever was
- * slower takes the next one and tries again, so often: each time somebody else had stored something, so all of them go on. */
+ * slower takes the next one and tries again, so often: each time somebody else had stored something, so all of them go on.
+ */
 #define ENGINE_TRIES 16
 #define COUNTER_TASK "task"
 #define COUNTER_QUESTION "question"
@@ -163,11 +165,14 @@ struct weft_engine {
     char *chosen; /* agent; NULL: as configured */
 
     weft_timer queue_timer, drain_timer, retention_timer;
-    uint64_t bytes_since;         /* delivered since the last retention */
-    int64_t retained;             /* when that was; monotonic */
-    weft_age age;                 /* what is too old */
-    bool retaining;               /* it is due: when everything is saved, what is too old goes */
-    weft_link switches;           /* of automation.switched */
+    uint64_t bytes_since; /* delivered since the last retention */
+    int64_t retained;     /* when that was; monotonic */
+    weft_age age;         /* what is too old */
+    bool retaining;       /* it is due: when everything is saved, what is too old goes */
+    weft_link switches;   /* of automation.switched */
+    weft_link fired;      /* of rule.fired, the oldest first */
+    size_t fired_count;
+    bool firings_saved;           /* the hub's document that was read at the start has them */
     weft_link changed, forgotten; /* since it was saved */
     size_t changed_count, forgotten_count, unsaved_events;
     struct saving *saving;         /* under way */
@@ -376,6 +381,13 @@ int weft__retention_apply_stopped(weft_engine *engine, const weft_event *event, 
 /* How long the journal has been observed, in all. */
 int64_t weft__retention_observed(const weft_engine *engine);
 void weft__retention_drop(weft_engine *engine);
+
+/* firings.c */
+int weft__firing_apply(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* As an array of {time, data}. */
+int weft__firings_write(const weft_engine *engine, weft_buf *out);
+int weft__firings_restore(weft_engine *engine, const weft_json *saved);
+void weft__firings_drop(weft_engine *engine);
 
 /* saved.c */
 void weft__saved_init(saved_mark *mark, saved_kind kind);

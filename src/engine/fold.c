@@ -104,6 +104,7 @@ static const fold folds[] = {
     {"question.adopted", weft__question_apply_adopted, weft__question_act_over},
     {"agent.chosen", weft__agent_apply_chosen, NULL},
     {"automation.switched", weft__retention_apply_switched, NULL},
+    {"rule.fired", weft__firing_apply, NULL},
     {"hub.counted", weft__retention_apply_counted, NULL},
     {"hub.stopped", weft__retention_apply_stopped, NULL},
     {"hub.kept", weft__retention_apply_kept, NULL},

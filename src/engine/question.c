@@ -292,6 +292,7 @@ int weft__question_restore(weft_engine *engine, const weft_json *data) {
     known_question *question = question_of(engine, data);
     question->saved.saved = true;
     question->pub.orphaned = weft_get_bool(data, "orphaned", false);
+    question->pub.acted = weft_get_bool(data, "acted", false);
     for (size_t i = WEFT_QUESTION_ANSWERED; i < sizeof types / sizeof types[0]; i++)
         if (r >= 0 && weft__says(data, "state", weft__question_states[i])) {
             event.type = types[i];

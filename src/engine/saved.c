@@ -89,7 +89,8 @@ void weft__saved_note(weft_engine *engine, const weft_event *event, const weft_j
     char id[ENGINE_ID];
     if (strcmp(event->stream, WEFT_STREAM_HUB) != 0)
         return;
-    engine->hub_seq = event->seq;
+    if (event->seq > engine->hub_seq)
+        engine->hub_seq = event->seq;
     engine->unsaved_events++;
     known_session *session = weft__session_known(engine, weft__id(data, "sessionId", id));
     if (session && session->stored)
@@ -195,6 +196,7 @@ static void add_question(struct piece *piece, const known_question *question) {
         {"state", weft_str(weft__question_states[pub->state])},
         {"createdMs", weft_int(pub->created_ms)},
         {"orphaned", weft_bool(pub->orphaned)},
+        {"acted", pub->acted ? weft_bool(true) : weft_none()},
         {"option", weft_str_or_none(pub->option)},
         {"by", weft_str_or_none(pub->by)},
         {"text", weft_str_or_none(pub->text)},
@@ -233,8 +235,10 @@ static void add_forgotten(struct piece *piece) {
 static void add_hub(struct piece *piece) {
     weft_engine *engine = piece->engine;
     const uint64_t *of = engine->counts.of;
-    weft_buf switches = {0}, ages = {0};
+    weft_buf switches = {0}, ages = {0}, firings = {0};
     int r = weft__retention_write_switches(engine, &switches);
+    if (r >= 0)
+        r = weft__firings_write(engine, &firings);
     if (r >= 0)
         r = weft__age_write(&engine->age, engine->alloc, &ages);
     if (r >= 0)
@@ -247,11 +251,13 @@ static void add_hub(struct piece *piece) {
                                                   {"cancelled", weft_uint(of[WEFT_TASK_CANCELLED])})},
                               {"agent", weft_str_or_none(engine->chosen)},
                               {"switches", weft_raw(weft__buf_head(&switches), weft__buf_len(&switches))},
+                              {"fired", weft_raw(weft__buf_head(&firings), weft__buf_len(&firings))},
                               {"ages", weft_raw(weft__buf_head(&ages), weft__buf_len(&ages))}));
     else
         piece->r = r;
     weft__buf_done(&switches, engine->alloc);
     weft__buf_done(&ages, engine->alloc);
+    weft__buf_done(&firings, engine->alloc);
 }
 
 static bool fill_piece(struct piece *piece) {
@@ -355,6 +361,7 @@ void weft__saved_drop(weft_engine *engine) {
 static int restore_hub(weft_engine *engine, const weft_json *data) {
     weft_event event = {.gseq = (uint64_t) weft__int_between(data, "gseq", 0, 0, INT64_MAX)};
     weft_json switches = weft_get(data, "switches"), totals = weft_get(data, "totals"), ages = weft_get(data, "ages");
+    weft_json firings = weft_get(data, "fired");
     weft__age_read(&engine->age, &ages, engine->limits.keep_ms);
     int r = weft__retention_apply_counted(engine, &event, data);
     for (int state = WEFT_TASK_COMPLETED; state < WEFT_TASK_STATES; state++)
@@ -363,6 +370,8 @@ static int restore_hub(weft_engine *engine, const weft_json *data) {
         r = weft__agent_apply_chosen(engine, &event, data);
     for (weft_iter it = weft_iterate(&switches); r >= 0 && weft_next(&it);)
         r = weft__retention_apply_switched(engine, &(weft_event){.time_ms = weft_get_int(&it.value, "time", 0)}, &it.value);
+    if (r >= 0)
+        r = weft__firings_restore(engine, &firings);
     if (r < 0)
         return r;
     engine->saved_gseq = event.gseq;

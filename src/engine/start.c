@@ -138,12 +138,22 @@ typedef struct folding {
     const weft_alloc *alloc;
     const char *stream; /* NULL: what is saved */
     uint64_t after;
-    int r; /* what went wrong, while the next page was already on its way */
+    uint64_t saved_seq; /* of the hub's stream: what was saved knows the events up to here */
+    int r;              /* what went wrong, while the next page was already on its way */
 } folding;
 
-static int fold_event(weft_engine *engine, const weft_event *event) {
+/* Documents of earlier versions do not say what rules did: the events do, as far as they are kept. */
+static bool is_known(const folding *fold, const weft_event *event) {
+    return strcmp(fold->stream, WEFT_STREAM_HUB) == 0 && event->seq <= fold->saved_seq &&
+           strcmp(event->type, "rule.fired") != 0;
+}
+
+static int fold_event(const folding *fold, const weft_event *event) {
     static const weft_json nothing;
+    weft_engine *engine = fold->engine;
     weft_doc *doc = NULL;
+    if (is_known(fold, event))
+        return 0;
     int r = weft_doc_parse(event->data.data, event->data.len, engine->alloc, &doc);
     if (r == -ENOMEM)
         return r;
@@ -190,7 +200,8 @@ static int go_on(folding *fold, const weft_page *page) {
     if (!page->more && !fold->stream) {
         weft__saved_restored(engine);
         fold->stream = WEFT_STREAM_HUB;
-        fold->after = engine->hub_seq;
+        fold->saved_seq = engine->hub_seq;
+        fold->after = engine->firings_saved ? engine->hub_seq : 0;
     } else if (!page->more) {
         fold->stream = next_stream(engine);
         fold->after = 0;
@@ -217,7 +228,7 @@ static void page_came(void *ctx, int r, const weft_page *page) {
         ahead = r == 0;
     }
     for (size_t i = 0; r == 0 && i < page->count; i++)
-        r = fold->stream ? fold_event(engine, &page->events[i]) : weft__saved_restore(engine, &page->events[i]);
+        r = fold->stream ? fold_event(fold, &page->events[i]) : weft__saved_restore(engine, &page->events[i]);
     if (r == 0 && fold->stream && strcmp(fold->stream, WEFT_STREAM_HUB) != 0 && !fold->after && page->count && page->trimmed)
         r = note_trimmed(engine, page);
     if (r == 0 && fold->stream && strcmp(fold->stream, WEFT_STREAM_HUB) == 0)

@@ -241,10 +241,9 @@ TEST(switches_last) {
     after_all(&s);
     CHECK_STR(s.fired, "n/triggered ");
     restart(&s);
-    /* What comes before the journal was read is looked at afterwards. */
     changed(&s, "a.c");
     CHECK(has(status(&s), "{\"enabled\":false,"));
-    ENGINE_UNTIL(&s.w, has(status(&s), "\"recentExecutions\":[{\"ruleId\":\"n\""));
+    CHECK(has(status(&s), "\"recentExecutions\":[{\"ruleId\":\"n\""));
     after_all(&s);
     CHECK_STR(s.fired, "");
     switch_it(&s, NULL, true);
@@ -402,6 +401,85 @@ TEST(approved_and_died) {
     CHECK_STR(weft__task_newest(s.w.engine)->prompt, "fix a.c");
     CHECK_INT(task_count(&s), 1);
     end(&s);
+}
+
+/* Stop as a daemon does, so that everything is saved. */
+static void stop_saved(scene *s) {
+    s->automation = weft__automation_free(s->automation);
+    s->w.stopped = 0;
+    weft__engine_stop(s->w.engine, false, world_stopped, &s->w);
+    CHECK(engine_wait(&s->w, &s->w.stopped, 1));
+}
+
+/* Two questions are approved; one was acted upon. */
+static void approve_two(scene *s) {
+    begin(s, &weft__sqlite, "[" ASK "]");
+    changed(s, "a.c");
+    ENGINE_UNTIL(&s->w, has(s->fired, "pendingApproval"));
+    changed(s, "b.c");
+    ENGINE_UNTIL(&s->w, weft__question_find(s->w.engine, "question-0001") != NULL);
+    answer(s, "question-0001", "allow");
+    ENGINE_UNTIL(&s->w, has(s->fired, "approved"));
+    CHECK(weft__question_find(s->w.engine, "question-0001")->acted);
+    play_end(play_of("task-0000"), true);
+    ENGINE_UNTIL(&s->w, state_of(&s->w, "task-0000") == WEFT_TASK_COMPLETED);
+    s->automation = weft__automation_free(s->automation);
+    answer(s, "question-0000", "allow");
+    ENGINE_UNTIL(&s->w, weft__question_find(s->w.engine, "question-0000")->state == WEFT_QUESTION_ANSWERED);
+    CHECK(!weft__question_find(s->w.engine, "question-0000")->acted);
+    stop_saved(s);
+}
+
+static void acted_once(scene *s) {
+    restart(s);
+    /* What fired before is there at once. */
+    CHECK(has(status(s), "\"status\":\"pendingApproval\"") && has(status(s), "\"status\":\"approved\""));
+    ENGINE_UNTIL(&s->w, *s->fired);
+    after_all(s);
+    CHECK_STR(s->fired, "ask/approved ");
+    CHECK_STR(weft__task_newest(s->w.engine)->prompt, "fix a.c");
+    restart(s);
+    after_all(s);
+    CHECK_STR(s->fired, "");
+    end(s);
+}
+
+/* What a start needs is saved, and none of the events. */
+TEST(the_past_outlives_its_events) {
+    scene s;
+    approve_two(&s);
+    CHECK_INT(world_trim(&s.w.store, &(weft_trim){.rows = 1}, &(store_outcome){0}), 0);
+    acted_once(&s);
+}
+
+/* A document without what this version added. */
+static void make_older(void *ctx, int r, const weft_page *page) {
+    scene *s = ctx;
+    CHECK_INT(r, 0);
+    for (size_t i = 0; r == 0 && i < page->count; i++) {
+        static const char *const added[] = {"\"fired\":", "\"acted\":"};
+        char *text = strndup(page->events[i].data.data, page->events[i].data.len);
+        for (size_t k = 0; k < 2; k++) {
+            char *at = strstr(text, added[k]);
+            if (at)
+                memcpy(at, "\"other", 6);
+        }
+        weft_document document = {page->events[i].stream, {text, strlen(text)}};
+        CHECK_INT(
+            weft__store_append(s->w.store.store, &(weft_append){.documents = &document, .document_count = 1}, NULL, NULL),
+            0);
+        free(text);
+    }
+    s->switched++;
+}
+
+TEST(the_past_of_an_earlier_version) {
+    scene s;
+    approve_two(&s);
+    s.switched = 0;
+    CHECK_INT(weft__store_read(s.w.store.store, &(weft_query){.documents = true, .max_events = 100}, make_older, &s), 0);
+    CHECK(engine_wait(&s.w, &s.switched, 1));
+    acted_once(&s);
 }
 
 TEST(approved_but_gone) {
@@ -614,6 +692,8 @@ TEST_MAIN(
     CASE(only_so_many_questions)
     CASE(approved_after_a_restart)
     CASE(approved_and_died)
+    CASE(the_past_outlives_its_events)
+    CASE(the_past_of_an_earlier_version)
     CASE(approved_but_gone)
     CASE(failures_are_told)
     CASE(schedules)
