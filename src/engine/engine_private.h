@@ -17,6 +17,7 @@
 
 #include "age.h"
 #include "buf.h"
+#include "doc.h"
 #include "engine.h"
 #include "loop.h"
 #include "map.h"
@@ -223,9 +224,14 @@ void weft__act(weft_engine *engine, const weft_event *event, const weft_json *da
 /* An event that cannot be read was passed over: count it and say so. */
 void weft__skip(weft_engine *engine, const weft_event *event);
 /* The number of an event's task or question; -EBADMSG when it is none or is not the one in its id. */
-int weft__number(const weft_json *data, const char *id, void (*name)(char ret[ENGINE_ID], uint64_t number), uint64_t *ret);
+int weft__number(const weft_json *number, const char *id, void (*name)(char ret[ENGINE_ID], uint64_t number), uint64_t *ret);
 /* A whole number, at least low and at most high. */
 int64_t weft__int_between(const weft_json *data, const char *name, int64_t fallback, int64_t low, int64_t high);
+/* The same of values that weft__get_all() has found. */
+int64_t weft__value_between(const weft_json *value, int64_t fallback, int64_t low, int64_t high);
+int weft__value_string(const weft_json *value, const char **ret);
+const char *weft__value_id(const weft_json *value, char ret[ENGINE_ID]);
+bool weft__value_says(const weft_json *value, const char *text);
 /* A member as a C string, borrowed from the document; NULL when it is absent or no string. */
 int weft__member(const weft_json *data, const char *name, const char **ret);
 /* A member that is one of our ids; NULL when it is not. Needs no memory. */
@@ -314,6 +320,8 @@ struct run *weft__run_free(struct run *run);
 known_session *weft__session_known(const weft_engine *engine, const char *id);
 int weft__session_new(weft_engine *engine, const char *id, const char *agent, known_session **ret);
 known_session *weft__session_drop(weft_engine *engine, known_session *session);
+/* From the document that was saved of it. */
+int weft__session_restore(weft_engine *engine, const weft_json *data);
 void weft__session_stored(weft_engine *engine, known_session *session, int64_t now);
 int weft__session_apply_created(weft_engine *engine, const weft_event *event, const weft_json *data);
 int weft__session_apply_agent(weft_engine *engine, const weft_event *event, const weft_json *data);

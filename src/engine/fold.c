@@ -14,40 +14,57 @@ typedef struct fold {
     void (*act)(weft_engine *engine, const weft_event *event, const weft_json *data); /* NULL: nothing */
 } fold;
 
-int weft__member(const weft_json *data, const char *name, const char **ret) {
-    weft_json member = weft_get(data, name);
+int weft__value_string(const weft_json *value, const char **ret) {
     weft_bytes text;
-    *ret = weft_str_of(&member, NULL);
-    if (*ret || weft_typeof(&member) != WEFT_STRING)
+    *ret = weft_str_of(value, NULL);
+    if (*ret || weft_typeof(value) != WEFT_STRING)
         return 0;
     /* One with a NUL in it, or no memory to decode it: only the second is a failure. */
-    return weft_text(&member, &text) >= 0 && memchr(text.data, '\0', text.len) ? 0 : -ENOMEM;
+    return weft_text(value, &text) >= 0 && memchr(text.data, '\0', text.len) ? 0 : -ENOMEM;
+}
+
+int weft__member(const weft_json *data, const char *name, const char **ret) {
+    weft_json member = weft_get(data, name);
+    return weft__value_string(&member, ret);
 }
 
 /* Ours are plain, and a plain string is read without memory. */
-const char *weft__id(const weft_json *data, const char *name, char ret[ENGINE_ID]) {
-    weft_json member = weft_get(data, name);
+const char *weft__value_id(const weft_json *value, char ret[ENGINE_ID]) {
     weft_bytes text;
-    if (weft_text(&member, &text) < 0 || text.len >= ENGINE_ID)
+    if (weft_text(value, &text) < 0 || text.len >= ENGINE_ID)
         return NULL;
     memcpy(ret, text.data, text.len);
     ret[text.len] = '\0';
     return ret;
 }
 
+const char *weft__id(const weft_json *data, const char *name, char ret[ENGINE_ID]) {
+    weft_json member = weft_get(data, name);
+    return weft__value_id(&member, ret);
+}
+
+bool weft__value_says(const weft_json *value, const char *text) {
+    weft_bytes is;
+    return weft_text(value, &is) >= 0 && is.len == strlen(text) && memcmp(is.data, text, is.len) == 0;
+}
+
 bool weft__says(const weft_json *data, const char *name, const char *text) {
     weft_json member = weft_get(data, name);
-    weft_bytes is;
-    return weft_text(&member, &is) >= 0 && is.len == strlen(text) && memcmp(is.data, text, is.len) == 0;
+    return weft__value_says(&member, text);
+}
+
+int64_t weft__value_between(const weft_json *value, int64_t fallback, int64_t low, int64_t high) {
+    return weft__clamp(weft_int_of(value, fallback), low, high);
 }
 
 int64_t weft__int_between(const weft_json *data, const char *name, int64_t fallback, int64_t low, int64_t high) {
-    return weft__clamp(weft_get_int(data, name, fallback), low, high);
+    weft_json member = weft_get(data, name);
+    return weft__value_between(&member, fallback, low, high);
 }
 
-int weft__number(const weft_json *data, const char *id, void (*name)(char ret[ENGINE_ID], uint64_t number), uint64_t *ret) {
+int weft__number(const weft_json *value, const char *id, void (*name)(char ret[ENGINE_ID], uint64_t number), uint64_t *ret) {
     char expected[ENGINE_ID];
-    int64_t number = weft_get_int(data, "number", -1);
+    int64_t number = weft_int_of(value, -1);
     if (!id || number < 0 || (uint64_t) number >= ENGINE_NUMBERS)
         return -EBADMSG;
     name(expected, (uint64_t) number);

@@ -167,7 +167,8 @@ static int question_from(weft_engine *engine, const weft_json *data, known_quest
         weft__member(data, "kind", &parts.kind) < 0 || weft__member(data, "title", &parts.title) < 0 ||
         weft__member(data, "digest", &parts.digest) < 0)
         return -ENOMEM;
-    int r = weft__number(data, parts.id, weft__question_id, &parts.number);
+    weft_json number = weft_get(data, "number");
+    int r = weft__number(&number, parts.id, weft__question_id, &parts.number);
     if (r < 0 || weft_typeof(&options) != WEFT_ARRAY)
         return -EBADMSG;
     parts.kind = parts.kind ? parts.kind : "";

@@ -92,13 +92,16 @@ void weft__saved_note(weft_engine *engine, const weft_event *event, const weft_j
     if (event->seq > engine->hub_seq)
         engine->hub_seq = event->seq;
     engine->unsaved_events++;
-    known_session *session = weft__session_known(engine, weft__id(data, "sessionId", id));
+    static const char *const names[] = {"taskId", "sessionId", "questionId"};
+    weft_json ids[3];
+    weft__get_all(data, names, 3, ids);
+    known_session *session = weft__session_known(engine, weft__value_id(&ids[1], id));
     if (session && session->stored)
         mark_changed(engine, &session->saved);
-    known_task *task = weft__task_of(engine, data);
-    if (task)
+    known_task *task = weft__task_known(engine, weft__value_id(&ids[0], id));
+    if (task && task->stored)
         mark_changed(engine, &task->saved);
-    known_question *question = weft__question_known(engine, weft__id(data, "questionId", id));
+    known_question *question = weft__question_known(engine, weft__value_id(&ids[2], id));
     if (question && question->stored)
         mark_changed(engine, &question->saved);
     weft__save_if_due(engine);
@@ -379,23 +382,6 @@ static int restore_hub(weft_engine *engine, const weft_json *data) {
     return 0;
 }
 
-static int restore_session(weft_engine *engine, const weft_json *data) {
-    const weft_event event = {.time_ms = weft_get_int(data, "createdMs", 0)};
-    char id[ENGINE_ID];
-    int r = weft__session_apply_created(engine, &event, data);
-    if (r >= 0)
-        r = weft__session_apply_agent(engine, &event, data);
-    known_session *session = weft__session_known(engine, weft__id(data, "sessionId", id));
-    if (r < 0 || !session)
-        return r < 0 ? r : -EBADMSG;
-    session->pub.updated_ms = weft_get_int(data, "updatedMs", session->pub.created_ms);
-    session->pub.tasks = (uint64_t) weft__int_between(data, "tasks", 0, 0, INT64_MAX);
-    if (weft__id(data, "task", session->task))
-        session->pub.task = session->task;
-    session->saved.saved = true;
-    return 0;
-}
-
 static bool begins(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
@@ -405,7 +391,7 @@ static int restore(weft_engine *engine, const char *key, const weft_json *data) 
         return -EBADMSG;
     return strcmp(key, HUB) == 0   ? restore_hub(engine, data)
            : begins(key, TASK)     ? weft__task_restore(engine, data)
-           : begins(key, SESSION)  ? restore_session(engine, data)
+           : begins(key, SESSION)  ? weft__session_restore(engine, data)
            : begins(key, QUESTION) ? weft__question_restore(engine, data)
                                    : 0; /* somebody else's */
 }

@@ -84,6 +84,46 @@ int weft__session_apply_agent(weft_engine *engine, const weft_event *event, cons
     return 0;
 }
 
+/* The members of a session's document. One that is known already was needed by a task whose document came first. */
+enum { ID, AGENT, AGENT_SESSION, CREATED_MS, UPDATED_MS, TASKS, TASK };
+static const char *const saved_members[] = {
+    [ID] = "sessionId",
+    [AGENT] = "agent",
+    [AGENT_SESSION] = "agentSessionId",
+    [CREATED_MS] = "createdMs",
+    [UPDATED_MS] = "updatedMs",
+    [TASKS] = "tasks",
+    [TASK] = "task",
+};
+#define SAVED_MEMBERS (sizeof saved_members / sizeof saved_members[0])
+
+int weft__session_restore(weft_engine *engine, const weft_json *data) {
+    char id[ENGINE_ID], *copy = NULL;
+    const char *agent, *name;
+    weft_json of[SAVED_MEMBERS];
+    weft__get_all(data, saved_members, SAVED_MEMBERS, of);
+    if (!weft__value_id(&of[ID], id))
+        return -EBADMSG;
+    if (weft__value_string(&of[AGENT], &agent) < 0 || weft__value_string(&of[AGENT_SESSION], &name) < 0 ||
+        (name && !(copy = weft__strndup(engine->alloc, name, strlen(name)))))
+        return -ENOMEM;
+    known_session *session = weft__session_known(engine, id);
+    if (!session && weft__session_new(engine, id, agent ? agent : "", &session) < 0) {
+        weft__free(engine->alloc, copy);
+        return -ENOMEM;
+    }
+    if (!session->stored)
+        weft__session_stored(engine, session, weft_int_of(&of[CREATED_MS], 0));
+    weft__free(engine->alloc, session->agent_session);
+    session->pub.agent_session = session->agent_session = copy;
+    session->pub.updated_ms = weft_int_of(&of[UPDATED_MS], session->pub.created_ms);
+    session->pub.tasks = (uint64_t) weft__value_between(&of[TASKS], 0, 0, INT64_MAX);
+    if (weft__value_id(&of[TASK], session->task))
+        session->pub.task = session->task;
+    session->saved.saved = true;
+    return 0;
+}
+
 void weft__session_tidy(weft_engine *engine) {
     weft_link *link = engine->all_sessions.next;
     while (engine->session_count > engine->limits.max_sessions && link != &engine->all_sessions) {

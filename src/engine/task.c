@@ -153,45 +153,76 @@ weft_val weft__task_data(const known_task *task, weft_member members[16]) {
     return weft_obj(members, sizeof all / sizeof all[0]);
 }
 
-static int read_parts(const weft_json *data, task_parts *ret) {
+/* The members of task.queued, in the order in which weft__task_data() writes them; "alone" is an earlier version's. */
+enum {
+    TASK_ID,
+    NUMBER,
+    PROMPT,
+    AGENT,
+    RUNS_ON,
+    PRIORITY,
+    SESSION_ID,
+    METADATA,
+    TIMEOUT_MS,
+    RETRIES,
+    DEPTH,
+    KEY,
+    GROUP,
+    ALONE
+};
+static const char *const task_members[] = {
+    [TASK_ID] = "taskId",       [NUMBER] = "number",     [PROMPT] = "prompt",        [AGENT] = "agent",
+    [RUNS_ON] = "runsOn",       [PRIORITY] = "priority", [SESSION_ID] = "sessionId", [METADATA] = "metadata",
+    [TIMEOUT_MS] = "timeoutMs", [RETRIES] = "retries",   [DEPTH] = "depth",          [KEY] = "key",
+    [GROUP] = "group",          [ALONE] = "alone",
+};
+#define TASK_MEMBERS (sizeof task_members / sizeof task_members[0])
+
+static int read_parts(const weft_json *of, task_parts *ret) {
     const struct {
-        const char *name;
+        int member;
         const char **to;
     } strings[] = {
-        {"taskId", &ret->id},         {"prompt", &ret->prompt}, {"agent", &ret->agent}, {"runsOn", &ret->runs_on},
-        {"sessionId", &ret->session}, {"key", &ret->key},       {"group", &ret->group},
+        {TASK_ID, &ret->id},         {PROMPT, &ret->prompt}, {AGENT, &ret->agent}, {RUNS_ON, &ret->runs_on},
+        {SESSION_ID, &ret->session}, {KEY, &ret->key},       {GROUP, &ret->group},
     };
     *ret = (task_parts){0};
     for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
-        if (weft__member(data, strings[i].name, strings[i].to) < 0)
+        if (weft__value_string(&of[strings[i].member], strings[i].to) < 0)
             return -ENOMEM;
-    ret->priority = weft_get_int(data, "priority", 0);
-    ret->timeout_ms = weft__int_between(data, "timeoutMs", -1, -1, INT64_MAX);
-    ret->retries = weft__int_between(data, "retries", 0, 0, MAX_ATTEMPTS);
-    ret->depth = weft__int_between(data, "depth", 0, 0, MAX_ATTEMPTS);
-    if (!ret->group && weft_get_bool(data, "alone", false))
+    ret->priority = weft_int_of(&of[PRIORITY], 0);
+    ret->timeout_ms = weft__value_between(&of[TIMEOUT_MS], -1, -1, INT64_MAX);
+    ret->retries = weft__value_between(&of[RETRIES], 0, 0, MAX_ATTEMPTS);
+    ret->depth = weft__value_between(&of[DEPTH], 0, 0, MAX_ATTEMPTS);
+    if (!ret->group && weft_bool_of(&of[ALONE], false))
         ret->group = "agent/run";
     ret->prompt = ret->prompt ? ret->prompt : "";
     ret->runs_on = ret->runs_on ? ret->runs_on : "";
     /* It becomes the name of a stream. */
     if (!ret->session || !*ret->session || strlen(ret->session) >= ENGINE_ID)
         return -EBADMSG;
-    return weft__number(data, ret->id, weft__task_id, &ret->number);
+    return weft__number(&of[NUMBER], ret->id, weft__task_id, &ret->number);
 }
 
-static int task_from(weft_engine *engine, const weft_json *data, known_task **ret) {
+/* Nearly every task has none. */
+static int copy_metadata(weft_engine *engine, const weft_json *metadata, char **ret_copy, const char **ret) {
+    *ret = "{}";
+    if (weft_typeof(metadata) != WEFT_OBJECT || (metadata->len == 2 && memcmp(metadata->text, "{}", 2) == 0))
+        return 0;
+    *ret = *ret_copy = weft__strndup(engine->alloc, metadata->text, metadata->len);
+    return *ret ? 0 : -ENOMEM;
+}
+
+/* of: its members, by task_members. */
+static int task_from(weft_engine *engine, const weft_json *of, known_task **ret) {
     task_parts parts;
-    weft_json metadata = weft_get(data, "metadata");
-    int r = read_parts(data, &parts);
-    if (r < 0)
-        return r;
-    bool given = weft_typeof(&metadata) == WEFT_OBJECT;
-    char *text = weft__strndup(engine->alloc, given ? metadata.text : "{}", given ? metadata.len : 2);
-    if (!text)
-        return -ENOMEM;
-    parts.metadata = text;
-    r = weft__task_new(engine, &parts, ret);
-    weft__free(engine->alloc, text);
+    char *copy = NULL;
+    int r = read_parts(of, &parts);
+    if (r >= 0)
+        r = copy_metadata(engine, &of[METADATA], &copy, &parts.metadata);
+    if (r >= 0)
+        r = weft__task_new(engine, &parts, ret);
+    weft__free(engine->alloc, copy);
     return r;
 }
 
@@ -220,25 +251,27 @@ static void join_session(weft_engine *engine, known_task *task, int64_t now) {
 }
 
 /* Is what we are about to store what this event says? */
-static bool is_as_said(const known_task *task, const weft_json *data) {
+static bool is_as_said(const known_task *task, const weft_json *of) {
     const weft_task *pub = &task->pub;
-    weft_json metadata = weft_get(data, "metadata");
-    bool same_metadata = strlen(pub->metadata) == metadata.len && memcmp(pub->metadata, metadata.text, metadata.len) == 0;
-    return same_metadata && weft__says(data, "prompt", pub->prompt) && weft__says(data, "runsOn", pub->runs_on) &&
-           weft__says(data, "sessionId", pub->session) && (!pub->key || weft__says(data, "key", pub->key));
+    const weft_json *metadata = &of[METADATA];
+    bool same_metadata = strlen(pub->metadata) == metadata->len && memcmp(pub->metadata, metadata->text, metadata->len) == 0;
+    return same_metadata && weft__value_says(&of[PROMPT], pub->prompt) && weft__value_says(&of[RUNS_ON], pub->runs_on) &&
+           weft__value_says(&of[SESSION_ID], pub->session) && (!pub->key || weft__value_says(&of[KEY], pub->key));
 }
 
 int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const weft_json *data) {
     char id[ENGINE_ID];
-    known_task *task = weft__task_known(engine, weft__id(data, "taskId", id));
+    weft_json of[TASK_MEMBERS];
+    weft__get_all(data, task_members, TASK_MEMBERS, of);
+    known_task *task = weft__task_known(engine, weft__value_id(&of[TASK_ID], id));
     if (task && task->stored)
         return 0;
-    if (task && !is_as_said(task, data)) {
+    if (task && !is_as_said(task, of)) {
         /* Another writer was quicker with this number: ours will be refused. */
         weft__map_remove(&engine->tasks, &task->node);
         task = NULL;
     }
-    int r = task ? 0 : task_from(engine, data, &task);
+    int r = task ? 0 : task_from(engine, of, &task);
     if (r >= 0 && task)
         r = need_session(engine, task, event->time_ms);
     if (r < 0 || !task) {
@@ -337,12 +370,42 @@ typedef struct ending {
     size_t tail_len;
 } ending;
 
-static int prepare_end(weft_engine *engine, const known_task *task, const weft_json *data, ending *ret) {
-    weft_json output = weft_get(data, "output");
+/* The members of the events that end a task, and of "end" in its document. */
+enum {
+    COMPLETED_MS,
+    END_SEQ,
+    ERROR_TEXT,
+    REASON,
+    STOP_REASON,
+    EXIT_CODE,
+    SIGNAL,
+    OUTPUT,
+    OUTPUT_BYTES,
+    OUTPUT_FROM,
+    OUTPUT_TO,
+    OUTPUT_TRUNCATED
+};
+static const char *const end_members[] = {
+    [COMPLETED_MS] = "completedMs",
+    [END_SEQ] = "seq",
+    [ERROR_TEXT] = "error",
+    [REASON] = "reason",
+    [STOP_REASON] = "stopReason",
+    [EXIT_CODE] = "exitCode",
+    [SIGNAL] = "signal",
+    [OUTPUT] = "output",
+    [OUTPUT_BYTES] = "outputBytes",
+    [OUTPUT_FROM] = "outputFrom",
+    [OUTPUT_TO] = "outputTo",
+    [OUTPUT_TRUNCATED] = "outputTruncated",
+};
+#define END_MEMBERS (sizeof end_members / sizeof end_members[0])
+
+static int prepare_end(weft_engine *engine, const known_task *task, const weft_json *of, ending *ret) {
     weft_bytes text = {"", 0};
     *ret = (ending){0};
-    if (weft__member(data, "error", &ret->error) < 0 || weft__member(data, "reason", &ret->reason) < 0 ||
-        weft__member(data, "stopReason", &ret->stop_reason) < 0 || weft_text(&output, &text) == -ENOMEM)
+    if (weft__value_string(&of[ERROR_TEXT], &ret->error) < 0 || weft__value_string(&of[REASON], &ret->reason) < 0 ||
+        weft__value_string(&of[STOP_REASON], &ret->stop_reason) < 0 || weft_text(&of[OUTPUT], &text) == -ENOMEM)
         return -ENOMEM;
     size_t size = weft__pack_size(ret->error) + weft__pack_size(ret->reason) + weft__pack_size(ret->stop_reason);
     if (size && !(ret->strings = weft__alloc(engine->alloc, size)))
@@ -381,22 +444,27 @@ static void settle_tail(weft_engine *engine, known_task *task, const ending *end
 }
 
 /* At least 0. */
-static uint64_t read_count(const weft_json *data, const char *name, uint64_t fallback) {
-    int64_t count = weft_get_int(data, name, -1);
+static uint64_t count_of(const weft_json *value, uint64_t fallback) {
+    int64_t count = weft_int_of(value, -1);
     return count < 0 ? fallback : (uint64_t) count;
 }
 
-static void take_end(weft_engine *engine, known_task *task, const weft_json *data, const ending *end) {
+static uint64_t read_count(const weft_json *data, const char *name, uint64_t fallback) {
+    weft_json value = weft_get(data, name);
+    return count_of(&value, fallback);
+}
+
+static void take_end(weft_engine *engine, known_task *task, const weft_json *of, const ending *end) {
     task->ended = end->strings;
     task->pub.error = end->error;
     task->pub.reason = end->reason;
     task->pub.stop_reason = end->stop_reason;
-    task->pub.exit_code = (int) weft__int_between(data, "exitCode", -1, -1, INT_MAX);
-    task->pub.signal = (int) weft__int_between(data, "signal", 0, 0, INT_MAX);
-    task->pub.output_bytes = read_count(data, "outputBytes", task->pub.output_bytes);
-    task->output_from = read_count(data, "outputFrom", task->output_from);
-    task->output_to = read_count(data, "outputTo", task->output_to);
-    task->pub.output_cut = weft_get_bool(data, "outputTruncated", task->pub.output_cut);
+    task->pub.exit_code = (int) weft__value_between(&of[EXIT_CODE], -1, -1, INT_MAX);
+    task->pub.signal = (int) weft__value_between(&of[SIGNAL], 0, 0, INT_MAX);
+    task->pub.output_bytes = count_of(&of[OUTPUT_BYTES], task->pub.output_bytes);
+    task->output_from = count_of(&of[OUTPUT_FROM], task->output_from);
+    task->output_to = count_of(&of[OUTPUT_TO], task->output_to);
+    task->pub.output_cut = weft_bool_of(&of[OUTPUT_TRUNCATED], task->pub.output_cut);
     settle_tail(engine, task, end);
 }
 
@@ -423,14 +491,16 @@ int weft__task_apply_ended(weft_engine *engine, const weft_event *event, const w
         engine->counts.of[state] += engine->phase == FOLDING && event->gseq <= task->saved_at;
         return 0;
     }
-    if (prepare_end(engine, task, data, &end) < 0)
+    weft_json of[END_MEMBERS];
+    weft__get_all(data, end_members, END_MEMBERS, of);
+    if (prepare_end(engine, task, of, &end) < 0)
         return -ENOMEM;
     if (task->pub.state == WEFT_TASK_QUEUED)
         leave_queue(engine, task);
     else
         leave_slot(engine, task);
     weft__list_remove(&task->slot);
-    take_end(engine, task, data, &end);
+    take_end(engine, task, of, &end);
     task->pub.state = state;
     task->pub.completed_ms = event->time_ms;
     task->end_seq = event->seq;
@@ -446,9 +516,9 @@ int weft__task_apply_ended(weft_engine *engine, const weft_event *event, const w
 
 /* ---- saved ---- */
 
-static weft_task_state state_named(const weft_json *data) {
+static weft_task_state state_named(const weft_json *name) {
     weft_task_state state = WEFT_TASK_QUEUED;
-    while (state < WEFT_TASK_STATES && !weft__says(data, "state", weft__task_states[state]))
+    while (state < WEFT_TASK_STATES && !weft__value_says(name, weft__task_states[state]))
         state++;
     return state;
 }
@@ -476,29 +546,40 @@ static void put_alive(weft_engine *engine, known_task *task) {
         weft__list_push(&engine->slots, &task->slot);
 }
 
+/* The members of a task's document. */
+enum { STATE, SAVED_AT, CREATED_MS, STARTED_MS, ATTEMPT, ASKED, ENDED };
+static const char *const saved_members[] = {
+    [STATE] = "state", [SAVED_AT] = "at", [CREATED_MS] = "createdMs", [STARTED_MS] = "startedMs", [ATTEMPT] = "attempt",
+    [ASKED] = "task",  [ENDED] = "end",
+};
+#define SAVED_MEMBERS (sizeof saved_members / sizeof saved_members[0])
+
 int weft__task_restore(weft_engine *engine, const weft_json *data) {
     char id[ENGINE_ID];
-    weft_task_state state = state_named(data);
     known_task *task = NULL;
     ending end = {0};
-    weft_json asked = weft_get(data, "task"), ended = weft_get(data, "end");
-    if (state == WEFT_TASK_STATES || weft_typeof(&asked) != WEFT_OBJECT ||
-        weft__task_known(engine, weft__id(&asked, "taskId", id)))
+    weft_json saved[SAVED_MEMBERS], asked[TASK_MEMBERS], ended[END_MEMBERS];
+    weft__get_all(data, saved_members, SAVED_MEMBERS, saved);
+    weft__get_all(&saved[ASKED], task_members, TASK_MEMBERS, asked);
+    weft__get_all(&saved[ENDED], end_members, END_MEMBERS, ended);
+    weft_task_state state = state_named(&saved[STATE]);
+    if (state == WEFT_TASK_STATES || weft_typeof(&saved[ASKED]) != WEFT_OBJECT ||
+        weft__task_known(engine, weft__value_id(&asked[TASK_ID], id)))
         return -EBADMSG;
-    int r = task_from(engine, &asked, &task);
+    int r = task_from(engine, asked, &task);
     if (r >= 0)
-        r = state >= WEFT_TASK_COMPLETED ? prepare_end(engine, task, &ended, &end)
-                                         : need_session(engine, task, weft_get_int(data, "createdMs", 0));
+        r = state >= WEFT_TASK_COMPLETED ? prepare_end(engine, task, ended, &end)
+                                         : need_session(engine, task, weft_int_of(&saved[CREATED_MS], 0));
     if (r < 0) {
         weft__task_drop(engine, task);
         return r;
     }
     task->stored = task->saved.saved = true;
-    task->saved_at = read_count(data, "at", 0);
+    task->saved_at = count_of(&saved[SAVED_AT], 0);
     task->pub.state = state;
-    task->pub.attempt = weft__int_between(data, "attempt", 0, 0, MAX_ATTEMPTS);
-    task->pub.created_ms = weft_get_int(data, "createdMs", 0);
-    task->pub.started_ms = weft_get_int(data, "startedMs", 0);
+    task->pub.attempt = weft__value_between(&saved[ATTEMPT], 0, 0, MAX_ATTEMPTS);
+    task->pub.created_ms = weft_int_of(&saved[CREATED_MS], 0);
+    task->pub.started_ms = weft_int_of(&saved[STARTED_MS], 0);
     weft__list_push(&engine->all_tasks, &task->all);
     if (task->pub.number >= engine->next_task)
         engine->next_task = task->pub.number + 1;
@@ -506,9 +587,9 @@ int weft__task_restore(weft_engine *engine, const weft_json *data) {
         put_alive(engine, task);
         return 0;
     }
-    task->pub.completed_ms = weft_get_int(&ended, "completedMs", 0);
-    task->end_seq = read_count(&ended, "seq", 0);
-    take_end(engine, task, &ended, &end);
+    task->pub.completed_ms = weft_int_of(&ended[COMPLETED_MS], 0);
+    task->end_seq = count_of(&ended[END_SEQ], 0);
+    take_end(engine, task, ended, &end);
     put_ended(engine, task);
     return 0;
 }

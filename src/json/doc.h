@@ -20,4 +20,8 @@ size_t weft__unescape(const char *raw, size_t raw_len, char *ret);
 /* Does the raw string (with its quotes, validated) say this name? Decodes escapes. */
 bool weft__raw_is(weft_bytes raw, const char *name, size_t name_len);
 
+/* weft_get() for so many names in one walk over the object; what is absent is so in ret. Quickest when the members come in
+ * the order of the names, as they do in what we wrote ourselves. */
+void weft__get_all(const weft_json *object, const char *const *names, size_t count, weft_json *ret);
+
 #endif

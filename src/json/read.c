@@ -86,6 +86,39 @@ weft_json weft_get(const weft_json *object, const char *name) {
     return found;
 }
 
+/* Which of the names it is, tried from first on; count: none. */
+static size_t find_name(const char *raw, const char *end, bool escaped, const char *const *names, size_t count,
+                        size_t first) {
+    for (size_t n = 0, i = first; n < count; n++, i++) {
+        i = i < count ? i : 0;
+        if (is_name(raw, end, escaped, names[i], strlen(names[i])))
+            return i;
+    }
+    return count;
+}
+
+void weft__get_all(const weft_json *object, const char *const *names, size_t count, weft_json *ret) {
+    const char *p = weft_typeof(object) == WEFT_OBJECT ? weft__scan_ws(object->text + 1) : "";
+    size_t expected = 0;
+    memset(ret, 0, count * sizeof *ret);
+    while (*p == '"') {
+        bool escaped;
+        const char *raw = p, *raw_end = weft__scan_string(p, &escaped);
+        const char *value = raw_end ? weft__scan_ws(weft__scan_ws(raw_end) + 1) : NULL;
+        const char *end = value ? skip_value(value) : NULL;
+        if (!end)
+            break;
+        size_t i = find_name(raw, raw_end, escaped, names, count, expected);
+        if (i < count) {
+            ret[i] = span(value, end, object->doc);
+            expected = i + 1;
+        }
+        p = weft__scan_ws(end);
+        if (*p == ',')
+            p = weft__scan_ws(p + 1);
+    }
+}
+
 weft_json weft_at(const weft_json *array, size_t index) {
     const char *p = array && array->text && *array->text == '[' ? weft__scan_ws(array->text + 1) : "]";
     while (*p != ']') {

@@ -110,6 +110,37 @@ TEST(members) {
     weft_doc_free(doc);
 }
 
+/* One walk finds what so many calls of weft_get() find. */
+TEST(members_at_once) {
+    static const char *const names[] = {"a", "b", "c", "d\"", ""};
+    static const char *const texts[] = {
+        "{}",
+        "{\"a\":1,\"b\":[1,{\"c\":5}],\"c\":\"x\"}",
+        "{\"c\":1,\"b\":2,\"a\":3}",
+        "{\"x\":0,\"b\":1,\"y\":{\"a\":2},\"\":3,\"b\":4,\"a\":5,\"a\":6}",
+        "{ \"d\\\"\" : true , \"\\u0061\" : null , \"ab\" : 1 }",
+        "[\"a\",1]",
+        "\"a\"",
+        "7",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        weft_doc *doc;
+        weft_json found[5];
+        REQUIRE(weft_doc_parse(texts[i], strlen(texts[i]), NULL, &doc) == 0);
+        memset(found, 'x', sizeof found);
+        weft__get_all(weft_doc_root(doc), names, 5, found);
+        for (size_t n = 0; n < 5; n++) {
+            weft_json one = weft_get(weft_doc_root(doc), names[n]);
+            if (!CHECK(one.text == found[n].text && one.len == found[n].len && one.doc == found[n].doc))
+                printf("  \"%s\" in %s\n", names[n], texts[i]);
+        }
+        weft_doc_free(doc);
+    }
+    weft_json none[5];
+    weft__get_all(NULL, names, 5, none);
+    CHECK(!none[0].text && !none[4].text);
+}
+
 TEST(items) {
     weft_doc *doc = parse("[ \"a\" , [ 1 , 2 ] , { \"x\" : \"]\" } , -1.5e3, \"]\\\"\" , true ]");
     const weft_json *root = weft_doc_root(doc);
@@ -406,6 +437,6 @@ TEST(long_strings_are_passed) {
         }
 }
 
-TEST_MAIN(CASE(long_strings_are_passed) CASE(types) CASE(documents) CASE(keeping) CASE(members) CASE(items) CASE(iterating)
-              CASE(strings) CASE(names_of_raw_strings) CASE(strings_without_document) CASE(fallbacks) CASE(pointers)
-                  CASE(memory_runs_out))
+TEST_MAIN(CASE(long_strings_are_passed) CASE(types) CASE(documents) CASE(keeping) CASE(members) CASE(members_at_once)
+              CASE(items) CASE(iterating) CASE(strings) CASE(names_of_raw_strings) CASE(strings_without_document)
+                  CASE(fallbacks) CASE(pointers) CASE(memory_runs_out))
