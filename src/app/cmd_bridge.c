@@ -217,7 +217,7 @@ static int reach(side *self, weft_target *target, bool is_a) {
     weft_connect_opts opts = weft__target_opts(all->app, target, all->service);
     bool sized = is_a ? all->how->content_length_a : all->app->reach.content_length;
     /* Whoever started us speaks first, and we answer in kind. */
-    opts.framing = sized ? &weft_content_length : target->scheme == WEFT_STDIO ? &weft_detect : &weft_ndjson;
+    opts.framing = sized ? &weft_content_length : target->scheme->flags & WEFT_OUR_STDIO ? &weft_detect : &weft_ndjson;
     opts.data = self;
     opts.on_state = on_state;
     opts.on_raw = on_raw;
@@ -447,7 +447,7 @@ static bool is_auth_none(const settings *how) {
 
 /* A certificate that was signed by --tls-ca is proof enough, where there are certificates. */
 static bool asks_for_certificates(const settings *how, const weft_url *url) {
-    return how->serve.tls_ca && (url->scheme == WEFT_TLS || url->scheme == WEFT_WSS);
+    return how->serve.tls_ca && url->scheme->flags & WEFT_OVER_TLS;
 }
 
 /* As "weft serve" does: who comes by the network shows the token of a file, or else of this folder, which is made if there
@@ -456,7 +456,7 @@ static weft_exit get_listen_token(bridge *self, const weft_url *url) {
     const settings *how = self->how;
     if (how->serve.token_file && is_auth_none(how))
         return weft__misused(self->app, "--auth none and --listen-token-file say different things; leave one of them out");
-    if (!weft__serve_is_network(url->scheme))
+    if (!weft__serve_is_network(url))
         return WEFT_DONE;
     if (how->serve.token_file)
         return weft__token_read(self->app, how->serve.token_file, &self->from.token);
@@ -473,7 +473,7 @@ static weft_exit check_listen(bridge *self) {
     weft_exit status = weft__url_check(self->app, self->how->listen, &url);
     if (status)
         return status;
-    if (url.scheme == WEFT_HTTP || url.scheme == WEFT_HTTPS)
+    if (weft__is_http(url.scheme))
         status = weft__misused(self->app, "http has no lasting connection to bridge; listen with ws:// instead");
     else
         status = weft__serve_check(self->app, &self->how->serve, &url);

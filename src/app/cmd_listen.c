@@ -85,7 +85,7 @@ static void on_connected(listening *self) {
 static void on_lost(listening *self, weft_state state, int why) {
     const char *trouble = weft_peer_trouble(self->peer);
     self->lost = true;
-    if (state == WEFT_CLOSED && self->target.scheme == WEFT_STDIO)
+    if (state == WEFT_CLOSED && self->target.scheme->flags & WEFT_OUR_STDIO)
         stop(self, WEFT_DONE);
     else if (state == WEFT_CLOSED || !self->was_connected)
         stop(self, weft__fail_at(self->app, self->target.shown, why, trouble));
@@ -103,7 +103,7 @@ static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
 }
 
 static int open_all(listening *self) {
-    bool again = self->target.scheme != WEFT_STDIO && self->target.scheme != WEFT_EXEC;
+    bool again = !(self->target.scheme->flags & WEFT_ENDS);
     int64_t limit_ms = ((const settings *) self->app->settings)->limit_ms;
     int r = weft_loop_new(NULL, &self->loop);
     if (r >= 0)

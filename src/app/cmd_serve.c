@@ -156,8 +156,8 @@ static weft_exit listen_as_told(serving *self) {
         weft_exit status = weft__url_check(self->app, text, &url);
         if (status)
             return status;
-        bool network = weft__serve_is_network(url.scheme);
-        self->on_stdio |= url.scheme == WEFT_STDIO;
+        bool network = weft__serve_is_network(&url);
+        self->on_stdio |= weft__is_stdio(text);
         weft__url_done(&url, NULL);
         int r = listen_at(self, text, network);
         if (r < 0)
@@ -176,7 +176,7 @@ static weft_exit check_urls(const serving *self, bool *ret_network) {
         weft_exit status = weft__url_check(self->app, self->how->listen.items[i], &url);
         if (status)
             return status;
-        *ret_network |= weft__serve_is_network(url.scheme);
+        *ret_network |= weft__serve_is_network(&url);
         status = weft__serve_check(self->app, self->how, &url);
         weft__url_done(&url, NULL);
         if (status)
@@ -313,7 +313,7 @@ static weft_exit serve(serving *self) {
 /* Does what happens outlive us? Not when that was asked for, and not in a child that speaks to its parent alone. */
 static bool keeps(const serving *self) {
     const weft_serve_settings *typed = self->app->settings;
-    bool child = typed->listen.count == 1 && strncmp(typed->listen.items[0], "stdio:", 6) == 0;
+    bool child = typed->listen.count == 1 && weft__is_stdio(typed->listen.items[0]);
     return !child && strcmp(self->how->store_kind, "memory") != 0;
 }
 

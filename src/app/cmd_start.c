@@ -1,9 +1,9 @@
 /* weft start: the daemon of this project in the background. */
-#include <strings.h>
 #include <unistd.h>
 
 #include "alloc.h"
 #include "daemon.h"
+#include "endpoint.h"
 #include "home.h"
 #include "say.h"
 #include "serve.h"
@@ -14,7 +14,7 @@ weft_exit weft__start_check(const weft_app *app) {
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here; to serve at a URL, write --listen URL", app->args[0]);
     for (size_t i = 0; i < how->listen.count; i++)
-        if (strncasecmp(how->listen.items[i], "stdio:", 6) == 0)
+        if (weft__is_stdio(how->listen.items[i]))
             return weft__misused(app, "stdio: cannot be served in the background");
     return WEFT_DONE;
 }

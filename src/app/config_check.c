@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "config.h"
-#include "url.h"
+#include "transport.h"
 
 #define MAX_SENTENCE 512
 
@@ -62,7 +62,7 @@ static int check_text(const weft_checking *checking, const weft_key *key, const 
 static int check_url(const weft_checking *checking, const weft_json *value, const char *text) {
     weft_url url;
     const char *why;
-    int r = weft__url_parse(text, checking->alloc, &url, &why);
+    int r = weft__transport_parse(NULL, text, checking->alloc, &url, &why);
     if (r == -EINVAL) {
         weft__config_say(checking, value, true, "%s: %s", text, why);
         return -EBADMSG;

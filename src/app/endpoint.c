@@ -17,9 +17,6 @@
 
 /* ---- URLs ---- */
 
-static const char *const schemes[] = {
-    "unix:", "tcp:", "tls:", "ws:", "wss:", "http:", "https:", "stdio:", "exec:", "mem:", NULL};
-
 /* "localhost:4000" is no URL, but it is clear what is meant. */
 static bool is_host_and_port(const char *arg) {
     const char *colon = strrchr(arg, ':');
@@ -28,16 +25,17 @@ static bool is_host_and_port(const char *arg) {
 }
 
 bool weft__is_url(const char *arg) {
-    for (const char *const *scheme = schemes; *scheme; scheme++)
-        if (strncasecmp(arg, *scheme, strlen(*scheme)) == 0)
-            return true;
-    return *arg == '/' || strncmp(arg, "./", 2) == 0 || strncmp(arg, "../", 3) == 0 || strstr(arg, "://") ||
-           is_host_and_port(arg);
+    return weft__transport_of(NULL, arg) || strncmp(arg, "../", 3) == 0 || strstr(arg, "://") || is_host_and_port(arg);
+}
+
+bool weft__is_stdio(const char *url) {
+    const weft_transport *transport = weft__transport_of(NULL, url);
+    return transport && transport->scheme.flags & WEFT_OUR_STDIO;
 }
 
 weft_exit weft__url_check(const weft_app *app, const char *text, weft_url *ret) {
     const char *why;
-    if (weft__url_parse(text, NULL, ret, &why) == 0)
+    if (weft__transport_parse(NULL, text, NULL, ret, &why) == 0)
         return WEFT_DONE;
     if (is_host_and_port(text))
         return weft__misused(app, "\"%s\" is not a URL; did you mean tcp://%s?", text, text);
@@ -119,6 +117,7 @@ weft_exit weft__target_of(const weft_app *app, const char *text, weft_target *re
     if (status)
         return status;
     ret->scheme = url.scheme;
+    ret->own_socket = url.scheme->flags & WEFT_KNOWS_USER && strcmp(url.path, app->layout->socket) == 0;
     weft__url_done(&url, NULL);
     status = find_token(app, &ret->token);
     if (status)
@@ -144,7 +143,7 @@ weft_exit weft__target_take(weft_app *app, weft_target *ret) {
 }
 
 weft_exit weft__target_fail(const weft_app *app, const weft_target *target, int r, const char *trouble) {
-    if (target->here && r == -EACCES && target->scheme == WEFT_UNIX)
+    if (target->here && r == -EACCES && target->scheme->flags & WEFT_KNOWS_USER)
         return weft__fail(app, WEFT_UNREACHABLE, "A hub works for the user who owns its folder; this socket is not its own.",
                           "%s: another user's process listens there", target->shown);
     if (target->here && r == -ECONNREFUSED)
@@ -160,18 +159,12 @@ void weft__target_done(weft_target *target) {
 }
 
 bool weft__target_shows_by_call(const weft_target *target) {
-    return target->token && (target->scheme == WEFT_TCP || target->scheme == WEFT_TLS);
+    return target->token && (target->scheme->flags & (WEFT_NETWORK | WEFT_OVER_HTTP)) == WEFT_NETWORK;
 }
 
 int weft__target_show(weft_peer *peer, const weft_target *target, weft_on_answer *on_answer, void *ctx) {
     return weft_call_start(peer, "weft.auth", WEFT_OBJ({"token", weft_str(target->token)}),
                            &(weft_call_opts){.on_answer = on_answer, .ctx = ctx}, NULL);
-}
-
-/* "weft status" names the socket of the folder itself. */
-static bool is_own_socket(const weft_app *app, const weft_target *target) {
-    return target->scheme == WEFT_UNIX && strncmp(target->url, "unix:", 5) == 0 &&
-           strcmp(target->url + 5, app->layout->socket) == 0;
 }
 
 weft_connect_opts weft__target_opts(const weft_app *app, weft_target *target, weft_service *service) {
@@ -181,7 +174,7 @@ weft_connect_opts weft__target_opts(const weft_app *app, weft_target *target, we
         .framing = reach->content_length ? &weft_content_length : NULL,
         .tls = {.cert = reach->cert, .key = reach->key, .ca = reach->cacert, .insecure = reach->insecure},
         .token = target->token,
-        .same_user = target->here || is_own_socket(app, target),
+        .same_user = target->here || target->own_socket,
         .timeout_ms = reach->timeout_ms,
         .ret_trouble = target->trouble,
         .trouble_size = sizeof target->trouble,

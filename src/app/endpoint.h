@@ -3,10 +3,12 @@
 #define WEFT_ENDPOINT_H
 
 #include "app.h"
-#include "url.h"
+#include "transport.h"
 
 /* Does this argument say where to go, or try to? A method name never does. */
 bool weft__is_url(const char *arg);
+/* Is it a URL of our own standard input and output? */
+bool weft__is_stdio(const char *url);
 /* Check a URL that was typed. A mistake is explained. */
 weft_exit weft__url_check(const weft_app *app, const char *text, weft_url *ret);
 
@@ -14,8 +16,9 @@ typedef struct weft_target {
     char *url;   /* owned */
     char *shown; /* the same for people and logs: without its query, which may hold a token. Owned */
     char *token; /* owned; NULL: none */
-    weft_scheme scheme;
+    const weft_scheme *scheme;
     bool here;         /* nobody typed it: the daemon of this folder */
+    bool own_socket;   /* the URL names the socket of the folder itself, as "weft status" does */
     char trouble[512]; /* why connecting failed, when there is no peer to ask */
 } weft_target;
 

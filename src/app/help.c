@@ -2,9 +2,21 @@
 #include <string.h>
 
 #include "app.h"
+#include "transport.h"
 
 #define NAME_WIDTH 11
 #define OPTION_WIDTH 26
+
+static void put_urls(FILE *to) {
+    static const char *const behind[] = {[WEFT_URL_NAME] = "PATH",
+                                         [WEFT_URL_NOTHING] = "",
+                                         [WEFT_URL_PROGRAM] = "COMMAND",
+                                         [WEFT_URL_HOST] = "//H:P",
+                                         [WEFT_URL_WEB] = "//H:P/PATH"};
+    for (const weft_transport *const *at = weft__transports; *at; at++)
+        if (!((*at)->scheme.flags & WEFT_IN_LOOP))
+            fprintf(to, " %s:%s", (*at)->scheme.name, behind[(*at)->scheme.form]);
+}
 
 void weft__help_all(FILE *to) {
     fputs("weft: a hub for coding agents, and JSON-RPC 2.0 with anybody\n\n"
@@ -18,8 +30,9 @@ void weft__help_all(FILE *to) {
             fprintf(to, "\n%s:\n", (*verb)->begins);
         fprintf(to, "    %-*s %s\n", NAME_WIDTH, (*verb)->name, (*verb)->help);
     }
-    fputs("\n\"weft VERB -h\" shows examples and options. Endpoints are URLs: unix:PATH tcp://H:P tls://H:P ws://H:P/PATH\n"
-          "wss://... http://... https://... exec:COMMAND stdio: Without one, the daemon of this folder is meant.\n\n"
+    fputs("\n\"weft VERB -h\" shows examples and options. Endpoints are URLs:\n   ", to);
+    put_urls(to);
+    fputs("\nWithout one, the daemon of this folder is meant.\n\n"
           "exit status: 0 ok, 1 failure, 2 usage, 3 unreachable, 4 not authorised, 5 not found, 6 busy, 7 timeout,\n"
           "8 the other side answered with an error\n",
           to);

@@ -261,7 +261,7 @@ static int open_all(weft_live *self) {
     if (r < 0)
         return r;
     weft_connect_opts opts = weft__target_opts(self->app, &self->target, self->service);
-    opts.reconnect = self->target.scheme != WEFT_STDIO && self->target.scheme != WEFT_EXEC;
+    opts.reconnect = !(self->target.scheme->flags & WEFT_ENDS);
     opts.extras = true;
     opts.data = self;
     opts.on_state = on_state;

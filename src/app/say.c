@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon_log.h"
+#include "transport.h"
 
 #define MAX_SENTENCE 1024
 
@@ -139,7 +140,8 @@ static const char *next_of(weft_exit status) {
 
 weft_exit weft__fail_at(const weft_app *app, const char *url, int r, const char *trouble) {
     /* A path that a web server does not know is not a socket that is missing. */
-    bool web = strncmp(url, "http", 4) == 0 || strncmp(url, "ws", 2) == 0;
+    const weft_transport *transport = weft__transport_of(NULL, url);
+    bool web = transport && transport->scheme.flags & WEFT_OVER_HTTP;
     weft_exit status = web && r == -ENOENT ? WEFT_NOT_FOUND : exit_of(r);
     const char *why = trouble && *trouble ? trouble : weft_strerror(r);
     /* Some sentences name the endpoint already. */

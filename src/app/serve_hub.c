@@ -14,6 +14,7 @@
 #include "hub_clients.h"
 #include "loop.h"
 #include "say.h"
+#include "transport.h"
 #include "trust.h"
 #include "wiring.h"
 
@@ -81,7 +82,8 @@ static bool is_agent(void *ctx, const weft_identity *who) {
 /* Whoever cannot be found any more counts as an agent: a process that connects, hands its socket on and ends has its
  * reasons. A peer whose number is 0 is beyond our namespace of processes, where no descendant of ours can be. */
 static bool is_connected_by_agent(const weft_identity *who) {
-    if (strcmp(who->transport, "unix") != 0 || who->pid == 0)
+    const weft_transport *transport = weft__transport_named(NULL, who->transport);
+    if (!transport || !(transport->scheme.flags & WEFT_KNOWS_USER) || who->pid == 0)
         return false;
     return who->pid < 0 || weft__descends_from_guard((pid_t) who->pid) != 0;
 }
@@ -228,13 +230,13 @@ const weft_gate *const *weft__serve_hub_gates(const weft_serve_hub *self) {
     return weft__dialects_gates(self->dialects);
 }
 
-/* The scheme is known by its name; a path has a meaning only where it is a URL's. */
+/* A path has a meaning only where it is a URL's. */
 const char *weft__serve_hub_dialect(const weft_serve_hub *self, const char *url) {
     weft_url parsed;
-    if (weft__url_parse(url, NULL, &parsed, NULL) < 0)
+    if (weft__transport_parse(NULL, url, NULL, &parsed, NULL) < 0)
         return "";
-    const char *path = *parsed.path == '/' && parsed.scheme != WEFT_UNIX ? parsed.path : "";
-    const char *dialect = weft__dialects_endpoint(self->dialects, parsed.name, path);
+    const char *path = parsed.scheme->form == WEFT_URL_WEB ? parsed.path : "";
+    const char *dialect = weft__dialects_endpoint(self->dialects, parsed.scheme, path);
     weft__url_done(&parsed, NULL);
     return dialect;
 }

@@ -13,6 +13,7 @@
 #include "say.h"
 #include "serve.h"
 #include "tls.h"
+#include "transport.h"
 #include "trust_view.h"
 
 /* ---- places to listen at ---- */
@@ -24,9 +25,9 @@ static bool is_its_port(const weft_doc *endpoint, int port) {
     weft_json urls = weft_get(weft_doc_root(endpoint), "urls");
     for (weft_iter it = weft_iterate(&urls); weft_next(&it);) {
         weft_url url;
-        if (weft__url_parse(weft_str_of(&it.value, ""), NULL, &url, NULL) < 0)
+        if (weft__transport_parse(NULL, weft_str_of(&it.value, ""), NULL, &url, NULL) < 0)
             continue;
-        bool same = weft__serve_is_network(url.scheme) && url.port == port;
+        bool same = weft__serve_is_network(&url) && url.port == port;
         weft__url_done(&url, NULL);
         if (same)
             return true;
@@ -59,7 +60,7 @@ static int try_to_listen(const weft_url *url) {
 }
 
 static weft_exit check_port(const weft_app *app, const char *text, const weft_url *url, const weft_doc *endpoint) {
-    if (!weft__serve_is_network(url->scheme) || url->port <= 0 || is_its_port(endpoint, url->port))
+    if (!weft__serve_is_network(url) || url->port <= 0 || is_its_port(endpoint, url->port))
         return WEFT_DONE;
     int r = try_to_listen(url);
     return r == 0 ? WEFT_DONE

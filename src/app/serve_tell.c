@@ -8,16 +8,27 @@
 
 #include "home.h"
 #include "say.h"
+#include "transport.h"
 
 /* Of the commands to try, so that what is said of them stands in a column. */
 #define VERBS_WIDTH 33
 
-static const char *url_with(const weft_server *server, const char *scheme) {
+static unsigned flags_of(const char *url) {
+    const weft_transport *transport = weft__transport_of(NULL, url);
+    return transport ? transport->scheme.flags : 0;
+}
+
+/* The first of a transport that has these flags, and of the others that were asked about none. */
+static const char *url_with(const weft_server *server, unsigned flags, unsigned asked) {
     const char *url;
     for (size_t i = 0; (url = weft_server_url(server, i)); i++)
-        if (strncmp(url, scheme, strlen(scheme)) == 0)
+        if ((flags_of(url) & asked) == flags)
             return url;
     return NULL;
+}
+
+static const char *url_of_http(const weft_server *server) {
+    return url_with(server, WEFT_OVER_HTTP, WEFT_OVER_HTTP | WEFT_UPGRADES);
 }
 
 /* The file the token is in, for people and their scripts. */
@@ -35,9 +46,9 @@ bool weft__serve_publish(const weft_serve_facts *facts) {
         urls[count] = weft_str(url);
     weft_val about = WEFT_OBJ({"pid", weft_int(getpid())}, {"version", weft_str(weft_version())},
                               {"folder", weft_str(getcwd(folder, sizeof folder))}, {"urls", weft_arr(urls, count)},
-                              {"unix", weft_str_or_none(url_with(facts->server, "unix:"))},
-                              {"http", weft_str_or_none(url_with(facts->server, "http"))},
-                              {"ws", weft_str_or_none(url_with(facts->server, "ws"))},
+                              {"unix", weft_str_or_none(url_with(facts->server, WEFT_KNOWS_USER, WEFT_KNOWS_USER))},
+                              {"http", weft_str_or_none(url_of_http(facts->server))},
+                              {"ws", weft_str_or_none(url_with(facts->server, WEFT_UPGRADES, WEFT_UPGRADES))},
                               {"tokenFile", facts->token ? weft_str(token_path(facts)) : weft_none()},
                               {"agent", WEFT_OBJ({"name", weft_str(facts->agent)}, {"driver", weft_str(facts->driver)})});
     if (facts->held) {
@@ -60,18 +71,18 @@ static void say_where(const weft_serve_facts *facts, FILE *to) {
 
 /* The rest of the world has no weft. */
 static void say_curl(const weft_serve_facts *facts, FILE *to) {
-    const char *http = url_with(facts->server, "http");
+    const char *http = url_of_http(facts->server);
     if (!http)
         return;
     fputs("\nAny other program may ask too, for example:\n    curl -H 'Content-Type: application/json' ", to);
     if (facts->token)
         fprintf(to, "-H \"Authorization: Bearer $(cat %s)\" ", token_path(facts));
     fprintf(to, "%s-d '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"task.list\"}' %s\n",
-            strncmp(http, "https", 5) == 0 ? "-k " : "", http);
+            flags_of(http) & WEFT_OVER_TLS ? "-k " : "", http);
 }
 
 static void say_call(const weft_serve_facts *facts, FILE *to, const char *url) {
-    bool shows = facts->token && strncmp(url, "unix:", 5) != 0;
+    bool shows = facts->token && !(flags_of(url) & WEFT_KNOWS_USER);
     fprintf(to, "    %s call %s%s%s%s task.submit prompt=hello\n", program_invocation_name, shows ? "--token-file " : "",
             shows ? token_path(facts) : "", shows ? " " : "", url);
 }

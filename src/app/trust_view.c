@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "endpoint.h"
 #include "home.h"
 #include "person.h"
 #include "say.h"
@@ -182,7 +183,7 @@ static weft_exit ask_or_refuse(weft_trust_view *view) {
 /* Does it use what is in the daemon's folder? Not somebody's child on stdio, nor one that keeps nothing and was given places
  * of its own to listen at. Should it need the token there, that is looked at when it is read. */
 static bool uses_folder(const weft_trust_view *view, const weft_serve_settings *flags) {
-    bool child = flags->listen.count == 1 && strncmp(flags->listen.items[0], "stdio:", 6) == 0;
+    bool child = flags->listen.count == 1 && weft__is_stdio(flags->listen.items[0]);
     return flags->listen.count == 0 || (view->keeps && !child);
 }
 

@@ -5,6 +5,7 @@
 
 #include "reply.h"
 #include "schemas.h"
+#include "transport.h"
 
 /* clang-format off */
 #define S_STATE "{\"enum\":[\"queued\",\"running\",\"completed\",\"failed\",\"cancelled\"]}"
@@ -240,13 +241,9 @@ static const weft_method methods[] = {
 };
 
 /* Its own home is the Unix socket; other byte streams and single requests carry the same. */
-static bool is_aiwg_endpoint(const char *scheme, const char *path) {
-    static const char *const schemes[] = {"unix", "tcp", "tls", "stdio", "http", "https"};
+static bool is_aiwg_endpoint(const weft_scheme *scheme, const char *path) {
     (void) path;
-    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
-        if (strcmp(scheme, schemes[i]) == 0)
-            return true;
-    return false;
+    return !(scheme->flags & WEFT_UPGRADES);
 }
 
 const weft_dialect weft__aiwg = {

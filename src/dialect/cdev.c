@@ -5,6 +5,7 @@
 
 #include "reply.h"
 #include "schemas.h"
+#include "transport.h"
 
 /* clang-format off */
 #define S_CDEV_STATE "{\"enum\":[\"idle\",\"starting\",\"running\",\"stopping\"]}"
@@ -89,9 +90,9 @@ static const weft_method methods[] = {
 };
 
 /* Its server had one WebSocket. Where that lies is for whoever runs the hub to say. */
-static bool is_cdev_endpoint(const char *scheme, const char *path) {
+static bool is_cdev_endpoint(const weft_scheme *scheme, const char *path) {
     (void) path;
-    return strcmp(scheme, "ws") == 0 || strcmp(scheme, "wss") == 0;
+    return scheme->flags & WEFT_UPGRADES;
 }
 
 const weft_dialect weft__cdev = {.name = "cdev",

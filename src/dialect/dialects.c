@@ -277,7 +277,7 @@ const weft_gate *const *weft__dialects_gates(const weft_dialects *dialects) {
     return dialects->gates;
 }
 
-const char *weft__dialects_endpoint(const weft_dialects *dialects, const char *scheme, const char *path) {
+const char *weft__dialects_endpoint(const weft_dialects *dialects, const weft_scheme *scheme, const char *path) {
     for (size_t i = 0; i < dialects->count; i++)
         if (dialects->list[i]->endpoint && dialects->list[i]->endpoint(scheme, path))
             return dialects->list[i]->name;

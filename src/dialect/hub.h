@@ -5,6 +5,7 @@
 
 #include "automation.h"
 #include "engine.h"
+#include "url.h"
 
 typedef struct weft_hub weft_hub;
 typedef struct weft_dialect weft_dialect;
@@ -59,9 +60,9 @@ enum { WEFT_DECIDES = WEFT_OWN_FLAGS << 1 };
 struct weft_dialect {
     const char *name;           /* as in weft_identity.dialect */
     const weft_method *methods; /* ends with a NULL name; may be NULL */
-    /* Do connections of this endpoint speak it until something decides otherwise? scheme as in "unix", "ws", "https"; path
-     * of a URL, "" where there is none. Of several the first of the list has it. May be NULL: none do. */
-    bool (*endpoint)(const char *scheme, const char *path);
+    /* Do connections of this endpoint speak it until something decides otherwise? path of a URL, "" where there is
+     * none. Of several the first of the list has it. May be NULL: none do. */
+    bool (*endpoint)(const weft_scheme *scheme, const char *path);
     /* Are these the params of its row that decides? Of several the first of the list has it; where nobody claims them it is
      * the connection's present dialect, if that has the row. May be NULL: never. */
     bool (*claims)(const weft_json *params);
@@ -91,7 +92,7 @@ const weft_method *weft__dialects_methods(const weft_dialects *dialects);
 /* What a service with these methods must have as its gates: agents are kept from the rows of people. */
 const weft_gate *const *weft__dialects_gates(const weft_dialects *dialects);
 /* What connections of an endpoint speak; "": nothing in particular. */
-const char *weft__dialects_endpoint(const weft_dialects *dialects, const char *scheme, const char *path);
+const char *weft__dialects_endpoint(const weft_dialects *dialects, const weft_scheme *scheme, const char *path);
 /* In the order of the list; NULL past the end. */
 const weft_dialect *weft__dialects_at(const weft_dialects *dialects, size_t index);
 

@@ -9,7 +9,7 @@
 #include "alloc.h"
 #include "field.h"
 #include "template.h"
-#include "url.h"
+#include "transport.h"
 
 const char *const weft__rule_kinds[WEFT_RULE_KINDS] = {"agent", "notify", "webhook"};
 
@@ -183,11 +183,11 @@ static int check_url(weft_rule *rule) {
     int r = weft__template_fill(rule->text, &nothing, WEFT_TEMPLATE_URL, WEFT_RULE_MAX_URL, rule->alloc, &plain);
     if (r < 0)
         return r == -EMSGSIZE ? wrong(rule, "the url is too long") : r;
-    r = weft__url_parse(plain, rule->alloc, &url, &why);
+    r = weft__transport_parse(NULL, plain, rule->alloc, &url, &why);
     weft__free(rule->alloc, plain);
     if (r < 0)
         return r == -EINVAL ? wrong(rule, "the url is wrong: %s", why) : r;
-    bool http = url.scheme == WEFT_HTTP || url.scheme == WEFT_HTTPS;
+    bool http = weft__is_http(url.scheme);
     weft__url_done(&url, rule->alloc);
     return http ? 0 : wrong(rule, "a webhook's url begins with http:// or https://");
 }

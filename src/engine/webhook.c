@@ -8,6 +8,7 @@
 #include "alloc.h"
 #include "list.h"
 #include "post.h"
+#include "transport.h"
 
 struct weft_webhooks {
     weft_webhook_opts opts;
@@ -88,7 +89,8 @@ static void on_again(weft_timer *timer) {
 
 /* The system's certificates take a while to read: not before somebody wants them, and once. */
 static int prepare_tls(weft_webhooks *hooks, const char *url) {
-    if (hooks->tls || strncmp(url, "https:", 6) != 0)
+    const weft_transport *transport = weft__transport_of(NULL, url);
+    if (hooks->tls || !transport || !(transport->scheme.flags & WEFT_OVER_TLS))
         return 0;
     return weft__tls_client(&hooks->opts.tls, true, hooks->opts.alloc, &hooks->tls, NULL);
 }

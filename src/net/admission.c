@@ -104,7 +104,7 @@ static const weft_refusal *admit_local(weft_listener *listener, const weft_origi
     if (server->local_count >= server->opts.max_connections)
         return &too_many;
     const weft_refusal *why =
-        listener->endpoints->transport->flags & WEFT_KNOWS_USER ? admit_user(listener, origin, ret) : NULL;
+        listener->endpoints->transport->scheme.flags & WEFT_KNOWS_USER ? admit_user(listener, origin, ret) : NULL;
     ret->local = true;
     server->local_count += why == NULL;
     return why;
@@ -142,7 +142,7 @@ static const weft_refusal *admit_network(weft_listener *listener, const weft_ori
 }
 
 const weft_refusal *weft__admit(weft_listener *listener, const weft_origin *origin, weft_conn_place *ret) {
-    bool network = listener->endpoints->transport->flags & WEFT_NETWORK;
+    bool network = listener->endpoints->transport->scheme.flags & WEFT_NETWORK;
     *ret = (weft_conn_place){.since = weft_loop_now(listener->server->loop)};
     weft__list_init(&ret->by_age);
     const weft_refusal *why = network ? admit_network(listener, origin, ret) : admit_local(listener, origin, ret);

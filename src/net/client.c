@@ -98,7 +98,7 @@ static void set_state(weft_client *client, weft_state state, int why) {
     client->state = state;
     client->why = why;
     /* Events may come as long as we are connected, also while the server lets the connection for calls go. */
-    bool events = client->opts.events && client->transport->flags & WEFT_LAZY;
+    bool events = client->opts.events && client->transport->scheme.flags & WEFT_LAZY;
     hold_loop(client, state == WEFT_CONNECTING || state == WEFT_DISCONNECTED || (state == WEFT_CONNECTED && events));
     if (client->opts.on_state)
         client->opts.on_state(client->peer, state, why, client->opts.data);
@@ -202,7 +202,7 @@ void weft__client_ready(weft_client *client, weft_wire *wire) {
     weft__timer_stop(client->loop, &client->attempt);
     client->connected_at = weft_loop_now(client->loop);
     int r = weft__peer_online(client->peer, wire->deflate, client->connected_at);
-    if (r == 0 && client->transport->flags & WEFT_LAZY)
+    if (r == 0 && client->transport->scheme.flags & WEFT_LAZY)
         weft__http_client_again(weft__peer_framing_state(client->peer));
     if (r < 0)
         weft__client_lost(client, wire, r);
@@ -211,7 +211,7 @@ void weft__client_ready(weft_client *client, weft_wire *wire) {
     if (weft__wire_current(wire)) {
         weft__client_schedule(client);
         weft__wire_flush(wire);
-        if (client->opts.events && client->transport->flags & WEFT_LAZY)
+        if (client->opts.events && client->transport->scheme.flags & WEFT_LAZY)
             weft__events_start(client);
     }
     weft__client_unref(client);
@@ -269,7 +269,7 @@ void weft__client_lost(weft_client *client, weft_wire *wire, int why) {
     weft__client_ref(client);
     bool was_ready = wire && wire->ready;
     bool ended = was_ready && (why == 0 || why == -ECONNRESET);
-    bool idle = ended && client->transport->flags & WEFT_LAZY && weft__http_harmless_end(client, why == 0);
+    bool idle = ended && client->transport->scheme.flags & WEFT_LAZY && weft__http_harmless_end(client, why == 0);
     weft__timer_stop(client->loop, &client->attempt);
     if (client->wire)
         weft__wire_let_go(client->wire, was_ready && why < 0);
@@ -343,7 +343,7 @@ static bool fits_in_head(const char *text) {
 }
 
 static int check_head_parts(weft_client *client, const char *token) {
-    if (!(client->transport->flags & WEFT_OVER_HTTP))
+    if (!(client->transport->scheme.flags & WEFT_OVER_HTTP))
         return 0;
     if (fits_in_head(client->url.path) && fits_in_head(client->url.query) && fits_in_head(token))
         return 0;
@@ -355,7 +355,7 @@ static int check_head_parts(weft_client *client, const char *token) {
 static int make_authority(weft_client *client) {
     const weft_url *url = &client->url;
     bool v6 = strchr(url->host, ':');
-    bool usual = url->port == (client->transport->flags & WEFT_OVER_TLS ? 443 : 80);
+    bool usual = url->port == url->scheme->port;
     size_t size = strlen(url->host) + sizeof "[]:65535";
     client->authority = weft__alloc(client->loop->alloc, size);
     if (!client->authority)
@@ -385,7 +385,7 @@ static int copy_opts(weft_client *client, const weft_connect_opts *opts) {
 
 static int make_tls(weft_client *client, const weft_tls_opts *opts) {
     char why[WEFT_TLS_WHY] = "";
-    unsigned flags = client->transport->flags;
+    unsigned flags = client->transport->scheme.flags;
     if (!(flags & WEFT_OVER_TLS))
         return 0;
     int r = weft__tls_client(opts, flags & WEFT_OVER_HTTP, client->loop->alloc, &client->tls, why);
@@ -398,14 +398,14 @@ static int make_tls(weft_client *client, const weft_tls_opts *opts) {
 static int prepare(weft_client *client, const char *url, const weft_connect_opts *opts) {
     const weft_alloc *alloc = client->loop->alloc;
     const char *why;
-    int r = weft__url_parse(url, alloc, &client->url, &why);
+    int r = weft__transport_parse(client->loop->transports, url, alloc, &client->url, &why);
     if (r < 0) {
         weft__client_trouble(client, "%s", why);
         return r;
     }
     size_t shown = weft__url_shown(url, client->url.scheme);
     snprintf(client->endpoint, sizeof client->endpoint, "%.*s", (int) (shown < INT_MAX ? shown : INT_MAX), url);
-    client->transport = weft__transport(client->url.scheme);
+    client->transport = weft__transport(&client->url);
     r = check_head_parts(client, opts->token);
     if (r == 0)
         r = copy_opts(client, opts);
@@ -423,7 +423,8 @@ static int make_peer(weft_client *client) {
     const weft_framing *framing = transport->framing ? transport->framing : opts->framing ? opts->framing : &weft_ndjson;
     bool http = framing == &weft__http_client;
     weft_identity identity = {
-        .transport = transport->name,
+        .transport = transport->scheme.name,
+        .local = !(transport->scheme.flags & WEFT_NETWORK),
         .dialect = "",
         .name = "",
         .scopes = "*",
@@ -513,7 +514,7 @@ int weft__connect_fds(weft_loop *loop, int in, int out, const weft_connect_opts 
     }
     client->given = given;
     client->transport = &weft__given_transport;
-    snprintf(client->endpoint, sizeof client->endpoint, "%s", client->transport->name);
+    snprintf(client->endpoint, sizeof client->endpoint, "%s", client->transport->scheme.name);
     int r = copy_opts(client, opts);
     client->opts.reconnect = false;
     return begin_client(client, r, opts, ret);

@@ -86,7 +86,7 @@ int weft__headers_text(const weft_header *headers, const weft_alloc *alloc, char
 int weft_peer_set_headers(weft_peer *peer, const weft_header *headers) {
     weft_client *client = weft__client_of(peer);
     char *more = NULL;
-    if (!client || !(client->transport->flags & WEFT_LAZY))
+    if (!client || !(client->transport->scheme.flags & WEFT_LAZY))
         return -ENOTSUP;
     int r = weft__headers_text(headers, client->loop->alloc, &more);
     weft_http_client_opts opts = client->http;

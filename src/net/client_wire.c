@@ -30,7 +30,7 @@ void weft__wire_gone(weft_wire *wire) {
 /* HTTP: the server said that it closes now. What is still to be sent goes over the next connection. */
 static bool is_spent(const weft_wire *wire) {
     const weft_client *client = wire->client;
-    return client->transport->flags & WEFT_LAZY && weft__peer_status(client->peer) == 0 &&
+    return client->transport->scheme.flags & WEFT_LAZY && weft__peer_status(client->peer) == 0 &&
            weft__http_client_over(weft__peer_framing_state(client->peer));
 }
 
@@ -51,7 +51,7 @@ static void feed(weft_wire *wire, char *data, size_t len) {
         int returned = weft__peer_return(peer);
         if (r >= 0)
             r = returned;
-        if (r < 0 && client->transport->flags & WEFT_LAZY)
+        if (r < 0 && client->transport->scheme.flags & WEFT_LAZY)
             r = weft__http_describe(client, r);
         if (r < 0)
             weft__client_lost(client, wire, r);
@@ -163,7 +163,7 @@ static void on_end(weft_stream *stream, int why) {
     if (why < 0 && *sentence)
         weft__client_trouble(wire->client, "%s", sentence);
     wire->ended = true;
-    if (why == 0 && wire->ready && !(wire->client->transport->flags & WEFT_LAZY) && !take_last(wire))
+    if (why == 0 && wire->ready && !(wire->client->transport->scheme.flags & WEFT_LAZY) && !take_last(wire))
         return;
     if (why == 0 && stays_after_end(wire))
         return;

@@ -63,9 +63,10 @@ void weft__conn_identity(weft_conn *conn, weft_origin *origin, char *name, weft_
     weft__origin_of(conn->stream.fd, origin);
     *name = '\0';
     bool certified = conn->stream.tls && weft__tls_subject(conn->stream.tls, name, WEFT_CONN_NAME) > 0;
-    bool local = endpoint->transport->flags & WEFT_KNOWS_USER;
+    bool local = endpoint->transport->scheme.flags & WEFT_KNOWS_USER;
     bool known = local ? origin->uid == (int64_t) geteuid() : certified || !endpoint->tokens.asked;
-    *ret = (weft_identity){.transport = endpoint->url.name,
+    *ret = (weft_identity){.transport = endpoint->url.scheme->name,
+                           .local = !(endpoint->url.scheme->flags & WEFT_NETWORK),
                            .dialect = endpoint->dialect,
                            .name = name,
                            .scopes = known ? "*" : "",

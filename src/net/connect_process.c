@@ -111,4 +111,4 @@ static int begin_given(weft_wire *wire) {
 }
 
 /* No URL leads here, so it is not in the table of transports. */
-const weft_transport weft__given_transport = {.name = "stdio", .scheme = WEFT_STDIO, .begin = begin_given};
+const weft_transport weft__given_transport = {.scheme = {"stdio", WEFT_URL_NOTHING}, .begin = begin_given};

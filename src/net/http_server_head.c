@@ -259,7 +259,7 @@ static int check_token(weft_conn *conn, weft_asked *asked) {
 
 static weft_endpoint *endpoint_at(const weft_listener *listener, weft_bytes path, bool socket) {
     for (weft_endpoint *at = listener->endpoints; at; at = at->next) {
-        bool is_socket = at->transport->flags & WEFT_UPGRADES;
+        bool is_socket = at->transport->scheme.flags & WEFT_UPGRADES;
         if (is_socket == socket && weft__bytes_are(path, at->url.path))
             return at;
     }
@@ -370,7 +370,8 @@ int weft__web_judge(weft_conn *conn, const weft_http_head *head, weft_asked *ret
 
 void weft__web_identity(weft_conn *conn, const weft_asked *asked, weft_origin *origin, char *name, weft_identity *ret) {
     weft__conn_identity(conn, origin, name, ret);
-    ret->transport = asked->endpoint->url.name;
+    ret->transport = asked->endpoint->url.scheme->name;
+    ret->local = !(asked->endpoint->url.scheme->flags & WEFT_NETWORK);
     ret->dialect = asked->endpoint->dialect;
     ret->authenticated = asked->authenticated;
     ret->scopes = asked->authenticated ? "*" : "";

@@ -219,7 +219,7 @@ void weft__listener_free(weft_listener *listener) {
 /* One that has the same host and port already. Port 0 asks for a new one each time. */
 static weft_listener *find_shared(const weft_server *server, const weft_endpoint *endpoint) {
     const weft_url *url = &endpoint->url;
-    unsigned flags = endpoint->transport->flags;
+    unsigned flags = endpoint->transport->scheme.flags;
     for (weft_link *at = server->listeners.next; at != &server->listeners; at = at->next) {
         weft_listener *listener = WEFT_CONTAINER(at, weft_listener, link);
         bool same = listener->endpoints && listener->http && listener->port == url->port &&
@@ -245,7 +245,7 @@ static int join(weft_listener *listener, weft_endpoint *endpoint) {
 
 static int open_tls(weft_listener *listener, const weft_listen_opts *opts) {
     char why[WEFT_TLS_WHY];
-    if (!(listener->endpoints->transport->flags & WEFT_OVER_TLS))
+    if (!(listener->endpoints->transport->scheme.flags & WEFT_OVER_TLS))
         return 0;
     listener->demands_certificate = opts->tls.ca != NULL;
     int r = weft__tls_server(&opts->tls, listener->http, listener->server->alloc, &listener->tls, why);
@@ -261,7 +261,7 @@ static int open_new(weft_endpoint *endpoint, const weft_listen_opts *opts) {
     if (!listener)
         return -ENOMEM;
     listener->server = server;
-    listener->http = endpoint->transport->flags & WEFT_OVER_HTTP;
+    listener->http = endpoint->transport->scheme.flags & WEFT_OVER_HTTP;
     listener->endpoints = endpoint;
     weft__list_push(&server->listeners, &listener->link);
     int r = open_tls(listener, opts);

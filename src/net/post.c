@@ -239,7 +239,7 @@ static void begin(weft_later *later) {
 static int write_request(weft_post *post, const weft_post_opts *opts, const char *more) {
     const weft_url *url = &post->url;
     char port[16] = "", length[24];
-    bool usual = url->port == (url->scheme == WEFT_HTTPS ? 443 : 80), six = strchr(url->host, ':') != NULL;
+    bool usual = url->port == url->scheme->port, six = strchr(url->host, ':') != NULL;
     if (!usual)
         snprintf(port, sizeof port, ":%d", url->port);
     snprintf(length, sizeof length, "%zu", opts->body.len);
@@ -280,11 +280,11 @@ static bool is_method(const char *text) {
 }
 
 static int prepare(weft_post *post, const weft_post_opts *opts) {
-    int r = weft__url_parse(opts->url, post->alloc, &post->url, NULL);
+    int r = weft__transport_parse(NULL, opts->url, post->alloc, &post->url, NULL);
     if (r < 0)
         return r;
-    bool tls = post->url.scheme == WEFT_HTTPS;
-    if ((!tls && post->url.scheme != WEFT_HTTP) || (tls && !opts->tls))
+    bool tls = post->url.scheme->flags & WEFT_OVER_TLS;
+    if (!weft__is_http(post->url.scheme) || (tls && !opts->tls))
         return -EINVAL;
     if ((opts->method && !is_method(opts->method)) || (!opts->type && opts->body.len))
         return -EINVAL;

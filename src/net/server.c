@@ -208,7 +208,7 @@ int weft_server_new(weft_loop *loop, const weft_server_opts *opts, weft_server *
 
 /* Raw byte streams show their token by a method, which is there as soon as somebody may need it. */
 static int offer_auth(const weft_endpoint *endpoint) {
-    unsigned flags = endpoint->transport->flags;
+    unsigned flags = endpoint->transport->scheme.flags;
     bool bytes = (flags & WEFT_NETWORK) && !(flags & WEFT_OVER_HTTP);
     int r = bytes && endpoint->tokens.asked ? weft_service_add(endpoint->server->service, &weft__auth_method) : 0;
     return r == -EEXIST ? 0 : r;

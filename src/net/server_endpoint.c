@@ -58,12 +58,12 @@ int weft__endpoint_new(weft_server *server, const char *url, const weft_listen_o
     if (!endpoint)
         return -ENOMEM;
     endpoint->server = server;
-    int r = weft__url_parse(url, server->alloc, &endpoint->url, &why);
+    int r = weft__transport_parse(server->loop->transports, url, server->alloc, &endpoint->url, &why);
     if (r < 0)
         weft__server_note(server, "%s: %s", url, why);
     else {
-        endpoint->transport = weft__transport(endpoint->url.scheme);
-        r = endpoint->transport && endpoint->transport->listen ? copy_rules(endpoint, opts) : -EINVAL;
+        endpoint->transport = weft__transport(&endpoint->url);
+        r = endpoint->transport->listen ? copy_rules(endpoint, opts) : -EINVAL;
     }
     if (r < 0) {
         weft__endpoint_free(endpoint);
@@ -99,7 +99,7 @@ int weft_server_allow(weft_server *server, const char *const *hosts, const char 
 
 int weft__endpoint_name(weft_endpoint *endpoint, int port) {
     const weft_url *url = &endpoint->url;
-    unsigned flags = endpoint->transport->flags;
+    unsigned flags = endpoint->transport->scheme.flags;
     bool network = flags & WEFT_NETWORK, has_path = flags & WEFT_OVER_HTTP;
     bool v6 = strchr(url->host, ':') != NULL;
     size_t size = strlen(url->host) + strlen(url->path) + 40;
@@ -107,10 +107,10 @@ int weft__endpoint_name(weft_endpoint *endpoint, int port) {
     if (!text)
         return -ENOMEM;
     if (network)
-        snprintf(text, size, "%s://%s%s%s:%d%s", url->name, v6 ? "[" : "", url->host, v6 ? "]" : "", port,
+        snprintf(text, size, "%s://%s%s%s:%d%s", url->scheme->name, v6 ? "[" : "", url->host, v6 ? "]" : "", port,
                  has_path ? url->path : "");
     else
-        snprintf(text, size, "%s:%s", url->name, url->scheme == WEFT_STDIO ? "" : url->path);
+        snprintf(text, size, "%s:%s", url->scheme->name, url->scheme->form == WEFT_URL_NOTHING ? "" : url->path);
     endpoint->text = text;
     return 0;
 }

@@ -2,4 +2,6 @@
 #include "transport.h"
 
 const weft_transport weft__exec_transport = {
-    .name = "exec", .scheme = WEFT_EXEC, .begin = weft__begin_exec, .end = weft__end_exec};
+    .scheme = {"exec", WEFT_URL_PROGRAM, .flags = WEFT_ENDS, .wrong = "exec: needs a program, for example exec:cat"},
+    .begin = weft__begin_exec,
+    .end = weft__end_exec};

@@ -3,4 +3,6 @@
 #include "transport.h"
 
 const weft_transport weft__mem_transport = {
-    .name = "mem", .scheme = WEFT_MEM, .begin = weft__begin_mem, .listen = weft__local_listen_mem};
+    .scheme = {"mem", WEFT_URL_NAME, .flags = WEFT_IN_LOOP, .wrong = "mem: needs a name"},
+    .begin = weft__begin_mem,
+    .listen = weft__local_listen_mem};

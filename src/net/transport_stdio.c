@@ -3,4 +3,6 @@
 #include "transport.h"
 
 const weft_transport weft__stdio_transport = {
-    .name = "stdio", .scheme = WEFT_STDIO, .begin = weft__begin_stdio, .listen = weft__local_listen_stdio};
+    .scheme = {"stdio", WEFT_URL_NOTHING, .flags = WEFT_ENDS | WEFT_OUR_STDIO, .wrong = "stdio: takes nothing behind it"},
+    .begin = weft__begin_stdio,
+    .listen = weft__local_listen_stdio};

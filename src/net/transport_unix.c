@@ -8,5 +8,7 @@ static int listen_unix(weft_listener *listener, const weft_url *url) {
     return r < 0 ? r : weft__listener_accept_on(listener, fd);
 }
 
-const weft_transport weft__unix_transport = {
-    .name = "unix", .scheme = WEFT_UNIX, .flags = WEFT_KNOWS_USER, .begin = weft__begin_unix, .listen = listen_unix};
+const weft_transport weft__unix_transport = {.scheme = {"unix", WEFT_URL_NAME, .flags = WEFT_KNOWS_USER | WEFT_BARE_PATH,
+                                                        .wrong = "unix: needs the path of a socket"},
+                                             .begin = weft__begin_unix,
+                                             .listen = listen_unix};

@@ -3,7 +3,7 @@
 
 #include "identity.h"
 
-static const weft_identity nobody = {"", "", "", "", "", -1, -1, false};
+static const weft_identity nobody = {"", "", "", "", "", -1, -1, false, .local = true};
 
 static const char *text_or(const char *text) {
     return text ? text : "";

@@ -74,11 +74,6 @@ static weft_bucket *look_up(weft_bucket **row, const char *client, weft_service 
     return found;
 }
 
-static bool is_local(const char *transport) {
-    return strcmp(transport, "unix") == 0 || strcmp(transport, "stdio") == 0 || strcmp(transport, "exec") == 0 ||
-           strcmp(transport, "mem") == 0 || !*transport;
-}
-
 /* A name in front of "@", an address behind it: neither can be taken for the other. */
 static void name_client(const weft_identity *who, char *ret, size_t size) {
     char group[WEFT_ADDRESS];
@@ -117,7 +112,7 @@ int weft__rate_join(weft_peer *peer) {
     weft_service *service = peer->service;
     char client[CLIENT_SIZE];
     weft__rate_leave(peer);
-    if (service->limits.rate_per_minute <= 0 || is_local(peer->identity->transport))
+    if (service->limits.rate_per_minute <= 0 || peer->identity->local)
         return 0;
     if (!service->buckets && !(service->buckets = weft__zalloc(service->alloc, sizeof *service->buckets)))
         return -ENOMEM;

@@ -150,7 +150,7 @@ TEST(refuses_to_begin) {
     static const struct {
         const char *url, *token, *trouble;
     } bad[] = {
-        {"nonsense", NULL, "a URL begins with unix: tcp:// tls:// ws:// wss:// http:// https:// exec: stdio: or mem:"},
+        {"nonsense", NULL, "a URL begins with one of unix: tcp:// tls:// ws:// wss:// http:// https:// exec: stdio: mem:"},
         {"ws://127.0.0.1:1/", "two words", "a path or token must not contain spaces or control characters"},
         {"ws://127.0.0.1:1/", "a\r\nX: y", "a path or token must not contain spaces or control characters"},
         {"http://127.0.0.1:1/a b", NULL, "a URL has no blanks and nothing but ASCII in it; write %20 for a blank"},
