@@ -12,6 +12,7 @@
 #include "agent_program.h"
 #include "alloc.h"
 #include "buf.h"
+#include "wiring.h"
 #include "write.h"
 
 #define ARGV(...)                                                                                                           \
@@ -96,6 +97,11 @@ static bool is_name(const char *name) {
     return *name && strlen(name) <= 64;
 }
 
+static bool is_built_in(const char *driver) {
+    const weft_driver *row = weft__driver_named(driver);
+    return row && row->built_in;
+}
+
 int weft__agent_check(const weft_checking *checking, const char *path, const char *name, const weft_json *at,
                       const weft_json *value) {
     const weft_agent *preset = weft__agent_preset(name);
@@ -105,11 +111,11 @@ int weft__agent_check(const weft_checking *checking, const char *path, const cha
         return refuse(checking, at, path, "is no name for an agent: at most 64 characters, and no blanks");
     if (!driver)
         return refuse(checking, value, path, "has no \"driver\", and no agent of this name comes with Weft");
-    bool demo = strcmp(driver, "demo") == 0;
+    bool built_in = is_built_in(driver);
     bool inherits = preset && strcmp(preset->driver, driver) == 0;
-    if (demo && command.text)
-        return refuse(checking, &command, path, "is the demo, which has no \"command\"");
-    if (!demo && !command.text && !inherits)
+    if (built_in && command.text)
+        return refuse(checking, &command, path, "has a driver that brings its agent: there is no \"command\"");
+    if (!built_in && !command.text && !inherits)
         return refuse(checking, value, path, "has no \"command\"");
     if (command.text) {
         weft_json program = weft_at(&command, 0);
@@ -199,7 +205,7 @@ static int merge(weft_agent *agent, const weft_json *value, weft_arena *arena) {
         r = take_list(value, "persona", arena, &agent->persona_argv);
     if (r < 0)
         return r;
-    if (strcmp(agent->driver, "demo") == 0)
+    if (is_built_in(agent->driver))
         agent->argv = NULL;
     if (weft_get(value, "command").text) /* what is known is about another program */
         agent->advice = agent->login = agent->package = NULL;
@@ -308,7 +314,7 @@ int weft__agents_hide(const weft_json *configured, const weft_alloc *alloc, weft
 
 bool weft__agent_found(const weft_agent *agent) {
     char path[PATH_MAX], folder[PATH_MAX];
-    if (!agent->argv && strcmp(agent->driver, "demo") != 0)
+    if (!agent->argv && !is_built_in(agent->driver))
         return false;
     return weft__agent_program(agent, getcwd(folder, sizeof folder), path, sizeof path) >= 0;
 }

@@ -18,6 +18,7 @@
 #include "serve_tokens.h"
 #include "signals.h"
 #include "trust_view.h"
+#include "wiring.h"
 
 #define FIRST_PORT 16180
 #define PORT_TRIES 100
@@ -310,18 +311,18 @@ static weft_exit serve(serving *self) {
     return WEFT_DONE;
 }
 
-/* Does what happens outlive us? Not when that was asked for, and not in a child that speaks to its parent alone. */
-static bool keeps(const serving *self) {
+/* What happens does not outlive a child that speaks to its parent alone. */
+static const weft_store_kind *store_kind(const serving *self) {
     const weft_serve_settings *typed = self->app->settings;
     bool child = typed->listen.count == 1 && weft__is_stdio(typed->listen.items[0]);
-    return !child && strcmp(self->how->store_kind, "memory") != 0;
+    return child ? weft__store_first(false) : weft__store_named(self->how->store_kind);
 }
 
 /* Is this the daemon of its folder? Not one that keeps nothing and was given places of its own to listen at: it is
  * somebody's child, or beside the daemon on purpose. */
 static bool is_projects(const serving *self) {
     const weft_serve_settings *typed = self->app->settings;
-    return keeps(self) || typed->listen.count == 0;
+    return weft__store_lasts(store_kind(self)) || typed->listen.count == 0;
 }
 
 static weft_exit open_hub(serving *self) {
@@ -332,7 +333,7 @@ static weft_exit open_hub(serving *self) {
                                 .loop = self->loop,
                                 .daemon = &self->daemon,
                                 .how = self->how,
-                                .keep = keeps(self),
+                                .kind = store_kind(self),
                                 .on_stop = stop,
                                 .ctx = self};
     weft_exit status = weft__serve_hub_open(&opts, &self->hub);

@@ -35,11 +35,17 @@ typedef enum weft_shape_kind {
     WEFT_SHAPE_any,
 } weft_shape_kind;
 
+/* The only values that a text may have: words separated by blanks, or the names of a table's rows. Neither: any. */
+typedef struct weft_choices {
+    const char *words;
+    const char *(*row)(size_t index); /* NULL past the end */
+} weft_choices;
+
 typedef struct weft_shape {
     const char *name; /* NULL ends the table */
     weft_shape_kind kind;
     const char *help;
-    const char *choices; /* of a text, as in a key */
+    weft_choices choices; /* of a text */
     int64_t min, max;
     bool must;
     const struct weft_shape *members;
@@ -53,12 +59,12 @@ typedef struct weft_key {
     size_t offset;        /* of its field in weft_serve_settings */
     const char *fallback; /* JSON; NULL: it has no value unless it is given one */
     const char *help;
-    const char *option;  /* of "weft serve", without its value; NULL: none */
-    const char *choices; /* the only values, separated by blanks; NULL: any */
-    int64_t min, max;    /* of a number or a size */
-    bool live;           /* SIGHUP changes it while the daemon runs */
-    const char *door;    /* "who may come in", "what runs": not taken from a project's file that is not on record (trust.h);
-                            NULL: it opens none */
+    const char *option; /* of "weft serve", without its value; NULL: none */
+    weft_choices choices;
+    int64_t min, max; /* of a number or a size */
+    bool live;        /* SIGHUP changes it while the daemon runs */
+    const char *door; /* "who may come in", "what runs": not taken from a project's file that is not on record (trust.h);
+                         NULL: it opens none */
     const weft_shape *shape; /* of what a structured value is made of */
     /* What the shape cannot say about one of those objects, which has the right shape: path for people, its name (NULL in a
      * list) and where that stands. -EBADMSG after it was said. May be NULL. */
@@ -75,11 +81,14 @@ bool weft__key_flag(const weft_serve_settings *settings, const char *path);
 /* What its value must be: "a string", "a whole number from 1 to 5". */
 #define WEFT_KEY_TEXT 256
 void weft__key_wants(const weft_key *key, char ret[WEFT_KEY_TEXT]);
-/* "a" or "b", from words separated by blanks. */
-void weft__key_choices(const char *choices, char ret[WEFT_KEY_TEXT]);
-/* The same as values; their number. NULL: none. */
+/* One of the choices, from 0 on; of length 0 past the end. */
+weft_bytes weft__choice(const weft_choices *choices, size_t index);
+bool weft__is_choice(const weft_choices *choices, const char *text);
+/* "a" or "b". */
+void weft__choices_text(const weft_choices *choices, char ret[WEFT_KEY_TEXT]);
+/* The same as values; their number. */
 #define WEFT_MAX_CHOICES 16
-size_t weft__key_choices_of(const char *choices, weft_val ret[WEFT_MAX_CHOICES]);
+size_t weft__choices_values(const weft_choices *choices, weft_val ret[WEFT_MAX_CHOICES]);
 /* The environment variable: WEFT_TLS_CERT for tls.cert. */
 void weft__key_variable(const weft_key *key, char ret[WEFT_KEY_TEXT]);
 
@@ -178,8 +187,6 @@ typedef struct weft_checking {
 int weft__config_check(const weft_checking *checking, const weft_key *key, const weft_json *value);
 void weft__config_say(const weft_checking *checking, const weft_json *at, bool error, const char *format, ...)
     WEFT_PRINTF(4, 5);
-/* Is the text one of these words? */
-bool weft__config_is_choice(const char *choices, const char *text);
 
 /* ---- config_shape.c ---- */
 

@@ -28,17 +28,6 @@ static int refuse(const weft_checking *checking, const weft_key *key, const weft
     return -EBADMSG;
 }
 
-bool weft__config_is_choice(const char *choices, const char *text) {
-    size_t len = strlen(text);
-    for (const char *at = choices; *at; at += strspn(at, " ")) {
-        size_t n = strcspn(at, " ");
-        if (n == len && strncmp(at, text, n) == 0)
-            return true;
-        at += n;
-    }
-    return false;
-}
-
 /* A string that C can hold, and that says something. */
 static int check_text(const weft_checking *checking, const weft_key *key, const weft_json *value, const char **ret) {
     weft_bytes bytes;
@@ -103,7 +92,9 @@ int weft__config_check(const weft_checking *checking, const weft_key *key, const
     switch (key->kind) {
     case WEFT_KEY_text:
         r = check_text(checking, key, value, &text);
-        return r >= 0 && key->choices && !weft__config_is_choice(key->choices, text) ? refuse(checking, key, value) : r;
+        return r >= 0 && weft__choice(&key->choices, 0).len && !weft__is_choice(&key->choices, text)
+                   ? refuse(checking, key, value)
+                   : r;
     case WEFT_KEY_flag:
         return weft_typeof(value) == WEFT_BOOL ? 0 : refuse(checking, key, value);
     case WEFT_KEY_number:

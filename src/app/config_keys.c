@@ -6,6 +6,7 @@
 
 #include "agents.h"
 #include "config.h"
+#include "wiring.h"
 
 #define MIB ((int64_t) 1024 * 1024)
 /* A day is longer than anything should wait, and fits wherever milliseconds are added up. */
@@ -40,10 +41,10 @@
 
 static const weft_shape agent_shape[] = {
     {PART(text, "driver", "how to talk to it: the Agent Client Protocol, a command line, or the built-in demo"),
-     .choices = "acp cli demo"},
+     .choices = {.row = weft__driver_name}},
     {PART(texts, "command", "program and arguments; {prompt} in an argument of a cli agent stands for the prompt"),
      .min = 1},
-    {PART(text, "prompt", "cli: where the prompt goes (default argument)"), .choices = "argument stdin"},
+    {PART(text, "prompt", "cli: where the prompt goes (default argument)"), .choices = {"argument stdin"}},
     {PART(env, "env", "variables to set besides the daemon's own")},
     {PART(texts, "persona", "cli: arguments for a task that names an agent which is not configured; {agent} is that name"),
      .min = 1},
@@ -54,7 +55,7 @@ static const weft_shape agent_shape[] = {
     {PART(number, "max_turns", "tasks at a time in one of its processes (default 1: each has its own)"), .min = 1,
      .max = MAX_TASKS},
     {PART(text, "permission", "when it asks whether it may do something (default ask: a person decides)"),
-     .choices = "ask allow deny"},
+     .choices = {"ask allow deny"}},
     {PART(text, "about", "what it is, in a few words")},
     {0},
 };
@@ -62,14 +63,14 @@ static const weft_shape agent_shape[] = {
 static const weft_shape trigger_shape[] = {
     {PART(text, "type",
           "of the event: file.create, file.modify, file.delete, cron.fired, task.completed, ...; file.* is any of a kind")},
-    {PART(text, "source", "where it comes from: files, jobs or tasks"), .choices = "watcher scheduler queue"},
+    {PART(text, "source", "where it comes from: files, jobs or tasks"), .choices = {"watcher scheduler queue"}},
     {PART(text, "pattern", "for the file's path, the job's name or the task's prompt: src/**/*.c")},
     {PART(text, "schedule", "a job of its own: minute hour day month weekday, as in cron")},
     {0},
 };
 
 static const weft_shape action_shape[] = {
-    {PART(text, "type", "start an agent, tell people, or POST to a URL"), .choices = "agent notify webhook", .must = true},
+    {PART(text, "type", "start an agent, tell people, or POST to a URL"), .choices = {"agent notify webhook"}, .must = true},
     {PART(text, "prompt", "agent: what to do; {{payload.path}} stands for a member of the event")},
     {PART(text, "agent", "agent: which one (default default_agent)")},
     {PART(number, "priority", "agent: higher runs first"), .min = -MANY, .max = MANY},
@@ -82,7 +83,7 @@ static const weft_shape action_shape[] = {
 static const weft_shape condition_shape[] = {
     {PART(text, "field", "of the event, with dots: payload.path"), .must = true},
     {PART(text, "operator", "how to compare"), .must = true,
-     .choices = "eq neq contains matches gt lt gte lte exists not_exists"},
+     .choices = {"eq neq contains matches gt lt gte lte exists not_exists"}},
     {PART(any, "value", "what to compare with")},
     {0},
 };
@@ -127,7 +128,7 @@ static int check_rule(const weft_checking *checking, const char *path, const cha
 
 const weft_key weft__keys[] = {
     {KEY(urls, "listen", listen, NULL, "where to serve, instead of the usual places"), .option = "listen", .door = COMES_IN},
-    {KEY(text, "auth", auth, "\"token\"", "what network clients must show"), .option = "auth", .choices = "token none",
+    {KEY(text, "auth", auth, "\"token\"", "what network clients must show"), .option = "auth", .choices = {"token none"},
      .door = COMES_IN},
     {KEY(text, "token_file", token_file, NULL, "the file with the token, instead of .weft/token"), .option = "token-file",
      .door = COMES_IN},
@@ -176,7 +177,7 @@ const weft_key weft__keys[] = {
           "between asking a task's processes to end and killing them"),
     {KEY(text, "tasks.on_restart", on_restart, "\"fail\"",
          "tasks that ran when the daemon stopped or died fail, or are queued again with their open questions"),
-     .choices = "fail requeue"},
+     .choices = {"fail requeue"}},
     {KEY(flag, "tasks.paused", paused, "false", "nothing is started; tasks wait"), .live = true},
     TASKS(number, "questions.timeout_ms", question_ms, 0, MONTH_MS, "0", "how long a question waits; 0: for ever"),
     {KEY(number, "retention.days", retention_days, "30", "how long events are kept, in days that the daemon ran"), .min = 1,
@@ -185,11 +186,11 @@ const weft_key weft__keys[] = {
     TASKS(number, "retention.output_bytes", keep_output, 65536, MIB *MIB, "16777216", "of one session's that are kept"),
     {KEY(text, "store.kind", store_kind, "\"sqlite\"",
          "where events are kept: in a database, or in memory until the daemon ends"),
-     .choices = "sqlite memory", .door = WRITES},
+     .choices = {.row = weft__store_name}, .door = WRITES},
     {KEY(text, "store.path", store_path, NULL, "the database, instead of .weft/weft.db"), .door = WRITES},
     {KEY(text, "store.on_damage", on_damage, "\"refuse\"",
          "a damaged database: do not start, or put it aside and begin a new one"),
-     .choices = "refuse quarantine", .door = WRITES},
+     .choices = {"refuse quarantine"}, .door = WRITES},
     {KEY(flag, "cdev.parallel", cdev_parallel, "false", "agent/run may run several agents side by side")},
     {KEY(flag, "automation.enabled", automation, "true", "rules fire, until somebody switches them off"), .live = true},
     {KEY(list, "automation.rules", rules, "[]", "when this happens, do that"), .shape = rule_shape, .check = check_rule,
@@ -211,22 +212,40 @@ bool weft__key_flag(const weft_serve_settings *settings, const char *path) {
     return false;
 }
 
-void weft__key_choices(const char *choices, char ret[WEFT_KEY_TEXT]) {
-    size_t used = 0;
-    for (const char *at = choices; *at && used < WEFT_KEY_TEXT; at += strspn(at, " ")) {
-        size_t len = strcspn(at, " ");
-        used += (size_t) snprintf(ret + used, WEFT_KEY_TEXT - used, "%s\"%.*s\"", used ? " or " : "", (int) len, at);
-        at += len;
+weft_bytes weft__choice(const weft_choices *choices, size_t index) {
+    if (choices->row) {
+        const char *name = choices->row(index);
+        return (weft_bytes){name ? name : "", name ? strlen(name) : 0};
     }
+    const char *at = choices->words ? choices->words : "";
+    while (index-- && *at) {
+        at += strcspn(at, " ");
+        at += strspn(at, " ");
+    }
+    return (weft_bytes){at, strcspn(at, " ")};
 }
 
-size_t weft__key_choices_of(const char *choices, weft_val ret[WEFT_MAX_CHOICES]) {
+bool weft__is_choice(const weft_choices *choices, const char *text) {
+    weft_bytes word;
+    for (size_t i = 0; (word = weft__choice(choices, i)).len; i++)
+        if (word.len == strlen(text) && memcmp(word.data, text, word.len) == 0)
+            return true;
+    return false;
+}
+
+void weft__choices_text(const weft_choices *choices, char ret[WEFT_KEY_TEXT]) {
+    size_t used = 0;
+    weft_bytes word;
+    for (size_t i = 0; (word = weft__choice(choices, i)).len && used < WEFT_KEY_TEXT; i++)
+        used +=
+            (size_t) snprintf(ret + used, WEFT_KEY_TEXT - used, "%s\"%.*s\"", used ? " or " : "", (int) word.len, word.data);
+}
+
+size_t weft__choices_values(const weft_choices *choices, weft_val ret[WEFT_MAX_CHOICES]) {
     size_t count = 0;
-    for (const char *at = choices; at && *at && count < WEFT_MAX_CHOICES; at += strspn(at, " ")) {
-        size_t len = strcspn(at, " ");
-        ret[count++] = weft_strn(at, len);
-        at += len;
-    }
+    weft_bytes word;
+    while (count < WEFT_MAX_CHOICES && (word = weft__choice(choices, count)).len)
+        ret[count++] = weft_strn(word.data, word.len);
     return count;
 }
 
@@ -239,8 +258,8 @@ void weft__key_wants(const weft_key *key, char ret[WEFT_KEY_TEXT]) {
         [WEFT_KEY_named] = "an object of objects",
         [WEFT_KEY_list] = "an array of objects",
     };
-    if (key->choices)
-        weft__key_choices(key->choices, ret);
+    if (weft__choice(&key->choices, 0).len)
+        weft__choices_text(&key->choices, ret);
     else if (key->kind == WEFT_KEY_number || key->kind == WEFT_KEY_size)
         snprintf(ret, WEFT_KEY_TEXT, "a whole number from %lld to %lld", (long long) key->min, (long long) key->max);
     else

@@ -47,11 +47,11 @@ static int put_structured(weft_buf *out, const weft_alloc *alloc, const weft_key
 static int put_key(weft_buf *out, const weft_alloc *alloc, const weft_key *key) {
     bool number = key->kind == WEFT_KEY_number || key->kind == WEFT_KEY_size;
     bool list = key->kind == WEFT_KEY_texts || key->kind == WEFT_KEY_urls;
-    bool text = key->kind == WEFT_KEY_text && !key->choices;
     weft_val choices[WEFT_MAX_CHOICES];
     if (key->shape)
         return put_structured(out, alloc, key);
-    size_t count = weft__key_choices_of(key->choices, choices);
+    size_t count = weft__choices_values(&key->choices, choices);
+    bool text = key->kind == WEFT_KEY_text && !count;
     weft_val items = WEFT_OBJ({"type", weft_str("string")}, {"minLength", weft_int(1)});
     weft_val schema = WEFT_OBJ(
         {"description", weft_str(key->help)}, {"type", weft_str(type_of(key))},

@@ -43,14 +43,15 @@ static int read_text(const part *self, const weft_json *value, const char **ret)
 static int check_text(const part *self, const weft_shape *shape, const weft_json *value) {
     const char *text;
     char wants[WEFT_KEY_TEXT];
-    if (shape->choices)
-        weft__key_choices(shape->choices, wants);
-    if (shape->choices && weft_typeof(value) != WEFT_STRING)
+    bool chosen = weft__choice(&shape->choices, 0).len;
+    if (chosen)
+        weft__choices_text(&shape->choices, wants);
+    if (chosen && weft_typeof(value) != WEFT_STRING)
         return refuse(self, value, wants);
     int r = read_text(self, value, &text);
     if (r < 0)
         return r;
-    if (shape->choices && !weft__config_is_choice(shape->choices, text))
+    if (chosen && !weft__is_choice(&shape->choices, text))
         return refuse(self, value, wants);
     if (*text)
         return 0;
@@ -230,7 +231,7 @@ static int put_simple(weft_buf *out, const weft_alloc *alloc, const weft_shape *
         [WEFT_SHAPE_list] = "array",  [WEFT_SHAPE_any] = NULL,
     };
     weft_val choices[WEFT_MAX_CHOICES];
-    size_t count = weft__key_choices_of(shape->choices, choices);
+    size_t count = weft__choices_values(&shape->choices, choices);
     bool number = shape->kind == WEFT_SHAPE_number, texts = shape->kind == WEFT_SHAPE_texts;
     bool env = shape->kind == WEFT_SHAPE_env;
     weft_val string = WEFT_OBJ({"type", weft_str("string")});

@@ -13,8 +13,8 @@
 #include "daemon.h"
 #include "doctor.h"
 #include "private_file.h"
-#include "store.h"
 #include "trust_view.h"
+#include "wiring.h"
 
 /* It answers in a millisecond, or it is stuck. */
 #define ANSWER_MS 5000
@@ -196,6 +196,12 @@ static const char *store_path(const weft_doctor *doctor) {
     return path ? path : doctor->app->layout->store;
 }
 
+/* What is kept nowhere cannot be checked; an earlier journal that lies there can. */
+static const weft_store_kind *store_kind(const weft_doctor *doctor) {
+    const weft_store_kind *kind = doctor->configured ? weft__store_named(doctor->settings.store_kind) : NULL;
+    return kind && weft__store_lasts(kind) ? kind : weft__store_first(true);
+}
+
 static void check_store(weft_doctor *doctor) {
     char why[WEFT_STORE_WHY] = "";
     weft_store *store = NULL;
@@ -209,7 +215,7 @@ static void check_store(weft_doctor *doctor) {
         return;
     }
     opts.expect = expected;
-    r = weft__store_open(&weft__sqlite, &opts, &store, why);
+    r = weft__store_open(store_kind(doctor), &opts, &store, why);
     weft__trust_open_end(at, opts.path, r < 0 ? NULL : weft__store_epoch(store), trouble);
     if (r < 0) {
         weft__doctor_tell(doctor, WEFT_FINDING_PROBLEM,
@@ -224,17 +230,6 @@ static void check_store(weft_doctor *doctor) {
                       "checked in full, %llu events so far, epoch %s%s%s", (unsigned long long) weft__store_head(store),
                       weft__store_epoch(store), *why ? "; " : "", why);
     weft__store_close(store);
-}
-
-/* A database that is gone leaves its log or its mark behind. */
-static bool journal_was_here(const char *path) {
-    static const char *const suffixes[] = {"", "-wal", "-mark"};
-    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
-        char name[4096];
-        if (snprintf(name, sizeof name, "%s%s", path, suffixes[i]) < (int) sizeof name && access(name, F_OK) == 0)
-            return true;
-    }
-    return false;
 }
 
 /* The lock is held meanwhile, so that no daemon begins to write under our eyes. */
@@ -253,7 +248,7 @@ void weft__doctor_store(weft_doctor *doctor) {
                           "the daemon has it, and checked it when it started; \"weft stop\" first for a full check");
         return;
     }
-    if (!doctor->project || !journal_was_here(store_path(doctor))) {
+    if (!doctor->project || !weft__store_was_here(store_kind(doctor), store_path(doctor))) {
         weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "there is none yet");
         return;
     }

@@ -123,7 +123,7 @@ static bool read_time(const char *text, int64_t *ret) {
 static weft_exit set_value(weft_app *app, const place *where, const char *text) {
     const weft_option *option = where->option;
     void *field = where->settings + option->offset;
-    if (option->choices && !weft__config_is_choice(option->choices, text))
+    if (option->choices && !weft__is_choice(&(weft_choices){option->choices}, text))
         return weft__misused(app, "--%s is one of: %s", option->name, option->choices);
     if (option->kind == WEFT_OPTION_text)
         *(const char **) field = text;

@@ -29,7 +29,7 @@ typedef struct weft_serve_settings {
     const char *on_restart; /* "fail" or "requeue" */
     bool requeue;           /* the same */
     int64_t retention_days;
-    const char *store_kind; /* "sqlite" or "memory" */
+    const char *store_kind; /* the name of its row (wiring.h) */
     const char *store_path; /* NULL: in the daemon's folder */
     const char *on_damage;  /* "refuse" or "quarantine" */
     bool quarantine;        /* the same */

@@ -138,7 +138,7 @@ static weft_exit open_recorded(weft_serve_hub *self, weft_store_opts *opts, char
     if (r < 0)
         return explain_record(self, r, trouble);
     opts->expect = expected;
-    int opened = weft__store_open(&weft__sqlite, opts, &self->store, why);
+    int opened = weft__store_open(self->opts.kind, opts, &self->store, why);
     r = weft__trust_open_end(layout, opts->path, opened < 0 ? NULL : weft__store_epoch(self->store), trouble);
     if (opened < 0)
         return explain_store(self, opened, why);
@@ -151,10 +151,10 @@ static weft_exit open_store(weft_serve_hub *self) {
     weft_store_opts opts = {.path = store_path(self),
                             .on_damage = how->quarantine ? WEFT_DAMAGE_QUARANTINE : WEFT_DAMAGE_REFUSE};
     weft_exit status = WEFT_DONE;
-    if (self->opts.keep)
+    if (weft__store_lasts(self->opts.kind))
         status = open_recorded(self, &opts, why);
     else {
-        int r = weft__store_open(&weft__memory, &opts, &self->store, why);
+        int r = weft__store_open(self->opts.kind, &opts, &self->store, why);
         status = r < 0 ? explain_store(self, r, why) : WEFT_DONE;
     }
     if (status)

@@ -17,7 +17,7 @@ typedef struct weft_serve_hub_opts {
     weft_loop *loop;
     weft_daemon *daemon;
     const weft_serve_settings *how;
-    bool keep; /* events on disk; otherwise they end with us */
+    const weft_store_kind *kind; /* of the journal; what does not last ends with us */
     /* A client asked the daemon to stop; from the loop. */
     void (*on_stop)(void *ctx, bool force);
     void *ctx;

@@ -9,6 +9,7 @@
 #include "home.h"
 #include "say.h"
 #include "transport.h"
+#include "wiring.h"
 
 /* Of the commands to try, so that what is said of them stands in a column. */
 #define VERBS_WIDTH 33
@@ -89,15 +90,16 @@ static void say_call(const weft_serve_facts *facts, FILE *to, const char *url) {
 
 /* Only the demo is known to ask. Others may, or may do what they like: a program as it is configured never asks. */
 void weft__serve_say_verbs(FILE *to, const char *agent, const char *driver) {
-    bool demo = strcmp(driver, "demo") == 0, acp = strcmp(driver, "acp") == 0, cli = strcmp(driver, "cli") == 0;
+    const weft_driver *row = weft__driver_named(driver);
+    bool demo = row && row->built_in, cli = row && row->never_asks, asks = row && !demo && !cli;
     char answers[128];
     snprintf(answers, sizeof answers, "%s%.64s%s", cli ? "runs " : "", demo ? "an agent" : agent,
              cli ? " with it" : " answers");
     const char *const rows[][2] = {
         {"task submit --wait \"hello\"", answers},
-        {demo  ? "task submit --wait \"write a file\""
-         : acp ? "answer"
-               : NULL,
+        {demo   ? "task submit --wait \"write a file\""
+         : asks ? "answer"
+                : NULL,
          demo ? "it asks before it changes anything" : "what it asks for, if it asks"},
         {"task list", "what was done, and what is going on"},
     };
@@ -107,7 +109,8 @@ void weft__serve_say_verbs(FILE *to, const char *agent, const char *driver) {
 }
 
 static void say_agent(const weft_serve_facts *facts, FILE *to) {
-    bool demo = strcmp(facts->driver, "demo") == 0, cli = strcmp(facts->driver, "cli") == 0;
+    const weft_driver *row = weft__driver_named(facts->driver);
+    bool demo = row && row->built_in, cli = row && row->never_asks;
     fprintf(to, "The agent is \"%s\"%s; \"%s agents\" shows the others.\n", facts->agent,
             demo  ? ", which is built in and costs nothing"
             : cli ? ", a program that does what it does without asking"

@@ -14,6 +14,7 @@
 #include "home.h"
 #include "person.h"
 #include "say.h"
+#include "wiring.h"
 
 static void say_nothing(void *ctx, const weft_remark *remark) {
     (void) ctx;
@@ -43,7 +44,8 @@ void weft__trust_view(weft_app *app, const weft_serve_settings *flags, weft_trus
     load_configs(ret, flags);
     if (ret->config_r >= 0 && ret->settings.store_path)
         ret->store = ret->settings.store_path;
-    ret->keeps = ret->config_r < 0 || strcmp(ret->settings.store_kind, "memory") != 0;
+    ret->kind = ret->config_r < 0 ? weft__store_first(true) : weft__store_named(ret->settings.store_kind);
+    ret->keeps = weft__store_lasts(ret->kind);
     ret->strange_journal = ret->keeps && weft__trust_has_strange_journal(&ret->trust, ret->store);
     ret->strange_token = weft__trust_has_strange_token(&ret->trust);
 }
@@ -97,7 +99,7 @@ void weft__trust_view_peek(weft_trust_view *view) {
     view->peek_r = lock < 0 ? lock : weft__trust_path(folder);
     if (view->peek_r >= 0) {
         *strrchr(folder, '/') = '\0';
-        view->peek_r = weft__peek(view->store, folder, &view->peek);
+        view->peek_r = view->kind->peek ? view->kind->peek(view->store, folder, &view->peek) : -ENOTSUP;
     }
     if (lock >= 0)
         weft__trust_unlock(lock);

@@ -13,7 +13,8 @@ typedef struct weft_trust_view {
     weft_serve_settings settings;
     int config_r;      /* < 0: it has a mistake */
     const char *store; /* the journal's path */
-    bool keeps;        /* there is a journal, or would be */
+    const weft_store_kind *kind;
+    bool keeps; /* there is a journal, or would be */
     bool strange_journal, strange_token, strange_config;
     bool peeked;
     int peek_r;

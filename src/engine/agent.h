@@ -15,9 +15,9 @@ typedef enum weft_permission {
 /* Every string and list is borrowed for the agent's life; lists end with NULL. */
 typedef struct weft_agent {
     const char *name;
-    const char *driver;      /* "acp", "cli" or "demo" */
+    const char *driver;      /* the name of its row */
     const char *const *argv; /* "{prompt}" in an argument of a cli agent stands for the prompt; without one, the prompt is
-                                the last argument. NULL: the driver knows (demo) */
+                                the last argument. NULL: the driver brings it */
     const char *const *env;  /* NAME=VALUE, besides ours; NULL: none */
     const char *const *persona_argv; /* cli: arguments for a task that names an agent which is not configured, with "{agent}"
                                         for that name: AIWG's "--agent NAME". NULL: such a task is refused */

@@ -113,7 +113,9 @@ typedef struct weft_session_host {
 
 typedef struct weft_driver {
     const char *name;
-    bool one_turn; /* the process ends with its turn, and has one session */
+    bool one_turn;   /* the process ends with its turn, and has one session */
+    bool built_in;   /* the driver brings its agent: no program is configured */
+    bool never_asks; /* its agents do what they do without asking anybody */
     /* Start it, or remember what is to be started with the first turn. 0: on_end will come; <0: it will not, and nothing was
      * started. -ENOENT: there is no such program. */
     int (*open)(const weft_process_spec *spec, const weft_process_host *host, void *ctx, weft_driver_process **ret);

@@ -454,4 +454,4 @@ static int cli_open(const weft_process_spec *spec, const weft_process_host *host
     return weft__single_open(&cli_runs, spec, host, ctx, ret);
 }
 
-const weft_driver weft__driver_cli = {.name = "cli", .open = cli_open, WEFT_SINGLE};
+const weft_driver weft__driver_cli = {.name = "cli", .never_asks = true, .open = cli_open, WEFT_SINGLE};

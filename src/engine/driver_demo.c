@@ -6,4 +6,4 @@ static int demo_open(const weft_process_spec *spec, const weft_process_host *hos
     return weft__acp_start(spec, argv, host, ctx, ret);
 }
 
-const weft_driver weft__driver_demo = {.name = "demo", .open = demo_open, WEFT_ACP_TABLE};
+const weft_driver weft__driver_demo = {.name = "demo", .built_in = true, .open = demo_open, WEFT_ACP_TABLE};

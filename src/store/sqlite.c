@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "peek.h"
 #include "sqlite_store.h"
 
 #define PAGE_BYTES 4096
@@ -347,8 +348,13 @@ static void free_sqlite(weft_store *store) {
     weft__free(store->alloc, sq);
 }
 
+/* A database that is gone leaves its log or its mark behind. */
+static const char *const files[] = {"", "-wal", "-mark", NULL};
+
 const weft_store_kind weft__sqlite = {
     .name = "sqlite",
+    .files = files,
+    .peek = weft__peek,
     .open = open_sqlite,
     .append = give_append,
     .read = give_read,

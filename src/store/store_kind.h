@@ -92,8 +92,15 @@ weft_delivery *weft__delivery_new(const weft_alloc *alloc, const weft_event *eve
 /* Take all that is there. */
 void weft__tray_take(weft_tray *tray, weft_link *ret_jobs);
 
+struct weft_peek;
+
 struct weft_store_kind {
     const char *name;
+    /* NULL: it ends with the process. Otherwise it lasts, in a file at opts.path and others whose names go on with these; ""
+     * is the first, NULL ends the list. Any of them shows that a journal was there. */
+    const char *const *files;
+    /* Look at a journal that lasts without opening it (peek.h). NULL: nobody can. */
+    int (*peek)(const char *path, const char *folder, struct weft_peek *ret);
     /* Make the store, its base filled in: epoch and told (the last gseq there is). May block. On failure nothing is left
      * behind but what a quarantine moved, and ret_why has a sentence. */
     int (*open)(const weft_store_opts *opts, weft_store **ret, char *ret_why);
