@@ -167,18 +167,37 @@ static void dialect_fill(dialect_world *w, size_t index) {
 
 /* ---- rows ---- */
 
-static void dialect_check_json(const char *text) {
+static void dialect_check_json(const char *text, size_t len) {
     weft_doc *doc = NULL;
-    CHECK_INT(weft_doc_parse(text, strlen(text), NULL, &doc), 0);
+    CHECK_INT(weft_doc_parse(text, len, NULL, &doc), 0);
     CHECK_INT(doc ? weft_typeof(weft_doc_root(doc)) : 0, WEFT_OBJECT);
     weft_doc_free(doc);
+}
+
+static bool dialect_has_scope(const weft_method *row, const char *scope) {
+    return row->scope && strcmp(row->scope, scope) == 0;
+}
+
+/* Every row names one. Who may only look changes nothing; what changes the daemon itself is not for agents. */
+static void dialect_check_scope(const weft_method *row) {
+    static const char *const scopes[] = {WEFT_READ, WEFT_WORK, WEFT_ADMIN, "metrics", NULL};
+    const char *const *scope = scopes;
+    while (*scope && !dialect_has_scope(row, *scope))
+        scope++;
+    CHECK(*scope != NULL);
+    if (dialect_has_scope(row, WEFT_READ))
+        CHECK(!(row->flags & (WEFT_CHANGES | WEFT_FOR_PEOPLE)));
+    if (dialect_has_scope(row, WEFT_WORK))
+        CHECK(row->flags & WEFT_CHANGES);
+    if (dialect_has_scope(row, WEFT_ADMIN))
+        CHECK(row->flags & WEFT_FOR_PEOPLE);
 }
 
 static void dialect_check_row(const weft_method *row) {
     bool optional = false;
     CHECK(row->handler && row->help && *row->help && row->help[strlen(row->help) - 1] != '.');
     if (CHECK(row->result != NULL))
-        dialect_check_json(row->result);
+        dialect_check_json(row->result, strlen(row->result));
     if (CHECK(row->errors != NULL))
         for (const weft_error_row *error = row->errors; error->code; error++)
             CHECK(error->message && *error->message && error->reason && *error->reason);
@@ -187,7 +206,8 @@ static void dialect_check_row(const weft_method *row) {
         CHECK(!optional || !(param->flags & WEFT_REQUIRED)); /* OpenRPC wants required params first */
         optional |= !(param->flags & WEFT_REQUIRED);
     }
-    CHECK(!row->scope || strstr("read work admin metrics", row->scope));
+    dialect_check_scope(row);
+    CHECK(row->params || strcmp(row->name, "ping") == 0); /* what ping is sent is nobody's business */
 }
 
 static void dialect_rows(const weft_dialect *dialect) {
@@ -195,6 +215,52 @@ static void dialect_rows(const weft_dialect *dialect) {
     for (const weft_method *row = dialect->methods; row && row->name; row++) {
         test_row(row->name);
         dialect_check_row(row);
+    }
+}
+
+/* rpc.discover shows each row. */
+static void dialect_discovered(const weft_dialect *dialect) {
+    dialect_world w;
+    char *text = NULL;
+    size_t len = 0;
+    dialect_open(&w, dialect, 0);
+    if (CHECK(weft_service_discover(w.hub.service, &text, &len) >= 0))
+        dialect_check_json(text, len);
+    for (const weft_method *row = dialect->methods; text && row && row->name; row++) {
+        char name[96];
+        test_row(row->name);
+        snprintf(name, sizeof name, "{\"name\":\"%s\",\"summary\":", row->name);
+        CHECK(memmem(text, len, name, strlen(name)) != NULL);
+    }
+    weft_text_free(text, &w.memory.alloc);
+    dialect_close(&w);
+}
+
+/* Called by somebody who has every scope but the one it needs, a row is refused and nothing happens. */
+static void dialect_needs_scope(const weft_dialect *dialect) {
+    static const char *const others[][2] = {{WEFT_READ, "work admin metrics"},
+                                            {WEFT_WORK, "read admin metrics"},
+                                            {WEFT_ADMIN, "read work metrics"},
+                                            {"metrics", "read work admin"}};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        dialect_world w;
+        dialect_open(&w, dialect, 0);
+        dialect_connect(&w, 0, dialect->name);
+        weft_identity who = *weft_peer_identity(w.clients[0].peer);
+        who.scopes = others[i][1];
+        CHECK_INT(weft_peer_set_identity(w.clients[0].peer, &who), 0);
+        for (const weft_method *row = dialect->methods; row && row->name; row++) {
+            char request[200];
+            if (!dialect_has_scope(row, others[i][0]))
+                continue;
+            test_row(row->name);
+            snprintf(request, sizeof request, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"%s\"}", row->name);
+            hub_say(&w.clients[0], request);
+            const char *answer = hub_take(&w.clients[0]);
+            CHECK(answer && strstr(answer, "\"code\":403") && strstr(answer, "\"reason\":\"forbidden\""));
+        }
+        CHECK(w.hub.stops == 0 && w.hub.run_count == 0);
+        dialect_close(&w);
     }
 }
 
@@ -380,6 +446,8 @@ static void dialect_survives(const weft_dialect *dialect) {
 
 static inline void dialect_suite(const weft_dialect *dialect) {
     dialect_rows(dialect);
+    dialect_discovered(dialect);
+    dialect_needs_scope(dialect);
     dialect_callable(dialect);
     dialect_stays_at_home(dialect);
     dialect_replays(dialect);
