@@ -12,6 +12,7 @@
 #include "config.h"
 #include "doc.h"
 #include "private_file.h"
+#include "read_all.h"
 #include "relaxed.h"
 
 /* People write these by hand; whatever is longer is some other file. */
@@ -53,19 +54,6 @@ void weft__config_project_path(const weft_layout *layout, char ret[WEFT_PATH_SIZ
 
 /* ---- reading ---- */
 
-static int read_all(int fd, char *to, size_t size, size_t *ret_len) {
-    size_t len = 0;
-    ssize_t n = 1;
-    while (len < size && n != 0) {
-        n = read(fd, to + len, size - len);
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        len += n > 0 ? (size_t) n : 0;
-    }
-    *ret_len = len;
-    return 0;
-}
-
 /* With a group of one's own, files that the group may write are usual, and nobody else's. */
 static bool is_own_group(gid_t group) {
     const struct passwd *user = getpwuid(geteuid());
@@ -93,7 +81,7 @@ static int take_text(weft_config_file *file, int fd, const weft_alloc *alloc) {
     file->text = weft__alloc(alloc, MAX_FILE + 2);
     if (!file->text)
         return -ENOMEM;
-    int r = read_all(fd, file->text, MAX_FILE + 1, &file->len);
+    int r = weft__read_all(fd, file->text, MAX_FILE + 1, &file->len);
     if (r < 0)
         return r;
     if (file->len > MAX_FILE)

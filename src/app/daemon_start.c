@@ -15,6 +15,7 @@
 #include "alloc.h"
 #include "buf.h"
 #include "daemon.h"
+#include "read_all.h"
 #include "say.h"
 #include "serve_tell.h"
 #include "spinner.h"
@@ -40,16 +41,14 @@ typedef struct birth {
 static int read_command_line(pid_t pid, char *text, size_t size, size_t *ret_len) {
     char path[64];
     size_t len = 0;
-    ssize_t n;
     snprintf(path, sizeof path, "/proc/%ld/cmdline", (long) pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    while (len < size && (n = read(fd, text + len, size - len)) > 0)
-        len += (size_t) n;
+    int r = weft__read_all(fd, text, size, &len);
     close(fd);
-    if (len == size)
-        return -E2BIG;
+    if (r < 0 || len == size)
+        return r < 0 ? r : -E2BIG;
     text[len] = '\0';
     *ret_len = len;
     return 0;

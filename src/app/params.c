@@ -8,15 +8,17 @@
 #include "params.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "buf.h"
+#include "read_all.h"
 #include "say.h"
 #include "write.h"
 
 /* No peer takes a larger message. */
 #define MAX_INPUT (64 * 1024 * 1024)
-#define CHUNK 4096
 
 /* ---- one text ---- */
 
@@ -36,22 +38,9 @@ static weft_exit parse(const weft_app *app, const char *where, const char *text,
     return WEFT_DONE;
 }
 
-static int read_all(FILE *file, weft_buf *ret) {
-    size_t n;
-    int r = 0;
-    do {
-        r = weft__buf_reserve(ret, NULL, CHUNK);
-        n = r < 0 ? 0 : fread(weft__buf_tail(ret), 1, CHUNK, file);
-        ret->end += n;
-        if (weft__buf_len(ret) > MAX_INPUT)
-            r = -EFBIG;
-    } while (n > 0 && r >= 0);
-    return r < 0 ? r : ferror(file) ? -EIO : 0;
-}
-
-static weft_exit parse_stream(const weft_app *app, const char *where, FILE *file, weft_doc **ret) {
+static weft_exit parse_stream(const weft_app *app, const char *where, int fd, weft_doc **ret) {
     weft_buf text = {0};
-    int r = read_all(file, &text);
+    int r = weft__read_text(fd, MAX_INPUT, NULL, &text);
     weft_exit status = r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s: %s", where, weft_strerror(r))
                              : parse(app, where, weft__buf_head(&text), weft__buf_len(&text), ret);
     weft__buf_done(&text, NULL);
@@ -59,11 +48,11 @@ static weft_exit parse_stream(const weft_app *app, const char *where, FILE *file
 }
 
 static weft_exit parse_file(const weft_app *app, const char *path, weft_doc **ret) {
-    FILE *file = fopen(path, "re");
-    if (!file)
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
         return weft__fail(app, WEFT_USAGE, NULL, "%s: %s", path, weft_strerror(-errno));
-    weft_exit status = parse_stream(app, path, file, ret);
-    fclose(file);
+    weft_exit status = parse_stream(app, path, fd, ret);
+    close(fd);
     return status;
 }
 
@@ -146,7 +135,7 @@ static weft_exit read_params(const weft_app *app, char **args, weft_doc **ret) {
     if (*first == '@')
         return parse_file(app, first + 1, ret);
     if (*first == '-')
-        return parse_stream(app, "standard input", stdin, ret);
+        return parse_stream(app, "standard input", STDIN_FILENO, ret);
     return parse(app, "params", first, strlen(first), ret);
 }
 

@@ -10,6 +10,8 @@
 
 #include <weft/base.h>
 
+#include "read_all.h"
+
 #define FOLDER_FLAGS (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 /* A link opened with O_DIRECTORY | O_NOFOLLOW gives ENOTDIR, which says too little. */
@@ -98,16 +100,10 @@ int weft__private_open(const char *path, int flags) {
 
 int weft__private_read(const char *path, char *ret, size_t size) {
     size_t len = 0;
-    ssize_t n = 1;
-    int fd = weft__private_open(path, O_RDONLY), r = 0;
+    int fd = weft__private_open(path, O_RDONLY);
     if (fd < 0)
         return fd;
-    while (n != 0 && len < size && r == 0) {
-        n = read(fd, ret + len, size - len);
-        if (n < 0 && errno != EINTR)
-            r = -errno;
-        len += n > 0 ? (size_t) n : 0;
-    }
+    int r = weft__read_all(fd, ret, size, &len);
     close(fd);
     if (r < 0 || len == size)
         return r < 0 ? r : -EFBIG;

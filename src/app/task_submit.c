@@ -2,43 +2,31 @@
 #include "task.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "attend.h"
 #include "buf.h"
+#include "read_all.h"
 #include "say.h"
 #include "utf8_stream.h"
 
 /* The hub takes less; this is what is read before it can say so. */
 #define MAX_PROMPT (32 * 1024 * 1024)
-#define CHUNK (64 * 1024)
 
 /* ---- the prompt ---- */
 
-static int read_all(FILE *file, weft_buf *ret) {
-    for (size_t n = 1; n > 0;) {
-        int r = weft__buf_reserve(ret, NULL, CHUNK);
-        if (r < 0)
-            return r;
-        errno = 0;
-        n = fread(weft__buf_tail(ret), 1, CHUNK, file);
-        ret->end += n;
-        if (weft__buf_len(ret) > MAX_PROMPT)
-            return -EFBIG;
-    }
-    return !ferror(file) ? 0 : errno ? -errno : -EIO;
-}
-
 static int read_file(const char *path, weft_buf *ret) {
     bool own = strcmp(path, "-") != 0;
-    FILE *file = own ? fopen(path, "re") : stdin;
-    if (!file)
+    int fd = own ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+    if (fd < 0)
         return -errno;
-    int r = read_all(file, ret);
+    int r = weft__read_text(fd, MAX_PROMPT, NULL, ret);
     if (own)
-        fclose(file);
+        close(fd);
     return r;
 }
 

@@ -5,46 +5,31 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "client.h"
 #include "mem.h"
 #include "tcp.h"
+#include "unix_socket.h"
 
 /* A listener whose backlog is full answers EAGAIN, and there is no event for the moment it is not: ask again this often. */
 #define FULL_BACKLOG_MS 10
 
 /* ---- Unix ---- */
 
-/* The address of a socket. A path that does not fit is named by a descriptor of it, *ret_pin, to be closed afterwards. */
-static int unix_address(const char *path, struct sockaddr_un *ret, int *ret_pin) {
-    *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
-    *ret_pin = -1;
-    size_t len = strlen(path);
-    if (len < sizeof ret->sun_path) {
-        memcpy(ret->sun_path, path, len);
-        return 0;
-    }
-    *ret_pin = open(path, O_PATH | O_CLOEXEC);
-    if (*ret_pin < 0)
-        return -errno;
-    snprintf(ret->sun_path, sizeof ret->sun_path, "/proc/self/fd/%d", *ret_pin);
-    return 0;
-}
-
 static int connect_unix(const char *path, int *ret_fd) {
     *ret_fd = -1;
     struct sockaddr_un address;
-    int pin;
-    int r = unix_address(path, &address, &pin);
+    socklen_t len;
+    int dir;
+    int r = weft__unix_address(path, &address, &len, &dir);
     if (r < 0)
         return r;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *) &address, sizeof address) < 0)
+    if (fd < 0 || connect(fd, (struct sockaddr *) &address, len) < 0)
         r = -errno;
-    if (pin >= 0)
-        close(pin);
+    if (dir >= 0)
+        close(dir);
     if (r < 0 && fd >= 0)
         close(fd);
     *ret_fd = fd;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "gate.h"
+#include "hash.h"
 
 #define ROWS 1024
 #define MAX_KEY 256
@@ -58,29 +59,21 @@ static bool make_name(weft_req *req, const weft_json *key, struct name *ret) {
     if (weft_text(key, &text) < 0 || !add(ret, uid, (size_t) n) || !add(ret, client, strlen(client)) ||
         !add(ret, req->row->name, strlen(req->row->name)) || !add(ret, text.data, text.len))
         return false;
-    ret->hash = 2166136261u;
-    for (size_t i = 0; i < ret->len; i++)
-        ret->hash = (ret->hash ^ (unsigned char) ret->text[i]) * 16777619u;
+    ret->hash = weft__hash_more(WEFT_HASH, ret->text, ret->len);
     return true;
-}
-
-static uint64_t hash_text(uint64_t hash, const char *text, size_t len) {
-    for (size_t i = 0; i < len; i++)
-        hash = (hash ^ (unsigned char) text[i]) * 1099511628211u;
-    return hash;
 }
 
 /* Without _meta, which may differ from try to try. Members may come in any order. Whoever chooses params to collide here
  * deceives only themselves: keys belong to a client. */
 static uint64_t hash_params(const weft_req *req) {
-    const uint64_t begin = 14695981039346656037u;
+    const uint64_t begin = WEFT_HASH64;
     weft_json params = {req->params.data, req->params.len, req->doc};
     uint64_t all = begin;
     if (weft_typeof(&params) != WEFT_OBJECT)
-        return hash_text(begin, req->params.data ? req->params.data : "", req->params.len);
+        return weft__hash64_more(begin, req->params.data ? req->params.data : "", req->params.len);
     for (weft_iter it = weft_iterate(&params); weft_next(&it);)
         if (!weft_name_is(&it, "_meta"))
-            all += hash_text(hash_text(begin, it.name.text, it.name.len), it.value.text, it.value.len);
+            all += weft__hash64_more(weft__hash64_more(begin, it.name.text, it.name.len), it.value.text, it.value.len);
     return all;
 }
 
