@@ -62,7 +62,6 @@ int weft__trust_put(const weft_trust_entry *entry, bool remove, char ret_why[WEF
 
 /* Of a file or folder, not of what a link leads to. -ENOENT. */
 int weft__trust_id(const char *path, char ret[WEFT_TRUST_ID]);
-int weft__trust_id_of(int fd, char ret[WEFT_TRUST_ID]);
 void weft__trust_digest(const char *text, size_t len, char ret[WEFT_TRUST_DIGEST]);
 
 /* ---- trust.c: judging the project we stand in ---- */

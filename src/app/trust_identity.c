@@ -27,14 +27,6 @@ int weft__trust_id(const char *path, char ret[WEFT_TRUST_ID]) {
     return 0;
 }
 
-int weft__trust_id_of(int fd, char ret[WEFT_TRUST_ID]) {
-    struct statx info;
-    if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &info) < 0)
-        return -errno;
-    write_id(&info, ret);
-    return 0;
-}
-
 void weft__trust_digest(const char *text, size_t len, char ret[WEFT_TRUST_DIGEST]) {
     unsigned char digest[SHA256_DIGEST_LENGTH];
     SHA256((const unsigned char *) text, len, digest);

@@ -48,12 +48,6 @@ static void forget_watched(weft_hub_client *client, weft_watched *watched) {
     client->watch_count--;
 }
 
-void weft__hub_client_unwatch(weft_hub_client *client, const char *session) {
-    weft_watched *watched = find_watched(client, session);
-    if (watched)
-        forget_watched(client, watched);
-}
-
 bool weft__hub_client_hears(const weft_hub_client *client, const char *session, uint64_t gseq) {
     const weft_watched *watched = find_watched(client, session);
     return watched && (!gseq || gseq > watched->since);
@@ -156,10 +150,6 @@ weft_subscription *weft__hub_client_subscription(const weft_hub_client *client, 
             return subscription;
     }
     return NULL;
-}
-
-weft_subscription *weft__hub_client_words(const weft_hub_client *client) {
-    return client->words;
 }
 
 /* Where the client begins. In a stream there is no number for "now": the store is asked first. */

@@ -55,7 +55,6 @@ int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const c
 int weft__hub_client_decide(weft_hub_client *client, const weft_dialect *dialect);
 /* Logs of a session go to those who watch it, from now on. -ENOSPC: too many. 0 also when it does already. */
 int weft__hub_client_watch(weft_hub_client *client, const char *session);
-void weft__hub_client_unwatch(weft_hub_client *client, const char *session);
 bool weft__hub_client_watches(const weft_hub_client *client, const char *session);
 /* It started this session: it watches it, instead of the one it watches longest if those are too many. -ENOMEM. */
 int weft__hub_client_started(weft_hub_client *client, const char *session);
@@ -94,8 +93,6 @@ int weft__hub_client_subscribe(weft_hub_client *client, const weft_subscription_
 bool weft__hub_client_unsubscribe(weft_hub_client *client, const char *id);
 /* NULL: none. */
 weft_subscription *weft__hub_client_subscription(const weft_hub_client *client, const char *id);
-/* The one of its dialect; NULL: the dialect says nothing, or is not known. */
-weft_subscription *weft__hub_client_words(const weft_hub_client *client);
 /* The same source from now on, after a gap: only from its weft_subscribed. */
 int weft__subscription_go_live(weft_subscription *subscription, weft_subscribed *done, void *ctx);
 /* Say the position of what is told next, where it is told with positions. */

@@ -280,7 +280,3 @@ void weft__child_end(weft_child *child, void (*on_gone)(void *ctx), void *ctx) {
     else
         uv_timer_start(&child->timer, next_step, LEAVE_MS, 0);
 }
-
-void weft__child_hurry(weft_child *child) {
-    next_step(&child->timer);
-}

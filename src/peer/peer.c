@@ -154,7 +154,6 @@ int weft__peer_reset(weft_peer *peer, int why, const weft_framing *framing, bool
     stop_framing(peer);
     peer->framing = framing ? framing : peer->framing;
     peer->deflate = 0;
-    peer->in_flight = 0;
     peer->pinged = 0;
     peer->heard = peer->now;
     peer->full = peer->finished = false;

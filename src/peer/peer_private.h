@@ -20,9 +20,8 @@ struct weft_peer {
     weft_service *service;
     const weft_framing *framing;
     void *framing_state;
-    weft_buf in;  /* the beginning of a message that has not come whole */
-    weft_buf out; /* framed messages that have not been sent */
-    size_t in_flight;
+    weft_buf in;     /* the beginning of a message that has not come whole */
+    weft_buf out;    /* framed messages that have not been sent */
     size_t max_body; /* depends on whether we know who it is */
     int64_t now;
     int64_t heard;      /* when bytes last came */

@@ -164,7 +164,6 @@ typedef struct weft_sq_proof {
 int weft__sq_examine(const char *path, int mark, weft_sq_proof *ret, char *ret_why);
 /* A database without tables: -EUCLEAN with a sentence if events must be in it. */
 int weft__sq_examine_fresh(const weft_sq_proof *proof, char *ret_why);
-bool weft__sq_proof_of_events(const weft_sq_proof *proof);
 
 /* sqlite_files.c */
 /* Before a transaction: 0 if the files are the ones that were opened and hold what we wrote. */

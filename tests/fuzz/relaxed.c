@@ -8,6 +8,7 @@
 #include "buf.h"
 #include "doc.h"
 #include "fuzz_memory.h"
+#include "json_reference.h"
 #include "relaxed.h"
 #include "scan.h"
 
@@ -38,7 +39,7 @@ static void check_blank(const char *text, size_t len, bool strict) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const char *text = (const char *) data;
-    bool strict = weft__json_valid(text, size, NULL);
+    bool strict = reference_valid(text, size, WEFT_MAX_DEPTH);
     char *copy = copy_of(text, size);
     require((weft__fault_find(copy, size).why == NULL) == strict);
     free(copy);
@@ -49,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int r = weft__relaxed_parse(text, size, NULL, &doc, &fault);
     require(r == 0 || r == -EBADMSG);
     require(r == 0 || !strict);
-    require(r < 0 || weft__json_valid(doc->text, size, NULL));
+    require(r < 0 || reference_valid(doc->text, size, WEFT_MAX_DEPTH));
     if (r < 0) {
         require(fault.why && fault.at <= size);
         copy = copy_of(text, size);

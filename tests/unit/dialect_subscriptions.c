@@ -1,6 +1,7 @@
 /* Subscriptions of one connection: several side by side, each at its own position and pace; and calls through them. With the
  * store in memory and with SQLite, whose pages come from another thread. */
 #include "hub_client.h"
+#include "hub_clients_private.h"
 
 #define SUBSCRIBE(id, params) "{\"jsonrpc\":\"2.0\",\"id\":" #id ",\"method\":\"event.subscribe\",\"params\":{" params "}}"
 #define UNSUBSCRIBE(id, params)                                                                                             \
@@ -492,7 +493,7 @@ TEST(calls_have_a_limit) {
     replies = withdrawn = 0;
     open_hub(&w, &weft__memory, with_asker);
     hub_connect(&w, "asker", &a);
-    weft_subscription *words = weft__hub_client_words(weft__hub_client_of(w.hub.clients, a.peer));
+    weft_subscription *words = weft__hub_client_of(w.hub.clients, a.peer)->words;
     REQUIRE(words != NULL);
     for (int i = 0; i < WEFT_CLIENT_CALLS; i++) {
         CHECK_INT(weft__subscription_call(words, "question-9999", "m", weft_none(), on_reply), 0);
