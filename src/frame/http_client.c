@@ -50,18 +50,11 @@ typedef struct client_state {
 
 /* ---- writing ---- */
 
-static bool is_clean(const char *text, unsigned char class) {
-    for (; *text; text++)
-        if (!(weft__http_bytes[(unsigned char) *text] & class))
-            return false;
-    return true;
-}
-
 static int check(const weft_http_client_opts *opts) {
     if (!opts || !opts->host || !opts->host[0] || !opts->path || opts->path[0] != '/')
         return -EINVAL;
-    bool clean = is_clean(opts->host, HTTP_HOST) && is_clean(opts->path, HTTP_TARGET);
-    return clean && (!opts->token || is_clean(opts->token, HTTP_VALUE)) ? 0 : -EINVAL;
+    bool clean = weft__http_is(opts->host, HTTP_HOST) && weft__http_is(opts->path, HTTP_TARGET);
+    return clean && (!opts->token || weft__http_is(opts->token, HTTP_VALUE)) ? 0 : -EINVAL;
 }
 
 /* Append texts up to a NULL one. */

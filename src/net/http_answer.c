@@ -9,15 +9,8 @@
 
 /* ---- what may be said ---- */
 
-static bool is_clean_text(const char *text, unsigned char class) {
-    for (; *text; text++)
-        if (!(weft__http_bytes[(unsigned char) *text] & class))
-            return false;
-    return true;
-}
-
 static bool is_value(const char *text) {
-    return is_clean_text(text, HTTP_VALUE);
+    return weft__http_is(text, HTTP_VALUE);
 }
 
 /* An entity tag has no quotes and no blanks in it (RFC 9110 section 8.8.3). */
@@ -39,7 +32,7 @@ static bool is_reserved(const char *name) {
 }
 
 static bool is_header(const weft_header *header) {
-    return *header->name && is_clean_text(header->name, HTTP_TOKEN) && !is_reserved(header->name) && header->value &&
+    return *header->name && weft__http_is(header->name, HTTP_TOKEN) && !is_reserved(header->name) && header->value &&
            is_value(header->value);
 }
 

@@ -267,14 +267,6 @@ static int write_request(weft_post *post, const weft_post_opts *opts, const char
     return r < 0 ? r : weft__buf_put(&post->out, post->alloc, opts->body.data, opts->body.len);
 }
 
-/* A line break or a blank in it would be a header of its own, or worse. */
-static bool fits_head(const char *text) {
-    for (; *text; text++)
-        if ((unsigned char) *text <= ' ' || *text == 0x7f)
-            return false;
-    return true;
-}
-
 static bool is_method(const char *text) {
     return *text && strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen(text);
 }
@@ -287,8 +279,6 @@ static int prepare(weft_post *post, const weft_post_opts *opts) {
     if (!weft__is_http(post->url.scheme) || (tls && !opts->tls))
         return -EINVAL;
     if ((opts->method && !is_method(opts->method)) || (!opts->type && opts->body.len))
-        return -EINVAL;
-    if (!fits_head(post->url.host) || !fits_head(post->url.path) || !fits_head(post->url.query))
         return -EINVAL;
     post->tls = tls ? weft__tls_ctx_ref(opts->tls) : NULL;
     char *more = NULL;
