@@ -72,6 +72,8 @@ struct weft_dialect {
     /* The names of the ways in which it says the same, the usual one first; ends with NULL, at most WEFT_VARIANTS. A client
      * has one of them. May be NULL: there is one way. */
     const char *const *variants;
+    /* Under which names its connections are told that a call is withdrawn. */
+    weft_style style;
     /* Every so many milliseconds, to all live connections of this dialect (cdev's heartbeat); 0: never. */
     int64_t beat_ms;
     void (*beat)(const weft_hub *hub, weft_rendering *rendering);

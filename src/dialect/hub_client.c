@@ -122,8 +122,12 @@ int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const c
         r = set_identity(client->peer, dialect);
     if (r < 0)
         return r;
-    return replace_words(client,
-                         known && (known->render || known->beat) ? &client->clients->renderings[index][which] : NULL);
+    bool tells = known && (known->render || known->beat);
+    r = replace_words(client, tells ? &client->clients->renderings[index][which] : NULL);
+    /* Calls in the former dialect were withdrawn in its style. */
+    if (r >= 0 && known)
+        weft_peer_set_style(client->peer, known->style);
+    return r;
 }
 
 int weft__hub_client_decide(weft_hub_client *client, const weft_dialect *dialect) {

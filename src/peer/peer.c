@@ -260,6 +260,10 @@ int weft_peer_set_identity(weft_peer *peer, const weft_identity *identity) {
     return weft__rate_join(peer);
 }
 
+void weft_peer_set_style(weft_peer *peer, weft_style style) {
+    peer->style = (uint8_t) style;
+}
+
 weft_service *weft_peer_service(const weft_peer *peer) {
     return peer->service;
 }
