@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app.h"
 #include "buf.h"
 #include "condition.h"
 #include "write.h"
@@ -17,6 +16,7 @@
 /* The bounds of the keys they become. */
 #define MAX_PARALLEL 1000
 #define MAX_MINUTES (31 * 24 * 60)
+#define MAX_ITEMS 32
 
 /* AIWG's agent. The name of another one in a task is its persona. */
 #define AGENTS                                                                                                              \
@@ -101,7 +101,7 @@ static void put_ignored(translation *self, const weft_json *paths) {
     put(self, ",\"ignore\":[\".aiwg/daemon\",\".aiwg/daemon.pid*\""); /* ours */
     for (weft_iter entry = weft_iterate(paths); weft_next(&entry);) {
         weft_json ignore = weft_get(&entry.value, "ignore");
-        for (weft_iter it = weft_iterate(&ignore); count < WEFT_MAX_TEXTS && weft_next(&it);) {
+        for (weft_iter it = weft_iterate(&ignore); count < MAX_ITEMS && weft_next(&it);) {
             const char *pattern = weft_str_of(&it.value, "");
             if (!*pattern)
                 continue;
@@ -118,11 +118,11 @@ static void put_path(translation *self, const weft_json *entry, size_t *count) {
     weft_val path = path_of(entry);
     if (path.kind == WEFT_VAL_NONE)
         return;
-    if (weft_count(&extensions) == 0 && (*count)++ < WEFT_MAX_TEXTS) {
+    if (weft_count(&extensions) == 0 && (*count)++ < MAX_ITEMS) {
         next(self);
         put_val(self, path);
     }
-    for (weft_iter it = weft_iterate(&extensions); weft_next(&it) && (*count)++ < WEFT_MAX_TEXTS;) {
+    for (weft_iter it = weft_iterate(&extensions); weft_next(&it) && (*count)++ < MAX_ITEMS;) {
         char wild[512];
         snprintf(wild, sizeof wild, "%.*s%s**/*%s", is_here(path) ? 0 : (int) path.len, path.as.s, is_here(path) ? "" : "/",
                  weft_str_of(&it.value, ""));

@@ -9,7 +9,6 @@
 #include "alloc.h"
 #include "buf.h"
 #include "clock.h"
-#include "home.h"
 #include "loop.h"
 #include "utf8.h"
 #include "write.h"
@@ -24,6 +23,7 @@ struct weft_aiwg_state {
     const weft_hub *hub;
     char state[64], heartbeat[64];
     const char *socket;
+    weft_aiwg_put *put;
     weft_timer timer;
     int r;
 };
@@ -87,13 +87,14 @@ static int64_t rule_count(const weft_hub *hub) {
     return count;
 }
 
-static int put_file(const char *path, weft_val value, const weft_alloc *alloc) {
+static int put_file(const weft_aiwg_state *self, const char *path, weft_val value) {
+    const weft_alloc *alloc = self->hub->alloc;
     char *text;
     size_t len;
     int r = weft_to_text(value, alloc, &text, &len);
     if (r < 0)
         return r;
-    r = weft__home_put(path, text, len);
+    r = self->put(path, text, len);
     weft_text_free(text, alloc);
     return r;
 }
@@ -146,23 +147,21 @@ static int write_state(const weft_aiwg_state *self, const char *now, const weft_
     weft_val health = WEFT_OBJ({"status", weft_str(is.issue_count ? "degraded" : "healthy")}, {"last_check", weft_str(now)},
                                {"issues", weft_arr(is.issues, is.issue_count)});
     weft_val off = WEFT_OBJ({"enabled", weft_bool(false)});
-    return put_file(self->state,
+    return put_file(self, self->state,
                     WEFT_OBJ({"pid", weft_int(getpid())}, {"started_at", weft_str(host->started_at)},
                              {"last_heartbeat", weft_str(now)}, {"uptime_seconds", weft_int(host->uptime_s(host->ctx))},
                              {"restart_count", weft_int(0)}, {"ipc", ipc}, {"agents", agents}, {"task_stats", task_stats},
                              {"monitors", WEFT_OBJ({"file_watcher", watcher}, {"webhook", off}, {"scheduler", scheduler})},
                              {"automation", WEFT_OBJ({"enabled", weft_bool(is.health.enabled)},
                                                      {"rule_count", weft_int(rule_count(hub))})},
-                             {"health", health}),
-                    hub->alloc);
+                             {"health", health}));
 }
 
 static int write_heartbeat(const weft_aiwg_state *self, const char *now) {
     const weft_hub_host *host = self->hub->host;
-    return put_file(self->heartbeat,
+    return put_file(self, self->heartbeat,
                     WEFT_OBJ({"pid", weft_int(getpid())}, {"timestamp", weft_str(now)},
-                             {"uptime_seconds", weft_int(host->uptime_s(host->ctx))}),
-                    self->hub->alloc);
+                             {"uptime_seconds", weft_int(host->uptime_s(host->ctx))}));
 }
 
 static void write_both(weft_aiwg_state *self) {
@@ -184,15 +183,17 @@ static void on_due(weft_timer *timer) {
     weft__timer_set(loop, timer, weft_loop_now(loop) + BEAT_MS);
 }
 
-int weft__aiwg_state_new(const weft_hub *hub, const weft_layout *layout, weft_aiwg_state **ret) {
+int weft__aiwg_state_new(const weft_hub *hub, const char *folder, const char *socket, weft_aiwg_put *put,
+                         weft_aiwg_state **ret) {
     weft_aiwg_state *self = weft__zalloc(hub->alloc, sizeof *self);
     weft_loop *loop = weft__engine_loop(hub->engine);
     if (!self)
         return -ENOMEM;
     self->hub = hub;
-    self->socket = layout->socket;
-    snprintf(self->state, sizeof self->state, "%s/state.json", layout->home);
-    snprintf(self->heartbeat, sizeof self->heartbeat, "%s/heartbeat", layout->home);
+    self->socket = socket;
+    self->put = put;
+    snprintf(self->state, sizeof self->state, "%s/state.json", folder);
+    snprintf(self->heartbeat, sizeof self->heartbeat, "%s/heartbeat", folder);
     write_both(self);
     weft__timer_init(&self->timer, on_due);
     weft__timer_set(loop, &self->timer, weft_loop_now(loop) + BEAT_MS);
