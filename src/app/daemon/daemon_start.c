@@ -15,8 +15,8 @@
 #include "alloc.h"
 #include "buf.h"
 #include "daemon.h"
+#include "failure.h"
 #include "read_all.h"
-#include "say.h"
 #include "serve_tell.h"
 #include "spinner.h"
 

@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon_folder.h"
 #include "endpoint.h"
-#include "home.h"
-#include "person.h"
-#include "say.h"
+#include "failure.h"
+#include "stdin_lines.h"
 #include "wiring.h"
 
 static void say_nothing(void *ctx, const weft_remark *remark) {
@@ -136,7 +136,7 @@ weft_exit weft__trust_view_record(const weft_trust_view *view) {
     weft_trust_entry entry;
     char why[WEFT_TRUST_WHY] = "";
     int lock = weft__trust_lock(why);
-    int r = lock < 0 ? lock : view->trust.folder == WEFT_FOLDER_ABSENT ? weft__home_fill(view->app->layout) : 0;
+    int r = lock < 0 ? lock : view->trust.folder == WEFT_FOLDER_ABSENT ? weft__daemon_folder_fill(view->app->layout) : 0;
     if (r >= 0)
         r = fill_entry(view, &entry);
     if (r >= 0)
@@ -170,7 +170,7 @@ static weft_exit ask_or_refuse(weft_trust_view *view) {
     char why[WEFT_TRUST_WHY];
     weft__trust_view_peek(view);
     weft__trust_view_reason(view, why);
-    if (!weft__person_is_there() || app->common.json || view->trust.failed < 0) {
+    if (!weft__stdin_is_person() || app->common.json || view->trust.failed < 0) {
         weft__trust_view_put(view, &app->err, true);
         return refuse_strange(view);
     }
