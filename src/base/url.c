@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int refuse(const char **ret_why, const char *why) {
+static int refuse_url(const char **ret_why, const char *why) {
     *ret_why = why;
     return -EINVAL;
 }
@@ -46,12 +46,12 @@ static int parse_program(weft_url *url, char *rest, const char **ret_why) {
     int r;
     while ((r = next_word(&rest, &word)) > 0) {
         if (count == WEFT_URL_ARGS)
-            return refuse(ret_why, "the program has too many arguments");
+            return refuse_url(ret_why, "the program has too many arguments");
         url->argv[count++] = word;
     }
     if (r < 0)
-        return refuse(ret_why, "a quote is not closed");
-    return count ? 0 : refuse(ret_why, url->scheme->wrong);
+        return refuse_url(ret_why, "a quote is not closed");
+    return count ? 0 : refuse_url(ret_why, url->scheme->wrong);
 }
 
 static int parse_port(const char *text, int *ret) {
@@ -75,15 +75,15 @@ static bool is_ipv6(const char *text) {
 static int parse_authority(weft_url *url, char *authority, const char **ret_why) {
     char *port = NULL;
     if (strchr(authority, '@'))
-        return refuse(ret_why, "a URL here has no user name or password");
+        return refuse_url(ret_why, "a URL here has no user name or password");
     if (*authority == '[') {
         char *close = strchr(authority, ']');
         if (!close || (close[1] && close[1] != ':'))
-            return refuse(ret_why, "an IPv6 address is written [::1]:port");
+            return refuse_url(ret_why, "an IPv6 address is written [::1]:port");
         *close = '\0';
         url->host = authority + 1;
         if (!is_ipv6(url->host))
-            return refuse(ret_why, "an IPv6 address is written [::1]:port");
+            return refuse_url(ret_why, "an IPv6 address is written [::1]:port");
         port = close[1] ? close + 2 : NULL;
     } else {
         url->host = authority;
@@ -91,10 +91,10 @@ static int parse_authority(weft_url *url, char *authority, const char **ret_why)
             *port++ = '\0';
     }
     if (!*url->host)
-        return refuse(ret_why, "the URL has no host");
+        return refuse_url(ret_why, "the URL has no host");
     if (port && parse_port(port, &url->port) < 0)
-        return refuse(ret_why, "the port is not a number from 0 to 65535");
-    return url->port < 0 ? refuse(ret_why, "the URL needs a port, for example tcp://127.0.0.1:4000") : 0;
+        return refuse_url(ret_why, "the port is not a number from 0 to 65535");
+    return url->port < 0 ? refuse_url(ret_why, "the URL needs a port, for example tcp://127.0.0.1:4000") : 0;
 }
 
 /* A URL is put into heads and looked up by name: nothing may be in it that ends a line or a word there. */
@@ -108,9 +108,9 @@ static bool is_visible_ascii(const char *text) {
 /* rest is what follows "scheme:". */
 static int parse_network(weft_url *url, char *rest, const char **ret_why) {
     if (strncmp(rest, "//", 2) != 0)
-        return refuse(ret_why, "the scheme is followed by //host:port");
+        return refuse_url(ret_why, "the scheme is followed by //host:port");
     if (!is_visible_ascii(rest))
-        return refuse(ret_why, "a URL has no blanks and nothing but ASCII in it; write %20 for a blank");
+        return refuse_url(ret_why, "a URL has no blanks and nothing but ASCII in it; write %20 for a blank");
     char *authority = rest + 2;
     char *hash = strchr(authority, '#');
     if (hash)
@@ -131,7 +131,7 @@ static int parse_network(weft_url *url, char *rest, const char **ret_why) {
         url->path = path;
     }
     if (url->scheme->form == WEFT_URL_HOST && (url->path[1] || query))
-        return refuse(ret_why, "a URL of this scheme has no path and no query");
+        return refuse_url(ret_why, "a URL of this scheme has no path and no query");
     return parse_authority(url, authority, ret_why);
 }
 
@@ -139,7 +139,7 @@ static int parse_name(weft_url *url, char *rest, const char **ret_why) {
     if (strncmp(rest, "//", 2) == 0)
         rest += 2;
     if (!*rest)
-        return refuse(ret_why, url->scheme->wrong);
+        return refuse_url(ret_why, url->scheme->wrong);
     url->path = rest;
     return 0;
 }
@@ -149,7 +149,7 @@ static int parse_rest(weft_url *url, char *rest, const char **ret_why) {
     case WEFT_URL_NAME:
         return parse_name(url, rest, ret_why);
     case WEFT_URL_NOTHING:
-        return *rest && strcmp(rest, "//") != 0 ? refuse(ret_why, url->scheme->wrong) : 0;
+        return *rest && strcmp(rest, "//") != 0 ? refuse_url(ret_why, url->scheme->wrong) : 0;
     case WEFT_URL_PROGRAM:
         return parse_program(url, rest, ret_why);
     case WEFT_URL_HOST:

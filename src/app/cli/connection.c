@@ -20,7 +20,7 @@ static int64_t time_left_ms(const weft_connection *connection) {
 }
 
 /* An open call only hears that the connection was lost; why it was is told here. */
-static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void on_line_state(weft_peer *peer, weft_state state, int why, void *data) {
     weft_connection *connection = data;
     (void) peer;
     if (state == WEFT_CLOSED || state == WEFT_DISCONNECTED)
@@ -53,7 +53,7 @@ static weft_exit connect_line(weft_connection *connection) {
     const weft_app *app = connection->app;
     weft_connect_opts opts = weft__target_opts(app, &connection->target, connection->service);
     opts.data = connection;
-    opts.on_state = on_state;
+    opts.on_state = on_line_state;
     weft__spinner_start(app, connection->target.shown);
     int r = weft_connect_with(connection->target.url, &opts, &connection->peer);
     weft__spinner_stop();

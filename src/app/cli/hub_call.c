@@ -33,7 +33,7 @@ weft_exit weft__hub_call_open(weft_app *app, const char *url, weft_connection *r
 }
 
 /* By data.reason, which is the same in every dialect. */
-static const char *next_of(const weft_error *error) {
+static const char *next_after_error(const weft_error *error) {
     static const struct {
         const char *reason, *next;
     } rows[] = {
@@ -68,7 +68,7 @@ static const char *next_of(const weft_error *error) {
 }
 
 weft_exit weft__hub_call_refused(const weft_app *app, const char *method, const weft_error *error) {
-    return weft__fail_plainly(app, method, error, next_of(error));
+    return weft__fail_plainly(app, method, error, next_after_error(error));
 }
 
 weft_exit weft__hub_call(weft_connection *connection, const char *method, weft_val params, weft_answer *ret) {

@@ -51,17 +51,17 @@ static size_t places_of(weft_app *app, place ret[3]) {
     return count;
 }
 
-static bool is_named(const weft_option *option, const char *name, size_t len) {
+static bool is_option_named(const weft_option *option, const char *name, size_t len) {
     return strlen(option->name) == len && strncmp(option->name, name, len) == 0;
 }
 
 /* By name, or by letter when the name is NULL. */
-static bool find(weft_app *app, const char *name, size_t len, char letter, place *ret) {
+static bool find_option(weft_app *app, const char *name, size_t len, char letter, place *ret) {
     place tables[3];
     size_t count = places_of(app, tables);
     for (size_t i = 0; i < count; i++)
         for (const weft_option *option = tables[i].option; option->name; option++)
-            if (name ? is_named(option, name, len) : option->letter == letter) {
+            if (name ? is_option_named(option, name, len) : option->letter == letter) {
                 *ret = (place){option, tables[i].settings};
                 return true;
             }
@@ -84,7 +84,7 @@ static weft_exit unknown_name(weft_app *app, const char *name, size_t len) {
 
 /* ---- values ---- */
 
-static bool read_number(const char *text, int64_t *ret) {
+static bool read_number_option(const char *text, int64_t *ret) {
     char *end;
     errno = 0;
     long long number = strtoll(text, &end, 10);
@@ -127,7 +127,7 @@ static weft_exit set_value(weft_app *app, const place *where, const char *text) 
         return weft__misused(app, "--%s is one of: %s", option->name, option->choices);
     if (option->kind == WEFT_OPTION_text)
         *(const char **) field = text;
-    else if (option->kind == WEFT_OPTION_number && !read_number(text, field))
+    else if (option->kind == WEFT_OPTION_number && !read_number_option(text, field))
         return weft__misused(app, "--%s wants a number from 1 up, not \"%s\"", option->name, text);
     else if (option->kind == WEFT_OPTION_time && !read_time(text, field))
         return weft__misused(app, "--%s wants a time such as 500ms, 5s or 2m, not \"%s\"", option->name, text);
@@ -140,7 +140,7 @@ static weft_exit set_value(weft_app *app, const place *where, const char *text) 
     return WEFT_DONE;
 }
 
-static weft_exit set(reader *reading, const place *where, const char *value) {
+static weft_exit apply_option(reader *reading, const place *where, const char *value) {
     const weft_option *option = where->option;
     if (option->kind == WEFT_OPTION_flag) {
         *(bool *) (where->settings + option->offset) = true;
@@ -160,20 +160,20 @@ static weft_exit read_long(reader *reading) {
     const char *equals = strchr(name, '=');
     size_t len = equals ? (size_t) (equals - name) : strlen(name);
     place where;
-    if (!find(reading->app, name, len, 0, &where))
+    if (!find_option(reading->app, name, len, 0, &where))
         return unknown_name(reading->app, name, len);
     if (equals && where.option->kind == WEFT_OPTION_flag)
         return weft__misused(reading->app, "--%s takes no value", where.option->name);
-    return set(reading, &where, equals ? equals + 1 : NULL);
+    return apply_option(reading, &where, equals ? equals + 1 : NULL);
 }
 
-static weft_exit read_short(reader *reading) {
+static weft_exit read_letters(reader *reading) {
     for (const char *letter = *reading->at + 1; *letter; letter++) {
         place where;
-        if (!find(reading->app, NULL, 0, *letter, &where))
+        if (!find_option(reading->app, NULL, 0, *letter, &where))
             return weft__misused(reading->app, "there is no option -%c", *letter);
         bool flag = where.option->kind == WEFT_OPTION_flag;
-        weft_exit status = set(reading, &where, !flag && letter[1] ? letter + 1 : NULL);
+        weft_exit status = apply_option(reading, &where, !flag && letter[1] ? letter + 1 : NULL);
         if (status || !flag)
             return status;
     }
@@ -194,7 +194,7 @@ weft_exit weft__options_read(weft_app *app, char **argv) {
             *kept++ = arg;
             continue;
         }
-        weft_exit status = arg[1] == '-' ? read_long(&reading) : read_short(&reading);
+        weft_exit status = arg[1] == '-' ? read_long(&reading) : read_letters(&reading);
         if (status)
             return status;
     }

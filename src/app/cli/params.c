@@ -22,7 +22,7 @@
 
 /* ---- one text ---- */
 
-static weft_exit parse(const weft_app *app, const char *where, const char *text, size_t len, weft_doc **ret) {
+static weft_exit parse_params(const weft_app *app, const char *where, const char *text, size_t len, weft_doc **ret) {
     weft_doc *doc;
     int r = weft_doc_parse(text, len, NULL, &doc);
     if (r < 0)
@@ -42,7 +42,7 @@ static weft_exit parse_stream(const weft_app *app, const char *where, int fd, we
     weft_buf text = {0};
     int r = weft__read_text(fd, MAX_INPUT, NULL, &text);
     weft_exit status = r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s: %s", where, weft_strerror(r))
-                             : parse(app, where, weft__buf_head(&text), weft__buf_len(&text), ret);
+                             : parse_params(app, where, weft__buf_head(&text), weft__buf_len(&text), ret);
     weft__buf_done(&text, NULL);
     return status;
 }
@@ -67,7 +67,7 @@ static bool is_plain_json(const char *text, size_t len) {
     return true;
 }
 
-static bool is_json(const char *text, size_t len) {
+static bool is_json_text(const char *text, size_t len) {
     weft_doc *doc;
     if (weft_doc_parse(text, len, NULL, &doc) < 0)
         return false;
@@ -97,7 +97,7 @@ static weft_exit add_pair(const weft_app *app, const char *arg, weft_buf *out) {
     bool force_text = !force_json && equals[1] == '=';
     const char *value = equals + 1 + force_text;
     size_t name_len = (size_t) (equals - arg) - force_json;
-    if (force_json && !is_json(value, strlen(value)))
+    if (force_json && !is_json_text(value, strlen(value)))
         return weft__fail(app, WEFT_USAGE, NULL, "\"%s\": what follows := is not JSON", arg);
     int r = weft__buf_len(out) > 1 ? weft__write_raw(out, NULL, ",", 1) : 0;
     if (r >= 0)
@@ -113,13 +113,13 @@ static weft_exit parse_pairs(const weft_app *app, char **args, weft_doc **ret) {
     if (status == WEFT_DONE && weft__write_raw(&text, NULL, "}", 1) < 0)
         status = weft__fail(app, WEFT_FAILED, NULL, "out of memory");
     if (status == WEFT_DONE)
-        status = parse(app, "params", weft__buf_head(&text), weft__buf_len(&text), ret);
+        status = parse_params(app, "params", weft__buf_head(&text), weft__buf_len(&text), ret);
     weft__buf_done(&text, NULL);
     return status;
 }
 
 /* One argument that is all of the params. */
-static bool is_whole(const char *arg) {
+static bool is_whole_params(const char *arg) {
     return arg && (*arg == '{' || *arg == '[' || *arg == '@' || strcmp(arg, "-") == 0);
 }
 
@@ -128,7 +128,7 @@ static weft_exit read_params(const weft_app *app, char **args, weft_doc **ret) {
     *ret = NULL;
     if (!first)
         return WEFT_DONE;
-    if (!is_whole(first))
+    if (!is_whole_params(first))
         return parse_pairs(app, args, ret);
     if (args[1])
         return weft__misused(app, "\"%s\" is all of the params already, so \"%s\" has no place", first, args[1]);
@@ -136,7 +136,7 @@ static weft_exit read_params(const weft_app *app, char **args, weft_doc **ret) {
         return parse_file(app, first + 1, ret);
     if (*first == '-')
         return parse_stream(app, "standard input", STDIN_FILENO, ret);
-    return parse(app, "params", first, strlen(first), ret);
+    return parse_params(app, "params", first, strlen(first), ret);
 }
 
 weft_val weft__params_val(const weft_doc *doc) {
@@ -153,7 +153,7 @@ weft_exit weft__params_run(weft_app *app,
         return weft__misused(app, has_url ? "which method?" : "a method is missing");
     char **typed = app->args + has_url + 1;
     weft_exit status = read_params(app, typed, &params);
-    if (status == WEFT_DONE && !has_url && !is_whole(*typed))
+    if (status == WEFT_DONE && !has_url && !is_whole_params(*typed))
         status = weft__params_check(app, app->args[0], params);
     if (status == WEFT_DONE)
         status = weft__connection_open(app, &connection);

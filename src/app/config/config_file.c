@@ -61,7 +61,7 @@ static bool is_own_group(gid_t group) {
 }
 
 /* Who may write the file may run the daemon as they like. */
-static int check_file(int fd) {
+static int check_open_file(int fd) {
     struct stat info;
     if (fstat(fd, &info) < 0)
         return -errno;
@@ -77,7 +77,7 @@ static int check_file(int fd) {
 }
 
 /* A file may grow while it is read; the byte beyond the limit tells. */
-static int take_text(weft_config_file *file, int fd, const weft_alloc *alloc) {
+static int take_file_text(weft_config_file *file, int fd, const weft_alloc *alloc) {
     file->text = weft__alloc(alloc, MAX_FILE + 2);
     if (!file->text)
         return -ENOMEM;
@@ -104,7 +104,7 @@ static const char *why_not(int r) {
 }
 
 /* Opening must not wait for anything; so not for the writer of a pipe. */
-static int open_file(const char *path, bool of_project, const char **ret_why) {
+static int open_config_file(const char *path, bool of_project, const char **ret_why) {
     int fd = of_project ? weft__private_open(path, O_RDONLY) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0)
         return fd;
@@ -115,18 +115,18 @@ static int open_file(const char *path, bool of_project, const char **ret_why) {
 
 /* -ENOENT; -EBADMSG with a sentence; -ENOMEM. */
 static int load_text(weft_config_file *file, bool of_project, const weft_alloc *alloc, const char **ret_why) {
-    int fd = open_file(file->path, of_project, ret_why);
+    int fd = open_config_file(file->path, of_project, ret_why);
     if (fd < 0)
         return fd;
-    int r = check_file(fd);
+    int r = check_open_file(fd);
     if (r >= 0)
-        r = take_text(file, fd, alloc);
+        r = take_file_text(file, fd, alloc);
     close(fd);
     *ret_why = why_not(r);
     return r >= 0 || r == -ENOMEM ? r : -EBADMSG;
 }
 
-static int scan(weft_config_file *file, const weft_remarks *to, const weft_alloc *alloc) {
+static int parse_config(weft_config_file *file, const weft_remarks *to, const weft_alloc *alloc) {
     weft_fault fault = {0};
     int r = weft__relaxed_parse(file->text, file->len, alloc, &file->doc, &fault);
     if (r == -EBADMSG)
@@ -151,7 +151,7 @@ int weft__config_read(weft_config_file *file, const char *path, bool of_project,
         weft__config_say(&(weft_checking){.to = to, .where = path}, NULL, true, "%s", why);
     if (r < 0)
         return r == -ENOENT ? 0 : r;
-    return scan(file, to, alloc);
+    return parse_config(file, to, alloc);
 }
 
 void weft__config_file_done(weft_config_file *file, const weft_alloc *alloc) {

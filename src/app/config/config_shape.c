@@ -19,16 +19,16 @@ typedef struct part {
 
 static int check_members(const part *self, const weft_shape *members, const weft_json *value);
 
-static int refuse(const part *self, const weft_json *at, const char *wants) {
+static int refuse_part(const part *self, const weft_json *at, const char *wants) {
     weft__config_say(self->checking, at, true, "expected %s for %s", wants, self->path);
     return -EBADMSG;
 }
 
 /* A string that C can hold. */
-static int read_text(const part *self, const weft_json *value, const char **ret) {
+static int read_part_text(const part *self, const weft_json *value, const char **ret) {
     weft_bytes bytes;
     if (weft_typeof(value) != WEFT_STRING)
-        return refuse(self, value, "a string");
+        return refuse_part(self, value, "a string");
     int r = weft_text(value, &bytes);
     if (r < 0)
         return r;
@@ -40,19 +40,19 @@ static int read_text(const part *self, const weft_json *value, const char **ret)
     return *ret ? 0 : -ENOMEM;
 }
 
-static int check_text(const part *self, const weft_shape *shape, const weft_json *value) {
+static int check_part_text(const part *self, const weft_shape *shape, const weft_json *value) {
     const char *text;
     char wants[WEFT_KEY_TEXT];
     bool chosen = weft__choice(&shape->choices, 0).len;
     if (chosen)
         weft__choices_text(&shape->choices, wants);
     if (chosen && weft_typeof(value) != WEFT_STRING)
-        return refuse(self, value, wants);
-    int r = read_text(self, value, &text);
+        return refuse_part(self, value, wants);
+    int r = read_part_text(self, value, &text);
     if (r < 0)
         return r;
     if (chosen && !weft__is_choice(&shape->choices, text))
-        return refuse(self, value, wants);
+        return refuse_part(self, value, wants);
     if (*text)
         return 0;
     weft__config_say(self->checking, value, true, "an empty string in %s", self->path);
@@ -65,12 +65,12 @@ static int check_number(const part *self, const weft_shape *shape, const weft_js
     if (weft_typeof(value) == WEFT_NUMBER && number >= shape->min && number <= shape->max)
         return 0;
     snprintf(wants, sizeof wants, "a whole number from %lld to %lld", (long long) shape->min, (long long) shape->max);
-    return refuse(self, value, wants);
+    return refuse_part(self, value, wants);
 }
 
 static int check_variable(const part *self, const weft_json *name) {
     const char *text;
-    int r = read_text(self, name, &text);
+    int r = read_part_text(self, name, &text);
     if (r < 0 || (*text && !strchr(text, '=')))
         return r;
     weft__config_say(self->checking, name, true, "\"%s\" is no name for a variable in %s", text, self->path);
@@ -83,10 +83,10 @@ static int check_strings(const part *self, const weft_shape *shape, const weft_j
     int result = 0;
     bool object = shape->kind == WEFT_SHAPE_env;
     if (weft_typeof(value) != (object ? WEFT_OBJECT : WEFT_ARRAY))
-        return refuse(self, value, object ? "an object of strings" : "an array of strings");
+        return refuse_part(self, value, object ? "an object of strings" : "an array of strings");
     for (weft_iter it = weft_iterate(value); weft_next(&it); count++) {
         const char *text;
-        int r = read_text(self, &it.value, &text);
+        int r = read_part_text(self, &it.value, &text);
         if (r >= 0 && object)
             r = check_variable(self, &it.name);
         if (r == -ENOMEM)
@@ -94,7 +94,7 @@ static int check_strings(const part *self, const weft_shape *shape, const weft_j
         result = r < 0 ? r : result;
     }
     if (count < (size_t) shape->min)
-        return refuse(self, value, "at least one string");
+        return refuse_part(self, value, "at least one string");
     if (count <= WEFT_MAX_TEXTS)
         return result;
     weft__config_say(self->checking, value, true, "%s has more than %d items", self->path, WEFT_MAX_TEXTS);
@@ -105,7 +105,7 @@ static int check_objects(const part *self, const weft_shape *shape, const weft_j
     size_t count = 0;
     int result = 0;
     if (weft_typeof(value) != WEFT_ARRAY)
-        return refuse(self, value, "an array of objects");
+        return refuse_part(self, value, "an array of objects");
     for (weft_iter it = weft_iterate(value); weft_next(&it); count++) {
         part item = {.checking = self->checking};
         snprintf(item.path, sizeof item.path, "%.*s[%zu]", MAX_PATH - 24, self->path, count);
@@ -120,9 +120,9 @@ static int check_objects(const part *self, const weft_shape *shape, const weft_j
 static int check_part(const part *self, const weft_shape *shape, const weft_json *value) {
     switch (shape->kind) {
     case WEFT_SHAPE_text:
-        return check_text(self, shape, value);
+        return check_part_text(self, shape, value);
     case WEFT_SHAPE_flag:
-        return weft_typeof(value) == WEFT_BOOL ? 0 : refuse(self, value, "true or false");
+        return weft_typeof(value) == WEFT_BOOL ? 0 : refuse_part(self, value, "true or false");
     case WEFT_SHAPE_number:
         return check_number(self, shape, value);
     case WEFT_SHAPE_texts:
@@ -137,7 +137,7 @@ static int check_part(const part *self, const weft_shape *shape, const weft_json
     }
 }
 
-static void warn_unknown(const part *self, const weft_shape *members, const weft_json *name) {
+static void warn_unknown_member(const part *self, const weft_shape *members, const weft_json *name) {
     weft_suggestion suggestion = {.typed = weft_str_of(name, "")};
     for (const weft_shape *shape = members; shape->name; shape++)
         weft__suggest(&suggestion, shape->name);
@@ -157,7 +157,7 @@ static int check_member(const part *self, const weft_shape *members, const weft_
     const weft_shape *shape = find_shape(members, it);
     part member = {.checking = self->checking};
     if (!shape) {
-        warn_unknown(self, members, &it->name);
+        warn_unknown_member(self, members, &it->name);
         return 0;
     }
     snprintf(member.path, sizeof member.path, "%.*s.%s", MAX_PATH - 24, self->path, shape->name);
@@ -167,7 +167,7 @@ static int check_member(const part *self, const weft_shape *members, const weft_
 static int check_members(const part *self, const weft_shape *members, const weft_json *value) {
     int result = 0;
     if (weft_typeof(value) != WEFT_OBJECT)
-        return refuse(self, value, "an object");
+        return refuse_part(self, value, "an object");
     for (weft_iter it = weft_iterate(value); weft_next(&it);) {
         int r = check_member(self, members, &it);
         if (r == -ENOMEM)
@@ -219,7 +219,7 @@ int weft__config_check_shape(const weft_checking *checking, const weft_key *key,
 
 /* ---- the JSON Schema ---- */
 
-static int put_raw(weft_buf *out, const weft_alloc *alloc, const char *text) {
+static int put_shape_text(weft_buf *out, const weft_alloc *alloc, const char *text) {
     return weft__write_raw(out, alloc, text, strlen(text));
 }
 
@@ -250,14 +250,14 @@ static int put_simple(weft_buf *out, const weft_alloc *alloc, const weft_shape *
 /* An object or an array of them: the description, then the members. */
 static int put_deep(weft_buf *out, const weft_alloc *alloc, const weft_shape *shape) {
     bool list = shape->kind == WEFT_SHAPE_list;
-    int r = put_raw(out, alloc, "{\"description\":");
+    int r = put_shape_text(out, alloc, "{\"description\":");
     if (r >= 0)
         r = weft__write_str(out, alloc, shape->help, strlen(shape->help));
     if (r >= 0)
-        r = put_raw(out, alloc, list ? ",\"type\":\"array\",\"items\":{" : ",");
+        r = put_shape_text(out, alloc, list ? ",\"type\":\"array\",\"items\":{" : ",");
     if (r >= 0)
         r = weft__config_put_shape(out, alloc, shape->members);
-    return r < 0 ? r : put_raw(out, alloc, list ? "}}" : "}");
+    return r < 0 ? r : put_shape_text(out, alloc, list ? "}}" : "}");
 }
 
 static int put_required(weft_buf *out, const weft_alloc *alloc, const weft_shape *members) {
@@ -269,24 +269,24 @@ static int put_required(weft_buf *out, const weft_alloc *alloc, const weft_shape
     if (count == 0)
         return 0;
     weft_val list = weft_arr(names, count);
-    int r = put_raw(out, alloc, ",\"required\":");
+    int r = put_shape_text(out, alloc, ",\"required\":");
     return r < 0 ? r : weft__write_val(out, alloc, &list);
 }
 
 int weft__config_put_shape(weft_buf *out, const weft_alloc *alloc, const weft_shape *members) {
-    int r = put_raw(out, alloc, "\"type\":\"object\",\"additionalProperties\":false,\"properties\":{");
+    int r = put_shape_text(out, alloc, "\"type\":\"object\",\"additionalProperties\":false,\"properties\":{");
     for (const weft_shape *shape = members; r >= 0 && shape->name; shape++) {
         bool deep = shape->kind == WEFT_SHAPE_object || shape->kind == WEFT_SHAPE_list;
         if (shape != members)
-            r = put_raw(out, alloc, ",");
+            r = put_shape_text(out, alloc, ",");
         if (r >= 0)
             r = weft__write_str(out, alloc, shape->name, strlen(shape->name));
         if (r >= 0)
-            r = put_raw(out, alloc, ":");
+            r = put_shape_text(out, alloc, ":");
         if (r >= 0)
             r = deep ? put_deep(out, alloc, shape) : put_simple(out, alloc, shape);
     }
     if (r >= 0)
-        r = put_raw(out, alloc, "}");
+        r = put_shape_text(out, alloc, "}");
     return r < 0 ? r : put_required(out, alloc, members);
 }

@@ -58,7 +58,7 @@ static int take_lock(weft_daemon *daemon, pid_t *ret_holder) {
     return r;
 }
 
-static weft_exit open_log(weft_daemon *daemon) {
+static weft_exit open_daemon_log(weft_daemon *daemon) {
     const weft_layout *layout = daemon->app->layout;
     if (!daemon->background && !layout->aiwg) /* whose programs look there in any case */
         return WEFT_DONE;
@@ -128,7 +128,7 @@ weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, bool wanted) {
     daemon->held = true;
     forget_pid(app->layout);
     weft__daemon_folder_withdraw(app->layout);
-    status = open_log(daemon);
+    status = open_daemon_log(daemon);
     if (status == WEFT_DONE)
         adopt_orphans(daemon);
     return status;
@@ -147,7 +147,7 @@ static int write_pid(const weft_layout *layout) {
 }
 
 /* Closing the pipes of "weft start" is what tells it that we are ready. Talk for people goes nowhere from then on. */
-static void let_go(weft_daemon *daemon) {
+static void let_go_of_starter(weft_daemon *daemon) {
     FILE *nowhere = fopen("/dev/null", "we");
     if (!nowhere)
         return;
@@ -182,7 +182,7 @@ weft_exit weft__daemon_ready(weft_daemon *daemon) {
     log_urls(daemon);
     weft__daemon_notify(daemon->notify, "READY=1");
     if (daemon->background)
-        let_go(daemon);
+        let_go_of_starter(daemon);
     return WEFT_DONE;
 }
 

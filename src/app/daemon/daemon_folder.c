@@ -28,7 +28,7 @@ static int write_new(const char *path, const char *text, size_t len) {
     return r;
 }
 
-static void beside(const char *path, char ret[64]) {
+static void path_beside(const char *path, char ret[64]) {
     snprintf(ret, 64, "%s.%ld", path, (long) getpid());
     unlink(ret); /* of an earlier process with our number */
 }
@@ -48,7 +48,7 @@ static int check_folder(const char *path, bool is_private) {
     return r;
 }
 
-static int make_folder(const char *path, mode_t mode) {
+static int make_home_folder(const char *path, mode_t mode) {
     if (mkdir(path, mode) < 0 && errno != EEXIST)
         return -errno;
     return check_folder(path, mode == 0700);
@@ -69,9 +69,9 @@ int weft__daemon_folder_fill(const weft_layout *layout) {
     static const char ignore[] = "*\n";
     char path[64];
     snprintf(path, sizeof path, "%s/.gitignore", layout->home);
-    int r = layout->outer ? make_folder(layout->outer, 0755) : 0;
+    int r = layout->outer ? make_home_folder(layout->outer, 0755) : 0;
     if (r == 0)
-        r = make_folder(layout->home, 0700);
+        r = make_home_folder(layout->home, 0700);
     if (r == 0)
         r = write_new(path, ignore, strlen(ignore));
     return r == -EEXIST ? 0 : r;
@@ -117,7 +117,7 @@ static int make_token(const weft_layout *layout, char why[WEFT_TRUST_WHY]) {
     for (size_t i = 0; i < TOKEN_BYTES; i++)
         snprintf(text + 2 * i, 3, "%02x", bytes[i]);
     memcpy(text + 2 * TOKEN_BYTES, "\n", 2);
-    beside(layout->token, temporary);
+    path_beside(layout->token, temporary);
     int r = write_new(temporary, text, strlen(text));
     if (r == 0)
         r = name_token(layout, temporary, why);
@@ -126,7 +126,7 @@ static int make_token(const weft_layout *layout, char why[WEFT_TRUST_WHY]) {
 }
 
 /* A token that came with the project is known to whoever made the project. Others may not know it either. */
-static weft_exit check_token(const weft_app *app) {
+static weft_exit check_home_token(const weft_app *app) {
     const char *path = app->layout->token;
     char next[256], why[WEFT_TRUST_WHY] = "";
     struct stat info;
@@ -165,7 +165,7 @@ weft_exit weft__daemon_folder_token(const weft_app *app, char **ret) {
     int r = lstat(path, &info) < 0 && errno == ENOENT ? make_token(app->layout, why) : 0;
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s: %s", path, *why ? why : weft_strerror(r));
-    status = check_token(app);
+    status = check_home_token(app);
     return status ? status : weft__token_read(app, path, ret);
 }
 

@@ -46,7 +46,7 @@ static int64_t uptime_s(void *ctx) {
     return (weft__clock_ns() - self->opts.daemon->started_ns) / 1000000000;
 }
 
-static int about(void *ctx, char **ret, size_t *ret_len) {
+static int hub_about(void *ctx, char **ret, size_t *ret_len) {
     const weft_serve_hub *self = ctx;
     return weft__daemon_about(self->opts.daemon, ret, ret_len);
 }
@@ -99,20 +99,20 @@ static int know_agent(weft_peer *peer) {
     return weft_peer_set_identity(peer, &who);
 }
 
-static void note(void *ctx, const char *line) {
+static void warn_of_note(void *ctx, const char *line) {
     const weft_serve_hub *self = ctx;
     weft__warn(self->opts.app, "weft serve: %s", line);
 }
 
 /* ---- opening ---- */
 
-static const char *store_path(const weft_serve_hub *self) {
+static const char *served_store_path(const weft_serve_hub *self) {
     const char *told = self->opts.how->store_path;
     return told ? told : self->opts.app->layout->store;
 }
 
 static weft_exit explain_store(const weft_serve_hub *self, int r, const char *why) {
-    const char *path = store_path(self);
+    const char *path = served_store_path(self);
     if (r == -EKEYREJECTED)
         return weft__fail(self->opts.app, WEFT_UNAUTHORISED, WEFT_TRUST_NEXT, "%s: %s", path, why);
     if (r == -EUCLEAN)
@@ -125,7 +125,7 @@ static weft_exit explain_store(const weft_serve_hub *self, int r, const char *wh
     return weft__fail(self->opts.app, WEFT_FAILED, NULL, "%s: %s", path, *why ? why : weft_strerror(r));
 }
 
-static weft_exit explain_record(const weft_serve_hub *self, int r, const char *why) {
+static weft_exit fail_untrusted(const weft_serve_hub *self, int r, const char *why) {
     bool strange = r == -EKEYREJECTED;
     return weft__fail(self->opts.app, strange ? WEFT_UNAUTHORISED : WEFT_FAILED,
                       strange ? WEFT_TRUST_NEXT : WEFT_TRUST_PLACE, "%s", why);
@@ -137,19 +137,19 @@ static weft_exit open_recorded(weft_serve_hub *self, weft_store_opts *opts, char
     char expected[WEFT_EPOCH + 1], trouble[WEFT_TRUST_WHY] = "";
     int r = weft__trust_open_begin(layout, opts->path, expected, trouble);
     if (r < 0)
-        return explain_record(self, r, trouble);
+        return fail_untrusted(self, r, trouble);
     opts->expect = expected;
     int opened = weft__store_open(self->opts.kind, opts, &self->store, why);
     r = weft__trust_open_end(layout, opts->path, opened < 0 ? NULL : weft__store_epoch(self->store), trouble);
     if (opened < 0)
         return explain_store(self, opened, why);
-    return r < 0 ? explain_record(self, r, trouble) : WEFT_DONE;
+    return r < 0 ? fail_untrusted(self, r, trouble) : WEFT_DONE;
 }
 
 static weft_exit open_store(weft_serve_hub *self) {
     char why[WEFT_STORE_WHY] = "";
     const weft_serve_settings *how = self->opts.how;
-    weft_store_opts opts = {.path = store_path(self),
+    weft_store_opts opts = {.path = served_store_path(self),
                             .on_damage = how->quarantine ? WEFT_DAMAGE_QUARANTINE : WEFT_DAMAGE_REFUSE};
     weft_exit status = WEFT_DONE;
     if (weft__store_lasts(self->opts.kind))
@@ -177,7 +177,7 @@ static weft_engine_limits limits_of(const weft_serve_settings *how) {
     return limits;
 }
 
-static int make(weft_serve_hub *self) {
+static int make_engine(weft_serve_hub *self) {
     const weft_serve_settings *how = self->opts.how;
     weft_engine_opts opts = {.loop = self->opts.loop,
                              .store = self->store,
@@ -186,7 +186,7 @@ static int make(weft_serve_hub *self) {
                              .folder = getcwd(self->folder, sizeof self->folder),
                              .requeue = how->requeue,
                              .limits = limits_of(how),
-                             .on_note = note,
+                             .on_note = warn_of_note,
                              .ctx = self};
     if (!opts.folder)
         return -errno;
@@ -208,7 +208,7 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
     self->host = (weft_hub_host){.version = weft_version(),
                                  .started_at = opts->daemon->started_at,
                                  .uptime_s = uptime_s,
-                                 .about = about,
+                                 .about = hub_about,
                                  .stop = stop_soon,
                                  .is_agent = is_agent,
                                  .flag = read_flag,
@@ -216,7 +216,7 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
     self->hub.host = &self->host;
     weft__later_init(&self->stop, stop_now);
     weft_exit status = open_store(self);
-    int r = status ? 0 : make(self);
+    int r = status ? 0 : make_engine(self);
     if (r < 0)
         status = weft__fail(opts->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     self->hub.engine = self->engine;
@@ -248,16 +248,16 @@ const weft_method *weft__serve_hub_methods(const weft_serve_hub *self) {
 
 /* ---- beginning ---- */
 
-static void on_ready(void *ctx, int r) {
+static void on_engine_ready(void *ctx, int r) {
     weft_serve_hub *self = ctx;
     self->ready = true;
     self->ready_r = r;
 }
 
-static int begin(weft_serve_hub *self) {
+static int start_engine(weft_serve_hub *self) {
     int r = weft__hub_clients_new(&self->hub, self->dialects, &self->hub.clients);
     if (r >= 0)
-        r = weft__engine_start(self->engine, on_ready, self);
+        r = weft__engine_start(self->engine, on_engine_ready, self);
     while (r >= 0 && !self->ready)
         if (weft_loop_once(self->opts.loop, true) < 0)
             r = -EIO;
@@ -265,9 +265,9 @@ static int begin(weft_serve_hub *self) {
 }
 
 /* What cannot start is noted and answered for; the daemon works without. */
-static void automate(weft_serve_hub *self, const weft_serve_settings *how) {
+static void start_automation(weft_serve_hub *self, const weft_serve_settings *how) {
     weft_automation_opts opts = weft__serve_automation(how);
-    opts.on_note = note;
+    opts.on_note = warn_of_note;
     opts.ctx = self;
     self->hub.automation = NULL;
     weft__automation_free(self->automation);
@@ -311,11 +311,11 @@ weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
     int r = add_routes(self, server);
     if (r < 0)
         return weft__fail(self->opts.app, WEFT_FAILED, NULL, "/readyz, /events and /login: %s", weft_strerror(r));
-    r = begin(self);
+    r = start_engine(self);
     if (r < 0)
         return weft__fail(self->opts.app, WEFT_FAILED, "\"weft doctor\" looks at the store.", "the journal: %s",
                           weft_strerror(r));
-    automate(self, self->opts.how);
+    start_automation(self, self->opts.how);
     return WEFT_DONE;
 }
 
@@ -358,7 +358,7 @@ void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how) {
     self->agents = how->agents;
     weft__engine_set(self->engine, &self->agents, &limits);
     if (how->automation_changed) /* otherwise rules go on resting, and nothing is watched anew */
-        automate(self, how);
+        start_automation(self, how);
 }
 
 /* ---- ending ---- */

@@ -36,7 +36,7 @@ static bool is_its_port(const weft_doc *endpoint, int port) {
 }
 
 /* Bound for a moment, and never listened on. */
-static int try_address(const struct addrinfo *address) {
+static int try_to_bind(const struct addrinfo *address) {
     int one = 1, fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
@@ -54,7 +54,7 @@ static int try_to_listen(const weft_url *url) {
     snprintf(port, sizeof port, "%d", url->port);
     if (getaddrinfo(*url->host ? url->host : NULL, port, &hints, &found) != 0)
         return -EADDRNOTAVAIL;
-    int r = try_address(found);
+    int r = try_to_bind(found);
     freeaddrinfo(found);
     return r;
 }
@@ -67,7 +67,8 @@ static weft_exit check_port(const weft_app *app, const char *text, const weft_ur
                   : weft__fail(app, r == -EADDRINUSE ? WEFT_BUSY : WEFT_FAILED, NULL, "%s: %s", text, weft_strerror(r));
 }
 
-static weft_exit check_url(const weft_app *app, const weft_serve_settings *how, const char *text, const weft_doc *endpoint) {
+static weft_exit check_listen_url(const weft_app *app, const weft_serve_settings *how, const char *text,
+                                  const weft_doc *endpoint) {
     weft_url url;
     weft_exit status = weft__url_check(app, text, &url);
     if (status)
@@ -108,7 +109,7 @@ static weft_exit check_settings(const weft_app *app, const weft_serve_settings *
     if (status == WEFT_DONE)
         status = check_token_file(app, how);
     for (size_t i = 0; status == WEFT_DONE && i < how->listen.count; i++)
-        status = check_url(app, how, how->listen.items[i], endpoint);
+        status = check_listen_url(app, how, how->listen.items[i], endpoint);
     return status;
 }
 

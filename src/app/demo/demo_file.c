@@ -58,7 +58,7 @@ static int look_at(const char *path, char **ret) {
     return 1;
 }
 
-static int choose(weft_demo_edit *edit, const char *folder) {
+static int choose_path(weft_demo_edit *edit, const char *folder) {
     for (int i = 1; i <= NAMES; i++) {
         char number[16] = "";
         if (i > 1)
@@ -74,23 +74,23 @@ static int choose(weft_demo_edit *edit, const char *folder) {
 }
 
 /* The beginning of the prompt's first line, cut between two characters. */
-static int quote(const char *prompt) {
+static int first_line_len(const char *prompt) {
     return (int) weft__utf8_fit(prompt, strcspn(prompt, "\r\n"), QUOTED);
 }
 
 int weft__demo_edit_plan(weft_demo_edit *edit, const char *folder, const char *prompt) {
-    int r = choose(edit, folder);
+    int r = choose_path(edit, folder);
     if (r < 0)
         return r;
     const char *keep = edit->before && strlen(edit->before) < LARGEST ? edit->before : MARKER;
-    if (asprintf(&edit->after, "%s- %.*s\n", keep, quote(prompt), prompt) < 0) {
+    if (asprintf(&edit->after, "%s- %.*s\n", keep, first_line_len(prompt), prompt) < 0) {
         edit->after = NULL;
         return -ENOMEM;
     }
     return 0;
 }
 
-static int write_all(int fd, const char *text) {
+static int write_text(int fd, const char *text) {
     for (size_t len = strlen(text); len > 0;) {
         ssize_t n = write(fd, text, len);
         if (n < 0 && errno != EINTR)
@@ -127,7 +127,7 @@ int weft__demo_edit_do(const weft_demo_edit *edit) {
         return errno == EEXIST || errno == ENOENT || errno == ELOOP ? -ESTALE : -errno;
     int r = check_unchanged(fd, edit);
     if (r == 0)
-        r = write_all(fd, edit->after);
+        r = write_text(fd, edit->after);
     if (close(fd) < 0 && r == 0)
         r = -errno;
     return r;

@@ -30,7 +30,7 @@ static bool find_folder(char ret[WEFT_DEMO_PATH]) {
 }
 
 /* Like mkdir -p, private where it is ours to make. */
-static bool make_folder(char *path) {
+static bool make_history_folder(char *path) {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         int r = mkdir(path, 0700);
@@ -44,17 +44,17 @@ static bool make_folder(char *path) {
 
 bool weft__demo_history_works(void) {
     char folder[WEFT_DEMO_PATH];
-    return find_folder(folder) && make_folder(folder) && access(folder, W_OK | X_OK) == 0;
+    return find_folder(folder) && make_history_folder(folder) && access(folder, W_OK | X_OK) == 0;
 }
 
-static bool is_ours(const char *id) {
+static bool is_demo_id(const char *id) {
     static const char prefix[] = "demo-";
     size_t digits = strspn(id + (strncmp(id, prefix, 5) == 0 ? 5 : strlen(id)), "0123456789abcdef");
     return digits == 16 && strlen(id) == strlen(prefix) + digits;
 }
 
 static bool find_file(const char *id, char ret[WEFT_DEMO_PATH]) {
-    if (!is_ours(id) || !find_folder(ret))
+    if (!is_demo_id(id) || !find_folder(ret))
         return false;
     size_t n = strlen(ret);
     snprintf(ret + n, WEFT_DEMO_PATH - n, "/%s.jsonl", id);
@@ -91,7 +91,7 @@ static void forget_old(void) {
 
 /* ---- writing ---- */
 
-static void put_line(FILE *file, weft_val value) {
+static void put_history_line(FILE *file, weft_val value) {
     char *text;
     size_t len;
     if (weft_to_text(value, NULL, &text, &len) < 0)
@@ -115,9 +115,9 @@ static FILE *open_to_append(const weft_demo_session *session) {
     return NULL;
 }
 
-static void put_chunk(FILE *file, const char *kind, const char *text, size_t len) {
-    put_line(file, WEFT_OBJ({"sessionUpdate", weft_str(kind)},
-                            {"content", WEFT_OBJ({"type", weft_str("text")}, {"text", weft_strn(text, len)})}));
+static void put_history_chunk(FILE *file, const char *kind, const char *text, size_t len) {
+    put_history_line(file, WEFT_OBJ({"sessionUpdate", weft_str(kind)},
+                                    {"content", WEFT_OBJ({"type", weft_str("text")}, {"text", weft_strn(text, len)})}));
 }
 
 void weft__demo_history_begin(const weft_demo_session *session) {
@@ -131,9 +131,9 @@ void weft__demo_history_turn(const weft_demo_session *session, const char *promp
     FILE *file = open_to_append(session);
     if (!file)
         return;
-    put_chunk(file, "user_message_chunk", prompt, strnlen(prompt, WEFT_DEMO_SAID));
+    put_history_chunk(file, "user_message_chunk", prompt, strnlen(prompt, WEFT_DEMO_SAID));
     if (said.len)
-        put_chunk(file, "agent_message_chunk", said.data, said.len);
+        put_history_chunk(file, "agent_message_chunk", said.data, said.len);
     fclose(file);
 }
 
@@ -141,14 +141,14 @@ void weft__demo_history_always(const weft_demo_session *session, const char *alw
     FILE *file = open_to_append(session);
     if (!file)
         return;
-    put_line(file, WEFT_OBJ({"always", weft_str(always)}));
+    put_history_line(file, WEFT_OBJ({"always", weft_str(always)}));
     fclose(file);
 }
 
 /* ---- reading ---- */
 
-static void take_line(weft_demo_session *session, const weft_json *line,
-                      void (*on_update)(void *ctx, const weft_json *update), void *ctx) {
+static void take_history_line(weft_demo_session *session, const weft_json *line,
+                              void (*on_update)(void *ctx, const weft_json *update), void *ctx) {
     const char *update = weft_get_str(line, "sessionUpdate", "");
     const char *always = weft_get_str(line, "always", "");
     if (strcmp(update, "user_message_chunk") == 0)
@@ -170,7 +170,7 @@ int weft__demo_history_read(weft_demo_session *session, void (*on_update)(void *
     for (ssize_t n; (n = getline(&line, &size, file)) > 0;) {
         WEFT_AUTO(weft_doc) doc = NULL;
         if (weft_doc_parse(line, (size_t) n, NULL, &doc) == 0) /* a line that was cut off by a crash is no loss */
-            take_line(session, weft_doc_root(doc), on_update, ctx);
+            take_history_line(session, weft_doc_root(doc), on_update, ctx);
     }
     free(line);
     fclose(file);

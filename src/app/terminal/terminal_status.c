@@ -67,7 +67,7 @@ void weft__terminal_line(weft_terminal *terminal, const char *ink, const char *f
 }
 
 /* Cut to the width: a line that wraps cannot be taken back. */
-static void draw(weft_terminal *terminal) {
+static void draw_bottom(weft_terminal *terminal) {
     const weft_screen *err = &terminal->app->err;
     size_t room = (size_t) weft__screen_width(err) - 1;
     fputs("\r", err->file);
@@ -89,5 +89,5 @@ void weft__terminal_bottom(weft_terminal *terminal, const char *format, ...) {
         if ((unsigned char) *c < ' ' || *c == 0x7f)
             *c = ' ';
     if (terminal->app->err.colour && !terminal->silent && !(terminal->middle && terminal->app->out.terminal))
-        draw(terminal);
+        draw_bottom(terminal);
 }

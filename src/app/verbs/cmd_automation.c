@@ -13,7 +13,7 @@ typedef struct settings {
 
 /* ---- status ---- */
 
-static int add_row(weft_table *table, const char *const *cells) {
+static int add_cells(weft_table *table, const char *const *cells) {
     int r = 0;
     for (; *cells && r >= 0; cells++)
         r = weft__table_add(table, *cells);
@@ -32,13 +32,13 @@ static int add_rule(weft_table *table, const weft_json *rule) {
     const char *is = weft_get(rule, "error").text ? "invalid" : weft_get_bool(rule, "enabled", true) ? "on" : "off";
     if (switched)
         is = weft_get_bool(rule, "enabled", true) ? "on, switched" : "off, switched";
-    return add_row(table, (const char *const[]){weft_get_str(rule, "id", ""), is,
-                                                weft_get_bool(rule, "requiresApproval", false) ? "yes" : "no", trigger,
-                                                action, NULL});
+    return add_cells(table, (const char *const[]){weft_get_str(rule, "id", ""), is,
+                                                  weft_get_bool(rule, "requiresApproval", false) ? "yes" : "no", trigger,
+                                                  action, NULL});
 }
 
 /* Why is too long for a column. */
-static void put_errors(const weft_app *app, const weft_json *rules) {
+static void put_rule_errors(const weft_app *app, const weft_json *rules) {
     bool any = false;
     for (weft_iter it = weft_iterate(rules); weft_next(&it);) {
         const char *id = weft_get_str(&it.value, "id", ""), *error = weft_get_str(&it.value, "error", NULL);
@@ -59,13 +59,13 @@ static int add_execution(weft_table *table, const weft_json *done) {
     int64_t when = weft__time_get(done, "timestamp");
     if (when)
         weft__duration(age, weft__time_now() - when);
-    return add_row(table, (const char *const[]){weft_get_str(done, "ruleId", ""), age, weft_get_str(done, "eventType", ""),
-                                                weft_get_str(done, "status", ""),
-                                                weft_get_str(done, "error", weft_get_str(done, "taskId", "")), NULL});
+    return add_cells(table, (const char *const[]){weft_get_str(done, "ruleId", ""), age, weft_get_str(done, "eventType", ""),
+                                                  weft_get_str(done, "status", ""),
+                                                  weft_get_str(done, "error", weft_get_str(done, "taskId", "")), NULL});
 }
 
-static void put_table(const weft_app *app, const char *const *heads, const weft_json *list,
-                      int (*add)(weft_table *table, const weft_json *row)) {
+static void put_rows_table(const weft_app *app, const char *const *heads, const weft_json *list,
+                           int (*add)(weft_table *table, const weft_json *row)) {
     weft_table table = {.heads = heads};
     int r = 0;
     for (weft_iter it = weft_iterate(list); r >= 0 && weft_next(&it);)
@@ -90,7 +90,7 @@ static void put_switched(const weft_app *app, const weft_json *status, const wef
         fputs("  \"switched\": by hand, also after a restart, whatever the configuration says\n", app->out.file);
 }
 
-static weft_exit status(weft_app *app) {
+static weft_exit show_automation(weft_app *app) {
     static const char *const rule_heads[] = {"RULE", "IS", "ASKS FIRST", "ON", "DOES", NULL};
     static const char *const done_heads[] = {"LATELY", "AGO", "EVENT", "STATUS", "", NULL};
     const settings *how = app->settings;
@@ -107,15 +107,15 @@ static weft_exit status(weft_app *app) {
     fprintf(app->out.file, "automation is %s, %lld rule%s\n", weft_get_bool(answer.result, "enabled", false) ? "on" : "off",
             count, count == 1 ? "" : "s");
     put_switched(app, answer.result, &rules);
-    put_table(app, rule_heads, &rules, add_rule);
-    put_errors(app, &rules);
-    put_table(app, done_heads, &recent, add_execution);
+    put_rows_table(app, rule_heads, &rules, add_rule);
+    put_rule_errors(app, &rules);
+    put_rows_table(app, done_heads, &recent, add_execution);
     return WEFT_DONE;
 }
 
 /* ---- on and off ---- */
 
-static weft_exit turn(weft_app *app, const char *method, const char *word) {
+static weft_exit turn_rules(weft_app *app, const char *method, const char *word) {
     const settings *how = app->settings;
     WEFT_ANSWER answer = {0};
     weft_exit failed = weft__hub_call_once(
@@ -133,24 +133,24 @@ static weft_exit turn(weft_app *app, const char *method, const char *word) {
     return WEFT_DONE;
 }
 
-static weft_exit enable(weft_app *app) {
-    return turn(app, "automation.enable", "on");
+static weft_exit enable_rules(weft_app *app) {
+    return turn_rules(app, "automation.enable", "on");
 }
 
-static weft_exit disable(weft_app *app) {
-    return turn(app, "automation.disable", "off");
+static weft_exit disable_rules(weft_app *app) {
+    return turn_rules(app, "automation.disable", "off");
 }
 
 /* ---- the verb ---- */
 
 static const weft_subcommand words[] = {
-    {"status", " url ", NULL, 0, 0, status},
-    {"enable", " url ", NULL, 0, 1, enable},
-    {"disable", " url ", NULL, 0, 1, disable},
+    {"status", " url ", NULL, 0, 0, show_automation},
+    {"enable", " url ", NULL, 0, 1, enable_rules},
+    {"disable", " url ", NULL, 0, 1, disable_rules},
     {0},
 };
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_automation(weft_app *app) {
     return weft__subcommand_run(app, words, "status");
 }
 
@@ -179,5 +179,5 @@ const weft_verb weft__automation_verb = {
     .options = options,
     .settings_size = sizeof(settings),
     .reaches = true,
-    .run = run,
+    .run = run_automation,
 };

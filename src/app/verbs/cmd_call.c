@@ -4,7 +4,7 @@
 #include "failure.h"
 #include "params.h"
 
-static void put_result(const weft_app *app, const weft_json *result) {
+static void put_call_result(const weft_app *app, const weft_json *result) {
     if (app->out.terminal && !app->common.json)
         weft__put_pretty(&app->out, result);
     else
@@ -12,16 +12,16 @@ static void put_result(const weft_app *app, const weft_json *result) {
     fputc('\n', app->out.file);
 }
 
-static weft_exit call(weft_connection *connection, weft_app *app, const weft_doc *params) {
+static weft_exit call_method(weft_connection *connection, weft_app *app, const weft_doc *params) {
     WEFT_ANSWER answer = {0};
     weft_exit status = weft__connection_call(connection, app->args[0], weft__params_val(params), &answer);
     if (status == WEFT_DONE)
-        put_result(app, answer.result);
+        put_call_result(app, answer.result);
     return status;
 }
 
-static weft_exit run(weft_app *app) {
-    return weft__params_run(app, call);
+static weft_exit run_call(weft_app *app) {
+    return weft__params_run(app, call_method);
 }
 
 static const char *const examples[] = {
@@ -46,5 +46,5 @@ const weft_verb weft__call_verb = {
              "name:=json   JSON, or a mistake\n"
              "name==text   a string, whatever it looks like\n",
     .reaches = true,
-    .run = run,
+    .run = run_call,
 };

@@ -54,7 +54,7 @@ static void put_params(const weft_app *app, const weft_json *method) {
     }
 }
 
-static void put_result(const weft_app *app, const weft_json *method) {
+static void put_result_schema(const weft_app *app, const weft_json *method) {
     weft_json schema = weft_pointer(method, "/result/schema");
     fputs("result: ", app->out.file);
     if (weft_count(&schema) == 0)
@@ -64,7 +64,7 @@ static void put_result(const weft_app *app, const weft_json *method) {
     fputc('\n', app->out.file);
 }
 
-static void put_errors(const weft_app *app, const weft_json *method) {
+static void put_method_errors(const weft_app *app, const weft_json *method) {
     weft_json errors = weft_get(method, "errors");
     if (weft_count(&errors))
         fputs("errors:\n", app->out.file);
@@ -79,7 +79,7 @@ static void put_errors(const weft_app *app, const weft_json *method) {
     }
 }
 
-static void put_scope(const weft_app *app, const weft_json *method) {
+static void put_method_scope(const weft_app *app, const weft_json *method) {
     const char *scope = weft_get_str(method, "x-scope", "");
     if (!*scope)
         return;
@@ -88,7 +88,7 @@ static void put_scope(const weft_app *app, const weft_json *method) {
     fputc('\n', app->out.file);
 }
 
-static void put_method(const weft_app *app, const weft_json *method) {
+static void put_described_method(const weft_app *app, const weft_json *method) {
     const char *help = weft_get_str(method, "summary", weft_get_str(method, "description", ""));
     weft__ink(&app->out, WEFT_INK_BOLD);
     put_str(app, weft_get_str(method, "name", ""));
@@ -96,10 +96,10 @@ static void put_method(const weft_app *app, const weft_json *method) {
     fputs(*help ? ": " : "", app->out.file);
     put_str(app, help);
     fputc('\n', app->out.file);
-    put_scope(app, method);
+    put_method_scope(app, method);
     put_params(app, method);
-    put_result(app, method);
-    put_errors(app, method);
+    put_result_schema(app, method);
+    put_method_errors(app, method);
 }
 
 static weft_exit not_there(const weft_app *app, const weft_json *methods, const char *name) {
@@ -112,7 +112,7 @@ static weft_exit not_there(const weft_app *app, const weft_json *methods, const 
     return weft__fail(app, WEFT_NOT_FOUND, next, "there is no method %s", name);
 }
 
-static weft_exit describe(weft_connection *connection, weft_app *app, const char *name) {
+static weft_exit describe_method(weft_connection *connection, weft_app *app, const char *name) {
     WEFT_ANSWER answer = {0};
     weft_exit status = weft__connection_call(connection, "rpc.discover", weft_none(), &answer);
     if (status)
@@ -124,20 +124,20 @@ static weft_exit describe(weft_connection *connection, weft_app *app, const char
         if (app->common.json)
             weft__put_line(&app->out, weft_copy(&it.value));
         else
-            put_method(app, &it.value);
+            put_described_method(app, &it.value);
         return WEFT_DONE;
     }
     return not_there(app, &methods, name);
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_describe(weft_app *app) {
     weft_connection connection = {0};
     bool has_url = app->arg_count && weft__is_url(app->args[0]);
     if (app->arg_count != 1U + has_url)
         return weft__misused(app, app->arg_count <= has_url ? "which method?" : "one method at a time");
     weft_exit status = weft__connection_open(app, &connection);
     if (status == WEFT_DONE)
-        status = describe(&connection, app, app->args[0]);
+        status = describe_method(&connection, app, app->args[0]);
     weft__connection_done(&connection);
     return status;
 }
@@ -154,5 +154,5 @@ const weft_verb weft__describe_verb = {
     .usage = "[URL] METHOD",
     .examples = examples,
     .reaches = true,
-    .run = run,
+    .run = run_describe,
 };

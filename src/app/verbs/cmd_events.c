@@ -40,7 +40,7 @@ typedef struct looking {
 /* ---- one event ---- */
 
 /* The time of day, what happened to whom, and the data, cut to the terminal. */
-static void put_words(const looking *self, const weft_json *event) {
+static void put_event_words(const looking *self, const weft_json *event) {
     const weft_screen *out = &self->app->out;
     char when[WEFT_TIME_TEXT];
     const char *type = weft_get_str(event, "type", "");
@@ -82,12 +82,12 @@ static bool is_wanted(const looking *self, const weft_json *event) {
            (!self->how->task || strcmp(weft_get_str(&data, "taskId", ""), self->how->task) == 0);
 }
 
-static void on_event(void *ctx, const weft_json *event) {
+static void on_journal_event(void *ctx, const weft_json *event) {
     looking *self = ctx;
     if (is_wanted(self, event) && self->app->common.json)
         weft__put_line(&self->app->out, weft_copy(event));
     else if (is_wanted(self, event))
-        put_words(self, event);
+        put_event_words(self, event);
     if (self->how->follow)
         fflush(self->app->out.file);
     if (ferror(self->app->out.file))
@@ -113,7 +113,7 @@ static void on_alive(weft_peer *peer, int r, const weft_answer *answer, void *ct
         weft__event_follow_end(&self->events, WEFT_DONE);
 }
 
-static void on_silence(weft_timer *timer) {
+static void on_journal_silence(weft_timer *timer) {
     looking *self = (looking *) ((char *) timer - offsetof(looking, silence));
     if (self->asked && self->asked_at == self->events.gseq) {
         weft__event_follow_end(&self->events, fail_late(self));
@@ -125,7 +125,7 @@ static void on_silence(weft_timer *timer) {
     weft__event_follow_call(&self->events, "daemon.status", weft_none(), on_alive);
 }
 
-static void on_ready(void *ctx, uint64_t head) {
+static void on_journal_ready(void *ctx, uint64_t head) {
     looking *self = ctx;
     if (self->how->follow)
         return;
@@ -136,18 +136,18 @@ static void on_ready(void *ctx, uint64_t head) {
         weft__timer_set(self->events.loop, &self->silence, weft__loop_fresh_now(self->events.loop) + SILENCE_MS);
 }
 
-static void on_gap(void *ctx, const char *reason) {
+static void on_journal_gap(void *ctx, const char *reason) {
     looking *self = ctx;
     weft__warn(self->app, "a gap: %s", weft__gap_words(reason));
 }
 
 /* Whoever follows has asked for so much time; whoever does not has asked for all events. */
-static void on_limit(void *ctx) {
+static void on_journal_limit(void *ctx) {
     looking *self = ctx;
     weft__event_follow_end(&self->events, self->how->follow ? WEFT_DONE : fail_late(self));
 }
 
-static void on_close(void *ctx) {
+static void on_journal_close(void *ctx) {
     looking *self = ctx;
     weft__timer_stop(self->events.loop, &self->silence);
 }
@@ -163,7 +163,7 @@ static bool is_epoch(const char *text, size_t len) {
 }
 
 /* "EPOCH:POS" or "POS". */
-static bool read_position(looking *self, const char *text, weft_event_follow_from *ret) {
+static bool read_journal_position(looking *self, const char *text, weft_event_follow_from *ret) {
     const char *colon = strchr(text, ':'), *digits = colon ? colon + 1 : text;
     char *end;
     errno = 0;
@@ -184,7 +184,7 @@ static weft_exit read_since(looking *self, weft_event_follow_from *ret) {
     if (!text)
         return WEFT_DONE;
     ret->now = strcmp(text, "now") == 0;
-    if (ret->now || read_position(self, text, ret) || weft__time_typed(text, weft__time_now(), &self->since_ms) >= 0)
+    if (ret->now || read_journal_position(self, text, ret) || weft__time_typed(text, weft__time_now(), &self->since_ms) >= 0)
         return WEFT_DONE;
     return weft__misused(
         self->app, "--since does not understand \"%s\"; it takes a position (1234, EPOCH:1234), " WEFT_TIME_FORMS ", or now",
@@ -193,17 +193,17 @@ static weft_exit read_since(looking *self, weft_event_follow_from *ret) {
 
 /* ---- the verb ---- */
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_events(weft_app *app) {
     looking self = {.app = app, .how = app->settings, .terminal = {.app = app}};
     weft_event_follow_opts opts = {.url = self.how->url,
                                    .limit_ms = self.how->limit_ms,
                                    .terminal = &self.terminal,
                                    .ctx = &self,
-                                   .on_ready = on_ready,
-                                   .on_event = on_event,
-                                   .on_gap = on_gap,
-                                   .on_limit = on_limit,
-                                   .on_close = on_close};
+                                   .on_ready = on_journal_ready,
+                                   .on_event = on_journal_event,
+                                   .on_gap = on_journal_gap,
+                                   .on_limit = on_journal_limit,
+                                   .on_close = on_journal_close};
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here; did you mean --type or --task?", app->args[0]);
     weft_exit status = read_since(&self, &opts.from);
@@ -213,7 +213,7 @@ static weft_exit run(weft_app *app) {
         opts.from.task = self.how->task;
         opts.from.types = self.how->types.count ? &self.how->types : NULL;
     }
-    weft__timer_init(&self.silence, on_silence);
+    weft__timer_init(&self.silence, on_journal_silence);
     return weft__event_follow_run(&self.events, app, &opts);
 }
 
@@ -258,5 +258,5 @@ const weft_verb weft__events_verb = {
     .options = options,
     .settings_size = sizeof(settings),
     .reaches = true,
-    .run = run,
+    .run = run_events,
 };

@@ -20,7 +20,8 @@ static void add_time(times *all, double ms) {
     all->answered++;
 }
 
-static void put_time(const weft_app *app, const weft_connection *connection, int64_t number, double ms, bool knows_ping) {
+static void put_round_trip(const weft_app *app, const weft_connection *connection, int64_t number, double ms,
+                           bool knows_ping) {
     if (app->common.json) {
         weft__put_line(&app->out, WEFT_OBJ({"url", weft_str(connection->target.shown)}, {"number", weft_int(number)},
                                            {"ms", weft_num(ms)}, {"ping", weft_bool(knows_ping)}));
@@ -43,11 +44,11 @@ static weft_exit ping_once(weft_connection *connection, int64_t number, times *a
     if (answer.error && answer.error->code != WEFT_METHOD_NOT_FOUND)
         return weft__fail_refused(app, "ping", answer.error, NULL);
     add_time(all, ms);
-    put_time(app, connection, number, ms, !answer.error);
+    put_round_trip(app, connection, number, ms, !answer.error);
     return WEFT_DONE;
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_ping(weft_app *app) {
     const ping *how = app->settings;
     weft_connection connection = {0};
     times all = {0};
@@ -85,5 +86,5 @@ const weft_verb weft__ping_verb = {
     .options = options,
     .settings_size = sizeof(ping),
     .reaches = true,
-    .run = run,
+    .run = run_ping,
 };

@@ -47,14 +47,14 @@ typedef struct serving {
 /* ---- opening ---- */
 
 /* The server says something; connections of others are the more interesting part. */
-static void on_note(weft_server *server, const char *line, void *data) {
+static void on_serve_note(weft_server *server, const char *line, void *data) {
     const serving *self = data;
     (void) server;
     weft__warn(self->app, "weft serve: %s", line);
 }
 
 /* Messages are logged past the log, on standard error: it must be asked whether it has become too large. */
-static void on_message(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text) {
+static void on_serve_message(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text) {
     serving *self = ctx;
     weft__debug_message(NULL, peer, outgoing, text);
     weft__log_rotate(&self->daemon.log);
@@ -69,17 +69,17 @@ static void raise_descriptor_limit(void) {
     }
 }
 
-static void on_open(weft_server *server, weft_peer *peer, void *data) {
+static void on_client_open(weft_server *server, weft_peer *peer, void *data) {
     (void) server;
     weft__serve_hub_opened(((serving *) data)->hub, peer);
 }
 
-static void on_close(weft_server *server, weft_peer *peer, int why, void *data) {
+static void on_client_close(weft_server *server, weft_peer *peer, int why, void *data) {
     (void) server, (void) why;
     weft__serve_hub_closed(((serving *) data)->hub, peer);
 }
 
-static void on_drain(weft_server *server, weft_peer *peer, void *data) {
+static void on_client_drain(weft_server *server, weft_peer *peer, void *data) {
     (void) server;
     weft__serve_hub_drained(((serving *) data)->hub, peer);
 }
@@ -91,7 +91,7 @@ static int open_server(serving *self) {
         .title = "weft",
         .version = weft_version(),
         .limits = self->how->limits,
-        .on_message = weft__debug_wanted() ? on_message : NULL,
+        .on_message = weft__debug_wanted() ? on_serve_message : NULL,
         .ctx = self,
     };
     weft_server_opts server_opts = self->how->server;
@@ -99,15 +99,15 @@ static int open_server(serving *self) {
     if (r >= 0)
         r = weft_service_add(self->service, &weft__serve_echo);
     server_opts.service = self->service;
-    server_opts.on_note = on_note;
-    server_opts.on_open = on_open;
-    server_opts.on_close = on_close;
-    server_opts.on_drain = on_drain;
+    server_opts.on_note = on_serve_note;
+    server_opts.on_open = on_client_open;
+    server_opts.on_close = on_client_close;
+    server_opts.on_drain = on_client_drain;
     server_opts.data = self;
     return r < 0 ? r : weft_server_new(self->loop, &server_opts, &self->server);
 }
 
-static int listen_at(serving *self, const char *url, bool network) {
+static int listen_at_url(serving *self, const char *url, bool network) {
     const weft_serve_settings *how = self->how;
     weft_listen_opts opts = {
         .tls = {.cert = how->tls_cert, .key = how->tls_key, .ca = how->tls_ca},
@@ -133,11 +133,11 @@ static weft_exit listen_on_port(serving *self) {
     int r = -EADDRINUSE, port = FIRST_PORT;
     for (; port < FIRST_PORT + PORT_TRIES && r == -EADDRINUSE; port++) {
         snprintf(url, sizeof url, "http://127.0.0.1:%d/rpc", port);
-        r = listen_at(self, url, true);
+        r = listen_at_url(self, url, true);
     }
     if (r >= 0) {
         snprintf(url, sizeof url, "ws://127.0.0.1:%d/ws", port - 1);
-        r = listen_at(self, url, true);
+        r = listen_at_url(self, url, true);
     }
     return r < 0 ? explain_listen(self, url, r) : WEFT_DONE;
 }
@@ -146,7 +146,7 @@ static weft_exit listen_on_port(serving *self) {
 static weft_exit listen_at_home(serving *self) {
     char url[64];
     snprintf(url, sizeof url, "unix:%s", self->app->layout->socket);
-    int r = self->daemon.held ? listen_at(self, url, false) : 0;
+    int r = self->daemon.held ? listen_at_url(self, url, false) : 0;
     return r < 0 ? explain_listen(self, url, r) : WEFT_DONE;
 }
 
@@ -160,7 +160,7 @@ static weft_exit listen_as_told(serving *self) {
         bool network = weft__serve_is_network(&url);
         self->on_stdio |= weft__is_stdio(text);
         weft__url_done(&url, NULL);
-        int r = listen_at(self, text, network);
+        int r = listen_at_url(self, text, network);
         if (r < 0)
             return explain_listen(self, text, r);
     }
@@ -219,7 +219,7 @@ static void reload_tokens(serving *self) {
 
 /* ---- running ---- */
 
-static void on_stopped(weft_server *server, void *ctx) {
+static void on_serving_stopped(weft_server *server, void *ctx) {
     (void) server;
     weft_loop_stop(((serving *) ctx)->loop);
 }
@@ -227,7 +227,7 @@ static void on_stopped(weft_server *server, void *ctx) {
 /* Whoever watched the last tasks has been told how they ended. */
 static void on_hub_stopped(void *ctx) {
     serving *self = ctx;
-    weft_server_stop(self->server, on_stopped, self);
+    weft_server_stop(self->server, on_serving_stopped, self);
 }
 
 static void end_due(weft_timer *timer) {
@@ -240,7 +240,7 @@ static void limit_stop(serving *self) {
     weft__timer_set(self->loop, &self->end, weft__loop_fresh_now(self->loop) + ms);
 }
 
-static void stop(void *ctx, bool force) {
+static void stop_serving(void *ctx, bool force) {
     serving *self = ctx;
     if (!self->stopping) {
         weft__daemon_stopping(&self->daemon);
@@ -261,20 +261,20 @@ static void say_stopping(const serving *self) {
 }
 
 /* The first asks for an orderly end, the second for any end. */
-static void on_signal(void *ctx) {
+static void on_serve_signal(void *ctx) {
     serving *self = ctx;
     if (self->signals_seen++ > 0) {
         weft_loop_stop(self->loop);
         return;
     }
     say_stopping(self);
-    stop(self, false);
+    stop_serving(self, false);
 }
 
-static void on_hangup(void *ctx) {
+static void on_serve_hangup(void *ctx) {
     serving *self = ctx;
     if (!weft__serve_config_reload(self->config, self->server))
-        on_signal(self);
+        on_serve_signal(self);
     else
         reload_tokens(self);
 }
@@ -285,10 +285,10 @@ static void on_config(void *ctx, const weft_serve_settings *now) {
         weft__serve_hub_set(self->hub, now);
 }
 
-static weft_exit serve(serving *self) {
+static weft_exit serve_until_stopped(serving *self) {
     weft__serve_config_hear(self->config, on_config, self);
-    self->signals.on_hangup = on_hangup;
-    int r = weft__signals_open(&self->signals, self->loop, on_signal, self);
+    self->signals.on_hangup = on_serve_hangup;
+    int r = weft__signals_open(&self->signals, self->loop, on_serve_signal, self);
     if (r < 0)
         return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     const weft_agent *agent = weft__serve_hub_agent(self->hub);
@@ -334,7 +334,7 @@ static weft_exit open_hub(serving *self) {
                                 .daemon = &self->daemon,
                                 .how = self->how,
                                 .kind = store_kind(self),
-                                .on_stop = stop,
+                                .on_stop = stop_serving,
                                 .ctx = self};
     weft_exit status = weft__serve_hub_open(&opts, &self->hub);
     if (status)
@@ -368,10 +368,10 @@ static weft_exit open_and_serve(serving *self) {
         status = listen_at_home(self);
     if (status == WEFT_DONE)
         status = self->how->listen.count ? listen_as_told(self) : listen_on_port(self);
-    return status ? status : serve(self);
+    return status ? status : serve_until_stopped(self);
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_serve(weft_app *app) {
     serving self = {.app = app, .daemon.app = app};
     weft__timer_init(&self.end, end_due);
     if (app->arg_count)
@@ -453,5 +453,5 @@ const weft_verb weft__serve_verb = {
         "at most); a second one does not. SIGHUP reads the configuration again; \"weft config -h\" has more about that.\n",
     .options = weft__serve_options,
     .settings_size = sizeof(weft_serve_settings),
-    .run = run,
+    .run = run_serve,
 };

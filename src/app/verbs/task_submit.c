@@ -30,7 +30,7 @@ static int read_file(const char *path, weft_buf *ret) {
     return r;
 }
 
-static int join(char **args, weft_buf *ret) {
+static int join_words(char **args, weft_buf *ret) {
     int r = 0;
     for (char **arg = args; *arg && r >= 0; arg++) {
         r = arg > args ? weft__buf_put(ret, NULL, " ", 1) : 0;
@@ -53,7 +53,7 @@ weft_exit weft__prompt_read(const weft_app *app, char **ret) {
     bool from_file = app->arg_count == 1 && first[0] == '@' && first[1];
     const char *where = from_stdin ? "standard input" : from_file ? first + 1 : "the prompt";
     weft_buf text = {0};
-    int r = from_stdin ? read_file("-", &text) : from_file ? read_file(first + 1, &text) : join(app->args, &text);
+    int r = from_stdin ? read_file("-", &text) : from_file ? read_file(first + 1, &text) : join_words(app->args, &text);
     size_t len = weft__buf_len(&text);
     while (from_stdin + from_file && len && weft__buf_head(&text)[len - 1] == '\n')
         len--;
@@ -85,7 +85,7 @@ static weft_exit put_submitted(weft_app *app, const weft_json *result) {
     return WEFT_DONE;
 }
 
-static weft_exit submit(weft_app *app, weft_val params) {
+static weft_exit submit_task(weft_app *app, weft_val params) {
     const weft_task_settings *how = app->settings;
     WEFT_ANSWER answer = {0};
     weft_exit status = weft__hub_call_once(app, how->url, "task.submit", params, &answer);
@@ -94,12 +94,12 @@ static weft_exit submit(weft_app *app, weft_val params) {
 
 /* ---- with ---- */
 
-static void on_begin(weft_task_follow *follow) {
+static void on_submit_begin(weft_task_follow *follow) {
     const weft_val *params = follow->opts->ctx;
     weft__task_follow_submit(follow, "task.submit", *params);
 }
 
-static void on_done(weft_task_follow *follow, weft_exit how) {
+static void on_submit_done(weft_task_follow *follow, weft_exit how) {
     weft__task_follow_end(follow, how);
 }
 
@@ -108,7 +108,7 @@ static weft_exit submit_and_wait(weft_app *app, weft_val params) {
     weft_task_follow *follow = weft__zalloc(NULL, sizeof *follow);
     if (!follow)
         return weft__fail(app, WEFT_FAILED, NULL, "out of memory");
-    weft_task_follow_opts opts = {.url = how->url, .ctx = &params, .on_begin = on_begin, .on_done = on_done};
+    weft_task_follow_opts opts = {.url = how->url, .ctx = &params, .on_begin = on_submit_begin, .on_done = on_submit_done};
     weft_exit status = weft__task_follow_run(follow, app, &opts);
     weft__free(NULL, follow);
     return status;
@@ -143,7 +143,7 @@ weft_exit weft__task_submit_word(weft_app *app) {
                                {"retries", how->retries ? weft_int(how->retries) : weft_none()},
                                {"sessionId", weft_str_or_none(how->session)},
                                {"_meta", once ? WEFT_OBJ({"weft/idempotencyKey", weft_str(once)}) : weft_none()});
-    status = how->wait ? submit_and_wait(app, params) : submit(app, params);
+    status = how->wait ? submit_and_wait(app, params) : submit_task(app, params);
     weft__free(NULL, prompt);
     return status;
 }

@@ -9,11 +9,11 @@
 
 /* ---- one ---- */
 
-static void on_begin(weft_task_follow *follow) {
+static void on_watch_begin(weft_task_follow *follow) {
     weft__task_follow_watch(follow, follow->app->args[0]);
 }
 
-static void on_done(weft_task_follow *follow, weft_exit how) {
+static void on_watch_done(weft_task_follow *follow, weft_exit how) {
     weft__task_follow_end(follow, how);
 }
 
@@ -23,8 +23,11 @@ static weft_exit watch_one(weft_app *app) {
     weft_task_follow *follow = weft__zalloc(NULL, sizeof *follow);
     if (!follow)
         return weft__fail(app, WEFT_FAILED, NULL, "out of memory");
-    weft_task_follow_opts opts = {
-        .url = how->url, .limit_ms = how->timeout_ms, .on_begin = on_begin, .on_done = on_done, .only_watches = true};
+    weft_task_follow_opts opts = {.url = how->url,
+                                  .limit_ms = how->timeout_ms,
+                                  .on_begin = on_watch_begin,
+                                  .on_done = on_watch_done,
+                                  .only_watches = true};
     weft_exit status = weft__task_follow_run(follow, app, &opts);
     weft__free(NULL, follow);
     return status;
@@ -59,7 +62,7 @@ static void put_said(watching *self, const char *task, const char *text, size_t 
     }
 }
 
-static void put_state(watching *self, const char *task, const char *ink, const char *what, const char *more) {
+static void put_task_change(watching *self, const char *task, const char *ink, const char *what, const char *more) {
     const weft_screen *out = &self->app->out;
     weft__terminal_break(&self->terminal);
     weft__ink(out, ink);
@@ -77,18 +80,18 @@ static void put_task_event(watching *self, const char *task, const char *what, c
     const char *more = weft_get_str(data, "error", weft_get_str(data, "prompt", stop ? stop : ""));
     bool bad = strcmp(what, "failed") == 0;
     if (strcmp(what, "process") != 0)
-        put_state(self, task, bad ? WEFT_INK_BAD : WEFT_INK_BOLD, what, more);
+        put_task_change(self, task, bad ? WEFT_INK_BAD : WEFT_INK_BOLD, what, more);
 }
 
 static void put_question_event(watching *self, const char *task, const char *what, const weft_json *data) {
     char text[512];
     const char *id = weft_get_str(data, "questionId", "");
     if (strcmp(what, "asked") != 0) {
-        put_state(self, id, WEFT_INK_WARN, what, weft_get_str(data, "option", ""));
+        put_task_change(self, id, WEFT_INK_WARN, what, weft_get_str(data, "option", ""));
         return;
     }
     snprintf(text, sizeof text, "%s %.400s (weft answer %s allow|deny)", id, weft_get_str(data, "title", ""), id);
-    put_state(self, *task ? task : weft_get_str(data, "ruleId", ""), WEFT_INK_WARN, "asks", text);
+    put_task_change(self, *task ? task : weft_get_str(data, "ruleId", ""), WEFT_INK_WARN, "asks", text);
 }
 
 static void put_event(watching *self, const char *type, const weft_json *data) {
@@ -106,14 +109,14 @@ static void put_event(watching *self, const char *type, const weft_json *data) {
         put_said(self, task, bytes.data, bytes.len);
 }
 
-static void on_ready(void *ctx, uint64_t head) {
+static void on_tasks_ready(void *ctx, uint64_t head) {
     watching *self = ctx;
     (void) head;
     if (self->app->err.terminal && !self->events.was_ready)
         fputs("watching all tasks; Ctrl-C ends it\n", self->app->err.file);
 }
 
-static void on_event(void *ctx, const weft_json *event) {
+static void on_tasks_event(void *ctx, const weft_json *event) {
     watching *self = ctx;
     weft_json data = weft_get(event, "data");
     if (self->app->common.json)
@@ -124,7 +127,7 @@ static void on_event(void *ctx, const weft_json *event) {
         weft__event_follow_end(&self->events, WEFT_FAILED);
 }
 
-static void on_gap(void *ctx, const char *reason) {
+static void on_tasks_gap(void *ctx, const char *reason) {
     watching *self = ctx;
     weft__terminal_line(&self->terminal, WEFT_INK_WARN, "%s", weft__gap_words(reason));
 }
@@ -138,9 +141,9 @@ static weft_exit watch_all(weft_app *app) {
                                    .limit_ms = how->timeout_ms,
                                    .terminal = &self.terminal,
                                    .ctx = &self,
-                                   .on_ready = on_ready,
-                                   .on_event = on_event,
-                                   .on_gap = on_gap};
+                                   .on_ready = on_tasks_ready,
+                                   .on_event = on_tasks_event,
+                                   .on_gap = on_tasks_gap};
     weft_exit status = weft__event_follow_run(&self.events, app, &opts);
     weft__terminal_break(&self.terminal);
     return status;

@@ -61,7 +61,7 @@ static int refuse_submit(weft_req *req, const weft_hub *hub, const weft_task_spe
     }
 }
 
-static void on_submitted(void *ctx, int r, const weft_task *task) {
+static void on_aiwg_submitted(void *ctx, int r, const weft_task *task) {
     weft_req *req = ctx;
     if (r < 0)
         weft__reply_failure(req, r);
@@ -150,7 +150,7 @@ int weft__aiwg_submit(weft_req *req, const weft_json *params, void *ctx) {
                            .priority = in->priority,
                            .timeout_ms = in->timeoutMs,
                            .retries = in->retries};
-    r = weft__task_submit(hub->engine, &spec, on_submitted, weft__req_keep(req));
+    r = weft__task_submit(hub->engine, &spec, on_aiwg_submitted, weft__req_keep(req));
     weft__buf_done(&metadata, hub->alloc);
     return r < 0 ? refuse_submit(weft__req_keep(req), hub, &spec, "/prompt", r) : 0;
 }
@@ -203,7 +203,7 @@ const weft_param weft__aiwg_id_params[] = {
     WEFT_END(struct id),
 };
 
-static int refuse_unknown(weft_req *req, const char *id) {
+static int refuse_unknown_task(weft_req *req, const char *id) {
     return weft__reply_error(req, AIWG_TASK_NOT_FOUND, "taskNotFound", "Task not found: %s", id);
 }
 
@@ -213,7 +213,7 @@ static int refuse_ended(weft_req *req, const weft_task *task) {
                              state);
 }
 
-static void on_cancelled(void *ctx, int r, const weft_task *task) {
+static void on_task_cancelled(void *ctx, int r, const weft_task *task) {
     weft_req *req = ctx;
     if (r == -EALREADY)
         refuse_ended(req, task);
@@ -228,10 +228,10 @@ int weft__aiwg_cancel(weft_req *req, const weft_json *params, void *ctx) {
     const struct id *in = weft_req_params(req);
     char who[WEFT_WHO];
     (void) params;
-    int r = weft__task_cancel(hub->engine, in->taskId, weft__who(weft_req_identity(req), who), on_cancelled,
+    int r = weft__task_cancel(hub->engine, in->taskId, weft__who(weft_req_identity(req), who), on_task_cancelled,
                               weft__req_keep(req));
     if (r == -ENOENT)
-        return refuse_unknown(req, in->taskId);
+        return refuse_unknown_task(req, in->taskId);
     if (r == -EALREADY)
         return refuse_ended(req, weft__task_find(hub->engine, in->taskId));
     return r < 0 ? weft__reply_failure(req, r) : 0;
@@ -352,12 +352,12 @@ static int say_task(const struct get *get, const weft_task *task, weft_bytes out
     return r;
 }
 
-static void on_output(void *ctx, int r, weft_bytes output);
+static void on_task_output(void *ctx, int r, weft_bytes output);
 
 static int read_output(struct get *get, const weft_task *task) {
     get->state = task->state;
     get->attempt = task->attempt;
-    return weft__task_output(get->hub->engine, get->id, MAX_OUTPUT, on_output, get);
+    return weft__task_output(get->hub->engine, get->id, MAX_OUTPUT, on_task_output, get);
 }
 
 /* It ended, or began again, while its output was read: state and output would be of different moments. */
@@ -365,13 +365,13 @@ static bool has_moved(const struct get *get, const weft_task *task) {
     return task->state != get->state || task->attempt != get->attempt;
 }
 
-static void on_output(void *ctx, int r, weft_bytes output) {
+static void on_task_output(void *ctx, int r, weft_bytes output) {
     struct get *get = ctx;
     const weft_task *task = weft__task_find(get->hub->engine, get->id);
     if (task && r >= 0 && has_moved(get, task) && (r = read_output(get, task)) >= 0)
         return;
     if (!task)
-        refuse_unknown(get->req, get->id);
+        refuse_unknown_task(get->req, get->id);
     else if (r < 0)
         weft__reply_error(get->req, 507, "storageFailed", "The output cannot be read: %s", weft_strerror(r));
     else if ((r = say_task(get, task, output)) < 0)
@@ -387,7 +387,7 @@ int weft__aiwg_get(weft_req *req, const weft_json *params, void *ctx) {
         return 0;
     const weft_task *task = weft__task_find(hub->engine, in->taskId);
     if (!task)
-        return refuse_unknown(req, in->taskId);
+        return refuse_unknown_task(req, in->taskId);
     size_t size = strlen(in->taskId) + 1;
     struct get *get = weft__alloc(hub->alloc, sizeof *get + size);
     if (!get)

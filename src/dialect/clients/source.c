@@ -7,7 +7,7 @@
 #include "hub_clients_private.h"
 #include "pack.h"
 
-static bool is_same(const char *a, const char *b) {
+static bool is_same_name(const char *a, const char *b) {
     return a && b && strcmp(a, b) == 0;
 }
 
@@ -21,7 +21,7 @@ static bool wants_type(const weft_event_source *source, const char *type) {
 }
 
 /* NULL: there is none. -ENOMEM is told apart from that, so that nothing is passed over for want of memory. */
-static int read_text(const weft_json *data, const char *name, const char **ret) {
+static int read_member_text(const weft_json *data, const char *name, const char **ret) {
     weft_json value = weft_get(data, name);
     *ret = NULL;
     return value.text ? weft__field_text(&value, ret) : 0;
@@ -30,9 +30,9 @@ static int read_text(const weft_json *data, const char *name, const char **ret) 
 /* The answer to a question names the question only; the question knows its task. */
 static int find_task(const weft_engine *engine, const weft_json *data, const char **ret) {
     const char *id = NULL;
-    int r = read_text(data, "taskId", ret);
+    int r = read_member_text(data, "taskId", ret);
     if (r >= 0 && !*ret)
-        r = read_text(data, "questionId", &id);
+        r = read_member_text(data, "questionId", &id);
     const weft_question *question = r >= 0 && id ? weft__question_find(engine, id) : NULL;
     if (question)
         *ret = question->task;
@@ -42,17 +42,17 @@ static int find_task(const weft_engine *engine, const weft_json *data, const cha
 static int is_of_task(const weft_engine *engine, const weft_json *data, const char *task) {
     const char *id;
     int r = find_task(engine, data, &id);
-    return r < 0 ? r : is_same(id, task);
+    return r < 0 ? r : is_same_name(id, task);
 }
 
 /* Likewise most events of a task do not name its session. */
 static int is_of_session(const weft_engine *engine, const weft_json *data, const char *session) {
     const char *own, *id = NULL;
-    int r = read_text(data, "sessionId", &own);
+    int r = read_member_text(data, "sessionId", &own);
     if (r >= 0 && !own)
         r = find_task(engine, data, &id);
     const weft_task *task = r >= 0 && id ? weft__task_find(engine, id) : NULL;
-    return r < 0 ? r : is_same(task ? task->session : own, session);
+    return r < 0 ? r : is_same_name(task ? task->session : own, session);
 }
 
 bool weft__source_reads(const weft_event_source *source) {
@@ -61,7 +61,7 @@ bool weft__source_reads(const weft_event_source *source) {
 
 int weft__source_wants(const weft_event_source *source, const weft_engine *engine, const weft_event *event,
                        const weft_json *data) {
-    if (!wants_type(source, event->type) || (source->stream && !is_same(event->stream, source->stream)))
+    if (!wants_type(source, event->type) || (source->stream && !is_same_name(event->stream, source->stream)))
         return 0;
     int r = source->task ? is_of_task(engine, data, source->task) : 1;
     return r > 0 && source->session ? is_of_session(engine, data, source->session) : r;

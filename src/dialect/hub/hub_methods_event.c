@@ -53,7 +53,7 @@ static int say_subscribed(const weft_hub *hub, weft_req *req, int r, uint64_t he
                                     {"head", weft_uint(head)}, {"reason", r ? weft_str(weft__gap_name(r)) : weft_none()}));
 }
 
-static void on_subscribed(void *ctx, int r, uint64_t head) {
+static void on_hub_subscribed(void *ctx, int r, uint64_t head) {
     struct subscribing *subscribing = ctx;
     const weft_hub *hub = subscribing->hub;
     weft_req *req = subscribing->req;
@@ -103,12 +103,13 @@ static bool read_after(const weft_json *after, weft_subscription_spec *spec) {
     return spec->live || value >= 0;
 }
 
-static int subscribe(weft_req *req, const weft_hub *hub, weft_hub_client *client, const weft_subscription_spec *spec) {
+static int start_subscribing(weft_req *req, const weft_hub *hub, weft_hub_client *client,
+                             const weft_subscription_spec *spec) {
     struct subscribing *subscribing = weft__alloc(hub->alloc, sizeof *subscribing);
     if (!subscribing)
         return -ENOMEM;
     *subscribing = (struct subscribing){hub, client, weft__req_keep(req)};
-    int r = weft__hub_client_subscribe(client, spec, on_subscribed, subscribing);
+    int r = weft__hub_client_subscribe(client, spec, on_hub_subscribed, subscribing);
     if (r < 0)
         weft__free(hub->alloc, subscribing);
     return r;
@@ -157,7 +158,7 @@ int weft__hub_subscribe(weft_req *req, const weft_json *params, void *ctx) {
         return r;
     spec.types = types;
     spec.type_count = count;
-    r = subscribe(req, hub, client, &spec);
+    r = start_subscribing(req, hub, client, &spec);
     weft__free(hub->alloc, (void *) types);
     return r < 0 ? refuse_subscription(req, r) : r;
 }

@@ -48,7 +48,7 @@ static bool is_protocols_own(const char *name) {
     return strncasecmp(name, "sec-websocket-", 14) == 0;
 }
 
-static int put_header(weft_buf *out, const weft_alloc *alloc, const weft_header *header) {
+static int put_own_header(weft_buf *out, const weft_alloc *alloc, const weft_header *header) {
     const char *const texts[] = {header->name, ": ", header->value, "\r\n"};
     int r = 0;
     if (!*header->name || !header->value || !weft__http_is(header->name, HTTP_TOKEN) ||
@@ -63,7 +63,7 @@ int weft__headers_text(const weft_header *headers, const weft_alloc *alloc, char
     weft_buf text = {0};
     int r = 0;
     for (const weft_header *at = headers; r >= 0 && at && at->name; at++)
-        r = put_header(&text, alloc, at);
+        r = put_own_header(&text, alloc, at);
     if (r >= 0 && weft__buf_len(&text) > MAX_HEADERS)
         r = -EINVAL;
     if (r >= 0 && weft__buf_len(&text))
