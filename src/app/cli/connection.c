@@ -7,7 +7,7 @@
 #include "clock.h"
 #include "debug.h"
 #include "failure.h"
-#include "spinner.h"
+#include "progress.h"
 
 /* Asking what methods there are, to say which one was meant, must not make a mistake slow. */
 #define SUGGEST_MS 2000

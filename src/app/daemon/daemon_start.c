@@ -16,9 +16,9 @@
 #include "buf.h"
 #include "daemon.h"
 #include "failure.h"
+#include "progress.h"
 #include "read_all.h"
 #include "serve_tell.h"
-#include "spinner.h"
 
 /* More than any command line that a person types, less than one that is a mistake. */
 #define MAX_COMMAND_LINE (128 * 1024)

@@ -9,7 +9,7 @@
 #include "daemon.h"
 #include "failure.h"
 #include "private_file.h"
-#include "spinner.h"
+#include "progress.h"
 
 /* After SIGKILL only the kernel is in the way. */
 #define KILL_MS 5000

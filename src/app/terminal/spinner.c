@@ -1,7 +1,7 @@
 /* The spinner is drawn by a timer's signal, because what it waits for (a name being resolved, a blocking call) has no loop
  * that could draw it. Its state is global for the same reason: a signal handler gets no argument. The handler only writes.
  */
-#include "spinner.h"
+#include "progress.h"
 
 #include <errno.h>
 #include <signal.h>
