@@ -11,14 +11,14 @@ static weft_node **row_of(const weft_map *map, uint32_t hash) {
     return &map->rows[hash & (map->cap - 1)];
 }
 
-static void push(weft_map *map, weft_node *node) {
+static void chain_node(weft_map *map, weft_node *node) {
     weft_node **row = row_of(map, node->hash);
     node->next = *row;
     *row = node;
 }
 
 /* Twice as many rows as there are things; without memory it stays as it is. */
-static void grow(weft_map *map) {
+static void grow_rows(weft_map *map) {
     size_t was = map->rows ? map->cap : WEFT_MAP_FEW, cap = 4 * was;
     weft_node **rows = weft__zalloc(map->alloc, cap * sizeof(weft_node *));
     if (!rows)
@@ -30,7 +30,7 @@ static void grow(weft_map *map) {
     for (size_t i = 0; i < was; i++)
         for (weft_node *node = from[i], *next; node; node = next) {
             next = node->next;
-            push(map, node);
+            chain_node(map, node);
         }
     weft__free(map->alloc, old.rows);
     memset(map->few, 0, sizeof map->few);
@@ -38,10 +38,10 @@ static void grow(weft_map *map) {
 
 void weft__map_put(weft_map *map, weft_node *node, const char *name) {
     if (map->count >= (map->rows ? map->cap : WEFT_MAP_FEW))
-        grow(map);
+        grow_rows(map);
     node->name = name;
     node->hash = weft__hash(name);
-    push(map, node);
+    chain_node(map, node);
     map->count++;
 }
 

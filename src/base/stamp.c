@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-static char *digits(char *at, int value, int count, char behind) {
+static char *put_digits(char *at, int value, int count, char behind) {
     for (int i = count; i-- > 0; value /= 10)
         at[i] = (char) ('0' + value % 10);
     at[count] = behind;
@@ -14,13 +14,13 @@ static char *digits(char *at, int value, int count, char behind) {
 
 /* Every event that is told has one, and strftime costs more than everything else about it. */
 static void put_stamp(char *at, const struct tm *utc, int ms) {
-    at = digits(at, utc->tm_year + 1900, 4, '-');
-    at = digits(at, utc->tm_mon + 1, 2, '-');
-    at = digits(at, utc->tm_mday, 2, 'T');
-    at = digits(at, utc->tm_hour, 2, ':');
-    at = digits(at, utc->tm_min, 2, ':');
-    at = digits(at, utc->tm_sec, 2, '.');
-    *digits(at, ms, 3, 'Z') = '\0';
+    at = put_digits(at, utc->tm_year + 1900, 4, '-');
+    at = put_digits(at, utc->tm_mon + 1, 2, '-');
+    at = put_digits(at, utc->tm_mday, 2, 'T');
+    at = put_digits(at, utc->tm_hour, 2, ':');
+    at = put_digits(at, utc->tm_min, 2, ':');
+    at = put_digits(at, utc->tm_sec, 2, '.');
+    *put_digits(at, ms, 3, 'Z') = '\0';
 }
 
 const char *weft__stamp(int64_t ms, char text[WEFT_STAMP]) {

@@ -16,7 +16,7 @@ static const struct {
     {"exec", WEFT_EXEC, -1}, {"mem", WEFT_MEM, -1},
 };
 
-static int refuse(const char **ret_why, const char *why) {
+static int refuse_url(const char **ret_why, const char *why) {
     *ret_why = why;
     return -EINVAL;
 }
@@ -57,12 +57,12 @@ static int parse_exec(weft_url *url, char *rest, const char **ret_why) {
     int r;
     while ((r = next_word(&rest, &word)) > 0) {
         if (count == WEFT_URL_ARGS)
-            return refuse(ret_why, "exec: has too many arguments");
+            return refuse_url(ret_why, "exec: has too many arguments");
         url->argv[count++] = word;
     }
     if (r < 0)
-        return refuse(ret_why, "exec: has a quote that is not closed");
-    return count ? 0 : refuse(ret_why, "exec: needs a program, for example exec:cat");
+        return refuse_url(ret_why, "exec: has a quote that is not closed");
+    return count ? 0 : refuse_url(ret_why, "exec: needs a program, for example exec:cat");
 }
 
 static int parse_port(const char *text, int *ret) {
@@ -86,15 +86,15 @@ static bool is_ipv6(const char *text) {
 static int parse_authority(weft_url *url, char *authority, const char **ret_why) {
     char *port = NULL;
     if (strchr(authority, '@'))
-        return refuse(ret_why, "a URL here has no user name or password");
+        return refuse_url(ret_why, "a URL here has no user name or password");
     if (*authority == '[') {
         char *close = strchr(authority, ']');
         if (!close || (close[1] && close[1] != ':'))
-            return refuse(ret_why, "an IPv6 address is written [::1]:port");
+            return refuse_url(ret_why, "an IPv6 address is written [::1]:port");
         *close = '\0';
         url->host = authority + 1;
         if (!is_ipv6(url->host))
-            return refuse(ret_why, "an IPv6 address is written [::1]:port");
+            return refuse_url(ret_why, "an IPv6 address is written [::1]:port");
         port = close[1] ? close + 2 : NULL;
     } else {
         url->host = authority;
@@ -102,10 +102,10 @@ static int parse_authority(weft_url *url, char *authority, const char **ret_why)
             *port++ = '\0';
     }
     if (!*url->host)
-        return refuse(ret_why, "the URL has no host");
+        return refuse_url(ret_why, "the URL has no host");
     if (port && parse_port(port, &url->port) < 0)
-        return refuse(ret_why, "the port is not a number from 0 to 65535");
-    return url->port < 0 ? refuse(ret_why, "the URL needs a port, for example tcp://127.0.0.1:4000") : 0;
+        return refuse_url(ret_why, "the port is not a number from 0 to 65535");
+    return url->port < 0 ? refuse_url(ret_why, "the URL needs a port, for example tcp://127.0.0.1:4000") : 0;
 }
 
 /* A URL is put into heads and looked up by name: nothing may be in it that ends a line or a word there. */
@@ -119,9 +119,9 @@ static bool is_visible_ascii(const char *text) {
 /* rest is what follows "scheme:". */
 static int parse_network(weft_url *url, char *rest, const char **ret_why) {
     if (strncmp(rest, "//", 2) != 0)
-        return refuse(ret_why, "the scheme is followed by //host:port");
+        return refuse_url(ret_why, "the scheme is followed by //host:port");
     if (!is_visible_ascii(rest))
-        return refuse(ret_why, "a URL has no blanks and nothing but ASCII in it; write %20 for a blank");
+        return refuse_url(ret_why, "a URL has no blanks and nothing but ASCII in it; write %20 for a blank");
     char *authority = rest + 2;
     char *hash = strchr(authority, '#');
     if (hash)
@@ -143,7 +143,7 @@ static int parse_network(weft_url *url, char *rest, const char **ret_why) {
     }
     bool has_path = url->scheme != WEFT_TCP && url->scheme != WEFT_TLS;
     if (!has_path && (url->path[1] || query))
-        return refuse(ret_why, "a tcp or tls URL has no path and no query");
+        return refuse_url(ret_why, "a tcp or tls URL has no path and no query");
     return parse_authority(url, authority, ret_why);
 }
 
@@ -151,7 +151,7 @@ static int parse_local(weft_url *url, char *rest, const char **ret_why) {
     if (strncmp(rest, "//", 2) == 0)
         rest += 2;
     if (!*rest)
-        return refuse(ret_why, url->scheme == WEFT_UNIX ? "unix: needs the path of a socket" : "mem: needs a name");
+        return refuse_url(ret_why, url->scheme == WEFT_UNIX ? "unix: needs the path of a socket" : "mem: needs a name");
     url->path = rest;
     return 0;
 }
@@ -162,7 +162,7 @@ static int parse_rest(weft_url *url, char *rest, const char **ret_why) {
     case WEFT_MEM:
         return parse_local(url, rest, ret_why);
     case WEFT_STDIO:
-        return *rest && strcmp(rest, "//") != 0 ? refuse(ret_why, "stdio: takes nothing behind it") : 0;
+        return *rest && strcmp(rest, "//") != 0 ? refuse_url(ret_why, "stdio: takes nothing behind it") : 0;
     case WEFT_EXEC:
         return parse_exec(url, rest, ret_why);
     case WEFT_TCP:
@@ -204,7 +204,7 @@ int weft__url_parse(const char *text, const weft_alloc *alloc, weft_url *ret, co
         find_scheme(&url, "unix", 4);
         r = parse_local(&url, url.text_, ret_why);
     } else if (!colon || find_scheme(&url, url.text_, (size_t) (colon - url.text_)) < 0)
-        r = refuse(ret_why, "a URL begins with unix: tcp:// tls:// ws:// wss:// http:// https:// exec: stdio: or mem:");
+        r = refuse_url(ret_why, "a URL begins with unix: tcp:// tls:// ws:// wss:// http:// https:// exec: stdio: or mem:");
     else
         r = parse_rest(&url, colon + 1, ret_why);
     if (r < 0) {
