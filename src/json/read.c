@@ -11,7 +11,7 @@
 #include "number.h"
 #include "scan.h"
 
-static weft_json span(const char *start, const char *end, weft_doc *doc) {
+static weft_json span_json(const char *start, const char *end, weft_doc *doc) {
     return (weft_json){start, (size_t) (end - start), doc};
 }
 
@@ -78,7 +78,7 @@ weft_json weft_get(const weft_json *object, const char *name) {
         if (!end)
             break;
         if (is_name(raw, raw_end, escaped, name, len))
-            found = span(value, end, object->doc);
+            found = span_json(value, end, object->doc);
         p = weft__scan_ws(end);
         if (*p == ',')
             p = weft__scan_ws(p + 1);
@@ -93,7 +93,7 @@ weft_json weft_at(const weft_json *array, size_t index) {
         if (!end)
             break;
         if (index-- == 0)
-            return span(p, end, array->doc);
+            return span_json(p, end, array->doc);
         p = weft__scan_ws(end);
         if (*p == ',')
             p = weft__scan_ws(p + 1);
@@ -102,7 +102,7 @@ weft_json weft_at(const weft_json *array, size_t index) {
 }
 
 /* The decoded string in memory of its document, NUL-terminated. */
-static int decode(const weft_json *value, weft_bytes *ret) {
+static int decode_into_doc(const weft_json *value, weft_bytes *ret) {
     char *text = value->doc ? weft__arena_alloc(&value->doc->arena, value->len - 1) : NULL;
     if (!text)
         return -ENOMEM;
@@ -112,7 +112,7 @@ static int decode(const weft_json *value, weft_bytes *ret) {
 
 const char *weft_str_of(const weft_json *value, const char *fallback) {
     weft_bytes text;
-    if (weft_typeof(value) != WEFT_STRING || decode(value, &text) < 0)
+    if (weft_typeof(value) != WEFT_STRING || decode_into_doc(value, &text) < 0)
         return fallback;
     return memchr(text.data, '\0', text.len) ? fallback : text.data;
 }
@@ -159,7 +159,7 @@ int weft_text(const weft_json *value, weft_bytes *ret) {
     if (weft_typeof(value) != WEFT_STRING)
         return -EINVAL;
     if (memchr(value->text, '\\', value->len))
-        return decode(value, ret);
+        return decode_into_doc(value, ret);
     *ret = (weft_bytes){value->text + 1, value->len - 2};
     return 0;
 }
@@ -184,14 +184,14 @@ bool weft_next(weft_iter *it) {
     const char *p = weft__scan_ws(end);
     /* Only the name of a member has a colon behind it. */
     if (*p == ':') {
-        it->name = span(start, end, doc);
+        it->name = span_json(start, end, doc);
         start = weft__scan_ws(p + 1);
         end = skip_value(start);
         if (!end)
             return false;
         p = weft__scan_ws(end);
     }
-    it->value = span(start, end, doc);
+    it->value = span_json(start, end, doc);
     it->next_ = *p == ',' ? weft__scan_ws(p + 1) : NULL;
     return true;
 }
