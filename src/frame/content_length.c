@@ -54,7 +54,7 @@ static int read_header(weft_content_length_state *self, const char *line, size_t
 }
 
 /* Read lines up to the empty one; *pos moves behind what is finished with. 1 the block is complete, 0 more is needed. */
-static int read_head(weft_content_length_state *self, char *in, size_t n, size_t *pos) {
+static int read_header_block(weft_content_length_state *self, char *in, size_t n, size_t *pos) {
     for (;;) {
         const char *newline = weft__find_newline(in + *pos + self->seen, in + n);
         const char *line = in + *pos;
@@ -119,7 +119,7 @@ int weft__content_length_decode(void *state, char *in, size_t n, size_t max_body
         self->skip -= pos;
     }
     if (!self->in_body) {
-        int r = read_head(self, in, n, &pos);
+        int r = read_header_block(self, in, n, &pos);
         if (r < 0)
             return r;
         if (r == 0) {

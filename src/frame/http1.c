@@ -132,7 +132,7 @@ static int see_host(struct facts *facts, weft_bytes value) {
     return 1;
 }
 
-static inline int see(struct facts *facts, const weft_http_header_row *row, weft_http_head *head) {
+static inline int see_header(struct facts *facts, const weft_http_header_row *row, weft_http_head *head) {
     weft_bytes name = row->name, value = row->value;
     switch (name.len) {
     case sizeof "host" - 1:
@@ -184,7 +184,7 @@ static int read_headers(cursor *in, struct facts *facts, weft_http_head *head) {
             return r;
         if (row == &spare)
             return -EMSGSIZE;
-        r = see(facts, row, head);
+        r = see_header(facts, row, head);
         if (r < 0)
             return r;
     }
@@ -305,8 +305,8 @@ static int settle_response(const struct facts *facts, weft_http_head *head) {
 
 /* ---- both ---- */
 
-static int read_head(const char *data, size_t len, weft_http_head *ret, int (*read_first)(cursor *, weft_http_head *),
-                     int (*settle)(const struct facts *, weft_http_head *)) {
+static int read_http_head(const char *data, size_t len, weft_http_head *ret, int (*read_first)(cursor *, weft_http_head *),
+                          int (*settle)(const struct facts *, weft_http_head *)) {
     struct facts facts = {0};
     cursor in = {data, data + (len < WEFT_HTTP_MAX_HEAD ? len : WEFT_HTTP_MAX_HEAD)};
     ret->method = ret->target = (weft_bytes){0};
@@ -324,11 +324,11 @@ static int read_head(const char *data, size_t len, weft_http_head *ret, int (*re
 }
 
 int weft__http_request(const char *data, size_t len, weft_http_head *ret) {
-    return read_head(data, len, ret, read_request_line, settle_request);
+    return read_http_head(data, len, ret, read_request_line, settle_request);
 }
 
 int weft__http_response(const char *data, size_t len, weft_http_head *ret) {
-    return read_head(data, len, ret, read_status_line, settle_response);
+    return read_http_head(data, len, ret, read_status_line, settle_response);
 }
 
 weft_bytes weft__http_find(const weft_http_head *head, const char *name, size_t *ret_count) {

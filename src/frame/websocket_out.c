@@ -15,7 +15,7 @@ static size_t head_size(const weft_ws *ws, size_t len) {
 }
 
 /* Write the head in front of a payload that is there already, and mask that payload if we must. */
-static void seal(weft_ws *ws, char *frame, unsigned first, size_t len) {
+static void seal_frame(weft_ws *ws, char *frame, unsigned first, size_t len) {
     uint8_t *p = (uint8_t *) frame;
     size_t wide = len <= WEFT_WS_SHORT ? 0 : len <= UINT16_MAX ? 2 : 8;
 
@@ -48,15 +48,15 @@ int weft__ws_begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {
 }
 
 /* The body is in place, behind a head of the right size. */
-static int finish(weft_ws *ws, weft_buf *out, size_t mark, unsigned first, size_t len) {
+static int finish_frame(weft_ws *ws, weft_buf *out, size_t mark, unsigned first, size_t len) {
     unsigned opcode = ws->next_binary ? WEFT_WS_BINARY : WEFT_WS_TEXT;
-    seal(ws, weft__buf_head(out) + mark, first | opcode, len);
+    seal_frame(ws, weft__buf_head(out) + mark, first | opcode, len);
     ws->next_binary = false;
     return 0;
 }
 
 /* The head has another size than begin() thought: move the body. */
-static int shift(weft_ws *ws, weft_buf *out, size_t mark, size_t room, size_t size) {
+static int shift_body(weft_ws *ws, weft_buf *out, size_t mark, size_t room, size_t size) {
     size_t len = weft__buf_len(out) - mark - room;
     int r = size > room ? weft__buf_reserve(out, ws->alloc, size - room) : 0;
     if (r < 0)
@@ -80,7 +80,7 @@ __attribute__((noinline)) static int end_packed(weft_ws *ws, weft_buf *out, size
     if (fits) {
         memcpy(frame + size, weft__buf_head(&packed), small);
         out->end = out->start + mark + size + small;
-        finish(ws, out, mark, WEFT_WS_FIN | WEFT_WS_RSV1, small);
+        finish_frame(ws, out, mark, WEFT_WS_FIN | WEFT_WS_RSV1, small);
     }
     weft__buf_done(&packed, ws->alloc);
     return fits;
@@ -93,9 +93,9 @@ int weft__ws_end(void *state, weft_buf *out, size_t mark) {
 
     if (ws->window && len > COMPRESS_OVER && end_packed(ws, out, mark, room))
         return 0;
-    if (size != room && (r = shift(ws, out, mark, room, size)) < 0)
+    if (size != room && (r = shift_body(ws, out, mark, room, size)) < 0)
         return r;
-    return finish(ws, out, mark, WEFT_WS_FIN, len);
+    return finish_frame(ws, out, mark, WEFT_WS_FIN, len);
 }
 
 /* ---- control frames ---- */
@@ -108,7 +108,7 @@ static int put_control(weft_ws *ws, weft_buf *out, unsigned opcode, const char *
     char *frame = weft__buf_tail(out);
     if (n)
         memcpy(frame + size, payload, n);
-    seal(ws, frame, WEFT_WS_FIN | opcode, n);
+    seal_frame(ws, frame, WEFT_WS_FIN | opcode, n);
     out->end += size + n;
     return 0;
 }

@@ -56,7 +56,7 @@ static z_stream fresh_stream(const weft_alloc *alloc) {
 }
 
 /* zlib counts in unsigned int: how much of n goes into one call. */
-static unsigned piece(size_t n) {
+static unsigned clamp_to_uint(size_t n) {
     return n < UINT_MAX ? (unsigned) n : UINT_MAX;
 }
 
@@ -84,7 +84,7 @@ static int drain_deflater(weft_zip *zip, int flush, weft_buf *out) {
         if (r < 0)
             return r;
         z->next_out = (Bytef *) weft__buf_tail(out);
-        z->avail_out = piece(out->cap - out->end);
+        z->avail_out = clamp_to_uint(out->cap - out->end);
         deflate(z, flush); /* can only say that there was nothing to do */
         out->end = (size_t) ((char *) z->next_out - out->data);
     } while (z->avail_out == 0);
@@ -95,7 +95,7 @@ int weft__zip_deflate(weft_zip *zip, unsigned window, const char *data, size_t l
     size_t before = weft__buf_len(out);
     int r = ready_deflater(zip, window);
     while (r >= 0) {
-        unsigned n = piece(len);
+        unsigned n = clamp_to_uint(len);
         zip->deflater.next_in = (Bytef *) (uintptr_t) data;
         zip->deflater.avail_in = n;
         data += n;
@@ -135,7 +135,7 @@ static int inflate_room(weft_zip *zip, size_t limit, weft_buf *out) {
             return r;
     }
     zip->inflater.next_out = (Bytef *) weft__buf_tail(out);
-    zip->inflater.avail_out = piece(out->cap - out->end < left ? out->cap - out->end : left);
+    zip->inflater.avail_out = clamp_to_uint(out->cap - out->end < left ? out->cap - out->end : left);
     return 0;
 }
 
@@ -167,7 +167,7 @@ static int drain_inflater(weft_zip *zip, size_t limit, weft_buf *out, bool *ende
 static int feed_inflater(weft_zip *zip, const char *data, size_t len, size_t limit, weft_buf *out, bool *ended) {
     int r = 0;
     while (len && r >= 0) {
-        unsigned n = piece(len);
+        unsigned n = clamp_to_uint(len);
         if (*ended)
             inflateResetKeep(&zip->inflater);
         zip->inflater.next_in = (Bytef *) (uintptr_t) data;
