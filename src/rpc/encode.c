@@ -8,7 +8,7 @@
 
 #define PUT(out, alloc, text) weft__buf_put((out), (alloc), (text), sizeof(text) - 1)
 
-static int write_head(weft_buf *out, const weft_alloc *alloc, weft_bytes id) {
+static int write_id_head(weft_buf *out, const weft_alloc *alloc, weft_bytes id) {
     int r = PUT(out, alloc, WEFT_OPEN_ID);
     if (r < 0)
         return r;
@@ -16,7 +16,7 @@ static int write_head(weft_buf *out, const weft_alloc *alloc, weft_bytes id) {
 }
 
 /* Undo what a half-written message left behind. */
-static int undo(weft_buf *out, size_t len, int r) {
+static int undo_message(weft_buf *out, size_t len, int r) {
     if (r < 0)
         out->end = out->start + len;
     return r;
@@ -24,14 +24,14 @@ static int undo(weft_buf *out, size_t len, int r) {
 
 int weft__write_any_result(weft_buf *out, const weft_alloc *alloc, weft_bytes id, const weft_val *result) {
     size_t len = weft__buf_len(out);
-    int r = write_head(out, alloc, id);
+    int r = write_id_head(out, alloc, id);
     if (r >= 0)
         r = PUT(out, alloc, WEFT_OPEN_RESULT);
     if (r >= 0)
         r = weft__write_val(out, alloc, result);
     if (r >= 0)
         r = PUT(out, alloc, "}");
-    return undo(out, len, r);
+    return undo_message(out, len, r);
 }
 
 int weft__write_error(weft_buf *out, const weft_alloc *alloc, weft_bytes id, int code, const char *message,
@@ -39,14 +39,14 @@ int weft__write_error(weft_buf *out, const weft_alloc *alloc, weft_bytes id, int
     size_t len = weft__buf_len(out);
     weft_val error =
         WEFT_OBJ({"code", weft_int(code)}, {"message", weft_str(message)}, {"data", data ? *data : weft_none()});
-    int r = write_head(out, alloc, id);
+    int r = write_id_head(out, alloc, id);
     if (r >= 0)
         r = PUT(out, alloc, ",\"error\":");
     if (r >= 0)
         r = weft__write_val(out, alloc, &error);
     if (r >= 0)
         r = PUT(out, alloc, "}");
-    return undo(out, len, r);
+    return undo_message(out, len, r);
 }
 
 /* ---- params with extras ---- */
@@ -172,5 +172,5 @@ int weft__write_request(weft_buf *out, const weft_alloc *alloc, int64_t id, cons
         r = weft__write_val(out, alloc, params);
     if (r >= 0)
         r = PUT(out, alloc, "}");
-    return undo(out, len, r);
+    return undo_message(out, len, r);
 }
