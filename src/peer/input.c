@@ -25,20 +25,20 @@ static WEFT_NOINLINE bool may_follow(const weft_peer *peer, const char *text, co
 }
 
 /* This one and what stands behind it in its body wait. Without memory for that, order cannot be kept: close. */
-static WEFT_COLD void hold(weft_peer *peer, const char *text, const char *end) {
+static WEFT_COLD void hold_rest(weft_peer *peer, const char *text, const char *end) {
     int r = weft__held_keep(peer, text, (size_t) (end - text));
     if (r < 0)
         peer->status = r;
 }
 
 /* One text, or the first of several; where it ended. */
-static inline const char *take_text(weft_peer *peer, const char *text, const char *end) {
+static inline const char *take_message_text(weft_peer *peer, const char *text, const char *end) {
     weft_msg msg;
     const char *rest = end;
     int r = weft__msg_parse(text, WEFT_MAX_DEPTH, peer->lenient, &msg, &rest);
     bool broken = r < 0 || (rest != end && !may_follow(peer, text, rest));
     if (peer->soon && (broken || weft__held_must_wait(peer, &msg))) {
-        hold(peer, text, end);
+        hold_rest(peer, text, end);
         return end;
     }
     if (broken) {
@@ -74,8 +74,8 @@ static inline void take_texts(weft_peer *peer, char *body, size_t len) {
     char saved = body[len];
     const char *end = body + len;
     body[len] = '\0';
-    for (const char *text = take_text(peer, body, end); text < end && !peer->status;)
-        text = take_text(peer, text, end);
+    for (const char *text = take_message_text(peer, body, end); text < end && !peer->status;)
+        text = take_message_text(peer, text, end);
     body[len] = saved;
 }
 
@@ -157,7 +157,7 @@ static int take_unended(weft_peer *peer, char *line, size_t len) {
 }
 
 /* Decode what is there. *ret_used bytes are finished with; *ret_want is how many the next frame needs in all, if known. */
-static int process(weft_peer *peer, char *data, size_t len, size_t *ret_used, size_t *ret_want) {
+static int decode_frames(weft_peer *peer, char *data, size_t len, size_t *ret_used, size_t *ret_want) {
     size_t used = 0;
     int r = 0;
     *ret_want = 0;
@@ -204,7 +204,7 @@ static int feed_kept(weft_peer *peer, char *data, size_t len) {
         take_held(peer);
     if (peer->status)
         return peer->status;
-    int r = process(peer, weft__buf_head(&peer->in), weft__buf_len(&peer->in), &used, &want);
+    int r = decode_frames(peer, weft__buf_head(&peer->in), weft__buf_len(&peer->in), &used, &want);
     weft__buf_take(&peer->in, alloc, used);
     if (r >= 0 && want > weft__buf_len(&peer->in))
         r = weft__buf_reserve(&peer->in, alloc, want - weft__buf_len(&peer->in));
@@ -213,7 +213,7 @@ static int feed_kept(weft_peer *peer, char *data, size_t len) {
 
 static int feed_fresh(weft_peer *peer, char *data, size_t len) {
     size_t used, want;
-    int r = process(peer, data, len, &used, &want);
+    int r = decode_frames(peer, data, len, &used, &want);
     return r < 0 ? r : keep_rest(peer, data + used, len - used, want);
 }
 
@@ -232,7 +232,7 @@ int weft__peer_guarded(weft_peer *peer, int (*run)(weft_peer *peer, char *data, 
     return weft__peer_leave(peer) ? -ECONNRESET : r;
 }
 
-static void hear(weft_peer *peer, size_t len, int64_t now_ms) {
+static void note_heard(weft_peer *peer, size_t len, int64_t now_ms) {
     peer->now = now_ms;
     peer->heard = now_ms;
     peer->pinged = 0;
@@ -240,13 +240,13 @@ static void hear(weft_peer *peer, size_t len, int64_t now_ms) {
 }
 
 int weft__peer_feed(weft_peer *peer, char *data, size_t len, int64_t now_ms) {
-    hear(peer, len, now_ms);
+    note_heard(peer, len, now_ms);
     return weft__peer_guarded(peer, weft__buf_len(&peer->in) || peer->held ? feed_kept : feed_fresh, data, len);
 }
 
 int weft_peer_feed(weft_peer *peer, const void *data, size_t len, int64_t now_ms) {
     /* The bytes are somebody else's and end where they end: they are decoded in a copy that may be changed. */
-    hear(peer, len, now_ms);
+    note_heard(peer, len, now_ms);
     int r = weft__buf_put(&peer->in, peer->service->alloc, data, len);
     return r < 0 ? r : weft__peer_guarded(peer, feed_kept, NULL, 0);
 }
@@ -257,7 +257,7 @@ static int feed_body(weft_peer *peer, char *body, size_t len) {
 }
 
 int weft__peer_body(weft_peer *peer, char *body, size_t len, int64_t now_ms) {
-    hear(peer, len, now_ms);
+    note_heard(peer, len, now_ms);
     return weft__peer_guarded(peer, feed_body, body, len);
 }
 

@@ -51,7 +51,7 @@ static void take_opts(weft_peer *peer, const weft_peer_opts *opts) {
     peer->on_drain = opts->on_drain;
 }
 
-static void dispose(weft_peer *peer) {
+static void dispose_peer(weft_peer *peer) {
     weft_service *service = peer->service;
     const weft_alloc *alloc = service->alloc;
     peer->busy++; /* callbacks below must not dispose of it again */
@@ -89,7 +89,7 @@ static int make_peer(weft_service *service, const weft_peer_opts *opts, weft_pee
     if (r >= 0)
         r = weft__rate_join(peer);
     if (r < 0) {
-        dispose(peer);
+        dispose_peer(peer);
         return r;
     }
     set_max_body(peer);
@@ -123,7 +123,7 @@ weft_peer *weft_peer_free(weft_peer *peer) {
         table->free(peer, peer->carrier);
     }
     if (!peer->busy)
-        dispose(peer);
+        dispose_peer(peer);
     return NULL;
 }
 
@@ -138,7 +138,7 @@ void weft__peer_enter(weft_peer *peer) {
 bool weft__peer_leave(weft_peer *peer) {
     if (--peer->busy || !peer->freed)
         return false;
-    dispose(peer);
+    dispose_peer(peer);
     return true;
 }
 

@@ -39,19 +39,19 @@ static size_t row_of(const char *client) {
     return hash % ROWS;
 }
 
-static int64_t capacity(const weft_service *service) {
+static int64_t bucket_capacity(const weft_service *service) {
     return service->limits.rate_per_minute * MINUTE_MS;
 }
 
 /* A peer that was made a moment ago does not know the time yet: time never goes back here, or the next look would fill the
  * bucket as if a minute had passed. */
-static void refill(weft_bucket *bucket, const weft_service *service, int64_t now) {
+static void refill_bucket(weft_bucket *bucket, const weft_service *service, int64_t now) {
     int64_t passed = now - bucket->filled_at;
     if (passed <= 0)
         return;
     bucket->tokens += (passed < MINUTE_MS ? passed : MINUTE_MS) * service->limits.rate_per_minute;
-    if (bucket->tokens > capacity(service))
-        bucket->tokens = capacity(service);
+    if (bucket->tokens > bucket_capacity(service))
+        bucket->tokens = bucket_capacity(service);
     bucket->filled_at = now;
 }
 
@@ -60,10 +60,10 @@ static weft_bucket *look_up(weft_bucket **row, const char *client, weft_service 
     weft_bucket *found = NULL;
     while (*row) {
         weft_bucket *bucket = *row;
-        refill(bucket, service, now);
+        refill_bucket(bucket, service, now);
         if (strcmp(bucket->client, client) == 0)
             found = bucket;
-        else if (!bucket->peers && bucket->tokens == capacity(service)) {
+        else if (!bucket->peers && bucket->tokens == bucket_capacity(service)) {
             *row = bucket->next;
             weft__free(service->alloc, bucket);
             service->buckets->count--;
@@ -95,7 +95,7 @@ static weft_bucket *make_bucket(weft_bucket **row, const char *client, weft_serv
     if (!bucket)
         return NULL;
     memcpy(bucket->client, client, len);
-    bucket->tokens = capacity(service);
+    bucket->tokens = bucket_capacity(service);
     bucket->filled_at = now;
     bucket->next = *row;
     *row = bucket;
@@ -103,7 +103,7 @@ static weft_bucket *make_bucket(weft_bucket **row, const char *client, weft_serv
     return bucket;
 }
 
-static weft_bucket *bucket_of(weft_service *service, const char *client, int64_t now) {
+static weft_bucket *bucket_of_client(weft_service *service, const char *client, int64_t now) {
     weft_bucket **row = &service->buckets->rows[row_of(client)];
     weft_bucket *bucket = look_up(row, client, service, now);
     if (bucket || service->buckets->count < MAX_BUCKETS)
@@ -122,7 +122,7 @@ int weft__rate_join(weft_peer *peer) {
     if (!service->buckets && !(service->buckets = weft__zalloc(service->alloc, sizeof *service->buckets)))
         return -ENOMEM;
     name_client(peer->identity, client, sizeof client);
-    weft_bucket *bucket = bucket_of(service, client, peer->now);
+    weft_bucket *bucket = bucket_of_client(service, client, peer->now);
     if (!bucket)
         return -ENOMEM;
     bucket->peers++;
@@ -142,7 +142,7 @@ int64_t weft__rate_take(weft_peer *peer) {
     if (rate <= 0) /* there is no limit any more */
         return 0;
     if (peer->now != bucket->filled_at)
-        refill(bucket, peer->service, peer->now);
+        refill_bucket(bucket, peer->service, peer->now);
     if (bucket->tokens >= MINUTE_MS) {
         bucket->tokens -= MINUTE_MS;
         return 0;

@@ -81,7 +81,7 @@ static int send_own(weft_shared *shared, weft_peer *peer) {
     return r;
 }
 
-static int send(weft_shared *shared, weft_peer *peer) {
+static int send_shared_to(weft_shared *shared, weft_peer *peer) {
     weft_bytes frame;
     weft_service *service = peer->service;
     if (peer->status || peer->ended)
@@ -111,7 +111,7 @@ static int send(weft_shared *shared, weft_peer *peer) {
 
 int weft_shared_send(weft_shared *shared, weft_peer *peer) {
     weft__peer_enter(peer);
-    int r = send(shared, peer);
+    int r = send_shared_to(shared, peer);
     weft__peer_leave(peer);
     return r;
 }
