@@ -12,9 +12,9 @@
 
 #include <weft/net.h>
 
-#include "after.h"
 #include "alloc.h"
 #include "list.h"
+#include "sum.h"
 
 /* A message that lies in it whole is decoded where it lies; one that does not is copied. So it is somewhat larger than the
  * largest messages that are common: with 64 KiB, a message of 64 KiB cost 1.7 times as much. */

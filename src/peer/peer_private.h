@@ -4,7 +4,6 @@
 
 #include <weft/peer.h>
 
-#include "after.h"
 #include "buf.h"
 #include "doc.h"
 #include "frame.h"
@@ -13,6 +12,7 @@
 #include "list.h"
 #include "message.h"
 #include "service.h"
+#include "sum.h"
 
 /* Small, because ten thousand idle ones should fit in ten megabytes with their sockets: what a connection does not always
  * need is allocated when it is needed and given back. */
