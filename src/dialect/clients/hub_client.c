@@ -2,19 +2,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hash.h"
 #include "hub_clients_private.h"
 
 /* ---- watching sessions ---- */
 
-static uint32_t hash_of(const char *name) {
-    uint32_t hash = 2166136261u;
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char) *name) * 16777619u;
-    return hash;
-}
-
 static weft_watched *find_watched(const weft_hub_client *client, const char *session) {
-    uint32_t hash = hash_of(session);
+    uint32_t hash = weft__hash(session);
     for (size_t i = 0; i < client->watch_count; i++)
         if (client->watches[i].hash == hash && strcmp(client->watches[i].session, session) == 0)
             return &client->watches[i];
@@ -42,7 +36,7 @@ int weft__hub_client_watch(weft_hub_client *client, const char *session) {
     if (!copy)
         return -ENOMEM;
     client->watches[client->watch_count++] =
-        (weft_watched){.hash = hash_of(session), .since = client->clients->told, .session = copy};
+        (weft_watched){.hash = weft__hash(session), .since = client->clients->told, .session = copy};
     return 0;
 }
 
