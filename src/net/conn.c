@@ -147,7 +147,7 @@ static void on_peer_free(weft_peer *peer, void *self) {
     weft__memory_count(conn);
 }
 
-static int64_t on_now(void *self) {
+static int64_t conn_now(void *self) {
     return weft__loop_fresh_now(((const weft_conn *) self)->stream.loop);
 }
 
@@ -159,7 +159,7 @@ static void on_resume(weft_peer *peer, void *self) {
     weft__stream_again(&conn->stream);
 }
 
-static const weft_carrier carrier = {.free = on_peer_free, .now = on_now, .resume = on_resume};
+static const weft_carrier carrier = {.free = on_peer_free, .now = conn_now, .resume = on_resume};
 
 void weft__conn_on_closed(weft_stream *stream) {
     weft_conn *conn = conn_of(stream);
@@ -196,12 +196,12 @@ void weft__conn_leave(weft_conn *conn, bool now) {
 
 /* ---- the peer on the stream ---- */
 
-static int64_t earlier(int64_t a, int64_t b) {
+static int64_t earlier_time(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-static void schedule(weft_conn *conn) {
-    weft__stream_due(&conn->stream, earlier(weft_peer_deadline(conn->peer), conn->auth_until));
+static void schedule_conn(weft_conn *conn) {
+    weft__stream_due(&conn->stream, earlier_time(weft_peer_deadline(conn->peer), conn->auth_until));
 }
 
 /* The user may have something to say to a peer that has ended its half. May end the connection. */
@@ -233,7 +233,7 @@ static void take_end(weft_conn *conn) {
 }
 
 /* After anything that may have changed how the peer is doing. */
-static void settle(weft_conn *conn, int r) {
+static void settle_conn(weft_conn *conn, int r) {
     if (r < 0) {
         /* Who has not read 8 MiB will not read them in two seconds either. */
         weft__conn_close(conn, r == -ECONNRESET ? 0 : r, r != -ENOBUFS && r != -ETIMEDOUT);
@@ -249,7 +249,7 @@ static void settle(weft_conn *conn, int r) {
         return;
     }
     weft__stream_pause(&conn->stream, weft__peer_choked(conn->peer));
-    schedule(conn);
+    schedule_conn(conn);
     /* Most requests leave nothing behind, and nothing was there before. */
     if (conn->held || weft__peer_memory(conn->peer))
         weft__memory_count(conn);
@@ -271,10 +271,10 @@ void weft__conn_feed(weft_conn *conn, char *data, size_t len) {
     if (was_full && !weft_peer_full(peer))
         weft__stream_again(&conn->stream); /* it may have kept bytes back, and the socket took everything at once */
     int returned = weft__peer_return(peer);
-    settle(conn, r < 0 ? r : returned);
+    settle_conn(conn, r < 0 ? r : returned);
 }
 
-static void on_bytes(weft_stream *stream, char *data, size_t len) {
+static void on_conn_bytes(weft_stream *stream, char *data, size_t len) {
     weft_conn *conn = conn_of(stream);
     if (!conn->events)
         weft__conn_feed(conn, data, len);
@@ -286,7 +286,7 @@ void weft__conn_note_end(weft_conn *conn, int why) {
         weft__server_note(weft__conn_server(conn), "a connection on %s ended: %s", conn->endpoint->text, sentence);
 }
 
-static void on_end(weft_stream *stream, int why) {
+static void on_conn_end(weft_stream *stream, int why) {
     weft_conn *conn = conn_of(stream);
     weft__conn_note_end(conn, why);
     if (!conn->peer || why < 0 || conn->events) {
@@ -298,17 +298,17 @@ static void on_end(weft_stream *stream, int why) {
         take_end(conn);
 }
 
-static char *room(weft_stream *stream, size_t *ret_size) {
+static char *conn_room(weft_stream *stream, size_t *ret_size) {
     weft_conn *conn = conn_of(stream);
     return conn->peer && !conn->events ? weft__peer_room(conn->peer, ret_size) : NULL;
 }
 
-static weft_bytes output(weft_stream *stream) {
+static weft_bytes conn_output(weft_stream *stream) {
     weft_conn *conn = conn_of(stream);
     return conn->peer ? weft_peer_output(conn->peer) : (weft_bytes){0};
 }
 
-static void sent(weft_stream *stream, size_t n) {
+static void conn_sent(weft_stream *stream, size_t n) {
     weft_conn *conn = conn_of(stream);
     weft_peer *peer = conn->peer;
     weft_peer_sent(peer, n);
@@ -322,7 +322,7 @@ static void sent(weft_stream *stream, size_t n) {
         weft__conn_leave(conn, false);
 }
 
-static void on_due(weft_stream *stream) {
+static void on_conn_due(weft_stream *stream) {
     weft_conn *conn = conn_of(stream);
     weft_peer *peer = conn->peer;
     int64_t now = weft_loop_now(stream->loop);
@@ -339,11 +339,11 @@ static void on_due(weft_stream *stream) {
         return;
     weft__stream_flush(stream);
     if (conn->peer == peer)
-        settle(conn, r);
+        settle_conn(conn, r);
 }
 
 /* Output outside of a read: a deferred answer, a notification, a broadcast. Once per turn for all of it. */
-static void on_output(weft_peer *peer, void *data) {
+static void on_peer_output(weft_peer *peer, void *data) {
     (void) data;
     weft_conn *conn = weft__conn_of(peer);
     if (!conn || conn->web)
@@ -353,11 +353,11 @@ static void on_output(weft_peer *peer, void *data) {
     if (weft__peer_status(peer) < 0)
         weft__stream_due(&conn->stream, weft_loop_now(conn->stream.loop));
     else if (!conn->events)
-        schedule(conn);
+        schedule_conn(conn);
 }
 
 /* The peer's data may be its user's by now; the server's callbacks get the server's. */
-static void on_drain(weft_peer *peer, void *data) {
+static void on_peer_drain(weft_peer *peer, void *data) {
     weft_conn *conn = weft__conn_of(peer);
     weft_server *server = conn ? weft__conn_server(conn) : NULL;
     (void) data;
@@ -376,8 +376,8 @@ int weft__conn_peer_new(weft_conn *conn, const weft_conn_peer *how, weft_peer **
                            .locked = how->locked,
                            .data = endpoint->server->opts.data,
                            .on_raw = endpoint->server->opts.on_raw,
-                           .on_output = how->on_output ? how->on_output : on_output,
-                           .on_drain = on_drain};
+                           .on_output = how->on_output ? how->on_output : on_peer_output,
+                           .on_drain = on_peer_drain};
     weft_peer *peer;
     int r = weft_peer_new(endpoint->server->service, &opts, &peer);
     if (r < 0)
@@ -393,7 +393,7 @@ int weft__conn_attach(weft_conn *conn, const weft_conn_peer *how) {
         return r;
     weft__peer_set_carrier(conn->peer, &carrier, conn);
     conn->stream.ops = &peer_ops;
-    schedule(conn);
+    schedule_conn(conn);
     return 0;
 }
 
@@ -407,7 +407,7 @@ void weft__conn_tell_open(weft_conn *conn) {
         server->opts.on_open(server, conn->peer, server->opts.data);
 }
 
-static void on_open(weft_stream *stream) {
+static void on_conn_open(weft_stream *stream) {
     weft_conn *conn = conn_of(stream);
     weft_origin origin;
     char name[WEFT_CONN_NAME];
@@ -424,14 +424,14 @@ static void on_open(weft_stream *stream) {
 }
 
 static const weft_stream_ops peer_ops = {
-    .on_open = on_open,
-    .on_bytes = on_bytes,
-    .on_end = on_end,
+    .on_open = on_conn_open,
+    .on_bytes = on_conn_bytes,
+    .on_end = on_conn_end,
     .on_closed = weft__conn_on_closed,
-    .room = room,
-    .output = output,
-    .sent = sent,
-    .on_due = on_due,
+    .room = conn_room,
+    .output = conn_output,
+    .sent = conn_sent,
+    .on_due = on_conn_due,
 };
 
 /* ---- after the peer: only what it left is sent ---- */
@@ -473,7 +473,7 @@ static void close_pair(int in, int out) {
         close(out);
 }
 
-static int start(weft_conn *conn, weft_listener *listener) {
+static int start_conn(weft_conn *conn, weft_listener *listener) {
     int r = listener->tls ? weft__stream_tls(&conn->stream, listener->tls, NULL) : 0;
     if (r >= 0 && listener->http)
         r = weft__web_new(conn);
@@ -506,7 +506,7 @@ int weft__conn_new(weft_listener *listener, int in, int out, weft_conn_place *pl
     weft__list_push(&server->conns, &conn->link);
     server->conn_count++;
     weft__server_ref(server);
-    r = start(conn, listener);
+    r = start_conn(conn, listener);
     if (r < 0) {
         weft__stream_close(&conn->stream);
         return r;

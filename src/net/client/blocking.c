@@ -23,8 +23,8 @@ void weft__loop_run_out(weft_loop *loop) {
         weft_loop_once(loop, true);
 }
 
-/* Begin a blocking function: the client stays until leave(), whatever its callbacks do. */
-static int enter(const weft_peer *peer, weft_client **ret) {
+/* Begin a blocking function: the client stays until leave_blocking(), whatever its callbacks do. */
+static int enter_blocking(const weft_peer *peer, weft_client **ret) {
     weft_client *client = weft__client_of(peer);
     if (!client || !client->own_loop)
         return -EINVAL;
@@ -36,7 +36,7 @@ static int enter(const weft_peer *peer, weft_client **ret) {
 }
 
 /* A callback may have freed the peer; the loop it was running on could not be freed then, so it is now. */
-static void leave(weft_client *client) {
+static void leave_blocking(weft_client *client) {
     weft_loop *loop = client->peer ? NULL : client->loop;
     if (loop)
         weft__loop_run_out(loop);
@@ -46,7 +46,7 @@ static void leave(weft_client *client) {
 
 /* Run the loop while there is something to wait for. 1 it has happened, 0 time is up, -ECONNRESET a callback freed the peer.
  */
-static int drive(weft_client *client, still_waiting *waiting, const void *ctx, int64_t timeout_ms) {
+static int drive_loop(weft_client *client, still_waiting *waiting, const void *ctx, int64_t timeout_ms) {
     weft_loop *loop = client->loop;
     alarm_clock alarm = {.rang = timeout_ms == 0};
     weft__timer_init(&alarm.timer, on_alarm);
@@ -76,7 +76,7 @@ static bool is_connecting(const weft_client *client, const void *ctx) {
 /* Until it is ready, or will never be. When it keeps trying, the time for one attempt is the time for all of them. */
 static int wait_until_connected(weft_client *client) {
     int64_t timeout = client->opts.reconnect ? weft__client_timeout(client) : -1;
-    int r = drive(client, is_connecting, NULL, timeout);
+    int r = drive_loop(client, is_connecting, NULL, timeout);
     if (r < 0)
         return r;
     if (client->state == WEFT_CONNECTED)
@@ -93,16 +93,16 @@ static int connect_on_own_loop(weft_loop *loop, const char *url, const weft_conn
         return r;
     }
     weft__client_of(peer)->own_loop = true;
-    r = enter(peer, &client);
+    r = enter_blocking(peer, &client);
     if (r == 0)
         r = wait_until_connected(client);
     if (r < 0 && opts && opts->ret_trouble)
         snprintf(opts->ret_trouble, opts->trouble_size, "%s", client->trouble);
     if (r < 0 && client->peer) {
-        client->driven = true; /* leave() ends the loop, below */
+        client->driven = true; /* leave_blocking() ends the loop, below */
         weft_peer_free(peer);
     }
-    leave(client);
+    leave_blocking(client);
     if (r == 0)
         *ret = peer;
     return r;
@@ -127,7 +127,7 @@ typedef struct waiting_call {
     int r;
 } waiting_call;
 
-static void on_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+static void on_awaited_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     waiting_call *call = ctx;
     call->done = true;
     call->r = r < 0 ? r : weft__answer_keep(answer, weft__peer_alloc(peer), call->ret);
@@ -143,11 +143,11 @@ static bool is_open(const weft_client *client, const void *ctx) {
     return !((const waiting_call *) ctx)->done;
 }
 
-static int start_call(weft_client *client, const char *method, weft_val params, waiting_call *call) {
+static int start_awaited_call(weft_client *client, const char *method, weft_val params, waiting_call *call) {
     weft_call_opts opts = call->opts ? *call->opts : (weft_call_opts){0};
     if (client->state == WEFT_CLOSED)
         return -ENOTCONN;
-    opts.on_answer = on_answer;
+    opts.on_answer = on_awaited_answer;
     opts.on_part = opts.on_part ? on_part : NULL;
     opts.ctx = call;
     return weft_call_start(client->peer, method, params, &opts, NULL);
@@ -156,14 +156,14 @@ static int start_call(weft_client *client, const char *method, weft_val params, 
 int weft_call_with(weft_peer *peer, const char *method, weft_val params, const weft_call_opts *opts, weft_answer *ret) {
     weft_client *client;
     waiting_call call = {.opts = opts, .ret = ret};
-    int r = enter(peer, &client);
+    int r = enter_blocking(peer, &client);
     if (r < 0)
         return r;
-    r = start_call(client, method, params, &call);
+    r = start_awaited_call(client, method, params, &call);
     /* Every call completes once, also when the peer is freed meanwhile: this ends. */
     if (r >= 0)
-        drive(client, is_open, &call, -1);
-    leave(client);
+        drive_loop(client, is_open, &call, -1);
+    leave_blocking(client);
     return r < 0 ? r : call.r;
 }
 
@@ -179,14 +179,14 @@ static bool is_quiet(const weft_client *client, const void *ctx) {
 
 int weft_wait(weft_peer *peer, int64_t timeout_ms) {
     weft_client *client;
-    int r = enter(peer, &client);
+    int r = enter_blocking(peer, &client);
     if (r < 0)
         return r;
     uint64_t before = client->delivered;
-    r = client->state == WEFT_CLOSED ? -ENOTCONN : drive(client, is_quiet, &before, timeout_ms);
+    r = client->state == WEFT_CLOSED ? -ENOTCONN : drive_loop(client, is_quiet, &before, timeout_ms);
     if (r > 0 && client->delivered == before)
         r = client->why;
-    leave(client);
+    leave_blocking(client);
     return r;
 }
 
@@ -199,13 +199,13 @@ static bool is_unsent(const weft_client *client, const void *ctx) {
 
 int weft_flush(weft_peer *peer, int64_t timeout_ms) {
     weft_client *client;
-    int r = enter(peer, &client);
+    int r = enter_blocking(peer, &client);
     if (r < 0)
         return r;
     if (client->state != WEFT_CLOSED && is_unsent(client, NULL))
-        r = drive(client, is_unsent, NULL, timeout_ms) == 0 ? -ETIMEDOUT : 0;
+        r = drive_loop(client, is_unsent, NULL, timeout_ms) == 0 ? -ETIMEDOUT : 0;
     if (!client->peer || client->state == WEFT_CLOSED)
         r = -ENOTCONN;
-    leave(client);
+    leave_blocking(client);
     return r;
 }

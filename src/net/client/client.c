@@ -4,7 +4,7 @@
  * CONNECTING   ──ready──▶ CONNECTED      weft__client_ready()
  *              ──failed─▶ DISCONNECTED   weft__client_lost()      when it may try again, else CLOSED
  * CONNECTED    ──lost───▶ DISCONNECTED   weft__client_lost()      likewise
- * DISCONNECTED ──time───▶ CONNECTING     begin()
+ * DISCONNECTED ──time───▶ CONNECTING     on_begin_connecting()
  *
  * The user's callbacks run from the loop only, and any of them may free the peer: whoever calls one holds a reference to the
  * client and looks at client->peer afterwards. */
@@ -127,7 +127,7 @@ static void on_tick(weft_timer *timer) {
 
 /* A message was queued outside of feeding, or could not be because the queue is full: then the peer's status says so, and
  * its next tick, which is due at once. */
-static void on_output(weft_peer *peer, void *data) {
+static void client_on_output(weft_peer *peer, void *data) {
     (void) data;
     weft_client *client = weft__client_of(peer);
     if (!client)
@@ -170,7 +170,7 @@ static void open_wire(weft_client *client) {
         weft__client_lost(client, wire, r);
 }
 
-static void on_begin(weft_later *later) {
+static void on_begin_connecting(weft_later *later) {
     weft_client *client = weft__client_ref(WEFT_CONTAINER(later, weft_client, begin));
     int64_t timeout = weft__client_timeout(client);
     client->trouble[0] = '\0';
@@ -287,7 +287,7 @@ void weft__client_lost(weft_client *client, weft_wire *wire, int why) {
 /* ---- freeing ---- */
 
 /* Say good-bye if somebody is there to hear it. With calls still open nobody waits for the other side to finish them. */
-static void leave(weft_client *client) {
+static void leave_politely(weft_client *client) {
     weft_wire *wire = client->wire;
     bool politely = wire->ready && weft_peer_open_calls(client->peer) == 0;
     if (politely)
@@ -302,7 +302,7 @@ static void on_free(weft_peer *peer, void *data) {
     weft_client *client = data;
     (void) peer;
     if (client->wire)
-        leave(client);
+        leave_politely(client);
     weft__events_stop(client);
     client->peer = NULL;
     client->state = WEFT_CLOSED;
@@ -319,7 +319,7 @@ static void on_free(weft_peer *peer, void *data) {
     weft_loop_free(loop);
 }
 
-static int64_t on_now(void *data) {
+static int64_t client_now(void *data) {
     return weft__loop_fresh_now(((const weft_client *) data)->loop);
 }
 
@@ -330,7 +330,7 @@ static void on_resume(weft_peer *peer, void *data) {
         weft__wire_resume(client->wire);
 }
 
-static const weft_carrier carrier = {.free = on_free, .now = on_now, .resume = on_resume};
+static const weft_carrier carrier = {.free = on_free, .now = client_now, .resume = on_resume};
 
 /* ---- making ---- */
 
@@ -395,7 +395,7 @@ static int make_tls(weft_client *client, const weft_tls_opts *opts) {
 }
 
 /* Everything that can be said before a packet is sent. */
-static int prepare(weft_client *client, const char *url, const weft_connect_opts *opts) {
+static int prepare_client(weft_client *client, const char *url, const weft_connect_opts *opts) {
     const weft_alloc *alloc = client->loop->alloc;
     const char *why;
     int r = weft__url_parse(url, alloc, &client->url, &why);
@@ -417,7 +417,7 @@ static int prepare(weft_client *client, const char *url, const weft_connect_opts
 }
 
 /* The other side is who we chose to call: its answers may be large, and what we offer we offer to it. */
-static int make_peer(weft_client *client) {
+static int make_client_peer(weft_client *client) {
     const weft_connect_opts *opts = &client->opts;
     const weft_transport *transport = client->transport;
     const weft_framing *framing = transport->framing ? transport->framing : opts->framing ? opts->framing : &weft_ndjson;
@@ -449,7 +449,7 @@ static int make_peer(weft_client *client) {
                               .on_notification = opts->on_notification,
                               .on_raw = opts->on_raw,
                               .on_drain = opts->on_drain,
-                              .on_output = on_output,
+                              .on_output = client_on_output,
                           },
                           &client->peer);
     if (r < 0)
@@ -471,7 +471,7 @@ static weft_client *new_client(weft_loop *loop) {
     client->refs = 1;
     client->loop = loop;
     client->given = (weft_given){-1, -1};
-    weft__later_init(&client->begin, on_begin);
+    weft__later_init(&client->begin, on_begin_connecting);
     weft__timer_init(&client->attempt, on_attempt);
     weft__timer_init(&client->tick, on_tick);
     weft__timer_init(&client->events_again, on_events_again);
@@ -481,7 +481,7 @@ static weft_client *new_client(weft_loop *loop) {
 /* The rest, when r says that it could be prepared. CONNECTING is told from the loop, like everything else. */
 static int begin_client(weft_client *client, int r, const weft_connect_opts *opts, weft_peer **ret) {
     if (r == 0)
-        r = make_peer(client);
+        r = make_client_peer(client);
     if (r < 0) {
         if (opts->ret_trouble)
             snprintf(opts->ret_trouble, opts->trouble_size, "%s", client->trouble);
@@ -501,7 +501,7 @@ int weft_connect_on(weft_loop *loop, const char *url, const weft_connect_opts *o
     if (!client)
         return -ENOMEM;
     opts = opts ? opts : &defaults;
-    return begin_client(client, prepare(client, url, opts), opts, ret);
+    return begin_client(client, prepare_client(client, url, opts), opts, ret);
 }
 
 int weft__connect_fds(weft_loop *loop, int in, int out, const weft_connect_opts *opts, weft_peer **ret) {

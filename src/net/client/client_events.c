@@ -14,8 +14,8 @@
 /* Between WAITING and OPEN the stream's own machine runs; a listener that was let go (client->events is another, or none)
  * only waits for its stream to close.
  *
- * CONNECTING ──on_open()──▶ ASKING ──head of the answer──▶ LISTENING ──on_end()──▶ gone; another is started when time has
- * come */
+ * CONNECTING ──on_events_open()──▶ ASKING ──head of the answer──▶ LISTENING ──on_events_end()──▶ gone; another is started
+ * when time has come */
 struct weft_events {
     weft_stream stream;
     weft_client *client;
@@ -32,7 +32,7 @@ static weft_events *events_of(weft_stream *stream) {
     return WEFT_CONTAINER(stream, weft_events, stream);
 }
 
-static void let_go(weft_events *events) {
+static void let_go_of_events(weft_events *events) {
     if (events->let_go)
         return;
     events->let_go = true;
@@ -47,17 +47,17 @@ static void try_later(weft_client *client) {
 }
 
 /* It ended by itself: the client still wants it. */
-static void lost(weft_events *events) {
+static void lose_events(weft_events *events) {
     weft_client *client = events->client;
     if (events->let_go)
         return;
-    let_go(events);
+    let_go_of_events(events);
     try_later(client);
 }
 
 /* ---- what comes ---- */
 
-static bool on_event(char *data, size_t len, void *ctx) {
+static bool on_server_event(char *data, size_t len, void *ctx) {
     weft_events *events = ctx;
     weft_client *client = events->client;
     client->delivered++;
@@ -70,13 +70,13 @@ static int take_body(weft_events *events, char *data, size_t len) {
     int r = events->chunked ? weft__chunked(&events->chunks, data, len, &used, &body) : 0;
     if (r < 0)
         return r;
-    int taken = weft__sse_in(&events->in, data, body, on_event, events);
+    int taken = weft__sse_in(&events->in, data, body, on_server_event, events);
     return taken < 0 ? taken : r > 0 ? -ECONNRESET : 0;
 }
 
 /* Asking again would not help: the same token is refused again, a server without events has none in a second either. The
  * client ends, and this listener with it. */
-static int refused(weft_events *events, int status) {
+static int refuse_listening(weft_events *events, int status) {
     weft_client *client = events->client;
     client->trouble[0] = '\0';
     int r = weft__http_refused(client, status, " when asked for events");
@@ -84,7 +84,7 @@ static int refused(weft_events *events, int status) {
     return -ECONNRESET;
 }
 
-static int take_head(weft_events *events) {
+static int take_events_head(weft_events *events) {
     weft_http_head head;
     int len = weft__http_response(weft__buf_head(&events->head), weft__buf_len(&events->head), &head);
     if (len <= 0)
@@ -94,7 +94,7 @@ static int take_head(weft_events *events) {
     if (events->let_go)
         return -ECONNRESET;
     if (head.status >= 400 && head.status < 500 && head.status != 408 && head.status != 429)
-        return refused(events, head.status);
+        return refuse_listening(events, head.status);
     if (head.status != 200 || type.len < 17 || memcmp(type.data, "text/event-stream", 17) != 0)
         return -EPROTO;
     events->listening = true;
@@ -104,12 +104,12 @@ static int take_head(weft_events *events) {
     return 0;
 }
 
-static int take(weft_events *events, char *data, size_t len) {
+static int take_events_bytes(weft_events *events, char *data, size_t len) {
     if (events->listening)
         return take_body(events, data, len);
     int r = weft__buf_put(&events->head, events->in.alloc, data, len);
     if (r == 0)
-        r = take_head(events);
+        r = take_events_head(events);
     if (r == 0 && events->listening && weft__buf_len(&events->head) > 0) {
         r = take_body(events, weft__buf_head(&events->head), weft__buf_len(&events->head));
         weft__buf_done(&events->head, events->in.alloc);
@@ -119,26 +119,26 @@ static int take(weft_events *events, char *data, size_t len) {
 
 /* ---- the stream ---- */
 
-static void on_open(weft_stream *stream) {
+static void on_events_open(weft_stream *stream) {
     weft__stream_flush(stream);
 }
 
-static void on_bytes(weft_stream *stream, char *data, size_t len) {
+static void on_events_bytes(weft_stream *stream, char *data, size_t len) {
     weft_events *events = events_of(stream);
     weft_client *client = weft__client_ref(events->client);
-    if (!events->let_go && take(events, data, len) < 0)
-        lost(events);
+    if (!events->let_go && take_events_bytes(events, data, len) < 0)
+        lose_events(events);
     if (client->peer && client->wire && client->wire->ready)
         weft__wire_flush(client->wire); /* answers to what came */
     weft__client_unref(client);
 }
 
-static void on_end(weft_stream *stream, int why) {
+static void on_events_end(weft_stream *stream, int why) {
     (void) why;
-    lost(events_of(stream));
+    lose_events(events_of(stream));
 }
 
-static void on_closed(weft_stream *stream) {
+static void on_events_closed(weft_stream *stream) {
     weft_events *events = events_of(stream);
     weft_client *client = events->client;
     const weft_alloc *alloc = events->in.alloc;
@@ -149,23 +149,23 @@ static void on_closed(weft_stream *stream) {
     weft__client_unref(client);
 }
 
-static weft_bytes output(weft_stream *stream) {
+static weft_bytes events_output(weft_stream *stream) {
     weft_events *events = events_of(stream);
     return (weft_bytes){weft__buf_head(&events->out), weft__buf_len(&events->out)};
 }
 
-static void sent(weft_stream *stream, size_t n) {
+static void events_sent(weft_stream *stream, size_t n) {
     weft_events *events = events_of(stream);
     weft__buf_take(&events->out, events->in.alloc, n);
 }
 
 static const weft_stream_ops stream_ops = {
-    .on_open = on_open,
-    .on_bytes = on_bytes,
-    .on_end = on_end,
-    .on_closed = on_closed,
-    .output = output,
-    .sent = sent,
+    .on_open = on_events_open,
+    .on_bytes = on_events_bytes,
+    .on_end = on_events_end,
+    .on_closed = on_events_closed,
+    .output = events_output,
+    .sent = events_sent,
 };
 
 /* ---- life ---- */
@@ -205,7 +205,7 @@ static int connect_to_same(weft_events *events) {
     return r;
 }
 
-static int start(weft_events *events) {
+static int start_events(weft_events *events) {
     weft_client *client = events->client;
     int r = client->tls ? weft__stream_tls(&events->stream, client->tls, client->url.host) : 0;
     if (r == 0)
@@ -230,8 +230,8 @@ static int listen_now(weft_client *client) {
     }
     weft__client_ref(client);
     client->events = events;
-    if (start(events) < 0)
-        lost(events);
+    if (start_events(events) < 0)
+        lose_events(events);
     return 0;
 }
 
@@ -249,5 +249,5 @@ void weft__events_again(weft_client *client) {
 void weft__events_stop(weft_client *client) {
     weft__timer_stop(client->loop, &client->events_again);
     if (client->events)
-        let_go(client->events);
+        let_go_of_events(client->events);
 }

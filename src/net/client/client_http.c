@@ -48,7 +48,7 @@ static bool is_protocols_own(const char *name) {
     return strncasecmp(name, "sec-websocket-", 14) == 0;
 }
 
-static bool is_clean(const char *text, unsigned char class) {
+static bool is_clean_header(const char *text, unsigned char class) {
     for (; *text; text++)
         if (!(weft__http_bytes[(unsigned char) *text] & class))
             return false;
@@ -58,8 +58,8 @@ static bool is_clean(const char *text, unsigned char class) {
 static int put_header(weft_buf *out, const weft_alloc *alloc, const weft_header *header) {
     const char *const texts[] = {header->name, ": ", header->value, "\r\n"};
     int r = 0;
-    if (!*header->name || !header->value || !is_clean(header->name, HTTP_TOKEN) || !is_clean(header->value, HTTP_VALUE) ||
-        is_protocols_own(header->name))
+    if (!*header->name || !header->value || !is_clean_header(header->name, HTTP_TOKEN) ||
+        !is_clean_header(header->value, HTTP_VALUE) || is_protocols_own(header->name))
         return -EINVAL;
     for (size_t i = 0; r >= 0 && i < 4; i++)
         r = weft__buf_put(out, alloc, texts[i], strlen(texts[i]));

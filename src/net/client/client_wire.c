@@ -35,7 +35,7 @@ static bool is_spent(const weft_wire *wire) {
 }
 
 /* Between here and its end the client may be freed, the wire let go, or both. */
-static void feed(weft_wire *wire, char *data, size_t len) {
+static void feed_wire(weft_wire *wire, char *data, size_t len) {
     weft_client *client = weft__client_ref(wire->client);
     weft_loop *loop = client->loop;
     weft_peer *peer = client->peer;
@@ -64,13 +64,13 @@ static void feed(weft_wire *wire, char *data, size_t len) {
     weft__client_unref(client);
 }
 
-static void become_ready(weft_wire *wire) {
+static void make_wire_ready(weft_wire *wire) {
     wire->ready = true;
     weft__client_ready(wire->client, wire);
 }
 
 /* The answer to our handshake, and whatever came right behind it. */
-static void hear(weft_wire *wire, char *data, size_t len) {
+static void hear_handshake(weft_wire *wire, char *data, size_t len) {
     weft_client *client = wire->client;
     int r = weft__buf_put(&wire->in, client->loop->alloc, data, len);
     if (r == 0)
@@ -83,29 +83,29 @@ static void hear(weft_wire *wire, char *data, size_t len) {
     }
     wire->holds++;
     weft__buf_take(&wire->in, client->loop->alloc, (size_t) r);
-    become_ready(wire);
+    make_wire_ready(wire);
     if (weft__wire_current(wire) && weft__buf_len(&wire->in) > 0)
-        feed(wire, weft__buf_head(&wire->in), weft__buf_len(&wire->in));
+        feed_wire(wire, weft__buf_head(&wire->in), weft__buf_len(&wire->in));
     weft__buf_done(&wire->in, client->loop->alloc);
     weft__wire_gone(wire);
 }
 
-static void resume(weft_later *later) {
+static void resume_wire(weft_later *later) {
     weft_wire *wire = WEFT_CONTAINER(later, weft_wire, resume);
     char none[WEFT_SLACK];
     if (weft__wire_current(wire) && wire->ready)
-        feed(wire, none, 0);
+        feed_wire(wire, none, 0);
 }
 
 /* ---- what the stream asks and tells ---- */
 
-static void on_open(weft_stream *stream) {
+static void on_wire_open(weft_stream *stream) {
     weft_wire *wire = wire_of(stream);
     weft_client *client = wire->client;
     if (!weft__wire_current(wire))
         return;
     if (!client->transport->handshake) {
-        become_ready(wire);
+        make_wire_ready(wire);
         return;
     }
     int r = client->transport->handshake->hello(wire);
@@ -115,14 +115,14 @@ static void on_open(weft_stream *stream) {
         weft__stream_flush(stream);
 }
 
-static void on_bytes(weft_stream *stream, char *data, size_t len) {
+static void on_wire_bytes(weft_stream *stream, char *data, size_t len) {
     weft_wire *wire = wire_of(stream);
     if (!weft__wire_current(wire))
         return;
     if (wire->ready)
-        feed(wire, data, len);
+        feed_wire(wire, data, len);
     else if (wire->client->transport->handshake)
-        hear(wire, data, len);
+        hear_handshake(wire, data, len);
 }
 
 /* The user may have something to say to a peer that has ended its half. */
@@ -153,7 +153,7 @@ static bool take_last(weft_wire *wire) {
     return current;
 }
 
-static void on_end(weft_stream *stream, int why) {
+static void on_wire_end(weft_stream *stream, int why) {
     weft_wire *wire = wire_of(stream);
     if (!weft__wire_current(wire)) {
         weft__stream_close(stream);
@@ -174,26 +174,26 @@ static void on_end(weft_stream *stream, int why) {
         weft__client_lost(wire->client, wire, why);
 }
 
-static void on_closed(weft_stream *stream) {
+static void on_wire_closed(weft_stream *stream) {
     weft_wire *wire = wire_of(stream);
     if (wire->stdio)
         weft__stdio_done(wire->stdio);
     weft__wire_gone(wire);
 }
 
-static char *room(weft_stream *stream, size_t *ret_size) {
+static char *wire_room(weft_stream *stream, size_t *ret_size) {
     weft_wire *wire = wire_of(stream);
     return wire->ready && weft__wire_current(wire) ? weft__peer_room(wire->client->peer, ret_size) : NULL;
 }
 
-static weft_bytes output(weft_stream *stream) {
+static weft_bytes wire_output(weft_stream *stream) {
     weft_wire *wire = wire_of(stream);
     if (wire->ready && weft__wire_current(wire))
         return weft_peer_output(wire->client->peer);
     return (weft_bytes){weft__buf_head(&wire->out), weft__buf_len(&wire->out)};
 }
 
-static void sent(weft_stream *stream, size_t n) {
+static void wire_sent(weft_stream *stream, size_t n) {
     weft_wire *wire = wire_of(stream);
     weft_client *client = wire->client;
     if (!wire->ready || !weft__wire_current(wire)) {
@@ -214,13 +214,13 @@ static void sent(weft_stream *stream, size_t n) {
 }
 
 static const weft_stream_ops stream_ops = {
-    .on_open = on_open,
-    .on_bytes = on_bytes,
-    .on_end = on_end,
-    .on_closed = on_closed,
-    .room = room,
-    .output = output,
-    .sent = sent,
+    .on_open = on_wire_open,
+    .on_bytes = on_wire_bytes,
+    .on_end = on_wire_end,
+    .on_closed = on_wire_closed,
+    .room = wire_room,
+    .output = wire_output,
+    .sent = wire_sent,
 };
 
 /* ---- life ---- */
@@ -231,7 +231,7 @@ int weft__wire_new(weft_client *client, weft_wire **ret) {
         return -ENOMEM;
     wire->client = weft__client_ref(client);
     wire->holds = 1;
-    weft__later_init(&wire->resume, resume);
+    weft__later_init(&wire->resume, resume_wire);
     weft__timer_init(&wire->timer, NULL);
     *ret = wire;
     return 0;

@@ -1,8 +1,8 @@
 /* A POST: look the name up, try its addresses one after the other, send the head and the body, read until the status is
  * known.
  *
- *   LOOKUP ──on_lookup()──▶ CONNECT, one address after the other ──on_open()──▶ SENT ──take_head()──▶ done()
- *   any ──a failure, the time──▶ done()          any ──weft__post_free()──▶ gone when the stream and the lookup are */
+ *   LOOKUP ──on_lookup()──▶ CONNECT, one address after the other ──on_post_open()──▶ SENT ──take_post_status()──▶ end_post()
+ *   any ──a failure, the time──▶ end_post()          any ──weft__post_free()──▶ gone when the stream and the lookup are */
 #include "post.h"
 
 #include <errno.h>
@@ -50,7 +50,7 @@ struct weft_post {
 
 /* ---- the end ---- */
 
-static void let_go(weft_post *post) {
+static void let_go_of_attempt(weft_post *post) {
     if (!post->attempt)
         return;
     attempt *gone = post->attempt;
@@ -59,11 +59,11 @@ static void let_go(weft_post *post) {
     weft__stream_close(&gone->stream);
 }
 
-static void done(weft_post *post, int r, int status) {
+static void end_post(weft_post *post, int r, int status) {
     if (post->over)
         return;
     post->over = true;
-    let_go(post);
+    let_go_of_attempt(post);
     weft__timer_stop(post->loop, &post->timer);
     weft__later_cancel(&post->begin);
     if (r < 0 && !*post->why)
@@ -74,7 +74,7 @@ static void done(weft_post *post, int r, int status) {
 static void on_timeout(weft_timer *timer) {
     weft_post *post = WEFT_CONTAINER(timer, weft_post, timer);
     snprintf(post->why, sizeof post->why, "%s did not answer in time", post->url.host);
-    done(post, -ETIMEDOUT, 0);
+    end_post(post, -ETIMEDOUT, 0);
 }
 
 /* ---- one address ---- */
@@ -85,12 +85,12 @@ static attempt *attempt_of(weft_stream *stream) {
     return WEFT_CONTAINER(stream, attempt, stream);
 }
 
-static void on_open(weft_stream *stream) {
+static void on_post_open(weft_stream *stream) {
     weft__stream_flush(stream);
 }
 
 /* 1 the status is known, 0 more is needed. */
-static int take_head(weft_post *post, int *ret_status) {
+static int take_post_status(weft_post *post, int *ret_status) {
     weft_http_head head;
     while (weft__buf_len(&post->in)) {
         int len = weft__http_response(weft__buf_head(&post->in), weft__buf_len(&post->in), &head);
@@ -106,58 +106,58 @@ static int take_head(weft_post *post, int *ret_status) {
     return 0;
 }
 
-static void on_bytes(weft_stream *stream, char *data, size_t len) {
+static void on_post_bytes(weft_stream *stream, char *data, size_t len) {
     weft_post *post = attempt_of(stream)->post;
     int status = 0;
     if (!post || !len)
         return;
     int r = weft__buf_put(&post->in, post->alloc, data, len);
     if (r == 0)
-        r = take_head(post, &status);
+        r = take_post_status(post, &status);
     if (r != 0)
-        done(post, r < 0 ? r : 0, status);
+        end_post(post, r < 0 ? r : 0, status);
 }
 
 /* Before anything was sent, the next address is as good; afterwards a second request might be one too many. */
-static void on_end(weft_stream *stream, int why) {
+static void on_post_end(weft_stream *stream, int why) {
     weft_post *post = attempt_of(stream)->post;
     if (!post)
         return;
     const char *more = weft__stream_why(stream);
     if (*more)
         snprintf(post->why, sizeof post->why, "%s", more);
-    let_go(post);
+    let_go_of_attempt(post);
     if (post->sent == 0 && !*post->why)
         connect_next(post, why ? why : -ECONNRESET);
     else
-        done(post, why ? why : -ECONNRESET, 0);
+        end_post(post, why ? why : -ECONNRESET, 0);
 }
 
-static void on_closed(weft_stream *stream) {
+static void on_post_closed(weft_stream *stream) {
     attempt *gone = attempt_of(stream);
     weft__free(gone->loop->alloc, gone);
 }
 
-static weft_bytes output(weft_stream *stream) {
+static weft_bytes post_output(weft_stream *stream) {
     weft_post *post = attempt_of(stream)->post;
     if (!post)
         return (weft_bytes){0};
     return (weft_bytes){weft__buf_head(&post->out) + post->sent, weft__buf_len(&post->out) - post->sent};
 }
 
-static void sent(weft_stream *stream, size_t n) {
+static void post_sent(weft_stream *stream, size_t n) {
     weft_post *post = attempt_of(stream)->post;
     if (post)
         post->sent += n;
 }
 
 static const weft_stream_ops stream_ops = {
-    .on_open = on_open,
-    .on_bytes = on_bytes,
-    .on_end = on_end,
-    .on_closed = on_closed,
-    .output = output,
-    .sent = sent,
+    .on_open = on_post_open,
+    .on_bytes = on_post_bytes,
+    .on_end = on_post_end,
+    .on_closed = on_post_closed,
+    .output = post_output,
+    .sent = post_sent,
 };
 
 static int try_address(weft_post *post, const struct addrinfo *address) {
@@ -179,7 +179,7 @@ static int try_address(weft_post *post, const struct addrinfo *address) {
     if (r == 0)
         r = weft__stream_start(&made->stream, true);
     if (r < 0)
-        let_go(post);
+        let_go_of_attempt(post);
     return r;
 }
 
@@ -191,7 +191,7 @@ static void connect_next(weft_post *post, int why) {
         if (why == 0)
             return;
     }
-    done(post, why, 0);
+    end_post(post, why, 0);
 }
 
 /* ---- the name ---- */
@@ -227,11 +227,11 @@ static int look_up(weft_post *post) {
     return r;
 }
 
-static void begin(weft_later *later) {
+static void begin_post(weft_later *later) {
     weft_post *post = WEFT_CONTAINER(later, weft_post, begin);
     int r = look_up(post);
     if (r < 0)
-        done(post, r, 0);
+        end_post(post, r, 0);
 }
 
 /* ---- life ---- */
@@ -279,7 +279,7 @@ static bool is_method(const char *text) {
     return *text && strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen(text);
 }
 
-static int prepare(weft_post *post, const weft_post_opts *opts) {
+static int prepare_post(weft_post *post, const weft_post_opts *opts) {
     int r = weft__url_parse(opts->url, post->alloc, &post->url, NULL);
     if (r < 0)
         return r;
@@ -308,8 +308,8 @@ int weft__post_new(weft_loop *loop, const weft_post_opts *opts, weft_post **ret)
     post->on_done = opts->on_done;
     post->ctx = opts->ctx;
     weft__timer_init(&post->timer, on_timeout);
-    weft__later_init(&post->begin, begin);
-    int r = prepare(post, opts);
+    weft__later_init(&post->begin, begin_post);
+    int r = prepare_post(post, opts);
     if (r < 0) {
         weft__post_free(post);
         return r;
@@ -324,7 +324,7 @@ int weft__post_new(weft_loop *loop, const weft_post_opts *opts, weft_post **ret)
 weft_post *weft__post_free(weft_post *post) {
     if (!post)
         return NULL;
-    let_go(post);
+    let_go_of_attempt(post);
     weft__timer_stop(post->loop, &post->timer);
     weft__later_cancel(&post->begin);
     if (post->lookup) {

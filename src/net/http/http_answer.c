@@ -53,7 +53,7 @@ static bool is_answer(const weft_http_answer_opts *opts) {
 
 /* ---- saying it ---- */
 
-static int put_line(weft_buf *out, const weft_alloc *alloc, const char *const *texts) {
+static int put_header_line(weft_buf *out, const weft_alloc *alloc, const char *const *texts) {
     int r = 0;
     for (; r >= 0 && *texts; texts++)
         r = weft__buf_put(out, alloc, *texts, strlen(*texts));
@@ -64,11 +64,11 @@ static int put_line(weft_buf *out, const weft_alloc *alloc, const char *const *t
 static int put_headers(weft_buf *out, const weft_alloc *alloc, const weft_http_answer_opts *opts) {
     int r = 0;
     if (opts->etag)
-        r = put_line(out, alloc, (const char *const[]){"ETag: W/\"", opts->etag, "\"", NULL});
+        r = put_header_line(out, alloc, (const char *const[]){"ETag: W/\"", opts->etag, "\"", NULL});
     if (r >= 0 && opts->cache)
-        r = put_line(out, alloc, (const char *const[]){"Cache-Control: ", opts->cache, NULL});
+        r = put_header_line(out, alloc, (const char *const[]){"Cache-Control: ", opts->cache, NULL});
     for (const weft_header *at = opts->headers; r >= 0 && at && at->name; at++)
-        r = put_line(out, alloc, (const char *const[]){at->name, ": ", at->value, NULL});
+        r = put_header_line(out, alloc, (const char *const[]){at->name, ": ", at->value, NULL});
     return r;
 }
 

@@ -12,7 +12,7 @@
 
 /* ---- Accept-Encoding ---- */
 
-static weft_bytes trimmed(const char *data, const char *end) {
+static weft_bytes trimmed_bytes(const char *data, const char *end) {
     while (data < end && (*data == ' ' || *data == '\t'))
         data++;
     while (end > data && (end[-1] == ' ' || end[-1] == '\t'))
@@ -26,7 +26,7 @@ static bool same_name(weft_bytes bytes, const char *name) {
 
 /* "q=0", "q=0.0" and "q=0.000" say no; anything else says how much. */
 static bool is_refused(const char *data, const char *end) {
-    weft_bytes weight = trimmed(data, end);
+    weft_bytes weight = trimmed_bytes(data, end);
     if (weight.len < 3 || strncasecmp(weight.data, "q=", 2) != 0)
         return false;
     for (size_t i = 2; i < weight.len; i++)
@@ -42,7 +42,7 @@ bool weft__accepts_gzip(weft_bytes list) {
     for (const char *at = list.data, *end = at + list.len; at < end;) {
         const char *comma = memchr(at, ',', (size_t) (end - at)), *stop = comma ? comma : end;
         const char *semicolon = memchr(at, ';', (size_t) (stop - at));
-        weft_bytes name = trimmed(at, semicolon ? semicolon : stop);
+        weft_bytes name = trimmed_bytes(at, semicolon ? semicolon : stop);
         bool yes = !(semicolon && is_refused(semicolon + 1, stop));
         if (same_name(name, "gzip") || same_name(name, "x-gzip"))
             named = yes;

@@ -55,7 +55,7 @@ static void hand_on_unpacked(weft_conn *conn, const char *body, size_t len) {
     weft__buf_done(&unpacked, alloc);
 }
 
-static void dispatch(weft_conn *conn, char *body, size_t len) {
+static void dispatch_body(weft_conn *conn, char *body, size_t len) {
     conn->web->state = WEFT_WEB_BUSY;
     if (conn->web->packed)
         hand_on_unpacked(conn, body, len);
@@ -67,7 +67,7 @@ static size_t step_sized(weft_conn *conn, char *data, size_t len) {
     size_t need = conn->web->body_len;
     if (len < need)
         return 0;
-    dispatch(conn, data, need);
+    dispatch_body(conn, data, need);
     return need;
 }
 
@@ -78,7 +78,7 @@ static int dispatch_chunked(weft_conn *conn) {
     int r = weft__buf_reserve(&body, alloc, 1);
     conn->web->body = (weft_buf){0};
     if (r >= 0)
-        dispatch(conn, weft__buf_head(&body), weft__buf_len(&body));
+        dispatch_body(conn, weft__buf_head(&body), weft__buf_len(&body));
     weft__buf_done(&body, alloc);
     return r;
 }
@@ -128,7 +128,7 @@ static bool worth_parsing(weft_web *web, const char *data, size_t len) {
     return first || len >= WEFT_HTTP_MAX_HEAD || memmem(data + from, len - from, "\r\n\r\n", 4);
 }
 
-static int prepare(weft_conn *conn, const weft_asked *asked) {
+static int prepare_for_body(weft_conn *conn, const weft_asked *asked) {
     if (asked->kind == WEFT_WEB_RPC)
         return weft__web_rpc_prepare(conn, asked);
     if (asked->kind == WEFT_WEB_ROUTE)
@@ -199,7 +199,7 @@ static char *keep_origin(weft_conn *conn, weft_bytes origin) {
     return origin.data ? weft__strndup(conn->stream.loop->alloc, origin.data, origin.len) : NULL;
 }
 
-static void take_head(weft_conn *conn, const weft_http_head *head) {
+static void take_request_head(weft_conn *conn, const weft_http_head *head) {
     weft_web *web = conn->web;
     weft_asked asked;
     int status = weft__web_judge(conn, head, &asked);
@@ -217,7 +217,7 @@ static void take_head(weft_conn *conn, const weft_http_head *head) {
         status = weft__web_upgrade(conn, &asked);
     else if (status == 0 && asked.kind == WEFT_WEB_EVENTS)
         status = weft__web_events(conn, &asked);
-    else if (status == 0 && (status = begin_body(conn, &asked)) == 0 && prepare(conn, &asked) < 0)
+    else if (status == 0 && (status = begin_body(conn, &asked)) == 0 && prepare_for_body(conn, &asked) < 0)
         status = 503;
     /* A body that nobody will read must not be taken for the next request. */
     if (status && has_body(head))
@@ -245,17 +245,17 @@ static size_t step_head(weft_conn *conn, char *data, size_t len) {
         weft__web_refuse(conn, status_of(r), reason_of(status_of(r)), NULL);
         return len;
     }
-    take_head(conn, &head);
+    take_request_head(conn, &head);
     /* A body that is already complete: there is none. */
     if (conn->web == web && web->state == WEFT_WEB_BODY && !web->by_chunks && web->body_len == 0)
-        dispatch(conn, data + r, 0);
+        dispatch_body(conn, data + r, 0);
     return (size_t) r;
 }
 
 /* ---- the pump ---- */
 
 /* One step: how many bytes are finished with, 0 wait. */
-static size_t step(weft_conn *conn, char *data, size_t len) {
+static size_t step_request(weft_conn *conn, char *data, size_t len) {
     weft_web *web = conn->web;
     if (web->state == WEFT_WEB_HEAD)
         return step_head(conn, data, len);
@@ -270,10 +270,10 @@ static bool is_full(const weft_web *web) {
     return weft__buf_len(&web->out) > OUT_SHARE;
 }
 
-static size_t run(weft_conn *conn, weft_web *web, char *data, size_t len) {
+static size_t take_requests(weft_conn *conn, weft_web *web, char *data, size_t len) {
     size_t used = 0, n;
     while (conn->web == web && !weft__stream_closing(&conn->stream) && !is_full(web) &&
-           (n = step(conn, data + used, len - used)) > 0)
+           (n = step_request(conn, data + used, len - used)) > 0)
         used += n;
     return used;
 }
@@ -293,7 +293,7 @@ static void await_head(weft_conn *conn) {
 }
 
 /* How long the other side may now take, and whether we want to hear from it at all. */
-static void settle(weft_conn *conn) {
+static void settle_web(weft_conn *conn) {
     weft_web *web = conn->web;
     /* Behind an answer that comes in parts only the other side's end is waited for. */
     bool busy = web->state == WEFT_WEB_BUSY && !(weft__http_streams(web) && !weft__buf_len(&web->in));
@@ -324,7 +324,7 @@ static int keep_rest(weft_web *web, const weft_alloc *alloc, bool buffered, cons
     return 0;
 }
 
-static void on_bytes(weft_stream *stream, char *data, size_t len) {
+static void on_web_bytes(weft_stream *stream, char *data, size_t len) {
     weft_conn *conn = conn_of(stream);
     weft_web *web = conn->web;
     const weft_alloc *alloc = stream->loop->alloc;
@@ -339,7 +339,7 @@ static void on_bytes(weft_stream *stream, char *data, size_t len) {
         len = weft__buf_len(&web->in);
     }
     weft__buf_lend(&web->out, alloc, stream->loop->scratch, OUT_SHARE);
-    size_t used = run(conn, web, data, len);
+    size_t used = take_requests(conn, web, data, len);
     if (web->became) {
         hand_over(conn, web, data + used, len - used);
         return;
@@ -352,15 +352,15 @@ static void on_bytes(weft_stream *stream, char *data, size_t len) {
     if (weft__buf_return(&web->out, alloc) < 0 || r < 0)
         weft__conn_close(conn, -ENOMEM, false);
     else if (!weft__stream_closing(stream))
-        settle(conn);
+        settle_web(conn);
 }
 
-static void on_open(weft_stream *stream) {
+static void on_web_open(weft_stream *stream) {
     weft_conn *conn = conn_of(stream);
     due_in(conn, weft__conn_server(conn)->opts.head_ms);
 }
 
-static void on_end(weft_stream *stream, int why) {
+static void on_web_end(weft_stream *stream, int why) {
     weft_conn *conn = conn_of(stream);
     weft__conn_note_end(conn, why);
     if (why == 0 && conn->web->state == WEFT_WEB_BUSY && !weft__http_streams(conn->web))
@@ -369,14 +369,14 @@ static void on_end(weft_stream *stream, int why) {
         weft__conn_close(conn, why, why == 0);
 }
 
-static weft_bytes output(weft_stream *stream) {
+static weft_bytes web_output(weft_stream *stream) {
     weft_conn *conn = conn_of(stream);
     if (conn->web->state == WEFT_WEB_BUSY && conn->web->kind == WEFT_WEB_RPC)
         weft__web_rpc_check(conn);
     return (weft_bytes){weft__buf_head(&conn->web->out), weft__buf_len(&conn->web->out)};
 }
 
-static void sent(weft_stream *stream, size_t n) {
+static void web_sent(weft_stream *stream, size_t n) {
     weft_conn *conn = conn_of(stream);
     weft__buf_take(&conn->web->out, stream->loop->alloc, n);
     if (conn->held)
@@ -398,7 +398,7 @@ static bool body_moves(weft_conn *conn) {
     return true;
 }
 
-static void on_due(weft_stream *stream) {
+static void on_web_due(weft_stream *stream) {
     weft_conn *conn = conn_of(stream);
     weft_web *web = conn->web;
     bool begun = web->state == WEFT_WEB_BODY || weft__buf_len(&web->in) > 0;
@@ -416,13 +416,13 @@ static void on_due(weft_stream *stream) {
 }
 
 static const weft_stream_ops web_ops = {
-    .on_open = on_open,
-    .on_bytes = on_bytes,
-    .on_end = on_end,
+    .on_open = on_web_open,
+    .on_bytes = on_web_bytes,
+    .on_end = on_web_end,
     .on_closed = weft__conn_on_closed,
-    .output = output,
-    .sent = sent,
-    .on_due = on_due,
+    .output = web_output,
+    .sent = web_sent,
+    .on_due = on_web_due,
 };
 
 /* ---- beginning and end ---- */
@@ -465,7 +465,7 @@ void weft__web_free(weft_conn *conn) {
     conn->web = weft__free(alloc, web);
 }
 
-/* The web's memory is given back by on_bytes(), which still works in it. */
+/* The web's memory is given back by on_web_bytes(), which still works in it. */
 int weft__web_become(weft_conn *conn, const weft_conn_peer *how, weft_bytes head) {
     weft_web *web = conn->web;
     const weft_alloc *alloc = conn->stream.loop->alloc;

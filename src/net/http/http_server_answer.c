@@ -54,7 +54,7 @@ int weft__web_head(weft_conn *conn, int status, const char *type, const char *ex
 }
 
 /* A 204 says nothing about a body (RFC 9110 section 8.6). */
-static int write_head(weft_conn *conn, int status, const char *type, const char *extra, size_t len) {
+static int write_answer_head(weft_conn *conn, int status, const char *type, const char *extra, size_t len) {
     char length[48] = "";
     if (!is_bodiless(status))
         snprintf(length, sizeof length, "Content-Length: %zu\r\n", len);
@@ -79,7 +79,7 @@ void weft__web_answered(weft_conn *conn) {
 
 static int answer_plain(weft_conn *conn, int status, const char *type, const char *extra, weft_bytes body) {
     weft_web *web = conn->web;
-    int r = write_head(conn, status, type, extra, body.len);
+    int r = write_answer_head(conn, status, type, extra, body.len);
     if (r >= 0 && body.len && !web->head_only && !is_bodiless(status))
         r = weft__buf_put(&web->out, conn->stream.loop->alloc, body.data, body.len);
     if (r < 0)

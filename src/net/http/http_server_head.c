@@ -15,16 +15,16 @@ static weft_bytes bytes_of(const char *text) {
     return (weft_bytes){text, strlen(text)};
 }
 
-static bool same_text(weft_bytes a, weft_bytes b) {
+static bool same_bytes_nocase(weft_bytes a, weft_bytes b) {
     return a.len == b.len && strncasecmp(a.data, b.data, a.len) == 0;
 }
 
-static bool begins(weft_bytes bytes, const char *with) {
+static bool begins_with(weft_bytes bytes, const char *with) {
     size_t len = strlen(with);
     return bytes.len >= len && strncasecmp(bytes.data, with, len) == 0;
 }
 
-static int refuse(weft_asked *asked, int status, const char *reason) {
+static int refuse_head(weft_asked *asked, int status, const char *reason) {
     asked->reason = reason;
     return status;
 }
@@ -43,7 +43,7 @@ static int split_target(weft_asked *asked) {
     if (weft__bytes_are(target, "*") && weft__bytes_are(asked->head->method, "OPTIONS"))
         target = bytes_of("/");
     if (!target.len || target.data[0] != '/')
-        return refuse(asked, 400, "badTarget");
+        return refuse_head(asked, 400, "badTarget");
     split_query(asked, target);
     return 0;
 }
@@ -71,23 +71,24 @@ static weft_bytes host_name(weft_bytes host) {
 }
 
 static bool is_loopback(weft_bytes name) {
-    return same_text(name, bytes_of("localhost")) || weft__bytes_are(name, "127.0.0.1") || weft__bytes_are(name, "::1");
+    return same_bytes_nocase(name, bytes_of("localhost")) || weft__bytes_are(name, "127.0.0.1") ||
+           weft__bytes_are(name, "::1");
 }
 
 /* A list entry may name the host alone or with its port. */
-static bool listed(char *const *list, weft_bytes whole, weft_bytes name) {
+static bool is_host_listed(char *const *list, weft_bytes whole, weft_bytes name) {
     for (; list && *list; list++)
-        if (strcmp(*list, "*") == 0 || same_text(bytes_of(*list), whole) || same_text(bytes_of(*list), name))
+        if (strcmp(*list, "*") == 0 || same_bytes_nocase(bytes_of(*list), whole) || same_bytes_nocase(bytes_of(*list), name))
             return true;
     return false;
 }
 
 static bool is_bound(const weft_listener *listener, weft_bytes name) {
     for (size_t i = 0; i < listener->count; i++)
-        if (same_text(name, bytes_of(listener->sockets[i].bound)))
+        if (same_bytes_nocase(name, bytes_of(listener->sockets[i].bound)))
             return true;
     for (const weft_endpoint *at = listener->endpoints; at; at = at->next)
-        if (same_text(name, bytes_of(at->url.host)))
+        if (same_bytes_nocase(name, bytes_of(at->url.host)))
             return true;
     return false;
 }
@@ -97,13 +98,13 @@ static int check_host(const weft_listener *listener, weft_asked *asked) {
     size_t count;
     asked->host = weft__http_find(asked->head, "host", &count);
     if (count != 1)
-        return refuse(asked, 400, "badHost");
+        return refuse_head(asked, 400, "badHost");
     weft_bytes name = host_name(asked->host);
     if (!name.len)
-        return refuse(asked, 400, "badHost");
-    if (is_loopback(name) || is_bound(listener, name) || listed(asked->endpoint->hosts, asked->host, name))
+        return refuse_head(asked, 400, "badHost");
+    if (is_loopback(name) || is_bound(listener, name) || is_host_listed(asked->endpoint->hosts, asked->host, name))
         return 0;
-    return refuse(asked, 421, "hostNotServed");
+    return refuse_head(asked, 421, "hostNotServed");
 }
 
 static int check_origin(const weft_listener *listener, weft_asked *asked) {
@@ -113,13 +114,13 @@ static int check_origin(const weft_listener *listener, weft_asked *asked) {
         return 0;
     weft_bytes rest = origin;
     size_t scheme = listener->tls ? 8 : 7;
-    bool own = count == 1 && begins(origin, listener->tls ? "https://" : "http://");
+    bool own = count == 1 && begins_with(origin, listener->tls ? "https://" : "http://");
     if (own) {
         rest = (weft_bytes){origin.data + scheme, origin.len - scheme};
-        own = same_text(rest, asked->host);
+        own = same_bytes_nocase(rest, asked->host);
     }
-    if (count != 1 || (!own && !listed(asked->endpoint->origins, origin, origin)))
-        return refuse(asked, 403, "originNotAllowed");
+    if (count != 1 || (!own && !is_host_listed(asked->endpoint->origins, origin, origin)))
+        return refuse_head(asked, 403, "originNotAllowed");
     asked->origin = origin;
     asked->own_origin = own;
     return 0;
@@ -127,7 +128,7 @@ static int check_origin(const weft_listener *listener, weft_asked *asked) {
 
 /* ---- the token ---- */
 
-static weft_bytes trim(const char *data, size_t len) {
+static weft_bytes trim_blanks(const char *data, size_t len) {
     while (len && (*data == ' ' || *data == '\t'))
         data++, len--;
     while (len && (data[len - 1] == ' ' || data[len - 1] == '\t'))
@@ -145,11 +146,11 @@ static weft_bytes token_of_protocols(weft_asked *asked) {
         return token;
     for (const char *at = list.data, *end = at + list.len; at < end;) {
         const char *comma = memchr(at, ',', (size_t) (end - at));
-        weft_bytes item = trim(at, (size_t) ((comma ? comma : end) - at));
+        weft_bytes item = trim_blanks(at, (size_t) ((comma ? comma : end) - at));
         bool is_token = item.len > prefix && strncmp(item.data, TOKEN_PROTOCOL, prefix) == 0;
         if (is_token && !token.data)
             token = (weft_bytes){item.data + prefix, item.len - prefix};
-        bool better = !asked->protocol.len || (begins(asked->protocol, TOKEN_PROTOCOL) && !is_token);
+        bool better = !asked->protocol.len || (begins_with(asked->protocol, TOKEN_PROTOCOL) && !is_token);
         if (item.len && better)
             asked->protocol = item;
         at = comma ? comma + 1 : end;
@@ -172,8 +173,8 @@ static weft_bytes token_of_query(weft_bytes query) {
 static weft_bytes token_of(weft_asked *asked) {
     weft_bytes protocol = token_of_protocols(asked);
     weft_bytes header = weft__http_find(asked->head, "authorization", NULL);
-    if (begins(header, "bearer "))
-        return trim(header.data + 7, header.len - 7);
+    if (begins_with(header, "bearer "))
+        return trim_blanks(header.data + 7, header.len - 7);
     return protocol.data ? protocol : token_of_query(asked->query);
 }
 
@@ -185,7 +186,7 @@ static bool needs_token(const weft_conn *conn, const weft_asked *asked) {
 static int wrong_token(weft_asked *asked, weft_bytes token) {
     snprintf(asked->extra, sizeof asked->extra, "WWW-Authenticate: Bearer realm=\"weft\"%s\r\n",
              token.data ? ", error=\"invalid_token\"" : "");
-    return refuse(asked, 401, "unauthorized");
+    return refuse_head(asked, 401, "unauthorized");
 }
 
 /* A page of another site can make the browser ask here (an image, a link), with any token it likes in the URL. Browsers say
@@ -219,7 +220,7 @@ static int judge_wrong_token(weft_conn *conn, weft_asked *asked, weft_bytes toke
     if (!wait)
         return wrong_token(asked, token);
     snprintf(asked->extra, sizeof asked->extra, "Retry-After: %lld\r\n", (long long) (wait / 1000 + 1));
-    return refuse(asked, 429, "tooManyWrongTokens");
+    return refuse_head(asked, 429, "tooManyWrongTokens");
 }
 
 /* A cookie goes with whatever a browser sends here, whoever made it do so. Another port of this host is another origin but
@@ -292,15 +293,15 @@ static void find_kind(const weft_conn *conn, const weft_listener *listener, weft
 
 static int not_allowed(weft_asked *asked, const char *methods) {
     snprintf(asked->extra, sizeof asked->extra, "Allow: %s\r\n", methods);
-    return refuse(asked, 405, "methodNotAllowed");
+    return refuse_head(asked, 405, "methodNotAllowed");
 }
 
 static bool is_json(weft_bytes type) {
     static const char *const types[] = {"application/json", "application/json-rpc", "application/jsonrequest"};
     const char *parameters = type.len ? memchr(type.data, ';', type.len) : NULL;
-    weft_bytes bare = trim(type.data, parameters ? (size_t) (parameters - type.data) : type.len);
+    weft_bytes bare = trim_blanks(type.data, parameters ? (size_t) (parameters - type.data) : type.len);
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (bare.len && same_text(bare, bytes_of(types[i])))
+        if (bare.len && same_bytes_nocase(bare, bytes_of(types[i])))
             return true;
     return false;
 }
@@ -314,7 +315,7 @@ static bool wants_events(const weft_http_head *head) {
 static int judge_missing(weft_conn *conn, weft_asked *asked) {
     char allow[100];
     weft__route_find(weft__conn_server(conn), asked->head->method, asked->path, allow, sizeof allow);
-    return *allow ? not_allowed(asked, allow) : refuse(asked, 404, "notFound");
+    return *allow ? not_allowed(asked, allow) : refuse_head(asked, 404, "notFound");
 }
 
 /* The browser asks before it lets a page ask: yes, for origins that check_origin() accepted. */
@@ -337,13 +338,13 @@ static int judge_kind(weft_conn *conn, weft_asked *asked) {
     case WEFT_WEB_HEALTH:
         return get || weft__bytes_are(head->method, "HEAD") ? 0 : not_allowed(asked, "GET, HEAD");
     case WEFT_WEB_RPC:
-        return is_json(weft__http_find(head, "content-type", NULL)) ? 0 : refuse(asked, 415, "notJson");
+        return is_json(weft__http_find(head, "content-type", NULL)) ? 0 : refuse_head(asked, 415, "notJson");
     case WEFT_WEB_EVENTS:
         if (!get)
             return not_allowed(asked, "GET, POST, OPTIONS");
         if (head->chunked || head->content_length > 0)
-            return refuse(asked, 400, "bodyNotAllowed");
-        return wants_events(head) ? 0 : refuse(asked, 406, "onlyEventStream");
+            return refuse_head(asked, 400, "bodyNotAllowed");
+        return wants_events(head) ? 0 : refuse_head(asked, 406, "onlyEventStream");
     case WEFT_WEB_OPTIONS:
         return answer_options(asked);
     case WEFT_WEB_SOCKET:

@@ -10,7 +10,7 @@
 static const weft_carrier carrier;
 
 /* A deferred answer: look at it before the loop waits, when the request is really gone from the peer. */
-static void on_output(weft_peer *peer, void *data) {
+static void on_rpc_output(weft_peer *peer, void *data) {
     (void) data;
     weft_conn *conn = weft__peer_carrier(peer, &carrier);
     if (conn)
@@ -25,11 +25,11 @@ static void on_free(weft_peer *peer, void *data) {
     weft__conn_close(conn, -EPIPE, true);
 }
 
-static int64_t on_now(void *data) {
+static int64_t rpc_now(void *data) {
     return weft__loop_fresh_now(((const weft_conn *) data)->stream.loop);
 }
 
-static const weft_carrier carrier = {.free = on_free, .now = on_now};
+static const weft_carrier carrier = {.free = on_free, .now = rpc_now};
 
 static void drop_peer(weft_web *web) {
     weft_peer *peer = web->rpc;
@@ -46,7 +46,7 @@ int weft__web_rpc_prepare(weft_conn *conn, const weft_asked *asked) {
         return 0;
     drop_peer(web);
     weft__web_identity(conn, asked, &origin, name, &who);
-    weft_conn_peer how = {.framing = &weft__body, .identity = &who, .on_output = on_output};
+    weft_conn_peer how = {.framing = &weft__body, .identity = &who, .on_output = on_rpc_output};
     int r = weft__conn_peer_new(conn, &how, &web->rpc);
     if (r < 0)
         return r;

@@ -9,32 +9,32 @@
 #define MAX_HEAD 512
 #define MAX_PROTOCOL 512
 
-static int refuse(weft_asked *asked, int status, const char *reason, const char *extra) {
+static int refuse_upgrade(weft_asked *asked, int status, const char *reason, const char *extra) {
     snprintf(asked->extra, sizeof asked->extra, "%s", extra);
     asked->reason = reason;
     return status;
 }
 
-static int check(weft_asked *asked, weft_bytes *ret_key) {
+static int check_upgrade(weft_asked *asked, weft_bytes *ret_key) {
     const weft_http_head *head = asked->head;
     size_t keys;
     weft_bytes version = weft__http_find(head, "sec-websocket-version", NULL);
     *ret_key = weft__http_find(head, "sec-websocket-key", &keys);
     if (!weft__bytes_are(head->method, "GET"))
-        return refuse(asked, 405, "methodNotAllowed", "Allow: GET\r\n");
+        return refuse_upgrade(asked, 405, "methodNotAllowed", "Allow: GET\r\n");
     if (!head->upgrade || !weft__http_has_token(weft__http_find(head, "upgrade", NULL), "websocket"))
-        return refuse(asked, 426, "upgradeRequired", "Connection: Upgrade\r\nUpgrade: websocket\r\n");
+        return refuse_upgrade(asked, 426, "upgradeRequired", "Connection: Upgrade\r\nUpgrade: websocket\r\n");
     if (head->minor != 1 || head->chunked || head->content_length > 0)
-        return refuse(asked, 400, "badUpgrade", "");
+        return refuse_upgrade(asked, 400, "badUpgrade", "");
     if (!weft__bytes_are(version, "13"))
-        return refuse(asked, 426, "webSocketVersion",
-                      "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n");
+        return refuse_upgrade(asked, 426, "webSocketVersion",
+                              "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n");
     if (keys != 1 || !weft__ws_key_valid(*ret_key) || asked->protocol.len > MAX_PROTOCOL)
-        return refuse(asked, 400, "badUpgrade", "");
+        return refuse_upgrade(asked, 400, "badUpgrade", "");
     return 0;
 }
 
-static int write_head(const weft_asked *asked, weft_bytes key, unsigned *ret_deflate, char *head, size_t size) {
+static int write_upgrade_head(const weft_asked *asked, weft_bytes key, unsigned *ret_deflate, char *head, size_t size) {
     char accept[29], extension[200] = "";
     weft_bytes offers = weft__http_find(asked->head, "sec-websocket-extensions", NULL);
     weft__ws_accept(key, accept);
@@ -54,10 +54,11 @@ int weft__web_upgrade(weft_conn *conn, weft_asked *asked) {
     weft_origin origin;
     weft_identity who;
     weft_conn_peer how = {.framing = &weft_websocket, .identity = &who};
-    int status = check(asked, &key);
+    int status = check_upgrade(asked, &key);
     if (status)
         return status;
-    int n = write_head(asked, key, &how.deflate, head, sizeof head);
+    int n = write_upgrade_head(asked, key, &how.deflate, head, sizeof head);
     weft__web_identity(conn, asked, &origin, name, &who);
-    return weft__web_become(conn, &how, (weft_bytes){head, (size_t) n}) < 0 ? refuse(asked, 503, "outOfMemory", "") : 0;
+    return weft__web_become(conn, &how, (weft_bytes){head, (size_t) n}) < 0 ? refuse_upgrade(asked, 503, "outOfMemory", "")
+                                                                            : 0;
 }

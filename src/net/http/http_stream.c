@@ -31,7 +31,7 @@ void weft__http_sent(weft_conn *conn) {
 }
 
 /* A part in the answer's coding. All of it or nothing. */
-static int put_part(weft_http *http, weft_bytes part) {
+static int put_coded_part(weft_http *http, weft_bytes part) {
     weft_web *web = http->conn->web;
     char size[24];
     int n = http->chunked ? snprintf(size, sizeof size, "%zx\r\n", part.len) : 0;
@@ -53,7 +53,7 @@ static int begin_answer(weft_http *http, int status, const weft_http_answer_opts
     web->keep_alive = keep_alive && http->chunked;
     int r = weft__web_head(http->conn, status, opts->type, extra, http->chunked ? "Transfer-Encoding: chunked\r\n" : "");
     if (r >= 0)
-        r = put_part(http, opts->body);
+        r = put_coded_part(http, opts->body);
     if (r >= 0)
         return 0;
     web->out.end -= weft__buf_len(&web->out) - before;
@@ -93,7 +93,7 @@ int weft_http_write(weft_http *http, weft_bytes part) {
         return -EPIPE;
     if (weft__buf_len(&conn->web->out) > HARD_LIMIT)
         return -ENOBUFS;
-    int r = put_part(http, part);
+    int r = put_coded_part(http, part);
     if (r < 0)
         return r;
     weft__stream_flush_later(&conn->stream);

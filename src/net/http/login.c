@@ -47,7 +47,7 @@ static weft_bytes cookie_value(weft_bytes cookies, const char *name) {
 }
 
 /* All rows are compared, in constant time each. */
-static const weft_session_row *find_session(const struct weft_logins *logins, weft_bytes text, int64_t now) {
+static const weft_session_row *find_login(const struct weft_logins *logins, weft_bytes text, int64_t now) {
     unsigned char digest[WEFT_DIGEST];
     const weft_session_row *found = NULL;
     SHA256((const unsigned char *) text.data, text.len, digest);
@@ -64,7 +64,7 @@ uint64_t weft__login_of(const weft_conn *conn, const weft_http_head *head, uint6
         return 0;
     snprintf(name, sizeof name, "weft_session_%d", conn->endpoint->listener->port);
     weft_bytes text = cookie_value(weft__http_find(head, "cookie", NULL), name);
-    const weft_session_row *row = text.len ? find_session(server->logins, text, weft_loop_now(server->loop)) : NULL;
+    const weft_session_row *row = text.len ? find_login(server->logins, text, weft_loop_now(server->loop)) : NULL;
     if (!row)
         return 0;
     *ret_auth = row->auth;

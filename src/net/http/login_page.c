@@ -66,7 +66,7 @@ static void send_elsewhere(weft_http *http, const char *where, const char *sessi
 
 /* ---- the form's body ---- */
 
-static int hex_digit(char c) {
+static int form_hex_digit(char c) {
     return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
 }
 
@@ -83,8 +83,8 @@ static size_t form_value(weft_bytes body, const char *name, char *ret, size_t si
             break;
     }
     for (at = at < end ? at + len + 1 : stop; at < stop && used + 1 < size; at++) {
-        bool escape = *at == '%' && stop - at > 2 && hex_digit(at[1]) >= 0 && hex_digit(at[2]) >= 0;
-        char c = escape ? (char) (hex_digit(at[1]) * 16 + hex_digit(at[2])) : *at == '+' ? ' ' : *at;
+        bool escape = *at == '%' && stop - at > 2 && form_hex_digit(at[1]) >= 0 && form_hex_digit(at[2]) >= 0;
+        char c = escape ? (char) (form_hex_digit(at[1]) * 16 + form_hex_digit(at[2])) : *at == '+' ? ' ' : *at;
         at += escape ? 2 : 0;
         if (c != ' ' && c != '\r' && c != '\n' && c != '\t')
             ret[used++] = c;

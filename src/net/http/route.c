@@ -12,7 +12,7 @@ struct weft_public {
 
 /* ---- the table ---- */
 
-static bool matches(const char *pattern, weft_bytes path) {
+static bool path_matches(const char *pattern, weft_bytes path) {
     size_t len = strlen(pattern);
     if (len && pattern[len - 1] == '*')
         return path.len >= len - 1 && memcmp(path.data, pattern, len - 1) == 0;
@@ -20,11 +20,11 @@ static bool matches(const char *pattern, weft_bytes path) {
 }
 
 /* A GET route answers HEAD too; the answer's body is left out when it is written. */
-static bool takes(const weft_route *route, weft_bytes method) {
+static bool route_takes(const weft_route *route, weft_bytes method) {
     return weft__bytes_are(method, route->method) || (weft__bytes_are(method, "HEAD") && strcmp(route->method, "GET") == 0);
 }
 
-static size_t strength(const weft_route *route) {
+static size_t route_strength(const weft_route *route) {
     size_t len = strlen(route->path);
     return len && route->path[len - 1] == '*' ? len : SIZE_MAX;
 }
@@ -35,9 +35,9 @@ const weft_route *weft__route_find(const weft_server *server, weft_bytes method,
     size_t used = 0;
     *ret_allow = '\0';
     for (const weft_route *route = server->routes; route; route = route->next) {
-        if (!matches(route->path, path))
+        if (!path_matches(route->path, path))
             continue;
-        if (takes(route, method) && (!best || strength(route) > strength(best)))
+        if (route_takes(route, method) && (!best || route_strength(route) > route_strength(best)))
             best = route;
         if (used + strlen(route->method) + 3 < size)
             used += (size_t) snprintf(ret_allow + used, size - used, "%s%s", used ? ", " : "", route->method);
@@ -47,7 +47,7 @@ const weft_route *weft__route_find(const weft_server *server, weft_bytes method,
 
 bool weft__route_public(const weft_server *server, weft_bytes path) {
     for (const struct weft_public *at = server->publics; at; at = at->next)
-        if (matches(at->path, path))
+        if (path_matches(at->path, path))
             return true;
     return false;
 }
@@ -111,7 +111,7 @@ static size_t head_size(const weft_asked *asked) {
     return size;
 }
 
-static const char *put_text(char **at, weft_bytes text) {
+static const char *put_request_text(char **at, weft_bytes text) {
     char *start = *at;
     if (text.len)
         memcpy(start, text.data, text.len);
@@ -128,8 +128,8 @@ static weft_bytes text_bytes(const char *text) {
 static void keep_auth(weft_http *http, const weft_auth *auth, char **at) {
     if (!auth)
         return;
-    http->identity.name = put_text(at, text_bytes(auth->name));
-    http->identity.scopes = put_text(at, text_bytes(auth->scopes));
+    http->identity.name = put_request_text(at, text_bytes(auth->name));
+    http->identity.scopes = put_request_text(at, text_bytes(auth->scopes));
 }
 
 /* The query without "token=...", which must not come into anybody's log. */
@@ -164,14 +164,14 @@ int weft__http_new(weft_conn *conn, const weft_asked *asked, weft_http **ret) {
     http->route = asked->route;
     weft__web_identity(conn, asked, &http->origin, http->name, &http->identity);
     keep_auth(http, asked->auth, &at);
-    http->method = put_text(&at, head->method);
-    http->path = put_text(&at, asked->path);
+    http->method = put_request_text(&at, head->method);
+    http->path = put_request_text(&at, asked->path);
     http->query = put_query(&at, asked->query);
     http->chunked = head->minor >= 1;
     http->header_count = head->header_count;
     for (size_t i = 0; i < head->header_count; i++) {
-        http->headers[i].name = put_text(&at, head->headers[i].name);
-        http->headers[i].value = put_text(&at, head->headers[i].value);
+        http->headers[i].name = put_request_text(&at, head->headers[i].name);
+        http->headers[i].value = put_request_text(&at, head->headers[i].value);
     }
     *ret = http;
     return 0;

@@ -56,7 +56,7 @@ static void note_full(weft_server *server, int64_t now) {
 }
 
 /* Its place is free at once, although closing takes until the next turn of the loop. */
-static void drop(weft_server *server, weft_conn *conn) {
+static void drop_conn(weft_server *server, weft_conn *conn) {
     note_full(server, weft_loop_now(server->loop));
     weft__place_leave(server, &conn->place);
     weft__conn_close(conn, -EUSERS, false);
@@ -65,7 +65,7 @@ static void drop(weft_server *server, weft_conn *conn) {
 bool weft__drop_stranger(weft_server *server) {
     if (weft__list_empty(&server->strangers_by_age))
         return false;
-    drop(server, conn_at(server->strangers_by_age.next));
+    drop_conn(server, conn_at(server->strangers_by_age.next));
     return true;
 }
 
@@ -84,7 +84,7 @@ static void make_room_at_address(weft_server *server, const weft_tallied *count)
         return;
     bool fresh = weft_loop_now(server->loop) - oldest->place.since < FRESH_MS;
     if (!fresh || count->n / FAR_TOO_MANY >= limit)
-        drop(server, oldest);
+        drop_conn(server, oldest);
 }
 
 /* ---- coming in ---- */

@@ -31,7 +31,7 @@ static int refuse_token(weft_req *req, weft_conn *conn) {
     return weft_refuse(req, 401, "Not authenticated", "unauthorized");
 }
 
-static int authenticate(weft_req *req, const weft_json *params, void *ctx) {
+static int auth_by_token(weft_req *req, const weft_json *params, void *ctx) {
     (void) ctx;
     weft_conn *conn = weft__conn_of(weft_req_peer(req));
     const weft_identity *who = weft_req_identity(req);
@@ -46,7 +46,7 @@ static int authenticate(weft_req *req, const weft_json *params, void *ctx) {
 
 const weft_method weft__auth_method = {
     .name = "weft.auth",
-    .handler = authenticate,
+    .handler = auth_by_token,
     .help = "show a token; needed first on byte streams that ask for one",
     .flags = WEFT_OPEN | WEFT_HIDDEN,
 };

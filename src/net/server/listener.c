@@ -34,7 +34,7 @@ static int refusal_text(const weft_listener *listener, const weft_refusal *why, 
 
 /* One sentence into a fresh socket, which has room for it. No connection is made for it: refusing must cost less than
  * serving. What was sent already is read away, because closing over unread bytes would take the sentence back. */
-static void refuse(weft_listener *listener, int fd, const weft_refusal *why) {
+static void refuse_socket(weft_listener *listener, int fd, const weft_refusal *why) {
     char text[512];
     weft__server_note(listener->server, "refused a connection on %s: %s", listener->endpoints->text, why->message);
     if (!listener->tls) {
@@ -54,7 +54,7 @@ void weft__listener_serve(weft_listener *listener, int fd) {
     weft__origin_of(fd, &origin);
     const weft_refusal *why = weft__admit(listener, &origin, &place);
     if (why) {
-        refuse(listener, fd, why);
+        refuse_socket(listener, fd, why);
         return;
     }
     if (*origin.address)
@@ -124,7 +124,7 @@ static void refuse_for_want_of_descriptors(weft_listener *listener, int socket) 
     close(server->spare_fd);
     int fd = accept4(socket, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0)
-        refuse(listener, fd, &no_descriptors);
+        refuse_socket(listener, fd, &no_descriptors);
     server->spare_fd = -1;
     have_spare(server);
 }
@@ -230,7 +230,7 @@ static weft_listener *find_shared(const weft_server *server, const weft_endpoint
     return NULL;
 }
 
-static int join(weft_listener *listener, weft_endpoint *endpoint) {
+static int join_listener(weft_listener *listener, weft_endpoint *endpoint) {
     weft_endpoint **end = &listener->endpoints;
     for (; *end; end = &(*end)->next)
         if ((*end)->url.scheme == endpoint->url.scheme && strcmp((*end)->url.path, endpoint->url.path) == 0)
@@ -279,5 +279,5 @@ static int open_new(weft_endpoint *endpoint, const weft_listen_opts *opts) {
 
 int weft__listener_join(weft_endpoint *endpoint, const weft_listen_opts *opts) {
     weft_listener *shared = endpoint->url.port > 0 ? find_shared(endpoint->server, endpoint) : NULL;
-    return shared ? join(shared, endpoint) : open_new(endpoint, opts);
+    return shared ? join_listener(shared, endpoint) : open_new(endpoint, opts);
 }

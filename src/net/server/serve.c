@@ -13,17 +13,17 @@ typedef struct serving {
     int stops;
 } serving;
 
-static void on_stopped(weft_server *server, void *ctx) {
+static void on_server_stopped(weft_server *server, void *ctx) {
     (void) server;
     weft_loop_stop(((serving *) ctx)->loop);
 }
 
 /* The first asks for an orderly end, the second for any end. */
-static void on_signal(uv_signal_t *handle, int number) {
+static void on_stop_signal(uv_signal_t *handle, int number) {
     serving *self = handle->data;
     (void) number;
     if (self->stops++ == 0)
-        weft_server_stop(self->server, on_stopped, self);
+        weft_server_stop(self->server, on_server_stopped, self);
     else
         weft_loop_stop(self->loop);
 }
@@ -34,12 +34,12 @@ static void watch_signals(serving *self) {
     for (int i = 0; i < 2; i++) {
         uv_signal_init(&self->loop->uv, &self->signals[i]);
         self->signals[i].data = self;
-        uv_signal_start(&self->signals[i], on_signal, numbers[i]);
+        uv_signal_start(&self->signals[i], on_stop_signal, numbers[i]);
         uv_unref((uv_handle_t *) &self->signals[i]);
     }
 }
 
-static int open_all(serving *self, const char *url, const weft_service_opts *opts) {
+static int open_serving(serving *self, const char *url, const weft_service_opts *opts) {
     int r = weft_service_new(opts, &self->service);
     if (r >= 0)
         r = weft_loop_new(opts->alloc, &self->loop);
@@ -53,7 +53,7 @@ int weft_serve(const char *url, const weft_method *methods, const weft_service_o
     weft_service_opts all = opts ? *opts : (weft_service_opts){0};
     if (methods)
         all.methods = methods;
-    int r = open_all(&self, url, &all);
+    int r = open_serving(&self, url, &all);
     if (r >= 0) {
         watch_signals(&self);
         weft_loop_run(self.loop);

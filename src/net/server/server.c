@@ -74,7 +74,7 @@ static void on_called(void *ctx) {
     weft__later(server->loop, &server->called);
 }
 
-static void destroy(weft_server *server) {
+static void destroy_server(weft_server *server) {
     const weft_alloc *alloc = server->alloc;
     weft__service_unset_wake(server->service, server);
     weft__later_cancel(&server->called);
@@ -94,7 +94,7 @@ static void destroy(weft_server *server) {
 
 void weft__server_unref(weft_server *server) {
     if (--server->refs == 0)
-        destroy(server);
+        destroy_server(server);
 }
 
 /* ---- stopping ---- */

@@ -12,11 +12,11 @@ void weft__tally_init(weft_tally *tally, const weft_alloc *alloc) {
         weft__list_init(&tally->buckets[i]);
 }
 
-static weft_link *bucket_of(weft_tally *tally, const char *key) {
+static weft_link *tally_bucket(weft_tally *tally, const char *key) {
     return &tally->buckets[weft__hash(key) % WEFT_TALLY_BUCKETS];
 }
 
-static weft_tallied *find(weft_link *bucket, const char *key) {
+static weft_tallied *find_tallied(weft_link *bucket, const char *key) {
     for (weft_link *at = bucket->next; at != bucket; at = at->next) {
         weft_tallied *count = WEFT_CONTAINER(at, weft_tallied, link);
         if (strcmp(count->key, key) == 0)
@@ -26,8 +26,8 @@ static weft_tallied *find(weft_link *bucket, const char *key) {
 }
 
 int weft__tally_add(weft_tally *tally, const char *key, size_t max, weft_tallied **ret) {
-    weft_link *bucket = bucket_of(tally, key);
-    weft_tallied *count = find(bucket, key);
+    weft_link *bucket = tally_bucket(tally, key);
+    weft_tallied *count = find_tallied(bucket, key);
     if (count ? count->n >= max : max == 0)
         return -EUSERS;
     if (!count) {

@@ -17,7 +17,7 @@ static int make_key(char ret[25]) {
     return 0;
 }
 
-static int put(weft_wire *wire, const char *text) {
+static int put_handshake(weft_wire *wire, const char *text) {
     return weft__buf_put(&wire->out, wire->client->loop->alloc, text, strlen(text));
 }
 
@@ -25,7 +25,7 @@ static int put(weft_wire *wire, const char *text) {
 static int put_all(weft_wire *wire, const char *const *texts, size_t count) {
     int r = 0;
     for (size_t i = 0; i < count && r == 0; i++)
-        r = put(wire, texts[i]);
+        r = put_handshake(wire, texts[i]);
     return r;
 }
 
@@ -55,7 +55,7 @@ static int say_ws_hello(weft_wire *wire) {
 
 /* ---- the answer ---- */
 
-static int refuse(weft_wire *wire, const char *why) {
+static int refuse_handshake(weft_wire *wire, const char *why) {
     weft__client_trouble(wire->client, "the server's WebSocket handshake is wrong: %s", why);
     return -EPROTO;
 }
@@ -73,7 +73,7 @@ static int check_extensions(weft_wire *wire, const weft_http_head *head) {
         return 0;
     int window = count == 1 && !wire->client->opts.no_deflate ? weft__ws_deflate_answer(answer) : -EPROTO;
     if (window < 0)
-        return refuse(wire, "it uses an extension that was not offered");
+        return refuse_handshake(wire, "it uses an extension that was not offered");
     wire->deflate = (unsigned) window;
     return 0;
 }
@@ -85,14 +85,14 @@ static int check_head(weft_wire *wire, const weft_http_head *head) {
         return weft__http_refused(wire->client, head->status, " instead of switching to WebSocket");
     weft__ws_accept((weft_bytes){wire->key, strlen(wire->key)}, accept);
     if (!head->upgrade || !is_one(head, "upgrade", "websocket"))
-        return refuse(wire, "it does not upgrade the connection to websocket");
+        return refuse_handshake(wire, "it does not upgrade the connection to websocket");
     size_t count;
     weft_bytes shown = weft__http_find(head, "sec-websocket-accept", &count);
     if (count != 1 || shown.len != strlen(accept) || memcmp(shown.data, accept, shown.len) != 0)
-        return refuse(wire, "Sec-WebSocket-Accept does not belong to our key");
+        return refuse_handshake(wire, "Sec-WebSocket-Accept does not belong to our key");
     weft__http_find(head, "sec-websocket-protocol", &protocols);
     if (protocols > 0)
-        return refuse(wire, "it chose a subprotocol that was not offered");
+        return refuse_handshake(wire, "it chose a subprotocol that was not offered");
     return check_extensions(wire, head);
 }
 
@@ -100,7 +100,7 @@ static int hear_ws_answer(weft_wire *wire, const char *data, size_t n) {
     weft_http_head head;
     int len = weft__http_response(data, n, &head);
     if (len < 0)
-        return refuse(wire, "it is not HTTP");
+        return refuse_handshake(wire, "it is not HTTP");
     if (len == 0)
         return 0;
     int r = check_head(wire, &head);

@@ -30,7 +30,7 @@ extern char **environ;
 /* What is done to make it leave; each step waits for the one before.
  *
  * LIVING ──weft__child_end()──▶ LEAVING ──1 s──▶ TERMINATED ──2 s──▶ KILLED     next_step()
- *    └─────────┴──────────────exit, when we were told to end it──────┴────▶ reaped and closed    finish() */
+ *    └─────────┴──────────────exit, when we were told to end it──────┴────▶ reaped and closed    close_child_handles() */
 enum step { LIVING, LEAVING, TERMINATED, KILLED };
 
 struct weft_child {
@@ -50,7 +50,7 @@ struct weft_child {
 
 /* ---- finding the program ---- */
 
-static int usable(const char *file) {
+static int check_program(const char *file) {
     struct stat st;
     if (stat(file, &st) < 0)
         return -ENOENT;
@@ -62,7 +62,7 @@ static int usable(const char *file) {
 int weft__find_program(const char *name, const char *path, char *ret, size_t size) {
     if (strchr(name, '/')) {
         int n = snprintf(ret, size, "%s", name);
-        return n < 0 || (size_t) n >= size ? -ENAMETOOLONG : usable(name);
+        return n < 0 || (size_t) n >= size ? -ENAMETOOLONG : check_program(name);
     }
     int found = -ENOENT;
     for (const char *folder = path; folder && *name; folder = *folder ? folder + 1 : NULL) {
@@ -73,7 +73,7 @@ int weft__find_program(const char *name, const char *path, char *ret, size_t siz
         folder += len;
         if (n < 0 || (size_t) n >= size)
             continue;
-        int r = usable(ret);
+        int r = check_program(ret);
         if (r == 0)
             return 0;
         if (r == -EACCES)
@@ -109,7 +109,7 @@ static int make_pair(int ret[2]) {
     return 0;
 }
 
-static int set_files(posix_spawn_file_actions_t *files, int fd, bool quiet_stderr) {
+static int set_child_files(posix_spawn_file_actions_t *files, int fd, bool quiet_stderr) {
     int r = posix_spawn_file_actions_adddup2(files, fd, 0);
     if (r == 0)
         r = posix_spawn_file_actions_adddup2(files, fd, 1);
@@ -135,7 +135,7 @@ static int set_signals(posix_spawnattr_t *attr) {
     return -r;
 }
 
-static int spawn(const char *file, const char *const *argv, int fd, bool quiet_stderr, pid_t *ret) {
+static int spawn_child(const char *file, const char *const *argv, int fd, bool quiet_stderr, pid_t *ret) {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     int r = posix_spawn_file_actions_init(&files);
@@ -146,7 +146,7 @@ static int spawn(const char *file, const char *const *argv, int fd, bool quiet_s
         posix_spawn_file_actions_destroy(&files);
         return -r;
     }
-    r = set_files(&files, fd, quiet_stderr);
+    r = set_child_files(&files, fd, quiet_stderr);
     if (r == 0)
         r = set_signals(&attr);
     if (r == 0)
@@ -160,7 +160,7 @@ static int spawn(const char *file, const char *const *argv, int fd, bool quiet_s
 
 /* Collect the exit status, having asked what is left of the group to go: while the leader is not collected the number cannot
  * belong to another group. */
-static int reap(weft_child *child) {
+static int reap_child(weft_child *child) {
     siginfo_t info = {0};
     kill(-child->pid, SIGTERM);
     if (waitid(BY_PIDFD, (id_t) child->pidfd, &info, WEXITED | WNOHANG) < 0)
@@ -180,20 +180,20 @@ static void handle_closed(uv_handle_t *handle) {
     weft__free(child->alloc, child);
 }
 
-static void finish(weft_child *child) {
+static void close_child_handles(weft_child *child) {
     uv_close((uv_handle_t *) &child->poll, handle_closed);
     uv_close((uv_handle_t *) &child->timer, handle_closed);
 }
 
-static void exited(uv_poll_t *poll, int status, int events) {
+static void on_child_exit(uv_poll_t *poll, int status, int events) {
     weft_child *child = poll->data;
     (void) status;
     (void) events;
     uv_poll_stop(poll);
     child->exited = true;
-    int wait_status = reap(child);
+    int wait_status = reap_child(child);
     if (child->step != LIVING)
-        finish(child);
+        close_child_handles(child);
     else if (child->on_exit)
         child->on_exit(child->exit_ctx, wait_status);
 }
@@ -212,7 +212,7 @@ static void next_step(uv_timer_t *timer) {
 
 /* ---- the child ---- */
 
-static int watch(weft_child *child, uv_loop_t *loop) {
+static int watch_child(weft_child *child, uv_loop_t *loop) {
     int r = uv_poll_init(loop, &child->poll, child->pidfd);
     if (r < 0)
         return r;
@@ -220,11 +220,11 @@ static int watch(weft_child *child, uv_loop_t *loop) {
     uv_timer_init(loop, &child->timer);
     child->open_handles = 2;
     child->poll.data = child->timer.data = child;
-    return uv_poll_start(&child->poll, UV_READABLE, exited);
+    return uv_poll_start(&child->poll, UV_READABLE, on_child_exit);
 }
 
 /* The child runs but cannot be watched: it must not stay behind. Blocks until the killed process is gone, which is soon. */
-static void destroy(weft_child *child) {
+static void destroy_child(weft_child *child) {
     kill(-child->pid, SIGKILL);
     waitpid(child->pid, NULL, 0);
     if (child->pidfd >= 0)
@@ -245,14 +245,14 @@ int weft__child_new(uv_loop_t *loop, const char *const *argv, bool quiet_stderr,
     r = make_pair(pair);
     if (r < 0)
         goto no_pair;
-    r = spawn(file, argv, pair[1], quiet_stderr, &child->pid);
+    r = spawn_child(file, argv, pair[1], quiet_stderr, &child->pid);
     close(pair[1]);
     if (r < 0)
         goto no_child;
     child->pidfd = (int) syscall(SYS_pidfd_open, child->pid, 0);
-    r = child->pidfd < 0 ? -errno : watch(child, loop);
+    r = child->pidfd < 0 ? -errno : watch_child(child, loop);
     if (r < 0) {
-        destroy(child);
+        destroy_child(child);
         goto no_child;
     }
     *ret = child;
@@ -276,7 +276,7 @@ void weft__child_end(weft_child *child, void (*on_gone)(void *ctx), void *ctx) {
     child->gone_ctx = ctx;
     child->step = LEAVING;
     if (child->exited)
-        finish(child);
+        close_child_handles(child);
     else
         uv_timer_start(&child->timer, next_step, LEAVE_MS, 0);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static weft_mem *find(weft_loop *loop, const char *name) {
+static weft_mem *find_mem(weft_loop *loop, const char *name) {
     if (!loop->mem.next)
         weft__list_init(&loop->mem);
     for (weft_link *link = loop->mem.next; link != &loop->mem; link = link->next) {
@@ -17,7 +17,7 @@ static weft_mem *find(weft_loop *loop, const char *name) {
 }
 
 int weft__mem_listen(weft_loop *loop, weft_mem *mem, const char *name) {
-    if (find(loop, name))
+    if (find_mem(loop, name))
         return -EADDRINUSE;
     mem->name = name;
     weft__list_push(&loop->mem, &mem->link);
@@ -31,7 +31,7 @@ void weft__mem_close(weft_mem *mem) {
 
 int weft__mem_connect(weft_loop *loop, const char *name, int *ret_fd) {
     int pair[2];
-    weft_mem *mem = find(loop, name);
+    weft_mem *mem = find_mem(loop, name);
     if (!mem)
         return -ECONNREFUSED;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)

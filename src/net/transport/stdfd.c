@@ -57,7 +57,7 @@ static void carry_out(void *arg) {
     shutdown(end->carried, SHUT_RDWR);
 }
 
-static int carry(weft_stdio_end *end) {
+static int carry_by_thread(weft_stdio_end *end) {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return -errno;
@@ -77,7 +77,7 @@ static int carry(weft_stdio_end *end) {
 /* ---- one direction ---- */
 
 /* A description of our own for the same pipe or terminal. */
-static int reopen(const weft_stdio_end *end) {
+static int reopen_description(const weft_stdio_end *end) {
     char path[64];
     struct stat st;
     if (fstat(end->original, &st) < 0)
@@ -89,7 +89,7 @@ static int reopen(const weft_stdio_end *end) {
     return fd < 0 ? -errno : fd;
 }
 
-static int borrow(weft_stdio_end *end) {
+static int borrow_description(weft_stdio_end *end) {
     int fd = fcntl(end->original, F_DUPFD_CLOEXEC, 3);
     if (fd < 0)
         return -errno;
@@ -106,10 +106,10 @@ static int open_end(weft_stdio_end *end, int original, bool writes) {
     *end = (weft_stdio_end){.original = original, .fd = -1, .flags = -1, .carried = -1, .writes = writes};
     if (fcntl(original, F_GETFD) < 0)
         return -errno;
-    end->fd = reopen(end);
+    end->fd = reopen_description(end);
     if (end->fd >= 0)
         return 0;
-    return can_wait_for(original) ? borrow(end) : carry(end);
+    return can_wait_for(original) ? borrow_description(end) : carry_by_thread(end);
 }
 
 static void close_end(weft_stdio_end *end) {

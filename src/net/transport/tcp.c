@@ -13,16 +13,16 @@
 #define QUESTIONS 3
 
 /* They fail on sockets that are not TCP's, which need none. */
-static void set(int fd, int level, int name, int value) {
+static void set_option(int fd, int level, int name, int value) {
     (void) setsockopt(fd, level, name, &value, sizeof value);
 }
 
 void weft__tcp_tune(int fd) {
-    set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    set(fd, IPPROTO_TCP, TCP_KEEPIDLE, IDLE_SECONDS);
-    set(fd, IPPROTO_TCP, TCP_KEEPINTVL, EVERY_SECONDS);
-    set(fd, IPPROTO_TCP, TCP_KEEPCNT, QUESTIONS);
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, IDLE_SECONDS);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, EVERY_SECONDS);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, QUESTIONS);
 }
 
 int weft__tcp_dial(const struct addrinfo *address, int *ret) {
@@ -40,5 +40,5 @@ int weft__tcp_dial(const struct addrinfo *address, int *ret) {
 }
 
 void weft__tcp_probe(int fd) {
-    set(fd, IPPROTO_TCP, TCP_KEEPIDLE, EVERY_SECONDS);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, EVERY_SECONDS);
 }

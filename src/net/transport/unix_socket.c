@@ -59,7 +59,7 @@ bool weft__unix_peer_gone(int fd) {
 
 /* 0 nobody is there, -EADDRINUSE somebody answers. A full backlog (EAGAIN) belongs to somebody alive, and so does anything
  * else that is not a clear refusal. */
-static int look(const struct sockaddr_un *address, socklen_t len) {
+static int look_for_owner(const struct sockaddr_un *address, socklen_t len) {
     int fd = socket(AF_UNIX, SOCKET_FLAGS, 0);
     if (fd < 0)
         return -errno;
@@ -91,7 +91,7 @@ static int bind_private(int fd, const struct sockaddr_un *address, socklen_t len
 }
 
 static int listen_at(const struct sockaddr_un *address, socklen_t len, struct stat *ret_info, int *ret_fd) {
-    int r = look(address, len);
+    int r = look_for_owner(address, len);
     if (r >= 0)
         r = remove_stale(address);
     if (r < 0)
@@ -126,7 +126,7 @@ static int open_lock(const char *path) {
 
 /* Another may be looking at the same socket right now; it will not take long. The lock file stays: removing it would let a
  * third lock a file that a second is still waiting for. */
-static int lock(const struct sockaddr_un *address) {
+static int lock_socket(const struct sockaddr_un *address) {
     char path[sizeof address->sun_path + sizeof LOCK_SUFFIX];
     snprintf(path, sizeof path, "%s" LOCK_SUFFIX, address->sun_path);
     int fd = open_lock(path);
@@ -148,7 +148,7 @@ static int listen_locked(const char *path, struct stat *ret_info, int *ret_fd) {
     int r = weft__unix_address(path, &address, &len, &dir);
     if (r < 0)
         return r;
-    int held = lock(&address);
+    int held = lock_socket(&address);
     r = held < 0 ? held : listen_at(&address, len, ret_info, ret_fd);
     if (held >= 0)
         close(held);
@@ -179,7 +179,7 @@ static void unlink_ours(const weft_unix_socket *self) {
     int dir;
     if (weft__unix_address(self->path, &address, &len, &dir) < 0)
         return;
-    int held = lock(&address);
+    int held = lock_socket(&address);
     if (lstat(address.sun_path, &info) == 0 && info.st_dev == self->dev && info.st_ino == self->ino)
         unlink(address.sun_path);
     if (held >= 0)
