@@ -13,13 +13,13 @@ struct switching {
     bool enabled;
 };
 
-static int failed(const weft_hub *hub) {
+static int why_unavailable(const weft_hub *hub) {
     if (hub->automation)
         return weft__automation_health(hub->automation).failed;
     return hub->automation_failed < 0 ? hub->automation_failed : -ENOSYS;
 }
 
-static int refuse(weft_req *req, int r) {
+static int refuse_automation(weft_req *req, int r) {
     return weft__say_error(req, AIWG_UNAVAILABLE, "subsystemUnavailable", "Automation is not available: %s",
                            r == -ENOSYS ? "it was not started" : weft_strerror(r));
 }
@@ -29,9 +29,9 @@ int weft__aiwg_automation_status(weft_req *req, const weft_json *params, void *c
     char *text;
     size_t len;
     (void) params;
-    int r = failed(hub);
+    int r = why_unavailable(hub);
     if (r < 0)
-        return refuse(req, r);
+        return refuse_automation(req, r);
     r = weft__automation_status(hub->automation, &text, &len);
     if (r < 0)
         return r;
@@ -65,9 +65,9 @@ static void on_switched(void *ctx, int r) {
 
 static int switch_to(weft_req *req, const weft_hub *hub, bool enabled) {
     const struct rule *in = weft_req_params(req);
-    int r = failed(hub);
+    int r = why_unavailable(hub);
     if (r < 0)
-        return refuse(req, r);
+        return refuse_automation(req, r);
     struct switching *switching = weft__alloc(hub->alloc, sizeof *switching);
     if (!switching)
         return -ENOMEM;

@@ -29,7 +29,7 @@ typedef struct translation {
     int r; /* the first failure */
 } translation;
 
-static void put(translation *self, const char *text) {
+static void put_raw_json(translation *self, const char *text) {
     if (self->r >= 0)
         self->r = weft__write_raw(&self->out, self->alloc, text, strlen(text));
 }
@@ -40,16 +40,16 @@ static void put_val(translation *self, weft_val value) {
 }
 
 /* A comma, unless it is the first. */
-static void next(translation *self) {
+static void put_separator(translation *self) {
     char last = self->r < 0 || !weft__buf_len(&self->out) ? '{' : self->out.data[self->out.end - 1];
     if (last != '{' && last != '[')
-        put(self, ",");
+        put_raw_json(self, ",");
 }
 
-static void put_name(translation *self, const weft_json *name) {
-    next(self);
+static void put_member_name(translation *self, const weft_json *name) {
+    put_separator(self);
     put_val(self, weft_copy(name));
-    put(self, ":");
+    put_raw_json(self, ":");
 }
 
 /* ---- tasks ---- */
@@ -65,7 +65,7 @@ static void put_tasks(translation *self, const weft_json *file) {
     int64_t parallel = (int64_t) number_of(file, "/daemon/max_parallel_actions", USUAL_PARALLEL, MAX_PARALLEL);
     double minutes = number_of(file, "/daemon/action_timeout_minutes", USUAL_MINUTES, MAX_MINUTES);
     int64_t timeout_ms = (int64_t) (minutes * 60 * 1000);
-    put(self, "\"tasks\":");
+    put_raw_json(self, "\"tasks\":");
     put_val(self, WEFT_OBJ({"max_running", weft_int(parallel > 0 ? parallel : 1)},
                            {"timeout_ms", weft_int(timeout_ms > 0 ? timeout_ms : 1)}));
 }
@@ -92,13 +92,13 @@ static void put_pattern_to_ignore(translation *self, const weft_json *entry, con
     weft_val path = path_of(entry);
     bool tied = strchr(pattern, '/') && path.kind != WEFT_VAL_NONE && !is_here(path);
     snprintf(whole, sizeof whole, "%.*s%s%s", tied ? (int) path.len : 0, tied ? path.as.s : "", tied ? "/" : "", pattern);
-    next(self);
+    put_separator(self);
     put_val(self, weft_str(whole));
 }
 
 static void put_ignored(translation *self, const weft_json *paths) {
     size_t count = 2;
-    put(self, ",\"ignore\":[\".aiwg/daemon\",\".aiwg/daemon.pid*\""); /* ours */
+    put_raw_json(self, ",\"ignore\":[\".aiwg/daemon\",\".aiwg/daemon.pid*\""); /* ours */
     for (weft_iter entry = weft_iterate(paths); weft_next(&entry);) {
         weft_json ignore = weft_get(&entry.value, "ignore");
         for (weft_iter it = weft_iterate(&ignore); count < MAX_ITEMS && weft_next(&it);) {
@@ -109,7 +109,7 @@ static void put_ignored(translation *self, const weft_json *paths) {
             count++;
         }
     }
-    put(self, "]");
+    put_raw_json(self, "]");
 }
 
 /* A folder of which only files with some endings matter is as many paths with wildcards. */
@@ -119,14 +119,14 @@ static void put_path(translation *self, const weft_json *entry, size_t *count) {
     if (path.kind == WEFT_VAL_NONE)
         return;
     if (weft_count(&extensions) == 0 && (*count)++ < MAX_ITEMS) {
-        next(self);
+        put_separator(self);
         put_val(self, path);
     }
     for (weft_iter it = weft_iterate(&extensions); weft_next(&it) && (*count)++ < MAX_ITEMS;) {
         char wild[512];
         snprintf(wild, sizeof wild, "%.*s%s**/*%s", is_here(path) ? 0 : (int) path.len, path.as.s, is_here(path) ? "" : "/",
                  weft_str_of(&it.value, ""));
-        next(self);
+        put_separator(self);
         put_val(self, weft_str(wild));
     }
 }
@@ -134,16 +134,16 @@ static void put_path(translation *self, const weft_json *entry, size_t *count) {
 static void put_watch(translation *self, const weft_json *watch) {
     weft_json paths = weft_get(watch, "paths");
     size_t count = 0;
-    next(self);
-    put(self, weft_get_bool(watch, "enabled", false) ? "\"watch\":true" : "\"watch\":false");
-    put(self, ",\"watch_paths\":[");
+    put_separator(self);
+    put_raw_json(self, weft_get_bool(watch, "enabled", false) ? "\"watch\":true" : "\"watch\":false");
+    put_raw_json(self, ",\"watch_paths\":[");
     for (weft_iter it = weft_iterate(&paths); weft_next(&it);)
         put_path(self, &it.value, &count);
-    put(self, "]");
+    put_raw_json(self, "]");
     put_ignored(self, &paths);
 }
 
-static void add(char *to, size_t size, const char *text) {
+static void add_words(char *to, size_t size, const char *text) {
     size_t used = strlen(to);
     snprintf(to + used, size - used, "%s", text);
 }
@@ -151,31 +151,31 @@ static void add(char *to, size_t size, const char *text) {
 /* ---- rules ---- */
 
 static void put_condition(translation *self, const char *field, const char *op, const char *value) {
-    next(self);
+    put_separator(self);
     put_val(self, WEFT_OBJ({"field", weft_str(field)}, {"operator", weft_str(op)}, {"value", weft_str(value)}));
 }
 
 /* "equals" and "not_equals" are AIWG's second names for two operators, and its jobs are called by job_id. */
 static void put_old_condition(translation *self, const weft_json *condition) {
-    next(self);
+    put_separator(self);
     if (weft_typeof(condition) != WEFT_OBJECT) {
         put_val(self, weft_copy(condition));
         return;
     }
-    put(self, "{");
+    put_raw_json(self, "{");
     for (weft_iter it = weft_iterate(condition); weft_next(&it);) {
         const char *text = weft_str_of(&it.value, "");
-        put_name(self, &it.name);
+        put_member_name(self, &it.name);
         if (weft_name_is(&it, "operator") && strcmp(text, "equals") == 0)
-            put(self, "\"eq\"");
+            put_raw_json(self, "\"eq\"");
         else if (weft_name_is(&it, "operator") && strcmp(text, "not_equals") == 0)
-            put(self, "\"neq\"");
+            put_raw_json(self, "\"neq\"");
         else if (weft_name_is(&it, "field") && strcmp(text, "payload.job_id") == 0)
-            put(self, "\"payload.job\"");
+            put_raw_json(self, "\"payload.job\"");
         else
             put_val(self, weft_copy(&it.value));
     }
-    put(self, "}");
+    put_raw_json(self, "}");
 }
 
 /* The events of AIWG that its rules can be about. */
@@ -201,11 +201,11 @@ static int match_types(const weft_condition *pattern, const weft_alloc *alloc, c
         if (r == -ENOMEM)
             return r;
         if (r > 0) {
-            add(ret, size, ret[4] ? "|" : "");
-            add(ret, size, events[i][1]);
+            add_words(ret, size, ret[4] ? "|" : "");
+            add_words(ret, size, events[i][1]);
         }
     }
-    add(ret, size, ret[4] ? ")$" : "(?!))$"); /* none: it never fires */
+    add_words(ret, size, ret[4] ? ")$" : "(?!))$"); /* none: it never fires */
     return 0;
 }
 
@@ -236,14 +236,14 @@ static void put_pattern(translation *self, const weft_json *pattern) {
     int r = self->r < 0 ? self->r : translate_pattern(pattern, self->alloc, types, sizeof types);
     if (r == -ENOMEM)
         self->r = r;
-    next(self);
+    put_separator(self);
     put_val(self, WEFT_OBJ({"field", weft_str("type")}, {"operator", weft_str("matches")},
                            {"value", r < 0 ? weft_copy(pattern) : weft_str(types)}));
 }
 
 static void put_conditions(translation *self, const weft_json *rule) {
     weft_json conditions = weft_get(rule, "conditions"), trigger = weft_get(rule, "trigger");
-    put(self, ",\"conditions\":[");
+    put_raw_json(self, ",\"conditions\":[");
     for (weft_iter it = weft_iterate(&conditions); weft_next(&it);)
         put_old_condition(self, &it.value);
     weft_json pattern = weft_get(&trigger, "pattern");
@@ -251,7 +251,7 @@ static void put_conditions(translation *self, const weft_json *rule) {
         put_pattern(self, &pattern);
     else if (weft_typeof(&trigger) == WEFT_OBJECT && weft_count(&trigger) == 0)
         put_condition(self, "source", "neq", "queue"); /* AIWG's tasks are no events for its rules */
-    put(self, "]");
+    put_raw_json(self, "]");
 }
 
 /* A trigger that names nothing means everything. The pattern has become a condition. */
@@ -261,42 +261,42 @@ static void put_trigger(translation *self, const weft_json *trigger) {
         put_val(self, weft_copy(trigger));
         return;
     }
-    put(self, "{");
+    put_raw_json(self, "{");
     for (weft_iter it = weft_iterate(trigger); weft_next(&it);) {
         if (weft_name_is(&it, "pattern"))
             continue;
-        put_name(self, &it.name);
+        put_member_name(self, &it.name);
         if (weft_name_is(&it, "source") && source && strcmp(source, "watch") == 0)
-            put(self, "\"watcher\"");
+            put_raw_json(self, "\"watcher\"");
         else if (weft_name_is(&it, "source") && source && strcmp(source, "schedule") == 0)
-            put(self, "\"scheduler\"");
+            put_raw_json(self, "\"scheduler\"");
         else
             put_val(self, weft_copy(&it.value));
     }
     if (!source && !weft_get(trigger, "type").text) {
-        next(self);
-        put(self, "\"type\":\"*\"");
+        put_separator(self);
+        put_raw_json(self, "\"type\":\"*\"");
     }
-    put(self, "}");
+    put_raw_json(self, "}");
 }
 
 static void put_rule(translation *self, const weft_json *rule) {
-    next(self);
+    put_separator(self);
     if (weft_typeof(rule) != WEFT_OBJECT) {
         put_val(self, weft_copy(rule)); /* it will be reported */
         return;
     }
-    put(self, "{\"trigger\":");
+    put_raw_json(self, "{\"trigger\":");
     weft_json trigger = weft_get(rule, "trigger");
     put_trigger(self, &trigger);
     for (weft_iter it = weft_iterate(rule); weft_next(&it);) {
         if (weft_name_is(&it, "trigger") || weft_name_is(&it, "conditions"))
             continue;
-        put_name(self, &it.name);
+        put_member_name(self, &it.name);
         put_val(self, weft_copy(&it.value));
     }
     put_conditions(self, rule);
-    put(self, "}");
+    put_raw_json(self, "}");
 }
 
 static void put_rules(translation *self, const weft_json *rules) {
@@ -306,38 +306,38 @@ static void put_rules(translation *self, const weft_json *rules) {
 
 static void put_jobs(translation *self, const weft_json *schedule) {
     weft_json jobs = weft_get(schedule, "jobs");
-    put(self, ",\"jobs\":[");
+    put_raw_json(self, ",\"jobs\":[");
     for (weft_iter it = weft_iterate(&jobs); weft_get_bool(schedule, "enabled", false) && weft_next(&it);) {
         weft_json action = weft_get(&it.value, "action");
-        next(self);
+        put_separator(self);
         put_val(self, WEFT_OBJ({"id", weft_str(weft_get_str(&it.value, "id", ""))},
                                {"schedule", weft_str(weft_get_str(&it.value, "cron", ""))},
                                {"action", weft_typeof(&action) == WEFT_STRING ? weft_copy(&action) : weft_none()}));
     }
-    put(self, "]");
+    put_raw_json(self, "]");
 }
 
 static void put_automation(translation *self, const weft_json *file) {
     weft_json automation = weft_get(file, "automation"), watch = weft_get(file, "watch"), rules = weft_get(file, "rules"),
               more = weft_get(&automation, "rules"), schedule = weft_get(file, "schedule");
-    put(self, ",\"automation\":{\"enabled\":");
-    put(self, weft_get_bool(&automation, "enabled", true) ? "true" : "false");
-    put(self, ",\"rules\":[");
+    put_raw_json(self, ",\"automation\":{\"enabled\":");
+    put_raw_json(self, weft_get_bool(&automation, "enabled", true) ? "true" : "false");
+    put_raw_json(self, ",\"rules\":[");
     put_rules(self, &rules);
     put_rules(self, &more);
-    put(self, "]");
+    put_raw_json(self, "]");
     put_jobs(self, &schedule);
     if (watch.text)
         put_watch(self, &watch);
-    put(self, "}");
+    put_raw_json(self, "}");
 }
 
 int weft__aiwg_config(const weft_json *file, const weft_alloc *alloc, weft_doc **ret) {
     translation self = {.alloc = alloc};
-    put(&self, "{" AGENTS ",");
+    put_raw_json(&self, "{" AGENTS ",");
     put_tasks(&self, file);
     put_automation(&self, file);
-    put(&self, "}");
+    put_raw_json(&self, "}");
     if (self.r >= 0)
         self.r = weft_doc_parse(weft__buf_head(&self.out), weft__buf_len(&self.out), alloc, ret);
     weft__buf_done(&self.out, alloc);

@@ -40,20 +40,20 @@ int weft__aiwg_stop(weft_req *req, const weft_json *params, void *ctx) {
 
 /* ---- status ---- */
 
-static weft_val beginning(const char *text, size_t characters) {
+static weft_val first_characters(const char *text, size_t characters) {
     return weft_strn(text, weft__utf8_first(text, characters));
 }
 
 static int write_running(weft_buf *out, const weft_alloc *alloc, const weft_task *task) {
     char started[WEFT_STAMP];
-    weft_val value = WEFT_OBJ({"id", weft_str(task->id)}, {"prompt", beginning(task->prompt, STATUS_PROMPT)},
+    weft_val value = WEFT_OBJ({"id", weft_str(task->id)}, {"prompt", first_characters(task->prompt, STATUS_PROMPT)},
                               {"agent", weft_str(task->agent)}, {"startedAt", weft__stamp_val(task->started_ms, started)},
                               {"pid", task->pid ? weft_int(task->pid) : weft_null()});
     return weft__write_val(out, alloc, &value);
 }
 
 static int write_waiting(weft_buf *out, const weft_alloc *alloc, const weft_task *task) {
-    weft_val value = WEFT_OBJ({"id", weft_str(task->id)}, {"prompt", beginning(task->prompt, STATUS_PROMPT)},
+    weft_val value = WEFT_OBJ({"id", weft_str(task->id)}, {"prompt", first_characters(task->prompt, STATUS_PROMPT)},
                               {"agent", weft_str(task->agent)}, {"priority", weft_int(task->priority)});
     return weft__write_val(out, alloc, &value);
 }
@@ -100,7 +100,7 @@ static int write_tasks(weft_buf *out, const weft_hub *hub) {
     return r < 0 ? r : weft__buf_put(out, hub->alloc, end, sizeof end - 1);
 }
 
-static weft_val trouble(int r) {
+static weft_val trouble_text(int r) {
     return r < 0 ? weft_str(weft_strerror(r)) : weft_none();
 }
 
@@ -115,7 +115,7 @@ struct pieces {
     weft_buf tasks;
 };
 
-static int collect(const weft_hub *hub, struct pieces *ret) {
+static int collect_status(const weft_hub *hub, struct pieces *ret) {
     const weft_hub_host *host = hub->host;
     int r = write_tasks(&ret->tasks, hub);
     if (r >= 0 && hub->automation && weft__automation_health(hub->automation).failed >= 0)
@@ -143,17 +143,17 @@ static int say_status(weft_req *req, const weft_hub *hub, const struct pieces *p
     weft_val watcher = WEFT_OBJ(
         {"enabled", weft_bool(health.watching)}, {"paths", health.watching ? weft_uint(health.watch_paths) : weft_none()},
         {"events_received", health.watching ? weft_uint(health.watch_events) : weft_none()},
-        {"polling", health.polling ? weft_bool(true) : weft_none()}, {"error", trouble(health.watch_failed)});
+        {"polling", health.polling ? weft_bool(true) : weft_none()}, {"error", trouble_text(health.watch_failed)});
     weft_val scheduler = WEFT_OBJ({"enabled", weft_bool(health.scheduling)},
                                   {"jobs", health.scheduling ? weft_uint(health.jobs) : weft_none()},
                                   {"last_fires", health.scheduling ? raw_or(health.last_fires, "{}") : weft_none()},
-                                  {"error", trouble(health.schedule_failed)});
+                                  {"error", trouble_text(health.schedule_failed)});
     weft_val automation = pieces->automation ? weft_raw(pieces->automation, pieces->automation_len) : raw_or(NULL, none);
     weft_val subsystems =
         WEFT_OBJ({"ipc", WEFT_OBJ({"clients", weft_uint(hub->server ? weft_server_clients(hub->server) : 0)})},
                  {"supervisor", supervisor}, {"automation", automation}, {"file_watcher", watcher}, {"scheduler", scheduler},
                  {"messaging", WEFT_OBJ({"enabled", weft_bool(false)})},
-                 {"store", storing < 0 || skipped ? WEFT_OBJ({"error", trouble(storing)},
+                 {"store", storing < 0 || skipped ? WEFT_OBJ({"error", trouble_text(storing)},
                                                              {"skipped_events", skipped ? weft_uint(skipped) : weft_none()})
                                                   : weft_none()});
     return weft_reply(req, WEFT_OBJ({"pid", weft_int(getpid())}, {"uptime_seconds", weft_int(host->uptime_s(host->ctx))},
@@ -166,7 +166,7 @@ int weft__aiwg_status(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     struct pieces pieces = {0};
     (void) params;
-    int r = collect(hub, &pieces);
+    int r = collect_status(hub, &pieces);
     if (r >= 0)
         r = say_status(req, hub, &pieces);
     weft_text_free(pieces.automation, weft__engine_alloc(hub->engine));

@@ -5,7 +5,7 @@
 #include "aiwg.h"
 #include "reply.h"
 
-static weft_val copy(const weft_json *data, const char *name) {
+static weft_val copy_or_null(const weft_json *data, const char *name) {
     weft_json value = weft_get(data, name);
     return weft_copy(&value);
 }
@@ -14,43 +14,44 @@ static const weft_task *task_of(const weft_hub *hub, const weft_json *data) {
     return weft__task_find(hub->engine, weft_get_str(data, "taskId", ""));
 }
 
-static void queued(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
+static void render_queued(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
     (void) hub, (void) event;
     weft__render_notify(rendering, NULL, "event.taskQueued",
-                        WEFT_OBJ({"taskId", copy(data, "taskId")}, {"prompt", copy(data, "prompt")},
-                                 {"agent", copy(data, "agent")}, {"priority", copy(data, "priority")},
+                        WEFT_OBJ({"taskId", copy_or_null(data, "taskId")}, {"prompt", copy_or_null(data, "prompt")},
+                                 {"agent", copy_or_null(data, "agent")}, {"priority", copy_or_null(data, "priority")},
                                  {"state", weft_str("queued")}));
 }
 
 /* It waits for its next attempt: queued once more. */
-static void retrying(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
+static void render_retrying(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
     const weft_task *task = task_of(hub, data);
     (void) event;
-    weft__render_notify(rendering, NULL, "event.taskQueued",
-                        WEFT_OBJ({"taskId", copy(data, "taskId")}, {"prompt", task ? weft_str(task->prompt) : weft_null()},
-                                 {"agent", task ? weft_str(task->agent) : weft_null()},
-                                 {"priority", weft_int(task ? task->priority : 0)}, {"state", weft_str("queued")},
-                                 {"attempt", copy(data, "attempt")}, {"retryAfterMs", copy(data, "delayMs")},
-                                 {"error", copy(data, "error")}));
+    weft__render_notify(
+        rendering, NULL, "event.taskQueued",
+        WEFT_OBJ({"taskId", copy_or_null(data, "taskId")}, {"prompt", task ? weft_str(task->prompt) : weft_null()},
+                 {"agent", task ? weft_str(task->agent) : weft_null()}, {"priority", weft_int(task ? task->priority : 0)},
+                 {"state", weft_str("queued")}, {"attempt", copy_or_null(data, "attempt")},
+                 {"retryAfterMs", copy_or_null(data, "delayMs")}, {"error", copy_or_null(data, "error")}));
 }
 
-static void started(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
+static void render_started(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
     const weft_task *task = task_of(hub, data);
     char time[WEFT_STAMP];
     weft__render_notify(rendering, NULL, "event.taskStarted",
-                        WEFT_OBJ({"taskId", copy(data, "taskId")}, {"agent", task ? weft_str(task->agent) : weft_null()},
+                        WEFT_OBJ({"taskId", copy_or_null(data, "taskId")},
+                                 {"agent", task ? weft_str(task->agent) : weft_null()},
                                  {"startedAt", weft_str(weft__stamp(event->time_ms, time))}));
 }
 
-static void output(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
+static void render_output(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
     (void) hub, (void) event;
-    weft__render_notify(
-        rendering, NULL, "event.taskOutput",
-        WEFT_OBJ({"taskId", copy(data, "taskId")}, {"stream", copy(data, "stream")}, {"output", copy(data, "text")}));
+    weft__render_notify(rendering, NULL, "event.taskOutput",
+                        WEFT_OBJ({"taskId", copy_or_null(data, "taskId")}, {"stream", copy_or_null(data, "stream")},
+                                 {"output", copy_or_null(data, "text")}));
 }
 
 /* Of what an agent says only its message is output; the rest is for those who subscribe. */
-static void update(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
+static void render_update(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
     weft_json update = weft_get(data, "update");
     weft_json text = weft_pointer(&update, "/content/text");
     (void) hub, (void) event;
@@ -58,7 +59,7 @@ static void update(const weft_hub *hub, weft_rendering *rendering, const weft_ev
         return;
     weft__render_notify(
         rendering, NULL, "event.taskOutput",
-        WEFT_OBJ({"taskId", copy(data, "taskId")}, {"stream", weft_str("stdout")}, {"output", weft_copy(&text)}));
+        WEFT_OBJ({"taskId", copy_or_null(data, "taskId")}, {"stream", weft_str("stdout")}, {"output", weft_copy(&text)}));
 }
 
 /* The event has the end of it, at most WEFT_TASK_TAIL bytes; task.get has all that is kept. */
@@ -70,35 +71,38 @@ static bool is_cut(const weft_json *data) {
     return weft_get_bool(data, "outputTruncated", false) || weft_get_int(data, "outputBytes", 0) > (int64_t) text.len;
 }
 
-static void completed(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
+static void render_completed(const weft_hub *hub, weft_rendering *rendering, const weft_event *event,
+                             const weft_json *data) {
     char time[WEFT_STAMP];
     (void) hub;
     weft__render_notify(rendering, NULL, "event.taskCompleted",
-                        WEFT_OBJ({"taskId", copy(data, "taskId")}, {"result", copy(data, "output")},
+                        WEFT_OBJ({"taskId", copy_or_null(data, "taskId")}, {"result", copy_or_null(data, "output")},
                                  {"completedAt", weft_str(weft__stamp(event->time_ms, time))},
                                  {"resultTruncated", is_cut(data) ? weft_bool(true) : weft_none()},
                                  {"stopReason", weft__early_stop(weft_get_str(data, "stopReason", NULL))}));
 }
 
-static void failed(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
+static void render_failed(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
     (void) hub, (void) event;
     weft__render_notify(rendering, NULL, "event.taskFailed",
-                        WEFT_OBJ({"taskId", copy(data, "taskId")}, {"error", copy(data, "error")},
-                                 {"reason", copy(data, "reason")},
+                        WEFT_OBJ({"taskId", copy_or_null(data, "taskId")}, {"error", copy_or_null(data, "error")},
+                                 {"reason", copy_or_null(data, "reason")},
                                  {"stopReason", weft__early_stop(weft_get_str(data, "stopReason", NULL))}));
 }
 
-static void cancelled(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
+static void render_cancelled(const weft_hub *hub, weft_rendering *rendering, const weft_event *event,
+                             const weft_json *data) {
     (void) hub, (void) event;
-    weft__render_notify(rendering, NULL, "event.taskCancelled", WEFT_OBJ({"taskId", copy(data, "taskId")}));
+    weft__render_notify(rendering, NULL, "event.taskCancelled", WEFT_OBJ({"taskId", copy_or_null(data, "taskId")}));
 }
 
 static const struct {
     const char *type;
     void (*render)(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data);
 } renderers[] = {
-    {"session.output", output},    {"session.update", update}, {"task.queued", queued},       {"task.started", started},
-    {"task.completed", completed}, {"task.failed", failed},    {"task.cancelled", cancelled}, {"task.retrying", retrying},
+    {"session.output", render_output},    {"session.update", render_update},    {"task.queued", render_queued},
+    {"task.started", render_started},     {"task.completed", render_completed}, {"task.failed", render_failed},
+    {"task.cancelled", render_cancelled}, {"task.retrying", render_retrying},
 };
 
 void weft__aiwg_render(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {

@@ -29,21 +29,21 @@ struct weft_aiwg_state {
 };
 
 /* A UTF-8 text cut between characters. */
-static weft_val beginning(const char *text) {
+static weft_val prompt_beginning(const char *text) {
     return weft_strn(text, weft__utf8_fit(text, strlen(text), PROMPT));
 }
 
 static int put_running(weft_buf *out, const weft_alloc *alloc, const weft_task *task) {
     char started[WEFT_STAMP];
     weft_val value =
-        WEFT_OBJ({"id", weft_str(task->id)}, {"prompt", beginning(task->prompt)}, {"agent", weft_str(task->agent)},
+        WEFT_OBJ({"id", weft_str(task->id)}, {"prompt", prompt_beginning(task->prompt)}, {"agent", weft_str(task->agent)},
                  {"startedAt", weft_str(weft__stamp(task->started_ms, started))},
                  {"pid", task->pid ? weft_int(task->pid) : weft_null()});
     return weft__write_val(out, alloc, &value);
 }
 
 static int put_queued(weft_buf *out, const weft_alloc *alloc, const weft_task *task) {
-    weft_val value = WEFT_OBJ({"id", weft_str(task->id)}, {"prompt", beginning(task->prompt)},
+    weft_val value = WEFT_OBJ({"id", weft_str(task->id)}, {"prompt", prompt_beginning(task->prompt)},
                               {"agent", weft_str(task->agent)}, {"priority", weft_int(task->priority)});
     return weft__write_val(out, alloc, &value);
 }
@@ -108,7 +108,7 @@ typedef struct facts {
     size_t issue_count;
 } facts;
 
-static void collect(const weft_hub *hub, facts *ret) {
+static void collect_facts(const weft_hub *hub, facts *ret) {
     weft_task_counts counts = weft__task_counts(hub->engine);
     *ret = (facts){0};
     if (hub->automation)
@@ -129,7 +129,7 @@ static int write_state(const weft_aiwg_state *self, const char *now, const weft_
     const weft_hub_host *host = hub->host;
     size_t most = weft__engine_limits(hub->engine)->max_running;
     facts is;
-    collect(hub, &is);
+    collect_facts(hub, &is);
     const char *fires = is.health.last_fires ? is.health.last_fires : "{}";
     weft_val ipc = WEFT_OBJ({"socket", weft_str(self->socket)},
                             {"clients", weft_uint(hub->server ? weft_server_clients(hub->server) : 0)});
@@ -176,7 +176,7 @@ static void write_both(weft_aiwg_state *self) {
     weft__buf_done(&tasks, self->hub->alloc);
 }
 
-static void on_due(weft_timer *timer) {
+static void on_state_due(weft_timer *timer) {
     weft_aiwg_state *self = (weft_aiwg_state *) ((char *) timer - offsetof(weft_aiwg_state, timer));
     weft_loop *loop = weft__engine_loop(self->hub->engine);
     write_both(self);
@@ -195,7 +195,7 @@ int weft__aiwg_state_new(const weft_hub *hub, const char *folder, const char *so
     snprintf(self->state, sizeof self->state, "%s/state.json", folder);
     snprintf(self->heartbeat, sizeof self->heartbeat, "%s/heartbeat", folder);
     write_both(self);
-    weft__timer_init(&self->timer, on_due);
+    weft__timer_init(&self->timer, on_state_due);
     weft__timer_set(loop, &self->timer, weft_loop_now(loop) + BEAT_MS);
     *ret = self;
     return 0;

@@ -60,7 +60,7 @@ static int refuse_submit(weft_req *req, const weft_hub *hub, const weft_task_spe
     }
 }
 
-static void on_submitted(void *ctx, int r, const weft_task *task) {
+static void on_aiwg_submitted(void *ctx, int r, const weft_task *task) {
     weft_req *req = ctx;
     if (r < 0)
         weft__say_failure(req, r);
@@ -149,7 +149,7 @@ int weft__aiwg_submit(weft_req *req, const weft_json *params, void *ctx) {
                            .priority = in->priority,
                            .timeout_ms = in->timeoutMs,
                            .retries = in->retries};
-    r = weft__task_submit(hub->engine, &spec, on_submitted, weft__req_keep(req));
+    r = weft__task_submit(hub->engine, &spec, on_aiwg_submitted, weft__req_keep(req));
     weft__buf_done(&metadata, hub->alloc);
     return r < 0 ? refuse_submit(weft__req_keep(req), hub, &spec, "/prompt", r) : 0;
 }
@@ -351,12 +351,12 @@ static int say_task(const struct get *get, const weft_task *task, weft_bytes out
     return r;
 }
 
-static void on_output(void *ctx, int r, weft_bytes output);
+static void on_task_output(void *ctx, int r, weft_bytes output);
 
 static int read_output(struct get *get, const weft_task *task) {
     get->state = task->state;
     get->attempt = task->attempt;
-    return weft__task_output(get->hub->engine, get->id, MAX_OUTPUT, on_output, get);
+    return weft__task_output(get->hub->engine, get->id, MAX_OUTPUT, on_task_output, get);
 }
 
 /* It ended, or began again, while its output was read: state and output would be of different moments. */
@@ -364,7 +364,7 @@ static bool has_moved(const struct get *get, const weft_task *task) {
     return task->state != get->state || task->attempt != get->attempt;
 }
 
-static void on_output(void *ctx, int r, weft_bytes output) {
+static void on_task_output(void *ctx, int r, weft_bytes output) {
     struct get *get = ctx;
     const weft_task *task = weft__task_find(get->hub->engine, get->id);
     if (task && r >= 0 && has_moved(get, task) && (r = read_output(get, task)) >= 0)

@@ -4,7 +4,7 @@
 #include "cdev.h"
 #include "reply.h"
 
-static weft_val copy(const weft_json *data, const char *name) {
+static weft_val copy_or_none(const weft_json *data, const char *name) {
     weft_json value = weft_get(data, name);
     return value.text ? weft_copy(&value) : weft_none();
 }
@@ -122,10 +122,10 @@ static void tell_status(const weft_hub *hub, weft_rendering *rendering, const we
     weft__render_notify(
         rendering, NULL, name_for(rendering, "claude_status", "event/claude_status"),
         WEFT_OBJ({"state", weft_str(state)}, {"prompt", task ? weft_str(task->prompt) : weft_none()},
-                 {"pid", copy(data, "pid")},
+                 {"pid", copy_or_none(data, "pid")},
                  {"started_at",
                   runs && task && task->started_ms ? weft_str(weft__stamp(task->started_ms, started)) : weft_none()},
-                 {"error", copy(data, "error")}, {"exit_code", copy(data, "exitCode")},
+                 {"error", copy_or_none(data, "error")}, {"exit_code", copy_or_none(data, "exitCode")},
                  {"stop_reason", weft__early_stop(weft_get_str(data, "stopReason", NULL))},
                  {"session_id", weft_str_or_none(task ? task->session : NULL)},
                  {"agent_type", weft_str_or_none(task ? task->runs_on : NULL)},

@@ -55,13 +55,13 @@ static void say_ended(const struct run *run, const weft_task *task) {
                            {"session_id", weft_str(task->session)}));
 }
 
-static bool is_over(const weft_task *task) {
+static bool is_task_over(const weft_task *task) {
     return task->state > WEFT_TASK_RUNNING;
 }
 
 /* Its state is what it says, because the engine applied the event before it was heard. */
-static bool settle(const struct run *run, const weft_task *task) {
-    if (is_over(task))
+static bool say_state_of_run(const struct run *run, const weft_task *task) {
+    if (is_task_over(task))
         say_ended(run, task);
     else if (task->pid || task->state == WEFT_TASK_QUEUED)
         say_running(run, task);
@@ -75,7 +75,7 @@ static bool on_task(void *ctx, const weft_event *event, const weft_json *data) {
     const weft_task *task = event ? weft__task_find(run->hub->engine, weft_get_str(data, "taskId", "")) : NULL;
     if (!task)
         weft__say_failure(run->req, -ESHUTDOWN);
-    else if (!settle(run, task))
+    else if (!say_state_of_run(run, task))
         return true;
     weft__free(run->hub->alloc, run);
     return false;
@@ -87,14 +87,14 @@ static weft_hub_client *client_of(const struct run *run) {
     return peer ? weft__hub_client_of(run->hub->clients, peer) : NULL;
 }
 
-static void on_submitted(void *ctx, int r, const weft_task *task) {
+static void on_cdev_submitted(void *ctx, int r, const weft_task *task) {
     struct run *run = ctx;
     weft_hub_client *client = client_of(run);
     if (r < 0)
         weft__say_failure(run->req, r);
     else if (client)
         weft__hub_client_started(client, task->session);
-    if (r >= 0 && !settle(run, task)) {
+    if (r >= 0 && !say_state_of_run(run, task)) {
         r = weft__hub_clients_await(run->hub->clients, task->id, on_task, run);
         if (r >= 0)
             return;
@@ -122,7 +122,7 @@ static int refuse_run(weft_req *req, const weft_hub *hub, const weft_task_spec *
 }
 
 /* <0 after an answer. */
-static int check(weft_req *req, const weft_hub *hub, const struct run_params *in, bool *ret_resumes) {
+static int check_run(weft_req *req, const weft_hub *hub, const struct run_params *in, bool *ret_resumes) {
     *ret_resumes = in->mode && strcmp(in->mode, "continue") == 0;
     if (in->mode && !*ret_resumes && strcmp(in->mode, "new") != 0)
         return weft__say_invalid(req, "/mode", "mode must be \"new\" or \"continue\""), -EINVAL;
@@ -140,7 +140,7 @@ int weft__cdev_run(weft_req *req, const weft_json *params, void *ctx) {
     bool resumes;
     (void) params;
     int r = weft__idempotency_key(req, key);
-    if (r < 0 || (r = check(req, hub, in, &resumes)) < 0)
+    if (r < 0 || (r = check_run(req, hub, in, &resumes)) < 0)
         return r;
     struct run *run = weft__alloc(hub->alloc, sizeof *run);
     if (!run)
@@ -152,7 +152,7 @@ int weft__cdev_run(weft_req *req, const weft_json *params, void *ctx) {
                            .metadata = "{\"source\":\"cdev\"}",
                            .key = *key ? key : NULL,
                            .group = runs_side_by_side(hub) ? NULL : GROUP};
-    r = weft__task_submit(hub->engine, &spec, on_submitted, run);
+    r = weft__task_submit(hub->engine, &spec, on_cdev_submitted, run);
     if (r >= 0)
         return 0;
     weft__free(hub->alloc, run);
@@ -175,7 +175,7 @@ static int refuse_idle(weft_req *req) {
 }
 
 /* It ended by itself meanwhile: it has stopped all the same. */
-static void on_stopped(void *ctx, int r, const weft_task *task) {
+static void on_task_stopped(void *ctx, int r, const weft_task *task) {
     weft_req *req = ctx;
     (void) task;
     if (r < 0 && r != -EALREADY)
@@ -195,7 +195,7 @@ int weft__cdev_stop(weft_req *req, const weft_json *params, void *ctx) {
         return weft__say_error(req, CDEV_NO_SESSION, "sessionNotFound", "Session not found: %s", in->session_id);
     if (!session || !session->busy || !session->task)
         return refuse_idle(req);
-    int r = weft__task_cancel(hub->engine, session->task, weft__who(weft_req_identity(req), who), on_stopped,
+    int r = weft__task_cancel(hub->engine, session->task, weft__who(weft_req_identity(req), who), on_task_stopped,
                               weft__req_keep(req));
     if (r == -ENOENT || r == -EALREADY)
         return refuse_idle(req);

@@ -12,14 +12,14 @@ static const char *state_of(const weft_task *task) {
     return task->state == WEFT_TASK_RUNNING && task->pid ? "running" : "starting";
 }
 
-static const weft_session *busy(const weft_hub *hub, const char *id) {
+static const weft_session *find_busy(const weft_hub *hub, const char *id) {
     const weft_session *session = id ? weft__session_find(hub->engine, id) : NULL;
     return session && session->busy ? session : NULL;
 }
 
 const weft_session *weft__cdev_session(const weft_hub *hub, weft_peer *peer) {
     const weft_hub_client *client = weft__hub_client_of(hub->clients, peer);
-    const weft_session *found = client ? busy(hub, weft__hub_client_session(client)) : NULL, *only = NULL;
+    const weft_session *found = client ? find_busy(hub, weft__hub_client_session(client)) : NULL, *only = NULL;
     size_t count = 0;
     for (const weft_session *session = weft__session_newest(hub->engine); session && !found;
          session = weft__session_older(hub->engine, session)) {

@@ -120,7 +120,7 @@ typedef struct event_stream {
     weft_hub_client *client;
 } event_stream;
 
-static int put_line(const event_stream *stream, const char *line) {
+static int put_stream_line(const event_stream *stream, const char *line) {
     return weft__peer_put(weft__hub_client_peer(stream->client), line, strlen(line));
 }
 
@@ -130,7 +130,7 @@ static int put_position(const event_stream *stream, uint64_t head) {
 
 static int tell_gap(const event_stream *stream, int gap, uint64_t head) {
     const char *epoch = weft__store_epoch(weft__engine_store(stream->hub->engine));
-    int r = put_line(stream, "event: gap\n");
+    int r = put_stream_line(stream, "event: gap\n");
     if (r >= 0)
         r = put_position(stream, head);
     return r < 0 ? r
@@ -146,7 +146,7 @@ static void on_live(void *ctx, int r, uint64_t head) {
     if (r == 0)
         r = put_position(stream, head);
     if (r == 0)
-        r = put_line(stream, "\n");
+        r = put_stream_line(stream, "\n");
     if (r != 0 && r != -ECANCELED)
         weft__hub_client_lose(stream->client);
     weft__free(alloc, stream);
@@ -173,7 +173,7 @@ static int begin_stream(weft_hub *hub, weft_peer *peer, const weft_subscription_
     if (!stream)
         return client ? -ENOMEM : -EPIPE;
     *stream = (event_stream){hub, client};
-    int r = put_line(stream, RETRY);
+    int r = put_stream_line(stream, RETRY);
     if (r >= 0)
         r = weft__hub_client_subscribe(client, spec, spec->live ? on_live : on_resumed, stream);
     if (r < 0)
@@ -183,7 +183,7 @@ static int begin_stream(weft_hub *hub, weft_peer *peer, const weft_subscription_
 
 /* ---- the route ---- */
 
-static void say(weft_http *http, int status, const char *text) {
+static void answer_json(weft_http *http, int status, const char *text) {
     weft_http_answer(http, status, "application/json", (weft_bytes){text, strlen(text)});
 }
 
@@ -201,7 +201,8 @@ static void stream_events(weft_hub *hub, weft_http *http, const stream_query *qu
     weft_subscription_spec spec = {.task = query->task, .session = query->session, .types = types, .marks = true};
     weft_peer *peer = NULL;
     if (!read_position(query->since, epoch, &spec)) {
-        say(http, 400, "{\"error\":\"badPosition\",\"message\":\"since and Last-Event-ID are EPOCH:GSEQ, or GSEQ alone\"}");
+        answer_json(http, 400,
+                    "{\"error\":\"badPosition\",\"message\":\"since and Last-Event-ID are EPOCH:GSEQ, or GSEQ alone\"}");
         return;
     }
     spec.type_count = split_types(query->types, types);
@@ -214,13 +215,13 @@ static void on_events_route(weft_http *http, void *ctx) {
     weft_hub *hub = ctx;
     stream_query query;
     if (!hub->clients || hub->stopping)
-        say(http, 503, "{\"error\":\"starting or stopping\"}");
+        answer_json(http, 503, "{\"error\":\"starting or stopping\"}");
     else if (!may_follow(weft_http_identity(http)))
-        say(http, 403, "{\"error\":\"forbidden\",\"message\":\"This token may not follow events\"}");
+        answer_json(http, 403, "{\"error\":\"forbidden\",\"message\":\"This token may not follow events\"}");
     else if (strcmp(weft_http_method(http), "GET") != 0)
         weft_http_answer(http, 200, "text/event-stream", (weft_bytes){0});
     else if (read_query(hub, http, &query) < 0)
-        say(http, 503, "{\"error\":\"outOfMemory\"}");
+        answer_json(http, 503, "{\"error\":\"outOfMemory\"}");
     else {
         stream_events(hub, http, &query);
         weft__free(hub->alloc, query.text);

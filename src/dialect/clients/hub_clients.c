@@ -94,7 +94,7 @@ static void reset_renderings(weft_hub_clients *clients) {
     weft__event_forms_reset(clients);
 }
 
-static void on_event(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
+static void on_engine_event(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
     weft_hub_clients *clients = WEFT_CONTAINER(listener, weft_hub_clients, listener);
     clients->told = event->gseq;
     tell_awaits(clients, event, data);
@@ -157,7 +157,7 @@ int weft__hub_clients_new(weft_hub *hub, const weft_dialects *dialects, weft_hub
     clients->hub = hub;
     clients->dialects = dialects;
     clients->alloc = hub->alloc;
-    clients->listener.on_event = on_event;
+    clients->listener.on_event = on_engine_event;
     clients->told = weft__store_head(weft__engine_store(hub->engine));
     weft__list_init(&clients->list);
     weft__list_init(&clients->live);

@@ -21,7 +21,7 @@ static bool wants_type(const weft_event_source *source, const char *type) {
 }
 
 /* NULL: there is none. -ENOMEM is told apart from that, so that nothing is passed over for want of memory. */
-static int read_text(const weft_json *data, const char *name, const char **ret) {
+static int read_member_text(const weft_json *data, const char *name, const char **ret) {
     weft_json value = weft_get(data, name);
     *ret = NULL;
     return value.text ? weft__field_text(&value, ret) : 0;
@@ -30,9 +30,9 @@ static int read_text(const weft_json *data, const char *name, const char **ret) 
 /* The answer to a question names the question only; the question knows its task. */
 static int find_task(const weft_engine *engine, const weft_json *data, const char **ret) {
     const char *id = NULL;
-    int r = read_text(data, "taskId", ret);
+    int r = read_member_text(data, "taskId", ret);
     if (r >= 0 && !*ret)
-        r = read_text(data, "questionId", &id);
+        r = read_member_text(data, "questionId", &id);
     const weft_question *question = r >= 0 && id ? weft__question_find(engine, id) : NULL;
     if (question)
         *ret = question->task;
@@ -48,7 +48,7 @@ static int is_of_task(const weft_engine *engine, const weft_json *data, const ch
 /* Likewise most events of a task do not name its session. */
 static int is_of_session(const weft_engine *engine, const weft_json *data, const char *session) {
     const char *own, *id = NULL;
-    int r = read_text(data, "sessionId", &own);
+    int r = read_member_text(data, "sessionId", &own);
     if (r >= 0 && !own)
         r = find_task(engine, data, &id);
     const weft_task *task = r >= 0 && id ? weft__task_find(engine, id) : NULL;

@@ -205,7 +205,7 @@ static void on_start(void *ctx, const weft_page *page) {
 }
 
 /* Before it began, that is an answer; afterwards something it should have heard is gone. */
-static void on_end(void *ctx, int why) {
+static void on_subscription_end(void *ctx, int why) {
     weft_subscription *subscription = ctx;
     subscription->follow = NULL;
     subscription->state = WEFT_SUBSCRIPTION_OFF;
@@ -215,7 +215,7 @@ static void on_end(void *ctx, int why) {
         weft__hub_client_lose(subscription->client);
 }
 
-static const weft_follower follower = {on_start, on_events, on_live, on_end};
+static const weft_follower follower = {on_start, on_events, on_live, on_subscription_end};
 
 /* ---- moving ---- */
 

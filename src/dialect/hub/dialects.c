@@ -161,7 +161,7 @@ static int make_route(weft_dialects *all, weft_method *row) {
 }
 
 /* What discovery shows of a shared row is what its rows have in common. */
-static int share(weft_dialects *all, weft_method *row, const weft_method *other, size_t dialect) {
+static int share_row(weft_dialects *all, weft_method *row, const weft_method *other, size_t dialect) {
     bool routed = row->handler == answer_by_dialect || row->handler == answer_and_decide;
     bool differs = !same_scope(row->scope, other->scope) || ((row->flags ^ other->flags) & WEFT_DECIDES);
     int r = differs ? -EINVAL : 0;
@@ -182,7 +182,7 @@ static int share(weft_dialects *all, weft_method *row, const weft_method *other,
     return 0;
 }
 
-static weft_method *find_row(const weft_dialects *all, const char *name) {
+static weft_method *find_method_row(const weft_dialects *all, const char *name) {
     for (size_t i = 0; i < all->method_count; i++)
         if (strcmp(all->methods[i].name, name) == 0)
             return &all->methods[i];
@@ -192,9 +192,9 @@ static weft_method *find_row(const weft_dialects *all, const char *name) {
 static int add_rows(weft_dialects *all, size_t dialect) {
     int r = 0;
     for (const weft_method *row = all->list[dialect]->methods; r >= 0 && row && row->name; row++) {
-        weft_method *there = find_row(all, row->name);
+        weft_method *there = find_method_row(all, row->name);
         if (there) {
-            r = share(all, there, row, dialect);
+            r = share_row(all, there, row, dialect);
             continue;
         }
         weft_method *added = &all->methods[all->method_count++];
@@ -215,7 +215,7 @@ static size_t count_rows(const weft_dialects *all) {
     return n;
 }
 
-static int merge(weft_dialects *all) {
+static int merge_rows(weft_dialects *all) {
     size_t count = count_rows(all);
     all->methods = weft__zalloc(all->alloc, (count + 1) * sizeof *all->methods);
     all->routes = weft__zalloc(all->alloc, (count + 1) * sizeof *all->routes);
@@ -249,7 +249,7 @@ int weft__dialects_new(const weft_dialect *const *list, weft_hub *hub, const wef
         else
             all->list[all->count++] = *list;
     if (r >= 0)
-        r = merge(all);
+        r = merge_rows(all);
     if (r < 0) {
         weft__dialects_free(all);
         return r;

@@ -102,7 +102,8 @@ static bool read_after(const weft_json *after, weft_subscription_spec *spec) {
     return spec->live || value >= 0;
 }
 
-static int subscribe(weft_req *req, const weft_hub *hub, weft_hub_client *client, const weft_subscription_spec *spec) {
+static int start_subscribing(weft_req *req, const weft_hub *hub, weft_hub_client *client,
+                             const weft_subscription_spec *spec) {
     struct subscribing *subscribing = weft__alloc(hub->alloc, sizeof *subscribing);
     if (!subscribing)
         return -ENOMEM;
@@ -156,7 +157,7 @@ int weft__hub_subscribe(weft_req *req, const weft_json *params, void *ctx) {
         return r;
     spec.types = types;
     spec.type_count = count;
-    r = subscribe(req, hub, client, &spec);
+    r = start_subscribing(req, hub, client, &spec);
     weft__free(hub->alloc, (void *) types);
     return r < 0 ? refuse_subscription(req, r) : r;
 }

@@ -25,7 +25,7 @@ static weft_val answer_of(const weft_question *question, weft_member room[3]) {
     return weft_obj(room, 3);
 }
 
-static weft_val raw(const char *json) {
+static weft_val raw_or_null(const char *json) {
     return json ? weft_raw(json, strlen(json)) : weft_null();
 }
 
@@ -35,7 +35,7 @@ static int write_question(weft_buf *out, const weft_alloc *alloc, const weft_que
     weft_val value = WEFT_OBJ(
         {"id", weft_str(question->id)}, {"taskId", weft_str(question->task)}, {"sessionId", weft_str(question->session)},
         {"ruleId", weft_str(question->rule)}, {"kind", weft_str(question->kind)}, {"title", weft_str(question->title)},
-        {"options", raw(question->options)}, {"detail", raw(question->detail)},
+        {"options", raw_or_null(question->options)}, {"detail", raw_or_null(question->detail)},
         {"state", weft_str(weft__question_states[question->state])}, {"orphaned", weft_bool(question->orphaned)},
         {"createdAt", weft__stamp_val(question->created_ms, created)},
         {"expiresAt", weft__stamp_val(question->expires_ms, expires)}, {"answer", answer_of(question, answer)});
@@ -98,9 +98,9 @@ static int refuse_option(weft_req *req, const weft_question *question, const cha
         snprintf(message, sizeof message, "Invalid params: \"%.200s\" is none of the options of %s", said, question->id);
     if (weft_req_is_notification(req))
         return 0;
-    return weft_fail(
-        req, WEFT_INVALID_PARAMS, message,
-        WEFT_OBJ({"reason", weft_str("invalidParams")}, {"path", weft_str("/option")}, {"options", raw(question->options)}));
+    return weft_fail(req, WEFT_INVALID_PARAMS, message,
+                     WEFT_OBJ({"reason", weft_str("invalidParams")}, {"path", weft_str("/option")},
+                              {"options", raw_or_null(question->options)}));
 }
 
 static int refuse_unknown(weft_req *req, const char *id) {
@@ -140,7 +140,7 @@ static void on_answered(void *ctx, int r, const weft_question *question) {
     weft__free(hub->alloc, answering);
 }
 
-static int send_answer(weft_req *req, const weft_hub *hub, const struct answer *in, const char *option) {
+static int send_question_answer(weft_req *req, const weft_hub *hub, const struct answer *in, const char *option) {
     char who[WEFT_WHO];
     size_t size = strlen(in->questionId) + 1;
     struct answering *answering = weft__alloc(hub->alloc, sizeof *answering + size);
@@ -157,14 +157,15 @@ static int send_answer(weft_req *req, const weft_hub *hub, const struct answer *
 }
 
 /* *ret_why: 0, or why no option is meant. */
-static int answer(weft_req *req, const weft_hub *hub, const weft_question *question, const struct answer *in, int *ret_why) {
+static int answer_with_option(weft_req *req, const weft_hub *hub, const weft_question *question, const struct answer *in,
+                              int *ret_why) {
     weft_doc *doc;
     const char *option;
     int r = weft_doc_parse(question->options, strlen(question->options), hub->alloc, &doc);
     if (r < 0)
         return r;
     int meant = weft__option_meant(weft_doc_root(doc), in->option, strlen(in->option), &option);
-    r = meant > 0 ? send_answer(req, hub, in, option) : -EINVAL;
+    r = meant > 0 ? send_question_answer(req, hub, in, option) : -EINVAL;
     *ret_why = meant < 0 ? meant : 0;
     weft_doc_free(doc);
     return r;
@@ -180,7 +181,7 @@ int weft__hub_answer(weft_req *req, const weft_json *params, void *ctx) {
         return refuse_unknown(req, in->questionId);
     if (question->state != WEFT_QUESTION_OPEN)
         return refuse_resolved(weft__req_keep(req), question);
-    int r = answer(req, hub, question, in, &why);
+    int r = answer_with_option(req, hub, question, in, &why);
     if (r >= 0 || r == -ENOMEM)
         return r;
     if (r == -EINVAL)
