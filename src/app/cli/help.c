@@ -25,7 +25,7 @@ void weft__help_all(FILE *to) {
           to);
 }
 
-static void put_option(FILE *to, const weft_option *option) {
+static void put_option_help(FILE *to, const weft_option *option) {
     char left[80];
     char letter[8] = "    ";
     if (option->letter)
@@ -66,5 +66,5 @@ void weft__help_verb(FILE *to, const weft_verb *verb) {
     for (size_t i = 0; tables[i]; i++)
         for (const weft_option *option = tables[i]; option->name; option++)
             if (!weft__option_hidden(verb, tables[i], option))
-                put_option(to, option);
+                put_option_help(to, option);
 }

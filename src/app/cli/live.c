@@ -8,9 +8,9 @@
 #include "debug.h"
 #include "say.h"
 
-static void subscribe(weft_live *self);
+static void subscribe_live(weft_live *self);
 
-static void clear(const weft_live *self) {
+static void clear_talk(const weft_live *self) {
     if (self->opts.talk)
         weft__talk_clear(self->opts.talk);
 }
@@ -24,7 +24,7 @@ void weft__live_end(weft_live *self, weft_exit status) {
 }
 
 static void out_of_memory(weft_live *self) {
-    clear(self);
+    clear_talk(self);
     weft__live_end(self, weft__fail(self->app, WEFT_FAILED, NULL, "out of memory"));
 }
 
@@ -71,10 +71,10 @@ static void step_over(weft_live *self, const char *reason) {
     self->opts.from.epoch = NULL;
     self->opts.from.after = 0;
     self->opts.from.now = strcmp(reason, "futureSeq") == 0;
-    subscribe(self);
+    subscribe_live(self);
 }
 
-static void hold(weft_live *self, const weft_json *result) {
+static void take_subscription(weft_live *self, const weft_json *result) {
     uint64_t head = (uint64_t) weft_get_int(result, "head", 0);
     snprintf(self->epoch, sizeof self->epoch, "%s", weft_get_str(result, "epoch", ""));
     if (!self->positioned)
@@ -88,19 +88,19 @@ static void hold(weft_live *self, const weft_json *result) {
 
 static void on_subscribed(weft_live *self, int r, const weft_answer *answer) {
     if (r == -ECONNRESET || r == -ENOTCONN)
-        return; /* on_state() says more */
+        return; /* on_live_state() says more */
     if (r < 0) {
-        clear(self);
+        clear_talk(self);
         weft__live_end(self, weft__fail_at(self->app, self->target.shown, r, NULL));
     } else if (answer->error && answer->error->code == 503 && self->positioned) {
         return; /* it is stopping and will close the connection */
     } else if (answer->error) {
-        clear(self);
+        clear_talk(self);
         weft__live_end(self, weft__ask_refused(self->app, "event.subscribe", answer->error));
     } else if (*weft_get_str(answer->result, "reason", "")) {
         step_over(self, weft_get_str(answer->result, "reason", ""));
     } else {
-        hold(self, answer->result);
+        take_subscription(self, answer->result);
     }
 }
 
@@ -110,7 +110,7 @@ typedef struct asking {
     uint64_t round;
 } asking;
 
-static void on_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+static void on_subscribe_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     asking *ask = ctx;
     weft_live *self = ask->live;
     bool current = ask->round == self->round;
@@ -120,7 +120,7 @@ static void on_answer(weft_peer *peer, int r, const weft_answer *answer, void *c
         on_subscribed(self, r, answer);
 }
 
-static void subscribe(weft_live *self) {
+static void subscribe_live(weft_live *self) {
     const weft_live_from *from = &self->opts.from;
     const char *epoch = self->positioned ? self->epoch : from->epoch;
     weft_val types[WEFT_MAX_TEXTS];
@@ -139,8 +139,8 @@ static void subscribe(weft_live *self) {
         WEFT_OBJ({"after", now ? weft_none() : weft_uint(self->positioned ? self->gseq : from->after)},
                  {"epoch", epoch && !now ? weft_str(epoch) : weft_none()},
                  {"types", count ? weft_arr(types, count) : weft_none()}, {"taskId", weft_str_or_none(from->task)});
-    if (weft_call_start(self->peer, "event.subscribe", params, &(weft_call_opts){.on_answer = on_answer, .ctx = ask}, NULL) <
-        0) {
+    if (weft_call_start(self->peer, "event.subscribe", params,
+                        &(weft_call_opts){.on_answer = on_subscribe_answer, .ctx = ask}, NULL) < 0) {
         weft__free(NULL, ask);
         out_of_memory(self);
     }
@@ -150,46 +150,47 @@ void weft__live_turn(weft_live *self, const weft_live_from *from) {
     self->opts.from = *from;
     self->positioned = false;
     if (!self->over && !self->lost)
-        subscribe(self);
+        subscribe_live(self);
 }
 
 /* ---- the connection ---- */
 
-static void on_token_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+static void on_live_token_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     weft_live *self = ctx;
     (void) peer;
     if (self->over || r < 0 || !answer->error || answer->error->code == WEFT_METHOD_NOT_FOUND)
         return;
-    clear(self);
+    clear_talk(self);
     weft__live_end(self, weft__fail_refused(self->app, "weft.auth", answer->error, "The server refused the token."));
 }
 
-static void on_connected(weft_live *self) {
+static void on_live_connected(weft_live *self) {
     weft__timer_stop(self->loop, &self->patience);
     if (self->lost) {
-        clear(self);
+        clear_talk(self);
         weft__warn(self->app, "connected again");
     }
     self->was_connected = true;
     self->lost = false;
-    if (weft__target_shows_by_call(&self->target) && weft__target_show(self->peer, &self->target, on_token_answer, self) < 0)
+    if (weft__target_shows_by_call(&self->target) &&
+        weft__target_show(self->peer, &self->target, on_live_token_answer, self) < 0)
         out_of_memory(self);
     else
-        subscribe(self);
+        subscribe_live(self);
 }
 
 static void on_impatient(weft_timer *timer) {
     weft_live *self = (weft_live *) ((char *) timer - offsetof(weft_live, patience));
-    clear(self);
+    clear_talk(self);
     weft__live_end(
         self, weft__fail(self->app, WEFT_UNREACHABLE,
                          "\"weft start\" starts the daemon of a folder; what was submitted is then in \"weft task list\".",
                          "%s: the connection was lost and could not be made again", self->target.shown));
 }
 
-static void on_limit(weft_timer *timer) {
+static void on_live_limit(weft_timer *timer) {
     weft_live *self = (weft_live *) ((char *) timer - offsetof(weft_live, limit));
-    clear(self);
+    clear_talk(self);
     if (!self->was_ready)
         weft__live_end(self, weft__fail(self->app, WEFT_TOO_LATE, "Wait longer with --timeout, for example --timeout 60s.",
                                         "%s: no answer in time", self->target.shown));
@@ -206,32 +207,32 @@ static void on_lost(weft_live *self, bool for_good, int why) {
     const char *trouble = weft_peer_trouble(self->peer);
     self->ready = false;
     if (for_good || !self->was_connected) {
-        clear(self);
+        clear_talk(self);
         weft__live_end(self, weft__target_fail(self->app, &self->target, why, trouble));
         return;
     }
     if (self->lost)
         return;
     self->lost = true;
-    clear(self);
+    clear_talk(self);
     weft__warn(self->app, "%s; trying again%s", *trouble ? trouble : weft_strerror(why),
                self->target.here ? ". If the daemon is gone, \"weft start\" starts it" : "");
     if (self->opts.patience_ms > 0)
         weft__timer_set(self->loop, &self->patience, weft__after(weft__loop_fresh_now(self->loop), self->opts.patience_ms));
 }
 
-static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void on_live_state(weft_peer *peer, weft_state state, int why, void *data) {
     weft_live *self = data;
     self->peer = peer;
     if (self->over)
         return;
     if (state == WEFT_CONNECTED)
-        on_connected(self);
+        on_live_connected(self);
     else if (state != WEFT_CONNECTING)
         on_lost(self, state == WEFT_CLOSED, why);
 }
 
-static void on_signal(void *ctx) {
+static void on_live_signal(void *ctx) {
     weft_live *self = ctx;
     if (self->opts.on_signal)
         self->opts.on_signal(self->opts.ctx);
@@ -246,36 +247,36 @@ static void on_hangup(void *ctx) {
 
 /* ---- its life ---- */
 
-static int open_all(weft_live *self) {
+static int open_live(weft_live *self) {
     int r = weft_loop_new(NULL, &self->loop);
     if (r >= 0)
         r = weft__debug_service(&self->service);
     if (r < 0)
         return r;
     weft__timer_init(&self->patience, on_impatient);
-    weft__timer_init(&self->limit, on_limit);
+    weft__timer_init(&self->limit, on_live_limit);
     if (self->opts.limit_ms > 0)
         weft__timer_set(self->loop, &self->limit, weft__loop_fresh_now(self->loop) + self->opts.limit_ms);
     self->signals.on_hangup = on_hangup;
-    r = weft__signals_open(&self->signals, self->loop, on_signal, self);
+    r = weft__signals_open(&self->signals, self->loop, on_live_signal, self);
     if (r < 0)
         return r;
     weft_connect_opts opts = weft__target_opts(self->app, &self->target, self->service);
     opts.reconnect = self->target.scheme != WEFT_STDIO && self->target.scheme != WEFT_EXEC;
     opts.extras = true;
     opts.data = self;
-    opts.on_state = on_state;
+    opts.on_state = on_live_state;
     opts.on_notification = on_notification;
     return weft_connect_on(self->loop, self->target.url, &opts, &self->peer);
 }
 
 static weft_exit run_all(weft_live *self) {
-    int r = open_all(self);
+    int r = open_live(self);
     if (r >= 0)
         weft_loop_run(self->loop);
     bool ended = self->over;
     self->over = true;
-    clear(self);
+    clear_talk(self);
     if (r >= 0 && self->opts.on_close)
         self->opts.on_close(self->opts.ctx);
     if (self->loop) {

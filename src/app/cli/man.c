@@ -51,7 +51,7 @@ void weft__man_title(FILE *to, const char *name, int section) {
     fprintf(to, " %d \"\" \"weft %s\" \"Weft\"\n", section, weft_version());
 }
 
-static void put_name(FILE *to, const char *name, const char *help) {
+static void man_put_name(FILE *to, const char *name, const char *help) {
     fputs(".SH NAME\n", to);
     weft__man_text(to, name);
     fputs(" \\- ", to);
@@ -72,7 +72,7 @@ static void put_examples(FILE *to, const char *const *example) {
     }
 }
 
-static void put_option(FILE *to, const weft_option *option) {
+static void man_put_option(FILE *to, const weft_option *option) {
     fputs(".TP\n", to);
     if (option->letter)
         fprintf(to, "\\fB\\-%c\\fR, ", option->letter);
@@ -99,7 +99,7 @@ static void put_options(FILE *to, const weft_verb *verb) {
     for (size_t i = 0; tables[i]; i++)
         for (const weft_option *option = tables[i]; option->name; option++)
             if (!weft__option_hidden(verb, tables[i], option))
-                put_option(to, option);
+                man_put_option(to, option);
 }
 
 static const struct {
@@ -143,7 +143,7 @@ void weft__man_verb_page(FILE *to, const weft_verb *verb) {
     char name[64];
     snprintf(name, sizeof name, "weft-%s", verb->name);
     weft__man_title(to, name, 1);
-    put_name(to, name, verb->help);
+    man_put_name(to, name, verb->help);
     fputs(".SH SYNOPSIS\n", to);
     fprintf(to, "\\fBweft %s\\fR [options] ", verb->name);
     weft__man_text(to, verb->usage);
@@ -189,7 +189,7 @@ static void put_pairs(FILE *to, const char *title, const char *const (*rows)[2],
 
 void weft__man_page(FILE *to) {
     weft__man_title(to, "weft", 1);
-    put_name(to, "weft", "one JSON-RPC 2.0 peer for every message boundary of a coding-agent system");
+    man_put_name(to, "weft", "one JSON-RPC 2.0 peer for every message boundary of a coding-agent system");
     fputs(".SH SYNOPSIS\n\\fBweft\\fR \\fIVERB\\fR [options] [arguments]\n.SH DESCRIPTION\n"
           "\\fBweft serve\\fR turns a project folder into a hub for coding agents: command lines, browsers and programs "
           "submit\n"

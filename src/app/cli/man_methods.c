@@ -22,7 +22,7 @@ static void put_param(FILE *to, const weft_param *param) {
     fputc('\n', to);
 }
 
-static void put_errors(FILE *to, const weft_error_row *error) {
+static void man_put_errors(FILE *to, const weft_error_row *error) {
     for (; error && error->code; error++) {
         fprintf(to, ".TP\n.B %s%d\n", error->code < 0 ? "\\-" : "", error->code < 0 ? -error->code : error->code);
         weft__man_text(to, error->message);
@@ -44,7 +44,7 @@ static void put_method(FILE *to, const weft_method *method) {
     fputs(".RS 4\n", to);
     for (const weft_param *param = method->params; param && param->name; param++)
         put_param(to, param);
-    put_errors(to, method->errors);
+    man_put_errors(to, method->errors);
     fputs(".RE\n", to);
 }
 

@@ -56,7 +56,7 @@ static bool is_named(const weft_option *option, const char *name, size_t len) {
 }
 
 /* By name, or by letter when the name is NULL. */
-static bool find(weft_app *app, const char *name, size_t len, char letter, place *ret) {
+static bool find_option(weft_app *app, const char *name, size_t len, char letter, place *ret) {
     place tables[3];
     size_t count = places_of(app, tables);
     for (size_t i = 0; i < count; i++)
@@ -140,7 +140,7 @@ static weft_exit set_value(weft_app *app, const place *where, const char *text) 
     return WEFT_DONE;
 }
 
-static weft_exit set(reader *reading, const place *where, const char *value) {
+static weft_exit apply_option(reader *reading, const place *where, const char *value) {
     const weft_option *option = where->option;
     if (option->kind == WEFT_OPTION_flag) {
         *(bool *) (where->settings + option->offset) = true;
@@ -160,20 +160,20 @@ static weft_exit read_long(reader *reading) {
     const char *equals = strchr(name, '=');
     size_t len = equals ? (size_t) (equals - name) : strlen(name);
     place where;
-    if (!find(reading->app, name, len, 0, &where))
+    if (!find_option(reading->app, name, len, 0, &where))
         return unknown_name(reading->app, name, len);
     if (equals && where.option->kind == WEFT_OPTION_flag)
         return weft__misused(reading->app, "--%s takes no value", where.option->name);
-    return set(reading, &where, equals ? equals + 1 : NULL);
+    return apply_option(reading, &where, equals ? equals + 1 : NULL);
 }
 
 static weft_exit read_short(reader *reading) {
     for (const char *letter = *reading->at + 1; *letter; letter++) {
         place where;
-        if (!find(reading->app, NULL, 0, *letter, &where))
+        if (!find_option(reading->app, NULL, 0, *letter, &where))
             return weft__misused(reading->app, "there is no option -%c", *letter);
         bool flag = where.option->kind == WEFT_OPTION_flag;
-        weft_exit status = set(reading, &where, !flag && letter[1] ? letter + 1 : NULL);
+        weft_exit status = apply_option(reading, &where, !flag && letter[1] ? letter + 1 : NULL);
         if (status || !flag)
             return status;
     }

@@ -20,7 +20,7 @@
 
 /* ---- one text ---- */
 
-static weft_exit parse(const weft_app *app, const char *where, const char *text, size_t len, weft_doc **ret) {
+static weft_exit parse_params(const weft_app *app, const char *where, const char *text, size_t len, weft_doc **ret) {
     weft_doc *doc;
     int r = weft_doc_parse(text, len, NULL, &doc);
     if (r < 0)
@@ -36,7 +36,7 @@ static weft_exit parse(const weft_app *app, const char *where, const char *text,
     return WEFT_DONE;
 }
 
-static int read_all(FILE *file, weft_buf *ret) {
+static int read_params_input(FILE *file, weft_buf *ret) {
     size_t n;
     int r = 0;
     do {
@@ -51,9 +51,9 @@ static int read_all(FILE *file, weft_buf *ret) {
 
 static weft_exit parse_stream(const weft_app *app, const char *where, FILE *file, weft_doc **ret) {
     weft_buf text = {0};
-    int r = read_all(file, &text);
+    int r = read_params_input(file, &text);
     weft_exit status = r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s: %s", where, weft_strerror(r))
-                             : parse(app, where, weft__buf_head(&text), weft__buf_len(&text), ret);
+                             : parse_params(app, where, weft__buf_head(&text), weft__buf_len(&text), ret);
     weft__buf_done(&text, NULL);
     return status;
 }
@@ -124,7 +124,7 @@ static weft_exit parse_pairs(const weft_app *app, char **args, weft_doc **ret) {
     if (status == WEFT_DONE && weft__write_raw(&text, NULL, "}", 1) < 0)
         status = weft__fail(app, WEFT_FAILED, NULL, "out of memory");
     if (status == WEFT_DONE)
-        status = parse(app, "params", weft__buf_head(&text), weft__buf_len(&text), ret);
+        status = parse_params(app, "params", weft__buf_head(&text), weft__buf_len(&text), ret);
     weft__buf_done(&text, NULL);
     return status;
 }
@@ -147,7 +147,7 @@ static weft_exit read_params(const weft_app *app, char **args, weft_doc **ret) {
         return parse_file(app, first + 1, ret);
     if (*first == '-')
         return parse_stream(app, "standard input", stdin, ret);
-    return parse(app, "params", first, strlen(first), ret);
+    return parse_params(app, "params", first, strlen(first), ret);
 }
 
 weft_val weft__params_val(const weft_doc *doc) {

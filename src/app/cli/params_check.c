@@ -7,7 +7,7 @@
 #include "say.h"
 #include "wiring.h"
 
-static const weft_method *find_row(const weft_dialect *dialect, const char *method) {
+static const weft_method *find_dialect_row(const weft_dialect *dialect, const char *method) {
     for (const weft_method *row = dialect->methods; row && row->name; row++)
         if (strcmp(row->name, method) == 0)
             return row;
@@ -25,7 +25,7 @@ static bool has_param(const weft_param *table, const char *name) {
 static bool somebody_knows(const char *method, const char *name, const weft_param **ret_table) {
     bool known = false, found = false;
     for (const weft_dialect *const *dialect = weft__dialect_list; *dialect; dialect++) {
-        const weft_method *row = find_row(*dialect, method);
+        const weft_method *row = find_dialect_row(*dialect, method);
         found = found || row;
         known = known || (row && (!row->params || has_param(row->params, name)));
         if (row && row->params)

@@ -20,7 +20,7 @@ static int64_t time_left_ms(const weft_line *line) {
 }
 
 /* An open call only hears that the connection was lost; why it was is told here. */
-static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void on_line_state(weft_peer *peer, weft_state state, int why, void *data) {
     weft_line *line = data;
     (void) peer;
     if (state == WEFT_CLOSED || state == WEFT_DISCONNECTED)
@@ -53,7 +53,7 @@ static weft_exit connect_line(weft_line *line) {
     const weft_app *app = line->app;
     weft_connect_opts opts = weft__target_opts(app, &line->target, line->service);
     opts.data = line;
-    opts.on_state = on_state;
+    opts.on_state = on_line_state;
     weft__spinner_start(app, line->target.shown);
     int r = weft_connect_with(line->target.url, &opts, &line->peer);
     weft__spinner_stop();

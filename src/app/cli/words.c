@@ -7,14 +7,14 @@
 
 #define MAX_LIST 256
 
-static const weft_word *find(const weft_word *words, const char *name) {
+static const weft_word *find_verb_word(const weft_word *words, const char *name) {
     for (; words->name; words++)
         if (strcmp(words->name, name) == 0)
             return words;
     return NULL;
 }
 
-static void list(const weft_word *words, char ret[MAX_LIST]) {
+static void list_words(const weft_word *words, char ret[MAX_LIST]) {
     size_t used = 0;
     for (const weft_word *word = words; word->name && used < MAX_LIST; word++) {
         const char *between = word == words ? "" : word[1].name ? ", " : " or ";
@@ -22,14 +22,14 @@ static void list(const weft_word *words, char ret[MAX_LIST]) {
     }
 }
 
-static weft_exit unknown(const weft_app *app, const weft_word *words, const char *name) {
+static weft_exit misused_word(const weft_app *app, const weft_word *words, const char *name) {
     char all[MAX_LIST] = "";
     weft_suggestion suggestion = {.typed = name};
     for (const weft_word *word = words; word->name; word++)
         weft__suggest(&suggestion, word->name);
     if (suggestion.best)
         return weft__misused(app, "\"%s\" is none of its words; did you mean \"%s\"?", name, suggestion.best);
-    list(words, all);
+    list_words(words, all);
     return weft__misused(app, "\"%s\" is none of its words; %s?", name, all);
 }
 
@@ -49,7 +49,7 @@ static bool is_given(const weft_app *app, const weft_option *option) {
     }
 }
 
-static bool takes(const weft_word *word, const char *option) {
+static bool word_takes(const weft_word *word, const char *option) {
     char name[64];
     snprintf(name, sizeof name, " %s ", option);
     return word->takes && strstr(word->takes, name);
@@ -57,10 +57,10 @@ static bool takes(const weft_word *word, const char *option) {
 
 static weft_exit check_options(const weft_app *app, const weft_word *words, const weft_word *word) {
     for (const weft_option *option = app->verb->options; option && option->name; option++) {
-        if (takes(word, option->name) || !is_given(app, option))
+        if (word_takes(word, option->name) || !is_given(app, option))
             continue;
         for (; words->name; words++)
-            if (takes(words, option->name))
+            if (word_takes(words, option->name))
                 return weft__misused(app, "--%s belongs to \"%s\", not to \"%s\"", option->name, words->name, word->name);
     }
     return WEFT_DONE;
@@ -69,12 +69,12 @@ static weft_exit check_options(const weft_app *app, const weft_word *words, cons
 weft_exit weft__word_run(weft_app *app, const weft_word *words, const char *usual) {
     char all[MAX_LIST] = "";
     const char *name = app->arg_count ? app->args[0] : usual;
-    list(words, all);
+    list_words(words, all);
     if (!name)
         return weft__misused(app, "what about it: %s?", all);
-    const weft_word *word = find(words, name);
+    const weft_word *word = find_verb_word(words, name);
     if (!word)
-        return unknown(app, words, name);
+        return misused_word(app, words, name);
     if (app->arg_count) {
         app->args++;
         app->arg_count--;

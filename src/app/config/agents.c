@@ -83,7 +83,7 @@ void weft__agent_suggest(weft_suggestion *suggestion, const weft_json *configure
 
 /* ---- checking ---- */
 
-static int refuse(const weft_checking *checking, const weft_json *at, const char *path, const char *why) {
+static int refuse_agent(const weft_checking *checking, const weft_json *at, const char *path, const char *why) {
     weft__config_say(checking, at, true, "%s %s", path, why);
     return -EBADMSG;
 }
@@ -102,26 +102,26 @@ int weft__agent_check(const weft_checking *checking, const char *path, const cha
     weft_json command = weft_get(value, "command"), given = weft_get(value, "driver");
     const char *driver = weft_str_of(&given, preset ? preset->driver : NULL);
     if (!is_name(name))
-        return refuse(checking, at, path, "is no name for an agent: at most 64 characters, and no blanks");
+        return refuse_agent(checking, at, path, "is no name for an agent: at most 64 characters, and no blanks");
     if (!driver)
-        return refuse(checking, value, path, "has no \"driver\", and no agent of this name comes with Weft");
+        return refuse_agent(checking, value, path, "has no \"driver\", and no agent of this name comes with Weft");
     bool demo = strcmp(driver, "demo") == 0;
     bool inherits = preset && strcmp(preset->driver, driver) == 0;
     if (demo && command.text)
-        return refuse(checking, &command, path, "is the demo, which has no \"command\"");
+        return refuse_agent(checking, &command, path, "is the demo, which has no \"command\"");
     if (!demo && !command.text && !inherits)
-        return refuse(checking, value, path, "has no \"command\"");
+        return refuse_agent(checking, value, path, "has no \"command\"");
     if (command.text) {
         weft_json program = weft_at(&command, 0);
         if (!*weft_str_of(&program, ""))
-            return refuse(checking, &program, path, "has no program in \"command\"");
+            return refuse_agent(checking, &program, path, "has no program in \"command\"");
     }
     return 0;
 }
 
 /* ---- merging ---- */
 
-static char *keep(weft_arena *arena, const char *text, size_t len) {
+static char *keep_text(weft_arena *arena, const char *text, size_t len) {
     char *copy = weft__arena_alloc(arena, len + 1);
     if (copy) {
         memcpy(copy, text, len);
@@ -131,7 +131,7 @@ static char *keep(weft_arena *arena, const char *text, size_t len) {
 }
 
 /* A member that is a string, if it is given. */
-static int take_text(const weft_json *value, const char *name, weft_arena *arena, const char **ret) {
+static int take_agent_text(const weft_json *value, const char *name, weft_arena *arena, const char **ret) {
     weft_bytes text;
     weft_json member = weft_get(value, name);
     if (!member.text)
@@ -139,7 +139,7 @@ static int take_text(const weft_json *value, const char *name, weft_arena *arena
     int r = weft_text(&member, &text);
     if (r < 0)
         return r;
-    const char *copy = keep(arena, text.data, text.len);
+    const char *copy = keep_text(arena, text.data, text.len);
     if (!copy)
         return -ENOMEM;
     *ret = copy;
@@ -187,10 +187,10 @@ static weft_permission permission_of(const char *text, weft_permission fallback)
 }
 
 /* Change what the entry says. */
-static int merge(weft_agent *agent, const weft_json *value, weft_arena *arena) {
-    int r = take_text(value, "driver", arena, &agent->driver);
+static int merge_agent(weft_agent *agent, const weft_json *value, weft_arena *arena) {
+    int r = take_agent_text(value, "driver", arena, &agent->driver);
     if (r >= 0)
-        r = take_text(value, "about", arena, &agent->about);
+        r = take_agent_text(value, "about", arena, &agent->about);
     if (r >= 0)
         r = take_list(value, "command", arena, &agent->argv);
     if (r >= 0)
@@ -226,27 +226,27 @@ static weft_agent *place_for(weft_agent *list, size_t *count, const char *name) 
     return &list[(*count)++];
 }
 
-static int add(weft_agent *list, size_t *count, const weft_iter *it, weft_arena *arena) {
+static int add_agent(weft_agent *list, size_t *count, const weft_iter *it, weft_arena *arena) {
     weft_bytes text;
     int r = weft_text(&it->name, &text);
-    const char *name = r < 0 ? NULL : keep(arena, text.data, text.len);
+    const char *name = r < 0 ? NULL : keep_text(arena, text.data, text.len);
     if (!name)
         return -ENOMEM;
     weft_agent *agent = place_for(list, count, name);
     const weft_agent *preset = weft__agent_preset(name);
     *agent = preset ? *preset : (weft_agent){.name = name};
-    return merge(agent, &it->value, arena);
+    return merge_agent(agent, &it->value, arena);
 }
 
 int weft__agents_make(const weft_json *configured, const char *fallback, weft_arena *arena, weft_agents *ret) {
     size_t count = PRESETS;
     weft_agent *list = weft__arena_alloc(arena, (PRESETS + weft_count(configured)) * sizeof *list);
-    const char *name = keep(arena, fallback, strlen(fallback));
+    const char *name = keep_text(arena, fallback, strlen(fallback));
     if (!list || !name)
         return -ENOMEM;
     memcpy(list, presets, sizeof presets);
     for (weft_iter it = weft_iterate(configured); weft_next(&it);) {
-        int r = add(list, &count, &it, arena);
+        int r = add_agent(list, &count, &it, arena);
         if (r < 0)
             return r;
     }
@@ -262,7 +262,7 @@ typedef struct showing {
     int r; /* the first failure */
 } showing;
 
-static void put(showing *self, const char *text, size_t len) {
+static void put_shown(showing *self, const char *text, size_t len) {
     if (self->r >= 0)
         self->r = weft__write_raw(&self->out, self->alloc, text, len);
 }
@@ -271,28 +271,28 @@ static void put(showing *self, const char *text, size_t len) {
 static void put_members(showing *self, const weft_json *object, void (*value)(showing *self, const weft_iter *member)) {
     const char *before = "{";
     for (weft_iter it = weft_iterate(object); weft_next(&it); before = ",") {
-        put(self, before, 1);
-        put(self, it.name.text, it.name.len);
-        put(self, ":", 1);
+        put_shown(self, before, 1);
+        put_shown(self, it.name.text, it.name.len);
+        put_shown(self, ":", 1);
         value(self, &it);
     }
-    put(self, *before == '{' ? "{}" : "}", *before == '{' ? 2 : 1);
+    put_shown(self, *before == '{' ? "{}" : "}", *before == '{' ? 2 : 1);
 }
 
 static void put_hidden(showing *self, const weft_iter *member) {
     (void) member;
-    put(self, "\"***\"", 5);
+    put_shown(self, "\"***\"", 5);
 }
 
-static void put_part(showing *self, const weft_iter *member) {
+static void put_agent_part(showing *self, const weft_iter *member) {
     if (weft_name_is(member, "env") && weft_typeof(&member->value) == WEFT_OBJECT)
         put_members(self, &member->value, put_hidden);
     else
-        put(self, member->value.text, member->value.len);
+        put_shown(self, member->value.text, member->value.len);
 }
 
 static void put_agent(showing *self, const weft_iter *member) {
-    put_members(self, &member->value, put_part);
+    put_members(self, &member->value, put_agent_part);
 }
 
 int weft__agents_hide(const weft_json *configured, const weft_alloc *alloc, weft_doc **ret) {

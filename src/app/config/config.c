@@ -30,13 +30,13 @@ typedef struct loading {
 } loading;
 
 /* Remember a mistake and go on; only memory ends the walk at once. */
-static int note(loading *self, int r) {
+static int note_mistake(loading *self, int r) {
     if (r == -EBADMSG)
         self->result = r;
     return r == -EBADMSG ? 0 : r;
 }
 
-static void set(loading *self, size_t index, weft_json value, weft_doc *doc) {
+static void set_setting(loading *self, size_t index, weft_json value, weft_doc *doc) {
     weft_setting *setting = &self->config->settings[index];
     weft_doc_free(setting->doc);
     *setting = (weft_setting){value, self->source, doc};
@@ -44,7 +44,7 @@ static void set(loading *self, size_t index, weft_json value, weft_doc *doc) {
 
 /* ---- files ---- */
 
-static int find_key(const char *path) {
+static int find_config_key(const char *path) {
     for (int i = 0; weft__keys[i].path; i++)
         if (strcmp(weft__keys[i].path, path) == 0)
             return i;
@@ -61,7 +61,7 @@ static bool is_group(const char *path) {
 }
 
 /* Something spelled like it, or the same name in another object. */
-static const char *meant(const char *path) {
+static const char *meant_key(const char *path) {
     weft_suggestion suggestion = {.typed = path};
     const char *dot = strrchr(path, '.'), *name = dot ? dot + 1 : path;
     for (const weft_key *key = weft__keys; key->path; key++) {
@@ -75,7 +75,7 @@ static const char *meant(const char *path) {
 
 static void warn_unknown(const loading *self, const weft_json *name, const char *path) {
     weft_checking checking = {.to = self->to, .file = self->file, .where = self->file->path};
-    const char *best = meant(path), *dot = strchr(path, '.');
+    const char *best = meant_key(path), *dot = strchr(path, '.');
     if (best && dot && strcmp(best, path) == 0) {
         weft__config_say(&checking, name, false, "unknown key \"%s\"; did you mean \"%.*s\": {\"%s\": ...}?", path,
                          (int) (dot - path), path, dot + 1);
@@ -108,7 +108,7 @@ static int take_foreign(loading *self, size_t index, const weft_iter *member) {
     const weft_key *key = &weft__keys[index];
     if (self->file->strange && strcmp(key->path, "automation.rules") == 0 && calls_urls(&member->value))
         hold_back(self, key, NULL);
-    set(self, index, member->value, NULL); /* whoever would act on it looks at held first */
+    set_setting(self, index, member->value, NULL); /* whoever would act on it looks at held first */
     return 0;
 }
 
@@ -123,8 +123,8 @@ static int take_value(loading *self, size_t index, const weft_iter *member) {
     if (r >= 0 && key->door && self->file->strange)
         hold_back(self, key, &member->name);
     else if (r >= 0)
-        set(self, index, member->value, NULL);
-    return note(self, r);
+        set_setting(self, index, member->value, NULL);
+    return note_mistake(self, r);
 }
 
 static int take_object(loading *self, const weft_json *object, const char *group);
@@ -134,7 +134,7 @@ static int take_group(loading *self, const weft_json *value, const char *path) {
         return take_object(self, value, path);
     weft__config_say(&(weft_checking){.to = self->to, .file = self->file, .where = self->file->path}, value, true,
                      "expected an object for %s", path);
-    return note(self, -EBADMSG);
+    return note_mistake(self, -EBADMSG);
 }
 
 static int take_member(loading *self, const weft_iter *member, const char *group) {
@@ -144,7 +144,7 @@ static int take_member(loading *self, const weft_iter *member, const char *group
     if (r < 0)
         return r;
     snprintf(path, sizeof path, "%s%s%.*s", group, *group ? "." : "", (int) name.len, name.data);
-    int index = find_key(path);
+    int index = find_config_key(path);
     if (index >= 0 && !memchr(name.data, '.', name.len))
         return take_value(self, (size_t) index, member);
     if (!*group && is_group(path))
@@ -166,7 +166,7 @@ static int load_file(loading *self, weft_config_file *file, const char *path, we
     self->file = file;
     if (!path || !*path)
         return 0;
-    int r = note(self, weft__config_read(file, path, source == WEFT_FROM_project, self->to, self->config->alloc));
+    int r = note_mistake(self, weft__config_read(file, path, source == WEFT_FROM_project, self->to, self->config->alloc));
     if (r > 0 && source == WEFT_FROM_project)
         file->strange = self->trust && !weft__trust_has_config(self->trust, file->text, file->len);
     return r > 0 ? take_object(self, weft_doc_root(file->doc), "") : r;
@@ -181,7 +181,7 @@ static int load_foreign(loading *self, weft_config_file *file, const char *path)
     self->file = file;
     int r = weft__config_read(file, path, true, self->to, alloc);
     if (r < 0)
-        return note(self, r);
+        return note_mistake(self, r);
     file->strange = r > 0 && self->trust && !weft__trust_has_config(self->trust, file->text, file->len);
     r = weft__aiwg_config(r > 0 ? weft_doc_root(file->doc) : &none, alloc, &doc);
     if (r < 0)
@@ -213,10 +213,10 @@ static int take_new(loading *self, size_t index, const char *where, weft_doc *do
     const weft_json *value = weft_doc_root(doc);
     int r = weft__config_check(&checking, &weft__keys[index], value);
     if (r >= 0)
-        set(self, index, *value, doc);
+        set_setting(self, index, *value, doc);
     else
         weft_doc_free(doc);
-    return note(self, r);
+    return note_mistake(self, r);
 }
 
 static int load_defaults(loading *self) {
@@ -229,7 +229,7 @@ static int load_defaults(loading *self) {
         int r = weft_doc_parse(text, strlen(text), self->config->alloc, &doc);
         if (r < 0)
             return r;
-        set(self, i, *weft_doc_root(doc), doc);
+        set_setting(self, i, *weft_doc_root(doc), doc);
     }
     return 0;
 }
@@ -237,7 +237,7 @@ static int load_defaults(loading *self) {
 /* ---- the environment ---- */
 
 /* Blanks separate; a text that begins with a bracket is JSON. One more than is allowed is kept, to be refused. */
-static size_t split(const char *text, weft_val items[WEFT_MAX_TEXTS + 1]) {
+static size_t split_items(const char *text, weft_val items[WEFT_MAX_TEXTS + 1]) {
     size_t count = 0;
     for (text += strspn(text, " \t\n"); *text && count <= WEFT_MAX_TEXTS; text += strspn(text, " \t\n")) {
         size_t len = strcspn(text, " \t\n");
@@ -261,7 +261,7 @@ static int value_of_variable(const loading *self, const weft_key *key, const cha
     weft_val items[WEFT_MAX_TEXTS + 1];
     bool list = key->kind == WEFT_KEY_texts || key->kind == WEFT_KEY_urls;
     if (list && *text != '[')
-        return new_value(self, weft_arr(items, split(text, items)), ret);
+        return new_value(self, weft_arr(items, split_items(text, items)), ret);
     if (key->kind == WEFT_KEY_flag)
         text = flag_word(text);
     int r = key->kind == WEFT_KEY_text ? -EBADMSG : weft_doc_parse(text, strlen(text), self->config->alloc, ret);
@@ -326,7 +326,7 @@ static int load_flags(loading *self, const weft_serve_settings *flags) {
         if (r >= 0 && weft__keys[i].kind == WEFT_KEY_number)
             r = take_new(self, i, where, doc);
         else if (r >= 0)
-            set(self, i, *weft_doc_root(doc), doc);
+            set_setting(self, i, *weft_doc_root(doc), doc);
         if (r < 0)
             return r;
     }
@@ -336,13 +336,13 @@ static int load_flags(loading *self, const weft_serve_settings *flags) {
 /* ---- the whole ---- */
 
 static const weft_setting *setting_of(const weft_config *config, const char *path) {
-    return &config->settings[find_key(path)];
+    return &config->settings[find_config_key(path)];
 }
 
 static int refuse_together(loading *self, const weft_setting *given, const char *text) {
     self->to->say(self->to->ctx, &(weft_remark){true, weft__config_where(self->config, given),
                                                 weft__config_place(self->config, given), text});
-    return note(self, -EBADMSG);
+    return note_mistake(self, -EBADMSG);
 }
 
 static int check_out(loading *self) {
@@ -456,7 +456,7 @@ static bool any_wants_files(const weft_json *rules) {
 }
 
 /* What a file says in other words than those who use it. */
-static void finish(const weft_config *config, weft_serve_settings *settings) {
+static void finish_settings(const weft_config *config, weft_serve_settings *settings) {
     weft_engine_limits *engine = &settings->engine;
     settings->limits.rate_per_minute = settings->rate;
     if (settings->paused)
@@ -481,7 +481,7 @@ int weft__config_fill(const weft_config *config, weft_serve_settings *ret) {
         if (r < 0)
             return r;
     }
-    finish(config, &settings);
+    finish_settings(config, &settings);
     *ret = settings;
     return 0;
 }

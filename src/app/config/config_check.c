@@ -21,7 +21,7 @@ void weft__config_say(const weft_checking *checking, const weft_json *at, bool e
     checking->to->say(checking->to->ctx, &(weft_remark){error, checking->where, place, text});
 }
 
-static int refuse(const weft_checking *checking, const weft_key *key, const weft_json *value) {
+static int refuse_value(const weft_checking *checking, const weft_key *key, const weft_json *value) {
     char wants[WEFT_KEY_TEXT];
     weft__key_wants(key, wants);
     weft__config_say(checking, value, true, "expected %s for %s", wants, key->path);
@@ -44,7 +44,7 @@ static int check_text(const weft_checking *checking, const weft_key *key, const 
     weft_bytes bytes;
     if (weft_typeof(value) != WEFT_STRING) {
         if (key->kind == WEFT_KEY_text)
-            return refuse(checking, key, value);
+            return refuse_value(checking, key, value);
         weft__config_say(checking, value, true, "expected a string in %s", key->path);
         return -EBADMSG;
     }
@@ -59,7 +59,7 @@ static int check_text(const weft_checking *checking, const weft_key *key, const 
     return *ret ? 0 : -ENOMEM;
 }
 
-static int check_url(const weft_checking *checking, const weft_json *value, const char *text) {
+static int check_url_value(const weft_checking *checking, const weft_json *value, const char *text) {
     weft_url url;
     const char *why;
     int r = weft__url_parse(text, checking->alloc, &url, &why);
@@ -76,12 +76,12 @@ static int check_list(const weft_checking *checking, const weft_key *key, const 
     size_t count = 0;
     int result = 0;
     if (weft_typeof(value) != WEFT_ARRAY)
-        return refuse(checking, key, value);
+        return refuse_value(checking, key, value);
     for (weft_iter it = weft_iterate(value); weft_next(&it); count++) {
         const char *text;
         int r = check_text(checking, key, &it.value, &text);
         if (r >= 0 && key->kind == WEFT_KEY_urls)
-            r = check_url(checking, &it.value, text);
+            r = check_url_value(checking, &it.value, text);
         if (r == -ENOMEM)
             return r;
         result = r < 0 ? r : result;
@@ -103,12 +103,13 @@ int weft__config_check(const weft_checking *checking, const weft_key *key, const
     switch (key->kind) {
     case WEFT_KEY_text:
         r = check_text(checking, key, value, &text);
-        return r >= 0 && key->choices && !weft__config_is_choice(key->choices, text) ? refuse(checking, key, value) : r;
+        return r >= 0 && key->choices && !weft__config_is_choice(key->choices, text) ? refuse_value(checking, key, value)
+                                                                                     : r;
     case WEFT_KEY_flag:
-        return weft_typeof(value) == WEFT_BOOL ? 0 : refuse(checking, key, value);
+        return weft_typeof(value) == WEFT_BOOL ? 0 : refuse_value(checking, key, value);
     case WEFT_KEY_number:
     case WEFT_KEY_size:
-        return is_in_range(key, value) ? 0 : refuse(checking, key, value);
+        return is_in_range(key, value) ? 0 : refuse_value(checking, key, value);
     case WEFT_KEY_named:
     case WEFT_KEY_list:
         return weft__config_check_shape(checking, key, value);

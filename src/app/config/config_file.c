@@ -53,7 +53,7 @@ void weft__config_project_path(const weft_layout *layout, char ret[WEFT_PATH_SIZ
 
 /* ---- reading ---- */
 
-static int read_all(int fd, char *to, size_t size, size_t *ret_len) {
+static int read_config_bytes(int fd, char *to, size_t size, size_t *ret_len) {
     size_t len = 0;
     ssize_t n = 1;
     while (len < size && n != 0) {
@@ -89,11 +89,11 @@ static int check_file(int fd) {
 }
 
 /* A file may grow while it is read; the byte beyond the limit tells. */
-static int take_text(weft_config_file *file, int fd, const weft_alloc *alloc) {
+static int take_file_text(weft_config_file *file, int fd, const weft_alloc *alloc) {
     file->text = weft__alloc(alloc, MAX_FILE + 2);
     if (!file->text)
         return -ENOMEM;
-    int r = read_all(fd, file->text, MAX_FILE + 1, &file->len);
+    int r = read_config_bytes(fd, file->text, MAX_FILE + 1, &file->len);
     if (r < 0)
         return r;
     if (file->len > MAX_FILE)
@@ -132,13 +132,13 @@ static int load_text(weft_config_file *file, bool of_project, const weft_alloc *
         return fd;
     int r = check_file(fd);
     if (r >= 0)
-        r = take_text(file, fd, alloc);
+        r = take_file_text(file, fd, alloc);
     close(fd);
     *ret_why = why_not(r);
     return r >= 0 || r == -ENOMEM ? r : -EBADMSG;
 }
 
-static int scan(weft_config_file *file, const weft_remarks *to, const weft_alloc *alloc) {
+static int parse_config(weft_config_file *file, const weft_remarks *to, const weft_alloc *alloc) {
     weft_fault fault = {0};
     int r = weft__relaxed_parse(file->text, file->len, alloc, &file->doc, &fault);
     if (r == -EBADMSG)
@@ -163,7 +163,7 @@ int weft__config_read(weft_config_file *file, const char *path, bool of_project,
         weft__config_say(&(weft_checking){.to = to, .where = path}, NULL, true, "%s", why);
     if (r < 0)
         return r == -ENOENT ? 0 : r;
-    return scan(file, to, alloc);
+    return parse_config(file, to, alloc);
 }
 
 void weft__config_file_done(weft_config_file *file, const weft_alloc *alloc) {

@@ -66,7 +66,7 @@ static bool listens_only(const weft_rule *rule, const char *source) {
     return any;
 }
 
-static bool fits(const weft_rule *rule, const char *job) {
+static bool rule_fits_job(const weft_rule *rule, const char *job) {
     return !rule->pattern || weft__glob_says(rule->pattern, (weft_bytes){job, strlen(job)});
 }
 
@@ -74,11 +74,11 @@ static bool fits(const weft_rule *rule, const char *job) {
 static bool has_job(const judging *self, const weft_rule *rule) {
     char own[WEFT_RULE_ID + 8];
     for (weft_iter it = weft_iterate(&self->jobs); self->jobs.text && weft_next(&it);)
-        if (fits(rule, weft_get_str(&it.value, "id", "")))
+        if (rule_fits_job(rule, weft_get_str(&it.value, "id", "")))
             return true;
     for (size_t i = 0; i < self->count; i++) {
         weft__rule_job(self->list[i], own);
-        if (!*self->list[i]->error && self->list[i]->schedule && fits(rule, own))
+        if (!*self->list[i]->error && self->list[i]->schedule && rule_fits_job(rule, own))
             return true;
     }
     return false;

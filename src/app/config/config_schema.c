@@ -7,7 +7,7 @@
 #include "write.h"
 
 /* A name and whether a comma belongs before it. */
-static int put_name(weft_buf *out, const weft_alloc *alloc, const char *name, size_t len) {
+static int put_schema_name(weft_buf *out, const weft_alloc *alloc, const char *name, size_t len) {
     char last = out->data[out->end - 1];
     int r = last == '{' ? 0 : weft__write_raw(out, alloc, ",", 1);
     if (r >= 0)
@@ -44,7 +44,7 @@ static int put_structured(weft_buf *out, const weft_alloc *alloc, const weft_key
     return r < 0 ? r : put_raw(out, alloc, "}}");
 }
 
-static int put_key(weft_buf *out, const weft_alloc *alloc, const weft_key *key) {
+static int put_schema_key(weft_buf *out, const weft_alloc *alloc, const weft_key *key) {
     bool number = key->kind == WEFT_KEY_number || key->kind == WEFT_KEY_size;
     bool list = key->kind == WEFT_KEY_texts || key->kind == WEFT_KEY_urls;
     bool text = key->kind == WEFT_KEY_text && !key->choices;
@@ -66,22 +66,22 @@ static int put_key(weft_buf *out, const weft_alloc *alloc, const weft_key *key) 
 static const weft_key *put_group(weft_buf *out, const weft_alloc *alloc, const weft_key *key) {
     const char *path = key->path;
     size_t len = (size_t) (strchr(path, '.') - path) + 1;
-    int r = put_name(out, alloc, path, len - 1);
+    int r = put_schema_name(out, alloc, path, len - 1);
     if (r >= 0)
         r = put_raw(out, alloc, "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{");
     for (; r >= 0 && key->path && strncmp(key->path, path, len) == 0; key++) {
-        r = put_name(out, alloc, key->path + len, strlen(key->path + len));
+        r = put_schema_name(out, alloc, key->path + len, strlen(key->path + len));
         if (r >= 0)
-            r = put_key(out, alloc, key);
+            r = put_schema_key(out, alloc, key);
     }
     return r >= 0 && put_raw(out, alloc, "}}") >= 0 ? key : NULL;
 }
 
-static const weft_key *put_row(weft_buf *out, const weft_alloc *alloc, const weft_key *key) {
+static const weft_key *put_schema_row(weft_buf *out, const weft_alloc *alloc, const weft_key *key) {
     if (strchr(key->path, '.'))
         return put_group(out, alloc, key);
-    int r = put_name(out, alloc, key->path, strlen(key->path));
-    return r >= 0 && put_key(out, alloc, key) >= 0 ? key + 1 : NULL;
+    int r = put_schema_name(out, alloc, key->path, strlen(key->path));
+    return r >= 0 && put_schema_key(out, alloc, key) >= 0 ? key + 1 : NULL;
 }
 
 int weft__config_schema(weft_buf *ret, const weft_alloc *alloc) {
@@ -93,7 +93,7 @@ int weft__config_schema(weft_buf *ret, const weft_alloc *alloc) {
                     "$XDG_CONFIG_HOME\",\"type\":\"object\",\"allowComments\":true,\"allowTrailingCommas\":true,"
                     "\"additionalProperties\":false,\"properties\":{\"$schema\":{\"type\":\"string\"}");
     while (r >= 0 && key && key->path)
-        key = put_row(&out, alloc, key);
+        key = put_schema_row(&out, alloc, key);
     if (r >= 0 && key)
         r = put_raw(&out, alloc, "}}");
     if (r >= 0 && key) {

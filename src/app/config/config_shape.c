@@ -19,16 +19,16 @@ typedef struct part {
 
 static int check_members(const part *self, const weft_shape *members, const weft_json *value);
 
-static int refuse(const part *self, const weft_json *at, const char *wants) {
+static int refuse_part(const part *self, const weft_json *at, const char *wants) {
     weft__config_say(self->checking, at, true, "expected %s for %s", wants, self->path);
     return -EBADMSG;
 }
 
 /* A string that C can hold. */
-static int read_text(const part *self, const weft_json *value, const char **ret) {
+static int read_part_text(const part *self, const weft_json *value, const char **ret) {
     weft_bytes bytes;
     if (weft_typeof(value) != WEFT_STRING)
-        return refuse(self, value, "a string");
+        return refuse_part(self, value, "a string");
     int r = weft_text(value, &bytes);
     if (r < 0)
         return r;
@@ -46,12 +46,12 @@ static int check_text(const part *self, const weft_shape *shape, const weft_json
     if (shape->choices)
         weft__key_choices(shape->choices, wants);
     if (shape->choices && weft_typeof(value) != WEFT_STRING)
-        return refuse(self, value, wants);
-    int r = read_text(self, value, &text);
+        return refuse_part(self, value, wants);
+    int r = read_part_text(self, value, &text);
     if (r < 0)
         return r;
     if (shape->choices && !weft__config_is_choice(shape->choices, text))
-        return refuse(self, value, wants);
+        return refuse_part(self, value, wants);
     if (*text)
         return 0;
     weft__config_say(self->checking, value, true, "an empty string in %s", self->path);
@@ -64,12 +64,12 @@ static int check_number(const part *self, const weft_shape *shape, const weft_js
     if (weft_typeof(value) == WEFT_NUMBER && number >= shape->min && number <= shape->max)
         return 0;
     snprintf(wants, sizeof wants, "a whole number from %lld to %lld", (long long) shape->min, (long long) shape->max);
-    return refuse(self, value, wants);
+    return refuse_part(self, value, wants);
 }
 
 static int check_variable(const part *self, const weft_json *name) {
     const char *text;
-    int r = read_text(self, name, &text);
+    int r = read_part_text(self, name, &text);
     if (r < 0 || (*text && !strchr(text, '=')))
         return r;
     weft__config_say(self->checking, name, true, "\"%s\" is no name for a variable in %s", text, self->path);
@@ -82,10 +82,10 @@ static int check_strings(const part *self, const weft_shape *shape, const weft_j
     int result = 0;
     bool object = shape->kind == WEFT_SHAPE_env;
     if (weft_typeof(value) != (object ? WEFT_OBJECT : WEFT_ARRAY))
-        return refuse(self, value, object ? "an object of strings" : "an array of strings");
+        return refuse_part(self, value, object ? "an object of strings" : "an array of strings");
     for (weft_iter it = weft_iterate(value); weft_next(&it); count++) {
         const char *text;
-        int r = read_text(self, &it.value, &text);
+        int r = read_part_text(self, &it.value, &text);
         if (r >= 0 && object)
             r = check_variable(self, &it.name);
         if (r == -ENOMEM)
@@ -93,7 +93,7 @@ static int check_strings(const part *self, const weft_shape *shape, const weft_j
         result = r < 0 ? r : result;
     }
     if (count < (size_t) shape->min)
-        return refuse(self, value, "at least one string");
+        return refuse_part(self, value, "at least one string");
     if (count <= WEFT_MAX_TEXTS)
         return result;
     weft__config_say(self->checking, value, true, "%s has more than %d items", self->path, WEFT_MAX_TEXTS);
@@ -104,7 +104,7 @@ static int check_objects(const part *self, const weft_shape *shape, const weft_j
     size_t count = 0;
     int result = 0;
     if (weft_typeof(value) != WEFT_ARRAY)
-        return refuse(self, value, "an array of objects");
+        return refuse_part(self, value, "an array of objects");
     for (weft_iter it = weft_iterate(value); weft_next(&it); count++) {
         part item = {.checking = self->checking};
         snprintf(item.path, sizeof item.path, "%.*s[%zu]", MAX_PATH - 24, self->path, count);
@@ -121,7 +121,7 @@ static int check_part(const part *self, const weft_shape *shape, const weft_json
     case WEFT_SHAPE_text:
         return check_text(self, shape, value);
     case WEFT_SHAPE_flag:
-        return weft_typeof(value) == WEFT_BOOL ? 0 : refuse(self, value, "true or false");
+        return weft_typeof(value) == WEFT_BOOL ? 0 : refuse_part(self, value, "true or false");
     case WEFT_SHAPE_number:
         return check_number(self, shape, value);
     case WEFT_SHAPE_texts:
@@ -166,7 +166,7 @@ static int check_member(const part *self, const weft_shape *members, const weft_
 static int check_members(const part *self, const weft_shape *members, const weft_json *value) {
     int result = 0;
     if (weft_typeof(value) != WEFT_OBJECT)
-        return refuse(self, value, "an object");
+        return refuse_part(self, value, "an object");
     for (weft_iter it = weft_iterate(value); weft_next(&it);) {
         int r = check_member(self, members, &it);
         if (r == -ENOMEM)

@@ -32,7 +32,7 @@ const weft_layout weft__layout_aiwg = {
 
 const weft_layout *const weft__layouts[] = {&weft__layout_weft, &weft__layout_aiwg, NULL};
 
-static bool is_ours(const char *folder, const char *name, bool or_root) {
+static bool is_our_folder(const char *folder, const char *name, bool or_root) {
     char path[PATH_MAX + 64];
     struct stat info;
     snprintf(path, sizeof path, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, name);
@@ -40,7 +40,7 @@ static bool is_ours(const char *folder, const char *name, bool or_root) {
 }
 
 bool weft__layout_is_in(const weft_layout *layout, const char *folder, bool or_root) {
-    return (!layout->outer || is_ours(folder, layout->outer, or_root)) && is_ours(folder, layout->home, or_root);
+    return (!layout->outer || is_our_folder(folder, layout->outer, or_root)) && is_our_folder(folder, layout->home, or_root);
 }
 
 bool weft__layout_socket(const weft_layout *layout, const char *folder, char ret[WEFT_SOCKET_PATH]) {

@@ -147,7 +147,7 @@ static int write_pid(const weft_layout *layout) {
 }
 
 /* Closing the pipes of "weft start" is what tells it that we are ready. Talk for people goes nowhere from then on. */
-static void let_go(weft_daemon *daemon) {
+static void let_go_of_starter(weft_daemon *daemon) {
     FILE *nowhere = fopen("/dev/null", "we");
     if (!nowhere)
         return;
@@ -182,7 +182,7 @@ weft_exit weft__daemon_ready(weft_daemon *daemon) {
     log_urls(daemon);
     weft__daemon_notify(daemon->notify, "READY=1");
     if (daemon->background)
-        let_go(daemon);
+        let_go_of_starter(daemon);
     return WEFT_DONE;
 }
 

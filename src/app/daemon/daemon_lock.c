@@ -89,7 +89,7 @@ static bool has_open(pid_t pid, const struct stat *file) {
 }
 
 /* Who the file says, if that can be true; else 0. */
-static pid_t named(int fd) {
+static pid_t named_holder(int fd) {
     char text[24] = "";
     struct stat info;
     if (pread(fd, text, sizeof text - 1, 0) <= 0 || fstat(fd, &info) < 0)
@@ -103,12 +103,12 @@ static pid_t named(int fd) {
 static pid_t wait_for_name(const weft_layout *layout, int fd) {
     char events[1024];
     int64_t until_ns = weft__clock_ns() + (int64_t) NAME_MS * 1000000;
-    pid_t pid = named(fd);
+    pid_t pid = named_holder(fd);
     int changes = pid ? -1 : inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (changes < 0)
         return pid;
     if (inotify_add_watch(changes, layout->lock, IN_MODIFY | IN_CLOSE_WRITE) >= 0)
-        while (!(pid = named(fd)) && is_locked(fd) == 1 &&
+        while (!(pid = named_holder(fd)) && is_locked(fd) == 1 &&
                wait_for(&(struct pollfd){.fd = changes, .events = POLLIN}, 1, until_ns) > 0)
             if (read(changes, events, sizeof events) < 0 && errno != EAGAIN && errno != EINTR)
                 break;

@@ -77,7 +77,7 @@ int weft__daemon_args(pid_t pid, const char *verb, char ***ret, char **ret_memor
 }
 
 /* "weft serve --json ARGS", in the same layout. Owned, without what it points to. */
-static char **command(const weft_layout *layout, char **args) {
+static char **serve_command(const weft_layout *layout, char **args) {
     static char serve[] = "serve", json[] = "--json", aiwg[] = "--aiwg";
     size_t count = 0;
     bool told = !layout->aiwg;
@@ -97,7 +97,7 @@ static char **command(const weft_layout *layout, char **args) {
 
 /* ---- the process ---- */
 
-static int set_files(posix_spawn_file_actions_t *files, int out, int err) {
+static int set_daemon_files(posix_spawn_file_actions_t *files, int out, int err) {
     int r = posix_spawn_file_actions_addopen(files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     if (r == 0)
         r = posix_spawn_file_actions_adddup2(files, out, STDOUT_FILENO);
@@ -121,7 +121,7 @@ static int set_attributes(posix_spawnattr_t *attributes) {
     return -r;
 }
 
-static int spawn(char **argv, int out, int err, pid_t *ret) {
+static int spawn_daemon(char **argv, int out, int err, pid_t *ret) {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
     char self[32];
@@ -129,7 +129,7 @@ static int spawn(char **argv, int out, int err, pid_t *ret) {
     setenv(WEFT_BACKGROUND, self, 1);
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attributes);
-    int r = set_files(&files, out, err);
+    int r = set_daemon_files(&files, out, err);
     if (r == 0)
         r = set_attributes(&attributes);
     if (r == 0)
@@ -141,7 +141,7 @@ static int spawn(char **argv, int out, int err, pid_t *ret) {
 
 static int give_birth(const weft_layout *layout, char **args, birth *ret) {
     int out[2], err[2];
-    char **argv = command(layout, args);
+    char **argv = serve_command(layout, args);
     if (!argv)
         return -ENOMEM;
     if (pipe2(out, O_CLOEXEC) < 0) {
@@ -150,7 +150,7 @@ static int give_birth(const weft_layout *layout, char **args, birth *ret) {
     }
     int r = pipe2(err, O_CLOEXEC) < 0 ? -errno : 0;
     if (r == 0) {
-        r = spawn(argv, out[1], err[1], &ret->pid);
+        r = spawn_daemon(argv, out[1], err[1], &ret->pid);
         close(err[1]);
         ret->err = err[0];
     }
@@ -171,7 +171,7 @@ static void birth_done(birth *self) {
 
 /* ---- listening to it ---- */
 
-static void take(int *fd, weft_buf *into) {
+static void take_from_pipe(int *fd, weft_buf *into) {
     char bytes[4096];
     ssize_t n = read(*fd, bytes, sizeof bytes);
     if (n < 0 && errno == EINTR)
@@ -195,9 +195,9 @@ static int listen_to(birth *self) {
         if (poll(fds, 2, (int) left_ms) < 0 && errno != EINTR)
             return -errno;
         if (fds[0].revents)
-            take(&self->out, &self->said);
+            take_from_pipe(&self->out, &self->said);
         if (fds[1].revents)
-            take(&self->err, &self->talk);
+            take_from_pipe(&self->err, &self->talk);
     }
     return 0;
 }
@@ -236,7 +236,7 @@ static void try_these(const weft_app *app, const weft_json *endpoint) {
             program);
 }
 
-static weft_exit tell(const weft_app *app, pid_t pid, bool started) {
+static weft_exit tell_daemon(const weft_app *app, pid_t pid, bool started) {
     char folder[PATH_MAX];
     WEFT_AUTO(weft_doc) endpoint = weft__daemon_endpoint(app->layout);
     if (!getcwd(folder, sizeof folder))
@@ -294,7 +294,7 @@ static weft_exit tell_failure(const weft_app *app, const birth *self, int status
 /* ---- starting ---- */
 
 /* There is one. WEFT_DONE told; *ret_again: it went away before it was ready, so that it is our turn. */
-static weft_exit join(const weft_app *app, pid_t pid, bool *ret_again) {
+static weft_exit join_daemon(const weft_app *app, pid_t pid, bool *ret_again) {
     weft__spinner_start(app, "waiting for the daemon to be ready");
     int r = weft__daemon_wait_ready(app->layout, pid, WEFT_START_MS);
     weft__spinner_stop();
@@ -304,10 +304,10 @@ static weft_exit join(const weft_app *app, pid_t pid, bool *ret_again) {
                           "a daemon is starting here (pid %ld), but is not ready", (long) pid);
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
-    return r == 0 ? WEFT_DONE : tell(app, pid, false);
+    return r == 0 ? WEFT_DONE : tell_daemon(app, pid, false);
 }
 
-static weft_exit bear(const weft_app *app, birth *self, bool *ret_again) {
+static weft_exit await_birth(const weft_app *app, birth *self, bool *ret_again) {
     int status = 0;
     weft__spinner_start(app, "starting");
     int r = listen_to(self);
@@ -321,17 +321,18 @@ static weft_exit bear(const weft_app *app, birth *self, bool *ret_again) {
     *ret_again = ended && WIFEXITED(status) && WEXITSTATUS(status) == WEFT_BUSY && !weft__buf_len(&self->talk);
     if (*ret_again)
         return WEFT_DONE;
-    return ended ? tell_failure(app, self, status) : tell(app, self->pid, true);
+    return ended ? tell_failure(app, self, status) : tell_daemon(app, self->pid, true);
 }
 
 static weft_exit try_once(const weft_app *app, char **args, bool *ret_again) {
     pid_t holder;
     int r = weft__daemon_holder(app->layout, &holder);
     if (r == 1)
-        return join(app, holder, ret_again);
+        return join_daemon(app, holder, ret_again);
     birth self = {.out = -1, .err = -1};
     r = give_birth(app->layout, args, &self);
-    weft_exit status = r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : bear(app, &self, ret_again);
+    weft_exit status =
+        r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : await_birth(app, &self, ret_again);
     birth_done(&self);
     return status;
 }

@@ -30,7 +30,7 @@ static int ask_to_end(const weft_app *app, int process, int number, int64_t time
     return r;
 }
 
-static weft_exit end_process(const weft_app *app, int process, int64_t grace_ms, bool force, bool *ret_killed) {
+static weft_exit end_daemon_process(const weft_app *app, int process, int64_t grace_ms, bool force, bool *ret_killed) {
     int r = ask_to_end(app, process, SIGTERM, grace_ms);
     *ret_killed = r == 0 && force;
     if (*ret_killed)
@@ -59,7 +59,7 @@ weft_exit weft__daemon_stop(const weft_app *app, int64_t grace_ms, bool force, p
     if (process < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "pid %ld: %s", (long) pid, weft_strerror(process));
     *ret_pid = pid;
-    weft_exit status = end_process(app, process, grace_ms, force, ret_killed);
+    weft_exit status = end_daemon_process(app, process, grace_ms, force, ret_killed);
     close(process);
     return status;
 }

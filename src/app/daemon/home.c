@@ -28,7 +28,7 @@ static int write_new(const char *path, const char *text, size_t len) {
     return r;
 }
 
-static void beside(const char *path, char ret[64]) {
+static void path_beside(const char *path, char ret[64]) {
     snprintf(ret, 64, "%s.%ld", path, (long) getpid());
     unlink(ret); /* of an earlier process with our number */
 }
@@ -48,7 +48,7 @@ static int check_folder(const char *path, bool is_private) {
     return r;
 }
 
-static int make_folder(const char *path, mode_t mode) {
+static int make_home_folder(const char *path, mode_t mode) {
     if (mkdir(path, mode) < 0 && errno != EEXIST)
         return -errno;
     return check_folder(path, mode == 0700);
@@ -69,9 +69,9 @@ int weft__home_fill(const weft_layout *layout) {
     static const char ignore[] = "*\n";
     char path[64];
     snprintf(path, sizeof path, "%s/.gitignore", layout->home);
-    int r = layout->outer ? make_folder(layout->outer, 0755) : 0;
+    int r = layout->outer ? make_home_folder(layout->outer, 0755) : 0;
     if (r == 0)
-        r = make_folder(layout->home, 0700);
+        r = make_home_folder(layout->home, 0700);
     if (r == 0)
         r = write_new(path, ignore, strlen(ignore));
     return r == -EEXIST ? 0 : r;
@@ -117,7 +117,7 @@ static int make_token(const weft_layout *layout, char why[WEFT_TRUST_WHY]) {
     for (size_t i = 0; i < TOKEN_BYTES; i++)
         snprintf(text + 2 * i, 3, "%02x", bytes[i]);
     memcpy(text + 2 * TOKEN_BYTES, "\n", 2);
-    beside(layout->token, temporary);
+    path_beside(layout->token, temporary);
     int r = write_new(temporary, text, strlen(text));
     if (r == 0)
         r = name_token(layout, temporary, why);

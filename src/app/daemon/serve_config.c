@@ -27,15 +27,15 @@ struct weft_serve_config {
     bool ends_with_terminal;
 };
 
-static void say(void *ctx, const weft_remark *remark) {
+static void say_remark(void *ctx, const weft_remark *remark) {
     weft__warn_about(ctx, remark);
 }
 
-static int load(weft_serve_config *self, weft_config *ret) {
+static int load_config(weft_serve_config *self, weft_config *ret) {
     weft_trust trust;
     weft__trust_look(self->app->layout, &trust);
     weft_config_from from = {self->user, self->app->layout->config, getenv, self->app->layout->aiwg, &self->typed, &trust};
-    return weft__config_load(ret, &from, &(weft_remarks){say, self->app}, NULL);
+    return weft__config_load(ret, &from, &(weft_remarks){say_remark, self->app}, NULL);
 }
 
 /* Somebody closed the window: that is an end, unless we were told to outlive it (nohup) or never had one. */
@@ -52,7 +52,7 @@ static bool ignores_hangup(void) {
 }
 
 /* The settings of a config, agents included. */
-static int fill(weft_serve_config *self, const weft_config *from, weft_serve_settings *ret) {
+static int fill_serve_settings(weft_serve_config *self, const weft_config *from, weft_serve_settings *ret) {
     int r = weft__config_fill(from, ret);
     if (r >= 0)
         r = weft__agents_make(&ret->agent_rows, ret->default_agent, &self->memory, &ret->agents);
@@ -80,9 +80,9 @@ weft_exit weft__serve_config_new(weft_app *app, weft_serve_config **ret) {
         self->typed.rate = -1;
     self->ends_with_terminal = has_terminal() && !ignores_hangup();
     weft__config_user_path(self->user);
-    int r = load(self, &self->started);
+    int r = load_config(self, &self->started);
     if (r >= 0)
-        r = fill(self, &self->started, &self->settings);
+        r = fill_serve_settings(self, &self->started, &self->settings);
     if (r >= 0) {
         self->agents = self->settings.agents;
         *ret = self;
@@ -136,7 +136,7 @@ static void tell_changes(const weft_serve_config *self, const weft_config *next)
     }
 }
 
-static int apply(const weft_serve_settings *settings, weft_server *server) {
+static int apply_settings(const weft_serve_settings *settings, weft_server *server) {
     int r = weft_server_allow(server, settings->hosts.items, settings->origins.items);
     if (r >= 0)
         weft_service_set_limits(weft_server_service(server), &settings->limits);
@@ -154,13 +154,13 @@ static bool is_same(const weft_serve_config *self, const weft_config *next, cons
 }
 
 /* next is taken on success. */
-static int change(weft_serve_config *self, weft_config *next, weft_server *server) {
+static int change_config(weft_serve_config *self, weft_config *next, weft_server *server) {
     weft_serve_settings settings;
     /* The agents stay if nothing about them has changed, so that reading a file often takes no memory. */
     bool same = is_same(self, next, "agents") && is_same(self, next, "default_agent");
-    int r = same ? weft__config_fill(next, &settings) : fill(self, next, &settings);
+    int r = same ? weft__config_fill(next, &settings) : fill_serve_settings(self, next, &settings);
     if (r >= 0)
-        r = apply(&settings, server);
+        r = apply_settings(&settings, server);
     if (r < 0)
         return r;
     if (same)
@@ -180,11 +180,11 @@ bool weft__serve_config_reload(weft_serve_config *self, weft_server *server) {
     weft_config next;
     if (self->ends_with_terminal && !has_terminal())
         return false;
-    int r = load(self, &next);
+    int r = load_config(self, &next);
     if (r >= 0 && next.held)
         r = -EKEYREJECTED;
     if (r >= 0)
-        r = change(self, &next, server);
+        r = change_config(self, &next, server);
     if (r < 0)
         weft__config_done(&next);
     if (r == -EKEYREJECTED)

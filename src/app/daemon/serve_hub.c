@@ -45,7 +45,7 @@ static int64_t uptime_s(void *ctx) {
     return (weft__clock_ns() - self->opts.daemon->started_ns) / 1000000000;
 }
 
-static int about(void *ctx, char **ret, size_t *ret_len) {
+static int hub_about(void *ctx, char **ret, size_t *ret_len) {
     const weft_serve_hub *self = ctx;
     return weft__daemon_about(self->opts.daemon, ret, ret_len);
 }
@@ -97,7 +97,7 @@ static int know_agent(weft_peer *peer) {
     return weft_peer_set_identity(peer, &who);
 }
 
-static void note(void *ctx, const char *line) {
+static void warn_of_note(void *ctx, const char *line) {
     const weft_serve_hub *self = ctx;
     weft__warn(self->opts.app, "weft serve: %s", line);
 }
@@ -175,7 +175,7 @@ static weft_engine_limits limits_of(const weft_serve_settings *how) {
     return limits;
 }
 
-static int make(weft_serve_hub *self) {
+static int make_engine(weft_serve_hub *self) {
     const weft_serve_settings *how = self->opts.how;
     weft_engine_opts opts = {.loop = self->opts.loop,
                              .store = self->store,
@@ -184,7 +184,7 @@ static int make(weft_serve_hub *self) {
                              .folder = getcwd(self->folder, sizeof self->folder),
                              .requeue = how->requeue,
                              .limits = limits_of(how),
-                             .on_note = note,
+                             .on_note = warn_of_note,
                              .ctx = self};
     if (!opts.folder)
         return -errno;
@@ -206,7 +206,7 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
     self->host = (weft_hub_host){.version = weft_version(),
                                  .started_at = opts->daemon->started_at,
                                  .uptime_s = uptime_s,
-                                 .about = about,
+                                 .about = hub_about,
                                  .stop = stop_soon,
                                  .is_agent = is_agent,
                                  .flag = read_flag,
@@ -214,7 +214,7 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
     self->hub.host = &self->host;
     weft__later_init(&self->stop, stop_now);
     weft_exit status = open_store(self);
-    int r = status ? 0 : make(self);
+    int r = status ? 0 : make_engine(self);
     if (r < 0)
         status = weft__fail(opts->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     self->hub.engine = self->engine;
@@ -246,16 +246,16 @@ const weft_method *weft__serve_hub_methods(const weft_serve_hub *self) {
 
 /* ---- beginning ---- */
 
-static void on_ready(void *ctx, int r) {
+static void on_engine_ready(void *ctx, int r) {
     weft_serve_hub *self = ctx;
     self->ready = true;
     self->ready_r = r;
 }
 
-static int begin(weft_serve_hub *self) {
+static int start_engine(weft_serve_hub *self) {
     int r = weft__hub_clients_new(&self->hub, self->dialects, &self->hub.clients);
     if (r >= 0)
-        r = weft__engine_start(self->engine, on_ready, self);
+        r = weft__engine_start(self->engine, on_engine_ready, self);
     while (r >= 0 && !self->ready)
         if (weft_loop_once(self->opts.loop, true) < 0)
             r = -EIO;
@@ -263,9 +263,9 @@ static int begin(weft_serve_hub *self) {
 }
 
 /* What cannot start is noted and answered for; the daemon works without. */
-static void automate(weft_serve_hub *self, const weft_serve_settings *how) {
+static void start_automation(weft_serve_hub *self, const weft_serve_settings *how) {
     weft_automation_opts opts = weft__serve_automation(how);
-    opts.on_note = note;
+    opts.on_note = warn_of_note;
     opts.ctx = self;
     self->hub.automation = NULL;
     weft__automation_free(self->automation);
@@ -309,11 +309,11 @@ weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
     int r = add_routes(self, server);
     if (r < 0)
         return weft__fail(self->opts.app, WEFT_FAILED, NULL, "/readyz, /events and /login: %s", weft_strerror(r));
-    r = begin(self);
+    r = start_engine(self);
     if (r < 0)
         return weft__fail(self->opts.app, WEFT_FAILED, "\"weft doctor\" looks at the store.", "the journal: %s",
                           weft_strerror(r));
-    automate(self, self->opts.how);
+    start_automation(self, self->opts.how);
     return WEFT_DONE;
 }
 
@@ -356,7 +356,7 @@ void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how) {
     self->agents = how->agents;
     weft__engine_set(self->engine, &self->agents, &limits);
     if (how->automation_changed) /* otherwise rules go on resting, and nothing is watched anew */
-        automate(self, how);
+        start_automation(self, how);
 }
 
 /* ---- ending ---- */

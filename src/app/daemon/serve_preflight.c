@@ -66,7 +66,8 @@ static weft_exit check_port(const weft_app *app, const char *text, const weft_ur
                   : weft__fail(app, r == -EADDRINUSE ? WEFT_BUSY : WEFT_FAILED, NULL, "%s: %s", text, weft_strerror(r));
 }
 
-static weft_exit check_url(const weft_app *app, const weft_serve_settings *how, const char *text, const weft_doc *endpoint) {
+static weft_exit check_listen_url(const weft_app *app, const weft_serve_settings *how, const char *text,
+                                  const weft_doc *endpoint) {
     weft_url url;
     weft_exit status = weft__url_check(app, text, &url);
     if (status)
@@ -107,7 +108,7 @@ static weft_exit check_settings(const weft_app *app, const weft_serve_settings *
     if (status == WEFT_DONE)
         status = check_token_file(app, how);
     for (size_t i = 0; status == WEFT_DONE && i < how->listen.count; i++)
-        status = check_url(app, how, how->listen.items[i], endpoint);
+        status = check_listen_url(app, how, how->listen.items[i], endpoint);
     return status;
 }
 

@@ -193,7 +193,7 @@ static int replace_tokens(const char *path, const weft_token_list *list) {
 
 /* ---- changing ---- */
 
-static weft_token_row *find_row(weft_token_list *list, const char *name) {
+static weft_token_row *find_token_row(weft_token_list *list, const char *name) {
     for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->rows[i].name, name) == 0)
             return &list->rows[i];
@@ -246,7 +246,7 @@ static void drop_expired(weft_token_list *list) {
 static int add_row(weft_token_list *list, void *ctx, char *ret_why) {
     const weft_token_row *row = ctx;
     drop_expired(list);
-    if (find_row(list, row->name)) {
+    if (find_token_row(list, row->name)) {
         snprintf(ret_why, WEFT_TRUST_WHY, "there is a token %s already", row->name);
         return -EEXIST;
     }
@@ -271,7 +271,7 @@ int weft__tokens_add(const weft_layout *layout, weft_token_row *row, char ret_se
 
 static int remove_row(weft_token_list *list, void *ctx, char *ret_why) {
     (void) ret_why;
-    weft_token_row *row = find_row(list, ctx);
+    weft_token_row *row = find_token_row(list, ctx);
     if (!row)
         return 0;
     *row = list->rows[--list->count];

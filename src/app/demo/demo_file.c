@@ -58,7 +58,7 @@ static int look_at(const char *path, char **ret) {
     return 1;
 }
 
-static int choose(weft_demo_edit *edit, const char *folder) {
+static int choose_path(weft_demo_edit *edit, const char *folder) {
     for (int i = 1; i <= NAMES; i++) {
         char number[16] = "";
         if (i > 1)
@@ -74,16 +74,16 @@ static int choose(weft_demo_edit *edit, const char *folder) {
 }
 
 /* The beginning of the prompt's first line, cut between two characters. */
-static int quote(const char *prompt) {
+static int first_line_len(const char *prompt) {
     return (int) weft__utf8_fit(prompt, strcspn(prompt, "\r\n"), QUOTED);
 }
 
 int weft__demo_edit_plan(weft_demo_edit *edit, const char *folder, const char *prompt) {
-    int r = choose(edit, folder);
+    int r = choose_path(edit, folder);
     if (r < 0)
         return r;
     const char *keep = edit->before && strlen(edit->before) < LARGEST ? edit->before : MARKER;
-    if (asprintf(&edit->after, "%s- %.*s\n", keep, quote(prompt), prompt) < 0) {
+    if (asprintf(&edit->after, "%s- %.*s\n", keep, first_line_len(prompt), prompt) < 0) {
         edit->after = NULL;
         return -ENOMEM;
     }

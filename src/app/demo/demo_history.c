@@ -30,7 +30,7 @@ static bool find_folder(char ret[WEFT_DEMO_PATH]) {
 }
 
 /* Like mkdir -p, private where it is ours to make. */
-static bool make_folder(char *path) {
+static bool make_history_folder(char *path) {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         int r = mkdir(path, 0700);
@@ -44,17 +44,17 @@ static bool make_folder(char *path) {
 
 bool weft__demo_history_works(void) {
     char folder[WEFT_DEMO_PATH];
-    return find_folder(folder) && make_folder(folder) && access(folder, W_OK | X_OK) == 0;
+    return find_folder(folder) && make_history_folder(folder) && access(folder, W_OK | X_OK) == 0;
 }
 
-static bool is_ours(const char *id) {
+static bool is_demo_id(const char *id) {
     static const char prefix[] = "demo-";
     size_t digits = strspn(id + (strncmp(id, prefix, 5) == 0 ? 5 : strlen(id)), "0123456789abcdef");
     return digits == 16 && strlen(id) == strlen(prefix) + digits;
 }
 
 static bool find_file(const char *id, char ret[WEFT_DEMO_PATH]) {
-    if (!is_ours(id) || !find_folder(ret))
+    if (!is_demo_id(id) || !find_folder(ret))
         return false;
     size_t n = strlen(ret);
     snprintf(ret + n, WEFT_DEMO_PATH - n, "/%s.jsonl", id);
@@ -91,7 +91,7 @@ static void forget_old(void) {
 
 /* ---- writing ---- */
 
-static void put_line(FILE *file, weft_val value) {
+static void put_history_line(FILE *file, weft_val value) {
     char *text;
     size_t len;
     if (weft_to_text(value, NULL, &text, &len) < 0)
@@ -116,8 +116,8 @@ static FILE *open_to_append(const weft_demo_session *session) {
 }
 
 static void put_chunk(FILE *file, const char *kind, const char *text, size_t len) {
-    put_line(file, WEFT_OBJ({"sessionUpdate", weft_str(kind)},
-                            {"content", WEFT_OBJ({"type", weft_str("text")}, {"text", weft_strn(text, len)})}));
+    put_history_line(file, WEFT_OBJ({"sessionUpdate", weft_str(kind)},
+                                    {"content", WEFT_OBJ({"type", weft_str("text")}, {"text", weft_strn(text, len)})}));
 }
 
 void weft__demo_history_begin(const weft_demo_session *session) {
@@ -141,7 +141,7 @@ void weft__demo_history_always(const weft_demo_session *session, const char *alw
     FILE *file = open_to_append(session);
     if (!file)
         return;
-    put_line(file, WEFT_OBJ({"always", weft_str(always)}));
+    put_history_line(file, WEFT_OBJ({"always", weft_str(always)}));
     fclose(file);
 }
 

@@ -17,25 +17,25 @@ void weft__demo_update(weft_peer *peer, const char *session, weft_val update) {
         weft_notify(peer, "session/update", WEFT_OBJ({"sessionId", weft_str(session)}, {"update", update}));
 }
 
-static void update(weft_demo_turn *turn, weft_val value) {
+static void send_update(weft_demo_turn *turn, weft_val value) {
     weft__demo_update(weft_req_peer(turn->req), turn->session->id, value);
 }
 
 /* ---- text ---- */
 
-static void chunk(weft_demo_turn *turn, const char *kind, const char *text, size_t len) {
-    update(turn, WEFT_OBJ({"sessionUpdate", weft_str(kind)},
-                          {"content", WEFT_OBJ({"type", weft_str("text")}, {"text", weft_strn(text, len)})}));
+static void send_chunk(weft_demo_turn *turn, const char *kind, const char *text, size_t len) {
+    send_update(turn, WEFT_OBJ({"sessionUpdate", weft_str(kind)},
+                               {"content", WEFT_OBJ({"type", weft_str("text")}, {"text", weft_strn(text, len)})}));
 }
 
 void weft__demo_say(weft_demo_turn *turn, const char *text, size_t len) {
-    chunk(turn, "agent_message_chunk", text, len);
+    send_chunk(turn, "agent_message_chunk", text, len);
     if (weft__buf_len(&turn->said) + len <= WEFT_DEMO_SAID)
         weft__buf_put(&turn->said, NULL, text, len);
 }
 
-static void say(weft_demo_turn *turn, const char *format, ...) WEFT_PRINTF(2, 3);
-static void say(weft_demo_turn *turn, const char *format, ...) {
+static void say_formatted(weft_demo_turn *turn, const char *format, ...) WEFT_PRINTF(2, 3);
+static void say_formatted(weft_demo_turn *turn, const char *format, ...) {
     char *text;
     va_list args;
     va_start(args, format);
@@ -49,33 +49,34 @@ static void say(weft_demo_turn *turn, const char *format, ...) {
 
 weft_demo_next weft__demo_think(weft_demo_turn *turn) {
     static const char thought[] = "I have no model to think with, so this is quickly decided.";
-    chunk(turn, "agent_thought_chunk", thought, strlen(thought));
+    send_chunk(turn, "agent_thought_chunk", thought, strlen(thought));
     return WEFT_DEMO_NEXT;
 }
 
-static int quoted(const char *text) {
+static int quoted_len(const char *text) {
     return (int) weft__utf8_fit(text, strcspn(text, "\r\n"), QUOTED);
 }
 
 weft_demo_next weft__demo_greet(weft_demo_turn *turn) {
-    say(turn, "You said: \"%.*s\"%s\n\n", quoted(turn->prompt), turn->prompt,
-        turn->prompt[quoted(turn->prompt)] ? " ..." : "");
+    say_formatted(turn, "You said: \"%.*s\"%s\n\n", quoted_len(turn->prompt), turn->prompt,
+                  turn->prompt[quoted_len(turn->prompt)] ? " ..." : "");
     return WEFT_DEMO_NEXT;
 }
 
 weft_demo_next weft__demo_introduce(weft_demo_turn *turn) {
     if (turn->session->turns > 1)
-        say(turn, "This is turn %lld of our conversation. ", (long long) turn->session->turns);
+        say_formatted(turn, "This is turn %lld of our conversation. ", (long long) turn->session->turns);
     else
-        say(turn, "I am Weft's demo agent: a real program that speaks ACP, with no model behind it. I cost nothing. ");
+        say_formatted(turn,
+                      "I am Weft's demo agent: a real program that speaks ACP, with no model behind it. I cost nothing. ");
     return WEFT_DEMO_NEXT;
 }
 
 weft_demo_next weft__demo_advise(weft_demo_turn *turn) {
     if (turn->session->turns > 1)
-        say(turn, "Say \"edit\" and I ask before I change a file.\n");
+        say_formatted(turn, "Say \"edit\" and I ask before I change a file.\n");
     else
-        say(turn, "\nThe first words of a prompt say what I do:\n\n%s", weft__demo_words);
+        say_formatted(turn, "\nThe first words of a prompt say what I do:\n\n%s", weft__demo_words);
     return WEFT_DEMO_NEXT;
 }
 
@@ -95,7 +96,7 @@ weft_demo_next weft__demo_plan(weft_demo_turn *turn) {
         members[i][2] = (weft_member){"status", weft_str(status)};
         entries[i] = weft_obj(members[i], 3);
     }
-    update(turn, WEFT_OBJ({"sessionUpdate", weft_str("plan")}, {"entries", weft_arr(entries, 3)}));
+    send_update(turn, WEFT_OBJ({"sessionUpdate", weft_str("plan")}, {"entries", weft_arr(entries, 3)}));
     turn->planned++;
     return WEFT_DEMO_NEXT;
 }
@@ -109,10 +110,10 @@ static void tool_id(const weft_demo_turn *turn, const char *name, char ret[64]) 
 weft_demo_next weft__demo_look(weft_demo_turn *turn) {
     char id[64];
     tool_id(turn, "look", id);
-    update(turn, WEFT_OBJ({"sessionUpdate", weft_str("tool_call")}, {"toolCallId", weft_str(id)},
-                          {"title", weft_str("Look at the folder")}, {"kind", weft_str("read")},
-                          {"status", weft_str("in_progress")},
-                          {"locations", WEFT_ARR(WEFT_OBJ({"path", weft_str(turn->session->folder)}))}));
+    send_update(turn, WEFT_OBJ({"sessionUpdate", weft_str("tool_call")}, {"toolCallId", weft_str(id)},
+                               {"title", weft_str("Look at the folder")}, {"kind", weft_str("read")},
+                               {"status", weft_str("in_progress")},
+                               {"locations", WEFT_ARR(WEFT_OBJ({"path", weft_str(turn->session->folder)}))}));
     return WEFT_DEMO_NEXT;
 }
 
@@ -129,10 +130,10 @@ static int count_entries(const char *path) {
 
 static void end_tool(weft_demo_turn *turn, const char *id, bool ok, const char *text) {
     weft_val content = WEFT_OBJ({"type", weft_str("text")}, {"text", weft_str(text)});
-    update(turn, WEFT_OBJ({"sessionUpdate", weft_str("tool_call_update")}, {"toolCallId", weft_str(id)},
-                          {"status", weft_str(ok ? "completed" : "failed")},
-                          {"content",
-                           text ? WEFT_ARR(WEFT_OBJ({"type", weft_str("content")}, {"content", content})) : weft_none()}));
+    send_update(turn, WEFT_OBJ({"sessionUpdate", weft_str("tool_call_update")}, {"toolCallId", weft_str(id)},
+                               {"status", weft_str(ok ? "completed" : "failed")},
+                               {"content", text ? WEFT_ARR(WEFT_OBJ({"type", weft_str("content")}, {"content", content}))
+                                                : weft_none()}));
 }
 
 weft_demo_next weft__demo_looked(weft_demo_turn *turn) {
@@ -145,7 +146,7 @@ weft_demo_next weft__demo_looked(weft_demo_turn *turn) {
         snprintf(text, sizeof text, "%d entr%s", count, count == 1 ? "y" : "ies");
     end_tool(turn, id, count >= 0, text);
     if (count >= 0)
-        say(turn, "There %s %s in %s.\n", count == 1 ? "is" : "are", text, turn->session->folder);
+        say_formatted(turn, "There %s %s in %s.\n", count == 1 ? "is" : "are", text, turn->session->folder);
     return WEFT_DEMO_NEXT;
 }
 
@@ -193,7 +194,7 @@ static void take_answer(weft_demo_turn *turn, const weft_answer *answer) {
     }
 }
 
-static void on_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+static void on_permission_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     weft_demo_turn *turn = ctx;
     (void) peer;
     if (r == -ECANCELED) /* by us: the turn is ending */
@@ -233,7 +234,7 @@ static void with_tool_call(weft_demo_turn *turn, bool in_update, void (*use)(wef
 }
 
 static void request_permission(weft_demo_turn *turn, weft_val call) {
-    weft_call_opts opts = {.on_answer = on_answer, .ctx = turn, .timeout_ms = -1}; /* a person may be at lunch */
+    weft_call_opts opts = {.on_answer = on_permission_answer, .ctx = turn, .timeout_ms = -1}; /* a person may be at lunch */
     int r = weft_call_start(
         weft_req_peer(turn->req), "session/request_permission",
         WEFT_OBJ({"sessionId", weft_str(turn->session->id)}, {"toolCall", call}, {"options", permission_options()}), &opts,
@@ -243,7 +244,7 @@ static void request_permission(weft_demo_turn *turn, weft_val call) {
 }
 
 weft_demo_next weft__demo_wonder(weft_demo_turn *turn) {
-    with_tool_call(turn, true, update);
+    with_tool_call(turn, true, send_update);
     return WEFT_DEMO_NEXT;
 }
 
@@ -263,7 +264,7 @@ weft_demo_next weft__demo_hear(weft_demo_turn *turn) {
     char id[64];
     tool_id(turn, "ask", id);
     end_tool(turn, id, turn->allowed, NULL);
-    say(turn, "You chose %s.\n", turn->outcome);
+    say_formatted(turn, "You chose %s.\n", turn->outcome);
     return WEFT_DEMO_NEXT;
 }
 
@@ -272,12 +273,13 @@ weft_demo_next weft__demo_hear(weft_demo_turn *turn) {
 weft_demo_next weft__demo_propose(weft_demo_turn *turn) {
     int r = weft__demo_edit_plan(&turn->edit, turn->session->folder, turn->prompt);
     if (r < 0) {
-        say(turn, "There is no file here that I may edit: %s.\n",
-            r == -EEXIST ? "all names that I would use are taken" : strerror(-r));
+        say_formatted(turn, "There is no file here that I may edit: %s.\n",
+                      r == -EEXIST ? "all names that I would use are taken" : strerror(-r));
         return WEFT_DEMO_NEXT;
     }
-    say(turn, "I have no model, so whatever you want changed, I write a line into %s.\n", strrchr(turn->edit.path, '/') + 1);
-    with_tool_call(turn, true, update);
+    say_formatted(turn, "I have no model, so whatever you want changed, I write a line into %s.\n",
+                  strrchr(turn->edit.path, '/') + 1);
+    with_tool_call(turn, true, send_update);
     return WEFT_DEMO_NEXT;
 }
 
@@ -291,8 +293,8 @@ weft_demo_next weft__demo_edit(weft_demo_turn *turn) {
         turn->outcome = "I did not change anything, because it was not allowed.";
         return WEFT_DEMO_NEXT;
     }
-    update(turn, WEFT_OBJ({"sessionUpdate", weft_str("tool_call_update")}, {"toolCallId", weft_str(id)},
-                          {"status", weft_str("in_progress")}));
+    send_update(turn, WEFT_OBJ({"sessionUpdate", weft_str("tool_call_update")}, {"toolCallId", weft_str(id)},
+                               {"status", weft_str("in_progress")}));
     int r = weft__demo_edit_do(&turn->edit);
     end_tool(turn, id, r == 0, r == 0 ? NULL : r == -ESTALE ? "The file changed meanwhile." : strerror(-r));
     turn->outcome = r == 0 ? NULL : "I could not change the file.";
@@ -301,10 +303,10 @@ weft_demo_next weft__demo_edit(weft_demo_turn *turn) {
 
 weft_demo_next weft__demo_conclude(weft_demo_turn *turn) {
     if (!turn->edit.after)
-        say(turn, "I did not change anything.\n");
+        say_formatted(turn, "I did not change anything.\n");
     else if (turn->outcome)
-        say(turn, "%s\n", turn->outcome);
+        say_formatted(turn, "%s\n", turn->outcome);
     else
-        say(turn, "Done: %s has one more line.\n", turn->edit.path);
+        say_formatted(turn, "Done: %s has one more line.\n", turn->edit.path);
     return WEFT_DEMO_NEXT;
 }

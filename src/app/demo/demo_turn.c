@@ -58,7 +58,7 @@ static void become_deaf(void) {
         signal(numbers[i], SIG_IGN);
 }
 
-static weft_demo_next hang(weft_demo_turn *turn) {
+static weft_demo_next step_hang(weft_demo_turn *turn) {
     (void) turn;
     while (true)
         pause();
@@ -67,7 +67,7 @@ static weft_demo_next hang(weft_demo_turn *turn) {
 
 void weft__demo_turn_cancel(weft_demo_turn *turn) {
     if (turn->order.kind == WEFT_DEMO_HANG)
-        hang(turn); /* somebody is faster than its next step */
+        step_hang(turn); /* somebody is faster than its next step */
     end_turn(turn, "cancelled");
 }
 
@@ -79,7 +79,7 @@ static void on_cancel(weft_req *req, int why, void *ctx) {
 
 /* ---- the steps that only say something ---- */
 
-static weft_demo_next echo(weft_demo_turn *turn) {
+static weft_demo_next step_echo(weft_demo_turn *turn) {
     const char *text = turn->order.text + turn->done;
     size_t len = strlen(text);
     if (turn->order.slow_ms) /* a word at a time, with the blanks behind it */
@@ -90,7 +90,7 @@ static weft_demo_next echo(weft_demo_turn *turn) {
     return turn->order.text[turn->done] ? WEFT_DEMO_AGAIN : WEFT_DEMO_NEXT;
 }
 
-static weft_demo_next lines(weft_demo_turn *turn) {
+static weft_demo_next step_lines(weft_demo_turn *turn) {
     int64_t most = turn->order.slow_ms ? 1 : LINES_AT_ONCE;
     for (int64_t i = 0; i < most && turn->line < turn->order.number; i++) {
         char text[64];
@@ -102,7 +102,7 @@ static weft_demo_next lines(weft_demo_turn *turn) {
     return turn->line < turn->order.number ? WEFT_DEMO_AGAIN : WEFT_DEMO_NEXT;
 }
 
-static weft_demo_next announce(weft_demo_turn *turn) {
+static weft_demo_next step_announce(weft_demo_turn *turn) {
     static const char *const words[WEFT_DEMO_KINDS] = {
         [WEFT_DEMO_FAIL] = "This turn will end with an error, as asked.\n",
         [WEFT_DEMO_REFUSE] = "I refuse, as asked.\n",
@@ -116,25 +116,25 @@ static weft_demo_next announce(weft_demo_turn *turn) {
 
 /* ---- the steps that end badly ---- */
 
-static weft_demo_next fail(weft_demo_turn *turn) {
+static weft_demo_next step_fail(weft_demo_turn *turn) {
     end_turn(turn, NULL);
     return WEFT_DEMO_OVER;
 }
 
-static weft_demo_next refuse(weft_demo_turn *turn) {
+static weft_demo_next step_refuse(weft_demo_turn *turn) {
     end_turn(turn, "refusal");
     return WEFT_DEMO_OVER;
 }
 
 /* As after a bug, but without leaving a core file in somebody's project. */
-static weft_demo_next crash(weft_demo_turn *turn) {
+static weft_demo_next step_crash(weft_demo_turn *turn) {
     (void) turn;
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     fputs("weft __demo: crashing, as asked\n", stderr);
     abort();
 }
 
-static weft_demo_next leave(weft_demo_turn *turn) {
+static weft_demo_next step_exit(weft_demo_turn *turn) {
     fputs("weft __demo: exiting, as asked\n", stderr);
     _exit((int) turn->order.number);
 }
@@ -147,13 +147,13 @@ static weft_demo_step *const scripts[WEFT_DEMO_KINDS][WEFT_DEMO_STEPS] = {
     [WEFT_DEMO_EDIT] = {weft__demo_think, weft__demo_greet, weft__demo_plan, weft__demo_propose, weft__demo_plan,
                         weft__demo_ask, weft__demo_edit, weft__demo_plan, weft__demo_conclude, weft__demo_plan},
     [WEFT_DEMO_ASK] = {weft__demo_greet, weft__demo_wonder, weft__demo_ask, weft__demo_hear},
-    [WEFT_DEMO_ECHO] = {echo},
-    [WEFT_DEMO_LINES] = {lines},
-    [WEFT_DEMO_FAIL] = {announce, fail},
-    [WEFT_DEMO_REFUSE] = {announce, refuse},
-    [WEFT_DEMO_CRASH] = {announce, crash},
-    [WEFT_DEMO_EXIT] = {announce, leave},
-    [WEFT_DEMO_HANG] = {announce, hang},
+    [WEFT_DEMO_ECHO] = {step_echo},
+    [WEFT_DEMO_LINES] = {step_lines},
+    [WEFT_DEMO_FAIL] = {step_announce, step_fail},
+    [WEFT_DEMO_REFUSE] = {step_announce, step_refuse},
+    [WEFT_DEMO_CRASH] = {step_announce, step_crash},
+    [WEFT_DEMO_EXIT] = {step_announce, step_exit},
+    [WEFT_DEMO_HANG] = {step_announce, step_hang},
 };
 
 static int64_t count_words(const char *text) {
@@ -202,7 +202,7 @@ void weft__demo_turn_resume(weft_demo_turn *turn) {
         go_on_after(turn, 0);
 }
 
-static void on_due(weft_timer *timer) {
+static void on_step_due(weft_timer *timer) {
     weft_demo_turn *turn = WEFT_CONTAINER(timer, weft_demo_turn, timer);
     weft_demo_step *step = turn->step < WEFT_DEMO_STEPS ? scripts[turn->order.kind][turn->step] : NULL;
     if (!step) {
@@ -240,7 +240,7 @@ int weft__demo_turn_start(weft_loop *loop, weft_demo_session *session, char *pro
     if (turn->order.kind == WEFT_DEMO_HANG)
         become_deaf(); /* from the beginning, so that nobody is faster */
     weft_req_on_cancel(req, on_cancel, turn);
-    weft__timer_init(&turn->timer, on_due);
+    weft__timer_init(&turn->timer, on_step_due);
     go_on_after(turn, turn->order.slow_ms ? turn->pace_ms : 0);
     return 0;
 }

@@ -68,7 +68,7 @@ static bool has_word(const char *text, const char *const *words) {
 
 /* ---- numbers ---- */
 
-static int64_t take_number(const char **p, int64_t fallback, int64_t most) {
+static int64_t take_order_number(const char **p, int64_t fallback, int64_t most) {
     const char *at = skip_blanks(*p);
     char *end;
     if (!isdigit((unsigned char) *at))
@@ -85,7 +85,7 @@ static int64_t take_time(const char **p) {
         int64_t ms;
     } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}};
     const char *before = *p;
-    int64_t number = take_number(p, -1, SLOWEST_MS);
+    int64_t number = take_order_number(p, -1, SLOWEST_MS);
     if (number < 0)
         return SLOW_MS;
     size_t len = word_length(*p);
@@ -135,8 +135,8 @@ weft_demo_order weft__demo_read(const char *prompt) {
     if (order.kind == WEFT_DEMO_ECHO)
         order.text = echo_text(p);
     else if (order.kind == WEFT_DEMO_LINES)
-        order.number = take_number(&p, 10, MOST_LINES);
+        order.number = take_order_number(&p, 10, MOST_LINES);
     else if (order.kind == WEFT_DEMO_EXIT)
-        order.number = take_number(&p, 1, 255);
+        order.number = take_order_number(&p, 1, 255);
     return order;
 }

@@ -99,7 +99,7 @@ static void put_members(const weft_screen *screen, const weft_json *object) {
     }
 }
 
-static void put_part(const weft_screen *screen, const weft_json *part) {
+static void put_detail_part(const weft_screen *screen, const weft_json *part) {
     const char *type = weft_get_str(part, "type", "");
     weft_json text = weft_pointer(part, "/content/text");
     weft_bytes bytes;
@@ -122,7 +122,7 @@ static void put_detail(const weft_screen *screen, const weft_json *detail) {
     else if (input.text)
         put_value(screen, "input", 5, &input);
     for (weft_iter it = weft_iterate(&content); weft_next(&it);)
-        put_part(screen, &it.value);
+        put_detail_part(screen, &it.value);
     if (!known)
         put_members(screen, &call);
 }
@@ -146,7 +146,7 @@ static void put_about(const weft_screen *screen, const weft_json *question) {
     fputc('\n', screen->file);
 }
 
-static void put_option(const weft_screen *screen, size_t number, const weft_json *option) {
+static void put_answer_option(const weft_screen *screen, size_t number, const weft_json *option) {
     weft_json name = weft_get(option, "name"), id = weft_get(option, "id");
     const char *kind = weft_get_str(option, "kind", "");
     fprintf(screen->file, "  %zu) ", number);
@@ -167,7 +167,7 @@ static void put_options(const weft_screen *screen, const weft_json *options) {
     size_t number = 0;
     bool can_reject = false;
     for (weft_iter it = weft_iterate(options); weft_next(&it);) {
-        put_option(screen, ++number, &it.value);
+        put_answer_option(screen, ++number, &it.value);
         can_reject = can_reject || strcmp(weft_get_str(&it.value, "kind", ""), "reject_once") == 0;
     }
     if (!can_reject)
@@ -200,7 +200,7 @@ static bool is_word(const char *text, size_t len, const char *word) {
 }
 
 /* The option with this number, as they are shown. */
-static const char *numbered(const weft_json *options, const char *answer, size_t len) {
+static const char *option_by_number(const weft_json *options, const char *answer, size_t len) {
     char digits[24];
     size_t number = 0;
     for (weft_iter it = weft_iterate(options); weft_next(&it);) {
@@ -212,7 +212,7 @@ static const char *numbered(const weft_json *options, const char *answer, size_t
 }
 
 /* The only option whose name or id it is, but for upper and lower case. */
-static int named(const weft_json *options, const char *answer, size_t len, const char **ret) {
+static int option_by_name(const weft_json *options, const char *answer, size_t len, const char **ret) {
     int count = 0;
     for (weft_iter it = weft_iterate(options); weft_next(&it);) {
         const char *id = weft_get_str(&it.value, "id", "");
@@ -225,11 +225,11 @@ static int named(const weft_json *options, const char *answer, size_t len, const
 }
 
 /* A number is what people see, so it comes first; then the words that mean the same everywhere; then the agent's own. */
-static int meant(const weft_json *options, const char *answer, size_t len, const char **ret) {
-    const char *id = numbered(options, answer, len);
+static int option_meant(const weft_json *options, const char *answer, size_t len, const char **ret) {
+    const char *id = option_by_number(options, answer, len);
     int r = id ? 1 : weft__option_meant(options, answer, len, &id);
     if (r == 0)
-        r = named(options, answer, len, &id);
+        r = option_by_name(options, answer, len, &id);
     if (r > 0)
         *ret = *id ? id : "deny";
     return r;
@@ -245,11 +245,11 @@ int weft__asked_option(const weft_json *question, const char *answer, const char
     *ret_text = "";
     if (whole == 0)
         return 0;
-    int r = meant(&options, answer, whole, ret);
+    int r = option_meant(&options, answer, whole, ret);
     if (r != 0 || first >= whole)
         return r;
     *ret_text = answer + first + strspn(answer + first, " \t:,");
-    return meant(&options, answer, first, ret);
+    return option_meant(&options, answer, first, ret);
 }
 
 const char *weft__asked_why(int r) {

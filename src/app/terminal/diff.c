@@ -27,7 +27,7 @@ typedef struct showing {
     size_t skipped;
 } showing;
 
-static int split(const char *from, text *ret) {
+static int split_lines(const char *from, text *ret) {
     size_t count = 0, room = 1;
     for (const char *p = from; *p; p++)
         room += *p == '\n';
@@ -43,11 +43,11 @@ static int split(const char *from, text *ret) {
     return 0;
 }
 
-static bool same(const line *a, const line *b) {
+static bool same_line(const line *a, const line *b) {
     return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
 }
 
-static void put(showing *self, char mark, const line *one) {
+static void put_diff_line(showing *self, char mark, const line *one) {
     const char *ink = mark == '-' ? WEFT_INK_BAD : mark == '+' ? WEFT_INK_STRING : WEFT_INK_DIM;
     if (self->left == 0) {
         self->skipped++;
@@ -62,7 +62,7 @@ static void put(showing *self, char mark, const line *one) {
 }
 
 /* lengths[i][j]: how many lines the rests from i and j have in common. NULL: too many to compare. */
-static unsigned short *measure(const text *a, const text *b) {
+static unsigned short *common_lengths(const text *a, const text *b) {
     size_t width = b->count + 1;
     if (a->count > MAX_COMPARED || b->count > MAX_COMPARED)
         return NULL;
@@ -70,7 +70,7 @@ static unsigned short *measure(const text *a, const text *b) {
     for (size_t i = a->count; lengths && i-- > 0;)
         for (size_t j = b->count; j-- > 0;) {
             unsigned short down = lengths[(i + 1) * width + j], right = lengths[i * width + j + 1];
-            lengths[i * width + j] = same(&a->lines[i], &b->lines[j])
+            lengths[i * width + j] = same_line(&a->lines[i], &b->lines[j])
                                          ? (unsigned short) (lengths[(i + 1) * width + j + 1] + 1)
                                          : (down >= right ? down : right);
         }
@@ -79,38 +79,38 @@ static unsigned short *measure(const text *a, const text *b) {
 
 static void put_changes(showing *self, const text *a, const text *b) {
     size_t i = 0, j = 0, width = b->count + 1;
-    unsigned short *lengths = measure(a, b);
+    unsigned short *lengths = common_lengths(a, b);
     while (lengths && i < a->count && j < b->count) {
-        if (same(&a->lines[i], &b->lines[j])) {
-            put(self, ' ', &a->lines[i++]);
+        if (same_line(&a->lines[i], &b->lines[j])) {
+            put_diff_line(self, ' ', &a->lines[i++]);
             j++;
         } else if (lengths[(i + 1) * width + j] >= lengths[i * width + j + 1]) {
-            put(self, '-', &a->lines[i++]);
+            put_diff_line(self, '-', &a->lines[i++]);
         } else {
-            put(self, '+', &b->lines[j++]);
+            put_diff_line(self, '+', &b->lines[j++]);
         }
     }
     while (i < a->count)
-        put(self, '-', &a->lines[i++]);
+        put_diff_line(self, '-', &a->lines[i++]);
     while (j < b->count)
-        put(self, '+', &b->lines[j++]);
+        put_diff_line(self, '+', &b->lines[j++]);
     weft__free(NULL, lengths);
 }
 
 static void put_around(showing *self, const text *a, size_t from, size_t to) {
     for (size_t i = from; i < to && i < a->count; i++)
-        put(self, ' ', &a->lines[i]);
+        put_diff_line(self, ' ', &a->lines[i]);
 }
 
 void weft__diff_put(const weft_screen *screen, const char *before, const char *after, size_t max_lines) {
     showing self = {screen, max_lines, 0};
     text a = {0}, b = {0};
     size_t head = 0, tail = 0;
-    if (split(before, &a) == 0 && split(after, &b) == 0) {
+    if (split_lines(before, &a) == 0 && split_lines(after, &b) == 0) {
         size_t least = a.count < b.count ? a.count : b.count;
-        while (head < least && same(&a.lines[head], &b.lines[head]))
+        while (head < least && same_line(&a.lines[head], &b.lines[head]))
             head++;
-        while (tail < least - head && same(&a.lines[a.count - 1 - tail], &b.lines[b.count - 1 - tail]))
+        while (tail < least - head && same_line(&a.lines[a.count - 1 - tail], &b.lines[b.count - 1 - tail]))
             tail++;
         put_around(&self, &a, head > AROUND ? head - AROUND : 0, head);
         put_changes(&self, &(text){a.lines + head, a.count - head - tail}, &(text){b.lines + head, b.count - head - tail});

@@ -13,7 +13,7 @@ bool weft__person_is_there(void) {
 }
 
 /* Hand out the first line of the buffer, or the rest of it at the end. false: there is none. */
-static bool deliver(weft_person *self) {
+static bool deliver_line(weft_person *self) {
     size_t len = weft__buf_len(&self->buf);
     char *head = weft__buf_head(&self->buf), *end = len ? memchr(head, '\n', len) : NULL;
     bool cut = !end && (self->ended || len >= WEFT_PERSON_LINE);
@@ -36,7 +36,7 @@ static bool deliver(weft_person *self) {
 }
 
 /* 1 there may be more, 0 not now. */
-static int read_some(weft_person *self) {
+static int read_stdin(weft_person *self) {
     if (weft__buf_reserve(&self->buf, NULL, BLOCK) < 0) {
         self->ended = true;
         return 0;
@@ -51,30 +51,30 @@ static int read_some(weft_person *self) {
     return n > 0;
 }
 
-static void on_ready(void *ctx, unsigned what) {
+static void on_stdin_ready(void *ctx, unsigned what) {
     weft_person *self = ctx;
     (void) what;
     if (!self->on_line)
         return;
-    read_some(self);
-    deliver(self);
+    read_stdin(self);
+    deliver_line(self);
 }
 
-static void on_later(weft_later *later) {
+static void on_line_later(weft_later *later) {
     weft_person *self = (weft_person *) ((char *) later - offsetof(weft_person, later));
-    if (!self->on_line || deliver(self))
+    if (!self->on_line || deliver_line(self))
         return;
     if (self->watch) {
         weft__watch_set(self->watch, WEFT_WATCH_READ);
         return;
     }
-    while (!deliver(self))
-        read_some(self);
+    while (!deliver_line(self))
+        read_stdin(self);
 }
 
 int weft__person_open(weft_person *self, weft_loop *loop) {
     *self = (weft_person){.loop = loop, .flags = -1, .open = true};
-    weft__later_init(&self->later, on_later);
+    weft__later_init(&self->later, on_line_later);
     self->fd = open("/proc/self/fd/0", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (self->fd < 0) {
         self->flags = fcntl(STDIN_FILENO, F_GETFL);
@@ -84,7 +84,7 @@ int weft__person_open(weft_person *self, weft_loop *loop) {
         self->ended = true; /* there is no standard input */
         return 0;
     }
-    int r = weft__watch_new(loop, self->fd, on_ready, self, &self->watch);
+    int r = weft__watch_new(loop, self->fd, on_stdin_ready, self, &self->watch);
     return r == -EPERM || r >= 0 ? 0 : r;
 }
 

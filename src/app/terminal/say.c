@@ -57,7 +57,7 @@ weft_exit weft__misused(const weft_app *app, const char *format, ...) {
     return weft__fail(app, WEFT_USAGE, next, "%s", what);
 }
 
-static void talk(const weft_app *app, const char *level, const char *ink, const char *format, va_list args) {
+static void say_line(const weft_app *app, const char *level, const char *ink, const char *format, va_list args) {
     char line[MAX_SENTENCE];
     vsnprintf(line, sizeof line, format, args);
     if (app->log)
@@ -73,14 +73,14 @@ void weft__remark(const weft_app *app, const char *format, ...) {
     if (!app->common.verbose)
         return;
     va_start(args, format);
-    talk(app, WEFT_LOG_DEBUG, WEFT_INK_DIM, format, args);
+    say_line(app, WEFT_LOG_DEBUG, WEFT_INK_DIM, format, args);
     va_end(args);
 }
 
 void weft__warn(const weft_app *app, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    talk(app, WEFT_LOG_WARN, WEFT_INK_WARN, format, args);
+    say_line(app, WEFT_LOG_WARN, WEFT_INK_WARN, format, args);
     va_end(args);
 }
 
@@ -206,7 +206,7 @@ weft_exit weft__fail_refused(const weft_app *app, const char *method, const weft
 }
 
 /* The hub begins some of its messages with the name of their code. */
-static const char *plain(const char *message) {
+static const char *without_code_name(const char *message) {
     static const char prefix[] = "Invalid params: ";
     size_t n = strlen(prefix);
     return strncmp(message, prefix, n) == 0 && message[n] ? message + n : message;
@@ -218,7 +218,7 @@ weft_exit weft__fail_plainly(const weft_app *app, const char *method, const weft
     weft_exit status = exit_of_error(error);
     if (app->common.json)
         put_error_json(app, status, error);
-    put_what(app, plain(error->message));
+    put_what(app, without_code_name(error->message));
     put_next(app, next ? next : next_of(status == WEFT_UNAUTHORISED || status == WEFT_BUSY ? status : WEFT_REFUSED));
     return status;
 }

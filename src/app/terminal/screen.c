@@ -116,7 +116,7 @@ static const char *put_mark(const weft_screen *screen, const char *p, const char
     return p + 1;
 }
 
-static void put_json(const weft_screen *screen, const weft_json *value, bool pretty) {
+static void put_json_value(const weft_screen *screen, const weft_json *value, bool pretty) {
     const char *p = value->text, *end = p ? p + value->len : NULL;
     int depth = 0;
     if (!p)
@@ -134,11 +134,11 @@ static void put_json(const weft_screen *screen, const weft_json *value, bool pre
 }
 
 void weft__put_pretty(const weft_screen *screen, const weft_json *value) {
-    put_json(screen, value, true);
+    put_json_value(screen, value, true);
 }
 
 void weft__put_compact(const weft_screen *screen, const weft_json *value) {
-    put_json(screen, value, false);
+    put_json_value(screen, value, false);
 }
 
 void weft__put_line(const weft_screen *screen, weft_val value) {

@@ -22,23 +22,23 @@ static struct {
     struct sigaction before;
 } spinner;
 
-static void put(const char *text, size_t len) {
+static void put_to_stderr(const char *text, size_t len) {
     ssize_t n = write(STDERR_FILENO, text, len);
     (void) n; /* a terminal that has gone is no reason to stop waiting */
 }
 
-static void draw(int number) {
+static void draw_spinner(int number) {
     int saved = errno;
     (void) number;
-    put("\r", 1);
-    put(frames[(size_t) spinner.shown % (sizeof frames / sizeof frames[0])], 3);
-    put(spinner.label, spinner.len);
+    put_to_stderr("\r", 1);
+    put_to_stderr(frames[(size_t) spinner.shown % (sizeof frames / sizeof frames[0])], 3);
+    put_to_stderr(spinner.label, spinner.len);
     spinner.shown = spinner.shown + 1;
     errno = saved;
 }
 
 void weft__spinner_start(const weft_app *app, const char *what) {
-    struct sigaction action = {.sa_handler = draw, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = draw_spinner, .sa_flags = SA_RESTART};
     struct itimerval timer = {.it_interval.tv_usec = EACH_US, .it_value.tv_usec = FIRST_US};
     const char *term = app->err.colour ? "" : NULL; /* where colours work, so does a carriage return */
     if (!term || spinner.running)
@@ -64,5 +64,5 @@ void weft__spinner_stop(void) {
     sigaction(SIGALRM, &spinner.before, NULL);
     spinner.running = false;
     if (spinner.shown)
-        put(clear, sizeof clear - 1);
+        put_to_stderr(clear, sizeof clear - 1);
 }

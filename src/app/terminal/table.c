@@ -37,7 +37,7 @@ static size_t width_of(const char *text) {
     return n;
 }
 
-static void measure(const weft_table *table, size_t columns, size_t ret[WEFT_TABLE_COLUMNS]) {
+static void measure_columns(const weft_table *table, size_t columns, size_t ret[WEFT_TABLE_COLUMNS]) {
     const char *cell = weft__buf_head(&table->cells);
     for (size_t i = 0; i < columns; i++)
         ret[i] = width_of(table->heads[i]);
@@ -65,7 +65,7 @@ static void put_cell(const weft_screen *screen, const char *cell, size_t width, 
 void weft__table_put(const weft_table *table, const weft_screen *screen) {
     size_t widths[WEFT_TABLE_COLUMNS], columns = columns_of(table), used = 0;
     const char *cell = weft__buf_head(&table->cells);
-    measure(table, columns, widths);
+    measure_columns(table, columns, widths);
     for (size_t i = 0; i + 1 < columns; i++)
         used += widths[i] + GAP;
     size_t all = (size_t) weft__screen_width(screen);

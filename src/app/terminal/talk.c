@@ -67,7 +67,7 @@ void weft__talk_line(weft_talk *talk, const char *ink, const char *format, ...) 
 }
 
 /* Cut to the width: a line that wraps cannot be taken back. */
-static void draw(weft_talk *talk) {
+static void draw_bottom(weft_talk *talk) {
     const weft_screen *err = &talk->app->err;
     size_t room = (size_t) weft__screen_width(err) - 1;
     fputs("\r", err->file);
@@ -89,5 +89,5 @@ void weft__talk_bottom(weft_talk *talk, const char *format, ...) {
         if ((unsigned char) *c < ' ' || *c == 0x7f)
             *c = ' ';
     if (talk->app->err.colour && !talk->silent && !(talk->middle && talk->app->out.terminal))
-        draw(talk);
+        draw_bottom(talk);
 }

@@ -176,7 +176,7 @@ static int load_record(weft_doc **ret, char ret_why[WEFT_TRUST_WHY]) {
     return r < 0 ? explain_record(r, path, what, ret_why) : 1;
 }
 
-static void take_text(const weft_json *from, const char *name, char *ret, size_t size) {
+static void take_trust_text(const weft_json *from, const char *name, char *ret, size_t size) {
     snprintf(ret, size, "%s", weft_get_str(from, name, ""));
 }
 
@@ -184,14 +184,14 @@ static void take_entry(const weft_json *from, weft_trust_entry *ret) {
     *ret = (weft_trust_entry){.aiwg = weft_get_bool(from, "aiwg", false),
                               .opening = weft_get_bool(from, "opening", false),
                               .confirmed = weft_get_bool(from, "confirmed", false)};
-    take_text(from, "path", ret->path, sizeof ret->path);
-    take_text(from, "folder", ret->folder, sizeof ret->folder);
-    take_text(from, "journal", ret->journal, sizeof ret->journal);
-    take_text(from, "log", ret->log, sizeof ret->log);
-    take_text(from, "epoch", ret->epoch, sizeof ret->epoch);
-    take_text(from, "token", ret->token, sizeof ret->token);
-    take_text(from, "config", ret->config, sizeof ret->config);
-    take_text(from, "at", ret->at, sizeof ret->at);
+    take_trust_text(from, "path", ret->path, sizeof ret->path);
+    take_trust_text(from, "folder", ret->folder, sizeof ret->folder);
+    take_trust_text(from, "journal", ret->journal, sizeof ret->journal);
+    take_trust_text(from, "log", ret->log, sizeof ret->log);
+    take_trust_text(from, "epoch", ret->epoch, sizeof ret->epoch);
+    take_trust_text(from, "token", ret->token, sizeof ret->token);
+    take_trust_text(from, "config", ret->config, sizeof ret->config);
+    take_trust_text(from, "at", ret->at, sizeof ret->at);
 }
 
 int weft__trust_each(int (*each)(void *ctx, const weft_trust_entry *entry), void *ctx, char ret_why[WEFT_TRUST_WHY]) {

@@ -13,7 +13,7 @@
 /* Of one agent's command, or a rule, for people. */
 #define MAX_TEXT 300
 
-static void put_label(const weft_screen *screen, const char *label) {
+static void put_trust_label(const weft_screen *screen, const char *label) {
     fputs("  ", screen->file);
     weft__ink(screen, WEFT_INK_BOLD);
     fprintf(screen->file, "%-*s", LABEL, label);
@@ -30,8 +30,8 @@ static void put_safely(const weft_screen *screen, const char *text) {
         fputs("...", screen->file);
 }
 
-static void put_row(const weft_screen *screen, const char *label, const char *text) {
-    put_label(screen, label);
+static void put_trust_row(const weft_screen *screen, const char *label, const char *text) {
+    put_trust_label(screen, label);
     put_safely(screen, text);
     fputc('\n', screen->file);
 }
@@ -84,14 +84,14 @@ static bool is_key(const weft_key *key, const char *path) {
 static void put_plain_key(const weft_screen *screen, const weft_key *key, const weft_json *value) {
     char text[MAX_TEXT * 2];
     snprintf(text, sizeof text, "%s: %.*s", key->path, (int) (value->len < MAX_TEXT ? value->len : MAX_TEXT), value->text);
-    put_row(screen,
-            strcmp(key->door, "who may come in") == 0 ? "opens"
-            : strcmp(key->door, "what runs") == 0     ? "runs"
-                                                      : "writes",
-            text);
+    put_trust_row(screen,
+                  strcmp(key->door, "who may come in") == 0 ? "opens"
+                  : strcmp(key->door, "what runs") == 0     ? "runs"
+                                                            : "writes",
+                  text);
 }
 
-static void put_key(const weft_screen *screen, const weft_key *key, const weft_json *value) {
+static void put_trust_key(const weft_screen *screen, const weft_key *key, const weft_json *value) {
     char text[MAX_TEXT * 4];
     bool agents = is_key(key, "agents"), rules = is_key(key, "automation.rules");
     for (weft_iter it = weft_iterate(value); (agents || rules) && weft_next(&it);) {
@@ -99,7 +99,7 @@ static void put_key(const weft_screen *screen, const weft_key *key, const weft_j
             describe_agent(&it, text, sizeof text);
         else
             describe_rule(&it.value, text, sizeof text);
-        put_row(screen, "runs", text);
+        put_trust_row(screen, "runs", text);
     }
     if (!agents && !rules)
         put_plain_key(screen, key, value);
@@ -127,11 +127,11 @@ static void put_journal_facts(const weft_trust_view *view, const weft_screen *sc
     else
         snprintf(text, sizeof text, "%s: %lld event%s, %lld task%s that would run", view->store, (long long) peek->events,
                  peek->events == 1 ? "" : "s", (long long) peek->tasks, peek->tasks == 1 ? "" : "s");
-    put_row(screen, "journal", text);
+    put_trust_row(screen, "journal", text);
     for (size_t i = 0; i < peek->shown; i++) {
         snprintf(text, sizeof text, "%s%s\"%s\"", peek->first[i].agent, *peek->first[i].agent ? ": " : "",
                  peek->first[i].prompt);
-        put_row(screen, i ? "" : "tasks", text);
+        put_trust_row(screen, i ? "" : "tasks", text);
     }
 }
 
@@ -144,10 +144,11 @@ void weft__trust_view_put(const weft_trust_view *view, const weft_screen *screen
         put_journal_facts(view, screen);
     for (size_t i = 0; (view->strange_config || !only_strange) && weft__keys[i].path; i++)
         if (is_shown(view, i))
-            put_key(screen, &weft__keys[i], &view->config.settings[i].value);
+            put_trust_key(screen, &weft__keys[i], &view->config.settings[i].value);
     if (view->strange_token || (!only_strange && lstat(layout->token, &info) == 0))
-        put_row(screen, "token",
-                view->strange_token ? "others may know it: who has it may do everything over the network" : layout->token);
+        put_trust_row(screen, "token",
+                      view->strange_token ? "others may know it: who has it may do everything over the network"
+                                          : layout->token);
 }
 
 static weft_val journal_value(const weft_trust_view *view, weft_member members[4]) {

@@ -63,7 +63,7 @@ static int make_above(const char *path) {
     return 0;
 }
 
-static int make_folder(installing *self) {
+static int make_install_folder(installing *self) {
     char path[PATH_MAX];
     int n = snprintf(path, sizeof path, "%s.new.XXXXXX", self->home);
     int r = n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : make_above(self->home);
@@ -105,7 +105,7 @@ static bool is_of_npm_run(const char *variable) {
 }
 
 /* Ours, but with a PATH outside the project, where npm finds its node. Owned, with the PATH behind the list. */
-static char **make_env(void) {
+static char **make_npm_env(void) {
     size_t count = 0, kept = 0;
     char folder[PATH_MAX];
     const char *path = getenv("PATH");
@@ -165,7 +165,7 @@ static int spawn_npm(const installing *self, char **env, pid_t *ret) {
 
 /* Ctrl-C ends npm, which is in our group; we stay to tidy up. */
 static weft_exit run_npm(const installing *self) {
-    char **env = make_env();
+    char **env = make_npm_env();
     int status = 0, r = -ENOMEM;
     pid_t pid = 0;
     void (*before)(int) = signal(SIGINT, SIG_IGN);
@@ -185,7 +185,7 @@ static weft_exit run_npm(const installing *self) {
 
 /* ---- asking ---- */
 
-static weft_exit confirm(const installing *self) {
+static weft_exit confirm_download(const installing *self) {
     char line[64] = "";
     FILE *to = self->app->err.file;
     fprintf(to, "This downloads %s and what it needs with npm, into\n    %s\nScripts of packages are not run.\n",
@@ -201,7 +201,7 @@ static weft_exit confirm(const installing *self) {
 
 /* ---- all of it ---- */
 
-static weft_exit prepare(installing *self, const char *name) {
+static weft_exit prepare_install(installing *self, const char *name) {
     char folder[PATH_MAX];
     self->agent = weft__agent_preset(name);
     if (!self->agent)
@@ -234,8 +234,8 @@ static weft_exit tell_installed(const installing *self) {
     return WEFT_DONE;
 }
 
-static weft_exit install(installing *self) {
-    int r = make_folder(self);
+static weft_exit install_agent(installing *self) {
+    int r = make_install_folder(self);
     if (r < 0)
         return install_failed(self, "cannot be made", r);
     weft_exit status = run_npm(self);
@@ -247,11 +247,11 @@ static weft_exit install(installing *self) {
 
 weft_exit weft__agents_install(weft_app *app, const char *name, bool yes) {
     installing self = {.app = app};
-    weft_exit status = prepare(&self, name);
+    weft_exit status = prepare_install(&self, name);
     if (status == WEFT_DONE && !yes)
-        status = confirm(&self);
+        status = confirm_download(&self);
     if (status == WEFT_DONE)
-        status = install(&self);
+        status = install_agent(&self);
     if (*self.made)
         remove_folder(self.made);
     return status;

@@ -64,7 +64,7 @@ static void find_place(weft_attend *self) {
     weft__live_call(&self->live, "daemon.status", weft_none(), on_status);
 }
 
-static void draw(weft_attend *self) {
+static void draw_progress(weft_attend *self) {
     char since[WEFT_WHEN_TEXT], place[64] = "";
     weft__duration(since, (weft__clock_ns() - self->begun_ns) / 1000000);
     if (!self->running && self->place)
@@ -81,7 +81,7 @@ static void on_tick(weft_timer *timer) {
     if (!*self->task)
         return;
     if (!*self->question)
-        draw(self);
+        draw_progress(self);
     if (!self->running && self->app->err.colour)
         find_place(self);
     weft__timer_set(self->live.loop, timer, weft__loop_fresh_now(self->live.loop) + EACH_MS);
@@ -106,7 +106,7 @@ static weft_exit explain_stop(weft_attend *self, const ending *end) {
     return WEFT_FAILED;
 }
 
-static weft_exit explain(weft_attend *self, const ending *end) {
+static weft_exit explain_end(weft_attend *self, const ending *end) {
     char next[128];
     snprintf(next, sizeof next, "\"weft task get %s\" shows all of it.", self->task);
     weft_app quiet = *self->app;
@@ -125,7 +125,7 @@ static weft_exit explain(weft_attend *self, const ending *end) {
                       (int) strcspn(error, "\n"), error);
 }
 
-static void finish(weft_attend *self, const ending *end) {
+static void finish_following(weft_attend *self, const ending *end) {
     weft_bytes output;
     /* Nothing came by, because it is no longer kept; its end is in the last event. */
     if (self->talk.bytes == 0 && weft_text(&end->output, &output) >= 0)
@@ -133,14 +133,14 @@ static void finish(weft_attend *self, const ending *end) {
     weft__talk_clear(&self->talk);
     weft__talk_break(&self->talk);
     weft__attend_forget(self);
-    weft_exit how = explain(self, end);
+    weft_exit how = explain_end(self, end);
     *self->task = '\0';
     weft__timer_stop(self->live.loop, &self->tick);
     weft__timer_stop(self->live.loop, &self->leave);
     self->opts->on_done(self, how);
 }
 
-static bool is_over(const char *state) {
+static bool is_end_state(const char *state) {
     return strcmp(state, "completed") == 0 || strcmp(state, "failed") == 0 || strcmp(state, "cancelled") == 0;
 }
 
@@ -159,13 +159,13 @@ static void on_whole(weft_peer *peer, int r, const weft_answer *answer, void *ct
     ending end = {weft_get_str(task, "state", ""), weft_get_str(task, "error", ""),
                   weft_get_str(task, "reason", self->reason), weft_get_str(task, "stopReason", ""),
                   weft_get(task, "output")};
-    if (!is_over(end.state)) {
+    if (!is_end_state(end.state)) {
         self->running = strcmp(end.state, "running") == 0;
         return;
     }
     if (self->app->common.json)
         weft__put_line(&self->app->out, weft_copy(task));
-    finish(self, &end);
+    finish_following(self, &end);
 }
 
 static void look_at_task(weft_attend *self) {
@@ -184,19 +184,19 @@ static void on_task_event(weft_attend *self, const char *what, const weft_json *
     if (strcmp(what, "retrying") == 0)
         weft__talk_line(&self->talk, WEFT_INK_WARN, "attempt %lld failed: %s; trying again",
                         (long long) weft_get_int(data, "attempt", 0), end.error);
-    if (!is_over(what))
+    if (!is_end_state(what))
         return;
     self->ended = true;
     snprintf(self->reason, sizeof self->reason, "%s", end.reason);
     if (self->app->common.json)
         look_at_task(self);
     else
-        finish(self, &end);
+        finish_following(self, &end);
 }
 
 /* ---- submitting ---- */
 
-static void begin(weft_attend *self, const char *task, uint64_t after, const char *epoch) {
+static void begin_following(weft_attend *self, const char *task, uint64_t after, const char *epoch) {
     snprintf(self->task, sizeof self->task, "%s", task);
     self->running = self->ended = self->gapped = false;
     self->place = 0;
@@ -209,14 +209,14 @@ static void begin(weft_attend *self, const char *task, uint64_t after, const cha
     weft__live_turn(&self->live, &(weft_live_from){.after = after, .epoch = epoch, .task = self->task});
 }
 
-static void refused(weft_attend *self, weft_exit how) {
+static void tell_refused(weft_attend *self, weft_exit how) {
     if (self->opts->on_refused)
         self->opts->on_refused(self, how);
     else
         weft__attend_end(self, how);
 }
 
-static void on_submitted(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+static void on_submit_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     weft_attend *self = ctx;
     (void) peer;
     if (r < 0 || self->live.over)
@@ -226,15 +226,15 @@ static void on_submitted(weft_peer *peer, int r, const weft_answer *answer, void
     weft__talk_clear(&self->talk);
     const char *task = answer->error ? NULL : weft_get_str(answer->result, "taskId", NULL);
     if (answer->error)
-        refused(self, weft__ask_refused(self->app, self->method, answer->error));
+        tell_refused(self, weft__ask_refused(self->app, self->method, answer->error));
     else if (!task || strlen(task) >= sizeof self->task)
         weft__attend_end(self, weft__fail(self->app, WEFT_FAILED, NULL, "%s: the answer names no task", self->method));
     else
-        begin(self, task, self->before, self->live.epoch);
+        begin_following(self, task, self->before, self->live.epoch);
 }
 
-static void submit(weft_attend *self) {
-    weft__live_call(&self->live, self->method, weft_raw(self->params, self->params_len), on_submitted);
+static void send_submit(weft_attend *self) {
+    weft__live_call(&self->live, self->method, weft_raw(self->params, self->params_len), on_submit_answer);
 }
 
 void weft__attend_submit(weft_attend *self, const char *method, weft_val params) {
@@ -243,7 +243,7 @@ void weft__attend_submit(weft_attend *self, const char *method, weft_val params)
     if (weft_to_text(params, NULL, &self->params, &self->params_len) < 0)
         weft__attend_end(self, weft__fail(self->app, WEFT_FAILED, NULL, "out of memory"));
     else
-        submit(self);
+        send_submit(self);
 }
 
 static void on_there(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
@@ -253,11 +253,11 @@ static void on_there(weft_peer *peer, int r, const weft_answer *answer, void *ct
         return;
     if (answer->error)
         weft__attend_end(self, weft__ask_refused(self->app, "task.get", answer->error));
-    else if (is_over(weft_get_str(answer->result, "state", ""))) {
+    else if (is_end_state(weft_get_str(answer->result, "state", ""))) {
         snprintf(self->task, sizeof self->task, "%s", weft_get_str(answer->result, "id", ""));
         on_whole(peer, r, answer, ctx);
     } else
-        begin(self, weft_get_str(answer->result, "id", ""), 0, NULL);
+        begin_following(self, weft_get_str(answer->result, "id", ""), 0, NULL);
 }
 
 void weft__attend_watch(weft_attend *self, const char *task) {
@@ -266,14 +266,14 @@ void weft__attend_watch(weft_attend *self, const char *task) {
 
 /* ---- what the connection says ---- */
 
-static void on_ready(void *ctx, uint64_t head) {
+static void on_follow_ready(void *ctx, uint64_t head) {
     weft_attend *self = ctx;
     (void) head;
     if (!self->begun) {
         self->begun = true;
         self->opts->on_begin(self);
     } else if (self->params) {
-        submit(self);
+        send_submit(self);
     } else if (*self->task) {
         weft__attend_look(self);
         if (self->ended || self->gapped)
@@ -282,7 +282,7 @@ static void on_ready(void *ctx, uint64_t head) {
     }
 }
 
-static void on_event(void *ctx, const weft_json *event) {
+static void on_follow_event(void *ctx, const weft_json *event) {
     weft_attend *self = ctx;
     const char *type = weft_get_str(event, "type", "");
     weft_json data = weft_get(event, "data");
@@ -301,7 +301,7 @@ static void on_event(void *ctx, const weft_json *event) {
         weft__attend_end(self, WEFT_FAILED); /* nobody reads any more */
 }
 
-static void on_gap(void *ctx, const char *reason) {
+static void on_follow_gap(void *ctx, const char *reason) {
     weft_attend *self = ctx;
     self->gapped = true;
     if (*self->task)
@@ -336,7 +336,7 @@ static void say_whereabouts(weft_attend *self) {
         weft__talk_line(talk, NULL, "the hub has not answered; it may have the task already: weft task list");
 }
 
-static void leave(weft_attend *self) {
+static void leave_task(weft_attend *self) {
     weft__talk_clear(&self->talk);
     say_whereabouts(self);
     weft__attend_end(self, WEFT_INTERRUPTED);
@@ -348,10 +348,10 @@ static void on_leave(weft_timer *timer) {
         return;
     weft__talk_line(&self->talk, WEFT_INK_WARN, "the hub has not said in %d s that it ended; \"weft status\" may say why",
                     LEAVE_MS / 1000);
-    leave(self);
+    leave_task(self);
 }
 
-static void on_signal(void *ctx) {
+static void on_follow_signal(void *ctx) {
     weft_attend *self = ctx;
     int64_t before = self->signalled_ns;
     self->signalled_ns = weft__clock_ns();
@@ -362,7 +362,7 @@ static void on_signal(void *ctx) {
         return;
     }
     if (self->signals++ || !*self->task || self->live.lost || self->opts->only_watches) {
-        leave(self);
+        leave_task(self);
         return;
     }
     if (*self->question)
@@ -377,7 +377,7 @@ static void on_signal(void *ctx) {
 }
 
 /* The time to wait is over, and the task is not. */
-static void on_limit(void *ctx) {
+static void on_follow_limit(void *ctx) {
     weft_attend *self = ctx;
     char next[128];
     snprintf(next, sizeof next, "It goes on: weft task watch %s", self->task);
@@ -386,7 +386,7 @@ static void on_limit(void *ctx) {
     weft__attend_end(self, weft__fail(self->app, WEFT_TOO_LATE, next, "%s has not ended in time", self->task));
 }
 
-static void on_close(void *ctx) {
+static void on_follow_close(void *ctx) {
     weft_attend *self = ctx;
     weft__person_close(&self->person);
     weft__timer_stop(self->live.loop, &self->tick);
@@ -405,12 +405,12 @@ weft_exit weft__attend_run(weft_attend *self, weft_app *app, const weft_attend_o
                            .limit_ms = opts->limit_ms,
                            .talk = &self->talk,
                            .ctx = self,
-                           .on_ready = on_ready,
-                           .on_event = on_event,
-                           .on_gap = on_gap,
-                           .on_signal = on_signal,
-                           .on_limit = on_limit,
-                           .on_close = on_close};
+                           .on_ready = on_follow_ready,
+                           .on_event = on_follow_event,
+                           .on_gap = on_follow_gap,
+                           .on_signal = on_follow_signal,
+                           .on_limit = on_follow_limit,
+                           .on_close = on_follow_close};
     weft_exit status = weft__live_run(&self->live, app, &live);
     weft_text_free(self->params, NULL);
     self->open = weft_doc_free(self->open);

@@ -7,13 +7,13 @@
 #include "attend.h"
 #include "say.h"
 
-static void on_line(void *ctx, const char *line);
+static void on_answer_line(void *ctx, const char *line);
 
-static void prompt(weft_attend *self) {
+static void prompt_for_answer(weft_attend *self) {
     weft__talk_clear(&self->talk);
     fputs("your answer (a number, and a reason if you like): ", self->app->err.file);
     fflush(self->app->err.file);
-    weft__attend_want(self, on_line, self);
+    weft__attend_want(self, on_answer_line, self);
 }
 
 void weft__attend_forget(weft_attend *self) {
@@ -35,7 +35,7 @@ static void on_answered(weft_peer *peer, int r, const weft_answer *answer, void 
     weft__attend_look(self);
 }
 
-static void send_answer(weft_attend *self, const char *option, const char *text) {
+static void send_typed_answer(weft_attend *self, const char *option, const char *text) {
     snprintf(self->ours, sizeof self->ours, "%s", self->question);
     weft__live_call(&self->live, "question.answer",
                     WEFT_OBJ({"questionId", weft_str(self->question)}, {"option", weft_str(option)},
@@ -44,7 +44,7 @@ static void send_answer(weft_attend *self, const char *option, const char *text)
     weft__attend_forget(self);
 }
 
-static void on_line(void *ctx, const char *line) {
+static void on_answer_line(void *ctx, const char *line) {
     weft_attend *self = ctx;
     const char *text, *option;
     if (!*self->question)
@@ -57,11 +57,11 @@ static void on_line(void *ctx, const char *line) {
     }
     int r = weft__asked_option(weft_doc_root(self->open), line, &option, &text);
     if (r > 0) {
-        send_answer(self, option, text);
+        send_typed_answer(self, option, text);
         return;
     }
     weft__talk_line(&self->talk, WEFT_INK_WARN, "%s", weft__asked_why(r));
-    prompt(self);
+    prompt_for_answer(self);
 }
 
 /* ---- showing ---- */
@@ -78,7 +78,7 @@ static bool was_shown(weft_attend *self, const char *id) {
     return false;
 }
 
-static void put(weft_attend *self, const weft_json *question) {
+static void put_question(weft_attend *self, const weft_json *question) {
     weft__talk_clear(&self->talk);
     if (self->app->out.terminal)
         weft__talk_break(&self->talk);
@@ -86,7 +86,7 @@ static void put(weft_attend *self, const weft_json *question) {
     fflush(self->app->err.file);
 }
 
-static void show(weft_attend *self, const weft_json *question) {
+static void show_question(weft_attend *self, const weft_json *question) {
     const char *id = weft_get_str(question, "id", "");
     bool asks = weft__person_is_there() && !self->app->common.json && !self->person.ended;
     if (*self->question || strlen(id) >= sizeof self->question)
@@ -94,15 +94,15 @@ static void show(weft_attend *self, const weft_json *question) {
     if (was_shown(self, id) && !asks)
         return;
     if (!asks) {
-        put(self, question);
+        put_question(self, question);
         weft__talk_line(&self->talk, NULL, "  Answer from anywhere: weft answer %s allow|deny", id);
         return;
     }
     if (weft_doc_keep(question, NULL, &self->open) < 0)
         return;
     snprintf(self->question, sizeof self->question, "%s", id);
-    put(self, weft_doc_root(self->open));
-    prompt(self);
+    put_question(self, weft_doc_root(self->open));
+    prompt_for_answer(self);
 }
 
 static void on_list(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
@@ -114,7 +114,7 @@ static void on_list(weft_peer *peer, int r, const weft_answer *answer, void *ctx
     for (weft_iter it = weft_iterate(&questions); weft_next(&it);)
         if (strcmp(weft_get_str(&it.value, "taskId", ""), self->task) == 0 &&
             strcmp(weft_get_str(&it.value, "state", "open"), "open") == 0)
-            show(self, &it.value);
+            show_question(self, &it.value);
 }
 
 void weft__attend_look(weft_attend *self) {

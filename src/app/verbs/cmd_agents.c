@@ -18,7 +18,7 @@ typedef struct settings {
 /* ---- list ---- */
 
 /* What it is and where, or how to get it. */
-static const char *describe(const weft_json *agent, char *room, size_t size) {
+static const char *agent_words(const weft_json *agent, char *room, size_t size) {
     const char *about = weft_get_str(agent, "about", ""), *path = weft_get_str(agent, "path", "");
     const char *version = weft_get_str(agent, "version", "");
     if (!weft_get_bool(agent, "found", false))
@@ -27,11 +27,11 @@ static const char *describe(const weft_json *agent, char *room, size_t size) {
     return room;
 }
 
-static int add(weft_table *table, const weft_json *agent) {
+static int add_agent_row(weft_table *table, const weft_json *agent) {
     char room[PATH_MAX + 256];
     const char *cells[] = {weft_get_bool(agent, "isDefault", false) ? "*" : "", weft_get_str(agent, "name", ""),
                            weft_get_str(agent, "driver", ""), weft_get_bool(agent, "found", false) ? "yes" : "no",
-                           describe(agent, room, sizeof room)};
+                           agent_words(agent, room, sizeof room)};
     int r = 0;
     for (size_t i = 0; i < sizeof cells / sizeof cells[0] && r >= 0; i++)
         r = weft__table_add(table, cells[i]);
@@ -52,7 +52,7 @@ static void put_default(const weft_app *app, const weft_json *list) {
               app->err.file);
 }
 
-static weft_exit put(weft_app *app, const weft_json *list) {
+static weft_exit put_agents(weft_app *app, const weft_json *list) {
     static const char *const heads[] = {"", "AGENT", "DRIVER", "INSTALLED", "WHAT AND WHERE IT IS, OR HOW TO GET IT", NULL};
     weft_table table = {.heads = heads};
     weft_json agents = weft_get(list, "agents");
@@ -62,7 +62,7 @@ static weft_exit put(weft_app *app, const weft_json *list) {
         return WEFT_DONE;
     }
     for (weft_iter it = weft_iterate(&agents); r >= 0 && weft_next(&it);)
-        r = add(&table, &it.value);
+        r = add_agent_row(&table, &it.value);
     if (r >= 0)
         weft__table_put(&table, &app->out);
     weft__table_done(&table);
@@ -78,16 +78,16 @@ static bool has_daemon(weft_app *app) {
            (!pid || weft__daemon_is_ready(app->layout, pid));
 }
 
-static weft_exit list(weft_app *app) {
+static weft_exit list_agents(weft_app *app) {
     const settings *how = app->settings;
     WEFT_AUTO(weft_doc) here = NULL;
     WEFT_ANSWER answer = {0};
     if (how->url || has_daemon(app)) {
         weft_exit status = weft__ask_once(app, how->url, "agent.list", weft_none(), &answer);
-        return status ? status : put(app, answer.result);
+        return status ? status : put_agents(app, answer.result);
     }
     weft_exit status = weft__agents_here(app, &here);
-    return status ? status : put(app, weft_doc_root(here));
+    return status ? status : put_agents(app, weft_doc_root(here));
 }
 
 /* ---- use ---- */
@@ -119,7 +119,7 @@ static weft_exit use_on(weft_app *app, weft_line *line, const char *name) {
     return WEFT_DONE;
 }
 
-static weft_exit use(weft_app *app) {
+static weft_exit use_agent(weft_app *app) {
     const settings *how = app->settings;
     const char *name = app->arg_count ? app->args[0] : NULL;
     weft_line line;
@@ -134,7 +134,7 @@ static weft_exit use(weft_app *app) {
 
 /* ---- install ---- */
 
-static weft_exit install(weft_app *app) {
+static weft_exit install_by_name(weft_app *app) {
     const settings *how = app->settings;
     return weft__agents_install(app, app->args[0], how->yes);
 }
@@ -142,13 +142,13 @@ static weft_exit install(weft_app *app) {
 /* ---- the verb ---- */
 
 static const weft_word words[] = {
-    {"list", " url ", NULL, 0, 0, list},
-    {"use", " reset url ", NULL, 0, 1, use},
-    {"install", " yes ", "which agent?", 1, 1, install},
+    {"list", " url ", NULL, 0, 0, list_agents},
+    {"use", " reset url ", NULL, 0, 1, use_agent},
+    {"install", " yes ", "which agent?", 1, 1, install_by_name},
     {0},
 };
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_agents(weft_app *app) {
     return weft__word_run(app, words, "list");
 }
 
@@ -188,5 +188,5 @@ const weft_verb weft__agents_verb = {
     .options = options,
     .settings_size = sizeof(settings),
     .reaches = true,
-    .run = run,
+    .run = run_agents,
 };

@@ -23,7 +23,7 @@ typedef struct answering {
 
 /* ---- answering ---- */
 
-static weft_exit send_answer(answering *self, const char *id, const char *option, const char *text) {
+static weft_exit answer_question(answering *self, const char *id, const char *option, const char *text) {
     const weft_app *app = self->app;
     WEFT_ANSWER answer = {0};
     weft_exit status = weft__ask(&self->line, "question.answer",
@@ -54,12 +54,12 @@ static weft_exit ask_person(answering *self, const weft_json *question) {
         if (r <= 0)
             fprintf(self->app->err.file, "%s\n", weft__asked_why(r));
     }
-    return send_answer(self, weft_get_str(question, "id", ""), option, text);
+    return answer_question(self, weft_get_str(question, "id", ""), option, text);
 }
 
 /* ---- showing ---- */
 
-static const weft_json *find(answering *self, const char *id, weft_json *ret) {
+static const weft_json *find_question(answering *self, const char *id, weft_json *ret) {
     for (weft_iter it = weft_iterate(&self->questions); weft_next(&it);)
         if (strcmp(weft_get_str(&it.value, "id", ""), id) == 0) {
             *ret = it.value;
@@ -72,7 +72,7 @@ static bool is_open(const weft_json *question) {
     return strcmp(weft_get_str(question, "state", "open"), "open") == 0;
 }
 
-static int add(weft_table *table, const weft_json *question) {
+static int add_question_row(weft_table *table, const weft_json *question) {
     char age[WEFT_WHEN_TEXT] = "";
     int64_t asked = weft__when_get(question, "createdAt");
     if (asked)
@@ -86,12 +86,12 @@ static int add(weft_table *table, const weft_json *question) {
     return r;
 }
 
-static void put_table(const answering *self) {
+static void put_question_table(const answering *self) {
     static const char *const heads[] = {"ID", "STATE", "OF", "AGE", "QUESTION", NULL};
     weft_table table = {.heads = heads};
     int r = 0;
     for (weft_iter it = weft_iterate(&self->questions); r >= 0 && weft_next(&it);)
-        r = add(&table, &it.value);
+        r = add_question_row(&table, &it.value);
     weft__table_put(&table, &self->app->out);
     weft__table_done(&table);
 }
@@ -129,7 +129,7 @@ static weft_exit show_all(answering *self) {
         weft__asked_put(&app->out, &only);
         return ask_person(self, &only);
     }
-    put_table(self);
+    put_question_table(self);
     put_details(self);
     return WEFT_DONE;
 }
@@ -151,13 +151,13 @@ static weft_exit answer_with(answering *self, const char *id, const char *option
     weft_json question;
     const char *text, *chosen = option;
     bool number = option[strspn(option, "0123456789")] == '\0';
-    if (number && find(self, id, &question) && weft__asked_option(&question, option, &chosen, &text) <= 0)
+    if (number && find_question(self, id, &question) && weft__asked_option(&question, option, &chosen, &text) <= 0)
         return weft__fail(self->app, WEFT_USAGE, "\"weft answer\" shows what can be answered.", "%s has no option %s", id,
                           option);
-    return send_answer(self, id, chosen, how->text);
+    return answer_question(self, id, chosen, how->text);
 }
 
-static weft_exit act(answering *self) {
+static weft_exit list_or_answer(answering *self) {
     const settings *how = self->app->settings;
     char **args = self->app->args;
     weft_json question;
@@ -171,13 +171,13 @@ static weft_exit act(answering *self) {
         return answer_with(self, args[0], args[1]);
     if (self->app->arg_count == 0)
         return show_all(self);
-    if (!find(self, args[0], &question))
+    if (!find_question(self, args[0], &question))
         return weft__fail(self->app, WEFT_NOT_FOUND, "\"weft answer\" shows which are open.", "there is no question %s",
                           args[0]);
     return show_one(self, &question);
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_answer(weft_app *app) {
     const settings *how = app->settings;
     answering self = {.app = app};
     if (app->arg_count > 2)
@@ -186,7 +186,7 @@ static weft_exit run(weft_app *app) {
         return weft__misused(app, "--text goes with an answer");
     weft_exit status = weft__ask_open(app, how->url, &self.line);
     if (status == WEFT_DONE)
-        status = act(&self);
+        status = list_or_answer(&self);
     weft_answer_done(&self.list);
     weft__line_done(&self.line);
     return status;
@@ -219,5 +219,5 @@ const weft_verb weft__answer_verb = {
     .options = options,
     .settings_size = sizeof(settings),
     .reaches = true,
-    .run = run,
+    .run = run_answer,
 };

@@ -38,7 +38,7 @@ static int add_rule(weft_table *table, const weft_json *rule) {
 }
 
 /* Why is too long for a column. */
-static void put_errors(const weft_app *app, const weft_json *rules) {
+static void put_rule_errors(const weft_app *app, const weft_json *rules) {
     bool any = false;
     for (weft_iter it = weft_iterate(rules); weft_next(&it);) {
         const char *id = weft_get_str(&it.value, "id", ""), *error = weft_get_str(&it.value, "error", NULL);
@@ -64,8 +64,8 @@ static int add_execution(weft_table *table, const weft_json *done) {
                                                 weft_get_str(done, "error", weft_get_str(done, "taskId", "")), NULL});
 }
 
-static void put_table(const weft_app *app, const char *const *heads, const weft_json *list,
-                      int (*add)(weft_table *table, const weft_json *row)) {
+static void put_rows_table(const weft_app *app, const char *const *heads, const weft_json *list,
+                           int (*add)(weft_table *table, const weft_json *row)) {
     weft_table table = {.heads = heads};
     int r = 0;
     for (weft_iter it = weft_iterate(list); r >= 0 && weft_next(&it);)
@@ -90,7 +90,7 @@ static void put_switched(const weft_app *app, const weft_json *status, const wef
         fputs("  \"switched\": by hand, also after a restart, whatever the configuration says\n", app->out.file);
 }
 
-static weft_exit status(weft_app *app) {
+static weft_exit show_automation(weft_app *app) {
     static const char *const rule_heads[] = {"RULE", "IS", "ASKS FIRST", "ON", "DOES", NULL};
     static const char *const done_heads[] = {"LATELY", "AGO", "EVENT", "STATUS", "", NULL};
     const settings *how = app->settings;
@@ -107,15 +107,15 @@ static weft_exit status(weft_app *app) {
     fprintf(app->out.file, "automation is %s, %lld rule%s\n", weft_get_bool(answer.result, "enabled", false) ? "on" : "off",
             count, count == 1 ? "" : "s");
     put_switched(app, answer.result, &rules);
-    put_table(app, rule_heads, &rules, add_rule);
-    put_errors(app, &rules);
-    put_table(app, done_heads, &recent, add_execution);
+    put_rows_table(app, rule_heads, &rules, add_rule);
+    put_rule_errors(app, &rules);
+    put_rows_table(app, done_heads, &recent, add_execution);
     return WEFT_DONE;
 }
 
 /* ---- on and off ---- */
 
-static weft_exit turn(weft_app *app, const char *method, const char *word) {
+static weft_exit turn_rules(weft_app *app, const char *method, const char *word) {
     const settings *how = app->settings;
     WEFT_ANSWER answer = {0};
     weft_exit failed = weft__ask_once(app, how->url, method,
@@ -133,24 +133,24 @@ static weft_exit turn(weft_app *app, const char *method, const char *word) {
     return WEFT_DONE;
 }
 
-static weft_exit enable(weft_app *app) {
-    return turn(app, "automation.enable", "on");
+static weft_exit enable_rules(weft_app *app) {
+    return turn_rules(app, "automation.enable", "on");
 }
 
-static weft_exit disable(weft_app *app) {
-    return turn(app, "automation.disable", "off");
+static weft_exit disable_rules(weft_app *app) {
+    return turn_rules(app, "automation.disable", "off");
 }
 
 /* ---- the verb ---- */
 
 static const weft_word words[] = {
-    {"status", " url ", NULL, 0, 0, status},
-    {"enable", " url ", NULL, 0, 1, enable},
-    {"disable", " url ", NULL, 0, 1, disable},
+    {"status", " url ", NULL, 0, 0, show_automation},
+    {"enable", " url ", NULL, 0, 1, enable_rules},
+    {"disable", " url ", NULL, 0, 1, disable_rules},
     {0},
 };
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_automation(weft_app *app) {
     return weft__word_run(app, words, "status");
 }
 
@@ -179,5 +179,5 @@ const weft_verb weft__automation_verb = {
     .options = options,
     .settings_size = sizeof(settings),
     .reaches = true,
-    .run = run,
+    .run = run_automation,
 };

@@ -64,7 +64,7 @@ struct bench {
 
 /* ---- the end ---- */
 
-static void finish(bench *self) {
+static void finish_bench(bench *self) {
     if (self->over)
         return;
     self->over = true;
@@ -72,28 +72,28 @@ static void finish(bench *self) {
     weft_loop_stop(self->loop);
 }
 
-static void fail(bench *self, weft_exit status) {
+static void fail_bench(bench *self, weft_exit status) {
     self->status = status;
-    finish(self);
+    finish_bench(self);
 }
 
-static void on_signal(void *ctx) {
-    finish(ctx);
+static void on_bench_signal(void *ctx) {
+    finish_bench(ctx);
 }
 
 /* ---- calls ---- */
 
-static void on_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx);
+static void on_bench_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx);
 
 static void start_call(slot *self) {
     bench *all = self->bench;
     if (all->over || (all->how.count && all->started >= (uint64_t) all->how.count))
         return;
-    weft_call_opts opts = {.on_answer = on_answer, .ctx = self, .timeout_ms = all->app->reach.timeout_ms};
+    weft_call_opts opts = {.on_answer = on_bench_answer, .ctx = self, .timeout_ms = all->app->reach.timeout_ms};
     self->begun_ns = weft__clock_ns();
     int r = weft_call_start(self->peer, all->how.method, weft_raw(all->params, all->params_len), &opts, NULL);
     if (r < 0) {
-        fail(all, weft__fail_at(all->app, all->target.shown, r, weft_peer_trouble(self->peer)));
+        fail_bench(all, weft__fail_at(all->app, all->target.shown, r, weft_peer_trouble(self->peer)));
         return;
     }
     all->started++;
@@ -112,7 +112,7 @@ static void note_error(bench *self, const weft_error *error) {
     }
 }
 
-static void on_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+static void on_bench_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     slot *self = ctx;
     bench *all = self->bench;
     if (all->over)
@@ -121,7 +121,7 @@ static void on_answer(weft_peer *peer, int r, const weft_answer *answer, void *c
     if (r == -ECONNRESET || r == -ENOTCONN)
         return; /* on_state knows why */
     if (r < 0) {
-        fail(all, weft__fail_at(all->app, all->target.shown, r, weft_peer_trouble(peer)));
+        fail_bench(all, weft__fail_at(all->app, all->target.shown, r, weft_peer_trouble(peer)));
         return;
     }
     if (answer->error)
@@ -130,7 +130,7 @@ static void on_answer(weft_peer *peer, int r, const weft_answer *answer, void *c
         weft__latency_add(&all->latency, (uint64_t) (weft__clock_ns() - self->begun_ns));
     start_call(self);
     if (all->open == 0)
-        finish(all);
+        finish_bench(all);
 }
 
 /* ---- connections ---- */
@@ -140,7 +140,7 @@ static void on_time(weft_timer *timer) {
     char note[64];
     int64_t elapsed = (weft__clock_ns() - self->begun_ns) / 1000000;
     if (!self->how.count && elapsed >= self->how.duration_ms) {
-        finish(self);
+        finish_bench(self);
         return;
     }
     double done = self->how.count ? (double) (self->started - self->open) / (double) self->how.count
@@ -152,7 +152,7 @@ static void on_time(weft_timer *timer) {
 }
 
 /* Everybody is there: all begin together. */
-static void begin(bench *self) {
+static void begin_bench(bench *self) {
     self->running = true;
     self->begun_ns = weft__clock_ns();
     weft__timer_set(self->loop, &self->timer, weft_loop_now(self->loop) + 1);
@@ -161,42 +161,42 @@ static void begin(bench *self) {
             start_call(&self->connections[c].slots[w]);
 }
 
-static void become_ready(connection *self) {
+static void connection_ready(connection *self) {
     bench *all = self->bench;
     self->ready = true;
     if (++all->ready == (size_t) all->how.connections)
-        begin(all);
+        begin_bench(all);
 }
 
-static void on_token_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+static void on_bench_token_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     connection *self = ctx;
     bench *all = self->bench;
     (void) peer;
     if (all->over || r < 0)
         return; /* on_state says why */
     if (answer->error && answer->error->code != WEFT_METHOD_NOT_FOUND)
-        fail(all, weft__fail_refused(all->app, "weft.auth", answer->error, "The server refused the token."));
+        fail_bench(all, weft__fail_refused(all->app, "weft.auth", answer->error, "The server refused the token."));
     else
-        become_ready(self);
+        connection_ready(self);
 }
 
-static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void on_bench_state(weft_peer *peer, weft_state state, int why, void *data) {
     connection *self = data;
     bench *all = self->bench;
     if (all->over)
         return;
     if (state == WEFT_CLOSED)
-        fail(all, weft__fail_at(all->app, all->target.shown, why, weft_peer_trouble(peer)));
+        fail_bench(all, weft__fail_at(all->app, all->target.shown, why, weft_peer_trouble(peer)));
     else if (state == WEFT_CONNECTED && weft__target_shows_by_call(&all->target))
-        weft__target_show(peer, &all->target, on_token_answer, self);
+        weft__target_show(peer, &all->target, on_bench_token_answer, self);
     else if (state == WEFT_CONNECTED && !self->ready)
-        become_ready(self);
+        connection_ready(self);
 }
 
 static int open_connection(bench *self, connection *made) {
     weft_connect_opts opts = weft__target_opts(self->app, &self->target, self->service);
     opts.data = made;
-    opts.on_state = on_state;
+    opts.on_state = on_bench_state;
     opts.no_deflate = true; /* compressing noise measures zlib */
     made->bench = self;
     made->slots = weft__zalloc(NULL, (size_t) self->how.window * sizeof *made->slots);
@@ -208,12 +208,12 @@ static int open_connection(bench *self, connection *made) {
     return r;
 }
 
-static int open_all(bench *self) {
+static int open_bench(bench *self) {
     int r = weft_loop_new(NULL, &self->loop);
     if (r >= 0)
         r = weft__debug_service(&self->service);
     if (r >= 0)
-        r = weft__signals_open(&self->signals, self->loop, on_signal, self);
+        r = weft__signals_open(&self->signals, self->loop, on_bench_signal, self);
     weft__timer_init(&self->timer, on_time);
     self->connections = weft__zalloc(NULL, (size_t) self->how.connections * sizeof *self->connections);
     if (!self->connections)
@@ -223,7 +223,7 @@ static int open_all(bench *self) {
     return r;
 }
 
-static void close_all(bench *self) {
+static void close_bench(bench *self) {
     self->over = true;
     for (int64_t i = 0; self->connections && i < self->how.connections; i++) {
         weft_peer_free(self->connections[i].peer);
@@ -242,7 +242,7 @@ static void close_all(bench *self) {
 
 /* ---- the report ---- */
 
-static void put_json(const bench *self, double seconds) {
+static void put_bench_json(const bench *self, double seconds) {
     const weft_latency *l = &self->latency;
     weft_val latency =
         WEFT_OBJ({"p50Ms", weft_num(weft__latency_at(l, 0.5) / 1e6)}, {"p99Ms", weft_num(weft__latency_at(l, 0.99) / 1e6)},
@@ -276,12 +276,12 @@ static void put_report(const bench *self, double seconds) {
         weft__latency_draw(l, &self->app->out);
 }
 
-static void report(const bench *self) {
+static void report_bench(const bench *self) {
     double seconds = (double) (self->ended_ns - self->begun_ns) / 1e9;
     if (!self->running || self->latency.count + self->errors == 0)
         return;
     if (self->app->common.json)
-        put_json(self, seconds);
+        put_bench_json(self, seconds);
     else
         put_report(self, seconds);
 }
@@ -323,22 +323,22 @@ static int make_params(bench *self) {
     return 0;
 }
 
-static weft_exit measure(bench *self) {
+static weft_exit measure_load(bench *self) {
     int r = make_params(self);
     if (r >= 0)
-        r = open_all(self);
+        r = open_bench(self);
     if (r >= 0)
         weft_loop_run(self->loop);
-    finish(self);
+    finish_bench(self);
     weft__progress_clear(self->app);
     if (r < 0)
         self->status = weft__fail_at(self->app, self->target.shown, r, self->target.trouble);
-    report(self);
-    close_all(self);
+    report_bench(self);
+    close_bench(self);
     return self->status;
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_bench(weft_app *app) {
     bench *self = weft__zalloc(NULL, sizeof *self);
     if (!self)
         return weft__fail(app, WEFT_FAILED, NULL, "out of memory");
@@ -349,7 +349,7 @@ static weft_exit run(weft_app *app) {
     if (status == WEFT_DONE)
         status = weft__target_take(app, &self->target);
     if (status == WEFT_DONE)
-        status = measure(self);
+        status = measure_load(self);
     weft__target_done(&self->target);
     weft__free(NULL, self);
     return status;
@@ -383,5 +383,5 @@ const weft_verb weft__bench_verb = {
     .options = options,
     .settings_size = sizeof(settings),
     .reaches = true,
-    .run = run,
+    .run = run_bench,
 };

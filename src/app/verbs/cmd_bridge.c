@@ -72,7 +72,7 @@ static side *other_of(side *self) {
 /* ---- the end ---- */
 
 /* Both sides get what is queued for them. */
-static void let_go(side *self) {
+static void let_go_of_side(side *self) {
     weft_peer *peer = self->peer;
     self->peer = NULL;
     self->ready = false;
@@ -82,8 +82,8 @@ static void let_go(side *self) {
 static void end_pair(pair *self, weft_exit status) {
     bridge *all = self->bridge;
     weft__list_remove(&self->link);
-    let_go(&self->a);
-    let_go(&self->b);
+    let_go_of_side(&self->a);
+    let_go_of_side(&self->b);
     weft__free(NULL, self);
     if (all->server)
         return;
@@ -140,7 +140,7 @@ static meaning meaning_of(const char *text, size_t len) {
 
 /* Lines cannot have line ends in them; between the tokens of a JSON text, which is the only place where they can be, a blank
  * is as good. */
-static void flatten(char *text, size_t len) {
+static void flatten_lines(char *text, size_t len) {
     for (size_t i = 0; i < len; i++)
         if (text[i] == '\n' || text[i] == '\r')
             text[i] = ' ';
@@ -156,7 +156,7 @@ static int pass_on(side *from, side *to, weft_bytes body, bool binary) {
     text[body.len] = '\0';
     meaning what = meaning_of(text, body.len);
     if (what.one_text && strcmp(weft__peer_framing_name(to->peer), "ndjson") == 0)
-        flatten(text, body.len);
+        flatten_lines(text, body.len);
     r = weft_peer_send_raw(to->peer, (weft_bytes){text, body.len}, binary);
     weft__buf_done(&copy, NULL);
     if (r < 0)
@@ -167,7 +167,7 @@ static int pass_on(side *from, side *to, weft_bytes body, bool binary) {
     return 0;
 }
 
-static bool is_over(const side *self) {
+static bool is_side_over(const side *self) {
     return self->ended && self->asked == 0;
 }
 
@@ -182,14 +182,14 @@ static bool on_raw(weft_peer *peer, weft_bytes body, bool binary, void *data) {
     if (r < 0) {
         weft__warn(from->pair->bridge->app, "weft bridge: a message could not be passed on: %s", weft_strerror(r));
         end_pair(from->pair, WEFT_FAILED);
-    } else if (is_over(to))
+    } else if (is_side_over(to))
         end_pair(from->pair, WEFT_DONE);
     else if (weft_peer_full(to->peer))
         weft_peer_pause(peer, true);
     return true;
 }
 
-static void on_drain(weft_peer *peer, void *data) {
+static void on_side_drain(weft_peer *peer, void *data) {
     side *self = data, *other = self->pair ? other_of(self) : NULL;
     (void) peer;
     if (other && other->peer && other->ready)
@@ -202,7 +202,7 @@ static bool on_eof(weft_peer *peer, void *data) {
     if (!self->pair)
         return false;
     self->ended = true;
-    if (!is_over(self))
+    if (!is_side_over(self))
         return true;
     end_pair(self->pair, WEFT_DONE);
     return false;
@@ -210,19 +210,19 @@ static bool on_eof(weft_peer *peer, void *data) {
 
 /* ---- connecting ---- */
 
-static void on_state(weft_peer *peer, weft_state state, int why, void *data);
+static void on_side_state(weft_peer *peer, weft_state state, int why, void *data);
 
-static int reach(side *self, weft_target *target, bool is_a) {
+static int reach_side(side *self, weft_target *target, bool is_a) {
     bridge *all = self->pair->bridge;
     weft_connect_opts opts = weft__target_opts(all->app, target, all->service);
     bool sized = is_a ? all->how->content_length_a : all->app->reach.content_length;
     /* Whoever started us speaks first, and we answer in kind. */
     opts.framing = sized ? &weft_content_length : target->scheme == WEFT_STDIO ? &weft_detect : &weft_ndjson;
     opts.data = self;
-    opts.on_state = on_state;
+    opts.on_state = on_side_state;
     opts.on_raw = on_raw;
     opts.on_eof = on_eof;
-    opts.on_drain = on_drain;
+    opts.on_drain = on_side_drain;
     return weft_connect_on(all->loop, target->url, &opts, &self->peer);
 }
 
@@ -230,13 +230,13 @@ static weft_target *target_of(const side *self) {
     return self == &self->pair->a ? &self->pair->bridge->from : &self->pair->bridge->to;
 }
 
-static weft_exit explain(const side *self, int why) {
+static weft_exit explain_side(const side *self, int why) {
     const weft_target *target = target_of(self);
     return weft__fail_at(self->pair->bridge->app, target->shown, why,
                          self->peer ? weft_peer_trouble(self->peer) : target->trouble);
 }
 
-static void become_ready(side *self) {
+static void make_side_ready(side *self) {
     side *other = other_of(self);
     bridge *all = self->pair->bridge;
     self->ready = true;
@@ -244,16 +244,16 @@ static void become_ready(side *self) {
     /* B first: who is not there should be known before anybody is asked to speak. */
     if (!other->peer) {
         weft_peer_pause(self->peer, true);
-        int r = reach(other, target_of(other), other == &self->pair->a);
+        int r = reach_side(other, target_of(other), other == &self->pair->a);
         if (r < 0)
-            end_pair(self->pair, explain(other, r));
+            end_pair(self->pair, explain_side(other, r));
     } else if (other->ready)
         weft_peer_pause(other->peer, false);
     else
         weft_peer_pause(self->peer, true);
 }
 
-static void on_token_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+static void on_side_token_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     side *self = ctx;
     (void) peer;
     if (!self->peer)
@@ -265,27 +265,27 @@ static void on_token_answer(weft_peer *peer, int r, const weft_answer *answer, v
         end_pair(self->pair,
                  weft__fail_refused(self->pair->bridge->app, "weft.auth", answer->error, "The server refused the token."));
     else
-        become_ready(self);
+        make_side_ready(self);
 }
 
-static void on_connected(side *self) {
+static void on_side_connected(side *self) {
     const weft_target *target = target_of(self);
     self->showing = weft__target_shows_by_call(target);
     if (!self->showing)
-        become_ready(self);
-    else if (weft__target_show(self->peer, target, on_token_answer, self) < 0)
+        make_side_ready(self);
+    else if (weft__target_show(self->peer, target, on_side_token_answer, self) < 0)
         end_pair(self->pair, weft__fail(self->pair->bridge->app, WEFT_FAILED, NULL, "out of memory"));
 }
 
 /* The end of a connection is the end of the pair: a clean one if it had begun, and nothing worse than its end happened. */
-static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void on_side_state(weft_peer *peer, weft_state state, int why, void *data) {
     side *self = data;
     self->peer = peer;
     if (state == WEFT_CONNECTED)
-        on_connected(self);
+        on_side_connected(self);
     else if (state == WEFT_CLOSED || state == WEFT_DISCONNECTED) {
         bool clean = self->ready && (why == 0 || why == -ECONNRESET || why == -EPIPE);
-        weft_exit status = clean ? WEFT_DONE : explain(self, why);
+        weft_exit status = clean ? WEFT_DONE : explain_side(self, why);
         end_pair(self->pair, status);
     }
 }
@@ -302,7 +302,7 @@ static pair *new_pair(bridge *self) {
     return made;
 }
 
-static void on_open(weft_server *server, weft_peer *peer, void *data) {
+static void on_bridge_open(weft_server *server, weft_peer *peer, void *data) {
     bridge *self = data;
     pair *made = new_pair(self);
     (void) server;
@@ -314,14 +314,14 @@ static void on_open(weft_server *server, weft_peer *peer, void *data) {
     made->a.ready = true;
     weft_peer_set_data(peer, &made->a);
     weft_peer_pause(peer, true); /* until B is there */
-    int r = reach(&made->b, &self->to, false);
+    int r = reach_side(&made->b, &self->to, false);
     if (r < 0) {
-        explain(&made->b, r);
+        explain_side(&made->b, r);
         end_pair(made, WEFT_FAILED);
     }
 }
 
-static void on_close(weft_server *server, weft_peer *peer, int why, void *data) {
+static void on_bridge_close(weft_server *server, weft_peer *peer, int why, void *data) {
     side *self = weft_peer_data(peer);
     (void) server, (void) why, (void) data;
     if (!self->pair || !self->peer)
@@ -332,7 +332,7 @@ static void on_close(weft_server *server, weft_peer *peer, int why, void *data) 
 
 static void on_server_drain(weft_server *server, weft_peer *peer, void *data) {
     (void) server, (void) data;
-    on_drain(peer, weft_peer_data(peer));
+    on_side_drain(peer, weft_peer_data(peer));
 }
 
 static void on_note(weft_server *server, const char *line, void *data) {
@@ -345,8 +345,8 @@ static int listen_for_clients(bridge *self) {
     weft_server_opts opts = {
         .service = self->service,
         .data = self,
-        .on_open = on_open,
-        .on_close = on_close,
+        .on_open = on_bridge_open,
+        .on_close = on_bridge_close,
         .on_raw = on_raw,
         .on_eof = on_eof,
         .on_drain = on_server_drain,
@@ -365,11 +365,11 @@ static int listen_for_clients(bridge *self) {
 
 /* ---- running ---- */
 
-static void on_signal(void *ctx) {
+static void on_bridge_signal(void *ctx) {
     weft_loop_stop(((bridge *) ctx)->loop);
 }
 
-static int open_all(bridge *self) {
+static int open_bridge(bridge *self) {
     weft_service_opts opts = {
         .limits = {.max_body = MAX_BODY, .max_body_stranger = MAX_BODY, .out_hard = MAX_QUEUED, .max_answer = MAX_BODY},
     };
@@ -379,7 +379,7 @@ static int open_all(bridge *self) {
     if (r >= 0)
         r = weft_service_new(&opts, &self->service);
     if (r >= 0)
-        r = weft__signals_open(&self->signals, self->loop, on_signal, self);
+        r = weft__signals_open(&self->signals, self->loop, on_bridge_signal, self);
     return r;
 }
 
@@ -408,11 +408,11 @@ static weft_exit start_listening(bridge *self) {
 
 static weft_exit start_pair(bridge *self) {
     pair *only = new_pair(self);
-    int r = only ? reach(&only->b, &self->to, false) : -ENOMEM;
+    int r = only ? reach_side(&only->b, &self->to, false) : -ENOMEM;
     return r < 0 ? weft__fail_at(self->app, self->to.shown, r, self->to.trouble) : WEFT_DONE;
 }
 
-static void close_all(bridge *self) {
+static void close_bridge(bridge *self) {
     while (!weft__list_empty(&self->pairs))
         end_pair(WEFT_CONTAINER(self->pairs.next, pair, link), self->status);
     weft__signals_close(&self->signals);
@@ -423,9 +423,9 @@ static void close_all(bridge *self) {
     weft_service_unref(self->service);
 }
 
-static weft_exit join(bridge *self) {
+static weft_exit join_sides(bridge *self) {
     signal(SIGPIPE, SIG_IGN); /* standard output may be a side, and leave */
-    int r = open_all(self);
+    int r = open_bridge(self);
     weft_exit status = r < 0               ? weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r))
                        : self->how->listen ? start_listening(self)
                                            : start_pair(self);
@@ -433,7 +433,7 @@ static weft_exit join(bridge *self) {
         weft_loop_run(self->loop);
         status = self->status;
     }
-    close_all(self);
+    close_bridge(self);
     weft__remark(self->app, "%llu messages one way, %llu the other", (unsigned long long) self->messages[0],
                  (unsigned long long) self->messages[1]);
     return status;
@@ -483,7 +483,7 @@ static weft_exit check_listen(bridge *self) {
     return status;
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_bridge(weft_app *app) {
     bridge self = {.app = app, .how = app->settings};
     bool listens = self.how->listen;
     if (app->arg_count != (listens ? 1 : 2))
@@ -492,7 +492,7 @@ static weft_exit run(weft_app *app) {
     if (status == WEFT_DONE)
         status = listens ? check_listen(&self) : weft__target_of(app, app->args[0], &self.from);
     if (status == WEFT_DONE)
-        status = join(&self);
+        status = join_sides(&self);
     weft__target_done(&self.from);
     weft__target_done(&self.to);
     return status;
@@ -542,5 +542,5 @@ const weft_verb weft__bridge_verb = {
     .options = options,
     .settings_size = sizeof(settings),
     .reaches = true,
-    .run = run,
+    .run = run_bridge,
 };

@@ -12,7 +12,7 @@ static void put_result(const weft_app *app, const weft_json *result) {
     fputc('\n', app->out.file);
 }
 
-static weft_exit call(weft_line *line, weft_app *app, const weft_doc *params) {
+static weft_exit call_method(weft_line *line, weft_app *app, const weft_doc *params) {
     WEFT_ANSWER answer = {0};
     weft_exit status = weft__line_call(line, app->args[0], weft__params_val(params), &answer);
     if (status == WEFT_DONE)
@@ -20,8 +20,8 @@ static weft_exit call(weft_line *line, weft_app *app, const weft_doc *params) {
     return status;
 }
 
-static weft_exit run(weft_app *app) {
-    return weft__say_method(app, call);
+static weft_exit run_call(weft_app *app) {
+    return weft__say_method(app, call_method);
 }
 
 static const char *const examples[] = {
@@ -46,5 +46,5 @@ const weft_verb weft__call_verb = {
              "name:=json   JSON, or a mistake\n"
              "name==text   a string, whatever it looks like\n",
     .reaches = true,
-    .run = run,
+    .run = run_call,
 };

@@ -21,9 +21,9 @@ typedef struct chatting {
     bool talks; /* a person at a terminal */
 } chatting;
 
-static void on_line(void *ctx, const char *line);
+static void on_chat_line(void *ctx, const char *line);
 
-static void next(chatting *self) {
+static void next_message(chatting *self) {
     if (self->talks) {
         weft__talk_clear(&self->attend.talk);
         weft__ink(&self->app->err, WEFT_INK_BOLD);
@@ -31,7 +31,7 @@ static void next(chatting *self) {
         weft__plain(&self->app->err);
         fflush(self->app->err.file);
     }
-    weft__attend_want(&self->attend, on_line, self);
+    weft__attend_want(&self->attend, on_chat_line, self);
 }
 
 /* chat.send is for those who have nothing else to say: it takes no agent and no session. */
@@ -52,10 +52,10 @@ static void send_message(chatting *self, const char *message) {
                                      {"metadata", WEFT_OBJ({"source", weft_str("chat")})}, {"_meta", meta}));
 }
 
-static void on_line(void *ctx, const char *line) {
+static void on_chat_line(void *ctx, const char *line) {
     chatting *self = ctx;
     if (line && !line[strspn(line, " \t")]) {
-        next(self);
+        next_message(self);
         return;
     }
     if (line) {
@@ -67,7 +67,7 @@ static void on_line(void *ctx, const char *line) {
     weft__attend_end(&self->attend, self->worst);
 }
 
-static void on_begin(weft_attend *attend) {
+static void on_chat_begin(weft_attend *attend) {
     chatting *self = attend->opts->ctx;
     if (self->message) {
         send_message(self, self->message);
@@ -75,11 +75,11 @@ static void on_begin(weft_attend *attend) {
     }
     if (self->talks)
         fputs("Type a message and Enter; Ctrl-D ends the conversation, Ctrl-C an answer.\n", self->app->err.file);
-    next(self);
+    next_message(self);
 }
 
 /* One answer that failed does not end a conversation, but a script should know. */
-static void on_done(weft_attend *attend, weft_exit how) {
+static void on_chat_done(weft_attend *attend, weft_exit how) {
     chatting *self = attend->opts->ctx;
     snprintf(self->session, sizeof self->session, "%s", attend->session);
     if (self->message) {
@@ -89,14 +89,14 @@ static void on_done(weft_attend *attend, weft_exit how) {
     if (how && !self->talks)
         self->worst = how;
     weft__talk_break(&attend->talk);
-    next(self);
+    next_message(self);
 }
 
 /* A person may say it again in a moment, or say something else; but no agent or session of that name will be there then. */
 static void on_refused(weft_attend *attend, weft_exit how) {
     chatting *self = attend->opts->ctx;
     if (self->talks && (how == WEFT_BUSY || *self->session))
-        next(self);
+        next_message(self);
     else
         weft__attend_end(attend, how);
 }
@@ -108,12 +108,12 @@ static void on_idle_signal(weft_attend *attend) {
     weft__attend_end(attend, self->talks ? WEFT_DONE : WEFT_INTERRUPTED);
 }
 
-static weft_exit chat(chatting *self) {
+static weft_exit hold_chat(chatting *self) {
     const settings *how = self->app->settings;
     weft_attend_opts opts = {.url = how->url,
                              .ctx = self,
-                             .on_begin = on_begin,
-                             .on_done = on_done,
+                             .on_begin = on_chat_begin,
+                             .on_done = on_chat_done,
                              .on_refused = on_refused,
                              .on_idle_signal = on_idle_signal};
     if (self->app->arg_count) {
@@ -128,12 +128,12 @@ static weft_exit chat(chatting *self) {
     return status;
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_chat(weft_app *app) {
     chatting *self = weft__zalloc(NULL, sizeof *self);
     if (!self)
         return weft__fail(app, WEFT_FAILED, NULL, "out of memory");
     self->app = app;
-    weft_exit status = chat(self);
+    weft_exit status = hold_chat(self);
     weft__free(NULL, self->message);
     weft__free(NULL, self);
     return status;
@@ -167,5 +167,5 @@ const weft_verb weft__chat_verb = {
     .options = options,
     .settings_size = sizeof(settings),
     .reaches = true,
-    .run = run,
+    .run = run_chat,
 };

@@ -203,7 +203,7 @@ static void write_fish(FILE *to) {
     fish_names(to);
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_completion(weft_app *app) {
     static const struct {
         const char *name;
         writer *write;
@@ -235,5 +235,5 @@ const weft_verb weft__completion_verb = {
     .usage = "bash|zsh|fish",
     .words = "bash zsh fish",
     .examples = examples,
-    .run = run,
+    .run = run_completion,
 };

@@ -31,7 +31,7 @@ typedef struct looking {
     bool as_data; /* what is said is what was asked for */
 } looking;
 
-static void say(void *ctx, const weft_remark *remark) {
+static void show_remark(void *ctx, const weft_remark *remark) {
     looking *self = ctx;
     bool placed = remark->place.line > 0;
     self->errors += remark->error;
@@ -46,7 +46,7 @@ static void say(void *ctx, const weft_remark *remark) {
                                              {"message", weft_str(remark->text)}));
 }
 
-static weft_exit failed(const looking *self, int r) {
+static weft_exit fail_config(const looking *self, int r) {
     if (r == -EBADMSG && self->as_data && self->app->common.json)
         return WEFT_FAILED; /* it was all said */
     if (r == -EBADMSG)
@@ -69,15 +69,15 @@ static void look_at_record(const char *project, const weft_layout *layout, weft_
         close(here);
 }
 
-static weft_exit load(looking *self) {
+static weft_exit load_shown(looking *self) {
     const weft_layout *layout = self->typed.aiwg ? &weft__layout_aiwg : self->app->layout;
     weft_trust trust;
     weft_config_from from = {self->user, self->project, getenv, layout->aiwg, &self->typed, &trust};
     weft__config_user_path(self->user);
     weft__config_project_path(layout, self->project);
     look_at_record(self->project, layout, &trust);
-    int r = weft__config_load(&self->config, &from, &(weft_remarks){say, self}, NULL);
-    return r < 0 ? failed(self, r) : WEFT_DONE;
+    int r = weft__config_load(&self->config, &from, &(weft_remarks){show_remark, self}, NULL);
+    return r < 0 ? fail_config(self, r) : WEFT_DONE;
 }
 
 /* ---- show ---- */
@@ -95,7 +95,7 @@ static weft_exit read_flags(looking *self, char **args) {
 }
 
 /* What is shown of a value. */
-static const weft_json *shown(const looking *self, size_t index) {
+static const weft_json *shown_value(const looking *self, size_t index) {
     return self->agents && strcmp(weft__keys[index].path, "agents") == 0 ? weft_doc_root(self->agents)
                                                                          : &self->config.settings[index].value;
 }
@@ -104,7 +104,7 @@ static weft_exit hide_secrets(looking *self) {
     for (size_t i = 0; weft__keys[i].path; i++)
         if (strcmp(weft__keys[i].path, "agents") == 0 &&
             weft__agents_hide(&self->config.settings[i].value, NULL, &self->agents) < 0)
-            return failed(self, -ENOMEM);
+            return fail_config(self, -ENOMEM);
     return WEFT_DONE;
 }
 
@@ -121,7 +121,7 @@ static void put_origin(const looking *self, const weft_setting *setting) {
 
 static void put_setting(const looking *self, size_t index, bool origin) {
     const weft_app *app = self->app;
-    const weft_json *value = shown(self, index);
+    const weft_json *value = shown_value(self, index);
     fprintf(app->out.file, "%-33s", weft__keys[index].path);
     if (value->text)
         weft__put_compact(&app->out, value);
@@ -139,7 +139,7 @@ static void put_settings_json(const looking *self, bool origin) {
     for (; weft__keys[count].path; count++) {
         const weft_setting *setting = &self->config.settings[count];
         weft_place place = weft__config_place(&self->config, setting);
-        weft_val value = weft_copy(shown(self, count));
+        weft_val value = weft_copy(shown_value(self, count));
         parts[count][0] = (weft_member){"value", value};
         parts[count][1] = (weft_member){"origin", weft_str(weft__source_names[setting->source])};
         parts[count][2] =
@@ -178,11 +178,11 @@ static void tell_overruled(weft_app *app) {
     weft_peer_free(peer);
 }
 
-static weft_exit show(looking *self, char **args) {
+static weft_exit show_settings(looking *self, char **args) {
     bool origin = ((const config_settings *) self->app->settings)->origin;
     weft_exit status = read_flags(self, args);
     if (status == WEFT_DONE)
-        status = load(self);
+        status = load_shown(self);
     if (status == WEFT_DONE)
         status = hide_secrets(self);
     if (status == WEFT_DONE && self->app->common.json)
@@ -202,7 +202,7 @@ static void put_path(const looking *self, const char *name, const char *path) {
     fprintf(self->app->out.file, "%s\n", access(path, F_OK) == 0 ? "" : " (not there)");
 }
 
-static weft_exit path(looking *self, char **args) {
+static weft_exit show_paths(looking *self, char **args) {
     const weft_app *app = self->app;
     weft__config_user_path(self->user);
     weft__config_project_path(self->app->layout, self->project);
@@ -229,19 +229,19 @@ static weft_exit path(looking *self, char **args) {
 static weft_exit check_file(looking *self, const char *file) {
     if (access(file, F_OK) < 0)
         return weft__fail(self->app, WEFT_NOT_FOUND, NULL, "%s: %s", file, weft_strerror(-errno));
-    int r = weft__config_load(&self->config, &(weft_config_from){.user = file}, &(weft_remarks){say, self}, NULL);
-    return r < 0 ? failed(self, r) : WEFT_DONE;
+    int r = weft__config_load(&self->config, &(weft_config_from){.user = file}, &(weft_remarks){show_remark, self}, NULL);
+    return r < 0 ? fail_config(self, r) : WEFT_DONE;
 }
 
-static weft_exit check(looking *self, char **args) {
+static weft_exit check_config(looking *self, char **args) {
     if (*args && args[1])
         return weft__misused(self->app, "one file at a time");
     self->as_data = true;
-    weft_exit status = *args ? check_file(self, *args) : load(self);
+    weft_exit status = *args ? check_file(self, *args) : load_shown(self);
     if (status)
         return status;
-    int r = weft__config_rules(&self->config, &(weft_remarks){say, self});
-    status = r < 0 ? failed(self, r) : WEFT_DONE;
+    int r = weft__config_rules(&self->config, &(weft_remarks){show_remark, self});
+    status = r < 0 ? fail_config(self, r) : WEFT_DONE;
     if (status == WEFT_DONE && self->config.held)
         return self->app->common.json
                    ? WEFT_UNAUTHORISED
@@ -254,13 +254,13 @@ static weft_exit check(looking *self, char **args) {
 
 /* ---- schema and keys ---- */
 
-static weft_exit schema(looking *self, char **args) {
+static weft_exit put_schema(looking *self, char **args) {
     weft_buf text = {0};
     if (*args)
         return weft__misused(self->app, "\"%s\" has no place here", *args);
     int r = weft__config_schema(&text, NULL);
     if (r < 0)
-        return failed(self, r);
+        return fail_config(self, r);
     weft_json value = {.text = weft__buf_head(&text), .len = weft__buf_len(&text)};
     if (self->app->common.json)
         weft__put_compact(&self->app->out, &value);
@@ -271,7 +271,7 @@ static weft_exit schema(looking *self, char **args) {
     return WEFT_DONE;
 }
 
-static void put_key(FILE *to, const weft_key *key) {
+static void put_key_row(FILE *to, const weft_key *key) {
     char wants[WEFT_KEY_TEXT], variable[WEFT_KEY_TEXT];
     weft__key_wants(key, wants);
     weft__key_variable(key, variable);
@@ -292,7 +292,7 @@ static void put_key_json(const weft_app *app, const weft_key *key) {
 }
 
 /* The table of the documentation. */
-static weft_exit keys(looking *self, char **args) {
+static weft_exit put_keys(looking *self, char **args) {
     const weft_app *app = self->app;
     if (*args)
         return weft__misused(app, "\"%s\" has no place here", *args);
@@ -303,7 +303,7 @@ static weft_exit keys(looking *self, char **args) {
         if (app->common.json)
             put_key_json(app, key);
         else
-            put_key(app->out.file, key);
+            put_key_row(app->out.file, key);
     return WEFT_DONE;
 }
 
@@ -312,7 +312,8 @@ static weft_exit keys(looking *self, char **args) {
 static const struct {
     const char *name;
     weft_exit (*run)(looking *self, char **args);
-} jobs[] = {{"show", show}, {"path", path}, {"check", check}, {"schema", schema}, {"keys", keys}};
+} jobs[] = {
+    {"show", show_settings}, {"path", show_paths}, {"check", check_config}, {"schema", put_schema}, {"keys", put_keys}};
 
 static weft_exit unknown_job(const weft_app *app, const char *name) {
     weft_suggestion suggestion = {.typed = name};
@@ -323,7 +324,7 @@ static weft_exit unknown_job(const weft_app *app, const char *name) {
     return weft__misused(app, "\"%s\" is none of show, path, check, schema and keys", name);
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_config(weft_app *app) {
     /* What begins with a dash stood behind "--": options of weft serve, for show. */
     bool named = app->arg_count && app->args[0][0] != '-';
     const char *name = named ? app->args[0] : "show";
@@ -378,5 +379,5 @@ const weft_verb weft__config_verb = {
         "switched off are warnings, and the status is 0.\n",
     .options = options,
     .settings_size = sizeof(config_settings),
-    .run = run,
+    .run = run_config,
 };

@@ -26,7 +26,7 @@ typedef struct agent {
 
 /* ---- sessions ---- */
 
-static weft_demo_session *find_session(const agent *self, const char *id) {
+static weft_demo_session *find_demo_session(const agent *self, const char *id) {
     for (weft_demo_session *session = self->sessions; session; session = session->next)
         if (strcmp(session->id, id) == 0)
             return session;
@@ -75,7 +75,7 @@ static const weft_param initialize_params[] = {
     {0},
 };
 
-static int initialize(weft_req *req, const weft_json *params, void *ctx) {
+static int demo_initialize(weft_req *req, const weft_json *params, void *ctx) {
     struct initialize asked = {0};
     (void) ctx;
     int r = weft_bind(req, initialize_params, params, &asked);
@@ -168,8 +168,8 @@ static int open_again(agent *self, weft_req *req, const struct open *asked, bool
     if (!session)
         return -ENOMEM;
     snprintf(session->id, sizeof session->id, "%s", asked->sessionId);
-    int r =
-        find_session(self, asked->sessionId) ? -EBUSY : weft__demo_history_read(session, replays ? on_history : NULL, &to);
+    int r = find_demo_session(self, asked->sessionId) ? -EBUSY
+                                                      : weft__demo_history_read(session, replays ? on_history : NULL, &to);
     if (r == 0) {
         keep_session(self, session);
         return weft_reply(req, weft_obj(NULL, 0));
@@ -223,7 +223,7 @@ static int session_prompt(weft_req *req, const weft_json *params, void *ctx) {
     int r = weft_bind(req, prompt_params, params, &asked);
     if (r < 0)
         return r;
-    weft_demo_session *session = find_session(self, asked.sessionId);
+    weft_demo_session *session = find_demo_session(self, asked.sessionId);
     if (!session)
         return refuse_session(req, asked.sessionId);
     if (session->turn)
@@ -235,7 +235,7 @@ static int session_prompt(weft_req *req, const weft_json *params, void *ctx) {
 }
 
 static int session_cancel(weft_req *req, const weft_json *params, void *ctx) {
-    weft_demo_session *session = find_session(ctx, weft_get_str(params, "sessionId", ""));
+    weft_demo_session *session = find_demo_session(ctx, weft_get_str(params, "sessionId", ""));
     if (session && session->turn)
         weft__demo_turn_cancel(session->turn);
     return weft_reply(req, weft_null());
@@ -272,7 +272,7 @@ static bool on_eof(weft_peer *peer, void *data) {
     return false;
 }
 
-static void on_drain(weft_server *server, weft_peer *peer, void *data) {
+static void on_demo_drain(weft_server *server, weft_peer *peer, void *data) {
     (void) server, (void) peer;
     for (weft_demo_session *session = ((agent *) data)->sessions; session; session = session->next)
         if (session->turn)
@@ -280,7 +280,7 @@ static void on_drain(weft_server *server, weft_peer *peer, void *data) {
 }
 
 static const weft_method methods[] = {
-    {.name = "initialize", .handler = initialize, .params = initialize_params},
+    {.name = "initialize", .handler = demo_initialize, .params = initialize_params},
     {.name = "session/new", .handler = session_new, .params = new_params},
     {.name = "session/load", .handler = session_load, .params = load_params},
     {.name = "session/resume", .handler = session_resume, .params = resume_params},
@@ -295,7 +295,7 @@ static int open_agent(agent *self) {
     if (r >= 0)
         r = weft_service_new(&(weft_service_opts){.methods = methods, .ctx = self, .title = "Weft's demo agent"},
                              &self->service);
-    weft_server_opts opts = {.service = self->service, .data = self, .on_eof = on_eof, .on_drain = on_drain};
+    weft_server_opts opts = {.service = self->service, .data = self, .on_eof = on_eof, .on_drain = on_demo_drain};
     if (r >= 0)
         r = weft_server_new(self->loop, &opts, &self->server);
     if (r >= 0)
@@ -313,7 +313,7 @@ static void close_agent(agent *self) {
     }
 }
 
-static int help(void) {
+static int put_demo_help(void) {
     printf("weft __demo: Weft's demo agent. It speaks ACP v1 on standard input and output, with no model behind it.\n"
            "The first words of a prompt say what it does:\n\n%s",
            weft__demo_words);
@@ -323,7 +323,7 @@ static int help(void) {
 int weft__demo_main(int argc, char **argv) {
     agent self = {0};
     if (argc > 1)
-        return strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0 ? help() : WEFT_USAGE;
+        return strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0 ? put_demo_help() : WEFT_USAGE;
     int r = open_agent(&self);
     if (r >= 0)
         r = weft_loop_run(self.loop);

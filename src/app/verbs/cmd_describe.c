@@ -64,7 +64,7 @@ static void put_result(const weft_app *app, const weft_json *method) {
     fputc('\n', app->out.file);
 }
 
-static void put_errors(const weft_app *app, const weft_json *method) {
+static void put_method_errors(const weft_app *app, const weft_json *method) {
     weft_json errors = weft_get(method, "errors");
     if (weft_count(&errors))
         fputs("errors:\n", app->out.file);
@@ -99,7 +99,7 @@ static void put_method(const weft_app *app, const weft_json *method) {
     put_scope(app, method);
     put_params(app, method);
     put_result(app, method);
-    put_errors(app, method);
+    put_method_errors(app, method);
 }
 
 static weft_exit not_there(const weft_app *app, const weft_json *methods, const char *name) {
@@ -112,7 +112,7 @@ static weft_exit not_there(const weft_app *app, const weft_json *methods, const 
     return weft__fail(app, WEFT_NOT_FOUND, next, "there is no method %s", name);
 }
 
-static weft_exit describe(weft_line *line, weft_app *app, const char *name) {
+static weft_exit describe_method(weft_line *line, weft_app *app, const char *name) {
     WEFT_ANSWER answer = {0};
     weft_exit status = weft__line_call(line, "rpc.discover", weft_none(), &answer);
     if (status)
@@ -130,14 +130,14 @@ static weft_exit describe(weft_line *line, weft_app *app, const char *name) {
     return not_there(app, &methods, name);
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_describe(weft_app *app) {
     weft_line line = {0};
     bool has_url = app->arg_count && weft__is_url(app->args[0]);
     if (app->arg_count != 1U + has_url)
         return weft__misused(app, app->arg_count <= has_url ? "which method?" : "one method at a time");
     weft_exit status = weft__line_open(app, &line);
     if (status == WEFT_DONE)
-        status = describe(&line, app, app->args[0]);
+        status = describe_method(&line, app, app->args[0]);
     weft__line_done(&line);
     return status;
 }
@@ -154,5 +154,5 @@ const weft_verb weft__describe_verb = {
     .usage = "[URL] METHOD",
     .examples = examples,
     .reaches = true,
-    .run = run,
+    .run = run_describe,
 };

@@ -7,7 +7,8 @@
 
 static const char *const words[] = {"ok", "warning", "problem"};
 
-static void put(const weft_doctor *doctor, const char *name, weft_finding finding, const char *text, const char *next) {
+static void put_finding(const weft_doctor *doctor, const char *name, weft_finding finding, const char *text,
+                        const char *next) {
     static const char *const inks[] = {WEFT_INK_STRING, WEFT_INK_WARN, WEFT_INK_BAD};
     const weft_screen *out = &doctor->app->out;
     weft__ink(out, inks[finding]);
@@ -30,7 +31,7 @@ static void put(const weft_doctor *doctor, const char *name, weft_finding findin
 void weft__doctor_say(weft_doctor *doctor, weft_finding finding, const char *next, const char *text) {
     doctor->counts[finding]++;
     if (!doctor->app->common.json) {
-        put(doctor, doctor->check->name, finding, text, next);
+        put_finding(doctor, doctor->check->name, finding, text, next);
         return;
     }
     char *json;
@@ -45,7 +46,7 @@ void weft__doctor_say(weft_doctor *doctor, weft_finding finding, const char *nex
     weft_text_free(json, NULL);
 }
 
-static void put_json(weft_doctor *doctor, bool ok) {
+static void put_findings_json(weft_doctor *doctor, bool ok) {
     weft_buf list = {0};
     int r = weft__buf_put(&list, NULL, "[", 1);
     if (r >= 0)
@@ -69,7 +70,7 @@ static void sum_up(const weft_doctor *doctor) {
                 warnings == 1 ? "" : "s");
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_doctor(weft_app *app) {
     weft_doctor doctor = {.app = app};
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here", app->args[0]);
@@ -78,7 +79,7 @@ static weft_exit run(weft_app *app) {
         doctor.check->look(&doctor);
     bool ok = doctor.counts[WEFT_FINDING_PROBLEM] == 0;
     if (app->common.json)
-        put_json(&doctor, ok);
+        put_findings_json(&doctor, ok);
     else
         sum_up(&doctor);
     weft__doctor_end(&doctor);
@@ -99,5 +100,5 @@ const weft_verb weft__doctor_verb = {
     .usage = "",
     .examples = examples,
     .about = "The journal is checked in full when no daemon runs; a running one has it to itself.\n",
-    .run = run,
+    .run = run_doctor,
 };

@@ -82,7 +82,7 @@ static bool is_wanted(const looking *self, const weft_json *event) {
            (!self->how->task || strcmp(weft_get_str(&data, "taskId", ""), self->how->task) == 0);
 }
 
-static void on_event(void *ctx, const weft_json *event) {
+static void on_journal_event(void *ctx, const weft_json *event) {
     looking *self = ctx;
     if (is_wanted(self, event) && self->app->common.json)
         weft__put_line(&self->app->out, weft_copy(event));
@@ -113,7 +113,7 @@ static void on_alive(weft_peer *peer, int r, const weft_answer *answer, void *ct
         weft__live_end(&self->live, WEFT_DONE);
 }
 
-static void on_silence(weft_timer *timer) {
+static void on_journal_silence(weft_timer *timer) {
     looking *self = (looking *) ((char *) timer - offsetof(looking, silence));
     if (self->asked && self->asked_at == self->live.gseq) {
         weft__live_end(&self->live, fail_late(self));
@@ -125,7 +125,7 @@ static void on_silence(weft_timer *timer) {
     weft__live_call(&self->live, "daemon.status", weft_none(), on_alive);
 }
 
-static void on_ready(void *ctx, uint64_t head) {
+static void on_journal_ready(void *ctx, uint64_t head) {
     looking *self = ctx;
     if (self->how->follow)
         return;
@@ -136,18 +136,18 @@ static void on_ready(void *ctx, uint64_t head) {
         weft__timer_set(self->live.loop, &self->silence, weft__loop_fresh_now(self->live.loop) + SILENCE_MS);
 }
 
-static void on_gap(void *ctx, const char *reason) {
+static void on_journal_gap(void *ctx, const char *reason) {
     looking *self = ctx;
     weft__warn(self->app, "a gap: %s", weft__gap_words(reason));
 }
 
 /* Whoever follows has asked for so much time; whoever does not has asked for all events. */
-static void on_limit(void *ctx) {
+static void on_journal_limit(void *ctx) {
     looking *self = ctx;
     weft__live_end(&self->live, self->how->follow ? WEFT_DONE : fail_late(self));
 }
 
-static void on_close(void *ctx) {
+static void on_journal_close(void *ctx) {
     looking *self = ctx;
     weft__timer_stop(self->live.loop, &self->silence);
 }
@@ -193,17 +193,17 @@ static weft_exit read_since(looking *self, weft_live_from *ret) {
 
 /* ---- the verb ---- */
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_events(weft_app *app) {
     looking self = {.app = app, .how = app->settings, .talk = {.app = app}};
     weft_live_opts opts = {.url = self.how->url,
                            .limit_ms = self.how->limit_ms,
                            .talk = &self.talk,
                            .ctx = &self,
-                           .on_ready = on_ready,
-                           .on_event = on_event,
-                           .on_gap = on_gap,
-                           .on_limit = on_limit,
-                           .on_close = on_close};
+                           .on_ready = on_journal_ready,
+                           .on_event = on_journal_event,
+                           .on_gap = on_journal_gap,
+                           .on_limit = on_journal_limit,
+                           .on_close = on_journal_close};
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here; did you mean --type or --task?", app->args[0]);
     weft_exit status = read_since(&self, &opts.from);
@@ -213,7 +213,7 @@ static weft_exit run(weft_app *app) {
         opts.from.task = self.how->task;
         opts.from.types = self.how->types.count ? &self.how->types : NULL;
     }
-    weft__timer_init(&self.silence, on_silence);
+    weft__timer_init(&self.silence, on_journal_silence);
     return weft__live_run(&self.live, app, &opts);
 }
 
@@ -258,5 +258,5 @@ const weft_verb weft__events_verb = {
     .options = options,
     .settings_size = sizeof(settings),
     .reaches = true,
-    .run = run,
+    .run = run_events,
 };

@@ -2,7 +2,7 @@
 #include "app.h"
 #include "say.h"
 
-static void put_json(const weft_app *app) {
+static void put_verbs_json(const weft_app *app) {
     weft_val items[64];
     weft_member rows[64][3];
     size_t count = 0;
@@ -15,13 +15,13 @@ static void put_json(const weft_app *app) {
     weft__put_line(&app->out, WEFT_OBJ({"verbs", weft_arr(items, count)}));
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_help(weft_app *app) {
     weft_suggestion suggestion = {.typed = app->arg_count ? app->args[0] : ""};
     const weft_verb *verb = app->arg_count ? weft__verb_find(app->args[0]) : NULL;
     if (verb)
         weft__help_verb(app->out.file, verb);
     else if (!app->arg_count && app->common.json)
-        put_json(app);
+        put_verbs_json(app);
     else if (!app->arg_count)
         weft__help_all(app->out.file);
     if (verb || !app->arg_count)
@@ -40,5 +40,5 @@ const weft_verb weft__help_verb_row = {
     .help = "explain the program, or one verb",
     .usage = "[VERB]",
     .examples = examples,
-    .run = run,
+    .run = run_help,
 };

@@ -28,13 +28,13 @@ typedef struct listening {
     weft_exit status;
 } listening;
 
-static void stop(listening *self, weft_exit status) {
+static void stop_listening(listening *self, weft_exit status) {
     self->status = status;
     weft_loop_stop(self->loop);
 }
 
-static void on_signal(void *ctx) {
-    stop(ctx, WEFT_DONE);
+static void on_listen_signal(void *ctx) {
+    stop_listening(ctx, WEFT_DONE);
 }
 
 static void on_notification(weft_peer *peer, const char *method, const weft_json *params, void *data) {
@@ -45,71 +45,72 @@ static void on_notification(weft_peer *peer, const char *method, const weft_json
     weft_val value = params && params->text ? weft_copy(params) : weft_none();
     weft__put_line(&self->app->out, WEFT_OBJ({"method", weft_str(method)}, {"params", value}));
     if (ferror(self->app->out.file))
-        stop(self, WEFT_FAILED);
+        stop_listening(self, WEFT_FAILED);
     else if (self->left > 0 && --self->left == 0)
-        stop(self, WEFT_DONE);
+        stop_listening(self, WEFT_DONE);
 }
 
 /* Listening for so long is what was asked for; with a count, that many notifications were. */
-static void on_limit(weft_timer *timer) {
+static void on_listen_limit(weft_timer *timer) {
     listening *self = (listening *) ((char *) timer - offsetof(listening, limit));
     if (!self->was_connected)
-        stop(self, weft__fail(self->app, WEFT_TOO_LATE, NULL, "%s: not connected in time", self->target.shown));
+        stop_listening(self, weft__fail(self->app, WEFT_TOO_LATE, NULL, "%s: not connected in time", self->target.shown));
     else if (self->left > 0)
-        stop(self, weft__fail(self->app, WEFT_TOO_LATE, NULL, "%lld more notifications did not come in time",
-                              (long long) self->left));
+        stop_listening(self, weft__fail(self->app, WEFT_TOO_LATE, NULL, "%lld more notifications did not come in time",
+                                        (long long) self->left));
     else if (self->lost)
-        stop(self, weft__fail(self->app, WEFT_UNREACHABLE, NULL,
-                              "%s: the connection was lost and was not made again in time", self->target.shown));
+        stop_listening(self, weft__fail(self->app, WEFT_UNREACHABLE, NULL,
+                                        "%s: the connection was lost and was not made again in time", self->target.shown));
     else
-        stop(self, WEFT_DONE);
+        stop_listening(self, WEFT_DONE);
 }
 
 /* ---- the connection ---- */
 
-static void on_token_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+static void on_listen_token_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     listening *self = ctx;
     (void) peer;
     if (r == 0 && answer->error && answer->error->code != WEFT_METHOD_NOT_FOUND)
-        stop(self, weft__fail_refused(self->app, "weft.auth", answer->error, "The server refused the token."));
+        stop_listening(self, weft__fail_refused(self->app, "weft.auth", answer->error, "The server refused the token."));
 }
 
-static void on_connected(listening *self) {
+static void on_listen_connected(listening *self) {
     weft__remark(self->app, "connected to %s", self->target.shown);
     self->was_connected = true;
     self->lost = false;
-    if (weft__target_shows_by_call(&self->target) && weft__target_show(self->peer, &self->target, on_token_answer, self) < 0)
-        stop(self, weft__fail(self->app, WEFT_FAILED, NULL, "out of memory"));
+    if (weft__target_shows_by_call(&self->target) &&
+        weft__target_show(self->peer, &self->target, on_listen_token_answer, self) < 0)
+        stop_listening(self, weft__fail(self->app, WEFT_FAILED, NULL, "out of memory"));
 }
 
 static void on_lost(listening *self, weft_state state, int why) {
     const char *trouble = weft_peer_trouble(self->peer);
     self->lost = true;
     if (state == WEFT_CLOSED && self->target.scheme == WEFT_STDIO)
-        stop(self, WEFT_DONE);
+        stop_listening(self, WEFT_DONE);
     else if (state == WEFT_CLOSED || !self->was_connected)
-        stop(self, weft__fail_at(self->app, self->target.shown, why, trouble));
+        stop_listening(self, weft__fail_at(self->app, self->target.shown, why, trouble));
     else
         weft__warn(self->app, "%s: %s; trying again", self->target.shown, *trouble ? trouble : weft_strerror(why));
 }
 
-static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void on_listen_state(weft_peer *peer, weft_state state, int why, void *data) {
     listening *self = data;
     self->peer = peer;
     if (state == WEFT_CONNECTED)
-        on_connected(self);
+        on_listen_connected(self);
     else if (state != WEFT_CONNECTING)
         on_lost(self, state, why);
 }
 
-static int open_all(listening *self) {
+static int open_listening(listening *self) {
     bool again = self->target.scheme != WEFT_STDIO && self->target.scheme != WEFT_EXEC;
     int64_t limit_ms = ((const settings *) self->app->settings)->limit_ms;
     int r = weft_loop_new(NULL, &self->loop);
     if (r >= 0)
         r = weft__debug_service(&self->service);
     if (r >= 0)
-        r = weft__signals_open(&self->signals, self->loop, on_signal, self);
+        r = weft__signals_open(&self->signals, self->loop, on_listen_signal, self);
     if (r < 0)
         return r;
     if (limit_ms > 0)
@@ -118,14 +119,14 @@ static int open_all(listening *self) {
     opts.reconnect = again;
     opts.events = true;
     opts.data = self;
-    opts.on_state = on_state;
+    opts.on_state = on_listen_state;
     opts.on_notification = on_notification;
     return weft_connect_on(self->loop, self->target.url, &opts, &self->peer);
 }
 
 static weft_exit listen_on(listening *self) {
-    weft__timer_init(&self->limit, on_limit);
-    int r = open_all(self);
+    weft__timer_init(&self->limit, on_listen_limit);
+    int r = open_listening(self);
     if (r >= 0)
         weft_loop_run(self->loop);
     weft__signals_close(&self->signals);
@@ -139,7 +140,7 @@ static weft_exit listen_on(listening *self) {
     return r < 0 ? weft__fail_at(self->app, self->target.shown, r, self->target.trouble) : self->status;
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_listen(weft_app *app) {
     const settings *how = app->settings;
     listening self = {.app = app, .left = how->count ? how->count : -1};
     if (app->arg_count > 1 || (app->arg_count && !weft__is_url(app->args[0])))
@@ -177,5 +178,5 @@ const weft_verb weft__listen_verb = {
     .options = options,
     .settings_size = sizeof(settings),
     .reaches = true,
-    .run = run,
+    .run = run_listen,
 };

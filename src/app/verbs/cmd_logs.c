@@ -191,7 +191,7 @@ static int catch_up(reading *self) {
     return self->fd < 0 ? 0 : put_new(self);
 }
 
-static int watch(int changes, int ends, reading *self) {
+static int watch_log(int changes, int ends, reading *self) {
     char events[4096];
     for (;;) {
         /* The third hears that nobody reads our output any more. */
@@ -208,7 +208,7 @@ static int watch(int changes, int ends, reading *self) {
     }
 }
 
-static int follow(reading *self) {
+static int follow_log(reading *self) {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
@@ -221,7 +221,7 @@ static int follow(reading *self) {
         inotify_add_watch(changes, self->app->layout->home, IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM) < 0)
         r = -errno;
     if (r == 0)
-        r = watch(changes, ends, self);
+        r = watch_log(changes, ends, self);
     if (changes >= 0)
         close(changes);
     if (ends >= 0)
@@ -257,7 +257,7 @@ static int put_old(reading *self) {
     return r;
 }
 
-static weft_exit show(reading *self, int64_t lines, bool on) {
+static weft_exit show_log(reading *self, int64_t lines, bool on) {
     const weft_app *app = self->app;
     int r = self->since_ms && lines < 0 ? put_old(self) : 0;
     if (r < 0)
@@ -273,12 +273,12 @@ static weft_exit show(reading *self, int64_t lines, bool on) {
         r = put_new(self);
     }
     if (r >= 0 && on)
-        r = follow(self);
+        r = follow_log(self);
     put_rest(self);
     return r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : WEFT_DONE;
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_logs(weft_app *app) {
     const settings *how = app->settings;
     reading self = {.app = app, .fd = -1};
     int64_t lines;
@@ -295,7 +295,7 @@ static weft_exit run(weft_app *app) {
     if (r == 0)
         return weft__fail(app, WEFT_NOT_FOUND, "\"weft start\" starts a daemon here.",
                           "there is no %s in this folder or above it", app->layout->home);
-    status = show(&self, lines, how->follow);
+    status = show_log(&self, lines, how->follow);
     if (self.fd >= 0)
         close(self.fd);
     weft__buf_done(&self.line, NULL);
@@ -330,5 +330,5 @@ const weft_verb weft__logs_verb = {
     .about = "The file is .weft/daemon.log; at 10 MiB it becomes daemon.log.1 and a new one begins, which -f follows.\n",
     .options = options,
     .settings_size = sizeof(settings),
-    .run = run,
+    .run = run_logs,
 };

@@ -16,7 +16,7 @@ static weft_exit put_names(FILE *to) {
     return WEFT_DONE;
 }
 
-static weft_exit unknown(const weft_app *app) {
+static weft_exit no_such_page(const weft_app *app) {
     weft_suggestion suggestion = {.typed = app->args[0]};
     for (const weft_verb *const *verb = weft__verbs; *verb; verb++)
         weft__suggest(&suggestion, (*verb)->name);
@@ -25,7 +25,7 @@ static weft_exit unknown(const weft_app *app) {
     return weft__misused(app, "there is no verb \"%s\"", app->args[0]);
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_man(weft_app *app) {
     const settings *how = app->settings;
     const weft_verb *verb = app->arg_count ? weft__verb_find(app->args[0]) : NULL;
     if (app->arg_count > 1 || (app->arg_count && how->methods))
@@ -35,7 +35,7 @@ static weft_exit run(weft_app *app) {
     if (how->methods)
         return weft__man_methods(app);
     if (app->arg_count && !verb)
-        return unknown(app);
+        return no_such_page(app);
     if (verb)
         weft__man_verb_page(app->out.file, verb);
     else
@@ -67,5 +67,5 @@ const weft_verb weft__man_verb = {
     .about = "\"make install\" puts all of them where man(1) looks.\n",
     .options = options,
     .settings_size = sizeof(settings),
-    .run = run,
+    .run = run_man,
 };

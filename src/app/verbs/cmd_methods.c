@@ -30,7 +30,7 @@ static void put_scope(const weft_app *app, const weft_json *method, int width) {
     fprintf(app->out.file, "%*s", gap > 0 ? gap + 2 : 2, "");
 }
 
-static void put_table(const weft_app *app, const weft_json *methods) {
+static void put_methods_table(const weft_app *app, const weft_json *methods) {
     int width = column_of(methods, "name"), scope_width = column_of(methods, "x-scope");
     for (weft_iter it = weft_iterate(methods); weft_next(&it);) {
         const char *name = weft_get_str(&it.value, "name", "");
@@ -56,7 +56,7 @@ static int write_method(weft_buf *out, const weft_json *method) {
     return r < 0 ? r : weft__write_val(out, NULL, &value);
 }
 
-static void put_json(const weft_app *app, const weft_json *document, const weft_json *methods) {
+static void put_methods_json(const weft_app *app, const weft_json *document, const weft_json *methods) {
     weft_buf out = {0};
     weft_json title = weft_pointer(document, "/info/title"), version = weft_pointer(document, "/info/version");
     int r = weft__write_raw(&out, NULL, "[", 1);
@@ -70,7 +70,7 @@ static void put_json(const weft_app *app, const weft_json *document, const weft_
     weft__buf_done(&out, NULL);
 }
 
-static weft_exit list(weft_line *line, weft_app *app) {
+static weft_exit list_methods(weft_line *line, weft_app *app) {
     WEFT_ANSWER answer = {0};
     weft_exit status = weft__line_call(line, "rpc.discover", weft_none(), &answer);
     if (status)
@@ -79,19 +79,19 @@ static weft_exit list(weft_line *line, weft_app *app) {
     if (weft_typeof(&methods) != WEFT_ARRAY)
         return weft__fail(app, WEFT_FAILED, NULL, "%s: its rpc.discover is not an OpenRPC document", line->target.shown);
     if (app->common.json)
-        put_json(app, answer.result, &methods);
+        put_methods_json(app, answer.result, &methods);
     else
-        put_table(app, &methods);
+        put_methods_table(app, &methods);
     return WEFT_DONE;
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_methods(weft_app *app) {
     weft_line line = {0};
     if (app->arg_count > 1 || (app->arg_count && !weft__is_url(app->args[0])))
         return weft__misused(app, "\"%s\" has no place here", app->args[app->arg_count - 1]);
     weft_exit status = weft__line_open(app, &line);
     if (status == WEFT_DONE)
-        status = list(&line, app);
+        status = list_methods(&line, app);
     weft__line_done(&line);
     return status;
 }
@@ -112,5 +112,5 @@ const weft_verb weft__methods_verb = {
     .about = "Asks with rpc.discover (OpenRPC). The word between a name and its help is the scope that a caller must have.\n"
              "\"weft describe METHOD\" tells more about one of them.\n",
     .reaches = true,
-    .run = run,
+    .run = run_methods,
 };

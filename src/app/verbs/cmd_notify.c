@@ -6,7 +6,7 @@
 
 #define FLUSH_MS (10 * 1000)
 
-static weft_exit notify(weft_line *line, weft_app *app, const weft_doc *params) {
+static weft_exit notify_method(weft_line *line, weft_app *app, const weft_doc *params) {
     int64_t timeout = app->reach.timeout_ms ? app->reach.timeout_ms : FLUSH_MS;
     int r = weft_notify(line->peer, app->args[0], weft__params_val(params));
     if (r >= 0)
@@ -19,8 +19,8 @@ static weft_exit notify(weft_line *line, weft_app *app, const weft_doc *params) 
     return WEFT_DONE;
 }
 
-static weft_exit run(weft_app *app) {
-    return weft__say_method(app, notify);
+static weft_exit run_notify(weft_app *app) {
+    return weft__say_method(app, notify_method);
 }
 
 static const char *const examples[] = {
@@ -36,5 +36,5 @@ const weft_verb weft__notify_verb = {
     .examples = examples,
     .about = "Params are written as for \"weft call\".\n",
     .reaches = true,
-    .run = run,
+    .run = run_notify,
 };

@@ -47,7 +47,7 @@ static weft_exit ping_once(weft_line *line, int64_t number, times *all) {
     return WEFT_DONE;
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_ping(weft_app *app) {
     const ping *how = app->settings;
     weft_line line = {0};
     times all = {0};
@@ -85,5 +85,5 @@ const weft_verb weft__ping_verb = {
     .options = options,
     .settings_size = sizeof(ping),
     .reaches = true,
-    .run = run,
+    .run = run_ping,
 };

@@ -31,7 +31,7 @@ static weft_exit stop_and_start(weft_app *app, char **args) {
     return status ? status : weft__daemon_start(app, args);
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_restart(weft_app *app) {
     char **args, *memory;
     pid_t holder;
     weft_exit status = weft__start_check(app);
@@ -69,5 +69,5 @@ const weft_verb weft__restart_verb = {
         "cannot be read or a port that somebody else has, nothing is stopped.\n",
     .options = weft__serve_options,
     .settings_size = sizeof(weft_serve_settings),
-    .run = run,
+    .run = run_restart,
 };

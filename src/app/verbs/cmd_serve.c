@@ -68,17 +68,17 @@ static void raise_descriptor_limit(void) {
     }
 }
 
-static void on_open(weft_server *server, weft_peer *peer, void *data) {
+static void on_client_open(weft_server *server, weft_peer *peer, void *data) {
     (void) server;
     weft__serve_hub_opened(((serving *) data)->hub, peer);
 }
 
-static void on_close(weft_server *server, weft_peer *peer, int why, void *data) {
+static void on_client_close(weft_server *server, weft_peer *peer, int why, void *data) {
     (void) server, (void) why;
     weft__serve_hub_closed(((serving *) data)->hub, peer);
 }
 
-static void on_drain(weft_server *server, weft_peer *peer, void *data) {
+static void on_client_drain(weft_server *server, weft_peer *peer, void *data) {
     (void) server;
     weft__serve_hub_drained(((serving *) data)->hub, peer);
 }
@@ -99,9 +99,9 @@ static int open_server(serving *self) {
         r = weft_service_add(self->service, &weft__serve_echo);
     server_opts.service = self->service;
     server_opts.on_note = on_note;
-    server_opts.on_open = on_open;
-    server_opts.on_close = on_close;
-    server_opts.on_drain = on_drain;
+    server_opts.on_open = on_client_open;
+    server_opts.on_close = on_client_close;
+    server_opts.on_drain = on_client_drain;
     server_opts.data = self;
     return r < 0 ? r : weft_server_new(self->loop, &server_opts, &self->server);
 }
@@ -218,7 +218,7 @@ static void reload_tokens(serving *self) {
 
 /* ---- running ---- */
 
-static void on_stopped(weft_server *server, void *ctx) {
+static void on_serving_stopped(weft_server *server, void *ctx) {
     (void) server;
     weft_loop_stop(((serving *) ctx)->loop);
 }
@@ -226,7 +226,7 @@ static void on_stopped(weft_server *server, void *ctx) {
 /* Whoever watched the last tasks has been told how they ended. */
 static void on_hub_stopped(void *ctx) {
     serving *self = ctx;
-    weft_server_stop(self->server, on_stopped, self);
+    weft_server_stop(self->server, on_serving_stopped, self);
 }
 
 static void end_due(weft_timer *timer) {
@@ -239,7 +239,7 @@ static void limit_stop(serving *self) {
     weft__timer_set(self->loop, &self->end, weft__loop_fresh_now(self->loop) + ms);
 }
 
-static void stop(void *ctx, bool force) {
+static void stop_serving(void *ctx, bool force) {
     serving *self = ctx;
     if (!self->stopping) {
         weft__daemon_stopping(&self->daemon);
@@ -260,20 +260,20 @@ static void say_stopping(const serving *self) {
 }
 
 /* The first asks for an orderly end, the second for any end. */
-static void on_signal(void *ctx) {
+static void on_serve_signal(void *ctx) {
     serving *self = ctx;
     if (self->signals_seen++ > 0) {
         weft_loop_stop(self->loop);
         return;
     }
     say_stopping(self);
-    stop(self, false);
+    stop_serving(self, false);
 }
 
 static void on_hangup(void *ctx) {
     serving *self = ctx;
     if (!weft__serve_config_reload(self->config, self->server))
-        on_signal(self);
+        on_serve_signal(self);
     else
         reload_tokens(self);
 }
@@ -284,10 +284,10 @@ static void on_config(void *ctx, const weft_serve_settings *now) {
         weft__serve_hub_set(self->hub, now);
 }
 
-static weft_exit serve(serving *self) {
+static weft_exit serve_until_stopped(serving *self) {
     weft__serve_config_hear(self->config, on_config, self);
     self->signals.on_hangup = on_hangup;
-    int r = weft__signals_open(&self->signals, self->loop, on_signal, self);
+    int r = weft__signals_open(&self->signals, self->loop, on_serve_signal, self);
     if (r < 0)
         return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     const weft_agent *agent = weft__serve_hub_agent(self->hub);
@@ -311,7 +311,7 @@ static weft_exit serve(serving *self) {
 }
 
 /* Does what happens outlive us? Not when that was asked for, and not in a child that speaks to its parent alone. */
-static bool keeps(const serving *self) {
+static bool keeps_journal(const serving *self) {
     const weft_serve_settings *typed = self->app->settings;
     bool child = typed->listen.count == 1 && strncmp(typed->listen.items[0], "stdio:", 6) == 0;
     return !child && strcmp(self->how->store_kind, "memory") != 0;
@@ -321,7 +321,7 @@ static bool keeps(const serving *self) {
  * somebody's child, or beside the daemon on purpose. */
 static bool is_projects(const serving *self) {
     const weft_serve_settings *typed = self->app->settings;
-    return keeps(self) || typed->listen.count == 0;
+    return keeps_journal(self) || typed->listen.count == 0;
 }
 
 static weft_exit open_hub(serving *self) {
@@ -332,8 +332,8 @@ static weft_exit open_hub(serving *self) {
                                 .loop = self->loop,
                                 .daemon = &self->daemon,
                                 .how = self->how,
-                                .keep = keeps(self),
-                                .on_stop = stop,
+                                .keep = keeps_journal(self),
+                                .on_stop = stop_serving,
                                 .ctx = self};
     weft_exit status = weft__serve_hub_open(&opts, &self->hub);
     if (status)
@@ -367,10 +367,10 @@ static weft_exit open_and_serve(serving *self) {
         status = listen_at_home(self);
     if (status == WEFT_DONE)
         status = self->how->listen.count ? listen_as_told(self) : listen_on_port(self);
-    return status ? status : serve(self);
+    return status ? status : serve_until_stopped(self);
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_serve(weft_app *app) {
     serving self = {.app = app, .daemon.app = app};
     weft__timer_init(&self.end, end_due);
     if (app->arg_count)
@@ -452,5 +452,5 @@ const weft_verb weft__serve_verb = {
         "at most); a second one does not. SIGHUP reads the configuration again; \"weft config -h\" has more about that.\n",
     .options = weft__serve_options,
     .settings_size = sizeof(weft_serve_settings),
-    .run = run,
+    .run = run_serve,
 };

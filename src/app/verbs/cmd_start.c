@@ -19,7 +19,7 @@ weft_exit weft__start_check(const weft_app *app) {
     return WEFT_DONE;
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_start(weft_app *app) {
     char **args, *memory;
     pid_t holder;
     weft_exit status = weft__start_check(app);
@@ -63,5 +63,5 @@ const weft_verb weft__start_verb = {
         "to .weft/daemon.log. If it cannot start, its own words and its exit status are passed on.\n",
     .options = weft__serve_options,
     .settings_size = sizeof(weft_serve_settings),
-    .run = run,
+    .run = run_start,
 };

@@ -16,14 +16,14 @@ typedef struct settings {
 
 /* ---- for people ---- */
 
-static void put_label(const weft_app *app, const char *label) {
+static void put_status_label(const weft_app *app, const char *label) {
     weft__ink(&app->out, WEFT_INK_BOLD);
     fprintf(app->out.file, "%-10s", label);
     weft__plain(&app->out);
 }
 
-static void put_text(const weft_app *app, const char *label, const char *text) {
-    put_label(app, label);
+static void put_status_text(const weft_app *app, const char *label, const char *text) {
+    put_status_label(app, label);
     weft__put_text(&app->out, text, strlen(text));
     fputc('\n', app->out.file);
 }
@@ -39,7 +39,7 @@ static void put_duration(FILE *to, long long seconds) {
 }
 
 static void put_running(const weft_app *app, const weft_json *status) {
-    put_label(app, "running");
+    put_status_label(app, "running");
     fprintf(app->out.file, "pid %lld, for ", (long long) weft_get_int(status, "pid", 0));
     put_duration(app->out.file, (long long) weft_get_int(status, "uptime_seconds", 0));
     fprintf(app->out.file, ", %s\n", weft_get_str(status, "health", "healthy"));
@@ -51,7 +51,7 @@ static void put_troubles(const weft_app *app, const weft_json *parts) {
         const char *error = weft_get_str(&it.value, "error", ""), *name = weft_str_of(&it.name, "");
         if (!*error)
             continue;
-        put_label(app, "trouble");
+        put_status_label(app, "trouble");
         weft__put_text(&app->out, name, strlen(name));
         fputs(": ", app->out.file);
         weft__put_text(&app->out, error, strlen(error));
@@ -63,7 +63,7 @@ static void put_skipped(const weft_app *app, const weft_json *parts) {
     weft_json skipped = weft_pointer(parts, "/store/skipped_events");
     if (!skipped.text)
         return;
-    put_label(app, "journal");
+    put_status_label(app, "journal");
     fprintf(app->out.file, "%lld events cannot be read and were passed over\n", (long long) weft_int_of(&skipped, 0));
 }
 
@@ -72,12 +72,12 @@ static void put_choices(const weft_app *app, const weft_json *parts, const weft_
     weft_json automation = weft_get(parts, "automation"), configured = weft_get(&automation, "configured");
     const char *agent = agents ? weft_get_str(agents, "configured", NULL) : NULL;
     if (agents) {
-        put_label(app, "agent");
+        put_status_label(app, "agent");
         fprintf(app->out.file, "%s, ", weft_get_str(agents, "default", "none"));
         fprintf(app->out.file, "%s%s\n",
                 agent ? "chosen with \"weft agents use\"; the configuration says " : "as configured", agent ? agent : "");
     }
-    put_label(app, "rules");
+    put_status_label(app, "rules");
     fprintf(app->out.file, "%s, %s\n", weft_get_bool(&automation, "enabled", false) ? "on" : "off",
             !configured.text                   ? "as configured"
             : weft_bool_of(&configured, false) ? "switched by hand; the configuration says on"
@@ -91,19 +91,19 @@ static void put_all(const weft_app *app, const weft_json *status, const weft_jso
     put_running(app, status);
     put_troubles(app, &parts);
     put_skipped(app, &parts);
-    put_text(app, "folder", weft_get_str(&ours, "folder", ""));
+    put_status_text(app, "folder", weft_get_str(&ours, "folder", ""));
     for (weft_iter it = weft_iterate(&urls); weft_next(&it);)
-        put_text(app, "endpoint", weft_str_of(&it.value, ""));
-    put_label(app, "tasks");
+        put_status_text(app, "endpoint", weft_str_of(&it.value, ""));
+    put_status_label(app, "tasks");
     fprintf(app->out.file, "%lld running, %lld waiting\n", (long long) weft_get_int(&tasks, "running", 0),
             (long long) weft_get_int(&tasks, "queued", 0));
     put_choices(app, &parts, agents);
-    put_label(app, "clients");
+    put_status_label(app, "clients");
     fprintf(app->out.file, "%lld, this one included\n", (long long) weft_int_of(&clients, 0));
-    put_label(app, "requests");
+    put_status_label(app, "requests");
     fprintf(app->out.file, "%lld, %lld answered with an error\n", (long long) weft_get_int(&ours, "requests", 0),
             (long long) weft_get_int(&ours, "errors", 0));
-    put_label(app, "memory");
+    put_status_label(app, "memory");
     fprintf(app->out.file, "%.1f MiB\n", (double) weft_get_int(&ours, "memoryBytes", 0) / (1024 * 1024));
 }
 
@@ -120,7 +120,7 @@ static weft_exit put_absent(const weft_app *app, const char *state, pid_t pid, c
     return WEFT_UNREACHABLE;
 }
 
-static weft_exit ask(weft_app *app, weft_line *line, pid_t pid) {
+static weft_exit ask_status(weft_app *app, weft_line *line, pid_t pid) {
     WEFT_ANSWER answer = {0};
     WEFT_ANSWER agents = {0};
     weft_exit status = weft__line_open(app, line);
@@ -137,7 +137,7 @@ static weft_exit ask(weft_app *app, weft_line *line, pid_t pid) {
     return WEFT_DONE;
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_status(weft_app *app) {
     const settings *how = app->settings;
     char url[128], next[PATH_MAX + 64], folder[PATH_MAX];
     char *args[] = {url, NULL};
@@ -160,7 +160,7 @@ static weft_exit run(weft_app *app) {
     app->args = args;
     app->arg_count = 1;
     app->reach.timeout_ms = ANSWER_MS;
-    weft_exit status = ask(app, &line, pid);
+    weft_exit status = ask_status(app, &line, pid);
     weft__line_done(&line);
     return status;
 }
@@ -186,5 +186,5 @@ const weft_verb weft__status_verb = {
     .about = "Asks it with daemon.status on its Unix socket.\n",
     .options = options,
     .settings_size = sizeof(settings),
-    .run = run,
+    .run = run_status,
 };

@@ -8,7 +8,7 @@ typedef struct settings {
     bool aiwg;
 } settings;
 
-static weft_exit tell(const weft_app *app, pid_t pid, bool killed) {
+static weft_exit tell_stop(const weft_app *app, pid_t pid, bool killed) {
     const char *state = pid == 0 ? "not running" : killed ? "killed" : "stopped";
     if (app->common.json)
         weft__put_line(&app->out, WEFT_OBJ({"state", weft_str(state)}, {"pid", pid ? weft_int(pid) : weft_none()}));
@@ -19,7 +19,7 @@ static weft_exit tell(const weft_app *app, pid_t pid, bool killed) {
     return WEFT_DONE;
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_stop(weft_app *app) {
     const settings *how = app->settings;
     pid_t pid = 0;
     bool killed = false;
@@ -35,7 +35,7 @@ static weft_exit run(weft_app *app) {
         return weft__fail(app, WEFT_FAILED, "Stop it where it was started, or with its own program.",
                           "a daemon answers at %s, but it does not hold this folder's lock, so its process is not known",
                           app->layout->socket);
-    return status ? status : tell(app, pid, killed);
+    return status ? status : tell_stop(app, pid, killed);
 }
 
 static const weft_option options[] = {
@@ -63,5 +63,5 @@ const weft_verb weft__stop_verb = {
              "on ending, and the status is 7, unless --force kills it.\n",
     .options = options,
     .settings_size = sizeof(settings),
-    .run = run,
+    .run = run_stop,
 };

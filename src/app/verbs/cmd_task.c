@@ -11,14 +11,14 @@
 #include "words.h"
 
 /* --timeout is how long a task may run when one is submitted, and how long to wait for the answer otherwise. */
-static weft_exit ask(weft_app *app, const char *method, weft_val params, weft_answer *ret) {
+static weft_exit ask_hub(weft_app *app, const char *method, weft_val params, weft_answer *ret) {
     const weft_task_settings *how = app->settings;
     app->reach.timeout_ms = how->timeout_ms;
     return weft__ask_once(app, how->url, method, params, ret);
 }
 
 /* For what takes more than one question. */
-static weft_exit on_line(weft_app *app, weft_exit (*run)(weft_app *app, weft_line *line)) {
+static weft_exit with_line(weft_app *app, weft_exit (*run)(weft_app *app, weft_line *line)) {
     const weft_task_settings *how = app->settings;
     weft_line line;
     app->reach.timeout_ms = how->timeout_ms;
@@ -49,7 +49,7 @@ static void ask_about_all(weft_line *line, const weft_json *tasks, weft_answer *
 
 /* ---- list ---- */
 
-static const char *took(char ret[WEFT_WHEN_TEXT], const weft_json *task) {
+static const char *time_taken(char ret[WEFT_WHEN_TEXT], const weft_json *task) {
     int64_t from = weft__when_get(task, "startedAt"), to = weft__when_get(task, "completedAt");
     if (!from)
         return "";
@@ -75,7 +75,7 @@ static int add_task(weft_table *table, const weft_json *task, const weft_json *a
                            put_state(state, sizeof state, task, about),
                            weft_get_str(about, "agent", weft_get_str(task, "agent", "default")),
                            age,
-                           took(time, task),
+                           time_taken(time, task),
                            weft_get_str(task, "prompt", "")};
     int r = 0;
     for (size_t i = 0; i < sizeof cells / sizeof cells[0] && r >= 0; i++)
@@ -125,22 +125,22 @@ static weft_exit list_on(weft_app *app, weft_line *line) {
     return put_list(app, &tasks, &abouts);
 }
 
-static weft_exit list(weft_app *app) {
-    return on_line(app, list_on);
+static weft_exit list_tasks(weft_app *app) {
+    return with_line(app, list_on);
 }
 
 /* ---- get ---- */
 
-static void put_label(const weft_app *app, const char *label) {
+static void put_task_label(const weft_app *app, const char *label) {
     weft__ink(&app->out, WEFT_INK_BOLD);
     fprintf(app->out.file, "%-10s", label);
     weft__plain(&app->out);
 }
 
-static void put_text(const weft_app *app, const char *label, const char *text) {
+static void put_task_text(const weft_app *app, const char *label, const char *text) {
     if (!text || !*text)
         return;
-    put_label(app, label);
+    put_task_label(app, label);
     weft__put_prose(&app->out, text, strlen(text));
     fputc('\n', app->out.file);
 }
@@ -151,14 +151,14 @@ static void put_stop(const weft_app *app, const char *stop_reason) {
     if (!why)
         return;
     snprintf(text, sizeof text, "%.64s: %s", stop_reason, why);
-    put_text(app, "stopped", text);
+    put_task_text(app, "stopped", text);
 }
 
 static void put_number(const weft_app *app, const char *label, const weft_json *task, const char *name) {
     int64_t number = weft_get_int(task, name, 0);
     if (!number)
         return;
-    put_label(app, label);
+    put_task_label(app, label);
     fprintf(app->out.file, "%lld\n", (long long) number);
 }
 
@@ -167,7 +167,7 @@ static void put_time(const weft_app *app, const char *label, const weft_json *ta
     int64_t when = weft__when_get(task, name);
     if (!when)
         return;
-    put_label(app, label);
+    put_task_label(app, label);
     fprintf(app->out.file, "%s, %s ago\n", weft__time_of_day(text, when), weft__duration(ago, weft__when_now() - when));
 }
 
@@ -184,13 +184,13 @@ static void put_output(const weft_app *app, const weft_json *task) {
 static void put_task(const weft_app *app, const weft_json *task, const weft_json *about) {
     char time[WEFT_WHEN_TEXT];
     int64_t attempt = weft_get_int(about, "attempt", 0);
-    put_text(app, "task", weft_get_str(task, "id", ""));
-    put_text(app, "state", weft_get_str(task, "state", ""));
+    put_task_text(app, "task", weft_get_str(task, "id", ""));
+    put_task_text(app, "state", weft_get_str(task, "state", ""));
     put_stop(app, weft_get_str(task, "stopReason", NULL));
-    put_text(app, "error", weft_get_str(task, "error", NULL));
-    put_text(app, "reason", weft_get_str(about, "reason", NULL));
-    put_text(app, "agent", weft_get_str(about, "agent", weft_get_str(task, "agent", NULL)));
-    put_text(app, "session", weft_get_str(about, "sessionId", NULL));
+    put_task_text(app, "error", weft_get_str(task, "error", NULL));
+    put_task_text(app, "reason", weft_get_str(about, "reason", NULL));
+    put_task_text(app, "agent", weft_get_str(about, "agent", weft_get_str(task, "agent", NULL)));
+    put_task_text(app, "session", weft_get_str(about, "sessionId", NULL));
     if (attempt > 1)
         put_number(app, "attempt", about, "attempt");
     put_number(app, "priority", task, "priority");
@@ -198,8 +198,8 @@ static void put_task(const weft_app *app, const weft_json *task, const weft_json
     put_time(app, "created", task, "createdAt");
     put_time(app, "started", task, "startedAt");
     put_time(app, "ended", task, "completedAt");
-    put_text(app, "took", took(time, task));
-    put_text(app, "prompt", weft_get_str(task, "prompt", ""));
+    put_task_text(app, "took", time_taken(time, task));
+    put_task_text(app, "prompt", weft_get_str(task, "prompt", ""));
     if (*weft_get_str(task, "output", ""))
         fputc('\n', app->out.file);
     put_output(app, task);
@@ -227,15 +227,15 @@ static weft_exit get_on(weft_app *app, weft_line *line) {
     return WEFT_DONE;
 }
 
-static weft_exit get(weft_app *app) {
-    return on_line(app, get_on);
+static weft_exit get_task(weft_app *app) {
+    return with_line(app, get_on);
 }
 
 /* ---- cancel, stats ---- */
 
-static weft_exit cancel(weft_app *app) {
+static weft_exit cancel_task(weft_app *app) {
     WEFT_ANSWER answer = {0};
-    weft_exit status = ask(app, "task.cancel", WEFT_OBJ({"taskId", weft_str(app->args[0])}), &answer);
+    weft_exit status = ask_hub(app, "task.cancel", WEFT_OBJ({"taskId", weft_str(app->args[0])}), &answer);
     if (status)
         return status;
     if (app->common.json)
@@ -245,16 +245,16 @@ static weft_exit cancel(weft_app *app) {
     return WEFT_DONE;
 }
 
-static weft_exit stats(weft_app *app) {
+static weft_exit show_stats(weft_app *app) {
     static const char *const names[] = {"total", "queued", "running", "completed", "failed", "cancelled"};
     WEFT_ANSWER answer = {0};
-    weft_exit status = ask(app, "task.stats", weft_none(), &answer);
+    weft_exit status = ask_hub(app, "task.stats", weft_none(), &answer);
     if (status)
         return status;
     if (app->common.json)
         weft__put_line(&app->out, weft_copy(answer.result));
     for (size_t i = 0; !app->common.json && i < sizeof names / sizeof names[0]; i++) {
-        put_label(app, names[i]);
+        put_task_label(app, names[i]);
         fprintf(app->out.file, "%lld\n", (long long) weft_get_int(answer.result, names[i], 0));
     }
     return WEFT_DONE;
@@ -265,15 +265,15 @@ static weft_exit stats(weft_app *app) {
 static const weft_word words[] = {
     {"submit", " agent priority timeout retries session wait once url ", "what is to be done?", 1, SIZE_MAX,
      weft__task_submit_word},
-    {"list", " state limit timeout url ", NULL, 0, 0, list},
-    {"get", " output timeout url ", "which task?", 1, 1, get},
-    {"cancel", " timeout url ", "which task?", 1, 1, cancel},
-    {"stats", " timeout url ", NULL, 0, 0, stats},
+    {"list", " state limit timeout url ", NULL, 0, 0, list_tasks},
+    {"get", " output timeout url ", "which task?", 1, 1, get_task},
+    {"cancel", " timeout url ", "which task?", 1, 1, cancel_task},
+    {"stats", " timeout url ", NULL, 0, 0, show_stats},
     {"watch", " timeout url ", NULL, 0, 1, weft__task_watch_word},
     {0},
 };
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_task(weft_app *app) {
     return weft__word_run(app, words, "list");
 }
 
@@ -331,5 +331,5 @@ const weft_verb weft__task_verb = {
     .options = options,
     .settings_size = sizeof(weft_task_settings),
     .reaches = true,
-    .run = run,
+    .run = run_task,
 };

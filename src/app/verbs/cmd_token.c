@@ -122,7 +122,7 @@ static weft_exit add_to_file(weft_app *app, const char *scopes, int64_t life) {
     return WEFT_DONE;
 }
 
-static weft_exit add(weft_app *app) {
+static weft_exit give_token(weft_app *app) {
     const settings *how = app->settings;
     char scopes[WEFT_TOKEN_SCOPES];
     int64_t life = life_of(how->expires);
@@ -150,7 +150,7 @@ typedef struct listing {
     size_t count;
 } listing;
 
-static int put_row(listing *self, const char *name, const char *scopes, const char *created, const char *expires) {
+static int put_token_row(listing *self, const char *name, const char *scopes, const char *created, const char *expires) {
     int r = 0;
     self->count++;
     if (self->app->common.json) {
@@ -173,8 +173,8 @@ static weft_exit list_by_daemon(listing *self) {
         return failed;
     weft_json tokens = weft_get(answer.result, "tokens");
     for (weft_iter it = weft_iterate(&tokens); weft_next(&it);)
-        put_row(self, weft_get_str(&it.value, "name", ""), weft_get_str(&it.value, "scopes", ""),
-                weft_get_str(&it.value, "createdAt", ""), weft_get_str(&it.value, "expiresAt", NULL));
+        put_token_row(self, weft_get_str(&it.value, "name", ""), weft_get_str(&it.value, "scopes", ""),
+                      weft_get_str(&it.value, "createdAt", ""), weft_get_str(&it.value, "expiresAt", NULL));
     return WEFT_DONE;
 }
 
@@ -184,14 +184,14 @@ static weft_exit list_of_file(listing *self) {
     int r = list ? weft__tokens_load(self->app->layout, list, why) : -ENOMEM;
     for (size_t i = 0; r >= 0 && i < list->count; i++) {
         const weft_token_row *row = &list->rows[i];
-        put_row(self, row->name, row->scopes, weft__stamp(row->created_at * 1000, created),
-                row->expires_at ? weft__stamp(row->expires_at * 1000, expires) : NULL);
+        put_token_row(self, row->name, row->scopes, weft__stamp(row->created_at * 1000, created),
+                      row->expires_at ? weft__stamp(row->expires_at * 1000, expires) : NULL);
     }
     weft__free(NULL, list);
     return r < 0 ? explain_file(self->app, r, *why ? why : weft_strerror(r)) : WEFT_DONE;
 }
 
-static weft_exit list(weft_app *app) {
+static weft_exit show_tokens(weft_app *app) {
     static const char *const heads[] = {"NAME", "SCOPES", "CREATED", "EXPIRES", NULL};
     listing self = {.app = app, .table.heads = heads};
     bool ask;
@@ -239,13 +239,13 @@ static weft_exit revoke_one(weft_app *app) {
 /* ---- the verb ---- */
 
 static const weft_word words[] = {
-    {"add", " url scope expires ", "which name should the token have?", 1, 1, add},
-    {"list", " url ", NULL, 0, 0, list},
+    {"add", " url scope expires ", "which name should the token have?", 1, 1, give_token},
+    {"list", " url ", NULL, 0, 0, show_tokens},
     {"revoke", " url ", "which token? Give its name", 1, 1, revoke_one},
     {0},
 };
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_token(weft_app *app) {
     return weft__word_run(app, words, "list");
 }
 
@@ -281,5 +281,5 @@ const weft_verb weft__token_verb = {
     .options = options,
     .settings_size = sizeof(settings),
     .reaches = true,
-    .run = run,
+    .run = run_token,
 };

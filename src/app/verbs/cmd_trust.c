@@ -110,7 +110,7 @@ static weft_exit refuse_to_guess(const weft_trust_view *view) {
     return weft__fail(view->app, WEFT_UNAUTHORISED, "--yes puts it on record without asking.", "%s", why);
 }
 
-static weft_exit decide(weft_trust_view *view, bool yes) {
+static weft_exit decide_trust(weft_trust_view *view, bool yes) {
     const weft_app *app = view->app;
     char why[WEFT_TRUST_WHY];
     if (view->config_r < 0)
@@ -131,7 +131,7 @@ static weft_exit decide(weft_trust_view *view, bool yes) {
     return status ? status : tell_trusted(view, "trusted");
 }
 
-static weft_exit trust(weft_app *app, bool yes) {
+static weft_exit trust_project(weft_app *app, bool yes) {
     static const weft_serve_settings none;
     weft_trust_view *view;
     pid_t holder;
@@ -156,19 +156,19 @@ static weft_exit trust(weft_app *app, bool yes) {
     if (!app->common.json && view->config_r >= 0)
         weft__trust_view_put(view, &app->out, false);
     fflush(app->out.file);
-    status = decide(view, yes);
+    status = decide_trust(view, yes);
     weft__trust_view_done(view);
     weft__free(NULL, view);
     return status;
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_trust(weft_app *app) {
     const settings *how = app->settings;
     if (how->list + how->revoke + how->yes > 1)
         return weft__misused(app, "one of --yes, --list and --revoke");
     if (how->aiwg)
         app->layout = &weft__layout_aiwg;
-    return how->list ? list_entries(app) : how->revoke ? revoke_entry(app) : trust(app, how->yes);
+    return how->list ? list_entries(app) : how->revoke ? revoke_entry(app) : trust_project(app, how->yes);
 }
 
 static const weft_option options[] = {
@@ -204,5 +204,5 @@ const weft_verb weft__trust_verb = {
         "Exit status 4: it is not trusted.\n",
     .options = options,
     .settings_size = sizeof(settings),
-    .run = run,
+    .run = run_trust,
 };

@@ -6,7 +6,7 @@
 #include "app.h"
 #include "say.h"
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_version(weft_app *app) {
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here", app->args[0]);
     if (app->common.json)
@@ -27,5 +27,5 @@ const weft_verb weft__version_verb = {
     .help = "print the version",
     .usage = "",
     .examples = examples,
-    .run = run,
+    .run = run_version,
 };

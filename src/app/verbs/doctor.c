@@ -47,7 +47,7 @@ void weft__doctor_end(weft_doctor *doctor) {
     weft__buf_done(&doctor->json, NULL);
 }
 
-static void version(weft_doctor *doctor) {
+static void look_at_version(weft_doctor *doctor) {
     weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "weft %s, libuv %s, %s", weft_version(), uv_version_string(),
                       OpenSSL_version(OPENSSL_VERSION));
 }
@@ -71,7 +71,7 @@ static void on_remark(void *ctx, const weft_remark *remark) {
 }
 
 /* What "weft serve" would make of it. */
-static int fill(weft_doctor *doctor) {
+static int fill_doctor_settings(weft_doctor *doctor) {
     int r = weft__config_fill(&doctor->config, &doctor->settings);
     if (r >= 0)
         r = weft__agents_make(&doctor->settings.agent_rows, doctor->settings.default_agent, &doctor->memory,
@@ -79,7 +79,7 @@ static int fill(weft_doctor *doctor) {
     return r;
 }
 
-static void configuration(weft_doctor *doctor) {
+static void look_at_configuration(weft_doctor *doctor) {
     char user[WEFT_PATH_SIZE], project[WEFT_PATH_SIZE];
     const weft_serve_settings none = {0};
     const weft_config *config = &doctor->config;
@@ -91,7 +91,7 @@ static void configuration(weft_doctor *doctor) {
     weft_config_from from = {user, project, getenv, doctor->app->layout->aiwg, &none, &trust};
     int r = weft__config_load(&doctor->config, &from, &(weft_remarks){on_remark, &self}, NULL);
     if (r >= 0)
-        r = fill(doctor);
+        r = fill_doctor_settings(doctor);
     doctor->configured = r >= 0;
     if (r >= 0)
         r = weft__config_rules(&doctor->config, &(weft_remarks){on_remark, &self});
@@ -116,7 +116,7 @@ static void check_default(weft_doctor *doctor, const char *name, const char *wha
                           "%s, %s, is not installed", name, what);
 }
 
-static void agents(weft_doctor *doctor) {
+static void look_at_agents(weft_doctor *doctor) {
     const weft_agents *all = &doctor->settings.agents;
     const char *chosen = *doctor->chosen ? doctor->chosen : all->fallback;
     char found[512] = "";
@@ -132,8 +132,8 @@ static void agents(weft_doctor *doctor) {
             used += (size_t) snprintf(found + used, sizeof found - used, "%s%s", count ? ", " : "", all->list[i].name);
         count++;
     }
-    weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "%zu of %zu installed: %s; tasks that name none go to %s%s", count, all->count,
-                      found, chosen, doctor->overruled ? ", chosen with \"weft agents use\"" : "");
+    weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "%zu of %zu installed: %s; tasks that name none go to %s%s", count,
+                      all->count, found, chosen, doctor->overruled ? ", chosen with \"weft agents use\"" : "");
     check_default(doctor, chosen, "which does what names no agent");
     if (strcmp(chosen, all->fallback) != 0)
         check_default(doctor, all->fallback, "which is configured for what names no agent");
@@ -141,7 +141,7 @@ static void agents(weft_doctor *doctor) {
 
 /* ---- the machine ---- */
 
-static void disk(weft_doctor *doctor) {
+static void look_at_disk(weft_doctor *doctor) {
     struct statvfs info;
     static const char next[] = "Make room: events that cannot be stored are refused, and nothing runs that is not stored.";
     if (statvfs(doctor->project ? doctor->app->layout->home : ".", &info) < 0) {
@@ -161,7 +161,7 @@ static void disk(weft_doctor *doctor) {
                           (unsigned long long) info.f_favail);
 }
 
-static void descriptors(weft_doctor *doctor) {
+static void look_at_descriptors(weft_doctor *doctor) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
         return;
@@ -185,7 +185,7 @@ static long read_number(const char *path) {
     return number;
 }
 
-static void watching(weft_doctor *doctor) {
+static void look_at_watching(weft_doctor *doctor) {
     long watches = read_number("/proc/sys/fs/inotify/max_user_watches");
     long instances = read_number("/proc/sys/fs/inotify/max_user_instances");
     if (watches < 0 || instances < 0)
@@ -212,17 +212,17 @@ static void clock_check(weft_doctor *doctor) {
 }
 
 const weft_doctor_check weft__doctor_checks[] = {
-    {"version", version},
-    {"configuration", configuration},
+    {"version", look_at_version},
+    {"configuration", look_at_configuration},
     {"folder", weft__doctor_home},
     {"trust", weft__doctor_trust},
     {"daemon", weft__doctor_daemon},
     {"journal", weft__doctor_store},
     {"port", weft__doctor_port},
-    {"agents", agents},
-    {"disk", disk},
-    {"descriptors", descriptors},
-    {"watching", watching},
+    {"agents", look_at_agents},
+    {"disk", look_at_disk},
+    {"descriptors", look_at_descriptors},
+    {"watching", look_at_watching},
     {"clock", clock_check},
     {0},
 };

@@ -8,7 +8,7 @@
 #define ROWS 24
 #define BAR_WIDTH 50
 
-static size_t bucket_of(uint64_t ns) {
+static size_t latency_bucket(uint64_t ns) {
     if (ns < 2 * WEFT_LATENCY_STEPS)
         return (size_t) ns;
     int shift = 63 - __builtin_clzll(ns) - 5; /* 2^5 steps */
@@ -26,7 +26,7 @@ static double value_of(size_t bucket) {
 }
 
 void weft__latency_add(weft_latency *all, uint64_t ns) {
-    all->counts[bucket_of(ns)]++;
+    all->counts[latency_bucket(ns)]++;
     all->count++;
     all->most = ns > all->most ? ns : all->most;
 }

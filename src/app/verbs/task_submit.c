@@ -17,7 +17,7 @@
 
 /* ---- the prompt ---- */
 
-static int read_all(FILE *file, weft_buf *ret) {
+static int read_prompt(FILE *file, weft_buf *ret) {
     for (size_t n = 1; n > 0;) {
         int r = weft__buf_reserve(ret, NULL, CHUNK);
         if (r < 0)
@@ -36,13 +36,13 @@ static int read_file(const char *path, weft_buf *ret) {
     FILE *file = own ? fopen(path, "re") : stdin;
     if (!file)
         return -errno;
-    int r = read_all(file, ret);
+    int r = read_prompt(file, ret);
     if (own)
         fclose(file);
     return r;
 }
 
-static int join(char **args, weft_buf *ret) {
+static int join_words(char **args, weft_buf *ret) {
     int r = 0;
     for (char **arg = args; *arg && r >= 0; arg++) {
         r = arg > args ? weft__buf_put(ret, NULL, " ", 1) : 0;
@@ -65,7 +65,7 @@ weft_exit weft__prompt_read(const weft_app *app, char **ret) {
     bool from_file = app->arg_count == 1 && first[0] == '@' && first[1];
     const char *where = from_stdin ? "standard input" : from_file ? first + 1 : "the prompt";
     weft_buf text = {0};
-    int r = from_stdin ? read_file("-", &text) : from_file ? read_file(first + 1, &text) : join(app->args, &text);
+    int r = from_stdin ? read_file("-", &text) : from_file ? read_file(first + 1, &text) : join_words(app->args, &text);
     size_t len = weft__buf_len(&text);
     while (from_stdin + from_file && len && weft__buf_head(&text)[len - 1] == '\n')
         len--;
@@ -97,7 +97,7 @@ static weft_exit put_submitted(weft_app *app, const weft_json *result) {
     return WEFT_DONE;
 }
 
-static weft_exit submit(weft_app *app, weft_val params) {
+static weft_exit submit_task(weft_app *app, weft_val params) {
     const weft_task_settings *how = app->settings;
     WEFT_ANSWER answer = {0};
     weft_exit status = weft__ask_once(app, how->url, "task.submit", params, &answer);
@@ -106,12 +106,12 @@ static weft_exit submit(weft_app *app, weft_val params) {
 
 /* ---- with ---- */
 
-static void on_begin(weft_attend *attend) {
+static void on_submit_begin(weft_attend *attend) {
     const weft_val *params = attend->opts->ctx;
     weft__attend_submit(attend, "task.submit", *params);
 }
 
-static void on_done(weft_attend *attend, weft_exit how) {
+static void on_submit_done(weft_attend *attend, weft_exit how) {
     weft__attend_end(attend, how);
 }
 
@@ -120,7 +120,7 @@ static weft_exit submit_and_wait(weft_app *app, weft_val params) {
     weft_attend *attend = weft__zalloc(NULL, sizeof *attend);
     if (!attend)
         return weft__fail(app, WEFT_FAILED, NULL, "out of memory");
-    weft_attend_opts opts = {.url = how->url, .ctx = &params, .on_begin = on_begin, .on_done = on_done};
+    weft_attend_opts opts = {.url = how->url, .ctx = &params, .on_begin = on_submit_begin, .on_done = on_submit_done};
     weft_exit status = weft__attend_run(attend, app, &opts);
     weft__free(NULL, attend);
     return status;
@@ -155,7 +155,7 @@ weft_exit weft__task_submit_word(weft_app *app) {
                                {"retries", how->retries ? weft_int(how->retries) : weft_none()},
                                {"sessionId", weft_str_or_none(how->session)},
                                {"_meta", once ? WEFT_OBJ({"weft/idempotencyKey", weft_str(once)}) : weft_none()});
-    status = how->wait ? submit_and_wait(app, params) : submit(app, params);
+    status = how->wait ? submit_and_wait(app, params) : submit_task(app, params);
     weft__free(NULL, prompt);
     return status;
 }

@@ -9,11 +9,11 @@
 
 /* ---- one ---- */
 
-static void on_begin(weft_attend *attend) {
+static void on_watch_begin(weft_attend *attend) {
     weft__attend_watch(attend, attend->app->args[0]);
 }
 
-static void on_done(weft_attend *attend, weft_exit how) {
+static void on_watch_done(weft_attend *attend, weft_exit how) {
     weft__attend_end(attend, how);
 }
 
@@ -23,8 +23,11 @@ static weft_exit watch_one(weft_app *app) {
     weft_attend *attend = weft__zalloc(NULL, sizeof *attend);
     if (!attend)
         return weft__fail(app, WEFT_FAILED, NULL, "out of memory");
-    weft_attend_opts opts = {
-        .url = how->url, .limit_ms = how->timeout_ms, .on_begin = on_begin, .on_done = on_done, .only_watches = true};
+    weft_attend_opts opts = {.url = how->url,
+                             .limit_ms = how->timeout_ms,
+                             .on_begin = on_watch_begin,
+                             .on_done = on_watch_done,
+                             .only_watches = true};
     weft_exit status = weft__attend_run(attend, app, &opts);
     weft__free(NULL, attend);
     return status;
@@ -106,14 +109,14 @@ static void put_event(watching *self, const char *type, const weft_json *data) {
         put_said(self, task, bytes.data, bytes.len);
 }
 
-static void on_ready(void *ctx, uint64_t head) {
+static void on_tasks_ready(void *ctx, uint64_t head) {
     watching *self = ctx;
     (void) head;
     if (self->app->err.terminal && !self->live.was_ready)
         fputs("watching all tasks; Ctrl-C ends it\n", self->app->err.file);
 }
 
-static void on_event(void *ctx, const weft_json *event) {
+static void on_tasks_event(void *ctx, const weft_json *event) {
     watching *self = ctx;
     weft_json data = weft_get(event, "data");
     if (self->app->common.json)
@@ -124,7 +127,7 @@ static void on_event(void *ctx, const weft_json *event) {
         weft__live_end(&self->live, WEFT_FAILED);
 }
 
-static void on_gap(void *ctx, const char *reason) {
+static void on_tasks_gap(void *ctx, const char *reason) {
     watching *self = ctx;
     weft__talk_line(&self->talk, WEFT_INK_WARN, "%s", weft__gap_words(reason));
 }
@@ -138,9 +141,9 @@ static weft_exit watch_all(weft_app *app) {
                            .limit_ms = how->timeout_ms,
                            .talk = &self.talk,
                            .ctx = &self,
-                           .on_ready = on_ready,
-                           .on_event = on_event,
-                           .on_gap = on_gap};
+                           .on_ready = on_tasks_ready,
+                           .on_event = on_tasks_event,
+                           .on_gap = on_tasks_gap};
     weft_exit status = weft__live_run(&self.live, app, &opts);
     weft__talk_break(&self.talk);
     return status;
