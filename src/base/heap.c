@@ -16,7 +16,7 @@ static void sift_up(weft_heap *heap, size_t i, weft_due *due) {
     heap_put_at(heap, i, due);
 }
 
-static void sift_down(weft_heap *heap, size_t i, weft_due *due) {
+static void sift_due_down(weft_heap *heap, size_t i, weft_due *due) {
     for (;;) {
         size_t child = 2 * i + 1;
         if (child >= heap->count)
@@ -48,7 +48,7 @@ int weft__heap_set(weft_heap *heap, const weft_alloc *alloc, weft_due *due, int6
         if (at < was)
             sift_up(heap, due->place - 1, due);
         else
-            sift_down(heap, due->place - 1, due);
+            sift_due_down(heap, due->place - 1, due);
         return 0;
     }
     if (heap->count == heap->cap && grow_heap(heap, alloc) < 0)
@@ -69,7 +69,7 @@ void weft__heap_remove(weft_heap *heap, weft_due *due) {
     if (last->at < due->at)
         sift_up(heap, i, last);
     else
-        sift_down(heap, i, last);
+        sift_due_down(heap, i, last);
 }
 
 void weft__heap_done(weft_heap *heap, const weft_alloc *alloc) {

@@ -5,14 +5,14 @@
 
 #include "hash.h"
 
-static weft_node **row_of(const weft_map *map, uint32_t hash) {
+static weft_node **map_row(const weft_map *map, uint32_t hash) {
     if (!map->rows)
         return (weft_node **) &map->few[hash % WEFT_MAP_FEW];
     return &map->rows[hash & (map->cap - 1)];
 }
 
 static void chain_node(weft_map *map, weft_node *node) {
-    weft_node **row = row_of(map, node->hash);
+    weft_node **row = map_row(map, node->hash);
     node->next = *row;
     *row = node;
 }
@@ -47,7 +47,7 @@ void weft__map_put(weft_map *map, weft_node *node, const char *name) {
 
 weft_node *weft__map_find(const weft_map *map, const char *name) {
     uint32_t hash = weft__hash(name);
-    for (weft_node *node = *row_of(map, hash); node; node = node->next)
+    for (weft_node *node = *map_row(map, hash); node; node = node->next)
         if (node->hash == hash && strcmp(node->name, name) == 0)
             return node;
     return NULL;
@@ -56,7 +56,7 @@ weft_node *weft__map_find(const weft_map *map, const char *name) {
 void weft__map_remove(weft_map *map, weft_node *node) {
     if (!node->name)
         return;
-    weft_node **at = row_of(map, node->hash);
+    weft_node **at = map_row(map, node->hash);
     while (*at != node)
         at = &(*at)->next;
     *at = node->next;

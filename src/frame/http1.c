@@ -34,7 +34,7 @@ static inline void skip_class(cursor *in, unsigned char class) {
 }
 
 /* Move over a header's value: everything but controls, HTAB excepted. */
-static inline void skip_value(cursor *in) {
+static inline void skip_header_value(cursor *in) {
 #ifdef SSE2
     const __m128i last_control = _mm_set1_epi8(0x1f), del = _mm_set1_epi8(0x7f), tab = _mm_set1_epi8('\t');
     for (; in->end - in->p >= 16; in->p += 16) {
@@ -63,7 +63,7 @@ static inline int read_crlf(cursor *in) {
 }
 
 /* One particular byte. */
-static inline int read_byte(cursor *in, char c) {
+static inline int expect_byte(cursor *in, char c) {
     if (in->p == in->end)
         return 0;
     return *in->p++ == c ? 1 : -EBADMSG;
@@ -150,17 +150,17 @@ static inline int see_header(struct facts *facts, const weft_http_header_row *ro
 
 /* ---- the lines ---- */
 
-static inline int read_header(cursor *in, weft_http_header_row *row) {
+static inline int read_header_row(cursor *in, weft_http_header_row *row) {
     /* A folded line begins with a blank and a blank may stand before the colon; neither is in a name. */
     int r = read_word(in, HTTP_TOKEN, &row->name);
     if (r > 0)
-        r = read_byte(in, ':');
+        r = expect_byte(in, ':');
     if (r <= 0)
         return r;
     while (in->p < in->end && (*in->p == ' ' || *in->p == '\t'))
         in->p++;
     const char *start = in->p;
-    skip_value(in);
+    skip_header_value(in);
     const char *end = in->p;
     r = read_crlf(in);
     if (r <= 0)
@@ -177,9 +177,9 @@ static int read_headers(cursor *in, struct facts *facts, weft_http_head *head) {
             head->header_count = count;
             return read_crlf(in);
         }
-        /* cppcheck-suppress uninitvar; read_header() fills it */
+        /* cppcheck-suppress uninitvar; read_header_row() fills it */
         weft_http_header_row spare, *row = count < WEFT_HTTP_MAX_HEADERS ? &head->headers[count] : &spare;
-        int r = read_header(in, row);
+        int r = read_header_row(in, row);
         if (r <= 0)
             return r;
         if (row == &spare)
@@ -249,11 +249,11 @@ static int read_request_line(cursor *in, weft_http_head *head) {
     }
     int r = read_word(in, HTTP_TOKEN, &head->method);
     if (r > 0)
-        r = read_byte(in, ' ');
+        r = expect_byte(in, ' ');
     if (r > 0)
         r = read_word(in, HTTP_TARGET, &head->target);
     if (r > 0)
-        r = read_byte(in, ' ');
+        r = expect_byte(in, ' ');
     if (r > 0)
         r = read_version(in, &head->minor);
     return r > 0 ? read_crlf(in) : r;
@@ -274,7 +274,7 @@ static int settle_request(const struct facts *facts, weft_http_head *head) {
 static int read_status_line(cursor *in, weft_http_head *head) {
     int r = read_version(in, &head->minor);
     if (r > 0)
-        r = read_byte(in, ' ');
+        r = expect_byte(in, ' ');
     if (r <= 0)
         return r;
     for (int i = 0; i < 3; i++) {
@@ -289,7 +289,7 @@ static int read_status_line(cursor *in, weft_http_head *head) {
         return -EBADMSG;
     /* The blank should be there even when no reason follows, but some servers leave it out. */
     if (in->p < in->end && *in->p == ' ')
-        skip_value(in);
+        skip_header_value(in);
     return read_crlf(in);
 }
 

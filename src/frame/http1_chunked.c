@@ -75,7 +75,7 @@ static int chunked_step(weft_chunked *self, char c) {
     }
 }
 
-static int read_byte(weft_chunked *self, char c) {
+static int read_chunked_byte(weft_chunked *self, char c) {
     size_t limit = self->state < DATA ? MAX_SIZE_LINE : MAX_TRAILERS;
     if (++self->line > limit)
         return -EBADMSG;
@@ -105,7 +105,7 @@ int weft__chunked(weft_chunked *state, char *in, size_t n, size_t *ret_used, siz
             pos += take;
             continue;
         }
-        int r = read_byte(state, in[pos++]);
+        int r = read_chunked_byte(state, in[pos++]);
         if (r < 0)
             return r;
     }

@@ -390,7 +390,7 @@ static int read_events(client_state *self, char *in, size_t n, size_t max_body, 
     return len ? 1 : GO_ON;
 }
 
-static int read_body(client_state *self, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+static int read_answer_body(client_state *self, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
     switch (self->phase) {
     case SIZED:
         return read_sized(self, in, n, max_body, ret_used, ret);
@@ -412,7 +412,7 @@ static int http_client_decode(void *state, char *in, size_t n, size_t max_body, 
     client_state *self = state;
     for (size_t pos = 0, used;; pos += used) {
         int r = self->phase == HEAD ? read_answer_head(self, in + pos, n - pos, &used, ret)
-                                    : read_body(self, in + pos, n - pos, max_body, &used, ret);
+                                    : read_answer_body(self, in + pos, n - pos, max_body, &used, ret);
         if (r < 0)
             return r;
         if (r != GO_ON) {

@@ -10,7 +10,7 @@
 
 /* ---- heads ---- */
 
-static size_t head_size(const weft_ws *ws, size_t len) {
+static size_t frame_head_size(const weft_ws *ws, size_t len) {
     return (len <= WEFT_WS_SHORT ? 2u : len <= UINT16_MAX ? 4u : 10u) + (ws->client ? 4u : 0u);
 }
 
@@ -37,7 +37,7 @@ int weft__ws_begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {
     weft_ws *ws = state;
     if (ws->close_sent)
         return -EPIPE;
-    size_t room = head_size(ws, hint);
+    size_t room = frame_head_size(ws, hint);
     int r = weft__buf_reserve(out, ws->alloc, hint <= SIZE_MAX - room ? room + hint : hint);
     if (r < 0)
         return r;
@@ -74,7 +74,7 @@ __attribute__((noinline)) static int end_packed(weft_ws *ws, weft_buf *out, size
     char *frame = weft__buf_head(out) + mark;
     size_t len = weft__buf_len(out) - mark;
     int r = weft__zip_deflate(ws->zip, ws->window, frame + room, len - room, &packed);
-    size_t small = weft__buf_len(&packed), size = head_size(ws, small);
+    size_t small = weft__buf_len(&packed), size = frame_head_size(ws, small);
     bool fits = r >= 0 && small < len - room && size + small <= len;
 
     if (fits) {
@@ -88,7 +88,8 @@ __attribute__((noinline)) static int end_packed(weft_ws *ws, weft_buf *out, size
 
 int weft__ws_end(void *state, weft_buf *out, size_t mark) {
     weft_ws *ws = state;
-    size_t room = (uint8_t) weft__buf_head(out)[mark], len = weft__buf_len(out) - mark - room, size = head_size(ws, len);
+    size_t room = (uint8_t) weft__buf_head(out)[mark], len = weft__buf_len(out) - mark - room,
+           size = frame_head_size(ws, len);
     int r;
 
     if (ws->window && len > COMPRESS_OVER && end_packed(ws, out, mark, room))
@@ -101,7 +102,7 @@ int weft__ws_end(void *state, weft_buf *out, size_t mark) {
 /* ---- control frames ---- */
 
 static int put_control(weft_ws *ws, weft_buf *out, unsigned opcode, const char *payload, size_t n) {
-    size_t size = head_size(ws, n);
+    size_t size = frame_head_size(ws, n);
     int r = weft__buf_reserve(out, ws->alloc, size + n);
     if (r < 0)
         return r;

@@ -106,7 +106,7 @@ static bool take_quoted(cursor *c, param *ret) {
     return len > 0;
 }
 
-static bool take_value(cursor *c, param *ret) {
+static bool take_param_value(cursor *c, param *ret) {
     weft_bytes token;
     if (c->at < c->end && *c->at == '"')
         return take_quoted(c, ret);
@@ -122,7 +122,7 @@ static bool take_param(cursor *c, param *ret) {
     if (!take_token(c, &ret->name))
         return false;
     ret->has_value = take_char(c, '=');
-    return !ret->has_value || take_value(c, ret);
+    return !ret->has_value || take_param_value(c, ret);
 }
 
 static bool bytes_are(weft_bytes text, const char *word) {

@@ -61,7 +61,7 @@ static bool is_before(const struct member *a, const struct member *b) {
     return order ? order < 0 : a->value.text < b->value.text;
 }
 
-static void sift_down(struct member *members, size_t root, size_t count) {
+static void sift_member_down(struct member *members, size_t root, size_t count) {
     struct member moving = members[root];
     for (size_t child; (child = 2 * root + 1) < count; root = child) {
         if (child + 1 < count && is_before(&members[child], &members[child + 1]))
@@ -77,12 +77,12 @@ static void sift_down(struct member *members, size_t root, size_t count) {
  */
 static void sort_members(struct member *members, size_t count) {
     for (size_t i = count / 2; i-- > 0;)
-        sift_down(members, i, count);
+        sift_member_down(members, i, count);
     for (size_t i = count; i-- > 1;) {
         struct member largest = members[0];
         members[0] = members[i];
         members[i] = largest;
-        sift_down(members, 0, i);
+        sift_member_down(members, 0, i);
     }
 }
 
@@ -123,7 +123,7 @@ static int collect_members(struct canon *canon, const weft_json *object, weft_bu
     return r;
 }
 
-static int write_member(struct canon *canon, const struct member *member) {
+static int write_canon_member(struct canon *canon, const struct member *member) {
     int r = write_string(canon, &member->name);
     if (r >= 0)
         r = weft__write_raw(&canon->out, canon->alloc, ":", 1);
@@ -140,7 +140,7 @@ static int write_members(struct canon *canon, const struct member *members, size
             r = weft__write_raw(&canon->out, canon->alloc, ",", 1);
         first = false;
         if (r >= 0)
-            r = write_member(canon, &members[i]);
+            r = write_canon_member(canon, &members[i]);
     }
     return r < 0 ? r : weft__write_raw(&canon->out, canon->alloc, "}", 1);
 }

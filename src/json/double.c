@@ -94,7 +94,7 @@ static struct decimal shortest_decimal(uint64_t mantissa, int exponent, bool une
     return (struct decimal){digits + (value > middle || (value == middle && (digits & 1))), k};
 }
 
-static struct decimal take_apart(uint64_t bits) {
+static struct decimal decimal_of_bits(uint64_t bits) {
     uint64_t fraction = bits & (HIDDEN_BIT - 1);
     int exponent = (int) (bits >> MANTISSA_BITS & EXPONENT_MASK);
     if (exponent == 0)
@@ -173,7 +173,7 @@ size_t weft__print_double(double d, char *ret) {
     }
     if (bits >> 63)
         *out++ = '-';
-    struct decimal decimal = take_apart(bits & ~SIGN_BIT);
+    struct decimal decimal = decimal_of_bits(bits & ~SIGN_BIT);
     char *first = print_digits(&decimal, end);
     int count = (int) (end - first);
     out = put_decimal(out, first, count, count + decimal.exponent);

@@ -28,7 +28,7 @@ static WEFT_NOINLINE const char *skip_long_string(const char *p) {
 }
 
 /* Behind a value that has been validated. */
-static inline const char *skip_value(const char *p) {
+static inline const char *skip_json_value(const char *p) {
     if (*p != '"')
         return weft__scan_value(p, WEFT_MAX_DEPTH);
     size_t n = weft__plain_to_quote(p + 1);
@@ -56,7 +56,7 @@ weft_type weft_typeof(const weft_json *value) {
 }
 
 /* Is the string from raw to end this name? The scanner has said whether it has escapes; nearly always it has none. */
-static bool is_name(const char *raw, const char *end, bool escaped, const char *name, size_t len) {
+static bool is_raw_name(const char *raw, const char *end, bool escaped, const char *name, size_t len) {
     size_t raw_len = (size_t) (end - raw);
     if (escaped)
         return weft__raw_is((weft_bytes){raw, raw_len}, name, len);
@@ -74,10 +74,10 @@ weft_json weft_get(const weft_json *object, const char *name) {
         if (!raw_end)
             break;
         const char *value = weft__scan_ws(weft__scan_ws(raw_end) + 1); /* behind the colon */
-        const char *end = skip_value(value);
+        const char *end = skip_json_value(value);
         if (!end)
             break;
-        if (is_name(raw, raw_end, escaped, name, len))
+        if (is_raw_name(raw, raw_end, escaped, name, len))
             found = span_json(value, end, object->doc);
         p = weft__scan_ws(end);
         if (*p == ',')
@@ -89,7 +89,7 @@ weft_json weft_get(const weft_json *object, const char *name) {
 weft_json weft_at(const weft_json *array, size_t index) {
     const char *p = array && array->text && *array->text == '[' ? weft__scan_ws(array->text + 1) : "]";
     while (*p != ']') {
-        const char *end = skip_value(p);
+        const char *end = skip_json_value(p);
         if (!end)
             break;
         if (index-- == 0)
@@ -176,7 +176,7 @@ weft_iter weft_iterate(const weft_json *container) {
 }
 
 bool weft_next(weft_iter *it) {
-    const char *start = it->next_, *end = start ? skip_value(start) : NULL;
+    const char *start = it->next_, *end = start ? skip_json_value(start) : NULL;
     weft_doc *doc = it->value.doc;
     if (!end)
         return false;
@@ -186,7 +186,7 @@ bool weft_next(weft_iter *it) {
     if (*p == ':') {
         it->name = span_json(start, end, doc);
         start = weft__scan_ws(p + 1);
-        end = skip_value(start);
+        end = skip_json_value(start);
         if (!end)
             return false;
         p = weft__scan_ws(end);

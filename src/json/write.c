@@ -25,7 +25,7 @@ static int undo_write(weft_buf *out, size_t len, int r) {
     return r;
 }
 
-static bool is_plain(char c) {
+static bool is_plain_char(char c) {
     return (unsigned char) c >= ' ' && (unsigned char) c < 0x80 && c != '"' && c != '\\';
 }
 
@@ -71,7 +71,7 @@ static size_t copy_plain(char *out, const char *text, size_t len) {
         memcpy(out + n, text + n, WEFT_STEP);
         return n + weft__plain(text + n);
     }
-    for (; n < len && is_plain(text[n]); n++)
+    for (; n < len && is_plain_char(text[n]); n++)
         out[n] = text[n];
     return n;
 }
@@ -107,7 +107,7 @@ static int put_special(weft_buf *out, const weft_alloc *alloc, const char **p, c
 }
 
 /* A string; or the name of a member, with what comes before its quote and the colon behind it. */
-static int put_quoted(weft_buf *out, const weft_alloc *alloc, char before, const char *p, const char *end) {
+static int put_quoted_text(weft_buf *out, const weft_alloc *alloc, char before, const char *p, const char *end) {
     /* With room for all of it, most strings are done in one turn. */
     int r = weft__buf_reserve(out, alloc, (size_t) (end - p) + 4);
     if (r < 0)
@@ -121,7 +121,7 @@ static int put_quoted(weft_buf *out, const weft_alloc *alloc, char before, const
         p += plain;
         if (p == end)
             break;
-        while (r >= 0 && p < end && !is_plain(*p))
+        while (r >= 0 && p < end && !is_plain_char(*p))
             r = put_special(out, alloc, &p, end);
         if (r < 0 || (r = weft__buf_reserve(out, alloc, (size_t) (end - p) + 2)) < 0)
             return r;
@@ -133,7 +133,7 @@ static int put_quoted(weft_buf *out, const weft_alloc *alloc, char before, const
 }
 
 static int put_string(weft_buf *out, const weft_alloc *alloc, const char *p, const char *end) {
-    return put_quoted(out, alloc, '\0', p, end);
+    return put_quoted_text(out, alloc, '\0', p, end);
 }
 
 static int put_uint(weft_buf *out, const weft_alloc *alloc, uint64_t u, bool negative) {
@@ -168,7 +168,7 @@ static int put_array(weft_buf *out, const weft_alloc *alloc, const weft_val *val
 }
 
 static int put_member(weft_buf *out, const weft_alloc *alloc, bool first, const weft_member *member, int depth) {
-    int r = put_quoted(out, alloc, first ? '{' : ',', member->name, member->name + strlen(member->name));
+    int r = put_quoted_text(out, alloc, first ? '{' : ',', member->name, member->name + strlen(member->name));
     return r < 0 ? r : put_any_value(out, alloc, &member->value, depth);
 }
 

@@ -33,12 +33,12 @@ struct weft_calls {
 
 /* ---- the map ---- */
 
-static size_t slot_of(const struct weft_calls *calls, int64_t id) {
+static size_t call_slot(const struct weft_calls *calls, int64_t id) {
     return (size_t) id & (calls->cap - 1);
 }
 
 static size_t find_call_slot(const struct weft_calls *calls, int64_t id) {
-    size_t i = slot_of(calls, id);
+    size_t i = call_slot(calls, id);
     while (calls->slots[i] && calls->slots[i]->id != id)
         i = (i + 1) & (calls->cap - 1);
     return i;
@@ -64,7 +64,7 @@ static void remove_at(struct weft_calls *calls, size_t gap) {
     calls->slots[gap] = NULL;
     calls->count--;
     for (size_t i = (gap + 1) & mask; calls->slots[i]; i = (i + 1) & mask) {
-        size_t home = slot_of(calls, calls->slots[i]->id);
+        size_t home = call_slot(calls, calls->slots[i]->id);
         if (((i - home) & mask) < ((i - gap) & mask))
             continue;
         calls->slots[gap] = calls->slots[i];
@@ -75,7 +75,7 @@ static void remove_at(struct weft_calls *calls, size_t gap) {
 
 /* ---- starting ---- */
 
-static int need_calls(weft_peer *peer) {
+static int make_room_for_call(weft_peer *peer) {
     const weft_alloc *alloc = peer->service->alloc;
     if (!peer->calls && !(peer->calls = weft__zalloc(alloc, sizeof *peer->calls)))
         return -ENOMEM;
@@ -103,7 +103,7 @@ int weft__call_open(weft_peer *peer, const weft_call_opts *opts, int64_t *ret_id
     if (peer->framing->flags & WEFT_FRAMING_NO_CALLS)
         return -ENOTSUP;
     weft__peer_fresh_now(peer);
-    int r = need_calls(peer);
+    int r = make_room_for_call(peer);
     if (r < 0)
         return r;
     call *c = weft__zalloc(peer->service->alloc, sizeof *c);

@@ -63,7 +63,7 @@ static void write_param(writer *w, const weft_param *param) {
 }
 
 /* OpenRPC wants required params before the others; positional order is the table's, which should have them so already. */
-static void write_params(writer *w, const weft_param *table) {
+static void write_params_doc(writer *w, const weft_param *table) {
     bool first = true;
     for (int required = 1; required >= 0; required--)
         for (const weft_param *param = table; param && param->name; param++)
@@ -92,7 +92,7 @@ static void write_errors(writer *w, const weft_error_row *errors) {
     doc_raw(w, "]");
 }
 
-static void write_method(writer *w, const weft_method *row) {
+static void write_method_doc(writer *w, const weft_method *row) {
     doc_raw(w, "{\"name\":");
     doc_str(w, row->name);
     if (row->help) {
@@ -100,7 +100,7 @@ static void write_method(writer *w, const weft_method *row) {
         doc_str(w, row->help);
     }
     doc_raw(w, ",\"paramStructure\":\"either\",\"params\":[");
-    write_params(w, row->params);
+    write_params_doc(w, row->params);
     doc_raw(w, "],\"result\":{\"name\":\"result\",\"schema\":");
     doc_raw(w, row->result ? row->result : "{}");
     doc_raw(w, "}");
@@ -143,7 +143,7 @@ int weft_service_discover(weft_service *service, char **ret, size_t *ret_len) {
     for (size_t i = 0; i < count; i++) {
         if (i)
             doc_raw(&w, ",");
-        write_method(&w, rows[i]);
+        write_method_doc(&w, rows[i]);
     }
     doc_raw(&w, "]}");
     weft__free(service->alloc, rows);

@@ -32,7 +32,7 @@ struct weft_buckets {
     size_t count;
 };
 
-static size_t row_of(const char *client) {
+static size_t row_of_client(const char *client) {
     uint32_t hash = 2166136261u;
     for (; *client; client++)
         hash = (hash ^ (unsigned char) *client) * 16777619u;
@@ -56,7 +56,7 @@ static void refill_bucket(weft_bucket *bucket, const weft_service *service, int6
 }
 
 /* Find the client's bucket in a row and throw away those that nobody uses and that are full. */
-static weft_bucket *look_up(weft_bucket **row, const char *client, weft_service *service, int64_t now) {
+static weft_bucket *look_up_bucket(weft_bucket **row, const char *client, weft_service *service, int64_t now) {
     weft_bucket *found = NULL;
     while (*row) {
         weft_bucket *bucket = *row;
@@ -104,12 +104,12 @@ static weft_bucket *make_bucket(weft_bucket **row, const char *client, weft_serv
 }
 
 static weft_bucket *bucket_of_client(weft_service *service, const char *client, int64_t now) {
-    weft_bucket **row = &service->buckets->rows[row_of(client)];
-    weft_bucket *bucket = look_up(row, client, service, now);
+    weft_bucket **row = &service->buckets->rows[row_of_client(client)];
+    weft_bucket *bucket = look_up_bucket(row, client, service, now);
     if (bucket || service->buckets->count < MAX_BUCKETS)
         return bucket ? bucket : make_bucket(row, client, service, now);
-    row = &service->buckets->rows[row_of("")];
-    bucket = look_up(row, "", service, now);
+    row = &service->buckets->rows[row_of_client("")];
+    bucket = look_up_bucket(row, "", service, now);
     return bucket ? bucket : make_bucket(row, "", service, now);
 }
 

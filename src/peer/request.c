@@ -211,7 +211,7 @@ static weft_bytes span_of(weft_json value) {
 }
 
 /* Where the caller said that parts should go: LSP's tokens in params, MCP's in params._meta. */
-static void find_token(weft_req *req) {
+static void find_progress_token(weft_req *req) {
     weft_json params = {req->params.data, req->params.len, NULL}, part = {0}, work = {0};
     weft_json meta = {req->meta.data, req->meta.len, NULL};
     req->flags |= REQ_TOKEN_KNOWN;
@@ -247,7 +247,7 @@ void weft__req_read_deadline(weft_req *req) {
 /* The handler will answer later: the text that the request lies in is about to go. */
 static int keep_id(weft_req *req) {
     if (!(req->flags & REQ_TOKEN_KNOWN))
-        find_token(req);
+        find_progress_token(req);
     char *kept = weft__alloc(req->service->alloc, req->id.len + req->token.len + 1);
     if (!kept)
         return -ENOMEM;
@@ -415,7 +415,7 @@ int weft_part(weft_req *req, weft_val part) {
     if (!peer)
         return -EPIPE;
     if (!(req->flags & REQ_TOKEN_KNOWN))
-        find_token(req);
+        find_progress_token(req);
     if (!req->token.len || (peer->framing->flags & WEFT_FRAMING_NO_NOTES) || (req->flags & REQ_NOTIFICATION) ||
         (req->flags & REQ_ANSWERED))
         return 0;

@@ -34,7 +34,7 @@ struct weft_service_calls {
 
 static const weft_bytes only_id = {"1", 1};
 
-static int need_calls(weft_service *service) {
+static int need_service_calls(weft_service *service) {
     if (service->calls)
         return 0;
     service->calls = weft__zalloc(service->alloc, sizeof *service->calls);
@@ -155,7 +155,7 @@ static int start_service_call(service_call *call, const weft_identity *who, cons
 
 int weft_service_call(weft_service *service, const weft_identity *who, const char *method, weft_val params,
                       weft_on_called *on_called, void *ctx, int64_t *ret_id) {
-    int r = service->closing ? -ESHUTDOWN : need_calls(service);
+    int r = service->closing ? -ESHUTDOWN : need_service_calls(service);
     if (r >= 0 && service->calls->count >= service->limits.max_calls)
         r = -ENOBUFS;
     if (r < 0)
