@@ -32,7 +32,7 @@ weft_conn *weft__conn_of(const weft_peer *peer) {
 
 /* ---- who is there ---- */
 
-static int64_t port_of(const struct sockaddr_storage *address) {
+static int64_t port_of_address(const struct sockaddr_storage *address) {
     if (address->ss_family == AF_INET)
         return ntohs(((const struct sockaddr_in *) (const void *) address)->sin_port);
     return address->ss_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *) (const void *) address)->sin6_port) : 0;
@@ -49,7 +49,7 @@ void weft__origin_of(int fd, weft_origin *ret) {
     if (address.ss_family != AF_UNIX) {
         getnameinfo((struct sockaddr *) &address, len, ret->address, sizeof ret->address, NULL, 0, NI_NUMERICHOST);
         weft__address_group(ret->address, ret->group, sizeof ret->group);
-        ret->port = port_of(&address);
+        ret->port = port_of_address(&address);
     } else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) == 0) {
         ret->uid = cred.uid;
         ret->pid = weft__unix_peer_gone(fd) ? -1 : cred.pid;
@@ -84,7 +84,7 @@ void weft__conn_known(weft_conn *conn) {
 /* ---- the end ---- */
 
 /* Keep what the peer has not sent: it goes before its last words do. */
-static weft_buf *take_output(weft_conn *conn) {
+static weft_buf *take_conn_output(weft_conn *conn) {
     const weft_alloc *alloc = conn->stream.loop->alloc;
     weft_bytes out = weft_peer_output(conn->peer);
     if (!out.len)
@@ -110,7 +110,7 @@ static void part_from_peer(weft_conn *conn, int why, bool politely) {
     if (!peer)
         return;
     if (politely)
-        conn->last = take_output(conn);
+        conn->last = take_conn_output(conn);
     weft__peer_set_carrier(peer, NULL, NULL);
     conn->peer = NULL;
     tell_close(conn, peer, why);
@@ -151,7 +151,7 @@ static int64_t conn_now(void *self) {
     return weft__loop_fresh_now(((const weft_conn *) self)->stream.loop);
 }
 
-static void on_resume(weft_peer *peer, void *self) {
+static void on_conn_resume(weft_peer *peer, void *self) {
     weft_conn *conn = self;
     if (weft__peer_choked(peer) || conn->events)
         return;
@@ -159,7 +159,7 @@ static void on_resume(weft_peer *peer, void *self) {
     weft__stream_again(&conn->stream);
 }
 
-static const weft_carrier carrier = {.free = on_peer_free, .now = conn_now, .resume = on_resume};
+static const weft_carrier carrier = {.free = on_peer_free, .now = conn_now, .resume = on_conn_resume};
 
 void weft__conn_on_closed(weft_stream *stream) {
     weft_conn *conn = conn_of(stream);
@@ -205,7 +205,7 @@ static void schedule_conn(weft_conn *conn) {
 }
 
 /* The user may have something to say to a peer that has ended its half. May end the connection. */
-static bool stays_after_end(weft_conn *conn) {
+static bool conn_stays_after_end(weft_conn *conn) {
     weft_peer *peer = conn->peer;
     bool (*on_eof)(weft_peer * peer, void *data) = weft__conn_server(conn)->opts.on_eof;
     bool stays = on_eof && on_eof(peer, weft_peer_data(peer));
@@ -223,7 +223,7 @@ static void take_end(weft_conn *conn) {
     int r = weft_peer_eof(peer);
     if (conn->peer != peer)
         return;
-    if (r >= 0 && stays_after_end(conn))
+    if (r >= 0 && conn_stays_after_end(conn))
         return;
     conn->leaving = true; /* it may have closed only its half: what it asked for is still answered */
     if (r < 0 || weft_peer_open_requests(conn->peer) == 0)

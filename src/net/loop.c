@@ -123,7 +123,7 @@ static void heap_remove(weft_loop *loop, weft_timer *timer) {
     timer->at = INT64_MAX;
 }
 
-static void on_timer(uv_timer_t *handle);
+static void on_loop_timer(uv_timer_t *handle);
 
 static bool is_virtual(const weft_loop *loop) {
     return loop->virtual_ms >= 0;
@@ -134,7 +134,7 @@ static void arm_timer(weft_loop *loop) {
         return;
     int64_t wait = loop->timers->at - weft_loop_now(loop);
     loop->armed = loop->timers->at;
-    uv_timer_start(&loop->timer, on_timer, wait > 0 ? (uint64_t) wait : 0, 0);
+    uv_timer_start(&loop->timer, on_loop_timer, wait > 0 ? (uint64_t) wait : 0, 0);
 }
 
 static void run_due_timers(weft_loop *loop) {
@@ -150,7 +150,7 @@ static void run_due_timers(weft_loop *loop) {
     }
 }
 
-static void on_timer(uv_timer_t *handle) {
+static void on_loop_timer(uv_timer_t *handle) {
     weft_loop *loop = handle->data;
     loop->armed = INT64_MAX;
     run_due_timers(loop);
@@ -167,7 +167,7 @@ void weft__timer_set(weft_loop *loop, weft_timer *timer, int64_t due) {
         return;
     if (timer->at != INT64_MAX)
         heap_remove(loop, timer);
-    /* Never at once: a timer that sets itself to the past must not keep on_timer() for ever. */
+    /* Never at once: a timer that sets itself to the past must not keep on_loop_timer() for ever. */
     int64_t soonest = weft_loop_now(loop) + 1;
     heap_put(loop, timer, due > soonest ? due : soonest);
     arm_timer(loop);

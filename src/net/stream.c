@@ -396,7 +396,7 @@ static void on_stream_later(weft_later *later) {
     weft__stream_flush(stream);
 }
 
-static void on_timer(weft_timer *timer) {
+static void on_stream_timer(weft_timer *timer) {
     weft_stream *stream = WEFT_CONTAINER(timer, weft_stream, timer);
     if (stream->state == FINISHING)
         weft__stream_close(stream);
@@ -421,7 +421,7 @@ int weft__stream_init(weft_stream *stream, weft_loop *loop, const weft_stream_op
     if (out != in)
         (void) fcntl(out, F_SETFL, fcntl(out, F_GETFL) | O_NONBLOCK);
     weft__later_init(&stream->later, on_stream_later);
-    weft__timer_init(&stream->timer, on_timer);
+    weft__timer_init(&stream->timer, on_stream_timer);
     return 0;
 }
 

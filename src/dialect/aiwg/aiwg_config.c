@@ -61,7 +61,7 @@ static double number_of(const weft_json *file, const char *pointer, double fallb
     return number > 0 ? (number < max ? number : max) : fallback;
 }
 
-static void put_tasks(translation *self, const weft_json *file) {
+static void put_task_limits(translation *self, const weft_json *file) {
     int64_t parallel = (int64_t) number_of(file, "/daemon/max_parallel_actions", USUAL_PARALLEL, MAX_PARALLEL);
     double minutes = number_of(file, "/daemon/action_timeout_minutes", USUAL_MINUTES, MAX_MINUTES);
     int64_t timeout_ms = (int64_t) (minutes * 60 * 1000);
@@ -113,7 +113,7 @@ static void put_ignored(translation *self, const weft_json *paths) {
 }
 
 /* A folder of which only files with some endings matter is as many paths with wildcards. */
-static void put_path(translation *self, const weft_json *entry, size_t *count) {
+static void put_watched_path(translation *self, const weft_json *entry, size_t *count) {
     weft_json extensions = weft_get(entry, "extensions");
     weft_val path = path_of(entry);
     if (path.kind == WEFT_VAL_NONE)
@@ -138,7 +138,7 @@ static void put_watch(translation *self, const weft_json *watch) {
     put_raw_json(self, weft_get_bool(watch, "enabled", false) ? "\"watch\":true" : "\"watch\":false");
     put_raw_json(self, ",\"watch_paths\":[");
     for (weft_iter it = weft_iterate(&paths); weft_next(&it);)
-        put_path(self, &it.value, &count);
+        put_watched_path(self, &it.value, &count);
     put_raw_json(self, "]");
     put_ignored(self, &paths);
 }
@@ -335,7 +335,7 @@ static void put_automation(translation *self, const weft_json *file) {
 int weft__aiwg_config(const weft_json *file, const weft_alloc *alloc, weft_doc **ret) {
     translation self = {.alloc = alloc};
     put_raw_json(&self, "{" AGENTS ",");
-    put_tasks(&self, file);
+    put_task_limits(&self, file);
     put_automation(&self, file);
     put_raw_json(&self, "}");
     if (self.r >= 0)

@@ -63,7 +63,7 @@ static void render_update(const weft_hub *hub, weft_rendering *rendering, const 
 }
 
 /* The event has the end of it, at most WEFT_TASK_TAIL bytes; task.get has all that is kept. */
-static bool is_cut(const weft_json *data) {
+static bool is_output_cut(const weft_json *data) {
     weft_json output = weft_get(data, "output");
     weft_bytes text = {"", 0};
     if (weft_text(&output, &text) < 0)
@@ -78,7 +78,7 @@ static void render_completed(const weft_hub *hub, weft_rendering *rendering, con
     weft__render_notify(rendering, NULL, "event.taskCompleted",
                         WEFT_OBJ({"taskId", copy_or_null(data, "taskId")}, {"result", copy_or_null(data, "output")},
                                  {"completedAt", weft_str(weft__stamp(event->time_ms, time))},
-                                 {"resultTruncated", is_cut(data) ? weft_bool(true) : weft_none()},
+                                 {"resultTruncated", is_output_cut(data) ? weft_bool(true) : weft_none()},
                                  {"stopReason", weft__early_stop(weft_get_str(data, "stopReason", NULL))}));
 }
 

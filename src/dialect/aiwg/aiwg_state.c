@@ -33,7 +33,7 @@ static weft_val prompt_beginning(const char *text) {
     return weft_strn(text, weft__utf8_fit(text, strlen(text), PROMPT));
 }
 
-static int put_running(weft_buf *out, const weft_alloc *alloc, const weft_task *task) {
+static int put_running_task(weft_buf *out, const weft_alloc *alloc, const weft_task *task) {
     char started[WEFT_STAMP];
     weft_val value =
         WEFT_OBJ({"id", weft_str(task->id)}, {"prompt", prompt_beginning(task->prompt)}, {"agent", weft_str(task->agent)},
@@ -52,7 +52,7 @@ static int put_comma(weft_buf *out, const weft_alloc *alloc) {
     return out->data[out->end - 1] == '[' ? 0 : weft__write_raw(out, alloc, ",", 1);
 }
 
-static int put_tasks(weft_buf *out, const weft_hub *hub) {
+static int put_running_tasks(weft_buf *out, const weft_hub *hub) {
     const weft_task *task = weft__task_newest(hub->engine);
     uint64_t left = weft__task_counts(hub->engine).of[WEFT_TASK_RUNNING];
     int r = weft__write_raw(out, hub->alloc, "{\"running\":[", 12);
@@ -61,7 +61,7 @@ static int put_tasks(weft_buf *out, const weft_hub *hub) {
             continue;
         r = put_comma(out, hub->alloc);
         if (r >= 0)
-            r = put_running(out, hub->alloc, task);
+            r = put_running_task(out, hub->alloc, task);
         left--;
         n++;
     }
@@ -168,7 +168,7 @@ static void write_both(weft_aiwg_state *self) {
     char now[WEFT_STAMP];
     weft_buf tasks = {0};
     weft__clock_text(now);
-    self->r = put_tasks(&tasks, self->hub);
+    self->r = put_running_tasks(&tasks, self->hub);
     if (self->r >= 0)
         self->r = write_state(self, now, &tasks);
     if (self->r >= 0)

@@ -202,7 +202,7 @@ const weft_param weft__aiwg_id_params[] = {
     WEFT_END(struct id),
 };
 
-static int refuse_unknown(weft_req *req, const char *id) {
+static int refuse_unknown_task(weft_req *req, const char *id) {
     return weft__say_error(req, AIWG_TASK_NOT_FOUND, "taskNotFound", "Task not found: %s", id);
 }
 
@@ -212,7 +212,7 @@ static int refuse_ended(weft_req *req, const weft_task *task) {
                            state);
 }
 
-static void on_cancelled(void *ctx, int r, const weft_task *task) {
+static void on_task_cancelled(void *ctx, int r, const weft_task *task) {
     weft_req *req = ctx;
     if (r == -EALREADY)
         refuse_ended(req, task);
@@ -227,10 +227,10 @@ int weft__aiwg_cancel(weft_req *req, const weft_json *params, void *ctx) {
     const struct id *in = weft_req_params(req);
     char who[WEFT_WHO];
     (void) params;
-    int r = weft__task_cancel(hub->engine, in->taskId, weft__who(weft_req_identity(req), who), on_cancelled,
+    int r = weft__task_cancel(hub->engine, in->taskId, weft__who(weft_req_identity(req), who), on_task_cancelled,
                               weft__req_keep(req));
     if (r == -ENOENT)
-        return refuse_unknown(req, in->taskId);
+        return refuse_unknown_task(req, in->taskId);
     if (r == -EALREADY)
         return refuse_ended(req, weft__task_find(hub->engine, in->taskId));
     return r < 0 ? weft__say_failure(req, r) : 0;
@@ -370,7 +370,7 @@ static void on_task_output(void *ctx, int r, weft_bytes output) {
     if (task && r >= 0 && has_moved(get, task) && (r = read_output(get, task)) >= 0)
         return;
     if (!task)
-        refuse_unknown(get->req, get->id);
+        refuse_unknown_task(get->req, get->id);
     else if (r < 0)
         weft__say_error(get->req, 507, "storageFailed", "The output cannot be read: %s", weft_strerror(r));
     else if ((r = say_task(get, task, output)) < 0)
@@ -386,7 +386,7 @@ int weft__aiwg_get(weft_req *req, const weft_json *params, void *ctx) {
         return 0;
     const weft_task *task = weft__task_find(hub->engine, in->taskId);
     if (!task)
-        return refuse_unknown(req, in->taskId);
+        return refuse_unknown_task(req, in->taskId);
     size_t size = strlen(in->taskId) + 1;
     struct get *get = weft__alloc(hub->alloc, sizeof *get + size);
     if (!get)

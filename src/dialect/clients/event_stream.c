@@ -83,7 +83,7 @@ static int read_query(const weft_hub *hub, const weft_http *http, stream_query *
 }
 
 /* epoch has WEFT_EPOCH + 1 bytes. false: it is no position. */
-static bool read_position(const char *text, char *epoch, weft_subscription_spec *spec) {
+static bool read_event_id(const char *text, char *epoch, weft_subscription_spec *spec) {
     const char *colon = text ? strrchr(text, ':') : NULL, *number = colon ? colon + 1 : text;
     char *end;
     spec->live = !text || !*text;
@@ -140,7 +140,7 @@ static int tell_gap(const event_stream *stream, int gap, uint64_t head) {
 }
 
 /* From now on, with a position to come back to before anything has happened. */
-static void on_live(void *ctx, int r, uint64_t head) {
+static void on_stream_live(void *ctx, int r, uint64_t head) {
     event_stream *stream = ctx;
     const weft_alloc *alloc = stream->hub->alloc;
     if (r == 0)
@@ -158,7 +158,7 @@ static void on_resumed(void *ctx, int r, uint64_t head) {
     if (r > 0) {
         r = tell_gap(stream, r, head);
         if (r >= 0)
-            r = weft__subscription_go_live(weft__hub_client_subscription(stream->client, NULL), on_live, stream);
+            r = weft__subscription_go_live(weft__hub_client_subscription(stream->client, NULL), on_stream_live, stream);
         if (r >= 0)
             return;
     }
@@ -175,7 +175,7 @@ static int begin_stream(weft_hub *hub, weft_peer *peer, const weft_subscription_
     *stream = (event_stream){hub, client};
     int r = put_stream_line(stream, RETRY);
     if (r >= 0)
-        r = weft__hub_client_subscribe(client, spec, spec->live ? on_live : on_resumed, stream);
+        r = weft__hub_client_subscribe(client, spec, spec->live ? on_stream_live : on_resumed, stream);
     if (r < 0)
         weft__free(hub->alloc, stream);
     return r;
@@ -188,7 +188,7 @@ static void answer_json(weft_http *http, int status, const char *text) {
 }
 
 /* It needs what event.subscribe needs. */
-static bool may_follow(const weft_identity *who) {
+static bool may_follow_events(const weft_identity *who) {
     for (const weft_method *row = weft__hub_methods.methods; row->name; row++)
         if (strcmp(row->name, "event.subscribe") == 0)
             return weft_has_scope(who, row->scope);
@@ -200,7 +200,7 @@ static void stream_events(weft_hub *hub, weft_http *http, const stream_query *qu
     char epoch[WEFT_EPOCH + 1] = "";
     weft_subscription_spec spec = {.task = query->task, .session = query->session, .types = types, .marks = true};
     weft_peer *peer = NULL;
-    if (!read_position(query->since, epoch, &spec)) {
+    if (!read_event_id(query->since, epoch, &spec)) {
         answer_json(http, 400,
                     "{\"error\":\"badPosition\",\"message\":\"since and Last-Event-ID are EPOCH:GSEQ, or GSEQ alone\"}");
         return;
@@ -216,7 +216,7 @@ static void on_events_route(weft_http *http, void *ctx) {
     stream_query query;
     if (!hub->clients || hub->stopping)
         answer_json(http, 503, "{\"error\":\"starting or stopping\"}");
-    else if (!may_follow(weft_http_identity(http)))
+    else if (!may_follow_events(weft_http_identity(http)))
         answer_json(http, 403, "{\"error\":\"forbidden\",\"message\":\"This token may not follow events\"}");
     else if (strcmp(weft_http_method(http), "GET") != 0)
         weft_http_answer(http, 200, "text/event-stream", (weft_bytes){0});

@@ -7,7 +7,7 @@
 #include "hub_clients_private.h"
 #include "pack.h"
 
-static bool is_same(const char *a, const char *b) {
+static bool is_same_name(const char *a, const char *b) {
     return a && b && strcmp(a, b) == 0;
 }
 
@@ -42,7 +42,7 @@ static int find_task(const weft_engine *engine, const weft_json *data, const cha
 static int is_of_task(const weft_engine *engine, const weft_json *data, const char *task) {
     const char *id;
     int r = find_task(engine, data, &id);
-    return r < 0 ? r : is_same(id, task);
+    return r < 0 ? r : is_same_name(id, task);
 }
 
 /* Likewise most events of a task do not name its session. */
@@ -52,7 +52,7 @@ static int is_of_session(const weft_engine *engine, const weft_json *data, const
     if (r >= 0 && !own)
         r = find_task(engine, data, &id);
     const weft_task *task = r >= 0 && id ? weft__task_find(engine, id) : NULL;
-    return r < 0 ? r : is_same(task ? task->session : own, session);
+    return r < 0 ? r : is_same_name(task ? task->session : own, session);
 }
 
 bool weft__source_reads(const weft_event_source *source) {
@@ -61,7 +61,7 @@ bool weft__source_reads(const weft_event_source *source) {
 
 int weft__source_wants(const weft_event_source *source, const weft_engine *engine, const weft_event *event,
                        const weft_json *data) {
-    if (!wants_type(source, event->type) || (source->stream && !is_same(event->stream, source->stream)))
+    if (!wants_type(source, event->type) || (source->stream && !is_same_name(event->stream, source->stream)))
         return 0;
     int r = source->task ? is_of_task(engine, data, source->task) : 1;
     return r > 0 && source->session ? is_of_session(engine, data, source->session) : r;

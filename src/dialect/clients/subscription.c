@@ -140,7 +140,7 @@ static int keep_latest(weft_subscription *subscription, const weft_event *events
     return r;
 }
 
-static void on_events(void *ctx, const weft_event *events, size_t count) {
+static void on_stored_events(void *ctx, const weft_event *events, size_t count) {
     weft_subscription *subscription = ctx;
     int r = subscription->class == WEFT_CLASS_STATE ? keep_latest(subscription, events, count)
                                                     : say_page(subscription, events, count);
@@ -154,7 +154,7 @@ static void go_live(weft_subscription *subscription) {
     weft__list_push(&subscription->client->clients->live, &subscription->live);
 }
 
-static void on_live(void *ctx) {
+static void on_caught_up(void *ctx) {
     weft_subscription *subscription = ctx;
     if (subscription->latest && weft_peer_full(subscription->client->peer)) {
         pause_at(subscription, subscription->latest_at - 1);
@@ -215,7 +215,7 @@ static void on_subscription_end(void *ctx, int why) {
         weft__hub_client_lose(subscription->client);
 }
 
-static const weft_follower follower = {on_start, on_events, on_live, on_subscription_end};
+static const weft_follower follower = {on_start, on_stored_events, on_caught_up, on_subscription_end};
 
 /* ---- moving ---- */
 

@@ -207,7 +207,7 @@ static int add_rows(weft_dialects *all, size_t dialect) {
     return r;
 }
 
-static size_t count_rows(const weft_dialects *all) {
+static size_t count_methods(const weft_dialects *all) {
     size_t n = 0;
     for (size_t i = 0; i < all->count; i++)
         for (const weft_method *row = all->list[i]->methods; row && row->name; row++)
@@ -216,7 +216,7 @@ static size_t count_rows(const weft_dialects *all) {
 }
 
 static int merge_rows(weft_dialects *all) {
-    size_t count = count_rows(all);
+    size_t count = count_methods(all);
     all->methods = weft__zalloc(all->alloc, (count + 1) * sizeof *all->methods);
     all->routes = weft__zalloc(all->alloc, (count + 1) * sizeof *all->routes);
     int r = all->methods && all->routes ? 0 : -ENOMEM;

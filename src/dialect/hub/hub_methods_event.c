@@ -52,7 +52,7 @@ static int say_subscribed(const weft_hub *hub, weft_req *req, int r, uint64_t he
                                    {"head", weft_uint(head)}, {"reason", r ? weft_str(weft__gap_name(r)) : weft_none()}));
 }
 
-static void on_subscribed(void *ctx, int r, uint64_t head) {
+static void on_hub_subscribed(void *ctx, int r, uint64_t head) {
     struct subscribing *subscribing = ctx;
     const weft_hub *hub = subscribing->hub;
     weft_req *req = subscribing->req;
@@ -108,7 +108,7 @@ static int start_subscribing(weft_req *req, const weft_hub *hub, weft_hub_client
     if (!subscribing)
         return -ENOMEM;
     *subscribing = (struct subscribing){hub, client, weft__req_keep(req)};
-    int r = weft__hub_client_subscribe(client, spec, on_subscribed, subscribing);
+    int r = weft__hub_client_subscribe(client, spec, on_hub_subscribed, subscribing);
     if (r < 0)
         weft__free(hub->alloc, subscribing);
     return r;

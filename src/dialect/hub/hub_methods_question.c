@@ -103,7 +103,7 @@ static int refuse_option(weft_req *req, const weft_question *question, const cha
                               {"options", raw_or_null(question->options)}));
 }
 
-static int refuse_unknown(weft_req *req, const char *id) {
+static int refuse_unknown_question(weft_req *req, const char *id) {
     return weft__say_error(req, 404, "questionNotFound", "Question not found: %s", id);
 }
 
@@ -126,7 +126,7 @@ struct answering {
 };
 
 /* Somebody else's may have been stored first, also when nobody knew of it yet when this one came. */
-static void on_answered(void *ctx, int r, const weft_question *question) {
+static void on_question_answered(void *ctx, int r, const weft_question *question) {
     struct answering *answering = ctx;
     const weft_hub *hub = answering->hub;
     weft_req *req = answering->req;
@@ -150,7 +150,7 @@ static int send_question_answer(weft_req *req, const weft_hub *hub, const struct
     answering->req = weft__req_keep(req);
     memcpy(answering->id, in->questionId, size);
     int r = weft__question_answer(hub->engine, in->questionId, option, weft__who(weft_req_identity(req), who), in->text,
-                                  on_answered, answering);
+                                  on_question_answered, answering);
     if (r < 0)
         weft__free(hub->alloc, answering);
     return r;
@@ -178,7 +178,7 @@ int weft__hub_answer(weft_req *req, const weft_json *params, void *ctx) {
     (void) params;
     const weft_question *question = weft__question_find(hub->engine, in->questionId);
     if (!question)
-        return refuse_unknown(req, in->questionId);
+        return refuse_unknown_question(req, in->questionId);
     if (question->state != WEFT_QUESTION_OPEN)
         return refuse_resolved(weft__req_keep(req), question);
     int r = answer_with_option(req, hub, question, in, &why);
@@ -188,5 +188,5 @@ int weft__hub_answer(weft_req *req, const weft_json *params, void *ctx) {
         return refuse_option(req, question, in->option, why);
     if (r == -EALREADY)
         return refuse_resolved(weft__req_keep(req), question);
-    return r == -ENOENT ? refuse_unknown(req, in->questionId) : weft__say_failure(req, r);
+    return r == -ENOENT ? refuse_unknown_question(req, in->questionId) : weft__say_failure(req, r);
 }

@@ -25,7 +25,7 @@ static int write_about(weft_buf *out, const weft_alloc *alloc, const weft_task *
 }
 
 /* What is no id, or nobody's, is left out: a task may be forgotten between a list and this. */
-static int write_all(weft_buf *out, const weft_hub *hub, const weft_json *ids) {
+static int write_found_tasks(weft_buf *out, const weft_hub *hub, const weft_json *ids) {
     bool first = true;
     int r = weft__buf_put(out, hub->alloc, "[", 1);
     for (weft_iter it = weft_iterate(ids); r >= 0 && weft_next(&it);) {
@@ -48,7 +48,7 @@ int weft__hub_about(weft_req *req, const weft_json *params, void *ctx) {
     (void) params;
     if (weft_count(&in->taskIds) > MAX_IDS)
         return weft__say_invalid(req, "/taskIds", "taskIds must not be more than %d", MAX_IDS);
-    int r = write_all(&out, hub, &in->taskIds);
+    int r = write_found_tasks(&out, hub, &in->taskIds);
     if (r >= 0)
         r = weft_reply(req, WEFT_OBJ({"tasks", weft_raw(weft__buf_head(&out), weft__buf_len(&out))}));
     weft__buf_done(&out, hub->alloc);

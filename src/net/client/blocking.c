@@ -138,7 +138,7 @@ static void on_part(weft_peer *peer, const weft_json *part, void *ctx) {
     call->opts->on_part(peer, part, call->opts->ctx);
 }
 
-static bool is_open(const weft_client *client, const void *ctx) {
+static bool is_call_open(const weft_client *client, const void *ctx) {
     (void) client;
     return !((const waiting_call *) ctx)->done;
 }
@@ -162,7 +162,7 @@ int weft_call_with(weft_peer *peer, const char *method, weft_val params, const w
     r = start_awaited_call(client, method, params, &call);
     /* Every call completes once, also when the peer is freed meanwhile: this ends. */
     if (r >= 0)
-        drive_loop(client, is_open, &call, -1);
+        drive_loop(client, is_call_open, &call, -1);
     leave_blocking(client);
     return r < 0 ? r : call.r;
 }

@@ -110,7 +110,7 @@ void weft__client_schedule(weft_client *client) {
     weft__timer_set(client->loop, &client->tick, weft_peer_deadline(client->peer));
 }
 
-static void on_tick(weft_timer *timer) {
+static void on_client_tick(weft_timer *timer) {
     weft_client *client = weft__client_ref(WEFT_CONTAINER(timer, weft_client, tick));
     weft_peer *peer = client->peer;
     int r = weft_peer_tick(peer, weft_loop_now(client->loop));
@@ -224,7 +224,7 @@ uint32_t weft__any_number(void) {
     return getrandom(&number, sizeof number, 0) == (ssize_t) sizeof number ? number : UINT32_MAX / 2;
 }
 
-static void try_later(weft_client *client) {
+static void try_connecting_later(weft_client *client) {
     int64_t now = weft_loop_now(client->loop);
     weft__timer_set(client->loop, &client->attempt, now + weft__backoff_next(&client->backoff, weft__any_number()));
 }
@@ -246,7 +246,7 @@ static void report_loss(weft_client *client, bool was_connected, int why) {
     if (client->peer)
         set_state(client, again ? WEFT_DISCONNECTED : WEFT_CLOSED, why);
     if (client->peer && client->state == WEFT_DISCONNECTED)
-        try_later(client);
+        try_connecting_later(client);
 }
 
 static void give_up(weft_client *client, bool was_ready, int why) {
@@ -298,7 +298,7 @@ static void leave_politely(weft_client *client) {
         weft__wire_let_go(client->wire, politely);
 }
 
-static void on_free(weft_peer *peer, void *data) {
+static void on_client_free(weft_peer *peer, void *data) {
     weft_client *client = data;
     (void) peer;
     if (client->wire)
@@ -323,14 +323,14 @@ static int64_t client_now(void *data) {
     return weft__loop_fresh_now(((const weft_client *) data)->loop);
 }
 
-static void on_resume(weft_peer *peer, void *data) {
+static void on_client_resume(weft_peer *peer, void *data) {
     weft_client *client = data;
     (void) peer;
     if (client->wire && client->wire->ready)
         weft__wire_resume(client->wire);
 }
 
-static const weft_carrier carrier = {.free = on_free, .now = client_now, .resume = on_resume};
+static const weft_carrier carrier = {.free = on_client_free, .now = client_now, .resume = on_client_resume};
 
 /* ---- making ---- */
 
@@ -473,7 +473,7 @@ static weft_client *new_client(weft_loop *loop) {
     client->given = (weft_given){-1, -1};
     weft__later_init(&client->begin, on_begin_connecting);
     weft__timer_init(&client->attempt, on_attempt);
-    weft__timer_init(&client->tick, on_tick);
+    weft__timer_init(&client->tick, on_client_tick);
     weft__timer_init(&client->events_again, on_events_again);
     return client;
 }

@@ -28,7 +28,7 @@ struct weft_events {
 
 typedef struct weft_events weft_events;
 
-static weft_events *events_of(weft_stream *stream) {
+static weft_events *events_of_stream(weft_stream *stream) {
     return WEFT_CONTAINER(stream, weft_events, stream);
 }
 
@@ -40,7 +40,7 @@ static void let_go_of_events(weft_events *events) {
     weft__stream_close(&events->stream);
 }
 
-static void try_later(weft_client *client) {
+static void listen_again_later(weft_client *client) {
     int64_t now = weft_loop_now(client->loop);
     weft__timer_set(client->loop, &client->events_again,
                     now + weft__backoff_next(&client->events_backoff, weft__any_number()));
@@ -52,7 +52,7 @@ static void lose_events(weft_events *events) {
     if (events->let_go)
         return;
     let_go_of_events(events);
-    try_later(client);
+    listen_again_later(client);
 }
 
 /* ---- what comes ---- */
@@ -65,7 +65,7 @@ static bool on_server_event(char *data, size_t len, void *ctx) {
     return !events->let_go;
 }
 
-static int take_body(weft_events *events, char *data, size_t len) {
+static int take_events_body(weft_events *events, char *data, size_t len) {
     size_t used, body = len;
     int r = events->chunked ? weft__chunked(&events->chunks, data, len, &used, &body) : 0;
     if (r < 0)
@@ -106,12 +106,12 @@ static int take_events_head(weft_events *events) {
 
 static int take_events_bytes(weft_events *events, char *data, size_t len) {
     if (events->listening)
-        return take_body(events, data, len);
+        return take_events_body(events, data, len);
     int r = weft__buf_put(&events->head, events->in.alloc, data, len);
     if (r == 0)
         r = take_events_head(events);
     if (r == 0 && events->listening && weft__buf_len(&events->head) > 0) {
-        r = take_body(events, weft__buf_head(&events->head), weft__buf_len(&events->head));
+        r = take_events_body(events, weft__buf_head(&events->head), weft__buf_len(&events->head));
         weft__buf_done(&events->head, events->in.alloc);
     }
     return r;
@@ -124,7 +124,7 @@ static void on_events_open(weft_stream *stream) {
 }
 
 static void on_events_bytes(weft_stream *stream, char *data, size_t len) {
-    weft_events *events = events_of(stream);
+    weft_events *events = events_of_stream(stream);
     weft_client *client = weft__client_ref(events->client);
     if (!events->let_go && take_events_bytes(events, data, len) < 0)
         lose_events(events);
@@ -135,11 +135,11 @@ static void on_events_bytes(weft_stream *stream, char *data, size_t len) {
 
 static void on_events_end(weft_stream *stream, int why) {
     (void) why;
-    lose_events(events_of(stream));
+    lose_events(events_of_stream(stream));
 }
 
 static void on_events_closed(weft_stream *stream) {
-    weft_events *events = events_of(stream);
+    weft_events *events = events_of_stream(stream);
     weft_client *client = events->client;
     const weft_alloc *alloc = events->in.alloc;
     weft__buf_done(&events->out, alloc);
@@ -150,12 +150,12 @@ static void on_events_closed(weft_stream *stream) {
 }
 
 static weft_bytes events_output(weft_stream *stream) {
-    weft_events *events = events_of(stream);
+    weft_events *events = events_of_stream(stream);
     return (weft_bytes){weft__buf_head(&events->out), weft__buf_len(&events->out)};
 }
 
 static void events_sent(weft_stream *stream, size_t n) {
-    weft_events *events = events_of(stream);
+    weft_events *events = events_of_stream(stream);
     weft__buf_take(&events->out, events->in.alloc, n);
 }
 
@@ -170,7 +170,7 @@ static const weft_stream_ops stream_ops = {
 
 /* ---- life ---- */
 
-static int write_request(weft_events *events) {
+static int write_events_request(weft_events *events) {
     const weft_http_client_opts *http = &events->client->http;
     const char *const texts[] = {"GET ",
                                  http->path,
@@ -220,7 +220,7 @@ static int listen_now(weft_client *client) {
         return -ENOMEM;
     events->in = (weft_sse_in){.alloc = alloc, .max = weft__service_limits(weft_peer_service(client->peer))->max_body};
     events->client = client;
-    int r = write_request(events);
+    int r = write_events_request(events);
     if (r == 0)
         r = connect_to_same(events);
     if (r < 0) {
@@ -243,7 +243,7 @@ void weft__events_start(weft_client *client) {
 
 void weft__events_again(weft_client *client) {
     if (!client->events && listen_now(client) < 0)
-        try_later(client);
+        listen_again_later(client);
 }
 
 void weft__events_stop(weft_client *client) {

@@ -55,7 +55,7 @@ static bool is_clean_header(const char *text, unsigned char class) {
     return true;
 }
 
-static int put_header(weft_buf *out, const weft_alloc *alloc, const weft_header *header) {
+static int put_own_header(weft_buf *out, const weft_alloc *alloc, const weft_header *header) {
     const char *const texts[] = {header->name, ": ", header->value, "\r\n"};
     int r = 0;
     if (!*header->name || !header->value || !is_clean_header(header->name, HTTP_TOKEN) ||
@@ -70,7 +70,7 @@ int weft__headers_text(const weft_header *headers, const weft_alloc *alloc, char
     weft_buf text = {0};
     int r = 0;
     for (const weft_header *at = headers; r >= 0 && at && at->name; at++)
-        r = put_header(&text, alloc, at);
+        r = put_own_header(&text, alloc, at);
     if (r >= 0 && weft__buf_len(&text) > MAX_HEADERS)
         r = -EINVAL;
     if (r >= 0 && weft__buf_len(&text))

@@ -126,7 +126,7 @@ static void on_wire_bytes(weft_stream *stream, char *data, size_t len) {
 }
 
 /* The user may have something to say to a peer that has ended its half. */
-static bool stays_after_end(weft_wire *wire) {
+static bool wire_stays_after_end(weft_wire *wire) {
     weft_client *client = wire->client;
     if (!wire->ready || !client->opts.on_eof)
         return false;
@@ -165,7 +165,7 @@ static void on_wire_end(weft_stream *stream, int why) {
     wire->ended = true;
     if (why == 0 && wire->ready && !(wire->client->transport->flags & WEFT_LAZY) && !take_last(wire))
         return;
-    if (why == 0 && stays_after_end(wire))
+    if (why == 0 && wire_stays_after_end(wire))
         return;
     /* A child's last words are worth more with its exit status. */
     if (wire->child && !wire->exited)
@@ -275,7 +275,7 @@ bool weft__wire_unsent(const weft_wire *wire) {
 }
 
 /* What the peer has queued leaves with the wire: an answer to a broken message, a WebSocket's good-bye. */
-static void take_output(weft_wire *wire, weft_peer *peer) {
+static void take_wire_output(weft_wire *wire, weft_peer *peer) {
     weft_bytes left = weft_peer_output(peer);
     weft__buf_done(&wire->out, wire->client->loop->alloc);
     if (left.len > 0)
@@ -286,7 +286,7 @@ void weft__wire_let_go(weft_wire *wire, bool politely) {
     weft_client *client = wire->client;
     assert(client->wire == wire);
     if (wire->ready && politely)
-        take_output(wire, client->peer);
+        take_wire_output(wire, client->peer);
     wire->ready = false;
     client->wire = NULL;
     weft__timer_stop(client->loop, &wire->timer);

@@ -1,8 +1,9 @@
 /* A POST: look the name up, try its addresses one after the other, send the head and the body, read until the status is
  * known.
  *
- *   LOOKUP ──on_lookup()──▶ CONNECT, one address after the other ──on_post_open()──▶ SENT ──take_post_status()──▶ end_post()
- *   any ──a failure, the time──▶ end_post()          any ──weft__post_free()──▶ gone when the stream and the lookup are */
+ *   LOOKUP ──on_post_lookup()──▶ CONNECT, one address after the other ──on_post_open()──▶ SENT
+ *   SENT ──take_post_status()──▶ end_post()         any ──a failure, the time──▶ end_post()
+ *   any ──weft__post_free()──▶ gone when the stream and the lookup are */
 #include "post.h"
 
 #include <errno.h>
@@ -160,7 +161,7 @@ static const weft_stream_ops stream_ops = {
     .sent = post_sent,
 };
 
-static int try_address(weft_post *post, const struct addrinfo *address) {
+static int try_post_address(weft_post *post, const struct addrinfo *address) {
     int fd = -1;
     int r = weft__tcp_dial(address, &fd);
     if (r < 0)
@@ -187,7 +188,7 @@ static void connect_next(weft_post *post, int why) {
     while (post->next) {
         const struct addrinfo *address = post->next;
         post->next = address->ai_next;
-        why = try_address(post, address);
+        why = try_post_address(post, address);
         if (why == 0)
             return;
     }
@@ -196,7 +197,7 @@ static void connect_next(weft_post *post, int why) {
 
 /* ---- the name ---- */
 
-static void on_lookup(uv_getaddrinfo_t *lookup, int status, struct addrinfo *found) {
+static void on_post_lookup(uv_getaddrinfo_t *lookup, int status, struct addrinfo *found) {
     weft_post *post = lookup->data;
     weft_loop *loop = WEFT_CONTAINER(lookup->loop, weft_loop, uv);
     weft__free(loop->alloc, lookup);
@@ -213,7 +214,7 @@ static void on_lookup(uv_getaddrinfo_t *lookup, int status, struct addrinfo *fou
     connect_next(post, -EHOSTUNREACH);
 }
 
-static int look_up(weft_post *post) {
+static int look_up_host(weft_post *post) {
     char port[16];
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | AI_ADDRCONFIG};
     snprintf(port, sizeof port, "%d", post->url.port);
@@ -221,7 +222,7 @@ static int look_up(weft_post *post) {
     if (!post->lookup)
         return -ENOMEM;
     post->lookup->data = post;
-    int r = uv_getaddrinfo(&post->loop->uv, post->lookup, on_lookup, post->url.host, port, &hints);
+    int r = uv_getaddrinfo(&post->loop->uv, post->lookup, on_post_lookup, post->url.host, port, &hints);
     if (r < 0)
         post->lookup = weft__free(post->loop->alloc, post->lookup);
     return r;
@@ -229,14 +230,14 @@ static int look_up(weft_post *post) {
 
 static void begin_post(weft_later *later) {
     weft_post *post = WEFT_CONTAINER(later, weft_post, begin);
-    int r = look_up(post);
+    int r = look_up_host(post);
     if (r < 0)
         end_post(post, r, 0);
 }
 
 /* ---- life ---- */
 
-static int write_request(weft_post *post, const weft_post_opts *opts, const char *more) {
+static int write_post_request(weft_post *post, const weft_post_opts *opts, const char *more) {
     const weft_url *url = &post->url;
     char port[16] = "", length[24];
     bool usual = url->port == (url->scheme == WEFT_HTTPS ? 443 : 80), six = strchr(url->host, ':') != NULL;
@@ -294,7 +295,7 @@ static int prepare_post(weft_post *post, const weft_post_opts *opts) {
     char *more = NULL;
     int made = weft__headers_text(opts->headers, post->alloc, &more);
     if (made >= 0)
-        made = write_request(post, opts, more);
+        made = write_post_request(post, opts, more);
     weft__free(post->alloc, more);
     return made;
 }

@@ -317,7 +317,7 @@ static void hand_over(weft_conn *conn, weft_web *web, char *data, size_t len) {
     weft__free(alloc, web);
 }
 
-static int keep_rest(weft_web *web, const weft_alloc *alloc, bool buffered, const char *data, size_t used, size_t len) {
+static int keep_unread(weft_web *web, const weft_alloc *alloc, bool buffered, const char *data, size_t used, size_t len) {
     if (!buffered)
         return weft__buf_put(&web->in, alloc, data + used, len - used);
     weft__buf_take(&web->in, alloc, used);
@@ -344,7 +344,7 @@ static void on_web_bytes(weft_stream *stream, char *data, size_t len) {
         hand_over(conn, web, data + used, len - used);
         return;
     }
-    int r = keep_rest(web, alloc, buffered, data, used, len);
+    int r = keep_unread(web, alloc, buffered, data, used, len);
     bool was_full = is_full(web);
     weft__stream_flush(stream);
     if (was_full && !is_full(web))

@@ -27,7 +27,7 @@ static bool is_bodiless(int status) {
 }
 
 /* A header whose value is as long as somebody made it. */
-static int put_header(weft_web *web, const weft_alloc *alloc, const char *name, const char *value) {
+static int put_answer_header(weft_web *web, const weft_alloc *alloc, const char *name, const char *value) {
     if (!value)
         return 0;
     int r = weft__buf_put(&web->out, alloc, name, strlen(name));
@@ -47,9 +47,9 @@ int weft__web_head(weft_conn *conn, int status, const char *type, const char *ex
     if (r >= 0 && extra)
         r = weft__buf_put(&web->out, alloc, extra, strlen(extra));
     if (r >= 0)
-        r = put_header(web, alloc, "Content-Type: ", type);
+        r = put_answer_header(web, alloc, "Content-Type: ", type);
     if (r >= 0)
-        r = put_header(web, alloc, "Vary: Origin\r\nAccess-Control-Allow-Origin: ", web->origin);
+        r = put_answer_header(web, alloc, "Vary: Origin\r\nAccess-Control-Allow-Origin: ", web->origin);
     return r < 0 ? r : weft__buf_put(&web->out, alloc, "\r\n", 2);
 }
 

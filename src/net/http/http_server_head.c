@@ -70,7 +70,7 @@ static weft_bytes host_name(weft_bytes host) {
     return is_port(stop + v6, end) ? (weft_bytes){start, (size_t) (stop - start)} : (weft_bytes){0};
 }
 
-static bool is_loopback(weft_bytes name) {
+static bool is_loopback_name(weft_bytes name) {
     return same_bytes_nocase(name, bytes_of("localhost")) || weft__bytes_are(name, "127.0.0.1") ||
            weft__bytes_are(name, "::1");
 }
@@ -102,7 +102,7 @@ static int check_host(const weft_listener *listener, weft_asked *asked) {
     weft_bytes name = host_name(asked->host);
     if (!name.len)
         return refuse_head(asked, 400, "badHost");
-    if (is_loopback(name) || is_bound(listener, name) || is_host_listed(asked->endpoint->hosts, asked->host, name))
+    if (is_loopback_name(name) || is_bound(listener, name) || is_host_listed(asked->endpoint->hosts, asked->host, name))
         return 0;
     return refuse_head(asked, 421, "hostNotServed");
 }
@@ -244,7 +244,7 @@ static const weft_auth *by_login(const weft_conn *conn, weft_asked *asked) {
     return weft__auths_with_id(&asked->endpoint->tokens, auth, weft__wall_now());
 }
 
-static int check_token(weft_conn *conn, weft_asked *asked) {
+static int check_request_token(weft_conn *conn, weft_asked *asked) {
     char name[WEFT_CONN_NAME];
     weft_bytes token = token_of(asked);
     asked->authenticated =
@@ -296,7 +296,7 @@ static int not_allowed(weft_asked *asked, const char *methods) {
     return refuse_head(asked, 405, "methodNotAllowed");
 }
 
-static bool is_json(weft_bytes type) {
+static bool is_json_type(weft_bytes type) {
     static const char *const types[] = {"application/json", "application/json-rpc", "application/jsonrequest"};
     const char *parameters = type.len ? memchr(type.data, ';', type.len) : NULL;
     weft_bytes bare = trim_blanks(type.data, parameters ? (size_t) (parameters - type.data) : type.len);
@@ -338,7 +338,7 @@ static int judge_kind(weft_conn *conn, weft_asked *asked) {
     case WEFT_WEB_HEALTH:
         return get || weft__bytes_are(head->method, "HEAD") ? 0 : not_allowed(asked, "GET, HEAD");
     case WEFT_WEB_RPC:
-        return is_json(weft__http_find(head, "content-type", NULL)) ? 0 : refuse_head(asked, 415, "notJson");
+        return is_json_type(weft__http_find(head, "content-type", NULL)) ? 0 : refuse_head(asked, 415, "notJson");
     case WEFT_WEB_EVENTS:
         if (!get)
             return not_allowed(asked, "GET, POST, OPTIONS");
@@ -365,7 +365,7 @@ int weft__web_judge(weft_conn *conn, const weft_http_head *head, weft_asked *ret
     if (!status)
         status = check_origin(listener, ret);
     if (!status)
-        status = check_token(conn, ret);
+        status = check_request_token(conn, ret);
     return status ? status : judge_kind(conn, ret);
 }
 

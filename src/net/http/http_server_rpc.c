@@ -17,7 +17,7 @@ static void on_rpc_output(weft_peer *peer, void *data) {
         weft__stream_flush_later(&conn->stream);
 }
 
-static void on_free(weft_peer *peer, void *data) {
+static void on_rpc_free(weft_peer *peer, void *data) {
     weft_conn *conn = data;
     if (!conn->web || conn->web->rpc != peer)
         return;
@@ -29,7 +29,7 @@ static int64_t rpc_now(void *data) {
     return weft__loop_fresh_now(((const weft_conn *) data)->stream.loop);
 }
 
-static const weft_carrier carrier = {.free = on_free, .now = rpc_now};
+static const weft_carrier carrier = {.free = on_rpc_free, .now = rpc_now};
 
 static void drop_peer(weft_web *web) {
     weft_peer *peer = web->rpc;

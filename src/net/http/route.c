@@ -101,7 +101,7 @@ void weft__routes_done(weft_server *server) {
 
 /* ---- one request ---- */
 
-static size_t head_size(const weft_asked *asked) {
+static size_t request_text_size(const weft_asked *asked) {
     const weft_http_head *head = asked->head;
     size_t size = head->method.len + asked->path.len + asked->query.len + 3;
     if (asked->auth)
@@ -155,7 +155,7 @@ int weft__http_new(weft_conn *conn, const weft_asked *asked, weft_http **ret) {
     const weft_http_head *head = asked->head;
     const weft_alloc *alloc = conn->stream.loop->alloc;
     size_t table = sizeof(weft_http) + head->header_count * sizeof((weft_http *) NULL)->headers[0];
-    weft_http *http = weft__zalloc(alloc, table + head_size(asked));
+    weft_http *http = weft__zalloc(alloc, table + request_text_size(asked));
     if (!http)
         return -ENOMEM;
     char *at = (char *) http + table;

@@ -32,8 +32,8 @@ static int end_event(weft_sse_in *self, bool (*on_event)(char *data, size_t len,
     return r;
 }
 
-static int take_line(weft_sse_in *self, const char *line, size_t len, bool (*on_event)(char *data, size_t len, void *ctx),
-                     void *ctx) {
+static int take_sse_line(weft_sse_in *self, const char *line, size_t len,
+                         bool (*on_event)(char *data, size_t len, void *ctx), void *ctx) {
     size_t name = sizeof data_field - 1;
     if (len == 0)
         return end_event(self, on_event, ctx);
@@ -73,9 +73,9 @@ int weft__sse_in(weft_sse_in *self, const char *bytes, size_t n, bool (*on_event
         self->line = (weft_buf){0};
         int r = 1;
         if (weft__buf_len(&begun) == 0)
-            r = take_line(self, bytes, len, on_event, ctx);
+            r = take_sse_line(self, bytes, len, on_event, ctx);
         else if ((r = weft__buf_put(&begun, self->alloc, bytes, len)) == 0)
-            r = take_line(self, weft__buf_head(&begun), weft__buf_len(&begun), on_event, ctx);
+            r = take_sse_line(self, weft__buf_head(&begun), weft__buf_len(&begun), on_event, ctx);
         weft__buf_done(&begun, self->alloc);
         if (r <= 0)
             return r;

@@ -74,18 +74,18 @@ bool weft__auth_same(const weft_auth *a, const weft_auth *b) {
            strcmp(a->scopes, b->scopes) == 0;
 }
 
-static size_t slot_of(const char *address) {
+static size_t brake_slot(const char *address) {
     return weft__hash(address) % WEFT_BRAKE_SLOTS;
 }
 
 int64_t weft__brake_wait(const weft_brake *brake, const char *address, int64_t now) {
-    size_t at = slot_of(address);
+    size_t at = brake_slot(address);
     bool over = brake->slots[at].wrong >= WEFT_BRAKE_WRONG && now < brake->slots[at].until;
     return over ? brake->slots[at].until - now : 0;
 }
 
 void weft__brake_wrong(weft_brake *brake, const char *address, int64_t now) {
-    size_t at = slot_of(address);
+    size_t at = brake_slot(address);
     if (now >= brake->slots[at].until) {
         brake->slots[at].until = now + WEFT_BRAKE_MS;
         brake->slots[at].wrong = 0;

@@ -18,7 +18,7 @@ static void set_port(struct sockaddr *address, int port) {
         ((struct sockaddr_in *) (void *) address)->sin_port = htons((uint16_t) port);
 }
 
-static int port_of(int fd) {
+static int port_of_socket(int fd) {
     struct sockaddr_storage address = {0};
     socklen_t len = sizeof address;
     getsockname(fd, (struct sockaddr *) &address, &len);
@@ -54,7 +54,7 @@ static int bind_all(weft_listener *listener, struct addrinfo *list) {
         r = fd;
         if (r < 0)
             return r;
-        listener->port = port_of(fd);
+        listener->port = port_of_socket(fd);
         r = weft__listener_accept_on(listener, fd);
         if (r < 0)
             return r;

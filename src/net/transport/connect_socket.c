@@ -111,7 +111,7 @@ static int lookup_error(weft_wire *wire, int status) {
     return status == UV_EAI_MEMORY ? -ENOMEM : -EHOSTUNREACH;
 }
 
-static void on_lookup(uv_getaddrinfo_t *lookup, int status, struct addrinfo *found) {
+static void on_wire_lookup(uv_getaddrinfo_t *lookup, int status, struct addrinfo *found) {
     weft_wire *wire = lookup->data;
     weft_client *client = wire->client;
     wire->lookup = weft__free(client->loop->alloc, lookup);
@@ -132,7 +132,7 @@ static int start_lookup(weft_wire *wire, const char *port, const struct addrinfo
     if (!wire->lookup)
         return -ENOMEM;
     wire->lookup->data = wire;
-    int r = uv_getaddrinfo(&client->loop->uv, wire->lookup, on_lookup, client->url.host, port, hints);
+    int r = uv_getaddrinfo(&client->loop->uv, wire->lookup, on_wire_lookup, client->url.host, port, hints);
     if (r < 0) {
         wire->lookup = weft__free(client->loop->alloc, wire->lookup);
         return r;

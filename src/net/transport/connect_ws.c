@@ -22,7 +22,7 @@ static int put_handshake(weft_wire *wire, const char *text) {
 }
 
 /* All of them or -ENOMEM. */
-static int put_all(weft_wire *wire, const char *const *texts, size_t count) {
+static int put_handshake_texts(weft_wire *wire, const char *const *texts, size_t count) {
     int r = 0;
     for (size_t i = 0; i < count && r == 0; i++)
         r = put_handshake(wire, texts[i]);
@@ -50,7 +50,7 @@ static int say_ws_hello(weft_wire *wire) {
         client->more ? client->more : "",
         "\r\n",
     };
-    return put_all(wire, texts, sizeof texts / sizeof texts[0]);
+    return put_handshake_texts(wire, texts, sizeof texts / sizeof texts[0]);
 }
 
 /* ---- the answer ---- */

@@ -16,7 +16,7 @@
 #define PEER_PIDFD 77
 #define SOCKET_FLAGS (SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC)
 
-static int open_folder(const char *path, const char *last) {
+static int open_socket_folder(const char *path, const char *last) {
     char folder[4096];
     size_t len = (size_t) (last - path);
     if (len >= sizeof folder)
@@ -37,7 +37,7 @@ int weft__unix_address(const char *path, struct sockaddr_un *ret, socklen_t *ret
         const char *last = slash ? slash + 1 : path;
         if (strlen(last) > sizeof ret->sun_path - sizeof "/proc/self/fd/2147483647/")
             return -ENAMETOOLONG;
-        dir = open_folder(path, last);
+        dir = open_socket_folder(path, last);
         if (dir < 0)
             return dir;
         snprintf(ret->sun_path, sizeof ret->sun_path, "/proc/self/fd/%d/%s", dir, last);
@@ -90,7 +90,7 @@ static int bind_private(int fd, const struct sockaddr_un *address, socklen_t len
     return listen(fd, WEFT_BACKLOG) < 0 ? -errno : 0;
 }
 
-static int listen_at(const struct sockaddr_un *address, socklen_t len, struct stat *ret_info, int *ret_fd) {
+static int listen_at_socket(const struct sockaddr_un *address, socklen_t len, struct stat *ret_info, int *ret_fd) {
     int r = look_for_owner(address, len);
     if (r >= 0)
         r = remove_stale(address);
@@ -149,7 +149,7 @@ static int listen_locked(const char *path, struct stat *ret_info, int *ret_fd) {
     if (r < 0)
         return r;
     int held = lock_socket(&address);
-    r = held < 0 ? held : listen_at(&address, len, ret_info, ret_fd);
+    r = held < 0 ? held : listen_at_socket(&address, len, ret_info, ret_fd);
     if (held >= 0)
         close(held);
     if (dir >= 0)
