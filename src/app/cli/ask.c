@@ -33,7 +33,7 @@ weft_exit weft__ask_open(weft_app *app, const char *url, weft_line *ret) {
 }
 
 /* By data.reason, which is the same in every dialect. */
-static const char *next_of(const weft_error *error) {
+static const char *next_after_error(const weft_error *error) {
     static const struct {
         const char *reason, *next;
     } rows[] = {
@@ -68,7 +68,7 @@ static const char *next_of(const weft_error *error) {
 }
 
 weft_exit weft__ask_refused(const weft_app *app, const char *method, const weft_error *error) {
-    return weft__fail_plainly(app, method, error, next_of(error));
+    return weft__fail_plainly(app, method, error, next_after_error(error));
 }
 
 weft_exit weft__ask(weft_line *line, const char *method, weft_val params, weft_answer *ret) {

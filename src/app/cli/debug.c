@@ -48,7 +48,7 @@ static int put_redacted(weft_buf *out, const weft_json *value) {
     return r < 0 ? r : weft__write_raw(out, NULL, type == WEFT_OBJECT ? "}" : "]", 1);
 }
 
-static void log_line(weft_peer *peer, bool outgoing, weft_val message) {
+static void put_debug_line(weft_peer *peer, bool outgoing, weft_val message) {
     char now[WEFT_STAMP];
     weft_screen screen = weft__screen(stderr);
     const weft_identity *who = weft_peer_identity(peer);
@@ -65,11 +65,11 @@ void weft__debug_message(void *ctx, weft_peer *peer, bool outgoing, weft_bytes t
     if (weft_doc_parse(text.data, text.len, NULL, &doc) < 0) {
         char note[64];
         snprintf(note, sizeof note, "(%zu bytes that are not JSON)", text.len);
-        log_line(peer, outgoing, weft_str(note));
+        put_debug_line(peer, outgoing, weft_str(note));
         return;
     }
     if (put_redacted(&out, weft_doc_root(doc)) >= 0)
-        log_line(peer, outgoing, weft_raw(weft__buf_head(&out), weft__buf_len(&out)));
+        put_debug_line(peer, outgoing, weft_raw(weft__buf_head(&out), weft__buf_len(&out)));
     weft__buf_done(&out, NULL);
     weft_doc_free(doc);
 }

@@ -94,7 +94,7 @@ weft_exit weft__token_read(const weft_app *app, const char *path, char **ret) {
     return keep_token(app, path, some ? text : (char[]){""}, ret);
 }
 
-static weft_exit find_token(const weft_app *app, char **ret) {
+static weft_exit find_own_token(const weft_app *app, char **ret) {
     const char *from_environment = getenv("WEFT_TOKEN");
     char text[MAX_TOKEN];
     *ret = NULL;
@@ -120,7 +120,7 @@ weft_exit weft__target_of(const weft_app *app, const char *text, weft_target *re
         return status;
     ret->scheme = url.scheme;
     weft__url_done(&url, NULL);
-    status = find_token(app, &ret->token);
+    status = find_own_token(app, &ret->token);
     if (status)
         return status;
     ret->url = weft__strndup(NULL, text, strlen(text));

@@ -37,7 +37,7 @@ void weft__live_call(weft_live *self, const char *method, weft_val params, weft_
 
 /* ---- events ---- */
 
-static void on_notification(weft_peer *peer, const char *method, const weft_json *params, void *data) {
+static void on_live_notification(weft_peer *peer, const char *method, const weft_json *params, void *data) {
     weft_live *self = data;
     (void) peer;
     if (self->over || !self->ready || strcmp(method, "event") != 0)
@@ -86,7 +86,7 @@ static void take_subscription(weft_live *self, const weft_json *result) {
     self->was_ready = true;
 }
 
-static void on_subscribed(weft_live *self, int r, const weft_answer *answer) {
+static void on_live_subscribed(weft_live *self, int r, const weft_answer *answer) {
     if (r == -ECONNRESET || r == -ENOTCONN)
         return; /* on_live_state() says more */
     if (r < 0) {
@@ -117,7 +117,7 @@ static void on_subscribe_answer(weft_peer *peer, int r, const weft_answer *answe
     (void) peer;
     weft__free(NULL, ask);
     if (current && !self->over)
-        on_subscribed(self, r, answer);
+        on_live_subscribed(self, r, answer);
 }
 
 static void subscribe_live(weft_live *self) {
@@ -203,7 +203,7 @@ static void on_live_limit(weft_timer *timer) {
         weft__live_end(self, WEFT_DONE);
 }
 
-static void on_lost(weft_live *self, bool for_good, int why) {
+static void on_live_lost(weft_live *self, bool for_good, int why) {
     const char *trouble = weft_peer_trouble(self->peer);
     self->ready = false;
     if (for_good || !self->was_connected) {
@@ -229,7 +229,7 @@ static void on_live_state(weft_peer *peer, weft_state state, int why, void *data
     if (state == WEFT_CONNECTED)
         on_live_connected(self);
     else if (state != WEFT_CONNECTING)
-        on_lost(self, state == WEFT_CLOSED, why);
+        on_live_lost(self, state == WEFT_CLOSED, why);
 }
 
 static void on_live_signal(void *ctx) {
@@ -241,7 +241,7 @@ static void on_live_signal(void *ctx) {
 }
 
 /* The terminal is gone. */
-static void on_hangup(void *ctx) {
+static void on_live_hangup(void *ctx) {
     weft__live_end(ctx, WEFT_FAILED);
 }
 
@@ -257,7 +257,7 @@ static int open_live(weft_live *self) {
     weft__timer_init(&self->limit, on_live_limit);
     if (self->opts.limit_ms > 0)
         weft__timer_set(self->loop, &self->limit, weft__loop_fresh_now(self->loop) + self->opts.limit_ms);
-    self->signals.on_hangup = on_hangup;
+    self->signals.on_hangup = on_live_hangup;
     r = weft__signals_open(&self->signals, self->loop, on_live_signal, self);
     if (r < 0)
         return r;
@@ -266,7 +266,7 @@ static int open_live(weft_live *self) {
     opts.extras = true;
     opts.data = self;
     opts.on_state = on_live_state;
-    opts.on_notification = on_notification;
+    opts.on_notification = on_live_notification;
     return weft_connect_on(self->loop, self->target.url, &opts, &self->peer);
 }
 

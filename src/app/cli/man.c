@@ -92,7 +92,7 @@ static void man_put_option(FILE *to, const weft_option *option) {
     fputc('\n', to);
 }
 
-static void put_options(FILE *to, const weft_verb *verb) {
+static void man_put_options(FILE *to, const weft_verb *verb) {
     const weft_option *tables[WEFT_OPTION_TABLES];
     fputs(".SH OPTIONS\n", to);
     weft__option_tables(verb, tables);
@@ -124,7 +124,7 @@ static void put_statuses(FILE *to) {
 }
 
 /* The lines of the help become paragraphs; an empty one begins another. */
-static void put_about(FILE *to, const char *about) {
+static void man_put_about(FILE *to, const char *about) {
     while (*about) {
         size_t n = strcspn(about, "\n");
         char line[512];
@@ -151,9 +151,9 @@ void weft__man_verb_page(FILE *to, const weft_verb *verb) {
     put_examples(to, verb->examples);
     if (verb->about) {
         fputs(".SH DESCRIPTION\n", to);
-        put_about(to, verb->about);
+        man_put_about(to, verb->about);
     }
-    put_options(to, verb);
+    man_put_options(to, verb);
     put_statuses(to);
     fputs(".SH SEE ALSO\n.BR weft (1),\n.BR weft\\-methods (7)\n", to);
 }

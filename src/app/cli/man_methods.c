@@ -32,7 +32,7 @@ static void man_put_errors(FILE *to, const weft_error_row *error) {
     }
 }
 
-static void put_method(FILE *to, const weft_method *method) {
+static void man_put_method(FILE *to, const weft_method *method) {
     fputs(".SS ", to);
     weft__man_text(to, method->name);
     fputc('\n', to);
@@ -63,7 +63,7 @@ weft_exit weft__man_methods(const weft_app *app) {
           to);
     for (const weft_method *method = weft__dialects_methods(dialects); method->name; method++)
         if (!(method->flags & WEFT_HIDDEN))
-            put_method(to, method);
+            man_put_method(to, method);
     fputs(".SH SEE ALSO\n.BR weft (1)\n", to);
     weft__dialects_free(dialects);
     return WEFT_DONE;

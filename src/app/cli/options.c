@@ -51,7 +51,7 @@ static size_t places_of(weft_app *app, place ret[3]) {
     return count;
 }
 
-static bool is_named(const weft_option *option, const char *name, size_t len) {
+static bool is_option_named(const weft_option *option, const char *name, size_t len) {
     return strlen(option->name) == len && strncmp(option->name, name, len) == 0;
 }
 
@@ -61,7 +61,7 @@ static bool find_option(weft_app *app, const char *name, size_t len, char letter
     size_t count = places_of(app, tables);
     for (size_t i = 0; i < count; i++)
         for (const weft_option *option = tables[i].option; option->name; option++)
-            if (name ? is_named(option, name, len) : option->letter == letter) {
+            if (name ? is_option_named(option, name, len) : option->letter == letter) {
                 *ret = (place){option, tables[i].settings};
                 return true;
             }
@@ -84,7 +84,7 @@ static weft_exit unknown_name(weft_app *app, const char *name, size_t len) {
 
 /* ---- values ---- */
 
-static bool read_number(const char *text, int64_t *ret) {
+static bool read_number_option(const char *text, int64_t *ret) {
     char *end;
     errno = 0;
     long long number = strtoll(text, &end, 10);
@@ -127,7 +127,7 @@ static weft_exit set_value(weft_app *app, const place *where, const char *text) 
         return weft__misused(app, "--%s is one of: %s", option->name, option->choices);
     if (option->kind == WEFT_OPTION_text)
         *(const char **) field = text;
-    else if (option->kind == WEFT_OPTION_number && !read_number(text, field))
+    else if (option->kind == WEFT_OPTION_number && !read_number_option(text, field))
         return weft__misused(app, "--%s wants a number from 1 up, not \"%s\"", option->name, text);
     else if (option->kind == WEFT_OPTION_time && !read_time(text, field))
         return weft__misused(app, "--%s wants a time such as 500ms, 5s or 2m, not \"%s\"", option->name, text);
@@ -167,7 +167,7 @@ static weft_exit read_long(reader *reading) {
     return apply_option(reading, &where, equals ? equals + 1 : NULL);
 }
 
-static weft_exit read_short(reader *reading) {
+static weft_exit read_letters(reader *reading) {
     for (const char *letter = *reading->at + 1; *letter; letter++) {
         place where;
         if (!find_option(reading->app, NULL, 0, *letter, &where))
@@ -194,7 +194,7 @@ weft_exit weft__options_read(weft_app *app, char **argv) {
             *kept++ = arg;
             continue;
         }
-        weft_exit status = arg[1] == '-' ? read_long(&reading) : read_short(&reading);
+        weft_exit status = arg[1] == '-' ? read_long(&reading) : read_letters(&reading);
         if (status)
             return status;
     }

@@ -78,7 +78,7 @@ static bool is_plain_json(const char *text, size_t len) {
     return true;
 }
 
-static bool is_json(const char *text, size_t len) {
+static bool is_json_text(const char *text, size_t len) {
     weft_doc *doc;
     if (weft_doc_parse(text, len, NULL, &doc) < 0)
         return false;
@@ -108,7 +108,7 @@ static weft_exit add_pair(const weft_app *app, const char *arg, weft_buf *out) {
     bool force_text = !force_json && equals[1] == '=';
     const char *value = equals + 1 + force_text;
     size_t name_len = (size_t) (equals - arg) - force_json;
-    if (force_json && !is_json(value, strlen(value)))
+    if (force_json && !is_json_text(value, strlen(value)))
         return weft__fail(app, WEFT_USAGE, NULL, "\"%s\": what follows := is not JSON", arg);
     int r = weft__buf_len(out) > 1 ? weft__write_raw(out, NULL, ",", 1) : 0;
     if (r >= 0)
@@ -130,7 +130,7 @@ static weft_exit parse_pairs(const weft_app *app, char **args, weft_doc **ret) {
 }
 
 /* One argument that is all of the params. */
-static bool is_whole(const char *arg) {
+static bool is_whole_params(const char *arg) {
     return arg && (*arg == '{' || *arg == '[' || *arg == '@' || strcmp(arg, "-") == 0);
 }
 
@@ -139,7 +139,7 @@ static weft_exit read_params(const weft_app *app, char **args, weft_doc **ret) {
     *ret = NULL;
     if (!first)
         return WEFT_DONE;
-    if (!is_whole(first))
+    if (!is_whole_params(first))
         return parse_pairs(app, args, ret);
     if (args[1])
         return weft__misused(app, "\"%s\" is all of the params already, so \"%s\" has no place", first, args[1]);
@@ -163,7 +163,7 @@ weft_exit weft__say_method(weft_app *app, weft_exit (*say)(weft_line *line, weft
         return weft__misused(app, has_url ? "which method?" : "a method is missing");
     char **typed = app->args + has_url + 1;
     weft_exit status = read_params(app, typed, &params);
-    if (status == WEFT_DONE && !has_url && !is_whole(*typed))
+    if (status == WEFT_DONE && !has_url && !is_whole_params(*typed))
         status = weft__params_check(app, app->args[0], params);
     if (status == WEFT_DONE)
         status = weft__line_open(app, &line);

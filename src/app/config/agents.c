@@ -89,7 +89,7 @@ static int refuse_agent(const weft_checking *checking, const weft_json *at, cons
 }
 
 /* Names are typed and printed; blanks and control characters in one are a mistake. */
-static bool is_name(const char *name) {
+static bool is_agent_name(const char *name) {
     for (const unsigned char *p = (const unsigned char *) name; *p; p++)
         if (*p <= ' ' || *p == 0x7f)
             return false;
@@ -101,7 +101,7 @@ int weft__agent_check(const weft_checking *checking, const char *path, const cha
     const weft_agent *preset = weft__agent_preset(name);
     weft_json command = weft_get(value, "command"), given = weft_get(value, "driver");
     const char *driver = weft_str_of(&given, preset ? preset->driver : NULL);
-    if (!is_name(name))
+    if (!is_agent_name(name))
         return refuse_agent(checking, at, path, "is no name for an agent: at most 64 characters, and no blanks");
     if (!driver)
         return refuse_agent(checking, value, path, "has no \"driver\", and no agent of this name comes with Weft");
@@ -268,7 +268,8 @@ static void put_shown(showing *self, const char *text, size_t len) {
 }
 
 /* The members of an object; each value is put by somebody else. */
-static void put_members(showing *self, const weft_json *object, void (*value)(showing *self, const weft_iter *member)) {
+static void put_shown_members(showing *self, const weft_json *object,
+                              void (*value)(showing *self, const weft_iter *member)) {
     const char *before = "{";
     for (weft_iter it = weft_iterate(object); weft_next(&it); before = ",") {
         put_shown(self, before, 1);
@@ -286,18 +287,18 @@ static void put_hidden(showing *self, const weft_iter *member) {
 
 static void put_agent_part(showing *self, const weft_iter *member) {
     if (weft_name_is(member, "env") && weft_typeof(&member->value) == WEFT_OBJECT)
-        put_members(self, &member->value, put_hidden);
+        put_shown_members(self, &member->value, put_hidden);
     else
         put_shown(self, member->value.text, member->value.len);
 }
 
 static void put_agent(showing *self, const weft_iter *member) {
-    put_members(self, &member->value, put_agent_part);
+    put_shown_members(self, &member->value, put_agent_part);
 }
 
 int weft__agents_hide(const weft_json *configured, const weft_alloc *alloc, weft_doc **ret) {
     showing self = {.alloc = alloc};
-    put_members(&self, configured, put_agent);
+    put_shown_members(&self, configured, put_agent);
     if (self.r >= 0)
         self.r = weft_doc_parse(weft__buf_head(&self.out), weft__buf_len(&self.out), alloc, ret);
     weft__buf_done(&self.out, alloc);

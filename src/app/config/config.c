@@ -73,7 +73,7 @@ static const char *meant_key(const char *path) {
     return suggestion.best;
 }
 
-static void warn_unknown(const loading *self, const weft_json *name, const char *path) {
+static void warn_unknown_key(const loading *self, const weft_json *name, const char *path) {
     weft_checking checking = {.to = self->to, .file = self->file, .where = self->file->path};
     const char *best = meant_key(path), *dot = strchr(path, '.');
     if (best && dot && strcmp(best, path) == 0) {
@@ -112,7 +112,7 @@ static int take_foreign(loading *self, size_t index, const weft_iter *member) {
     return 0;
 }
 
-static int take_value(loading *self, size_t index, const weft_iter *member) {
+static int take_config_value(loading *self, size_t index, const weft_iter *member) {
     const weft_key *key = &weft__keys[index];
     if (self->file->foreign) /* translated as it should be; rules are checked by those who run them, and reported */
         return take_foreign(self, index, member);
@@ -127,17 +127,17 @@ static int take_value(loading *self, size_t index, const weft_iter *member) {
     return note_mistake(self, r);
 }
 
-static int take_object(loading *self, const weft_json *object, const char *group);
+static int take_config_object(loading *self, const weft_json *object, const char *group);
 
 static int take_group(loading *self, const weft_json *value, const char *path) {
     if (weft_typeof(value) == WEFT_OBJECT)
-        return take_object(self, value, path);
+        return take_config_object(self, value, path);
     weft__config_say(&(weft_checking){.to = self->to, .file = self->file, .where = self->file->path}, value, true,
                      "expected an object for %s", path);
     return note_mistake(self, -EBADMSG);
 }
 
-static int take_member(loading *self, const weft_iter *member, const char *group) {
+static int take_config_member(loading *self, const weft_iter *member, const char *group) {
     char path[MAX_NAME];
     weft_bytes name;
     int r = weft_text(&member->name, &name);
@@ -146,18 +146,18 @@ static int take_member(loading *self, const weft_iter *member, const char *group
     snprintf(path, sizeof path, "%s%s%.*s", group, *group ? "." : "", (int) name.len, name.data);
     int index = find_config_key(path);
     if (index >= 0 && !memchr(name.data, '.', name.len))
-        return take_value(self, (size_t) index, member);
+        return take_config_value(self, (size_t) index, member);
     if (!*group && is_group(path))
         return take_group(self, &member->value, path);
     if (strcmp(path, "$schema") != 0) /* which editors look for */
-        warn_unknown(self, &member->name, path);
+        warn_unknown_key(self, &member->name, path);
     return 0;
 }
 
-static int take_object(loading *self, const weft_json *object, const char *group) {
+static int take_config_object(loading *self, const weft_json *object, const char *group) {
     int r = 0;
     for (weft_iter it = weft_iterate(object); r >= 0 && weft_next(&it);)
-        r = take_member(self, &it, group);
+        r = take_config_member(self, &it, group);
     return r;
 }
 
@@ -169,7 +169,7 @@ static int load_file(loading *self, weft_config_file *file, const char *path, we
     int r = note_mistake(self, weft__config_read(file, path, source == WEFT_FROM_project, self->to, self->config->alloc));
     if (r > 0 && source == WEFT_FROM_project)
         file->strange = self->trust && !weft__trust_has_config(self->trust, file->text, file->len);
-    return r > 0 ? take_object(self, weft_doc_root(file->doc), "") : r;
+    return r > 0 ? take_config_object(self, weft_doc_root(file->doc), "") : r;
 }
 
 /* A file that is not there says what AIWG would do without one. */
@@ -189,7 +189,7 @@ static int load_foreign(loading *self, weft_config_file *file, const char *path)
     weft_doc_free(file->doc);
     file->doc = doc;
     file->foreign = true;
-    return take_object(self, weft_doc_root(doc), "");
+    return take_config_object(self, weft_doc_root(doc), "");
 }
 
 /* ---- values that are not in a file ---- */

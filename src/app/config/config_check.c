@@ -40,7 +40,7 @@ bool weft__config_is_choice(const char *choices, const char *text) {
 }
 
 /* A string that C can hold, and that says something. */
-static int check_text(const weft_checking *checking, const weft_key *key, const weft_json *value, const char **ret) {
+static int check_text_value(const weft_checking *checking, const weft_key *key, const weft_json *value, const char **ret) {
     weft_bytes bytes;
     if (weft_typeof(value) != WEFT_STRING) {
         if (key->kind == WEFT_KEY_text)
@@ -79,7 +79,7 @@ static int check_list(const weft_checking *checking, const weft_key *key, const 
         return refuse_value(checking, key, value);
     for (weft_iter it = weft_iterate(value); weft_next(&it); count++) {
         const char *text;
-        int r = check_text(checking, key, &it.value, &text);
+        int r = check_text_value(checking, key, &it.value, &text);
         if (r >= 0 && key->kind == WEFT_KEY_urls)
             r = check_url_value(checking, &it.value, text);
         if (r == -ENOMEM)
@@ -102,7 +102,7 @@ int weft__config_check(const weft_checking *checking, const weft_key *key, const
     int r;
     switch (key->kind) {
     case WEFT_KEY_text:
-        r = check_text(checking, key, value, &text);
+        r = check_text_value(checking, key, value, &text);
         return r >= 0 && key->choices && !weft__config_is_choice(key->choices, text) ? refuse_value(checking, key, value)
                                                                                      : r;
     case WEFT_KEY_flag:

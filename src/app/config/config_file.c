@@ -73,7 +73,7 @@ static bool is_own_group(gid_t group) {
 }
 
 /* Who may write the file may run the daemon as they like. */
-static int check_file(int fd) {
+static int check_open_file(int fd) {
     struct stat info;
     if (fstat(fd, &info) < 0)
         return -errno;
@@ -116,7 +116,7 @@ static const char *why_not(int r) {
 }
 
 /* Opening must not wait for anything; so not for the writer of a pipe. */
-static int open_file(const char *path, bool of_project, const char **ret_why) {
+static int open_config_file(const char *path, bool of_project, const char **ret_why) {
     int fd = of_project ? weft__private_open(path, O_RDONLY) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0)
         return fd;
@@ -127,10 +127,10 @@ static int open_file(const char *path, bool of_project, const char **ret_why) {
 
 /* -ENOENT; -EBADMSG with a sentence; -ENOMEM. */
 static int load_text(weft_config_file *file, bool of_project, const weft_alloc *alloc, const char **ret_why) {
-    int fd = open_file(file->path, of_project, ret_why);
+    int fd = open_config_file(file->path, of_project, ret_why);
     if (fd < 0)
         return fd;
-    int r = check_file(fd);
+    int r = check_open_file(fd);
     if (r >= 0)
         r = take_file_text(file, fd, alloc);
     close(fd);

@@ -40,7 +40,7 @@ static int read_part_text(const part *self, const weft_json *value, const char *
     return *ret ? 0 : -ENOMEM;
 }
 
-static int check_text(const part *self, const weft_shape *shape, const weft_json *value) {
+static int check_part_text(const part *self, const weft_shape *shape, const weft_json *value) {
     const char *text;
     char wants[WEFT_KEY_TEXT];
     if (shape->choices)
@@ -119,7 +119,7 @@ static int check_objects(const part *self, const weft_shape *shape, const weft_j
 static int check_part(const part *self, const weft_shape *shape, const weft_json *value) {
     switch (shape->kind) {
     case WEFT_SHAPE_text:
-        return check_text(self, shape, value);
+        return check_part_text(self, shape, value);
     case WEFT_SHAPE_flag:
         return weft_typeof(value) == WEFT_BOOL ? 0 : refuse_part(self, value, "true or false");
     case WEFT_SHAPE_number:
@@ -136,7 +136,7 @@ static int check_part(const part *self, const weft_shape *shape, const weft_json
     }
 }
 
-static void warn_unknown(const part *self, const weft_shape *members, const weft_json *name) {
+static void warn_unknown_member(const part *self, const weft_shape *members, const weft_json *name) {
     weft_suggestion suggestion = {.typed = weft_str_of(name, "")};
     for (const weft_shape *shape = members; shape->name; shape++)
         weft__suggest(&suggestion, shape->name);
@@ -156,7 +156,7 @@ static int check_member(const part *self, const weft_shape *members, const weft_
     const weft_shape *shape = find_shape(members, it);
     part member = {.checking = self->checking};
     if (!shape) {
-        warn_unknown(self, members, &it->name);
+        warn_unknown_member(self, members, &it->name);
         return 0;
     }
     snprintf(member.path, sizeof member.path, "%.*s.%s", MAX_PATH - 24, self->path, shape->name);
@@ -218,7 +218,7 @@ int weft__config_check_shape(const weft_checking *checking, const weft_key *key,
 
 /* ---- the JSON Schema ---- */
 
-static int put_raw(weft_buf *out, const weft_alloc *alloc, const char *text) {
+static int put_shape_text(weft_buf *out, const weft_alloc *alloc, const char *text) {
     return weft__write_raw(out, alloc, text, strlen(text));
 }
 
@@ -249,14 +249,14 @@ static int put_simple(weft_buf *out, const weft_alloc *alloc, const weft_shape *
 /* An object or an array of them: the description, then the members. */
 static int put_deep(weft_buf *out, const weft_alloc *alloc, const weft_shape *shape) {
     bool list = shape->kind == WEFT_SHAPE_list;
-    int r = put_raw(out, alloc, "{\"description\":");
+    int r = put_shape_text(out, alloc, "{\"description\":");
     if (r >= 0)
         r = weft__write_str(out, alloc, shape->help, strlen(shape->help));
     if (r >= 0)
-        r = put_raw(out, alloc, list ? ",\"type\":\"array\",\"items\":{" : ",");
+        r = put_shape_text(out, alloc, list ? ",\"type\":\"array\",\"items\":{" : ",");
     if (r >= 0)
         r = weft__config_put_shape(out, alloc, shape->members);
-    return r < 0 ? r : put_raw(out, alloc, list ? "}}" : "}");
+    return r < 0 ? r : put_shape_text(out, alloc, list ? "}}" : "}");
 }
 
 static int put_required(weft_buf *out, const weft_alloc *alloc, const weft_shape *members) {
@@ -268,24 +268,24 @@ static int put_required(weft_buf *out, const weft_alloc *alloc, const weft_shape
     if (count == 0)
         return 0;
     weft_val list = weft_arr(names, count);
-    int r = put_raw(out, alloc, ",\"required\":");
+    int r = put_shape_text(out, alloc, ",\"required\":");
     return r < 0 ? r : weft__write_val(out, alloc, &list);
 }
 
 int weft__config_put_shape(weft_buf *out, const weft_alloc *alloc, const weft_shape *members) {
-    int r = put_raw(out, alloc, "\"type\":\"object\",\"additionalProperties\":false,\"properties\":{");
+    int r = put_shape_text(out, alloc, "\"type\":\"object\",\"additionalProperties\":false,\"properties\":{");
     for (const weft_shape *shape = members; r >= 0 && shape->name; shape++) {
         bool deep = shape->kind == WEFT_SHAPE_object || shape->kind == WEFT_SHAPE_list;
         if (shape != members)
-            r = put_raw(out, alloc, ",");
+            r = put_shape_text(out, alloc, ",");
         if (r >= 0)
             r = weft__write_str(out, alloc, shape->name, strlen(shape->name));
         if (r >= 0)
-            r = put_raw(out, alloc, ":");
+            r = put_shape_text(out, alloc, ":");
         if (r >= 0)
             r = deep ? put_deep(out, alloc, shape) : put_simple(out, alloc, shape);
     }
     if (r >= 0)
-        r = put_raw(out, alloc, "}");
+        r = put_shape_text(out, alloc, "}");
     return r < 0 ? r : put_required(out, alloc, members);
 }

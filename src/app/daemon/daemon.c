@@ -58,7 +58,7 @@ static int take_lock(weft_daemon *daemon, pid_t *ret_holder) {
     return r;
 }
 
-static weft_exit open_log(weft_daemon *daemon) {
+static weft_exit open_daemon_log(weft_daemon *daemon) {
     const weft_layout *layout = daemon->app->layout;
     if (!daemon->background && !layout->aiwg) /* whose programs look there in any case */
         return WEFT_DONE;
@@ -128,7 +128,7 @@ weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, bool wanted) {
     daemon->held = true;
     forget_pid(app->layout);
     weft__home_withdraw(app->layout);
-    status = open_log(daemon);
+    status = open_daemon_log(daemon);
     if (status == WEFT_DONE)
         adopt_orphans(daemon);
     return status;

@@ -14,12 +14,12 @@
 /* Weeks of an ordinary daemon's talk, and nothing that would matter on a disk. */
 #define MAX_LOG (10 * 1024 * 1024)
 
-static int open_file(const weft_layout *layout) {
+static int open_log_file(const weft_layout *layout) {
     return weft__private_open(layout->log, O_WRONLY | O_CREAT | O_APPEND);
 }
 
 int weft__log_open(weft_log *log, const weft_layout *layout) {
-    int fd = open_file(layout);
+    int fd = open_log_file(layout);
     if (fd < 0)
         return fd;
     *log = (weft_log){.layout = layout, .fd = fd, .open = true};
@@ -43,7 +43,7 @@ void weft__log_rotate(weft_log *log) {
         return;
     if (rename(log->layout->log, log->layout->log_old) < 0)
         return; /* then it grows on: a long log is better than none */
-    int fd = open_file(log->layout);
+    int fd = open_log_file(log->layout);
     if (fd < 0)
         return;
     close(log->fd);

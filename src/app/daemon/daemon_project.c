@@ -26,7 +26,7 @@ int weft__daemon_project(const weft_layout *layout) {
     return 0;
 }
 
-static bool has_daemon(const weft_layout *layout) {
+static bool has_daemon_here(const weft_layout *layout) {
     pid_t pid;
     return weft__layout_is_in(layout, ".", false) && weft__daemon_holder(layout, &pid) == 1;
 }
@@ -49,7 +49,7 @@ static bool is_hub(const weft_layout *layout, const char *folder) {
 /* AIWG's own daemon holds no lock of ours. */
 static bool is_served(const weft_layout *layout) {
     char socket[WEFT_SOCKET_PATH];
-    return has_daemon(layout) || (layout->aiwg && !has_lock(layout, ".") && weft__layout_socket(layout, ".", socket));
+    return has_daemon_here(layout) || (layout->aiwg && !has_lock(layout, ".") && weft__layout_socket(layout, ".", socket));
 }
 
 int weft__daemon_find(weft_app *app) {
@@ -62,7 +62,7 @@ int weft__daemon_find(weft_app *app) {
             continue;
         if (chdir(folder) < 0)
             return -errno;
-        if (!own || (other && !has_daemon(&weft__layout_weft) && is_served(&weft__layout_aiwg)))
+        if (!own || (other && !has_daemon_here(&weft__layout_weft) && is_served(&weft__layout_aiwg)))
             app->layout = &weft__layout_aiwg;
         return 1;
     } while (weft__layout_up(folder));

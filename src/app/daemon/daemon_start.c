@@ -216,7 +216,7 @@ static bool has_ended(const weft_layout *layout, pid_t pid, int *ret) {
 /* ---- telling ---- */
 
 /* What the daemon said, to our terminal. */
-static void pass_on(const weft_app *app, const weft_buf *talk) {
+static void pass_talk_on(const weft_app *app, const weft_buf *talk) {
     const char *line = weft__buf_head(talk), *end = line ? line + weft__buf_len(talk) : NULL;
     while (line < end) {
         const char *stop = memchr(line, '\n', (size_t) (end - line));
@@ -316,7 +316,7 @@ static weft_exit await_birth(const weft_app *app, birth *self, bool *ret_again) 
     if (r < 0)
         return weft__fail(app, WEFT_TOO_LATE, "\"weft logs\" may say why; \"weft stop --force\" ends it.",
                           "the daemon (pid %ld) is not ready after %d s", (long) self->pid, WEFT_START_MS / 1000);
-    pass_on(app, &self->talk);
+    pass_talk_on(app, &self->talk);
     /* Without a word: somebody else was faster. */
     *ret_again = ended && WIFEXITED(status) && WEXITSTATUS(status) == WEFT_BUSY && !weft__buf_len(&self->talk);
     if (*ret_again)

@@ -126,7 +126,7 @@ static int make_token(const weft_layout *layout, char why[WEFT_TRUST_WHY]) {
 }
 
 /* A token that came with the project is known to whoever made the project. Others may not know it either. */
-static weft_exit check_token(const weft_app *app) {
+static weft_exit check_home_token(const weft_app *app) {
     const char *path = app->layout->token;
     char next[256], why[WEFT_TRUST_WHY] = "";
     struct stat info;
@@ -165,7 +165,7 @@ weft_exit weft__home_token(const weft_app *app, char **ret) {
     int r = lstat(path, &info) < 0 && errno == ENOENT ? make_token(app->layout, why) : 0;
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s: %s", path, *why ? why : weft_strerror(r));
-    status = check_token(app);
+    status = check_home_token(app);
     return status ? status : weft__token_read(app, path, ret);
 }
 

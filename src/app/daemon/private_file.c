@@ -13,7 +13,7 @@
 #define FOLDER_FLAGS (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 /* A link opened with O_DIRECTORY | O_NOFOLLOW gives ENOTDIR, which says too little. */
-static int open_folder(int at, const char *name) {
+static int open_private_folder(int at, const char *name) {
     struct stat info;
     int fd = openat(at, name, FOLDER_FLAGS);
     if (fd >= 0)
@@ -44,7 +44,7 @@ static int walk_to_folder(char *path, const char **ret_name) {
     }
     for (char *slash; (slash = strchr(path, '/')); path = slash + 1) {
         *slash = '\0';
-        int next = *path ? open_folder(at, path) : at;
+        int next = *path ? open_private_folder(at, path) : at;
         if (at != AT_FDCWD && next != at)
             close(at);
         if (next < 0 && next != AT_FDCWD)

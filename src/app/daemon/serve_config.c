@@ -144,7 +144,7 @@ static int apply_settings(const weft_serve_settings *settings, weft_server *serv
 }
 
 /* Are the values of all keys that begin so the same as before? */
-static bool is_same(const weft_serve_config *self, const weft_config *next, const char *begin) {
+static bool is_same_config(const weft_serve_config *self, const weft_config *next, const char *begin) {
     const weft_config *before = self->reloaded ? &self->current : &self->started;
     for (size_t i = 0; weft__keys[i].path; i++)
         if (strncmp(weft__keys[i].path, begin, strlen(begin)) == 0 &&
@@ -157,7 +157,7 @@ static bool is_same(const weft_serve_config *self, const weft_config *next, cons
 static int change_config(weft_serve_config *self, weft_config *next, weft_server *server) {
     weft_serve_settings settings;
     /* The agents stay if nothing about them has changed, so that reading a file often takes no memory. */
-    bool same = is_same(self, next, "agents") && is_same(self, next, "default_agent");
+    bool same = is_same_config(self, next, "agents") && is_same_config(self, next, "default_agent");
     int r = same ? weft__config_fill(next, &settings) : fill_serve_settings(self, next, &settings);
     if (r >= 0)
         r = apply_settings(&settings, server);
@@ -166,7 +166,7 @@ static int change_config(weft_serve_config *self, weft_config *next, weft_server
     if (same)
         settings.agents = self->agents;
     self->agents = settings.agents;
-    settings.automation_changed = !is_same(self, next, "automation.");
+    settings.automation_changed = !is_same_config(self, next, "automation.");
     tell_changes(self, next);
     weft__config_done(&self->current);
     self->current = *next;

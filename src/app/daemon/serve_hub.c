@@ -104,13 +104,13 @@ static void warn_of_note(void *ctx, const char *line) {
 
 /* ---- opening ---- */
 
-static const char *store_path(const weft_serve_hub *self) {
+static const char *served_store_path(const weft_serve_hub *self) {
     const char *told = self->opts.how->store_path;
     return told ? told : self->opts.app->layout->store;
 }
 
 static weft_exit explain_store(const weft_serve_hub *self, int r, const char *why) {
-    const char *path = store_path(self);
+    const char *path = served_store_path(self);
     if (r == -EKEYREJECTED)
         return weft__fail(self->opts.app, WEFT_UNAUTHORISED, WEFT_TRUST_NEXT, "%s: %s", path, why);
     if (r == -EUCLEAN)
@@ -123,7 +123,7 @@ static weft_exit explain_store(const weft_serve_hub *self, int r, const char *wh
     return weft__fail(self->opts.app, WEFT_FAILED, NULL, "%s: %s", path, *why ? why : weft_strerror(r));
 }
 
-static weft_exit explain_record(const weft_serve_hub *self, int r, const char *why) {
+static weft_exit fail_untrusted(const weft_serve_hub *self, int r, const char *why) {
     bool strange = r == -EKEYREJECTED;
     return weft__fail(self->opts.app, strange ? WEFT_UNAUTHORISED : WEFT_FAILED,
                       strange ? WEFT_TRUST_NEXT : WEFT_TRUST_PLACE, "%s", why);
@@ -135,19 +135,19 @@ static weft_exit open_recorded(weft_serve_hub *self, weft_store_opts *opts, char
     char expected[WEFT_EPOCH + 1], trouble[WEFT_TRUST_WHY] = "";
     int r = weft__trust_open_begin(layout, opts->path, expected, trouble);
     if (r < 0)
-        return explain_record(self, r, trouble);
+        return fail_untrusted(self, r, trouble);
     opts->expect = expected;
     int opened = weft__store_open(&weft__sqlite, opts, &self->store, why);
     r = weft__trust_open_end(layout, opts->path, opened < 0 ? NULL : weft__store_epoch(self->store), trouble);
     if (opened < 0)
         return explain_store(self, opened, why);
-    return r < 0 ? explain_record(self, r, trouble) : WEFT_DONE;
+    return r < 0 ? fail_untrusted(self, r, trouble) : WEFT_DONE;
 }
 
 static weft_exit open_store(weft_serve_hub *self) {
     char why[WEFT_STORE_WHY] = "";
     const weft_serve_settings *how = self->opts.how;
-    weft_store_opts opts = {.path = store_path(self),
+    weft_store_opts opts = {.path = served_store_path(self),
                             .on_damage = how->quarantine ? WEFT_DAMAGE_QUARANTINE : WEFT_DAMAGE_REFUSE};
     weft_exit status = WEFT_DONE;
     if (self->opts.keep)

@@ -35,7 +35,7 @@ static bool is_its_port(const weft_doc *endpoint, int port) {
 }
 
 /* Bound for a moment, and never listened on. */
-static int try_address(const struct addrinfo *address) {
+static int try_to_bind(const struct addrinfo *address) {
     int one = 1, fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
@@ -53,7 +53,7 @@ static int try_to_listen(const weft_url *url) {
     snprintf(port, sizeof port, "%d", url->port);
     if (getaddrinfo(*url->host ? url->host : NULL, port, &hints, &found) != 0)
         return -EADDRNOTAVAIL;
-    int r = try_address(found);
+    int r = try_to_bind(found);
     freeaddrinfo(found);
     return r;
 }

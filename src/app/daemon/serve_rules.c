@@ -10,7 +10,7 @@ bool weft__serve_is_network(weft_scheme scheme) {
     return scheme >= WEFT_TCP && scheme <= WEFT_HTTPS;
 }
 
-static bool is_loopback(const char *host) {
+static bool is_loopback_host(const char *host) {
     struct in_addr v4;
     struct in6_addr v6;
     if (strcasecmp(host, "localhost") == 0)
@@ -33,7 +33,7 @@ weft_exit weft__serve_check(const weft_app *app, const weft_serve_settings *how,
     if (is_encrypted(url->scheme) && (!how->tls_cert || !how->tls_key))
         return weft__misused(app, "%s:// needs --tls-cert and --tls-key, or tls.cert and tls.key in the configuration",
                              url->name);
-    if (is_loopback(url->host))
+    if (is_loopback_host(url->host))
         return WEFT_DONE;
     if (open)
         return weft__fail(app, WEFT_USAGE, "Leave it out: a token is made on the first start.",

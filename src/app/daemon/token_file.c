@@ -74,7 +74,7 @@ static int tokens_path(const weft_layout *layout, char ret[PATH_MAX], char ret_w
 
 /* ---- reading ---- */
 
-static int hex_value(char c) {
+static int digest_hex_value(char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
@@ -82,7 +82,7 @@ static bool read_digest(const char *text, unsigned char ret[32]) {
     if (strlen(text) != 64)
         return false;
     for (size_t i = 0; i < 32; i++) {
-        int high = hex_value(text[2 * i]), low = hex_value(text[2 * i + 1]);
+        int high = digest_hex_value(text[2 * i]), low = digest_hex_value(text[2 * i + 1]);
         if (high < 0 || low < 0)
             return false;
         ret[i] = (unsigned char) (high * 16 + low);
@@ -243,7 +243,7 @@ static void drop_expired(weft_token_list *list) {
     list->count = kept;
 }
 
-static int add_row(weft_token_list *list, void *ctx, char *ret_why) {
+static int add_token_row(weft_token_list *list, void *ctx, char *ret_why) {
     const weft_token_row *row = ctx;
     drop_expired(list);
     if (find_token_row(list, row->name)) {
@@ -265,7 +265,7 @@ int weft__tokens_add(const weft_layout *layout, weft_token_row *row, char ret_se
         return explain_tokens(r, "random bytes", NULL, ret_why);
     SHA256((const unsigned char *) ret_secret, strlen(ret_secret), row->digest);
     row->created_at = now_s();
-    r = change_tokens(layout, add_row, row, ret_why);
+    r = change_tokens(layout, add_token_row, row, ret_why);
     return r < 0 ? r : 0;
 }
 

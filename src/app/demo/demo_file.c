@@ -90,7 +90,7 @@ int weft__demo_edit_plan(weft_demo_edit *edit, const char *folder, const char *p
     return 0;
 }
 
-static int write_all(int fd, const char *text) {
+static int write_text(int fd, const char *text) {
     for (size_t len = strlen(text); len > 0;) {
         ssize_t n = write(fd, text, len);
         if (n < 0 && errno != EINTR)
@@ -127,7 +127,7 @@ int weft__demo_edit_do(const weft_demo_edit *edit) {
         return errno == EEXIST || errno == ENOENT || errno == ELOOP ? -ESTALE : -errno;
     int r = check_unchanged(fd, edit);
     if (r == 0)
-        r = write_all(fd, edit->after);
+        r = write_text(fd, edit->after);
     if (close(fd) < 0 && r == 0)
         r = -errno;
     return r;

@@ -115,7 +115,7 @@ static FILE *open_to_append(const weft_demo_session *session) {
     return NULL;
 }
 
-static void put_chunk(FILE *file, const char *kind, const char *text, size_t len) {
+static void put_history_chunk(FILE *file, const char *kind, const char *text, size_t len) {
     put_history_line(file, WEFT_OBJ({"sessionUpdate", weft_str(kind)},
                                     {"content", WEFT_OBJ({"type", weft_str("text")}, {"text", weft_strn(text, len)})}));
 }
@@ -131,9 +131,9 @@ void weft__demo_history_turn(const weft_demo_session *session, const char *promp
     FILE *file = open_to_append(session);
     if (!file)
         return;
-    put_chunk(file, "user_message_chunk", prompt, strnlen(prompt, WEFT_DEMO_SAID));
+    put_history_chunk(file, "user_message_chunk", prompt, strnlen(prompt, WEFT_DEMO_SAID));
     if (said.len)
-        put_chunk(file, "agent_message_chunk", said.data, said.len);
+        put_history_chunk(file, "agent_message_chunk", said.data, said.len);
     fclose(file);
 }
 
@@ -147,8 +147,8 @@ void weft__demo_history_always(const weft_demo_session *session, const char *alw
 
 /* ---- reading ---- */
 
-static void take_line(weft_demo_session *session, const weft_json *line,
-                      void (*on_update)(void *ctx, const weft_json *update), void *ctx) {
+static void take_history_line(weft_demo_session *session, const weft_json *line,
+                              void (*on_update)(void *ctx, const weft_json *update), void *ctx) {
     const char *update = weft_get_str(line, "sessionUpdate", "");
     const char *always = weft_get_str(line, "always", "");
     if (strcmp(update, "user_message_chunk") == 0)
@@ -170,7 +170,7 @@ int weft__demo_history_read(weft_demo_session *session, void (*on_update)(void *
     for (ssize_t n; (n = getline(&line, &size, file)) > 0;) {
         WEFT_AUTO(weft_doc) doc = NULL;
         if (weft_doc_parse(line, (size_t) n, NULL, &doc) == 0) /* a line that was cut off by a crash is no loss */
-            take_line(session, weft_doc_root(doc), on_update, ctx);
+            take_history_line(session, weft_doc_root(doc), on_update, ctx);
     }
     free(line);
     fclose(file);

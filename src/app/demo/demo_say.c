@@ -179,7 +179,7 @@ static weft_val permission_options(void) {
 }
 
 /* The answer is one of our options, or that none was chosen, or no answer at all; whatever is not a yes is a no. */
-static void take_answer(weft_demo_turn *turn, const weft_answer *answer) {
+static void take_permission(weft_demo_turn *turn, const weft_answer *answer) {
     weft_json outcome = answer && answer->result ? weft_get(answer->result, "outcome") : (weft_json){0};
     const char *option = weft_get_str(&outcome, "optionId", "");
     turn->outcome = "nothing";
@@ -202,7 +202,7 @@ static void on_permission_answer(weft_peer *peer, int r, const weft_answer *answ
     turn->question = -1;
     if (r < 0)
         return; /* the connection is gone, and the turn is told so by its request */
-    take_answer(turn, answer);
+    take_permission(turn, answer);
     weft__demo_turn_go_on(turn);
 }
 

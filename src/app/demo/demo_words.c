@@ -47,7 +47,7 @@ static bool word_is(const char *p, size_t len, const char *word) {
 }
 
 /* Take this word off the front, if it is there and whole: "fail." and "fail" are one word, "failure" is another. */
-static bool take_word(const char **p, const char *word) {
+static bool take_order_word(const char **p, const char *word) {
     const char *at = skip_blanks(*p);
     if (!word_is(at, word_length(at), word))
         return false;
@@ -116,7 +116,7 @@ static weft_demo_kind read_first_word(const char **p, const char *prompt) {
                  {"refuse", WEFT_DEMO_REFUSE}, {"crash", WEFT_DEMO_CRASH}, {"exit", WEFT_DEMO_EXIT},
                  {"hang", WEFT_DEMO_HANG},     {"ask", WEFT_DEMO_ASK},     {"quiet", WEFT_DEMO_PLAIN}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (take_word(p, words[i].word))
+        if (take_order_word(p, words[i].word))
             return words[i].kind;
     return read_wish(prompt);
 }
@@ -129,7 +129,7 @@ static const char *echo_text(const char *p) {
 weft_demo_order weft__demo_read(const char *prompt) {
     weft_demo_order order = {.text = prompt};
     const char *p = prompt;
-    if (take_word(&p, "slow"))
+    if (take_order_word(&p, "slow"))
         order.slow_ms = take_time(&p);
     order.kind = read_first_word(&p, prompt);
     if (order.kind == WEFT_DEMO_ECHO)

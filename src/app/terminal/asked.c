@@ -35,7 +35,7 @@ static void put_lines(const weft_screen *screen, weft_bytes text) {
 }
 
 /* A text with a NUL in it cannot be compared as lines, and is shown as it is. */
-static bool is_plain(const weft_json *text) {
+static bool has_no_nul(const weft_json *text) {
     weft_bytes bytes;
     return weft_text(text, &bytes) < 0 || !memchr(bytes.data, '\0', bytes.len);
 }
@@ -49,7 +49,7 @@ static void put_whole(const weft_screen *screen, const char *what, const weft_js
 }
 
 /* A string of the agent's, in one line. */
-static void put_string(const weft_screen *screen, const weft_json *text) {
+static void put_json_text(const weft_screen *screen, const weft_json *text) {
     weft_bytes bytes;
     if (weft_text(text, &bytes) >= 0)
         weft__put_text(screen, bytes.data, bytes.len);
@@ -60,10 +60,10 @@ static void put_diff(const weft_screen *screen, const weft_json *content) {
     weft_json before = weft_get(content, "oldText"), after = weft_get(content, "newText");
     fputs("  ", screen->file);
     weft__ink(screen, WEFT_INK_BOLD);
-    put_string(screen, &path);
+    put_json_text(screen, &path);
     weft__plain(screen);
     fputs(weft_typeof(&before) == WEFT_STRING ? "\n" : " (new)\n", screen->file);
-    if (!is_plain(&before) || !is_plain(&after)) {
+    if (!has_no_nul(&before) || !has_no_nul(&after)) {
         put_whole(screen, "before", &before);
         put_whole(screen, "after", &after);
         return;
@@ -91,7 +91,7 @@ static void put_value(const weft_screen *screen, const char *name, size_t len, c
         put_lines(screen, text);
 }
 
-static void put_members(const weft_screen *screen, const weft_json *object) {
+static void put_detail_members(const weft_screen *screen, const weft_json *object) {
     for (weft_iter it = weft_iterate(object); weft_next(&it);) {
         weft_bytes name;
         if (weft_text(&it.name, &name) >= 0)
@@ -118,18 +118,18 @@ static void put_detail(const weft_screen *screen, const weft_json *detail) {
     weft_json content = weft_get(&call, "content"), input = weft_get(&call, "rawInput");
     bool known = weft_typeof(&content) == WEFT_ARRAY || input.text;
     if (weft_typeof(&input) == WEFT_OBJECT)
-        put_members(screen, &input);
+        put_detail_members(screen, &input);
     else if (input.text)
         put_value(screen, "input", 5, &input);
     for (weft_iter it = weft_iterate(&content); weft_next(&it);)
         put_detail_part(screen, &it.value);
     if (!known)
-        put_members(screen, &call);
+        put_detail_members(screen, &call);
 }
 
 /* ---- the whole ---- */
 
-static void put_about(const weft_screen *screen, const weft_json *question) {
+static void put_question_about(const weft_screen *screen, const weft_json *question) {
     const char *task = weft_get_str(question, "taskId", weft_get_str(question, "ruleId", ""));
     int64_t asked = weft__when_get(question, "createdAt"), until = weft__when_get(question, "expiresAt");
     char text[WEFT_WHEN_TEXT];
@@ -150,10 +150,10 @@ static void put_answer_option(const weft_screen *screen, size_t number, const we
     weft_json name = weft_get(option, "name"), id = weft_get(option, "id");
     const char *kind = weft_get_str(option, "kind", "");
     fprintf(screen->file, "  %zu) ", number);
-    put_string(screen, &name);
+    put_json_text(screen, &name);
     weft__ink(screen, WEFT_INK_DIM);
     fputs("  ", screen->file);
-    put_string(screen, &id);
+    put_json_text(screen, &id);
     /* Its name is the agent's word for it; what it gives is its kind. */
     if (strcmp(kind, weft_str_of(&id, "")) != 0 && *kind) {
         fputs("  ", screen->file);
@@ -163,7 +163,7 @@ static void put_answer_option(const weft_screen *screen, size_t number, const we
     fputc('\n', screen->file);
 }
 
-static void put_options(const weft_screen *screen, const weft_json *options) {
+static void put_answer_options(const weft_screen *screen, const weft_json *options) {
     size_t number = 0;
     bool can_reject = false;
     for (weft_iter it = weft_iterate(options); weft_next(&it);) {
@@ -181,16 +181,16 @@ void weft__asked_put(const weft_screen *to, const weft_json *question) {
     weft_json detail = weft_get(question, "detail"), options = weft_get(question, "options");
     title_screen.exact = false; /* the hub has seen to that */
     weft__ink(screen, WEFT_INK_WARN);
-    put_string(screen, &id);
+    put_json_text(screen, &id);
     fputs(": ", screen->file);
     weft__plain(screen);
     weft__ink(screen, WEFT_INK_BOLD);
-    put_string(&title_screen, &title);
+    put_json_text(&title_screen, &title);
     weft__plain(screen);
     fputc('\n', screen->file);
-    put_about(screen, question);
+    put_question_about(screen, question);
     put_detail(screen, &detail);
-    put_options(screen, &options);
+    put_answer_options(screen, &options);
 }
 
 /* ---- answers ---- */

@@ -121,7 +121,7 @@ static weft_exit exit_of(int r) {
     }
 }
 
-static const char *next_of(weft_exit status) {
+static const char *next_after_exit(weft_exit status) {
     switch (status) {
     case WEFT_UNREACHABLE:
         return "Is it running, and is this where it listens? \"weft serve\" starts a daemon in a folder.";
@@ -144,7 +144,7 @@ weft_exit weft__fail_at(const weft_app *app, const char *url, int r, const char 
     const char *why = trouble && *trouble ? trouble : weft_strerror(r);
     /* Some sentences name the endpoint already. */
     bool named = strncmp(why, url, strlen(url)) == 0;
-    return weft__fail(app, status, next_of(status), "%s%s%s", named ? "" : url, named ? "" : ": ", why);
+    return weft__fail(app, status, next_after_exit(status), "%s%s%s", named ? "" : url, named ? "" : ": ", why);
 }
 
 /* ---- their refusals ---- */
@@ -201,7 +201,7 @@ weft_exit weft__fail_refused(const weft_app *app, const char *method, const weft
     snprintf(what, sizeof what, "%s: %s (%d)", method, error->message, error->code);
     put_what(app, what);
     put_data(app, error);
-    put_next(app, next ? next : next_of(status == WEFT_UNAUTHORISED || status == WEFT_BUSY ? status : WEFT_REFUSED));
+    put_next(app, next ? next : next_after_exit(status == WEFT_UNAUTHORISED || status == WEFT_BUSY ? status : WEFT_REFUSED));
     return status;
 }
 
@@ -219,6 +219,6 @@ weft_exit weft__fail_plainly(const weft_app *app, const char *method, const weft
     if (app->common.json)
         put_error_json(app, status, error);
     put_what(app, without_code_name(error->message));
-    put_next(app, next ? next : next_of(status == WEFT_UNAUTHORISED || status == WEFT_BUSY ? status : WEFT_REFUSED));
+    put_next(app, next ? next : next_after_exit(status == WEFT_UNAUTHORISED || status == WEFT_BUSY ? status : WEFT_REFUSED));
     return status;
 }

@@ -59,12 +59,12 @@ void weft__put_text(const weft_screen *screen, const char *text, size_t len) {
 
 /* ---- JSON: a walk over the tokens of a text that has been validated ---- */
 
-static bool is_space(char c) {
+static bool is_json_space(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
 static const char *skip_space(const char *p, const char *end) {
-    while (p < end && is_space(*p))
+    while (p < end && is_json_space(*p))
         p++;
     return p;
 }
@@ -72,7 +72,7 @@ static const char *skip_space(const char *p, const char *end) {
 /* The end of the string, number or word that begins here. */
 static const char *token_end(const char *p, const char *end) {
     if (*p != '"') {
-        while (p < end && !is_space(*p) && !strchr(",:]}", *p))
+        while (p < end && !is_json_space(*p) && !strchr(",:]}", *p))
             p++;
         return p;
     }

@@ -76,7 +76,7 @@ static void draw_progress(weft_attend *self) {
                       place, since, self->plan);
 }
 
-static void on_tick(weft_timer *timer) {
+static void on_follow_tick(weft_timer *timer) {
     weft_attend *self = (weft_attend *) ((char *) timer - offsetof(weft_attend, tick));
     if (!*self->task)
         return;
@@ -310,7 +310,7 @@ static void on_follow_gap(void *ctx, const char *reason) {
 }
 
 /* That it has ended comes as an event. A refusal means that it goes on, unless it had ended already. */
-static void on_cancelled(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+static void on_cancel_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     weft_attend *self = ctx;
     (void) peer;
     if (r < 0 || !answer->error || self->live.over || !*self->task)
@@ -373,7 +373,7 @@ static void on_follow_signal(void *ctx) {
     weft__talk_line(&self->talk, NULL, "cancelling %s; Ctrl-C again leaves without waiting for its end", self->task);
     self->cancelling = true;
     weft__timer_set(self->live.loop, &self->leave, weft__loop_fresh_now(self->live.loop) + LEAVE_MS);
-    weft__live_call(&self->live, "task.cancel", WEFT_OBJ({"taskId", weft_str(self->task)}), on_cancelled);
+    weft__live_call(&self->live, "task.cancel", WEFT_OBJ({"taskId", weft_str(self->task)}), on_cancel_answer);
 }
 
 /* The time to wait is over, and the task is not. */
@@ -397,7 +397,7 @@ weft_exit weft__attend_run(weft_attend *self, weft_app *app, const weft_attend_o
     /* Until there is a task, only a position is wanted. */
     static const weft_texts quiet = {.items = {"hub."}, .count = 1};
     *self = (weft_attend){.app = app, .opts = opts, .talk = {.app = app, .silent = app->common.json}};
-    weft__timer_init(&self->tick, on_tick);
+    weft__timer_init(&self->tick, on_follow_tick);
     weft__timer_init(&self->leave, on_leave);
     weft_live_opts live = {.url = opts->url,
                            .from = {.now = true, .types = &quiet},

@@ -25,7 +25,7 @@ void weft__attend_forget(weft_attend *self) {
 
 /* ---- answering ---- */
 
-static void on_answered(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+static void on_answer_taken(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     weft_attend *self = ctx;
     (void) peer;
     if (r < 0 || self->live.over)
@@ -40,7 +40,7 @@ static void send_typed_answer(weft_attend *self, const char *option, const char 
     weft__live_call(&self->live, "question.answer",
                     WEFT_OBJ({"questionId", weft_str(self->question)}, {"option", weft_str(option)},
                              {"text", *text ? weft_str(text) : weft_none()}),
-                    on_answered);
+                    on_answer_taken);
     weft__attend_forget(self);
 }
 

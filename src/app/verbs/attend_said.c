@@ -9,7 +9,7 @@
 /* Bytes of a tool's title that are shown. */
 #define MAX_TITLE 500
 
-static void put_chunk(weft_attend *self, const weft_json *update) {
+static void put_said_chunk(weft_attend *self, const weft_json *update) {
     weft_json text = weft_pointer(update, "/content/text");
     weft_bytes bytes;
     if (weft_text(&text, &bytes) >= 0)
@@ -70,7 +70,7 @@ static void take_plan(weft_attend *self, const weft_json *update) {
 static void put_update(weft_attend *self, const weft_json *update) {
     const char *kind = weft_get_str(update, "sessionUpdate", "");
     if (strcmp(kind, "agent_message_chunk") == 0)
-        put_chunk(self, update);
+        put_said_chunk(self, update);
     else if (strcmp(kind, "agent_thought_chunk") == 0)
         put_thought(self, update);
     else if (strcmp(kind, "tool_call") == 0 || strcmp(kind, "tool_call_update") == 0)
@@ -79,7 +79,7 @@ static void put_update(weft_attend *self, const weft_json *update) {
         take_plan(self, update);
 }
 
-static void put_output(weft_attend *self, const weft_json *data) {
+static void put_said_output(weft_attend *self, const weft_json *data) {
     weft_json text = weft_get(data, "text");
     weft_bytes bytes;
     if (weft_text(&text, &bytes) < 0)
@@ -98,7 +98,7 @@ void weft__attend_said(weft_attend *self, const char *type, const weft_json *dat
     if (self->talk.silent)
         return;
     if (strcmp(type, "session.output") == 0)
-        put_output(self, data);
+        put_said_output(self, data);
     else if (strcmp(type, "session.update") == 0)
         put_update(self, &update);
 }

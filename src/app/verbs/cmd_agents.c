@@ -72,7 +72,7 @@ static weft_exit put_agents(weft_app *app, const weft_json *list) {
 }
 
 /* Is there a daemon of this folder that can be asked? We stand in the project's folder afterwards. */
-static bool has_daemon(weft_app *app) {
+static bool has_ready_daemon(weft_app *app) {
     pid_t pid = 0;
     return weft__daemon_find(app) == 1 && weft__daemon_holder(app->layout, &pid) == 1 &&
            (!pid || weft__daemon_is_ready(app->layout, pid));
@@ -82,7 +82,7 @@ static weft_exit list_agents(weft_app *app) {
     const settings *how = app->settings;
     WEFT_AUTO(weft_doc) here = NULL;
     WEFT_ANSWER answer = {0};
-    if (how->url || has_daemon(app)) {
+    if (how->url || has_ready_daemon(app)) {
         weft_exit status = weft__ask_once(app, how->url, "agent.list", weft_none(), &answer);
         return status ? status : put_agents(app, answer.result);
     }

@@ -68,7 +68,7 @@ static const weft_json *find_question(answering *self, const char *id, weft_json
     return NULL;
 }
 
-static bool is_open(const weft_json *question) {
+static bool is_question_open(const weft_json *question) {
     return strcmp(weft_get_str(question, "state", "open"), "open") == 0;
 }
 
@@ -99,7 +99,7 @@ static void put_question_table(const answering *self) {
 static void put_details(const answering *self) {
     const char *last = "question-0000";
     for (weft_iter it = weft_iterate(&self->questions); weft_next(&it);) {
-        if (!is_open(&it.value))
+        if (!is_question_open(&it.value))
             continue;
         fputc('\n', self->app->out.file);
         weft__asked_put(&self->app->out, &it.value);
@@ -125,7 +125,7 @@ static weft_exit show_all(answering *self) {
         return WEFT_DONE;
     }
     weft_json only = weft_at(&self->questions, 0);
-    if (weft_count(&self->questions) == 1 && is_open(&only) && can_ask(app)) {
+    if (weft_count(&self->questions) == 1 && is_question_open(&only) && can_ask(app)) {
         weft__asked_put(&app->out, &only);
         return ask_person(self, &only);
     }
@@ -140,7 +140,7 @@ static weft_exit show_one(answering *self, const weft_json *question) {
         return WEFT_DONE;
     }
     weft__asked_put(&self->app->out, question);
-    return is_open(question) && can_ask(self->app) ? ask_person(self, question) : WEFT_DONE;
+    return is_question_open(question) && can_ask(self->app) ? ask_person(self, question) : WEFT_DONE;
 }
 
 /* ---- the verb ---- */

@@ -13,7 +13,7 @@ typedef struct settings {
 
 /* ---- status ---- */
 
-static int add_row(weft_table *table, const char *const *cells) {
+static int add_cells(weft_table *table, const char *const *cells) {
     int r = 0;
     for (; *cells && r >= 0; cells++)
         r = weft__table_add(table, *cells);
@@ -32,9 +32,9 @@ static int add_rule(weft_table *table, const weft_json *rule) {
     const char *is = weft_get(rule, "error").text ? "invalid" : weft_get_bool(rule, "enabled", true) ? "on" : "off";
     if (switched)
         is = weft_get_bool(rule, "enabled", true) ? "on, switched" : "off, switched";
-    return add_row(table, (const char *const[]){weft_get_str(rule, "id", ""), is,
-                                                weft_get_bool(rule, "requiresApproval", false) ? "yes" : "no", trigger,
-                                                action, NULL});
+    return add_cells(table, (const char *const[]){weft_get_str(rule, "id", ""), is,
+                                                  weft_get_bool(rule, "requiresApproval", false) ? "yes" : "no", trigger,
+                                                  action, NULL});
 }
 
 /* Why is too long for a column. */
@@ -59,9 +59,9 @@ static int add_execution(weft_table *table, const weft_json *done) {
     int64_t when = weft__when_get(done, "timestamp");
     if (when)
         weft__duration(age, weft__when_now() - when);
-    return add_row(table, (const char *const[]){weft_get_str(done, "ruleId", ""), age, weft_get_str(done, "eventType", ""),
-                                                weft_get_str(done, "status", ""),
-                                                weft_get_str(done, "error", weft_get_str(done, "taskId", "")), NULL});
+    return add_cells(table, (const char *const[]){weft_get_str(done, "ruleId", ""), age, weft_get_str(done, "eventType", ""),
+                                                  weft_get_str(done, "status", ""),
+                                                  weft_get_str(done, "error", weft_get_str(done, "taskId", "")), NULL});
 }
 
 static void put_rows_table(const weft_app *app, const char *const *heads, const weft_json *list,

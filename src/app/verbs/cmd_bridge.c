@@ -146,7 +146,7 @@ static void flatten_lines(char *text, size_t len) {
             text[i] = ' ';
 }
 
-static int pass_on(side *from, side *to, weft_bytes body, bool binary) {
+static int pass_message(side *from, side *to, weft_bytes body, bool binary) {
     weft_buf copy = {0};
     int r = weft__buf_reserve(&copy, NULL, body.len + 1);
     if (r < 0)
@@ -178,7 +178,7 @@ static bool on_raw(weft_peer *peer, weft_bytes body, bool binary, void *data) {
     side *to = other_of(from);
     if (from->pair->bridge->debug)
         weft__debug_message(NULL, peer, false, body);
-    int r = to->ready ? pass_on(from, to, body, binary) : -ENOTCONN;
+    int r = to->ready ? pass_message(from, to, body, binary) : -ENOTCONN;
     if (r < 0) {
         weft__warn(from->pair->bridge->app, "weft bridge: a message could not be passed on: %s", weft_strerror(r));
         end_pair(from->pair, WEFT_FAILED);
@@ -196,7 +196,7 @@ static void on_side_drain(weft_peer *peer, void *data) {
         weft_peer_pause(other->peer, false);
 }
 
-static bool on_eof(weft_peer *peer, void *data) {
+static bool on_side_eof(weft_peer *peer, void *data) {
     side *self = data;
     (void) peer;
     if (!self->pair)
@@ -221,7 +221,7 @@ static int reach_side(side *self, weft_target *target, bool is_a) {
     opts.data = self;
     opts.on_state = on_side_state;
     opts.on_raw = on_raw;
-    opts.on_eof = on_eof;
+    opts.on_eof = on_side_eof;
     opts.on_drain = on_side_drain;
     return weft_connect_on(all->loop, target->url, &opts, &self->peer);
 }
@@ -335,7 +335,7 @@ static void on_server_drain(weft_server *server, weft_peer *peer, void *data) {
     on_side_drain(peer, weft_peer_data(peer));
 }
 
-static void on_note(weft_server *server, const char *line, void *data) {
+static void on_bridge_note(weft_server *server, const char *line, void *data) {
     (void) server;
     weft__warn(((bridge *) data)->app, "weft bridge: %s", line);
 }
@@ -348,9 +348,9 @@ static int listen_for_clients(bridge *self) {
         .on_open = on_bridge_open,
         .on_close = on_bridge_close,
         .on_raw = on_raw,
-        .on_eof = on_eof,
+        .on_eof = on_side_eof,
         .on_drain = on_server_drain,
-        .on_note = on_note,
+        .on_note = on_bridge_note,
     };
     const weft_token tokens[] = {{.token = self->from.token, .name = "token"}, {0}};
     weft_listen_opts listen = {

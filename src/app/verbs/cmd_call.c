@@ -4,7 +4,7 @@
 #include "reach.h"
 #include "say.h"
 
-static void put_result(const weft_app *app, const weft_json *result) {
+static void put_call_result(const weft_app *app, const weft_json *result) {
     if (app->out.terminal && !app->common.json)
         weft__put_pretty(&app->out, result);
     else
@@ -16,7 +16,7 @@ static weft_exit call_method(weft_line *line, weft_app *app, const weft_doc *par
     WEFT_ANSWER answer = {0};
     weft_exit status = weft__line_call(line, app->args[0], weft__params_val(params), &answer);
     if (status == WEFT_DONE)
-        put_result(app, answer.result);
+        put_call_result(app, answer.result);
     return status;
 }
 

@@ -22,7 +22,7 @@ static bool wants_file(const weft_option *option) {
 }
 
 /* Text between single quotes. */
-static void put_quoted(FILE *to, const char *text) {
+static void put_shell_quoted(FILE *to, const char *text) {
     fputc('\'', to);
     for (; *text; text++)
         if (*text == '\'')
@@ -147,7 +147,7 @@ static void zsh_option(FILE *to, const weft_verb *verb, const weft_option *optio
     else if (option->value)
         snprintf(spec + n, sizeof spec - (size_t) n, ":%s:%s", option->value, wants_file(option) ? "_files" : " ");
     fputs("            ", to);
-    put_quoted(to, spec);
+    put_shell_quoted(to, spec);
     fputs(" \\\n", to);
 }
 
@@ -159,7 +159,7 @@ static void write_zsh(FILE *to) {
         char row[256];
         snprintf(row, sizeof row, "%s:%s", (*verb)->name, (*verb)->help);
         fputs("        ", to);
-        put_quoted(to, row);
+        put_shell_quoted(to, row);
         fputc('\n', to);
     }
     fputs("    )\n    if (( CURRENT == 2 )); then\n        _describe verb verbs\n        return\n    fi\n"
@@ -186,7 +186,7 @@ static void fish_option(FILE *to, const weft_verb *verb, const weft_option *opti
     else if (option->value)
         fputs(wants_file(option) ? "-r -F " : "-x ", to);
     fputs("-d ", to);
-    put_quoted(to, option->help);
+    put_shell_quoted(to, option->help);
     fputc('\n', to);
 }
 
@@ -194,7 +194,7 @@ static void write_fish(FILE *to) {
     fputs("# weft completion for fish: weft completion fish | source\n", to);
     for (const weft_verb *const *verb = weft__verbs; *verb; verb++) {
         fprintf(to, "complete -c weft -n __fish_use_subcommand -f -a %s -d ", (*verb)->name);
-        put_quoted(to, (*verb)->help);
+        put_shell_quoted(to, (*verb)->help);
         fputc('\n', to);
         for_options(to, *verb, fish_option);
         if ((*verb)->words)

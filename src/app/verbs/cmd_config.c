@@ -196,7 +196,7 @@ static weft_exit show_settings(looking *self, char **args) {
 
 /* ---- path ---- */
 
-static void put_path(const looking *self, const char *name, const char *path) {
+static void put_config_path(const looking *self, const char *name, const char *path) {
     fprintf(self->app->out.file, "%-9s", name);
     weft__put_text(&self->app->out, path, strlen(path));
     fprintf(self->app->out.file, "%s\n", access(path, F_OK) == 0 ? "" : " (not there)");
@@ -218,15 +218,15 @@ static weft_exit show_paths(looking *self, char **args) {
     else if (one)
         fprintf(app->out.file, "%s\n", one);
     else {
-        put_path(self, "project", self->project);
-        put_path(self, "user", self->user);
+        put_config_path(self, "project", self->project);
+        put_config_path(self, "user", self->user);
     }
     return WEFT_DONE;
 }
 
 /* ---- check ---- */
 
-static weft_exit check_file(looking *self, const char *file) {
+static weft_exit check_one_file(looking *self, const char *file) {
     if (access(file, F_OK) < 0)
         return weft__fail(self->app, WEFT_NOT_FOUND, NULL, "%s: %s", file, weft_strerror(-errno));
     int r = weft__config_load(&self->config, &(weft_config_from){.user = file}, &(weft_remarks){show_remark, self}, NULL);
@@ -237,7 +237,7 @@ static weft_exit check_config(looking *self, char **args) {
     if (*args && args[1])
         return weft__misused(self->app, "one file at a time");
     self->as_data = true;
-    weft_exit status = *args ? check_file(self, *args) : load_shown(self);
+    weft_exit status = *args ? check_one_file(self, *args) : load_shown(self);
     if (status)
         return status;
     int r = weft__config_rules(&self->config, &(weft_remarks){show_remark, self});

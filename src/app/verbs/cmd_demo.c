@@ -264,7 +264,7 @@ static int session_close(weft_req *req, const weft_json *params, void *ctx) {
 /* ---- the connection ---- */
 
 /* Nobody is left to hear the rest. */
-static bool on_eof(weft_peer *peer, void *data) {
+static bool on_demo_eof(weft_peer *peer, void *data) {
     (void) peer;
     for (weft_demo_session *session = ((agent *) data)->sessions; session; session = session->next)
         if (session->turn)
@@ -295,7 +295,7 @@ static int open_agent(agent *self) {
     if (r >= 0)
         r = weft_service_new(&(weft_service_opts){.methods = methods, .ctx = self, .title = "Weft's demo agent"},
                              &self->service);
-    weft_server_opts opts = {.service = self->service, .data = self, .on_eof = on_eof, .on_drain = on_demo_drain};
+    weft_server_opts opts = {.service = self->service, .data = self, .on_eof = on_demo_eof, .on_drain = on_demo_drain};
     if (r >= 0)
         r = weft_server_new(self->loop, &opts, &self->server);
     if (r >= 0)

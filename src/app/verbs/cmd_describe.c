@@ -54,7 +54,7 @@ static void put_params(const weft_app *app, const weft_json *method) {
     }
 }
 
-static void put_result(const weft_app *app, const weft_json *method) {
+static void put_result_schema(const weft_app *app, const weft_json *method) {
     weft_json schema = weft_pointer(method, "/result/schema");
     fputs("result: ", app->out.file);
     if (weft_count(&schema) == 0)
@@ -79,7 +79,7 @@ static void put_method_errors(const weft_app *app, const weft_json *method) {
     }
 }
 
-static void put_scope(const weft_app *app, const weft_json *method) {
+static void put_method_scope(const weft_app *app, const weft_json *method) {
     const char *scope = weft_get_str(method, "x-scope", "");
     if (!*scope)
         return;
@@ -88,7 +88,7 @@ static void put_scope(const weft_app *app, const weft_json *method) {
     fputc('\n', app->out.file);
 }
 
-static void put_method(const weft_app *app, const weft_json *method) {
+static void put_described_method(const weft_app *app, const weft_json *method) {
     const char *help = weft_get_str(method, "summary", weft_get_str(method, "description", ""));
     weft__ink(&app->out, WEFT_INK_BOLD);
     put_str(app, weft_get_str(method, "name", ""));
@@ -96,9 +96,9 @@ static void put_method(const weft_app *app, const weft_json *method) {
     fputs(*help ? ": " : "", app->out.file);
     put_str(app, help);
     fputc('\n', app->out.file);
-    put_scope(app, method);
+    put_method_scope(app, method);
     put_params(app, method);
-    put_result(app, method);
+    put_result_schema(app, method);
     put_method_errors(app, method);
 }
 
@@ -124,7 +124,7 @@ static weft_exit describe_method(weft_line *line, weft_app *app, const char *nam
         if (app->common.json)
             weft__put_line(&app->out, weft_copy(&it.value));
         else
-            put_method(app, &it.value);
+            put_described_method(app, &it.value);
         return WEFT_DONE;
     }
     return not_there(app, &methods, name);

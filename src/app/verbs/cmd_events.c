@@ -40,7 +40,7 @@ typedef struct looking {
 /* ---- one event ---- */
 
 /* The time of day, what happened to whom, and the data, cut to the terminal. */
-static void put_words(const looking *self, const weft_json *event) {
+static void put_event_words(const looking *self, const weft_json *event) {
     const weft_screen *out = &self->app->out;
     char when[WEFT_WHEN_TEXT];
     const char *type = weft_get_str(event, "type", "");
@@ -87,7 +87,7 @@ static void on_journal_event(void *ctx, const weft_json *event) {
     if (is_wanted(self, event) && self->app->common.json)
         weft__put_line(&self->app->out, weft_copy(event));
     else if (is_wanted(self, event))
-        put_words(self, event);
+        put_event_words(self, event);
     if (self->how->follow)
         fflush(self->app->out.file);
     if (ferror(self->app->out.file))
@@ -163,7 +163,7 @@ static bool is_epoch(const char *text, size_t len) {
 }
 
 /* "EPOCH:POS" or "POS". */
-static bool read_position(looking *self, const char *text, weft_live_from *ret) {
+static bool read_journal_position(looking *self, const char *text, weft_live_from *ret) {
     const char *colon = strchr(text, ':'), *digits = colon ? colon + 1 : text;
     char *end;
     errno = 0;
@@ -184,7 +184,7 @@ static weft_exit read_since(looking *self, weft_live_from *ret) {
     if (!text)
         return WEFT_DONE;
     ret->now = strcmp(text, "now") == 0;
-    if (ret->now || read_position(self, text, ret) || weft__when_typed(text, weft__when_now(), &self->since_ms) >= 0)
+    if (ret->now || read_journal_position(self, text, ret) || weft__when_typed(text, weft__when_now(), &self->since_ms) >= 0)
         return WEFT_DONE;
     return weft__misused(
         self->app, "--since does not understand \"%s\"; it takes a position (1234, EPOCH:1234), " WEFT_WHEN_FORMS ", or now",

@@ -37,7 +37,7 @@ static void on_listen_signal(void *ctx) {
     stop_listening(ctx, WEFT_DONE);
 }
 
-static void on_notification(weft_peer *peer, const char *method, const weft_json *params, void *data) {
+static void on_listen_notification(weft_peer *peer, const char *method, const weft_json *params, void *data) {
     listening *self = data;
     (void) peer;
     if (self->left == 0)
@@ -83,7 +83,7 @@ static void on_listen_connected(listening *self) {
         stop_listening(self, weft__fail(self->app, WEFT_FAILED, NULL, "out of memory"));
 }
 
-static void on_lost(listening *self, weft_state state, int why) {
+static void on_listen_lost(listening *self, weft_state state, int why) {
     const char *trouble = weft_peer_trouble(self->peer);
     self->lost = true;
     if (state == WEFT_CLOSED && self->target.scheme == WEFT_STDIO)
@@ -100,7 +100,7 @@ static void on_listen_state(weft_peer *peer, weft_state state, int why, void *da
     if (state == WEFT_CONNECTED)
         on_listen_connected(self);
     else if (state != WEFT_CONNECTING)
-        on_lost(self, state, why);
+        on_listen_lost(self, state, why);
 }
 
 static int open_listening(listening *self) {
@@ -120,7 +120,7 @@ static int open_listening(listening *self) {
     opts.events = true;
     opts.data = self;
     opts.on_state = on_listen_state;
-    opts.on_notification = on_notification;
+    opts.on_notification = on_listen_notification;
     return weft_connect_on(self->loop, self->target.url, &opts, &self->peer);
 }
 

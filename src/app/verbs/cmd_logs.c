@@ -37,7 +37,7 @@ typedef struct reading {
 
 /* ---- one line ---- */
 
-static void put_words(const weft_app *app, const weft_json *entry) {
+static void put_log_words(const weft_app *app, const weft_json *entry) {
     /* Escaped wherever it goes: a line of the log stays a line. */
     weft_screen screen = app->out;
     screen.terminal = true;
@@ -86,7 +86,7 @@ static bool is_older(reading *self, const weft_json *entry) {
     return self->since_ms != 0;
 }
 
-static void put_entry(reading *self, const char *line, size_t len) {
+static void put_log_entry(reading *self, const char *line, size_t len) {
     WEFT_AUTO(weft_doc) doc = NULL;
     const weft_app *app = self->app;
     bool is_entry = weft_doc_parse(line, len, NULL, &doc) >= 0 && weft_typeof(weft_doc_root(doc)) == WEFT_OBJECT;
@@ -97,7 +97,7 @@ static void put_entry(reading *self, const char *line, size_t len) {
     else if (app->common.json)
         weft__put_line(&app->out, weft_copy(weft_doc_root(doc)));
     else
-        put_words(app, weft_doc_root(doc));
+        put_log_words(app, weft_doc_root(doc));
 }
 
 /* ---- the file ---- */
@@ -107,7 +107,7 @@ static void put_whole_lines(reading *self) {
     while (
         (end = weft__buf_len(&self->line) ? memchr(weft__buf_head(&self->line), '\n', weft__buf_len(&self->line)) : NULL)) {
         size_t len = (size_t) (end - weft__buf_head(&self->line));
-        put_entry(self, weft__buf_head(&self->line), len);
+        put_log_entry(self, weft__buf_head(&self->line), len);
         weft__buf_take(&self->line, NULL, len + 1);
     }
 }
@@ -116,7 +116,7 @@ static void put_whole_lines(reading *self) {
 static void put_rest(reading *self) {
     size_t len = weft__buf_len(&self->line);
     if (len)
-        put_entry(self, weft__buf_head(&self->line), len);
+        put_log_entry(self, weft__buf_head(&self->line), len);
     weft__buf_take(&self->line, NULL, len);
 }
 
@@ -156,7 +156,7 @@ static off_t find_lines(int fd, int64_t lines) {
     return 0;
 }
 
-static int open_log(const weft_app *app) {
+static int open_log_to_read(const weft_app *app) {
     return weft__private_open(app->layout->log, O_RDONLY);
 }
 
@@ -169,14 +169,14 @@ static bool is_another(const char *path, int fd) {
            (fd < 0 || fstat(fd, &ours) < 0 || ours.st_ino != there.st_ino || ours.st_dev != there.st_dev);
 }
 
-static bool is_cut(int fd) {
+static bool is_log_cut(int fd) {
     struct stat info;
     return fstat(fd, &info) == 0 && info.st_size < lseek(fd, 0, SEEK_CUR);
 }
 
 static int catch_up(reading *self) {
     int r = 0;
-    if (self->fd >= 0 && is_cut(self->fd)) {
+    if (self->fd >= 0 && is_log_cut(self->fd)) {
         weft__buf_take(&self->line, NULL, weft__buf_len(&self->line));
         lseek(self->fd, 0, SEEK_SET);
     }
@@ -187,7 +187,7 @@ static int catch_up(reading *self) {
     put_rest(self);
     if (self->fd >= 0)
         close(self->fd);
-    self->fd = open_log(self->app);
+    self->fd = open_log_to_read(self->app);
     return self->fd < 0 ? 0 : put_new(self);
 }
 
@@ -262,7 +262,7 @@ static weft_exit show_log(reading *self, int64_t lines, bool on) {
     int r = self->since_ms && lines < 0 ? put_old(self) : 0;
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
-    self->fd = open_log(self->app);
+    self->fd = open_log_to_read(self->app);
     if (self->fd < 0 && !(on && self->fd == -ENOENT))
         return self->fd == -ENOENT
                    ? weft__fail(app, WEFT_NOT_FOUND, "Only a daemon in the background logs there: weft start",

@@ -21,7 +21,7 @@ static int column_of(const weft_json *methods, const char *member) {
 }
 
 /* What a caller needs; nothing at all where no method of the endpoint needs anything. */
-static void put_scope(const weft_app *app, const weft_json *method, int width) {
+static void put_scope_column(const weft_app *app, const weft_json *method, int width) {
     const char *scope = weft_get_str(method, "x-scope", "");
     int gap = width - (int) strlen(scope);
     if (!width)
@@ -41,13 +41,13 @@ static void put_methods_table(const weft_app *app, const weft_json *methods) {
         weft__plain(&app->out);
         if (*help || scope_width)
             fprintf(app->out.file, "%*s", gap > 0 ? gap + 2 : 2, "");
-        put_scope(app, &it.value, scope_width);
+        put_scope_column(app, &it.value, scope_width);
         weft__put_text(&app->out, help, strcspn(help, "\n"));
         fputc('\n', app->out.file);
     }
 }
 
-static int write_method(weft_buf *out, const weft_json *method) {
+static int write_method_row(weft_buf *out, const weft_json *method) {
     weft_json name = weft_get(method, "name"), summary = weft_get(method, "summary");
     weft_json scope = weft_get(method, "x-scope");
     weft_val value = WEFT_OBJ({"name", weft_copy(&name)}, {"summary", weft_copy(&summary)},
@@ -61,7 +61,7 @@ static void put_methods_json(const weft_app *app, const weft_json *document, con
     weft_json title = weft_pointer(document, "/info/title"), version = weft_pointer(document, "/info/version");
     int r = weft__write_raw(&out, NULL, "[", 1);
     for (weft_iter it = weft_iterate(methods); r >= 0 && weft_next(&it);)
-        r = write_method(&out, &it.value);
+        r = write_method_row(&out, &it.value);
     if (r >= 0)
         r = weft__write_raw(&out, NULL, "]", 1);
     if (r >= 0)

@@ -20,7 +20,7 @@ static void add_time(times *all, double ms) {
     all->answered++;
 }
 
-static void put_time(const weft_app *app, const weft_line *line, int64_t number, double ms, bool knows_ping) {
+static void put_round_trip(const weft_app *app, const weft_line *line, int64_t number, double ms, bool knows_ping) {
     if (app->common.json) {
         weft__put_line(&app->out, WEFT_OBJ({"url", weft_str(line->target.shown)}, {"number", weft_int(number)},
                                            {"ms", weft_num(ms)}, {"ping", weft_bool(knows_ping)}));
@@ -43,7 +43,7 @@ static weft_exit ping_once(weft_line *line, int64_t number, times *all) {
     if (answer.error && answer.error->code != WEFT_METHOD_NOT_FOUND)
         return weft__fail_refused(app, "ping", answer.error, NULL);
     add_time(all, ms);
-    put_time(app, line, number, ms, !answer.error);
+    put_round_trip(app, line, number, ms, !answer.error);
     return WEFT_DONE;
 }
 

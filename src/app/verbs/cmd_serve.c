@@ -46,14 +46,14 @@ typedef struct serving {
 /* ---- opening ---- */
 
 /* The server says something; connections of others are the more interesting part. */
-static void on_note(weft_server *server, const char *line, void *data) {
+static void on_serve_note(weft_server *server, const char *line, void *data) {
     const serving *self = data;
     (void) server;
     weft__warn(self->app, "weft serve: %s", line);
 }
 
 /* Messages are logged past the log, on standard error: it must be asked whether it has become too large. */
-static void on_message(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text) {
+static void on_serve_message(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text) {
     serving *self = ctx;
     weft__debug_message(NULL, peer, outgoing, text);
     weft__log_rotate(&self->daemon.log);
@@ -90,7 +90,7 @@ static int open_server(serving *self) {
         .title = "weft",
         .version = weft_version(),
         .limits = self->how->limits,
-        .on_message = weft__debug_wanted() ? on_message : NULL,
+        .on_message = weft__debug_wanted() ? on_serve_message : NULL,
         .ctx = self,
     };
     weft_server_opts server_opts = self->how->server;
@@ -98,7 +98,7 @@ static int open_server(serving *self) {
     if (r >= 0)
         r = weft_service_add(self->service, &weft__serve_echo);
     server_opts.service = self->service;
-    server_opts.on_note = on_note;
+    server_opts.on_note = on_serve_note;
     server_opts.on_open = on_client_open;
     server_opts.on_close = on_client_close;
     server_opts.on_drain = on_client_drain;
@@ -106,7 +106,7 @@ static int open_server(serving *self) {
     return r < 0 ? r : weft_server_new(self->loop, &server_opts, &self->server);
 }
 
-static int listen_at(serving *self, const char *url, bool network) {
+static int listen_at_url(serving *self, const char *url, bool network) {
     const weft_serve_settings *how = self->how;
     weft_listen_opts opts = {
         .tls = {.cert = how->tls_cert, .key = how->tls_key, .ca = how->tls_ca},
@@ -132,11 +132,11 @@ static weft_exit listen_on_port(serving *self) {
     int r = -EADDRINUSE, port = FIRST_PORT;
     for (; port < FIRST_PORT + PORT_TRIES && r == -EADDRINUSE; port++) {
         snprintf(url, sizeof url, "http://127.0.0.1:%d/rpc", port);
-        r = listen_at(self, url, true);
+        r = listen_at_url(self, url, true);
     }
     if (r >= 0) {
         snprintf(url, sizeof url, "ws://127.0.0.1:%d/ws", port - 1);
-        r = listen_at(self, url, true);
+        r = listen_at_url(self, url, true);
     }
     return r < 0 ? explain_listen(self, url, r) : WEFT_DONE;
 }
@@ -145,7 +145,7 @@ static weft_exit listen_on_port(serving *self) {
 static weft_exit listen_at_home(serving *self) {
     char url[64];
     snprintf(url, sizeof url, "unix:%s", self->app->layout->socket);
-    int r = self->daemon.held ? listen_at(self, url, false) : 0;
+    int r = self->daemon.held ? listen_at_url(self, url, false) : 0;
     return r < 0 ? explain_listen(self, url, r) : WEFT_DONE;
 }
 
@@ -159,7 +159,7 @@ static weft_exit listen_as_told(serving *self) {
         bool network = weft__serve_is_network(url.scheme);
         self->on_stdio |= url.scheme == WEFT_STDIO;
         weft__url_done(&url, NULL);
-        int r = listen_at(self, text, network);
+        int r = listen_at_url(self, text, network);
         if (r < 0)
             return explain_listen(self, text, r);
     }
@@ -270,7 +270,7 @@ static void on_serve_signal(void *ctx) {
     stop_serving(self, false);
 }
 
-static void on_hangup(void *ctx) {
+static void on_serve_hangup(void *ctx) {
     serving *self = ctx;
     if (!weft__serve_config_reload(self->config, self->server))
         on_serve_signal(self);
@@ -286,7 +286,7 @@ static void on_config(void *ctx, const weft_serve_settings *now) {
 
 static weft_exit serve_until_stopped(serving *self) {
     weft__serve_config_hear(self->config, on_config, self);
-    self->signals.on_hangup = on_hangup;
+    self->signals.on_hangup = on_serve_hangup;
     int r = weft__signals_open(&self->signals, self->loop, on_serve_signal, self);
     if (r < 0)
         return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));

@@ -38,7 +38,7 @@ static void put_duration(FILE *to, long long seconds) {
     fprintf(to, "%lld s", seconds % 60);
 }
 
-static void put_running(const weft_app *app, const weft_json *status) {
+static void put_running_line(const weft_app *app, const weft_json *status) {
     put_status_label(app, "running");
     fprintf(app->out.file, "pid %lld, for ", (long long) weft_get_int(status, "pid", 0));
     put_duration(app->out.file, (long long) weft_get_int(status, "uptime_seconds", 0));
@@ -84,11 +84,11 @@ static void put_choices(const weft_app *app, const weft_json *parts, const weft_
                                                : "switched by hand; the configuration says off");
 }
 
-static void put_all(const weft_app *app, const weft_json *status, const weft_json *agents) {
+static void put_status(const weft_app *app, const weft_json *status, const weft_json *agents) {
     weft_json ours = weft_get(status, "weft"), urls = weft_get(&ours, "urls");
     weft_json clients = weft_pointer(status, "/subsystems/ipc/clients");
     weft_json parts = weft_get(status, "subsystems"), tasks = weft_get(&parts, "supervisor");
-    put_running(app, status);
+    put_running_line(app, status);
     put_troubles(app, &parts);
     put_skipped(app, &parts);
     put_status_text(app, "folder", weft_get_str(&ours, "folder", ""));
@@ -133,7 +133,7 @@ static weft_exit ask_status(weft_app *app, weft_line *line, pid_t pid) {
         weft__put_line(&app->out, WEFT_OBJ({"state", weft_str("running")}, {"pid", pid ? weft_int(pid) : weft_none()},
                                            {"status", weft_copy(answer.result)}));
     else
-        put_all(app, answer.result, listed ? agents.result : NULL);
+        put_status(app, answer.result, listed ? agents.result : NULL);
     return WEFT_DONE;
 }
 

@@ -57,7 +57,7 @@ static const char *time_taken(char ret[WEFT_WHEN_TEXT], const weft_json *task) {
 }
 
 /* How it ended says more than that it ended: why an agent stopped, or why the task failed. */
-static const char *put_state(char *ret, size_t size, const weft_json *task, const weft_json *about) {
+static const char *state_text(char *ret, size_t size, const weft_json *task, const weft_json *about) {
     const char *state = weft_get_str(task, "state", "");
     const char *why =
         strcmp(state, "completed") == 0 ? weft_get_str(task, "stopReason", "") : weft_get_str(about, "reason", "");
@@ -72,7 +72,7 @@ static int add_task(weft_table *table, const weft_json *task, const weft_json *a
         weft__duration(age, weft__when_now() - created);
     char state[64];
     const char *cells[] = {weft_get_str(task, "id", ""),
-                           put_state(state, sizeof state, task, about),
+                           state_text(state, sizeof state, task, about),
                            weft_get_str(about, "agent", weft_get_str(task, "agent", "default")),
                            age,
                            time_taken(time, task),
@@ -162,7 +162,7 @@ static void put_number(const weft_app *app, const char *label, const weft_json *
     fprintf(app->out.file, "%lld\n", (long long) number);
 }
 
-static void put_time(const weft_app *app, const char *label, const weft_json *task, const char *name) {
+static void put_task_time(const weft_app *app, const char *label, const weft_json *task, const char *name) {
     char text[WEFT_WHEN_TEXT], ago[WEFT_WHEN_TEXT];
     int64_t when = weft__when_get(task, name);
     if (!when)
@@ -171,7 +171,7 @@ static void put_time(const weft_app *app, const char *label, const weft_json *ta
     fprintf(app->out.file, "%s, %s ago\n", weft__time_of_day(text, when), weft__duration(ago, weft__when_now() - when));
 }
 
-static void put_output(const weft_app *app, const weft_json *task) {
+static void put_task_output(const weft_app *app, const weft_json *task) {
     weft_json output = weft_get(task, "output");
     weft_bytes bytes;
     if (weft_text(&output, &bytes) < 0 || bytes.len == 0)
@@ -195,14 +195,14 @@ static void put_task(const weft_app *app, const weft_json *task, const weft_json
         put_number(app, "attempt", about, "attempt");
     put_number(app, "priority", task, "priority");
     put_number(app, "pid", task, "pid");
-    put_time(app, "created", task, "createdAt");
-    put_time(app, "started", task, "startedAt");
-    put_time(app, "ended", task, "completedAt");
+    put_task_time(app, "created", task, "createdAt");
+    put_task_time(app, "started", task, "startedAt");
+    put_task_time(app, "ended", task, "completedAt");
     put_task_text(app, "took", time_taken(time, task));
     put_task_text(app, "prompt", weft_get_str(task, "prompt", ""));
     if (*weft_get_str(task, "output", ""))
         fputc('\n', app->out.file);
-    put_output(app, task);
+    put_task_output(app, task);
 }
 
 static weft_exit get_on(weft_app *app, weft_line *line) {
@@ -218,7 +218,7 @@ static weft_exit get_on(weft_app *app, weft_line *line) {
         return WEFT_DONE;
     }
     if (how->output) {
-        put_output(app, answer.result);
+        put_task_output(app, answer.result);
         return WEFT_DONE;
     }
     ask_about(line, &id, 1, &about);

@@ -18,7 +18,7 @@ typedef struct settings {
 
 /* ---- list ---- */
 
-static int put_entry(void *ctx, const weft_trust_entry *entry) {
+static int put_trust_entry(void *ctx, const weft_trust_entry *entry) {
     const weft_app *app = ctx;
     if (app->common.json) {
         weft__put_line(&app->out, WEFT_OBJ({"path", weft_str(entry->path)}, {"aiwg", weft_bool(entry->aiwg)},
@@ -37,7 +37,7 @@ static weft_exit list_entries(weft_app *app) {
     char why[WEFT_TRUST_WHY] = "";
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here", app->args[0]);
-    int r = weft__trust_each(put_entry, app, why);
+    int r = weft__trust_each(put_trust_entry, app, why);
     return r < 0 ? weft__fail(app, WEFT_FAILED, WEFT_TRUST_PLACE, "%s", why) : WEFT_DONE;
 }
 

@@ -174,7 +174,7 @@ static void look_at_descriptors(weft_doctor *doctor) {
         "up to %llu", (unsigned long long) limit.rlim_max);
 }
 
-static long read_number(const char *path) {
+static long read_number_file(const char *path) {
     long number = -1;
     FILE *file = fopen(path, "re");
     if (!file)
@@ -186,8 +186,8 @@ static long read_number(const char *path) {
 }
 
 static void look_at_watching(weft_doctor *doctor) {
-    long watches = read_number("/proc/sys/fs/inotify/max_user_watches");
-    long instances = read_number("/proc/sys/fs/inotify/max_user_instances");
+    long watches = read_number_file("/proc/sys/fs/inotify/max_user_watches");
+    long instances = read_number_file("/proc/sys/fs/inotify/max_user_instances");
     if (watches < 0 || instances < 0)
         weft__doctor_tell(doctor, WEFT_FINDING_WARNING, "Files are looked at again and again instead.",
                           "inotify is not there");

@@ -191,7 +191,7 @@ void weft__doctor_daemon(weft_doctor *doctor) {
 
 /* ---- the journal ---- */
 
-static const char *store_path(const weft_doctor *doctor) {
+static const char *checked_store_path(const weft_doctor *doctor) {
     const char *path = doctor->configured ? doctor->settings.store_path : NULL;
     return path ? path : doctor->app->layout->store;
 }
@@ -199,7 +199,7 @@ static const char *store_path(const weft_doctor *doctor) {
 static void check_store(weft_doctor *doctor) {
     char why[WEFT_STORE_WHY] = "";
     weft_store *store = NULL;
-    weft_store_opts opts = {.path = store_path(doctor), .check = WEFT_CHECK_ALWAYS, .on_damage = WEFT_DAMAGE_REFUSE};
+    weft_store_opts opts = {.path = checked_store_path(doctor), .check = WEFT_CHECK_ALWAYS, .on_damage = WEFT_DAMAGE_REFUSE};
     const weft_layout *at = doctor->app->layout;
     char expected[WEFT_EPOCH + 1], trouble[WEFT_TRUST_WHY] = "";
     int r = weft__trust_open_begin(at, opts.path, expected, trouble);
@@ -253,7 +253,7 @@ void weft__doctor_store(weft_doctor *doctor) {
                           "the daemon has it, and checked it when it started; \"weft stop\" first for a full check");
         return;
     }
-    if (!doctor->project || !journal_was_here(store_path(doctor))) {
+    if (!doctor->project || !journal_was_here(checked_store_path(doctor))) {
         weft__doctor_tell(doctor, WEFT_FINDING_OK, NULL, "there is none yet");
         return;
     }

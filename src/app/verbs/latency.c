@@ -59,7 +59,7 @@ static double border_of(size_t row) {
     return border;
 }
 
-static void count_rows(const weft_latency *all, uint64_t rows[ROWS]) {
+static void count_latency_rows(const weft_latency *all, uint64_t rows[ROWS]) {
     size_t row = 0;
     memset(rows, 0, ROWS * sizeof *rows);
     for (size_t i = 0; i < WEFT_LATENCY_BUCKETS; i++) {
@@ -73,7 +73,7 @@ void weft__latency_draw(const weft_latency *all, const weft_screen *screen) {
     static const char bar[] = "##################################################";
     uint64_t rows[ROWS], most = 1;
     size_t first = ROWS, last = 0;
-    count_rows(all, rows);
+    count_latency_rows(all, rows);
     for (size_t i = 0; i < ROWS; i++) {
         most = rows[i] > most ? rows[i] : most;
         first = rows[i] && first == ROWS ? i : first;

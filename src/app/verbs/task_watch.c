@@ -62,7 +62,7 @@ static void put_said(watching *self, const char *task, const char *text, size_t 
     }
 }
 
-static void put_state(watching *self, const char *task, const char *ink, const char *what, const char *more) {
+static void put_task_change(watching *self, const char *task, const char *ink, const char *what, const char *more) {
     const weft_screen *out = &self->app->out;
     weft__talk_break(&self->talk);
     weft__ink(out, ink);
@@ -80,18 +80,18 @@ static void put_task_event(watching *self, const char *task, const char *what, c
     const char *more = weft_get_str(data, "error", weft_get_str(data, "prompt", stop ? stop : ""));
     bool bad = strcmp(what, "failed") == 0;
     if (strcmp(what, "process") != 0)
-        put_state(self, task, bad ? WEFT_INK_BAD : WEFT_INK_BOLD, what, more);
+        put_task_change(self, task, bad ? WEFT_INK_BAD : WEFT_INK_BOLD, what, more);
 }
 
 static void put_question_event(watching *self, const char *task, const char *what, const weft_json *data) {
     char text[512];
     const char *id = weft_get_str(data, "questionId", "");
     if (strcmp(what, "asked") != 0) {
-        put_state(self, id, WEFT_INK_WARN, what, weft_get_str(data, "option", ""));
+        put_task_change(self, id, WEFT_INK_WARN, what, weft_get_str(data, "option", ""));
         return;
     }
     snprintf(text, sizeof text, "%s %.400s (weft answer %s allow|deny)", id, weft_get_str(data, "title", ""), id);
-    put_state(self, *task ? task : weft_get_str(data, "ruleId", ""), WEFT_INK_WARN, "asks", text);
+    put_task_change(self, *task ? task : weft_get_str(data, "ruleId", ""), WEFT_INK_WARN, "asks", text);
 }
 
 static void put_event(watching *self, const char *type, const weft_json *data) {
