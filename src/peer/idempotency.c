@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "gate.h"
+#include "hash.h"
 
 #define ROWS 1024
 #define MAX_KEY 256
@@ -58,9 +59,7 @@ static bool make_name(weft_req *req, const weft_json *key, struct name *ret) {
     if (weft_text(key, &text) < 0 || !add_to_name(ret, uid, (size_t) n) || !add_to_name(ret, client, strlen(client)) ||
         !add_to_name(ret, req->row->name, strlen(req->row->name)) || !add_to_name(ret, text.data, text.len))
         return false;
-    ret->hash = 2166136261u;
-    for (size_t i = 0; i < ret->len; i++)
-        ret->hash = (ret->hash ^ (unsigned char) ret->text[i]) * 16777619u;
+    ret->hash = weft__hash_more(WEFT_HASH, ret->text, ret->len);
     return true;
 }
 

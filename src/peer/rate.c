@@ -8,6 +8,7 @@
 
 #include "address.h"
 #include "gate.h"
+#include "hash.h"
 
 #define ROWS 256
 /* Clients that are counted one by one. Strangers with more addresses than this share the bucket of those that came too late,
@@ -33,10 +34,7 @@ struct weft_buckets {
 };
 
 static size_t row_of_client(const char *client) {
-    uint32_t hash = 2166136261u;
-    for (; *client; client++)
-        hash = (hash ^ (unsigned char) *client) * 16777619u;
-    return hash % ROWS;
+    return weft__hash(client) % ROWS;
 }
 
 static int64_t bucket_capacity(const weft_service *service) {
