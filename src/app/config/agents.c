@@ -256,20 +256,20 @@ int weft__agents_make(const weft_json *configured, const char *fallback, weft_ar
 
 /* ---- showing ---- */
 
-typedef struct showing {
+typedef struct agents_writer {
     weft_buf out;
     const weft_alloc *alloc;
     int r; /* the first failure */
-} showing;
+} agents_writer;
 
-static void put_shown(showing *self, const char *text, size_t len) {
+static void put_shown(agents_writer *self, const char *text, size_t len) {
     if (self->r >= 0)
         self->r = weft__write_raw(&self->out, self->alloc, text, len);
 }
 
 /* The members of an object; each value is put by somebody else. */
-static void put_shown_members(showing *self, const weft_json *object,
-                              void (*value)(showing *self, const weft_iter *member)) {
+static void put_shown_members(agents_writer *self, const weft_json *object,
+                              void (*value)(agents_writer *self, const weft_iter *member)) {
     const char *before = "{";
     for (weft_iter it = weft_iterate(object); weft_next(&it); before = ",") {
         put_shown(self, before, 1);
@@ -280,24 +280,24 @@ static void put_shown_members(showing *self, const weft_json *object,
     put_shown(self, *before == '{' ? "{}" : "}", *before == '{' ? 2 : 1);
 }
 
-static void put_hidden(showing *self, const weft_iter *member) {
+static void put_hidden(agents_writer *self, const weft_iter *member) {
     (void) member;
     put_shown(self, "\"***\"", 5);
 }
 
-static void put_agent_part(showing *self, const weft_iter *member) {
+static void put_agent_part(agents_writer *self, const weft_iter *member) {
     if (weft_name_is(member, "env") && weft_typeof(&member->value) == WEFT_OBJECT)
         put_shown_members(self, &member->value, put_hidden);
     else
         put_shown(self, member->value.text, member->value.len);
 }
 
-static void put_agent(showing *self, const weft_iter *member) {
+static void put_agent(agents_writer *self, const weft_iter *member) {
     put_shown_members(self, &member->value, put_agent_part);
 }
 
 int weft__agents_hide(const weft_json *configured, const weft_alloc *alloc, weft_doc **ret) {
-    showing self = {.alloc = alloc};
+    agents_writer self = {.alloc = alloc};
     put_shown_members(&self, configured, put_agent);
     if (self.r >= 0)
         self.r = weft_doc_parse(weft__buf_head(&self.out), weft__buf_len(&self.out), alloc, ret);

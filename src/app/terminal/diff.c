@@ -21,11 +21,11 @@ typedef struct text {
     size_t count;
 } text;
 
-typedef struct showing {
+typedef struct diff_view {
     const weft_screen *screen;
     size_t left; /* lines that may still be shown */
     size_t skipped;
-} showing;
+} diff_view;
 
 static int split_lines(const char *from, text *ret) {
     size_t count = 0, room = 1;
@@ -47,7 +47,7 @@ static bool same_line(const line *a, const line *b) {
     return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
 }
 
-static void put_diff_line(showing *self, char mark, const line *one) {
+static void put_diff_line(diff_view *self, char mark, const line *one) {
     const char *ink = mark == '-' ? WEFT_INK_BAD : mark == '+' ? WEFT_INK_STRING : WEFT_INK_DIM;
     if (self->left == 0) {
         self->skipped++;
@@ -77,7 +77,7 @@ static unsigned short *common_lengths(const text *a, const text *b) {
     return lengths;
 }
 
-static void put_changes(showing *self, const text *a, const text *b) {
+static void put_changes(diff_view *self, const text *a, const text *b) {
     size_t i = 0, j = 0, width = b->count + 1;
     unsigned short *lengths = common_lengths(a, b);
     while (lengths && i < a->count && j < b->count) {
@@ -97,13 +97,13 @@ static void put_changes(showing *self, const text *a, const text *b) {
     weft__free(NULL, lengths);
 }
 
-static void put_around(showing *self, const text *a, size_t from, size_t to) {
+static void put_around(diff_view *self, const text *a, size_t from, size_t to) {
     for (size_t i = from; i < to && i < a->count; i++)
         put_diff_line(self, ' ', &a->lines[i]);
 }
 
 void weft__diff_put(const weft_screen *screen, const char *before, const char *after, size_t max_lines) {
-    showing self = {screen, max_lines, 0};
+    diff_view self = {screen, max_lines, 0};
     text a = {0}, b = {0};
     size_t head = 0, tail = 0;
     if (split_lines(before, &a) == 0 && split_lines(after, &b) == 0) {

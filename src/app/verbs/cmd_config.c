@@ -21,7 +21,7 @@ typedef struct config_settings {
 } config_settings;
 
 /* A configuration and what was said while it was read. */
-typedef struct looking {
+typedef struct config_view {
     weft_app *app;
     weft_config config;
     weft_serve_settings typed;
@@ -29,10 +29,10 @@ typedef struct looking {
     weft_doc *agents; /* as they may be shown */
     size_t errors;
     bool as_data; /* what is said is what was asked for */
-} looking;
+} config_view;
 
 static void show_remark(void *ctx, const weft_remark *remark) {
-    looking *self = ctx;
+    config_view *self = ctx;
     bool placed = remark->place.line > 0;
     self->errors += remark->error;
     if (!self->as_data || !self->app->common.json) {
@@ -46,7 +46,7 @@ static void show_remark(void *ctx, const weft_remark *remark) {
                                              {"message", weft_str(remark->text)}));
 }
 
-static weft_exit fail_config(const looking *self, int r) {
+static weft_exit fail_config(const config_view *self, int r) {
     if (r == -EBADMSG && self->as_data && self->app->common.json)
         return WEFT_FAILED; /* it was all said */
     if (r == -EBADMSG)
@@ -69,7 +69,7 @@ static void look_at_record(const char *project, const weft_layout *layout, weft_
         close(here);
 }
 
-static weft_exit load_shown(looking *self) {
+static weft_exit load_shown(config_view *self) {
     const weft_layout *layout = self->typed.aiwg ? &weft__layout_aiwg : self->app->layout;
     weft_trust trust;
     weft_config_from from = {self->user, self->project, getenv, layout->aiwg, &self->typed, &trust};
@@ -83,7 +83,7 @@ static weft_exit load_shown(looking *self) {
 /* ---- show ---- */
 
 /* What "weft serve" would make of these options. */
-static weft_exit read_flags(looking *self, char **args) {
+static weft_exit read_flags(config_view *self, char **args) {
     extern const weft_verb weft__serve_verb;
     weft_app serve = {.verb = &weft__serve_verb, .settings = &self->typed, .out = self->app->out, .err = self->app->err};
     weft_exit status = weft__options_read(&serve, args);
@@ -95,12 +95,12 @@ static weft_exit read_flags(looking *self, char **args) {
 }
 
 /* What is shown of a value. */
-static const weft_json *shown_value(const looking *self, size_t index) {
+static const weft_json *shown_value(const config_view *self, size_t index) {
     return self->agents && strcmp(weft__keys[index].path, "agents") == 0 ? weft_doc_root(self->agents)
                                                                          : &self->config.settings[index].value;
 }
 
-static weft_exit hide_secrets(looking *self) {
+static weft_exit hide_secrets(config_view *self) {
     for (size_t i = 0; weft__keys[i].path; i++)
         if (strcmp(weft__keys[i].path, "agents") == 0 &&
             weft__agents_hide(&self->config.settings[i].value, NULL, &self->agents) < 0)
@@ -108,7 +108,7 @@ static weft_exit hide_secrets(looking *self) {
     return WEFT_DONE;
 }
 
-static void put_origin(const looking *self, const weft_setting *setting) {
+static void put_origin(const config_view *self, const weft_setting *setting) {
     weft_place place = weft__config_place(&self->config, setting);
     fprintf(self->app->out.file, "  %s", weft__source_names[setting->source]);
     if (!place.line)
@@ -119,7 +119,7 @@ static void put_origin(const looking *self, const weft_setting *setting) {
     fprintf(self->app->out.file, ":%zu:%zu", place.line, place.column);
 }
 
-static void put_setting(const looking *self, size_t index, bool origin) {
+static void put_setting(const config_view *self, size_t index, bool origin) {
     const weft_app *app = self->app;
     const weft_json *value = shown_value(self, index);
     fprintf(app->out.file, "%-33s", weft__keys[index].path);
@@ -133,7 +133,7 @@ static void put_setting(const looking *self, size_t index, bool origin) {
 }
 
 /* With --json all of it is one object. */
-static void put_settings_json(const looking *self, bool origin) {
+static void put_settings_json(const config_view *self, bool origin) {
     weft_member members[WEFT_MAX_KEYS], parts[WEFT_MAX_KEYS][5];
     size_t count = 0;
     for (; weft__keys[count].path; count++) {
@@ -178,7 +178,7 @@ static void tell_overruled(weft_app *app) {
     weft_peer_free(peer);
 }
 
-static weft_exit show_settings(looking *self, char **args) {
+static weft_exit show_settings(config_view *self, char **args) {
     bool origin = ((const config_settings *) self->app->settings)->origin;
     weft_exit status = read_flags(self, args);
     if (status == WEFT_DONE)
@@ -196,13 +196,13 @@ static weft_exit show_settings(looking *self, char **args) {
 
 /* ---- path ---- */
 
-static void put_config_path(const looking *self, const char *name, const char *path) {
+static void put_config_path(const config_view *self, const char *name, const char *path) {
     fprintf(self->app->out.file, "%-9s", name);
     weft__put_text(&self->app->out, path, strlen(path));
     fprintf(self->app->out.file, "%s\n", access(path, F_OK) == 0 ? "" : " (not there)");
 }
 
-static weft_exit show_paths(looking *self, char **args) {
+static weft_exit show_paths(config_view *self, char **args) {
     const weft_app *app = self->app;
     weft__config_user_path(self->user);
     weft__config_project_path(self->app->layout, self->project);
@@ -226,14 +226,14 @@ static weft_exit show_paths(looking *self, char **args) {
 
 /* ---- check ---- */
 
-static weft_exit check_one_file(looking *self, const char *file) {
+static weft_exit check_one_file(config_view *self, const char *file) {
     if (access(file, F_OK) < 0)
         return weft__fail(self->app, WEFT_NOT_FOUND, NULL, "%s: %s", file, weft_strerror(-errno));
     int r = weft__config_load(&self->config, &(weft_config_from){.user = file}, &(weft_remarks){show_remark, self}, NULL);
     return r < 0 ? fail_config(self, r) : WEFT_DONE;
 }
 
-static weft_exit check_config(looking *self, char **args) {
+static weft_exit check_config(config_view *self, char **args) {
     if (*args && args[1])
         return weft__misused(self->app, "one file at a time");
     self->as_data = true;
@@ -254,7 +254,7 @@ static weft_exit check_config(looking *self, char **args) {
 
 /* ---- schema and keys ---- */
 
-static weft_exit put_schema(looking *self, char **args) {
+static weft_exit put_schema(config_view *self, char **args) {
     weft_buf text = {0};
     if (*args)
         return weft__misused(self->app, "\"%s\" has no place here", *args);
@@ -292,7 +292,7 @@ static void put_key_json(const weft_app *app, const weft_key *key) {
 }
 
 /* The table of the documentation. */
-static weft_exit put_keys(looking *self, char **args) {
+static weft_exit put_keys(config_view *self, char **args) {
     const weft_app *app = self->app;
     if (*args)
         return weft__misused(app, "\"%s\" has no place here", *args);
@@ -311,7 +311,7 @@ static weft_exit put_keys(looking *self, char **args) {
 
 static const struct {
     const char *name;
-    weft_exit (*run)(looking *self, char **args);
+    weft_exit (*run)(config_view *self, char **args);
 } jobs[] = {
     {"show", show_settings}, {"path", show_paths}, {"check", check_config}, {"schema", put_schema}, {"keys", put_keys}};
 
@@ -331,7 +331,7 @@ static weft_exit run_config(weft_app *app) {
     for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++) {
         if (strcmp(jobs[i].name, name) != 0)
             continue;
-        looking *self = weft__zalloc(NULL, sizeof *self);
+        config_view *self = weft__zalloc(NULL, sizeof *self);
         if (!self)
             return weft__fail(app, WEFT_FAILED, NULL, "out of memory");
         self->app = app;

@@ -24,7 +24,7 @@ typedef struct settings {
     bool follow;
 } settings;
 
-typedef struct looking {
+typedef struct events_view {
     weft_app *app;
     const settings *how;
     weft_live live;
@@ -35,12 +35,12 @@ typedef struct looking {
     uint64_t asked_at; /* the last event when the hub was asked whether it is there */
     int64_t since_ms;  /* no event older than this */
     char epoch[64];
-} looking;
+} events_view;
 
 /* ---- one event ---- */
 
 /* The time of day, what happened to whom, and the data, cut to the terminal. */
-static void put_event_words(const looking *self, const weft_json *event) {
+static void put_event_words(const events_view *self, const weft_json *event) {
     const weft_screen *out = &self->app->out;
     char when[WEFT_WHEN_TEXT];
     const char *type = weft_get_str(event, "type", "");
@@ -72,7 +72,7 @@ static bool wanted_type(const weft_texts *types, const char *type) {
 
 /* Without -f everything up to the head is asked for, because the last event tells that it was the last; what was not asked
  * for is left out here. */
-static bool is_wanted(const looking *self, const weft_json *event) {
+static bool is_wanted(const events_view *self, const weft_json *event) {
     weft_json data = weft_get(event, "data");
     if (weft__when_get(event, "time") < self->since_ms)
         return false;
@@ -83,7 +83,7 @@ static bool is_wanted(const looking *self, const weft_json *event) {
 }
 
 static void on_journal_event(void *ctx, const weft_json *event) {
-    looking *self = ctx;
+    events_view *self = ctx;
     if (is_wanted(self, event) && self->app->common.json)
         weft__put_line(&self->app->out, weft_copy(event));
     else if (is_wanted(self, event))
@@ -100,21 +100,21 @@ static void on_journal_event(void *ctx, const weft_json *event) {
 
 /* ---- the subscription ---- */
 
-static weft_exit fail_late(const looking *self) {
+static weft_exit fail_late(const events_view *self) {
     return weft__fail(self->app, WEFT_TOO_LATE, "Wait longer with --timeout, for example --timeout 60s.",
                       "not all events came in time");
 }
 
 /* Any answer will do: it shows that the hub is not stuck. */
 static void on_alive(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
-    looking *self = ctx;
+    events_view *self = ctx;
     (void) peer, (void) answer;
     if (r >= 0 && self->live.gseq == self->asked_at)
         weft__live_end(&self->live, WEFT_DONE);
 }
 
 static void on_journal_silence(weft_timer *timer) {
-    looking *self = (looking *) ((char *) timer - offsetof(looking, silence));
+    events_view *self = (events_view *) ((char *) timer - offsetof(events_view, silence));
     if (self->asked && self->asked_at == self->live.gseq) {
         weft__live_end(&self->live, fail_late(self));
         return;
@@ -126,7 +126,7 @@ static void on_journal_silence(weft_timer *timer) {
 }
 
 static void on_journal_ready(void *ctx, uint64_t head) {
-    looking *self = ctx;
+    events_view *self = ctx;
     if (self->how->follow)
         return;
     self->head = head;
@@ -137,18 +137,18 @@ static void on_journal_ready(void *ctx, uint64_t head) {
 }
 
 static void on_journal_gap(void *ctx, const char *reason) {
-    looking *self = ctx;
+    events_view *self = ctx;
     weft__warn(self->app, "a gap: %s", weft__gap_words(reason));
 }
 
 /* Whoever follows has asked for so much time; whoever does not has asked for all events. */
 static void on_journal_limit(void *ctx) {
-    looking *self = ctx;
+    events_view *self = ctx;
     weft__live_end(&self->live, self->how->follow ? WEFT_DONE : fail_late(self));
 }
 
 static void on_journal_close(void *ctx) {
-    looking *self = ctx;
+    events_view *self = ctx;
     weft__timer_stop(self->live.loop, &self->silence);
 }
 
@@ -163,7 +163,7 @@ static bool is_epoch(const char *text, size_t len) {
 }
 
 /* "EPOCH:POS" or "POS". */
-static bool read_journal_position(looking *self, const char *text, weft_live_from *ret) {
+static bool read_journal_position(events_view *self, const char *text, weft_live_from *ret) {
     const char *colon = strchr(text, ':'), *digits = colon ? colon + 1 : text;
     char *end;
     errno = 0;
@@ -179,7 +179,7 @@ static bool read_journal_position(looking *self, const char *text, weft_live_fro
     return true;
 }
 
-static weft_exit read_since(looking *self, weft_live_from *ret) {
+static weft_exit read_since(events_view *self, weft_live_from *ret) {
     const char *text = self->how->since;
     if (!text)
         return WEFT_DONE;
@@ -194,7 +194,7 @@ static weft_exit read_since(looking *self, weft_live_from *ret) {
 /* ---- the verb ---- */
 
 static weft_exit run_events(weft_app *app) {
-    looking self = {.app = app, .how = app->settings, .talk = {.app = app}};
+    events_view self = {.app = app, .how = app->settings, .talk = {.app = app}};
     weft_live_opts opts = {.url = self.how->url,
                            .limit_ms = self.how->limit_ms,
                            .talk = &self.talk,

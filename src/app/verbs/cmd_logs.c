@@ -28,12 +28,12 @@ typedef struct settings {
     bool aiwg;
 } settings;
 
-typedef struct reading {
+typedef struct log_view {
     weft_app *app;
     int fd; /* -1: there is no log yet */
     weft_buf line;
     int64_t since_ms; /* no entry older than this; 0: whatever its time is */
-} reading;
+} log_view;
 
 /* ---- one line ---- */
 
@@ -75,7 +75,7 @@ static void put_foreign(const weft_app *app, const char *line, size_t len) {
 }
 
 /* A line without a time belongs to the one before it. The first one that is recent enough is followed by others that are. */
-static bool is_older(reading *self, const weft_json *entry) {
+static bool is_older(log_view *self, const weft_json *entry) {
     if (!self->since_ms)
         return false;
     int64_t when = entry ? weft__when_get(entry, "timestamp") : 0;
@@ -86,7 +86,7 @@ static bool is_older(reading *self, const weft_json *entry) {
     return self->since_ms != 0;
 }
 
-static void put_log_entry(reading *self, const char *line, size_t len) {
+static void put_log_entry(log_view *self, const char *line, size_t len) {
     WEFT_AUTO(weft_doc) doc = NULL;
     const weft_app *app = self->app;
     bool is_entry = weft_doc_parse(line, len, NULL, &doc) >= 0 && weft_typeof(weft_doc_root(doc)) == WEFT_OBJECT;
@@ -102,7 +102,7 @@ static void put_log_entry(reading *self, const char *line, size_t len) {
 
 /* ---- the file ---- */
 
-static void put_whole_lines(reading *self) {
+static void put_whole_lines(log_view *self) {
     char *end;
     while (
         (end = weft__buf_len(&self->line) ? memchr(weft__buf_head(&self->line), '\n', weft__buf_len(&self->line)) : NULL)) {
@@ -113,7 +113,7 @@ static void put_whole_lines(reading *self) {
 }
 
 /* The rest of a file that will not be written to any more, or of a line that is too long. */
-static void put_rest(reading *self) {
+static void put_rest(log_view *self) {
     size_t len = weft__buf_len(&self->line);
     if (len)
         put_log_entry(self, weft__buf_head(&self->line), len);
@@ -121,7 +121,7 @@ static void put_rest(reading *self) {
 }
 
 /* To the end of the file as it is now. */
-static int put_new(reading *self) {
+static int put_new(log_view *self) {
     for (;;) {
         int r = weft__buf_reserve(&self->line, NULL, BLOCK);
         if (r < 0)
@@ -174,7 +174,7 @@ static bool is_log_cut(int fd) {
     return fstat(fd, &info) == 0 && info.st_size < lseek(fd, 0, SEEK_CUR);
 }
 
-static int catch_up(reading *self) {
+static int catch_up(log_view *self) {
     int r = 0;
     if (self->fd >= 0 && is_log_cut(self->fd)) {
         weft__buf_take(&self->line, NULL, weft__buf_len(&self->line));
@@ -191,7 +191,7 @@ static int catch_up(reading *self) {
     return self->fd < 0 ? 0 : put_new(self);
 }
 
-static int watch_log(int changes, int ends, reading *self) {
+static int watch_log(int changes, int ends, log_view *self) {
     char events[4096];
     for (;;) {
         /* The third hears that nobody reads our output any more. */
@@ -208,7 +208,7 @@ static int watch_log(int changes, int ends, reading *self) {
     }
 }
 
-static int follow_log(reading *self) {
+static int follow_log(log_view *self) {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
@@ -248,7 +248,7 @@ static weft_exit read_lines(const weft_app *app, const char *text, int64_t *ret)
 }
 
 /* What was put away may be recent enough. */
-static int put_old(reading *self) {
+static int put_old(log_view *self) {
     self->fd = open(self->app->layout->log_old, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     int r = self->fd < 0 ? 0 : put_new(self);
     put_rest(self);
@@ -257,7 +257,7 @@ static int put_old(reading *self) {
     return r;
 }
 
-static weft_exit show_log(reading *self, int64_t lines, bool on) {
+static weft_exit show_log(log_view *self, int64_t lines, bool on) {
     const weft_app *app = self->app;
     int r = self->since_ms && lines < 0 ? put_old(self) : 0;
     if (r < 0)
@@ -280,7 +280,7 @@ static weft_exit show_log(reading *self, int64_t lines, bool on) {
 
 static weft_exit run_logs(weft_app *app) {
     const settings *how = app->settings;
-    reading self = {.app = app, .fd = -1};
+    log_view self = {.app = app, .fd = -1};
     int64_t lines;
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here", app->args[0]);

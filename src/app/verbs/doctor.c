@@ -54,13 +54,13 @@ static void look_at_version(weft_doctor *doctor) {
 
 /* ---- configuration ---- */
 
-typedef struct reading {
+typedef struct config_remarks {
     weft_doctor *doctor;
     size_t said;
-} reading;
+} config_remarks;
 
 static void on_remark(void *ctx, const weft_remark *remark) {
-    reading *self = ctx;
+    config_remarks *self = ctx;
     weft_finding finding = remark->error ? WEFT_FINDING_PROBLEM : WEFT_FINDING_WARNING;
     self->said++;
     if (remark->place.line)
@@ -83,7 +83,7 @@ static void look_at_configuration(weft_doctor *doctor) {
     char user[WEFT_PATH_SIZE], project[WEFT_PATH_SIZE];
     const weft_serve_settings none = {0};
     const weft_config *config = &doctor->config;
-    reading self = {doctor, 0};
+    config_remarks self = {doctor, 0};
     weft__config_user_path(user);
     weft__config_project_path(doctor->app->layout, project);
     weft_trust trust;

@@ -100,17 +100,17 @@ static int put_file(const weft_aiwg_state *self, const char *path, weft_val valu
 }
 
 /* What the engine and the automation say about themselves, collected for one file. */
-typedef struct facts {
+typedef struct state_facts {
     weft_automation_health health;
     weft_val stats[WEFT_TASK_STATES];
     uint64_t total;
     weft_val issues[4];
     size_t issue_count;
-} facts;
+} state_facts;
 
-static void collect_facts(const weft_hub *hub, facts *ret) {
+static void collect_facts(const weft_hub *hub, state_facts *ret) {
     weft_task_counts counts = weft__task_counts(hub->engine);
-    *ret = (facts){0};
+    *ret = (state_facts){0};
     if (hub->automation)
         ret->health = weft__automation_health(hub->automation);
     const int failures[] = {weft__engine_trouble(hub->engine), ret->health.failed, ret->health.watch_failed,
@@ -128,7 +128,7 @@ static int write_state(const weft_aiwg_state *self, const char *now, const weft_
     const weft_hub *hub = self->hub;
     const weft_hub_host *host = hub->host;
     size_t most = weft__engine_limits(hub->engine)->max_running;
-    facts is;
+    state_facts is;
     collect_facts(hub, &is);
     const char *fires = is.health.last_fires ? is.health.last_fires : "{}";
     weft_val ipc = WEFT_OBJ({"socket", weft_str(self->socket)},

@@ -5,22 +5,22 @@
 
 #include "loop.h"
 
-typedef struct serving {
+typedef struct simple_server {
     weft_service *service;
     weft_loop *loop;
     weft_server *server;
     uv_signal_t signals[2];
     int stops;
-} serving;
+} simple_server;
 
 static void on_server_stopped(weft_server *server, void *ctx) {
     (void) server;
-    weft_loop_stop(((serving *) ctx)->loop);
+    weft_loop_stop(((simple_server *) ctx)->loop);
 }
 
 /* The first asks for an orderly end, the second for any end. */
 static void on_stop_signal(uv_signal_t *handle, int number) {
-    serving *self = handle->data;
+    simple_server *self = handle->data;
     (void) number;
     if (self->stops++ == 0)
         weft_server_stop(self->server, on_server_stopped, self);
@@ -29,7 +29,7 @@ static void on_stop_signal(uv_signal_t *handle, int number) {
 }
 
 /* They do not keep the loop alive: a server on stdio ends with its input. */
-static void watch_signals(serving *self) {
+static void watch_signals(simple_server *self) {
     static const int numbers[] = {SIGINT, SIGTERM};
     for (int i = 0; i < 2; i++) {
         uv_signal_init(&self->loop->uv, &self->signals[i]);
@@ -39,7 +39,7 @@ static void watch_signals(serving *self) {
     }
 }
 
-static int open_serving(serving *self, const char *url, const weft_service_opts *opts) {
+static int open_serving(simple_server *self, const char *url, const weft_service_opts *opts) {
     int r = weft_service_new(opts, &self->service);
     if (r >= 0)
         r = weft_loop_new(opts->alloc, &self->loop);
@@ -49,7 +49,7 @@ static int open_serving(serving *self, const char *url, const weft_service_opts 
 }
 
 int weft_serve(const char *url, const weft_method *methods, const weft_service_opts *opts) {
-    serving self = {0};
+    simple_server self = {0};
     weft_service_opts all = opts ? *opts : (weft_service_opts){0};
     if (methods)
         all.methods = methods;
