@@ -1,10 +1,17 @@
-/* Help, made from the rows of the verbs: examples first, because that is what people read. */
+/* Finding the row of a verb, and help, which is made from the rows: examples first, because that is what people read. */
 #include <string.h>
 
 #include "app.h"
 
 #define NAME_WIDTH 11
 #define OPTION_WIDTH 26
+
+const weft_verb *weft__verb_find(const char *name) {
+    for (const weft_verb *const *verb = weft__verbs; *verb; verb++)
+        if (strcmp((*verb)->name, name) == 0)
+            return *verb;
+    return NULL;
+}
 
 void weft__help_all(FILE *to) {
     fputs("weft: a hub for coding agents, and JSON-RPC 2.0 with anybody\n\n"

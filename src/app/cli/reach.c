@@ -6,8 +6,8 @@
 
 #include "clock.h"
 #include "debug.h"
+#include "progress.h"
 #include "say.h"
-#include "spinner.h"
 
 /* Asking what methods there are, to say which one was meant, must not make a mistake slow. */
 #define SUGGEST_MS 2000

@@ -15,9 +15,9 @@
 #include "alloc.h"
 #include "buf.h"
 #include "daemon.h"
+#include "progress.h"
 #include "say.h"
 #include "serve_tell.h"
-#include "spinner.h"
 
 /* More than any command line that a person types, less than one that is a mistake. */
 #define MAX_COMMAND_LINE (128 * 1024)

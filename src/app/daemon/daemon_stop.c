@@ -8,8 +8,8 @@
 
 #include "daemon.h"
 #include "private_file.h"
+#include "progress.h"
 #include "say.h"
-#include "spinner.h"
 
 /* After SIGKILL only the kernel is in the way. */
 #define KILL_MS 5000
