@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "config.h"
-#include "say.h"
+#include "failure.h"
 #include "url.h"
 
 #define MAX_SENTENCE 512

@@ -15,8 +15,8 @@
 #include "alloc.h"
 #include "buf.h"
 #include "daemon.h"
+#include "failure.h"
 #include "progress.h"
-#include "say.h"
 #include "serve_tell.h"
 
 /* More than any command line that a person types, less than one that is a mistake. */

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "daemon.h"
+#include "failure.h"
 #include "private_file.h"
 #include "progress.h"
-#include "say.h"
 
 /* After SIGKILL only the kernel is in the way. */
 #define KILL_MS 5000
