@@ -15,7 +15,7 @@
 #endif
 
 /* Seen among the headers; what may be there once only is counted. */
-struct facts {
+struct head_facts {
     unsigned hosts, lengths, codings;
     weft_bytes host;
     bool close, keep_alive;
@@ -100,14 +100,14 @@ static int read_version(cursor *in, int *ret_minor) {
 
 /* ---- headers that mean something to the parser ---- */
 
-static int see_length(struct facts *facts, weft_bytes value, weft_http_head *head) {
+static int see_length(struct head_facts *facts, weft_bytes value, weft_http_head *head) {
     /* Even the same length twice is refused: somebody on the way took two for one. */
     if (facts->lengths++ || weft__parse_length(value.data, value.len, &head->content_length) < 0)
         return -EBADMSG;
     return 1;
 }
 
-static int see_coding(struct facts *facts, weft_bytes value) {
+static int see_coding(struct head_facts *facts, weft_bytes value) {
     if (value.len == 0)
         return -EBADMSG;
     if (!weft__same_text(value.data, value.len, "chunked"))
@@ -116,14 +116,14 @@ static int see_coding(struct facts *facts, weft_bytes value) {
     return 1;
 }
 
-static int see_connection(struct facts *facts, weft_bytes value, weft_http_head *head) {
+static int see_connection(struct head_facts *facts, weft_bytes value, weft_http_head *head) {
     facts->close |= weft__http_has_token(value, "close");
     facts->keep_alive |= weft__http_has_token(value, "keep-alive");
     head->upgrade |= weft__http_has_token(value, "upgrade");
     return 1;
 }
 
-static int see_host(struct facts *facts, weft_bytes value) {
+static int see_host(struct head_facts *facts, weft_bytes value) {
     for (size_t i = 0; i < value.len; i++)
         if (!(weft__http_bytes[(unsigned char) value.data[i]] & HTTP_HOST))
             return -EBADMSG;
@@ -132,7 +132,7 @@ static int see_host(struct facts *facts, weft_bytes value) {
     return 1;
 }
 
-static inline int see_header(struct facts *facts, const weft_http_header_row *row, weft_http_head *head) {
+static inline int see_header(struct head_facts *facts, const weft_http_header_row *row, weft_http_head *head) {
     weft_bytes name = row->name, value = row->value;
     switch (name.len) {
     case sizeof "host" - 1:
@@ -171,7 +171,7 @@ static inline int read_header_row(cursor *in, weft_http_header_row *row) {
     return 1;
 }
 
-static int read_headers(cursor *in, struct facts *facts, weft_http_head *head) {
+static int read_headers(cursor *in, struct head_facts *facts, weft_http_head *head) {
     for (size_t count = 0;; count++) {
         if (in->p < in->end && *in->p == '\r') {
             head->header_count = count;
@@ -191,7 +191,7 @@ static int read_headers(cursor *in, struct facts *facts, weft_http_head *head) {
 }
 
 /* How the body is delimited, if it can be told (RFC 9112 section 6.3). */
-static int settle_body(const struct facts *facts, weft_http_head *head) {
+static int settle_body(const struct head_facts *facts, weft_http_head *head) {
     if (facts->codings == 0)
         return 0;
     if (facts->lengths || head->minor == 0)
@@ -204,7 +204,7 @@ static int settle_body(const struct facts *facts, weft_http_head *head) {
     return 0;
 }
 
-static void settle_keep_alive(const struct facts *facts, weft_http_head *head) {
+static void settle_keep_alive(const struct head_facts *facts, weft_http_head *head) {
     head->keep_alive = !facts->close && (head->minor == 1 || facts->keep_alive);
 }
 
@@ -212,7 +212,7 @@ static void settle_keep_alive(const struct facts *facts, weft_http_head *head) {
 
 /* "http://host/path" becomes "/path"; its host must be the Host header's, for the RFC says that the header is to be ignored,
  * and not everybody does. */
-static int settle_absolute(const struct facts *facts, weft_bytes *target) {
+static int settle_absolute(const struct head_facts *facts, weft_bytes *target) {
     size_t scheme = target->len > 7 && weft__same_text(target->data, 7, "http://")    ? 7
                     : target->len > 8 && weft__same_text(target->data, 8, "https://") ? 8
                                                                                       : 0;
@@ -231,7 +231,7 @@ static int settle_absolute(const struct facts *facts, weft_bytes *target) {
     return 0;
 }
 
-static int settle_target(const struct facts *facts, weft_http_head *head) {
+static int settle_target(const struct head_facts *facts, weft_http_head *head) {
     weft_bytes *target = &head->target;
     if (target->data[0] == '/')
         return 0;
@@ -259,7 +259,7 @@ static int read_request_line(cursor *in, weft_http_head *head) {
     return r > 0 ? read_crlf(in) : r;
 }
 
-static int settle_request(const struct facts *facts, weft_http_head *head) {
+static int settle_request(const struct head_facts *facts, weft_http_head *head) {
     if (facts->hosts > 1 || (facts->hosts == 0 && head->minor == 1))
         return -EBADMSG;
     int r = settle_target(facts, head);
@@ -293,7 +293,7 @@ static int read_status_line(cursor *in, weft_http_head *head) {
     return read_crlf(in);
 }
 
-static int settle_response(const struct facts *facts, weft_http_head *head) {
+static int settle_response(const struct head_facts *facts, weft_http_head *head) {
     int r = settle_body(facts, head);
     settle_keep_alive(facts, head);
     bool no_body = head->status < 200 || head->status == 204 || head->status == 304;
@@ -306,8 +306,8 @@ static int settle_response(const struct facts *facts, weft_http_head *head) {
 /* ---- both ---- */
 
 static int read_http_head(const char *data, size_t len, weft_http_head *ret, int (*read_first)(cursor *, weft_http_head *),
-                          int (*settle)(const struct facts *, weft_http_head *)) {
-    struct facts facts = {0};
+                          int (*settle)(const struct head_facts *, weft_http_head *)) {
+    struct head_facts facts = {0};
     cursor in = {data, data + (len < WEFT_HTTP_MAX_HEAD ? len : WEFT_HTTP_MAX_HEAD)};
     ret->method = ret->target = (weft_bytes){0};
     ret->status = ret->minor = 0;

@@ -19,8 +19,8 @@ static int too_large(size_t used, size_t *ret_used, weft_frame *ret) {
 }
 
 /* The line that begins at pos has no end yet. If its last byte is a CR, that may turn out to belong to its end. */
-WEFT_COLD static int unfinished(weft_ndjson_state *self, const char *in, size_t pos, size_t n, size_t max_body,
-                                size_t *ret_used, weft_frame *ret) {
+WEFT_COLD static int wait_for_newline(weft_ndjson_state *self, const char *in, size_t pos, size_t n, size_t max_body,
+                                      size_t *ret_used, weft_frame *ret) {
     size_t len = n - pos;
     if (len > max_body && (len - max_body > 1 || in[n - 1] != '\r')) {
         self->skipping = true;
@@ -61,7 +61,7 @@ WEFT_COLD static int look_further(weft_ndjson_state *self, char *in, size_t pos,
     size_t from = pos + self->seen + WEFT_NEAR;
     const char *newline = from < n ? memchr(in + from, '\n', n - from) : NULL;
     if (!newline)
-        return unfinished(self, in, pos, n, max_body, ret_used, ret);
+        return wait_for_newline(self, in, pos, n, max_body, ret_used, ret);
     return take_whole_line(self, in, pos, (size_t) (newline - in), max_body, ret_used, ret);
 }
 

@@ -1,7 +1,7 @@
 /* Who is on the other side: one block of memory with its strings behind it. */
 #include <string.h>
 
-#include "identity.h"
+#include "peer_private.h"
 
 static const weft_identity nobody = {"", "", "", "", "", -1, -1, false, .local = true};
 

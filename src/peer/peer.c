@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "gate.h"
-#include "identity.h"
 
 /* ---- life ---- */
 

@@ -129,6 +129,9 @@ static inline void weft__peer_fresh_now(weft_peer *peer) {
 /* Run something with the peer protected from being freed and quiet, and remember why it must be closed. */
 int weft__peer_guarded(weft_peer *peer, int (*run)(weft_peer *peer, char *data, size_t len), char *data, size_t len);
 
+/* One block, freed with weft__free(). NULL gives nobody in particular; NULL strings become "". identity.c. */
+weft_identity *weft__identity_copy(const weft_identity *from, const weft_alloc *alloc);
+
 static inline weft_json weft__json_of(weft_bytes span, weft_doc *doc) {
     return (weft_json){.text = span.data, .len = span.len, .doc = doc};
 }

@@ -1,4 +1,4 @@
-/* Help, made from the rows of the verbs: examples first, because that is what people read. */
+/* Finding the row of a verb, and help, which is made from the rows: examples first, because that is what people read. */
 #include <string.h>
 
 #include "app.h"
@@ -16,6 +16,13 @@ static void put_urls(FILE *to) {
     for (const weft_transport *const *at = weft__transports; *at; at++)
         if (!((*at)->scheme.flags & WEFT_IN_LOOP))
             fprintf(to, " %s:%s", (*at)->scheme.name, behind[(*at)->scheme.form]);
+}
+
+const weft_verb *weft__verb_find(const char *name) {
+    for (const weft_verb *const *verb = weft__verbs; *verb; verb++)
+        if (strcmp((*verb)->name, name) == 0)
+            return *verb;
+    return NULL;
 }
 
 void weft__help_all(FILE *to) {

@@ -106,7 +106,7 @@ typedef struct weft_remarks {
     void *ctx;
 } weft_remarks;
 
-/* The usual way to say it, on standard error. config_warn.c. */
+/* The usual way to say it, on standard error. */
 void weft__warn_about(const weft_app *app, const weft_remark *remark);
 
 /* ---- values ---- */

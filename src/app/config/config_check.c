@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "config.h"
+#include "failure.h"
 #include "transport.h"
+#include "url.h"
 
 #define MAX_SENTENCE 512
 
@@ -19,6 +21,14 @@ void weft__config_say(const weft_checking *checking, const weft_json *at, bool e
     if (checking->file && at)
         place = weft__config_file_place(checking->file, at);
     checking->to->say(checking->to->ctx, &(weft_remark){error, checking->where, place, text});
+}
+
+void weft__warn_about(const weft_app *app, const weft_remark *remark) {
+    const char *kind = remark->error ? "" : "warning: ";
+    if (remark->place.line)
+        weft__warn(app, "%s:%zu:%zu: %s%s", remark->where, remark->place.line, remark->place.column, kind, remark->text);
+    else
+        weft__warn(app, "%s: %s%s", remark->where, kind, remark->text);
 }
 
 static int refuse_value(const weft_checking *checking, const weft_key *key, const weft_json *value) {

@@ -76,7 +76,4 @@ bool weft__serve_config_reload(weft_serve_config *config, weft_server *server);
 weft_exit weft__serve_check(const weft_app *app, const weft_serve_settings *how, const weft_url *url);
 bool weft__serve_is_network(const weft_url *url);
 
-/* For trying out a connection; rpc.discover is the library's, everything else the dialects'. */
-extern const weft_method weft__serve_echo;
-
 #endif

@@ -119,7 +119,7 @@ static void on_bench_answer(weft_peer *peer, int r, const weft_answer *answer, v
         return;
     all->open--;
     if (r == -ECONNRESET || r == -ENOTCONN)
-        return; /* on_state knows why */
+        return; /* on_bench_state knows why */
     if (r < 0) {
         fail_bench(all, weft__fail_at(all->app, all->target.shown, r, weft_peer_trouble(peer)));
         return;
@@ -173,7 +173,7 @@ static void on_bench_token_answer(weft_peer *peer, int r, const weft_answer *ans
     bench *all = self->bench;
     (void) peer;
     if (all->over || r < 0)
-        return; /* on_state says why */
+        return; /* on_bench_state says why */
     if (answer->error && answer->error->code != WEFT_METHOD_NOT_FOUND)
         fail_bench(all, weft__fail_refused(all->app, "weft.auth", answer->error, "The server refused the token."));
     else

@@ -260,7 +260,7 @@ static void on_side_token_answer(weft_peer *peer, int r, const weft_answer *answ
         return; /* being let go */
     self->showing = false;
     if (r < 0)
-        return; /* on_state says why */
+        return; /* on_side_state says why */
     if (answer->error && answer->error->code != WEFT_METHOD_NOT_FOUND)
         end_pair(self->pair,
                  weft__fail_refused(self->pair->bridge->app, "weft.auth", answer->error, "The server refused the token."));

@@ -4,7 +4,7 @@
  * CONNECTING   ──ready──▶ CONNECTED      weft__client_ready()
  *              ──failed─▶ DISCONNECTED   weft__client_lost()      when it may try again, else CLOSED
  * CONNECTED    ──lost───▶ DISCONNECTED   weft__client_lost()      likewise
- * DISCONNECTED ──time───▶ CONNECTING     begin()
+ * DISCONNECTED ──time───▶ CONNECTING     on_begin_connecting()
  *
  * The user's callbacks run from the loop only, and any of them may free the peer: whoever calls one holds a reference to the
  * client and looks at client->peer afterwards. */

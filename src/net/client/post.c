@@ -1,9 +1,9 @@
 /* A POST: look the name up, try its addresses one after the other, send the head and the body, read until the status is
  * known.
  *
- *   LOOKUP ──on_post_lookup()──▶ CONNECT, one address after the other ──on_post_open()──▶ SENT ──take_post_status()──▶
- * end_post() any ──a failure, the time──▶ end_post()          any ──weft__post_free()──▶ gone when the stream and the lookup
- * are */
+ *   LOOKUP ──on_post_lookup()──▶ CONNECT, one address after the other ──on_post_open()──▶ SENT
+ *   SENT ──take_post_status()──▶ end_post()         any ──a failure, the time──▶ end_post()
+ *   any ──weft__post_free()──▶ gone when the stream and the lookup are */
 #include "post.h"
 
 #include <errno.h>

@@ -33,7 +33,7 @@ typedef struct weft_handshake {
     /* Put the handshake's first bytes into wire->out. -ENOMEM and others end the attempt. */
     int (*hello)(struct weft_wire *wire);
     /* Look at what came back, n bytes from the beginning of the answer. >0 how many of them were the handshake, it is done;
-     * 0 more is needed; <0 refused, with a sentence set by weft__wire_trouble(). */
+     * 0 more is needed; <0 refused, with a sentence set by weft__client_trouble(). */
     int (*hear)(struct weft_wire *wire, const char *data, size_t n);
 } weft_handshake;
 
