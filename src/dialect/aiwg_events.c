@@ -1,8 +1,10 @@
 /* What happens, in AIWG's words: event.task* notifications. They are made of the event alone, and of what of a task never
  * changes, so that who catches up is told the same. */
+#include <errno.h>
 #include <string.h>
 
 #include "aiwg.h"
+#include "hub_clients.h"
 #include "reply.h"
 
 static weft_val copy(const weft_json *data, const char *name) {
@@ -10,8 +12,8 @@ static weft_val copy(const weft_json *data, const char *name) {
     return weft_copy(&value);
 }
 
-static const weft_task *task_of(const weft_hub *hub, const weft_json *data) {
-    return weft__task_find(hub->engine, weft_get_str(data, "taskId", ""));
+static const weft_task *task_of(const weft_hub *hub, weft_rendering *rendering, const weft_json *data) {
+    return weft__task_find(hub->engine, weft__render_text(rendering, data, "taskId", ""));
 }
 
 static void queued(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
@@ -24,7 +26,7 @@ static void queued(const weft_hub *hub, weft_rendering *rendering, const weft_ev
 
 /* It waits for its next attempt: queued once more. */
 static void retrying(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
-    const weft_task *task = task_of(hub, data);
+    const weft_task *task = task_of(hub, rendering, data);
     (void) event;
     weft__render_notify(rendering, NULL, "event.taskQueued",
                         WEFT_OBJ({"taskId", copy(data, "taskId")}, {"prompt", task ? weft_str(task->prompt) : weft_null()},
@@ -35,7 +37,7 @@ static void retrying(const weft_hub *hub, weft_rendering *rendering, const weft_
 }
 
 static void started(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
-    const weft_task *task = task_of(hub, data);
+    const weft_task *task = task_of(hub, rendering, data);
     char time[WEFT_STAMP];
     weft__render_notify(rendering, NULL, "event.taskStarted",
                         WEFT_OBJ({"taskId", copy(data, "taskId")}, {"agent", task ? weft_str(task->agent) : weft_null()},
@@ -54,7 +56,8 @@ static void update(const weft_hub *hub, weft_rendering *rendering, const weft_ev
     weft_json update = weft_get(data, "update");
     weft_json text = weft_pointer(&update, "/content/text");
     (void) hub, (void) event;
-    if (strcmp(weft_get_str(&update, "sessionUpdate", ""), "agent_message_chunk") != 0 || weft_typeof(&text) != WEFT_STRING)
+    if (strcmp(weft__render_text(rendering, &update, "sessionUpdate", ""), "agent_message_chunk") != 0 ||
+        weft_typeof(&text) != WEFT_STRING)
         return;
     weft__render_notify(
         rendering, NULL, "event.taskOutput",
@@ -62,10 +65,13 @@ static void update(const weft_hub *hub, weft_rendering *rendering, const weft_ev
 }
 
 /* The event has the end of it, at most WEFT_TASK_TAIL bytes; task.get has all that is kept. */
-static bool is_cut(const weft_json *data) {
+static bool is_cut(weft_rendering *rendering, const weft_json *data) {
     weft_json output = weft_get(data, "output");
     weft_bytes text = {"", 0};
-    if (weft_text(&output, &text) < 0)
+    int r = weft_text(&output, &text);
+    if (r == -ENOMEM)
+        weft__render_fail(rendering, r);
+    if (r < 0)
         return true;
     return weft_get_bool(data, "outputTruncated", false) || weft_get_int(data, "outputBytes", 0) > (int64_t) text.len;
 }
@@ -76,8 +82,8 @@ static void completed(const weft_hub *hub, weft_rendering *rendering, const weft
     weft__render_notify(rendering, NULL, "event.taskCompleted",
                         WEFT_OBJ({"taskId", copy(data, "taskId")}, {"result", copy(data, "output")},
                                  {"completedAt", weft_str(weft__stamp(event->time_ms, time))},
-                                 {"resultTruncated", is_cut(data) ? weft_bool(true) : weft_none()},
-                                 {"stopReason", weft__early_stop(weft_get_str(data, "stopReason", NULL))}));
+                                 {"resultTruncated", is_cut(rendering, data) ? weft_bool(true) : weft_none()},
+                                 {"stopReason", weft__early_stop(weft__render_text(rendering, data, "stopReason", NULL))}));
 }
 
 static void failed(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
@@ -85,7 +91,7 @@ static void failed(const weft_hub *hub, weft_rendering *rendering, const weft_ev
     weft__render_notify(rendering, NULL, "event.taskFailed",
                         WEFT_OBJ({"taskId", copy(data, "taskId")}, {"error", copy(data, "error")},
                                  {"reason", copy(data, "reason")},
-                                 {"stopReason", weft__early_stop(weft_get_str(data, "stopReason", NULL))}));
+                                 {"stopReason", weft__early_stop(weft__render_text(rendering, data, "stopReason", NULL))}));
 }
 
 static void cancelled(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
