@@ -9,6 +9,7 @@
 #define SUITES_DIALECT_H
 
 #include "hub_client.h"
+#include "hub_clients_private.h"
 
 #define DIALECT_SUITE(suite)                                                                                                \
     TEST(dialect_##suite) {                                                                                                 \
@@ -433,6 +434,70 @@ static long dialect_trouble(const weft_dialect *dialect, long fail_at) {
     return w.memory.count;
 }
 
+/* Events as the engine writes them, with something to decode in each text. */
+static const struct {
+    const char *type, *data;
+} dialect_events[] = {
+    {"task.queued", "{\"taskId\":\"task-1\",\"sessionId\":\"s\",\"prompt\":\"a \\u00e9\",\"agent\":\"a\",\"priority\":1}"},
+    {"task.started", "{\"taskId\":\"task-1\",\"sessionId\":\"s\"}"},
+    {"task.process", "{\"taskId\":\"task-1\",\"sessionId\":\"s\",\"pid\":77}"},
+    {"task.retrying", "{\"taskId\":\"task-1\",\"attempt\":2,\"delayMs\":5,\"error\":\"it broke\"}"},
+    {"task.completed", "{\"taskId\":\"task-1\",\"output\":\"o\\n\",\"outputBytes\":2,\"stopReason\":\"max_tokens\"}"},
+    {"task.failed", "{\"taskId\":\"task-1\",\"error\":\"e\\n\",\"reason\":\"exited\",\"stopReason\":\"refusal\"}"},
+    {"task.cancelled", "{\"taskId\":\"task-1\"}"},
+    {"session.output",
+     "{\"sessionId\":\"s\",\"taskId\":\"task-1\",\"stream\":\"stderr\",\"text\":\"one\\n{\\\"two\\\":2}\\n\"}"},
+    {"session.update", "{\"sessionId\":\"s\",\"taskId\":\"task-1\",\"update\":{\"sessionUpdate\":\"agent_message_chunk\","
+                       "\"content\":{\"type\":\"text\",\"text\":\"three\\nfour\"}}}"},
+    {"session.update", "{\"sessionId\":\"s\",\"taskId\":\"task-1\",\"update\":{\"sessionUpdate\":\"tool_call\"}}"},
+};
+
+/* Say one event to a client that has just come, with the n-th allocation of it failing. The outcome, and all that was said
+ * in *ret (owned). *ret_done: there were fewer allocations. */
+static int dialect_say_alone(dialect_world *w, const char *name, size_t which, long n, char **ret, bool *ret_done) {
+    weft_event event = {.gseq = 1000000, .seq = 1, .stream = "x", .type = dialect_events[which].type};
+    event.data = (weft_bytes){dialect_events[which].data, strlen(dialect_events[which].data)};
+    weft_doc *doc = NULL;
+    dialect_connect(w, 0, name);
+    weft_hub_client *client = dialect_client(w, 0);
+    CHECK_INT(weft__hub_client_started(client, "s"), 0);
+    CHECK_INT(weft_doc_parse(event.data.data, event.data.len, &w->memory.alloc, &doc), 0);
+    long before = w->memory.count;
+    w->memory.fail_at = n ? before + n : 0;
+    int r = weft__rendering_alone(client->words, &event, weft_doc_root(doc));
+    w->memory.fail_at = 0;
+    *ret_done = w->memory.count < before + n;
+    weft_doc_free(doc);
+    weft_bytes out = w->clients[0].peer ? weft_peer_output(w->clients[0].peer) : (weft_bytes){"", 0};
+    *ret = strndup(out.data ? out.data : "", out.len);
+    hub_disconnect(&w->clients[0]);
+    return r;
+}
+
+/* Where memory is short, an event is said whole or the failure is known: nobody misses a word silently. */
+static void dialect_says_all_or_fails(const weft_dialect *dialect) {
+    dialect_world w;
+    if (!dialect->render)
+        return;
+    dialect_open(&w, dialect, 0);
+    for (size_t i = 0; i < sizeof dialect_events / sizeof dialect_events[0]; i++) {
+        char *whole, *said;
+        bool done;
+        test_row(dialect_events[i].data);
+        CHECK_INT(dialect_say_alone(&w, dialect->name, i, 0, &whole, &done), 0);
+        for (long n = 1;; n++) {
+            int r = dialect_say_alone(&w, dialect->name, i, n, &said, &done);
+            if (r >= 0)
+                CHECK_TEXT(said, strlen(said), whole);
+            free(said);
+            if (done)
+                break;
+        }
+        free(whole);
+    }
+    dialect_close(&w);
+}
+
 static void dialect_survives(const weft_dialect *dialect) {
     char row[64];
     test_row("clients leave in the middle");
@@ -453,6 +518,7 @@ static inline void dialect_suite(const weft_dialect *dialect) {
     dialect_replays(dialect);
     dialect_ignores(dialect);
     dialect_filters(dialect);
+    dialect_says_all_or_fails(dialect);
     dialect_survives(dialect);
     test_row(NULL);
 }

@@ -48,10 +48,10 @@ static void sixth_render(const weft_hub *hub, weft_rendering *rendering, const w
     (void) hub;
     if (strcmp(event->type, "task.completed") == 0)
         weft__render_notify(rendering, NULL, weft__render_variant(rendering) ? "DONE" : "done",
-                            WEFT_OBJ({"task", weft_str(weft_get_str(data, "taskId", ""))}));
+                            WEFT_OBJ({"task", weft_str(weft__render_text(rendering, data, "taskId", ""))}));
     else if (strcmp(event->type, "session.output") == 0)
-        weft__render_notify(rendering, weft_get_str(data, "sessionId", ""), "said",
-                            WEFT_OBJ({"text", weft_str(weft_get_str(data, "text", ""))}));
+        weft__render_notify(rendering, weft__render_text(rendering, data, "sessionId", ""), "said",
+                            WEFT_OBJ({"text", weft_str(weft__render_text(rendering, data, "text", ""))}));
 }
 
 /* ---- the table ---- */

@@ -1,8 +1,10 @@
 /* What happens, in AIWG's words: event.task* notifications. They are made of the event alone, and of what of a task never
  * changes, so that who catches up is told the same. */
+#include <errno.h>
 #include <string.h>
 
 #include "aiwg.h"
+#include "hub_clients.h"
 #include "reply.h"
 
 static weft_val copy_or_null(const weft_json *data, const char *name) {
@@ -10,8 +12,8 @@ static weft_val copy_or_null(const weft_json *data, const char *name) {
     return weft_copy(&value);
 }
 
-static const weft_task *task_of(const weft_hub *hub, const weft_json *data) {
-    return weft__task_find(hub->engine, weft_get_str(data, "taskId", ""));
+static const weft_task *task_of(const weft_hub *hub, weft_rendering *rendering, const weft_json *data) {
+    return weft__task_find(hub->engine, weft__render_text(rendering, data, "taskId", ""));
 }
 
 static void render_queued(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
@@ -24,7 +26,7 @@ static void render_queued(const weft_hub *hub, weft_rendering *rendering, const 
 
 /* It waits for its next attempt: queued once more. */
 static void render_retrying(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
-    const weft_task *task = task_of(hub, data);
+    const weft_task *task = task_of(hub, rendering, data);
     (void) event;
     weft__render_notify(
         rendering, NULL, "event.taskQueued",
@@ -35,7 +37,7 @@ static void render_retrying(const weft_hub *hub, weft_rendering *rendering, cons
 }
 
 static void render_started(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
-    const weft_task *task = task_of(hub, data);
+    const weft_task *task = task_of(hub, rendering, data);
     char time[WEFT_STAMP];
     weft__render_notify(rendering, NULL, "event.taskStarted",
                         WEFT_OBJ({"taskId", copy_or_null(data, "taskId")},
@@ -55,7 +57,8 @@ static void render_update(const weft_hub *hub, weft_rendering *rendering, const 
     weft_json update = weft_get(data, "update");
     weft_json text = weft_pointer(&update, "/content/text");
     (void) hub, (void) event;
-    if (strcmp(weft_get_str(&update, "sessionUpdate", ""), "agent_message_chunk") != 0 || weft_typeof(&text) != WEFT_STRING)
+    if (strcmp(weft__render_text(rendering, &update, "sessionUpdate", ""), "agent_message_chunk") != 0 ||
+        weft_typeof(&text) != WEFT_STRING)
         return;
     weft__render_notify(
         rendering, NULL, "event.taskOutput",
@@ -63,10 +66,13 @@ static void render_update(const weft_hub *hub, weft_rendering *rendering, const 
 }
 
 /* The event has the end of it, at most WEFT_TASK_TAIL bytes; task.get has all that is kept. */
-static bool is_output_cut(const weft_json *data) {
+static bool is_output_cut(weft_rendering *rendering, const weft_json *data) {
     weft_json output = weft_get(data, "output");
     weft_bytes text = {"", 0};
-    if (weft_text(&output, &text) < 0)
+    int r = weft_text(&output, &text);
+    if (r == -ENOMEM)
+        weft__render_fail(rendering, r);
+    if (r < 0)
         return true;
     return weft_get_bool(data, "outputTruncated", false) || weft_get_int(data, "outputBytes", 0) > (int64_t) text.len;
 }
@@ -78,8 +84,8 @@ static void render_completed(const weft_hub *hub, weft_rendering *rendering, con
     weft__render_notify(rendering, NULL, "event.taskCompleted",
                         WEFT_OBJ({"taskId", copy_or_null(data, "taskId")}, {"result", copy_or_null(data, "output")},
                                  {"completedAt", weft_str(weft__stamp(event->time_ms, time))},
-                                 {"resultTruncated", is_output_cut(data) ? weft_bool(true) : weft_none()},
-                                 {"stopReason", weft__early_stop(weft_get_str(data, "stopReason", NULL))}));
+                                 {"resultTruncated", is_output_cut(rendering, data) ? weft_bool(true) : weft_none()},
+                                 {"stopReason", weft__early_stop(weft__render_text(rendering, data, "stopReason", NULL))}));
 }
 
 static void render_failed(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
@@ -87,7 +93,7 @@ static void render_failed(const weft_hub *hub, weft_rendering *rendering, const 
     weft__render_notify(rendering, NULL, "event.taskFailed",
                         WEFT_OBJ({"taskId", copy_or_null(data, "taskId")}, {"error", copy_or_null(data, "error")},
                                  {"reason", copy_or_null(data, "reason")},
-                                 {"stopReason", weft__early_stop(weft_get_str(data, "stopReason", NULL))}));
+                                 {"stopReason", weft__early_stop(weft__render_text(rendering, data, "stopReason", NULL))}));
 }
 
 static void render_cancelled(const weft_hub *hub, weft_rendering *rendering, const weft_event *event,

@@ -1,7 +1,9 @@
 /* What happens, in cdev's words: claude_log for those who watch the session, claude_status for everybody. */
+#include <errno.h>
 #include <string.h>
 
 #include "cdev.h"
+#include "hub_clients.h"
 #include "reply.h"
 
 static weft_val copy_or_none(const weft_json *data, const char *name) {
@@ -40,9 +42,9 @@ static void tell_line(const struct log *log, weft_val line, weft_val parsed) {
 /* A line that is an object or an array is shown as what it is, too. */
 static void log_line(const struct log *log, const char *line, size_t len) {
     weft_doc *doc = NULL;
-    if (len && (*line == '{' || *line == '['))
-        if (weft_doc_parse(line, len, log->hub->alloc, &doc) < 0)
-            doc = NULL;
+    int r = len && (*line == '{' || *line == '[') ? weft_doc_parse(line, len, log->hub->alloc, &doc) : 0;
+    if (r == -ENOMEM)
+        weft__render_fail(log->rendering, r);
     tell_line(log, weft_strn(line, len), doc ? weft_copy(weft_doc_root(doc)) : weft_none());
     weft_doc_free(doc);
 }
@@ -65,7 +67,10 @@ static size_t count_lines(weft_bytes text) {
 
 static void log_text(const struct log *log, const weft_json *value) {
     weft_bytes text;
-    if (weft_text(value, &text) < 0)
+    int r = weft_text(value, &text);
+    if (r == -ENOMEM)
+        weft__render_fail(log->rendering, r);
+    if (r < 0)
         return;
     size_t at_once = 1 + count_lines(text) / MOST_LINES;
     for (const char *line = text.data, *end = text.data + text.len; line < end;) {
@@ -79,14 +84,15 @@ static void log_text(const struct log *log, const weft_json *value) {
 /* What an agent writes is lines; whatever else it does is said as the update itself. */
 static void log_update(const struct log *log, const weft_json *update) {
     weft_json text = weft_pointer(update, "/content/text");
-    if (strcmp(weft_get_str(update, "sessionUpdate", ""), "agent_message_chunk") == 0 && weft_typeof(&text) == WEFT_STRING)
+    if (strcmp(weft__render_text(log->rendering, update, "sessionUpdate", ""), "agent_message_chunk") == 0 &&
+        weft_typeof(&text) == WEFT_STRING)
         log_text(log, &text);
     else if (update->text)
         tell_line(log, weft_strn(update->text, update->len), weft_copy(update));
 }
 
 static void tell_log(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
-    const char *session = weft_get_str(data, "sessionId", "");
+    const char *session = weft__render_text(rendering, data, "sessionId", "");
     char time[WEFT_STAMP];
     if (!weft__render_wanted(rendering, session))
         return;
@@ -96,7 +102,8 @@ static void tell_log(const weft_hub *hub, weft_rendering *rendering, const weft_
                       .rendering = rendering,
                       .session = session,
                       .agent = known_session ? known_session->agent : NULL,
-                      .stream = strcmp(weft_get_str(data, "stream", ""), "stderr") == 0 ? "stderr" : "stdout",
+                      .stream =
+                          strcmp(weft__render_text(rendering, data, "stream", ""), "stderr") == 0 ? "stderr" : "stdout",
                       .time = weft__stamp(event->time_ms, time)};
     if (strcmp(event->type, "session.output") == 0)
         log_text(&log, &text);
@@ -116,7 +123,7 @@ static const struct {
 
 static void tell_status(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data,
                         const char *state) {
-    const weft_task *task = weft__task_find(hub->engine, weft_get_str(data, "taskId", ""));
+    const weft_task *task = weft__task_find(hub->engine, weft__render_text(rendering, data, "taskId", ""));
     char time[WEFT_STAMP], started[WEFT_STAMP];
     bool runs = strcmp(state, "running") == 0;
     weft__render_notify(
@@ -126,7 +133,7 @@ static void tell_status(const weft_hub *hub, weft_rendering *rendering, const we
                  {"started_at",
                   runs && task && task->started_ms ? weft_str(weft__stamp(task->started_ms, started)) : weft_none()},
                  {"error", copy_or_none(data, "error")}, {"exit_code", copy_or_none(data, "exitCode")},
-                 {"stop_reason", weft__early_stop(weft_get_str(data, "stopReason", NULL))},
+                 {"stop_reason", weft__early_stop(weft__render_text(rendering, data, "stopReason", NULL))},
                  {"session_id", weft_str_or_none(task ? task->session : NULL)},
                  {"agent_type", weft_str_or_none(task ? task->runs_on : NULL)},
                  {"timestamp", weft_str(weft__stamp(event->time_ms, time))}));

@@ -117,6 +117,11 @@ void weft__render_notify(weft_rendering *rendering, const char *session, const c
 /* A call to them instead, about a question that is still open; otherwise nothing. */
 void weft__render_call(weft_rendering *rendering, const char *session, const char *question, const char *method,
                        weft_val params, weft_on_reply *on_reply);
+/* A text of the event: the fallback where it is absent, no string, or has a NUL in it. Without memory to decode it the
+ * rendering fails, so that nobody is told something else. Borrowed from the object's document. */
+const char *weft__render_text(weft_rendering *rendering, const weft_json *object, const char *name, const char *fallback);
+/* It cannot be said (-ENOMEM): whoever should have heard it is told of a loss, not of a part. */
+void weft__render_fail(weft_rendering *rendering, int r);
 /* Would anybody hear that? For renderers that have much to do before they can say it. */
 bool weft__render_wanted(weft_rendering *rendering, const char *session);
 /* Which of the dialect's variants this is for: an index. */

@@ -98,6 +98,22 @@ static int keep_call(weft_rendering *rendering, const char *session, const char 
     return keep_item(rendering, &item, session, r);
 }
 
+void weft__render_fail(weft_rendering *rendering, int r) {
+    if (rendering->r >= 0)
+        rendering->r = r;
+}
+
+const char *weft__render_text(weft_rendering *rendering, const weft_json *object, const char *name, const char *fallback) {
+    weft_json value = weft_get(object, name);
+    weft_bytes bytes;
+    const char *text = weft_str_of(&value, NULL);
+    if (text || weft_typeof(&value) != WEFT_STRING)
+        return text ? text : fallback;
+    if (weft_text(&value, &bytes) < 0 || !memchr(bytes.data, '\0', bytes.len))
+        weft__render_fail(rendering, -ENOMEM);
+    return fallback;
+}
+
 void weft__render_notify(weft_rendering *rendering, const char *session, const char *method, weft_val params) {
     if (rendering->r < 0 || !weft__render_wanted(rendering, session))
         return;
