@@ -356,6 +356,7 @@ TEST(old_events_go_and_what_matters_stays) {
     engine_settle(&w);
     CHECK_INT(world_read(&w.store, &(weft_query){.oldest = true, .max_events = 1}, &page), 0);
     CHECK_INT(page.trimmed, 0);
+    ENGINE_UNTIL(&w, plays.count == 1); /* what runs again has said so: retention needs something that is new */
     /* Now forty days have gone by: all of that is too old. */
     w.steady += 40 * DAY;
     world_forget(&w);
