@@ -65,7 +65,7 @@ static int start(weft_engine *engine, known_task *task) {
 
 /* Every task before it in its session has ended. */
 static bool has_its_turn(const known_task *task) {
-    return !task->session || task->session->turns.next == &task->turn;
+    return !task->session || (task->session->turns.next == &task->turn && weft__session_free(task->session));
 }
 
 /* The first that may run; *ret_due is when one more may. */

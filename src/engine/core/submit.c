@@ -75,6 +75,8 @@ static int choose(weft_engine *engine, const weft_task_spec *spec, struct choice
         ret->session = weft__session_known(engine, spec->session);
         if (!ret->session || !ret->session->stored)
             return -ESRCH;
+        if (ret->session->pub.closed || ret->session->job)
+            return -ESTALE;
     }
     int r = choose_agent(engine, spec, ret);
     if (r < 0)
@@ -129,7 +131,7 @@ static int check(weft_engine *engine, const weft_task_spec *spec) {
 static bool may_run(const weft_engine *engine, const struct choice *choice) {
     const known_session *session = choice->session;
     return weft__slot_free(engine, choice->agent->name) && !engine->queueing &&
-           (!session || (!session->pub.turns && !session->claims));
+           (!session || (!session->pub.turns && !session->claims && weft__session_free(session)));
 }
 
 static void finish_submit(void *ctx, int r) {
@@ -151,6 +153,7 @@ static void finish_submit(void *ctx, int r) {
     known_session *session = made->made ? NULL : weft__session_known(engine, task->pub.session);
     if (session)
         session->claims--;
+    weft__sessions_soon(engine);
     if (r == 1) /* the key was there before: a task that is forgotten, or another node's */
         r = -EEXIST;
     if (r < 0 && !task->stored) {

@@ -519,6 +519,19 @@ void weft__task_forget_trimmed(weft_engine *engine, uint64_t seq) {
     }
 }
 
+/* One whose end is still being told stays. */
+void weft__task_forget_session(weft_engine *engine, const char *session) {
+    for (weft_link *link = engine->ended.next, *next; link != &engine->ended; link = next) {
+        known_task *task = WEFT_CONTAINER(link, known_task, place);
+        next = link->next;
+        if (strcmp(task->pub.session, session) != 0 || task->run || !weft__list_empty(&task->waiters) || task->submitted)
+            continue;
+        engine->ended_count--;
+        engine->ended_bytes -= task->bytes;
+        weft__task_drop(engine, task);
+    }
+}
+
 int weft__task_apply_counted(weft_engine *engine, const weft_event *event, const weft_json *data) {
     (void) event;
     weft_json totals = weft_get(data, "totals");
