@@ -22,7 +22,7 @@ struct weft_run {
     void *ctx;
     bool paused, ended, freed;
     int cancels, forced;
-    char prompt[64], task[32], persona[32], agent_session[64], agent[32];
+    char prompt[64], task[32], persona[32], agent_session[64], agent[32], folder[128];
     char answer_key[32], answer[64];
     int answers;
 };
@@ -47,6 +47,7 @@ static inline int play_start(const weft_run_spec *spec, const weft_run_host *hos
     snprintf(run->persona, sizeof run->persona, "%s", spec->persona ? spec->persona : "");
     snprintf(run->agent, sizeof run->agent, "%s", spec->agent->name);
     snprintf(run->agent_session, sizeof run->agent_session, "%s", spec->agent_session ? spec->agent_session : "");
+    snprintf(run->folder, sizeof run->folder, "%s", spec->folder);
     plays.runs[plays.count++] = run;
     plays.live++;
     *ret = run;

@@ -14,9 +14,9 @@ DRIVER_SUITE(cli, .argv = shell, .say = "echo hello", .wait = "echo waiting; exe
              .odd = "printf '\\377\\376\\000 \\303( hello\\n'")
 
 DRIVER_SUITE(acp, .verb = "__demo", .say = "echo hello", .wait = "ask", .hang = "hang", .crash = "crash", .ask = "ask",
-             .much = "lines 100000", .much_bytes = 1000000)
+             .much = "lines 100000", .much_bytes = 1000000, .mode = "plan", .keeps = true)
 
 DRIVER_SUITE(demo, .say = "echo hello", .wait = "ask", .hang = "hang", .crash = "crash", .ask = "ask",
-             .much = "lines 100000", .much_bytes = 1000000)
+             .much = "lines 100000", .much_bytes = 1000000, .mode = "plan", .keeps = true)
 
 TEST_MAIN(CASE(driver_played) CASE(driver_cli) CASE(driver_acp) CASE(driver_demo))

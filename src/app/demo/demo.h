@@ -69,6 +69,7 @@ typedef struct weft_demo_session {
     char id[WEFT_DEMO_ID];
     char *folder;         /* absolute; owned */
     const char *always;   /* the answer that was given for good: allow_always, reject_always; NULL: none */
+    const char *mode;     /* "ask", "allow" or "plan": how it answers itself what it would ask */
     int64_t turns;        /* that were begun, also in earlier processes */
     weft_demo_turn *turn; /* the one that runs; NULL: none */
     struct weft_demo_session *next;
@@ -84,6 +85,11 @@ void weft__demo_history_always(const weft_demo_session *session, const char *alw
 /* Read a session's history: counts its turns, finds what was answered for good, and hands over every update. -ENOENT: there
  * is no such session. */
 int weft__demo_history_read(weft_demo_session *session, void (*on_update)(void *ctx, const weft_json *update), void *ctx);
+/* Every session that has a history, in any order. folder "": not known, title "": nothing was said in it yet. */
+typedef void weft_demo_each(void *ctx, const char *id, const char *folder, const char *title, int64_t changed_s);
+void weft__demo_history_each(weft_demo_each *each, void *ctx);
+/* -ENOENT: there is none. */
+int weft__demo_history_delete(const char *id);
 
 /* ---- a turn: demo_turn.c ---- */
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "demo.h"
+#include "utf8.h"
 
 /* A history is for a demonstration: enough for an afternoon, and it cannot fill a disk. */
 #define MOST_BYTES (1024 * 1024)
@@ -122,8 +123,10 @@ static void put_history_chunk(FILE *file, const char *kind, const char *text, si
 
 void weft__demo_history_begin(const weft_demo_session *session) {
     FILE *file = open_to_append(session);
-    if (file)
+    if (file) {
+        put_line(file, WEFT_OBJ({"cwd", weft_str(session->folder)}));
         fclose(file);
+    }
     forget_old();
 }
 
@@ -175,4 +178,48 @@ int weft__demo_history_read(weft_demo_session *session, void (*on_update)(void *
     free(line);
     fclose(file);
     return 0;
+}
+
+/* ---- all of them ---- */
+
+/* Where it was begun, and the first prompt. */
+static void read_head(const char *id, int64_t changed_s, weft_demo_each *each, void *ctx) {
+    char path[WEFT_DEMO_PATH], folder[WEFT_DEMO_PATH] = "", title[128] = "", *line = NULL;
+    size_t size = 0;
+    FILE *file = find_file(id, path) ? fopen(path, "re") : NULL;
+    for (int i = 0; file && i < 2 && getline(&line, &size, file) > 0; i++) {
+        WEFT_AUTO(weft_doc) doc = NULL;
+        if (weft_doc_parse(line, strlen(line), NULL, &doc) < 0)
+            continue;
+        weft_json text = weft_pointer(weft_doc_root(doc), "/content/text");
+        const char *cwd = weft_get_str(weft_doc_root(doc), "cwd", NULL), *said = weft_str_of(&text, "");
+        if (cwd)
+            snprintf(folder, sizeof folder, "%s", cwd);
+        snprintf(title, sizeof title, "%.*s", (int) weft__utf8_fit(said, strcspn(said, "\r\n"), sizeof title - 1), said);
+    }
+    free(line);
+    if (file)
+        fclose(file);
+    if (file)
+        each(ctx, id, folder, title, changed_s);
+}
+
+void weft__demo_history_each(weft_demo_each *each, void *ctx) {
+    char path[WEFT_DEMO_PATH], id[WEFT_DEMO_ID];
+    struct stat st;
+    DIR *folder = find_folder(path) ? opendir(path) : NULL;
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        snprintf(id, sizeof id, "%.*s", (int) strcspn(entry->d_name, "."), entry->d_name);
+        if (is_ours(id) && fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+            read_head(id, st.st_mtim.tv_sec, each, ctx);
+    }
+    if (folder)
+        closedir(folder);
+}
+
+int weft__demo_history_delete(const char *id) {
+    char path[WEFT_DEMO_PATH];
+    if (!find_file(id, path))
+        return -ENOENT;
+    return unlink(path) == 0 ? 0 : -errno;
 }

@@ -251,9 +251,13 @@ weft_demo_next weft__demo_wonder(weft_demo_turn *turn) {
 weft_demo_next weft__demo_ask(weft_demo_turn *turn) {
     if (!turn->edit.after && turn->order.kind == WEFT_DEMO_EDIT)
         return WEFT_DEMO_NEXT; /* there is nothing to ask for */
-    if (turn->session->always) {
-        turn->outcome = turn->session->always;
-        turn->allowed = strcmp(turn->outcome, "allow_always") == 0;
+    const char *mode = turn->session->mode;
+    const char *decided = strcmp(mode, "allow") == 0  ? "allow_once"
+                          : strcmp(mode, "plan") == 0 ? "reject_once"
+                                                      : turn->session->always;
+    if (decided) {
+        turn->outcome = decided;
+        turn->allowed = strncmp(decided, "allow", 5) == 0;
         return WEFT_DEMO_NEXT;
     }
     with_tool_call(turn, false, request_permission);

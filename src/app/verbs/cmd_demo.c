@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 #include "app.h"
 #include "demo.h"
@@ -24,6 +25,32 @@ typedef struct agent {
     size_t session_count;
 } agent;
 
+/* ---- modes ---- */
+
+static const struct {
+    const char *id, *name, *description;
+} modes[] = {
+    {"ask", "Ask", "Asks before it changes a file"},
+    {"allow", "Allow", "Changes its own file without asking"},
+    {"plan", "Plan", "Changes nothing"},
+};
+#define MODES (sizeof modes / sizeof modes[0])
+
+/* What a session that was opened is answered with. */
+static int reply_open(weft_req *req, const weft_demo_session *session, bool named) {
+    weft_member members[MODES][3];
+    weft_val all[MODES];
+    for (size_t i = 0; i < MODES; i++) {
+        members[i][0] = (weft_member){"id", weft_str(modes[i].id)};
+        members[i][1] = (weft_member){"name", weft_str(modes[i].name)};
+        members[i][2] = (weft_member){"description", weft_str(modes[i].description)};
+        all[i] = weft_obj(members[i], 3);
+    }
+    return weft_reply(req, WEFT_OBJ({"sessionId", named ? weft_str(session->id) : weft_none()},
+                                    {"modes", WEFT_OBJ({"currentModeId", weft_str(session->mode)},
+                                                       {"availableModes", weft_arr(all, MODES)})}));
+}
+
 /* ---- sessions ---- */
 
 static weft_demo_session *find_demo_session(const agent *self, const char *id) {
@@ -42,8 +69,10 @@ static weft_demo_session *free_session(weft_demo_session *session) {
 
 static weft_demo_session *make_session(const char *folder) {
     weft_demo_session *session = calloc(1, sizeof *session);
-    if (session)
+    if (session) {
         session->folder = strdup(folder);
+        session->mode = modes[0].id;
+    }
     return session && session->folder ? session : free_session(session);
 }
 
@@ -85,7 +114,8 @@ static int demo_initialize(weft_req *req, const weft_json *params, void *ctx) {
     weft_val prompt =
         WEFT_OBJ({"image", weft_bool(false)}, {"audio", weft_bool(false)}, {"embeddedContext", weft_bool(true)});
     weft_val mcp = WEFT_OBJ({"http", weft_bool(false)}, {"sse", weft_bool(false)});
-    weft_val session = WEFT_OBJ({"resume", keeps ? weft_obj(NULL, 0) : weft_none()}, {"close", weft_obj(NULL, 0)});
+    weft_val kept = keeps ? weft_obj(NULL, 0) : weft_none();
+    weft_val session = WEFT_OBJ({"resume", kept}, {"list", kept}, {"delete", kept}, {"close", weft_obj(NULL, 0)});
     return weft_reply(
         req, WEFT_OBJ({"protocolVersion", weft_int(PROTOCOL)},
                       {"agentCapabilities", WEFT_OBJ({"loadSession", weft_bool(keeps)}, {"promptCapabilities", prompt},
@@ -148,7 +178,7 @@ static int session_new(weft_req *req, const weft_json *params, void *ctx) {
     }
     keep_session(self, session);
     weft__demo_history_begin(session);
-    return weft_reply(req, WEFT_OBJ({"sessionId", weft_str(session->id)}));
+    return reply_open(req, session, true);
 }
 
 typedef struct replay {
@@ -172,7 +202,7 @@ static int open_again(agent *self, weft_req *req, const struct open *asked, bool
                                                       : weft__demo_history_read(session, replays ? on_history : NULL, &to);
     if (r == 0) {
         keep_session(self, session);
-        return weft_reply(req, weft_obj(NULL, 0));
+        return reply_open(req, session, false);
     }
     free_session(session);
     if (r == -EBUSY)
@@ -241,6 +271,75 @@ static int session_cancel(weft_req *req, const weft_json *params, void *ctx) {
     return weft_reply(req, weft_null());
 }
 
+/* ---- session/set_mode ---- */
+
+static int session_set_mode(weft_req *req, const weft_json *params, void *ctx) {
+    const char *id = weft_get_str(params, "sessionId", ""), *mode = weft_get_str(params, "modeId", "");
+    weft_demo_session *session = find_session(ctx, id);
+    if (!session)
+        return refuse_session(req, id);
+    for (size_t i = 0; i < MODES; i++)
+        if (strcmp(modes[i].id, mode) == 0) {
+            session->mode = modes[i].id;
+            return weft_reply(req, weft_obj(NULL, 0));
+        }
+    return weft_refuse(req, WEFT_INVALID_PARAMS, "There is no such mode", "invalidParams");
+}
+
+/* ---- session/list, session/delete ---- */
+
+struct listing {
+    const char *cwd; /* NULL: in any folder */
+    FILE *out;
+    size_t count;
+};
+
+static void list_one(void *ctx, const char *id, const char *folder, const char *title, int64_t changed_s) {
+    struct listing *listing = ctx;
+    char when[32], *text;
+    size_t len;
+    time_t at = (time_t) changed_s;
+    struct tm parts;
+    if (!*folder || (listing->cwd && strcmp(listing->cwd, folder) != 0) || !gmtime_r(&at, &parts))
+        return;
+    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    if (weft_to_text(WEFT_OBJ({"sessionId", weft_str(id)}, {"cwd", weft_str(folder)},
+                              {"title", *title ? weft_str(title) : weft_none()}, {"updatedAt", weft_str(when)}),
+                     NULL, &text, &len) < 0)
+        return;
+    fprintf(listing->out, "%s%.*s", listing->count++ ? "," : "", (int) len, text);
+    weft_text_free(text, NULL);
+}
+
+static int session_list(weft_req *req, const weft_json *params, void *ctx) {
+    char *text = NULL;
+    size_t len = 0;
+    struct listing listing = {.cwd = weft_get_str(params, "cwd", NULL), .out = open_memstream(&text, &len)};
+    (void) ctx;
+    if (!listing.out)
+        return -ENOMEM;
+    weft__demo_history_each(list_one, &listing);
+    if (fclose(listing.out) != 0) {
+        free(text);
+        return -ENOMEM;
+    }
+    char *all;
+    int n = asprintf(&all, "[%s]", text);
+    free(text);
+    if (n < 0)
+        return -ENOMEM;
+    int r = weft_reply(req, WEFT_OBJ({"sessions", weft_raw(all, (size_t) n)}));
+    free(all);
+    return r;
+}
+
+static int session_delete(weft_req *req, const weft_json *params, void *ctx) {
+    const char *id = weft_get_str(params, "sessionId", "");
+    if (find_session(ctx, id))
+        return weft_fail(req, WEFT_INVALID_REQUEST, "This session is open", weft_none());
+    return weft__demo_history_delete(id) < 0 ? refuse_session(req, id) : weft_reply(req, weft_obj(NULL, 0));
+}
+
 /* ---- session/close ---- */
 
 /* A turn that runs is cancelled. */
@@ -286,6 +385,9 @@ static const weft_method methods[] = {
     {.name = "session/resume", .handler = session_resume, .params = resume_params},
     {.name = "session/prompt", .handler = session_prompt, .params = prompt_params},
     {.name = "session/cancel", .handler = session_cancel},
+    {.name = "session/set_mode", .handler = session_set_mode},
+    {.name = "session/list", .handler = session_list},
+    {.name = "session/delete", .handler = session_delete},
     {.name = "session/close", .handler = session_close},
     {0},
 };

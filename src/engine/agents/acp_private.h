@@ -1,6 +1,6 @@
 /* A process of an ACP agent and the sessions in it, for the files of the driver only: driver_acp.c has the process's life,
- * acp_session.c the sessions and their turns, acp_talk.c the connection, acp_asks.c the questions, acp_stderr.c what it says
- * besides, acp_end.c how a turn ended.
+ * acp_session.c the sessions and their turns, acp_talk.c the connection, acp_asks.c the questions, acp_requests.c what is
+ * asked of it besides turns, acp_stderr.c what it says besides, acp_end.c how a turn ended.
  *
  * Every callback of the host may stop, close or free anything. Whoever calls one holds the session or the process and does
  * not go on with it when it was freed. A session holds its process. */
@@ -37,7 +37,7 @@ struct weft_driver_process {
     weft_acp_state state;
     unsigned holds; /* the owner's, one per session, one per open call, one per callback under way */
     bool freed;     /* nothing is called any more */
-    bool can_load, can_resume, can_close;
+    bool can_load, can_resume, can_close, can_list, can_delete;
     bool ending;  /* we asked it to end, or will not wait for it any longer */
     bool stopped; /* we asked its processes to end */
     bool deaf;    /* it closed its output and went on running */
@@ -54,6 +54,7 @@ struct weft_driver_process {
     weft_later later; /* the connection cannot go on, found out where nothing may be called */
     uint64_t noise;   /* lines on its standard output that were no messages */
     weft_link sessions;
+    weft_link requests;
     uint64_t last_ask;
     int err_fd;
     weft_watch *err_watch; /* NULL: its standard error has ended */
@@ -68,6 +69,12 @@ typedef enum weft_acp_turn {
     WEFT_ACP_WAITING, /* for the process or the session */
     WEFT_ACP_PROMPTING,
 } weft_acp_turn;
+
+/* What a session can be told to set: the agent has words for it, or it is one of its options. */
+typedef struct weft_acp_knob {
+    bool known;       /* the agent said that it has it */
+    char option[128]; /* the option that stands for it; "": none */
+} weft_acp_knob;
 
 typedef void weft_acp_on_answer(weft_driver_session *session, int r, const weft_answer *answer);
 
@@ -87,8 +94,14 @@ struct weft_driver_session {
     bool replay;    /* history is wanted */
     bool replaying; /* what comes is history */
     bool renewed;   /* the one to go on with is lost */
+    bool must_exist;
+    char *settings; /* as they were set, for when it is opened again; NULL: none */
+    weft_acp_knob mode, model;
+    bool has_options;
+    size_t sets; /* that are not answered yet; a prompt waits for them */
     weft_acp_turn turn;
-    char *prompt; /* until it is sent */
+    char *prompt;   /* until it is sent */
+    bool only_open; /* there is none, and the turn ends when the session is open */
     bool cancelling;
     weft_timer timer;              /* to obey */
     weft_later later;              /* the turn is over, found out where nothing may be called */
@@ -122,12 +135,16 @@ int weft__acp_session(weft_driver_process *process, const weft_session_spec *spe
 int weft__acp_prompt(weft_driver_session *session, const weft_turn_spec *spec);
 int weft__acp_answer(weft_driver_session *session, const char *key, const char *option);
 void weft__acp_stop(weft_driver_process *process, weft_driver_session *session, bool force);
+int weft__acp_set(weft_driver_session *session, const weft_session_setting *setting, weft_driver_done *done, void *ctx);
+int weft__acp_list(weft_driver_process *process, const char *folder, const char *cursor, weft_driver_done *done, void *ctx);
+int weft__acp_remove(weft_driver_process *process, const char *agent_session, weft_driver_done *done, void *ctx);
 void weft__acp_pause(weft_driver_process *process, bool paused);
 weft_driver_session *weft__acp_close(weft_driver_session *session);
 weft_driver_process *weft__acp_free(weft_driver_process *process);
 #define WEFT_ACP_TABLE                                                                                                      \
     .session = weft__acp_session, .prompt = weft__acp_prompt, .answer = weft__acp_answer, .stop = weft__acp_stop,           \
-    .pause = weft__acp_pause, .close = weft__acp_close, .free = weft__acp_free
+    .set = weft__acp_set, .list = weft__acp_list, .remove = weft__acp_remove, .pause = weft__acp_pause,                     \
+    .close = weft__acp_close, .free = weft__acp_free
 
 /* ---- acp_session.c ---- */
 
@@ -143,6 +160,8 @@ bool weft__acp_cancel_politely(weft_driver_session *session);
 void weft__acp_tell_end(weft_driver_session *session);
 /* The process is gone: end all turns. */
 void weft__acp_sessions_finish(weft_driver_process *process);
+/* The session is open and everything is set: the prompt may go, if there is one. */
+void weft__acp_go_on(weft_driver_session *session);
 /* Does another session than this have a turn? */
 bool weft__acp_is_shared(const weft_driver_process *process, const weft_driver_session *but);
 /* The owner frees the process: forget them all. */
@@ -177,6 +196,22 @@ void weft__acp_fail(weft_driver_process *process, bool retryable, const char *wh
 /* One call at a time of a session, which is held until it is answered. -ENOTCONN: how the process ends says more. */
 int weft__acp_call(weft_driver_session *session, const char *method, weft_val params, weft_acp_on_answer *then,
                    int64_t timeout_ms);
+
+/* ---- acp_requests.c ---- */
+
+/* What the agent said of a session when it was opened: what can be set is read first, so that it can be when the host hears
+ * that the session is open; then all of it is told to the host. And what it says in an update. */
+void weft__acp_state_read(weft_driver_session *session, const weft_json *said);
+void weft__acp_state_tell(weft_driver_session *session, const weft_json *said);
+void weft__acp_state_update(weft_driver_session *session, const weft_json *update);
+/* The session is open: what was chosen for it is set, then what was asked for meanwhile. <0: the turn was decided. */
+int weft__acp_settings_apply(weft_driver_session *session);
+/* The process is ready: send what was asked for meanwhile. */
+void weft__acp_requests_send(weft_driver_process *process);
+/* The process is gone. */
+void weft__acp_requests_finish(weft_driver_process *process);
+/* The owner closes the session, or (NULL) frees the process: nobody is told. */
+void weft__acp_requests_drop(weft_driver_process *process, const weft_driver_session *session);
 
 /* ---- acp_stderr.c ---- */
 

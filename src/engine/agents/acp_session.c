@@ -31,6 +31,7 @@ void weft__acp_session_release(weft_driver_session *session) {
     weft__acp_end_clear(session);
     weft__free(alloc, session->folder);
     weft__free(alloc, session->servers);
+    weft__free(alloc, session->settings);
     weft__free(alloc, session->id);
     weft__free(alloc, session->prompt);
     weft__free(alloc, session);
@@ -41,6 +42,7 @@ void weft__acp_session_release(weft_driver_session *session) {
 static void forget_session(weft_driver_session *session) {
     session->closed = true;
     session->turn = WEFT_ACP_IDLE;
+    weft__acp_requests_drop(session->process, session);
     weft__timer_stop(session->process->loop, &session->timer);
     weft__later_cancel(&session->later);
     weft__list_remove(&session->link);
@@ -140,30 +142,42 @@ static int send_prompt(weft_driver_session *session) {
 
 /* ---- opening ---- */
 
-static void send_waiting_prompt(weft_driver_session *session) {
-    if (!session->closed && session->turn == WEFT_ACP_WAITING && !session->decided)
+/* It is open, and that was all that was wanted. */
+static void end_opening(weft_driver_session *session) {
+    weft__acp_decide(session, false, NULL, "it is ok");
+    weft__acp_tell_end(session);
+}
+
+void weft__acp_go_on(weft_driver_session *session) {
+    if (session->closed || !session->open || session->sets || session->turn != WEFT_ACP_WAITING || session->decided)
+        return;
+    if (session->only_open)
+        end_opening(session);
+    else
         send_prompt(session);
 }
 
-static const weft_json *member_or_null(const weft_json *member) {
-    return member->text ? member : NULL;
-}
-
+/* What was chosen for it is set before anybody hears that it is open, and before its prompt. */
 static void tell_open(weft_driver_session *session, const weft_json *result) {
     const weft_driver_process *process = session->process;
-    weft_json modes = weft_get(result, "modes"), models = weft_get(result, "models");
-    weft_json options = weft_get(result, "configOptions");
     weft__acp_session_hold(session);
     session->open = true;
+    session->must_exist = false;
+    session->sets++; /* nothing goes on before all of this was said */
+    weft__acp_state_read(session, result);
     session->host->on_session(session->ctx,
                               &(weft_session_info){
                                   .agent_session = process->can_load || process->can_resume ? session->id : NULL,
                                   .renewed = session->renewed,
-                                  .modes = member_or_null(&modes),
-                                  .models = member_or_null(&models),
-                                  .options = member_or_null(&options),
                               });
-    send_waiting_prompt(session);
+    if (!session->closed)
+        weft__acp_state_tell(session, result);
+    bool refused = !session->closed && weft__acp_settings_apply(session) < 0;
+    session->sets--;
+    if (refused && !session->closed)
+        weft__acp_tell_end(session);
+    else
+        weft__acp_go_on(session);
     weft__acp_session_release(session);
 }
 
@@ -232,10 +246,23 @@ static void open_new_instead(weft_driver_session *session) {
     weft__acp_session_release(session);
 }
 
+/* It is this one or none. */
+static void refuse_opening_again(weft_driver_session *session, const weft_error *error) {
+    const char *name = session->process->agent->name;
+    if (error)
+        weft__acp_decide(session, false, "sessionNotFound", "%s could not go on with this session: %s", name,
+                         error->message);
+    else
+        weft__acp_decide(session, false, "cannotResume", "%s cannot go on with a session that it had before", name);
+}
+
 static void on_opened_again(weft_driver_session *session, int r, const weft_answer *answer) {
     session->replaying = session->opening = false;
     bool refused = r >= 0 && answer->error && answer->error->code != AUTH_REQUIRED;
-    if (refused && !session->closed && session->process->state == WEFT_ACP_READY)
+    if (refused && session->must_exist && !session->closed) {
+        refuse_opening_again(session, answer->error);
+        weft__acp_tell_end(session);
+    } else if (refused && !session->closed && session->process->state == WEFT_ACP_READY)
         open_new_instead(session);
     else if (has_result(session, r, answer, "session/load"))
         tell_open(session, answer->result);
@@ -257,7 +284,13 @@ static int open_session(weft_driver_session *session) {
     const weft_driver_process *process = session->process;
     if (process->state != WEFT_ACP_READY || session->opening || session->open)
         return 0;
-    return session->id && (process->can_load || process->can_resume) ? open_again(session) : open_new(session);
+    bool can = process->can_load || process->can_resume;
+    if (session->id && !can && session->must_exist) {
+        refuse_opening_again(session, NULL);
+        weft__later(process->loop, &session->later);
+        return 0;
+    }
+    return session->id && can ? open_again(session) : open_new(session);
 }
 
 void weft__acp_sessions_open(weft_driver_process *process) {
@@ -308,7 +341,11 @@ bool weft__acp_cancel_politely(weft_driver_session *session) {
 
 static int copy_session_spec(weft_driver_session *session, const weft_session_spec *spec) {
     const weft_alloc *alloc = session->process->alloc;
+    const weft_json *settings = spec->settings;
     session->replay = spec->replay;
+    session->must_exist = spec->must_exist;
+    if (settings && !(session->settings = weft__strndup(alloc, settings->text, settings->len)))
+        return -ENOMEM;
     if (spec->folder && !(session->folder = weft__strndup(alloc, spec->folder, strlen(spec->folder))))
         return -ENOMEM;
     if (spec->agent_session && !(session->id = weft__strndup(alloc, spec->agent_session, strlen(spec->agent_session))))
@@ -346,18 +383,28 @@ int weft__acp_session(weft_driver_process *process, const weft_session_spec *spe
     return 0;
 }
 
+/* It is open already. What is being set now comes first. */
+static int begin_at_once(weft_driver_session *session) {
+    if (session->only_open) {
+        weft__acp_decide(session, false, NULL, "it is ok");
+        weft__later(session->process->loop, &session->later);
+    }
+    return session->only_open || session->sets ? 0 : send_prompt(session);
+}
+
 int weft__acp_prompt(weft_driver_session *session, const weft_turn_spec *spec) {
     weft_driver_process *process = session->process;
     if (process->state >= WEFT_ACP_LEAVING || process->gone)
         return -EPIPE;
     if (session->turn != WEFT_ACP_IDLE)
         return -EBUSY;
-    session->prompt = weft__strndup(process->alloc, spec->prompt, strlen(spec->prompt));
-    if (!session->prompt)
+    session->prompt = spec->prompt ? weft__strndup(process->alloc, spec->prompt, strlen(spec->prompt)) : NULL;
+    if (spec->prompt && !session->prompt)
         return -ENOMEM;
     weft__acp_end_clear(session);
+    session->only_open = !spec->prompt;
     session->turn = WEFT_ACP_WAITING;
-    int r = session->open ? send_prompt(session) : open_session(session);
+    int r = session->open ? begin_at_once(session) : open_session(session);
     if (r < 0) {
         session->prompt = weft__free(process->alloc, session->prompt);
         session->turn = WEFT_ACP_IDLE;

@@ -52,13 +52,18 @@ int weft__acp_call(weft_driver_session *session, const char *method, weft_val pa
 
 /* ---- initialize ---- */
 
+static bool is_offered(const weft_json *result, const char *name) {
+    weft_json all = weft_pointer(result, "/agentCapabilities/sessionCapabilities"), one = weft_get(&all, name);
+    return weft_typeof(&one) == WEFT_OBJECT || weft_bool_of(&one, false);
+}
+
 static void read_capabilities(weft_driver_process *process, const weft_json *result) {
     weft_json load = weft_pointer(result, "/agentCapabilities/loadSession");
-    weft_json resume = weft_pointer(result, "/agentCapabilities/sessionCapabilities/resume");
     process->can_load = weft_bool_of(&load, false);
-    weft_json close = weft_pointer(result, "/agentCapabilities/sessionCapabilities/close");
-    process->can_resume = weft_typeof(&resume) == WEFT_OBJECT || weft_bool_of(&resume, false);
-    process->can_close = weft_typeof(&close) == WEFT_OBJECT || weft_bool_of(&close, false);
+    process->can_resume = is_offered(result, "resume");
+    process->can_close = is_offered(result, "close");
+    process->can_list = is_offered(result, "list");
+    process->can_delete = is_offered(result, "delete");
 }
 
 /* For people, should it not be logged in; without memory there is less to say. */
@@ -94,6 +99,7 @@ static void take_initialized(weft_driver_process *process, int r, const weft_ans
         read_auth(process, answer->result);
         process->state = WEFT_ACP_READY;
         weft__acp_sessions_open(process);
+        weft__acp_requests_send(process);
     }
 }
 
@@ -138,9 +144,11 @@ static int on_update(weft_req *req, const weft_json *params, void *ctx) {
     weft_driver_session *session = weft__acp_session_of(ctx, params);
     weft_json update = weft_get(params, "update");
     bool proper = weft_get_str(&update, "sessionUpdate", NULL);
-    if (proper && session && !session->replaying) {
+    if (proper && session) {
         weft__acp_session_hold(session);
-        session->host->on_update(session->ctx, &update);
+        weft__acp_state_update(session, &update);
+        if (!session->closed && !session->replaying)
+            session->host->on_update(session->ctx, &update);
         weft__acp_session_release(session);
     }
     return weft_reply(req, weft_null());

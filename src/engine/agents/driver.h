@@ -14,6 +14,7 @@
 #include <weft/net.h>
 
 #include "agent.h"
+#include "session_settings.h"
 
 typedef struct weft_driver_process weft_driver_process; /* each driver has its own */
 typedef struct weft_driver_session weft_driver_session;
@@ -48,14 +49,19 @@ typedef struct weft_process_spec {
 typedef struct weft_session_spec {
     const char *folder;           /* absolute; where the agent works; NULL: the process's */
     const char *agent_session;    /* go on with this conversation of the agent's own; NULL: a new one */
+    bool must_exist;              /* this one or none: if the agent cannot go on with it, or does not know it, the turn fails
+                                     (cannotResume, sessionNotFound), and no new conversation is begun instead */
     bool replay;                  /* and tell what was said in it before, by on_update, where the agent can */
     const weft_json *mcp_servers; /* an array in the form of ACP; NULL: none */
+    const weft_json
+        *settings; /* to be set before the first turn (session_settings.h); NULL: none. If the agent does not take one
+                      of them, the turn fails (settingRefused): it would run otherwise than was chosen */
 } weft_session_spec;
 
 /* Borrowed until prompt() returns. */
 typedef struct weft_turn_spec {
-    const char *task; /* for people */
-    const char *prompt;
+    const char *task;    /* for people */
+    const char *prompt;  /* NULL: only open the session; the turn ends well when it is open */
     const char *persona; /* the agent as the caller named it, when none is configured under that name; NULL: none */
 } weft_turn_spec;
 
@@ -78,9 +84,12 @@ typedef struct weft_turn_end {
 typedef struct weft_session_info {
     const char *agent_session; /* the agent's own name for it, for weft_session_spec; NULL: it cannot be gone on with */
     bool renewed;              /* the one that was to be gone on with is lost, this is a new one */
-    /* As the agent said, in the form of ACP; NULL: it did not. */
-    const weft_json *modes, *models, *options;
 } weft_session_info;
+
+/* How a request that is not a turn was answered. 0: the agent did it; result is what it said, in the form of ACP.
+ * -EOPNOTSUPP: it cannot; -EREMOTEIO: it refused; -EPIPE: its process has ended; -ETIMEDOUT; in these cases error says so
+ * for people, otherwise it is NULL. */
+typedef void weft_driver_done(void *ctx, int r, const weft_json *result, const char *error);
 
 typedef struct weft_process_host {
     /* It runs as this process. At most once, before everything else but the ends. */
@@ -97,6 +106,11 @@ typedef struct weft_session_host {
     void (*on_output)(void *ctx, weft_run_stream stream, weft_bytes text);
     /* One session update in the form of ACP v1: {"sessionUpdate":"agent_message_chunk",...}. */
     void (*on_update)(void *ctx, const weft_json *update);
+    /* What holds for the session from now on, as the agent says, in the form of ACP: "modes" {currentModeId,
+     * availableModes}, "mode" an id, "models" {currentModelId, availableModels}, "options" [configOption], "commands"
+     * [availableCommand], "title" text or null. Also outside of a turn. An update that says so is told by on_update as well.
+     * May be NULL. */
+    void (*on_state)(void *ctx, const char *name, const weft_json *value);
     /* It asks a person; key is the driver's name for the question in this session, for answer(). question is
      * {"kind":"permission","title":..., "options":[{"id","name","kind"}],"detail":{the tool call as it came}}, kinds as
      * ACP's: allow_once, allow_always, reject_once, reject_always. */
@@ -123,7 +137,8 @@ typedef struct weft_driver {
      * session that cannot be opened ends its turn; the next turn tries again. */
     int (*session)(weft_driver_process *process, const weft_session_spec *spec, const weft_session_host *host, void *ctx,
                    weft_driver_session **ret);
-    /* 0: on_turn_end will come. -EBUSY: the session has a turn. -EPIPE: the process ends or has ended. */
+    /* 0: on_turn_end will come. -EBUSY: the session has a turn. -EPIPE: the process ends or has ended. -ENOTSUP: it cannot
+     * be opened without a prompt. */
     int (*prompt)(weft_driver_session *session, const weft_turn_spec *spec);
     /* A person's answer: an option's id; NULL: none was chosen (cancelled, timed out). -ENOENT: it does not wait for it. */
     int (*answer)(weft_driver_session *session, const char *key, const char *option);
@@ -132,6 +147,17 @@ typedef struct weft_driver {
      * NULL: end the process: close its input, then SIGTERM to all its processes, then, after the grace time, SIGKILL. force:
      * SIGKILL now. Again with force is fine. on_end follows. */
     void (*stop)(weft_driver_process *process, weft_driver_session *session, bool force);
+    /* Requests that are not turns. Each of these may be NULL: no agent of this driver can. 0: done runs once, later, but not
+     * behind close() of the session or free() of the process. <0: it does not run.
+     *
+     * set: a mode, a model, an option, also in the middle of a turn. Within on_session it comes before the prompt that
+     * waits. -EAGAIN: the session is being opened; -ENOTCONN: it is neither open nor being opened; -EOPNOTSUPP: the agent
+     * has no such thing.
+     * list: the conversations that the agent knows of, in this folder (NULL: in any), from a page's cursor (NULL: the
+     * first). remove: one that it knows of, and that is not open, is deleted there. */
+    int (*set)(weft_driver_session *session, const weft_session_setting *setting, weft_driver_done *done, void *ctx);
+    int (*list)(weft_driver_process *process, const char *folder, const char *cursor, weft_driver_done *done, void *ctx);
+    int (*remove)(weft_driver_process *process, const char *agent_session, weft_driver_done *done, void *ctx);
     /* Stop reading from the process for a while, so that it waits instead of us growing. */
     void (*pause)(weft_driver_process *process, bool paused);
     /* Forget the session; the process lives on. A turn that it has is cancelled and not told of. Returns NULL. */

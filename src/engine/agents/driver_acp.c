@@ -121,6 +121,7 @@ static void finish_process(weft_driver_process *process) {
         return;
     process->state = WEFT_ACP_OVER;
     weft__acp_sessions_finish(process);
+    weft__acp_requests_finish(process);
     if (!process->freed)
         process->host->on_end(process->ctx, end->error < 0 ? -1 : end->exit_code, process->stopped ? 0 : end->signal);
 }
@@ -247,6 +248,7 @@ weft_driver_process *weft__acp_free(weft_driver_process *process) {
     process->freed = true;
     shut(process);
     weft__acp_sessions_drop(process);
+    weft__acp_requests_drop(process, NULL);
     weft__acp_release(process);
     return NULL;
 }
@@ -264,6 +266,7 @@ int weft__acp_new(const weft_process_spec *spec, const weft_process_host *host, 
     process->passages = spec->passages;
     process->holds = 1;
     weft__list_init(&process->sessions);
+    weft__list_init(&process->requests);
     weft__timer_init(&process->timer, on_due);
     weft__acp_talk_init(process);
     weft__acp_stderr_init(process);

@@ -170,6 +170,8 @@ int weft__single_session(weft_driver_process *process, const weft_session_spec *
 
 int weft__single_prompt(weft_driver_session *session, const weft_turn_spec *spec) {
     weft_driver_process *process = session->process;
+    if (!spec->prompt)
+        return -ENOTSUP;
     if (process->run || process->over)
         return process->over ? -EPIPE : -EBUSY;
     int r = process->runs->start(

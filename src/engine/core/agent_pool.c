@@ -9,9 +9,12 @@
 #include "agent_pool.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "agent_program.h"
+#include "beneath.h"
 #include "run.h"
 
 /* Sessions without a turn that a process keeps: agents hold the whole conversation in memory. */
@@ -30,6 +33,7 @@ typedef struct pool_process {
     weft_link sessions;   /* the one used last at the end */
     size_t session_count, opened;
     size_t turns, pauses;
+    size_t requests; /* that are not turns, and keep it */
     bool retired, ending;
     weft_timer idle;
     weft_later freeing;
@@ -39,20 +43,141 @@ struct pool_session {
     weft_link link;
     pool_process *process;
     weft_driver_session *handle;
-    struct run *run; /* NULL: it has no turn */
+    struct run *run;              /* NULL: it has no turn, or one that only opens it */
+    struct pool_request *opening; /* that turn; NULL: none */
     bool paused;
-    bool leaving; /* its turn is over, and ends with the process */
+    bool leaving;   /* its turn is over, and ends with the process */
+    char *settings; /* that the agent was given for it; NULL: none */
+    bool stale;     /* the session has others by now: it is opened anew for its next turn */
     char id[];
 };
+
+/* Something that is asked of an agent and is not a task's turn. It is told in a later turn of the loop, so that whoever is
+ * told may ask for anything. */
+typedef struct pool_request {
+    weft_link link; /* in engine->pool_requests */
+    weft_engine *engine;
+    pool_process *process; /* NULL: it is over */
+    pool_session *session; /* NULL: it is not about one that is open, or is over */
+    weft_driver_done *done;
+    void *ctx;
+    char *name, *option; /* a setting; NULL: it is none */
+    weft_doc *value;
+    bool waits; /* until the session is open */
+    int r;
+    weft_doc *result;
+    char *error;
+} pool_request;
+
+static void settle_process(pool_process *process);
+
+/* ---- requests ---- */
+
+static void free_pool_request(pool_request *old) {
+    const weft_alloc *alloc = old->engine->alloc;
+    weft__list_remove(&old->link);
+    weft__free(alloc, old->name);
+    weft__free(alloc, old->option);
+    weft__free(alloc, old->error);
+    weft_doc_free(old->value);
+    weft_doc_free(old->result);
+    weft__free(alloc, old);
+}
+
+static pool_request *new_pool_request(pool_process *process, pool_session *session, weft_driver_done *done, void *ctx) {
+    pool_request *made = weft__zalloc(process->engine->alloc, sizeof *made);
+    if (!made)
+        return NULL;
+    made->engine = process->engine;
+    made->process = process;
+    made->session = session;
+    made->done = done;
+    made->ctx = ctx;
+    process->requests++;
+    weft__list_push(&process->engine->pool_requests, &made->link);
+    return made;
+}
+
+/* It was not made after all. */
+static void drop_pool_request(pool_request *old) {
+    old->process->requests--;
+    free_pool_request(old);
+}
+
+/* It is over, and will be told. The process may have no more reason to live. */
+static void end_pool_request(pool_request *old, int r, const weft_json *result, const char *error) {
+    pool_process *process = old->process;
+    old->r = r;
+    if (result && weft_doc_keep(result, old->engine->alloc, &old->result) < 0)
+        old->r = -ENOMEM;
+    old->error = error ? weft__strndup(old->engine->alloc, error, strlen(error)) : NULL;
+    old->process = NULL;
+    old->session = NULL;
+    process->requests--;
+    weft__later(old->engine->loop, &old->engine->pool_later);
+}
+
+/* The agent took it: so it has it. */
+static void note_setting(const pool_request *old) {
+    pool_session *session = old->session;
+    const weft_alloc *alloc = old->engine->alloc;
+    weft_session_setting setting = {old->name, old->option, *weft_doc_root(old->value)};
+    char *settings;
+    if (weft__settings_put(session->settings, &setting, alloc, &settings) < 0) {
+        session->stale = true;
+        return;
+    }
+    weft__free(alloc, session->settings);
+    session->settings = settings;
+}
+
+static void on_request_done(void *ctx, int r, const weft_json *result, const char *error) {
+    pool_request *old = ctx;
+    pool_process *process = old->process;
+    if (r >= 0 && old->session && old->name)
+        note_setting(old);
+    end_pool_request(old, r, result, error);
+    settle_process(process);
+}
+
+/* session NULL: all of the process. */
+static void end_requests_of(pool_process *process, const pool_session *session, int r) {
+    weft_link *all = &process->engine->pool_requests;
+    for (weft_link *link = all->next; link != all; link = link->next) {
+        pool_request *one = WEFT_CONTAINER(link, pool_request, link);
+        if (one->process == process && (!session || one->session == session))
+            end_pool_request(one, r, NULL, NULL);
+    }
+}
+
+static void tell_pool_requests(weft_engine *engine) {
+    weft_link *all = &engine->pool_requests;
+    for (weft_link *link = all->next, *next; link != all; link = next) {
+        pool_request *one = WEFT_CONTAINER(link, pool_request, link);
+        next = link->next;
+        if (one->process)
+            continue;
+        weft__list_remove(&one->link);
+        one->done(one->ctx, one->r, one->result ? weft_doc_root(one->result) : NULL, one->error);
+        free_pool_request(one);
+        next = all->next; /* whoever was told may have asked for more, or ended some */
+    }
+}
+
+static void pool_requests_due(weft_later *later) {
+    tell_pool_requests(WEFT_CONTAINER(later, weft_engine, pool_later));
+}
 
 /* ---- memory ---- */
 
 static void close_pool_session(pool_session *session) {
     pool_process *process = session->process;
+    end_requests_of(process, session, -ENOTCONN);
     if (session->handle)
         process->driver->close(session->handle);
     weft__list_remove(&session->link);
     process->session_count--;
+    weft__free(process->engine->alloc, session->settings);
     weft__free(process->engine->alloc, session);
 }
 
@@ -61,6 +186,7 @@ static void free_process(pool_process *process) {
     weft__timer_stop(process->engine->loop, &process->idle);
     weft__later_cancel(&process->freeing);
     weft__list_remove(&process->link);
+    end_requests_of(process, NULL, process->engine->phase == GONE ? -ECANCELED : -EPIPE);
     if (process->handle)
         process->driver->free(process->handle);
     while (!weft__list_empty(&process->sessions)) {
@@ -89,7 +215,7 @@ static void end_process(pool_process *process, bool force) {
 
 static void retire(pool_process *process) {
     process->retired = true;
-    if (!process->turns && !process->ending)
+    if (!process->turns && !process->requests && !process->ending)
         end_process(process, false);
 }
 
@@ -107,7 +233,7 @@ static void end_oldest_idle(weft_engine *engine) {
     size_t count = 0;
     for (weft_link *link = engine->processes.next; link != &engine->processes; link = link->next) {
         pool_process *process = WEFT_CONTAINER(link, pool_process, link);
-        if (process->turns || process->ending)
+        if (process->turns || process->requests || process->ending)
             continue;
         oldest = oldest ? oldest : process;
         count++;
@@ -121,6 +247,16 @@ static void begin_idle(pool_process *process) {
     weft__timer_set(engine->loop, &process->idle,
                     weft__add_ms(weft__loop_fresh_now(engine->loop), idle_ms(engine, process->agent)));
     end_oldest_idle(engine);
+}
+
+/* Nothing may be left for it to do. */
+static void settle_process(pool_process *process) {
+    if (process->turns || process->requests || process->ending)
+        return;
+    if (process->retired)
+        end_process(process, false);
+    else
+        begin_idle(process);
 }
 
 /* ---- turns ---- */
@@ -148,14 +284,20 @@ static struct run *leave_turn(pool_session *session) {
 
 /* A failed turn may have left the agent in any state: the next one gets a new process. */
 static bool leaves_it_sound(const weft_turn_end *end) {
-    return end->ok || (end->reason && (strcmp(end->reason, "cancelled") == 0 || strcmp(end->reason, "refused") == 0));
+    static const char *const reasons[] = {"cancelled", "refused", "cannotResume", "sessionNotFound", "settingRefused"};
+    for (size_t i = 0; end->reason && i < sizeof reasons / sizeof reasons[0]; i++)
+        if (strcmp(end->reason, reasons[i]) == 0)
+            return true;
+    return end->ok;
 }
 
 static void end_turn(pool_session *session, const weft_turn_end *end) {
     pool_process *process = session->process;
     struct run *run = leave_turn(session);
-    if (!process->turns && !process->ending && !end->gone)
+    if (!process->turns && !process->requests && !process->ending && !end->gone)
         begin_idle(process);
+    if (session->stale && !end->gone)
+        close_pool_session(session);
     weft__run_ended(run, end);
 }
 
@@ -184,10 +326,43 @@ static void pool_on_end(void *ctx, int exit_code, int signal) {
     weft__later(engine->loop, &process->freeing);
 }
 
+/* What was to be set when it is open. */
+static void set_waiting(pool_session *session) {
+    weft_link *all = &session->process->engine->pool_requests;
+    for (weft_link *link = all->next; link != all; link = link->next) {
+        pool_request *one = WEFT_CONTAINER(link, pool_request, link);
+        if (one->session != session || !one->waits)
+            continue;
+        one->waits = false;
+        weft_session_setting setting = {one->name, one->option, *weft_doc_root(one->value)};
+        int r = session->process->driver->set(session->handle, &setting, on_request_done, one);
+        if (r < 0)
+            end_pool_request(one, r, NULL, NULL);
+    }
+}
+
+/* It was not opened: whoever sets something now sets it for the next opening. */
+static void end_waiting(const pool_session *session) {
+    weft_link *all = &session->process->engine->pool_requests;
+    for (weft_link *link = all->next; link != all; link = link->next) {
+        pool_request *one = WEFT_CONTAINER(link, pool_request, link);
+        if (one->session == session && one->waits)
+            end_pool_request(one, -ENOTCONN, NULL, NULL);
+    }
+}
+
 static void pool_on_session(void *ctx, const weft_session_info *info) {
-    const pool_session *session = ctx;
+    pool_session *session = ctx;
     if (session->run)
         weft__run_session(session->run, info);
+    else
+        weft__session_named(session->process->engine, session->id, info->agent_session);
+    set_waiting(session);
+}
+
+static void pool_on_state(void *ctx, const char *name, const weft_json *value) {
+    const pool_session *session = ctx;
+    weft__session_told(session->process->engine, session->id, name, value);
 }
 
 static void pool_on_output(void *ctx, weft_run_stream stream, weft_bytes text) {
@@ -229,14 +404,42 @@ static void pool_on_usage(void *ctx, const weft_json *usage) {
         weft__run_usage(session->run, usage);
 }
 
+static int opening_result(const weft_turn_end *end) {
+    return end->ok                                                      ? 0
+           : end->reason && strcmp(end->reason, "cannotResume") == 0    ? -EOPNOTSUPP
+           : end->reason && strcmp(end->reason, "sessionNotFound") == 0 ? -ENOENT
+           : end->gone                                                  ? -EPIPE
+                                                                        : -EREMOTEIO;
+}
+
+/* It is open, or cannot be. */
+static void end_opening(pool_session *session, const weft_turn_end *end) {
+    pool_process *process = session->process;
+    pool_request *opening = session->opening;
+    session->opening = NULL;
+    process->turns--;
+    end_pool_request(opening, opening_result(end), NULL, end->error);
+    process->retired |= !leaves_it_sound(end);
+    if (end->gone)
+        return;
+    if (!end->ok || session->stale)
+        close_pool_session(session);
+    settle_process(process);
+}
+
 static void pool_on_turn_end(void *ctx, const weft_turn_end *end) {
     pool_session *session = ctx;
     pool_process *process = session->process;
+    end_waiting(session);
+    if (session->opening) {
+        end_opening(session, end);
+        return;
+    }
     if (!session->run)
         return;
     if (!leaves_it_sound(end) || process->engine->phase != READY)
         process->retired = true;
-    if (end->gone || !process->retired || process->turns > 1) {
+    if (end->gone || !process->retired || process->turns > 1 || process->requests) {
         end_turn(session, end);
         return;
     }
@@ -250,6 +453,7 @@ static const weft_session_host session_host = {
     .on_session = pool_on_session,
     .on_output = pool_on_output,
     .on_update = pool_on_update,
+    .on_state = pool_on_state,
     .on_ask = pool_on_ask,
     .on_unask = pool_on_unask,
     .on_request = pool_on_request,
@@ -285,6 +489,10 @@ static const weft_driver *driver_named(const weft_engine *engine, const char *na
     return NULL;
 }
 
+const weft_driver *weft__pool_driver(const weft_engine *engine, const weft_agent *agent) {
+    return driver_named(engine, agent->driver);
+}
+
 static bool has_place(const pool_process *process, const weft_agent *agent) {
     size_t most = agent->max_turns ? agent->max_turns : 1;
     return !process->retired && process->turns < most && same_agent(process->agent, agent);
@@ -295,7 +503,7 @@ static pool_session *find_session(const weft_engine *engine, const weft_agent *a
         pool_process *process = WEFT_CONTAINER(link, pool_process, link);
         for (weft_link *at = process->sessions.next; at != &process->sessions; at = at->next) {
             pool_session *session = WEFT_CONTAINER(at, pool_session, link);
-            if (!session->run && has_place(process, agent) && strcmp(session->id, id) == 0)
+            if (!session->run && !session->opening && has_place(process, agent) && strcmp(session->id, id) == 0)
                 return session;
         }
     }
@@ -360,11 +568,57 @@ static int open_process(weft_engine *engine, const weft_agent *agent, const char
 
 static void close_oldest_session(pool_process *process) {
     pool_session *oldest = WEFT_CONTAINER(process->sessions.next, pool_session, link);
-    if (process->session_count >= MOST_SESSIONS && !oldest->run)
+    if (process->session_count >= MOST_SESSIONS && !oldest->run && !oldest->opening)
         close_pool_session(oldest);
 }
 
-static int open_session(pool_process *process, const known_session *known, const char *id, pool_session **ret) {
+/* Where it works. Its folder was found beneath ours when it was created, and must still be there, without a link on the way.
+ * NULL: it is gone, or leads elsewhere. */
+static const char *find_folder(const weft_engine *engine, const known_session *known, char room[PATH_MAX]) {
+    char found[WEFT_BENEATH_PATH];
+    if (!known || !*known->pub.folder)
+        return engine->folder;
+    if (weft__beneath(engine->folder, known->pub.folder, false, found) < 0)
+        return NULL;
+    int n = snprintf(room, PATH_MAX, "%s/%s", engine->folder, found);
+    return n < PATH_MAX ? room : NULL;
+}
+
+static int parse_or_null(const weft_engine *engine, const char *text, weft_doc **ret) {
+    *ret = NULL;
+    return text ? weft_doc_parse(text, strlen(text), engine->alloc, ret) : 0;
+}
+
+/* As it is known; must_exist: only the conversation that it is to go on with. */
+static int open_in_driver(pool_session *made, const known_session *known, bool must_exist) {
+    pool_process *process = made->process;
+    const weft_engine *engine = process->engine;
+    char room[PATH_MAX];
+    weft_doc *servers = NULL, *settings = NULL;
+    const char *folder = find_folder(engine, known, room);
+    int r = folder ? parse_or_null(engine, known ? known->pub.servers : NULL, &servers) : -ENOTDIR;
+    if (r >= 0)
+        r = parse_or_null(engine, known ? known->pub.settings : NULL, &settings);
+    if (r >= 0 && settings &&
+        !(made->settings = weft__strndup(engine->alloc, known->pub.settings, strlen(known->pub.settings))))
+        r = -ENOMEM;
+    if (r >= 0)
+        r = process->driver->session(process->handle,
+                                     &(weft_session_spec){
+                                         .folder = folder,
+                                         .agent_session = known ? known->pub.agent_session : NULL,
+                                         .must_exist = must_exist,
+                                         .mcp_servers = servers ? weft_doc_root(servers) : NULL,
+                                         .settings = settings ? weft_doc_root(settings) : NULL,
+                                     },
+                                     &session_host, made, &made->handle);
+    weft_doc_free(servers);
+    weft_doc_free(settings);
+    return r;
+}
+
+static int open_session(pool_process *process, const known_session *known, const char *id, bool must_exist,
+                        pool_session **ret) {
     size_t size = strlen(id) + 1;
     close_oldest_session(process);
     pool_session *made = weft__zalloc(process->engine->alloc, sizeof *made + size);
@@ -375,12 +629,7 @@ static int open_session(pool_process *process, const known_session *known, const
     weft__list_push(&process->sessions, &made->link);
     process->session_count++;
     process->retired |= ++process->opened >= MOST_OPENED;
-    int r = process->driver->session(process->handle,
-                                     &(weft_session_spec){
-                                         .folder = process->engine->folder,
-                                         .agent_session = known ? known->pub.agent_session : NULL,
-                                     },
-                                     &session_host, made, &made->handle);
+    int r = open_in_driver(made, known, must_exist);
     if (r < 0) {
         made->handle = NULL;
         close_pool_session(made);
@@ -410,16 +659,20 @@ static void close_elsewhere(weft_engine *engine, const char *id) {
         for (weft_link *at = process->sessions.next, *next; at != &process->sessions; at = next) {
             pool_session *session = WEFT_CONTAINER(at, pool_session, link);
             next = at->next;
-            if (!session->run && strcmp(session->id, id) == 0)
+            if (!session->run && !session->opening && strcmp(session->id, id) == 0)
                 close_pool_session(session);
         }
     }
 }
 
+void weft__pool_close(weft_engine *engine, const char *session) {
+    close_elsewhere(engine, session);
+}
+
 static int prompt_in(pool_process *process, struct run *run, const weft_turn_spec *turn, pool_session **ret) {
     const known_task *task = run->task;
     close_elsewhere(process->engine, task->pub.session);
-    int r = open_session(process, task->session, task->pub.session, ret);
+    int r = open_session(process, task->session, task->pub.session, false, ret);
     return r < 0 ? r : prompt_session(*ret, run, turn);
 }
 
@@ -440,6 +693,9 @@ static bool prompt_living(weft_engine *engine, struct run *run, const weft_turn_
 int weft__pool_prompt(weft_engine *engine, struct run *run, const weft_turn_spec *turn, pool_session **ret) {
     pool_process *process;
     pool_session *session;
+    char room[PATH_MAX];
+    if (!find_folder(engine, run->task->session, room))
+        return -ENOTDIR;
     if (prompt_living(engine, run, turn, ret))
         return 0;
     int r = open_process(engine, run->agent, turn->task, &process);
@@ -451,6 +707,179 @@ int weft__pool_prompt(weft_engine *engine, struct run *run, const weft_turn_spec
     else
         *ret = session;
     return r < 0 ? r : 0;
+}
+
+/* ---- what is not a turn ---- */
+
+static bool is_usable(const pool_process *process, const weft_agent *agent) {
+    return !process->ending && !process->retired && same_agent(process->agent, agent);
+}
+
+/* Any that lives, however many turns it has, or a new one. */
+static int process_for(weft_engine *engine, const weft_agent *agent, pool_process **ret) {
+    for (weft_link *link = engine->processes.next; link != &engine->processes; link = link->next) {
+        pool_process *process = WEFT_CONTAINER(link, pool_process, link);
+        if (is_usable(process, agent)) {
+            *ret = process;
+            return 0;
+        }
+    }
+    return open_process(engine, agent, NULL, ret);
+}
+
+/* Whoever asks may be the only reason for the process to live. */
+static int ask_process(weft_engine *engine, const weft_agent *agent, weft_driver_done *done, void *ctx,
+                       int (*ask)(pool_process *process, pool_request *made, const void *what), const void *what) {
+    pool_process *process;
+    int r = process_for(engine, agent, &process);
+    if (r < 0)
+        return r;
+    pool_request *made = new_pool_request(process, NULL, done, ctx);
+    r = made ? ask(process, made, what) : -ENOMEM;
+    if (r >= 0) {
+        weft__timer_set(engine->loop, &process->idle, INT64_MAX);
+        return 0;
+    }
+    if (made)
+        drop_pool_request(made);
+    settle_process(process);
+    return r;
+}
+
+struct listing {
+    const char *folder, *cursor;
+};
+
+static int ask_list(pool_process *process, pool_request *made, const void *what) {
+    const struct listing *listing = what;
+    return process->driver->list(process->handle, listing->folder, listing->cursor, on_request_done, made);
+}
+
+static int ask_remove(pool_process *process, pool_request *made, const void *what) {
+    return process->driver->remove(process->handle, what, on_request_done, made);
+}
+
+int weft__pool_list(weft_engine *engine, const weft_agent *agent, const char *folder, const char *cursor,
+                    weft_driver_done *done, void *ctx) {
+    const weft_driver *driver = weft__pool_driver(engine, agent);
+    if (!driver || !driver->list)
+        return -EOPNOTSUPP;
+    return ask_process(engine, agent, done, ctx, ask_list, &(struct listing){folder, cursor});
+}
+
+int weft__pool_remove(weft_engine *engine, const weft_agent *agent, const char *agent_session, weft_driver_done *done,
+                      void *ctx) {
+    const weft_driver *driver = weft__pool_driver(engine, agent);
+    if (!driver || !driver->remove)
+        return -EOPNOTSUPP;
+    return ask_process(engine, agent, done, ctx, ask_remove, agent_session);
+}
+
+static pool_session *session_anywhere(const weft_engine *engine, const char *id) {
+    for (weft_link *link = engine->processes.next; link != &engine->processes; link = link->next) {
+        pool_process *process = WEFT_CONTAINER(link, pool_process, link);
+        for (weft_link *at = process->sessions.next; at != &process->sessions; at = at->next) {
+            pool_session *session = WEFT_CONTAINER(at, pool_session, link);
+            if (!process->ending && strcmp(session->id, id) == 0)
+                return session;
+        }
+    }
+    return NULL;
+}
+
+static int keep_setting(pool_request *made, const weft_session_setting *setting) {
+    const weft_alloc *alloc = made->engine->alloc;
+    made->name = weft__strndup(alloc, setting->name, strlen(setting->name));
+    made->option = setting->option ? weft__strndup(alloc, setting->option, strlen(setting->option)) : NULL;
+    if (!made->name || (setting->option && !made->option))
+        return -ENOMEM;
+    return weft_doc_keep(&setting->value, alloc, &made->value);
+}
+
+int weft__pool_set(weft_engine *engine, const char *session, const weft_session_setting *setting, weft_driver_done *done,
+                   void *ctx) {
+    pool_session *found = session_anywhere(engine, session);
+    if (!found || found->leaving)
+        return -ENOTCONN;
+    const weft_driver *driver = found->process->driver;
+    pool_request *made = driver->set ? new_pool_request(found->process, found, done, ctx) : NULL;
+    if (!made)
+        return driver->set ? -ENOMEM : -EOPNOTSUPP;
+    int r = keep_setting(made, setting);
+    if (r >= 0)
+        r = driver->set(found->handle, setting, on_request_done, made);
+    made->waits = r == -EAGAIN;
+    if (made->waits)
+        return 0;
+    if (r < 0)
+        drop_pool_request(made);
+    /* It will be opened anew, with what it is to have then. */
+    if (r == -ENOTCONN && !found->run && !found->opening)
+        close_pool_session(found);
+    return r;
+}
+
+static int begin_opening(pool_process *process, pool_session *session, weft_driver_done *done, void *ctx) {
+    pool_request *made = new_pool_request(process, session, done, ctx);
+    if (!made)
+        return -ENOMEM;
+    session->opening = made;
+    begin_turn(session, NULL);
+    int r = process->driver->prompt(session->handle, &(weft_turn_spec){.task = session->id});
+    if (r < 0) {
+        session->opening = NULL;
+        process->turns--;
+        drop_pool_request(made);
+    }
+    return r;
+}
+
+static int open_in(pool_process *process, const known_session *known, bool must_exist, weft_driver_done *done, void *ctx) {
+    pool_session *session;
+    close_elsewhere(process->engine, known->pub.id);
+    int r = open_session(process, known, known->pub.id, must_exist, &session);
+    if (r < 0)
+        return r;
+    r = begin_opening(process, session, done, ctx);
+    if (r < 0)
+        close_pool_session(session);
+    return r;
+}
+
+int weft__pool_open(weft_engine *engine, const weft_agent *agent, const known_session *known, bool must_exist,
+                    weft_driver_done *done, void *ctx) {
+    const weft_driver *driver = weft__pool_driver(engine, agent);
+    pool_session *there = session_anywhere(engine, known->pub.id);
+    if (!driver || driver->one_turn)
+        return -EOPNOTSUPP;
+    if (there && (there->run || there->opening))
+        return -EBUSY;
+    pool_process *process = find_process(engine, agent);
+    if (there && has_place(there->process, agent))
+        return begin_opening(there->process, there, done, ctx);
+    int r = process ? open_in(process, known, must_exist, done, ctx) : -EPIPE;
+    if (r != -EPIPE)
+        return r;
+    if (process)
+        retire(process);
+    r = open_process(engine, agent, NULL, &process);
+    if (r < 0)
+        return r;
+    r = open_in(process, known, must_exist, done, ctx);
+    if (r < 0)
+        free_process(process);
+    return r;
+}
+
+/* ---- settings ---- */
+
+void weft__pool_refresh(weft_engine *engine, const known_session *session) {
+    pool_session *found = session_anywhere(engine, session->pub.id);
+    if (!found || same_text(found->settings, session->pub.settings))
+        return;
+    found->stale = true;
+    if (!found->run && !found->opening)
+        close_pool_session(found);
 }
 
 int weft__pool_answer(pool_session *session, const char *key, const char *option) {
@@ -481,6 +910,8 @@ void weft__pool_forget_run(pool_session *session) {
 
 void weft__pool_init(weft_engine *engine) {
     weft__list_init(&engine->processes);
+    weft__list_init(&engine->pool_requests);
+    weft__later_init(&engine->pool_later, pool_requests_due);
 }
 
 /* Retiring calls nobody, but the driver may end a process at once: the next one is looked up before. */
@@ -500,11 +931,12 @@ void weft__pool_stop(weft_engine *engine, bool force) {
         next = link->next;
         process->retired = true;
         if (!process->turns && (force || !process->ending))
-            end_process(process, force);
+            end_process(process, force); /* requests under way fail */
     }
 }
 
 void weft__pool_drop(weft_engine *engine) {
     while (!weft__list_empty(&engine->processes))
         free_process(WEFT_CONTAINER(engine->processes.next, pool_process, link));
+    tell_pool_requests(engine);
 }

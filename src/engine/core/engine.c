@@ -51,6 +51,7 @@ static weft_engine_limits fill_limits(const weft_engine_limits *given) {
         .max_queue = or_size(given->max_queue, 100),
         .max_tasks = or_size(given->max_tasks, 10000),
         .max_sessions = or_size(given->max_sessions, 10000),
+        .max_turns = or_size(given->max_turns, 20),
         .max_questions = or_size(given->max_questions, 1000),
         .max_question_bytes = or_size(given->max_question_bytes, 32 << 20),
         .max_prompt = or_size(given->max_prompt, 1 << 20),
@@ -292,6 +293,7 @@ void weft__engine_stop(weft_engine *engine, bool force, void (*on_stopped)(void 
         return;
     }
     engine->phase = STOPPING;
+    weft__sessions_soon(engine); /* commands on sessions under way fail */
     weft__timer_set(engine->loop, &engine->queue_timer, INT64_MAX);
     weft__pool_stop(engine, false);
     if (force)
@@ -317,6 +319,7 @@ static void init_lists(weft_engine *engine) {
     weft__timer_init(&engine->drain_timer, drained);
     weft__queue_init(engine);
     weft__pool_init(engine);
+    weft__sessions_init(engine);
     weft__retention_init(engine);
     weft__later_init(&engine->tidy, tidy_due);
     weft__later_init(&engine->answer_later, answers_due);
@@ -372,17 +375,19 @@ weft_engine *weft__engine_free(weft_engine *engine) {
     run_answers(engine, -ECANCELED);
     free_tasks(engine);
     weft__pool_drop(engine);
+    weft__sessions_drop(engine);
     while (!weft__list_empty(&engine->all_sessions))
         weft__session_drop(engine, WEFT_CONTAINER(engine->all_sessions.next, known_session, link));
     while (!weft__list_empty(&engine->all_questions))
         weft__question_drop(engine, WEFT_CONTAINER(engine->all_questions.next, known_question, link));
     while (!weft__list_empty(&engine->listeners))
         weft__list_remove(engine->listeners.next);
-    weft_timer *timers[] = {&engine->again, &engine->queue_timer, &engine->drain_timer, &engine->retention_timer,
-                            &engine->probe};
+    weft_timer *timers[] = {&engine->again,           &engine->queue_timer, &engine->drain_timer,
+                            &engine->retention_timer, &engine->probe,       &engine->session_timer};
     for (size_t i = 0; i < sizeof timers / sizeof timers[0]; i++)
         weft__timer_stop(engine->loop, timers[i]);
-    weft_later *laters[] = {&engine->tidy, &engine->answer_later, &engine->ready_later, &engine->stopped_later};
+    weft_later *laters[] = {&engine->tidy,          &engine->answer_later,  &engine->ready_later,
+                            &engine->stopped_later, &engine->session_later, &engine->pool_later};
     for (size_t i = 0; i < sizeof laters / sizeof laters[0]; i++)
         weft__later_cancel(laters[i]);
     weft_map *maps[] = {&engine->tasks, &engine->keys, &engine->sessions, &engine->questions};

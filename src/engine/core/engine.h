@@ -23,6 +23,7 @@ typedef struct weft_engine_limits {
     size_t max_queue;          /* tasks waiting: 100 */
     size_t max_tasks;          /* that have ended and are remembered in memory: 10,000, and at most 128 MiB of them */
     size_t max_sessions;       /* that have no task and are remembered: 10,000 */
+    size_t max_turns;          /* tasks of one session that have not ended: the one that runs and those behind it: 20 */
     size_t max_questions;      /* open at a time: 1,000 */
     size_t max_question_bytes; /* of all that are open: 32 MiB */
     size_t max_prompt;         /* bytes: 1 MiB */
@@ -159,16 +160,21 @@ typedef struct weft_task_spec {
     int64_t retries;
     int64_t depth;
     const char *group; /* refuse it with -EBUSY when a task of the same group is queued or running; NULL: of none */
+    bool unless_busy;  /* refuse it with -EBUSY when its session has one; otherwise it waits behind that */
 } weft_task_spec;
 
 /* r 0: the task as it is stored, running already if there was a slot. <0: nothing was stored. task is borrowed. */
 typedef void weft_task_done(void *ctx, int r, const weft_task *task);
 
 /* Fails now: -EINVAL an empty prompt, metadata that is no object, a key over 1 KiB, an agent that is not the session's;
- * -EMSGSIZE a prompt or metadata (1 MiB) too long; -ENOENT no such agent; -ESRCH no such session; -EBUSY that session, or
- * its group, has a task already; -ENOBUFS the queue is full; -ESHUTDOWN the engine is stopping. Or later, with the
- * store's error, or -EEXIST: the key's task is in the journal, but no longer remembered. -ENOTUNIQ: the key was used for
- * another task, with another prompt, agent, session or other params. */
+ * -EMSGSIZE a prompt or metadata (1 MiB) too long; -ENOENT no such agent; -ESRCH no such session; -ESTALE that session is
+ * closed, or about to be; -EBUSY that session, or its group, has a task already; -EDQUOT so many wait in that session
+ * already; -ENOBUFS the queue is full; -ESHUTDOWN the engine is stopping. Or later, with the store's error, or -EEXIST: the
+ * key's task is in the journal, but no longer remembered. -ENOTUNIQ: the key was used for another task, with another prompt,
+ * agent, session or other params.
+ *
+ * Tasks of one session run one after the other, in the order in which they were stored, whatever their priority: each is
+ * the next turn of the conversation. One that is tried again keeps its place before those behind it. */
 int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task_done *done, void *ctx);
 /* by is for people. done when it has ended, and its processes if they end with it, and that is durable. -ENOENT, -EALREADY
  * it has ended, -ESHUTDOWN. A task that ends by itself meanwhile: done with -EALREADY. */
@@ -191,15 +197,67 @@ int weft__task_output(weft_engine *engine, const char *id, size_t max, weft_outp
 
 /* ---- sessions ---- */
 
+/* What holds for a session, as its agent said it last; see on_state in driver.h. */
+typedef enum weft_session_fact {
+    WEFT_SESSION_MODES,
+    WEFT_SESSION_MODE,
+    WEFT_SESSION_MODELS,
+    WEFT_SESSION_OPTIONS,
+    WEFT_SESSION_COMMANDS,
+    WEFT_SESSION_TITLE,
+    WEFT_SESSION_FACTS,
+} weft_session_fact;
+extern const char *const weft__session_facts[WEFT_SESSION_FACTS]; /* "modes", ... */
+
 typedef struct weft_session {
     const char *id;
     const char *agent;
-    const char *agent_session; /* NULL: unknown */
-    const char *task;          /* the last one's id; NULL: none yet */
-    bool busy;                 /* that one is queued or running */
+    const char *agent_session;             /* NULL: unknown */
+    const char *folder;                    /* beneath the engine's; "": that itself */
+    const char *title;                     /* that somebody gave it; NULL: none */
+    const char *settings;                  /* JSON, see session_settings.h; NULL: nothing was chosen */
+    const char *servers;                   /* JSON, the MCP servers in the form of ACP, with their secrets; NULL: none */
+    const char *facts[WEFT_SESSION_FACTS]; /* JSON; NULL: unknown */
+    bool closed;                           /* it takes no tasks until it is resumed */
+    const char *task;                      /* the last one's id; NULL: none yet */
+    const char *turn;                      /* the id of the one that runs, or will next; NULL: none */
+    size_t turns;                          /* tasks that are queued or running */
+    bool busy;                             /* there are some */
     int64_t created_ms, updated_ms;
     uint64_t tasks;
 } weft_session;
+/* A new one, on its own. Zero means none. Borrowed. */
+typedef struct weft_session_order {
+    const char *agent;         /* NULL: the default */
+    const char *folder;        /* beneath the engine's, relative or absolute; NULL: that itself */
+    const char *title;         /* at most 1 KiB */
+    const char *settings;      /* JSON (session_settings.h), at most WEFT_SETTINGS_BYTES */
+    const char *servers;       /* JSON: ACP's mcpServers, at most 32 and 64 KiB */
+    const char *agent_session; /* a conversation that the agent knows of: it is opened before anything is stored */
+} weft_session_order;
+
+/* r 0: the session as it is stored. <0: nothing was; error is a sentence of the agent's or NULL. Both are borrowed. */
+typedef void weft_session_done(void *ctx, int r, const weft_session *session, const char *error);
+
+/* Each fails now, or completes later: with the store's error; with -EOPNOTSUPP the agent cannot, -ENOENT it does not know
+ * that conversation, -EREMOTEIO it refused, or -EPIPE or -ETIMEDOUT it did not answer.
+ *
+ * create: -ENOENT no such agent; -EINVAL a title, settings or servers that are none; -EMSGSIZE; -EOPNOTSUPP the driver has
+ * no settings, servers or conversations; -EXDEV the folder lies elsewhere, -ENOTDIR there is none. For the others: -ESRCH no
+ * such session; -ESTALE it is being closed or deleted. set: a mode, a model or an option (session_settings.h), or the name
+ * "title" with a string or null. Where the session is open in a process, the agent takes it first; otherwise it is set when
+ * the session is opened. -EINVAL: no such setting. open: in a process, without a task, so that what holds for it is known.
+ * -EBUSY: it has a task, or is being opened. close: its tasks are cancelled, its place in a process is given up. -EALREADY.
+ * resume: it takes tasks again. -EALREADY.
+ * remove: it is closed, then deleted: the agent's own copy, its stream, its tasks and questions that have ended, and it.
+ * done gets no session; with an error beside r 0 the agent still has its copy, and that says why. */
+int weft__session_create(weft_engine *engine, const weft_session_order *order, weft_session_done *done, void *ctx);
+int weft__session_set(weft_engine *engine, const char *id, const weft_session_setting *setting, const char *by,
+                      weft_session_done *done, void *ctx);
+int weft__session_open(weft_engine *engine, const char *id, weft_session_done *done, void *ctx);
+int weft__session_close(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx);
+int weft__session_resume(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx);
+int weft__session_remove(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx);
 const weft_session *weft__session_find(const weft_engine *engine, const char *id);
 const weft_session *weft__session_newest(const weft_engine *engine);
 const weft_session *weft__session_older(const weft_engine *engine, const weft_session *session);
@@ -210,6 +268,11 @@ const weft_session *weft__session_older(const weft_engine *engine, const weft_se
 const weft_agent *weft__agent_default(const weft_engine *engine);
 /* Was it chosen by weft__agent_choose(), and not by the configuration? */
 bool weft__agent_is_chosen(const weft_engine *engine);
+/* The conversations that an agent knows of, also those that began elsewhere: a page of them as ACP has it, {sessions,
+ * nextCursor}. folder: only those beneath the engine's folder that were held there; NULL: in all. done as in driver.h.
+ * -ENOENT no such agent; -EOPNOTSUPP it cannot; -EXDEV, -ENOTDIR as above. */
+int weft__agent_sessions(weft_engine *engine, const char *agent, const char *folder, const char *cursor,
+                         weft_driver_done *done, void *ctx);
 /* Choose it for good; NULL: as configured. -ENOENT. */
 int weft__agent_choose(weft_engine *engine, const char *name, void (*done)(void *ctx, int r), void *ctx);
 

@@ -7,7 +7,8 @@
  *   session.c      what is known of sessions           run.c        one run of a driver, from start to end
  *   question.c     questions and their answers         outbox.c     what a run says, on its way to the store
  *   agent.c        which agent                         retention.c  what is no longer kept
- *   agent_pool.c   the agents' processes that live         saved.c      what is known, saved by key
+ *   agent_pool.c   the agents' processes that live     saved.c      what is known, saved by key
+ *   session_commands.c  create, set, close, delete     session_facts.c  what agents say holds for a session
  *
  * A thing that is being stored is in its map already, with stored false, so that what is in flight counts where it must; it
  * cannot be found from outside before its event was delivered. */
@@ -41,13 +42,19 @@ typedef struct known_session {
     weft_node node;
     weft_link link; /* oldest first */
     bool stored;
-    bool claimed;   /* a task for it is being stored */
-    bool read_back; /* its stream was read at the start */
+    bool read_back;          /* its stream was read at the start */
+    bool opening;            /* in a process, without a task: no task starts meanwhile */
+    size_t claims;           /* tasks for it that are being stored */
+    weft_link turns;         /* tasks that wait or run, in the order in which they do: pub.turns of them */
+    struct session_job *job; /* it is being closed or deleted */
     saved_mark saved;
-    char *agent_session;
+    char *agent_session, *folder, *title, *settings, *servers; /* the memory of pub's */
+    char *facts[WEFT_SESSION_FACTS];                           /* likewise, */
+    char *told[WEFT_SESSION_FACTS],
+        *telling[WEFT_SESSION_FACTS]; /* those to be stored, and those on their way; NULL: none */
+    weft_link told_at;                /* in engine->told: there are some */
     char task[ENGINE_ID];
     uint64_t bytes; /* of its stream, since it was last trimmed */
-    uint64_t refs;  /* tasks that wait or run */
     const char *stream;
     char text[];
 } known_session;
@@ -70,12 +77,14 @@ typedef struct known_task {
     bool submitted;         /* by a command of ours that is not answered yet */
     bool starting;          /* task.started is under way */
     bool ending;            /* task.cancelled of a queued task is under way */
+    bool leaving;           /* its session is being closed, so it is being cancelled */
     const char *group;      /* NULL: none */
     weft_link group_at;     /* in engine->queueing_groups */
     weft_link waiters;      /* for its end */
     weft_link repeats;      /* the same key, while it was being stored */
     int64_t not_before;     /* of a retry, monotonic */
     known_session *session; /* NULL: forgotten */
+    weft_link turn;         /* in its session */
     struct run *run;
     uint64_t output_from, output_to; /* seq of its first and last event in the session's stream; 0: none */
     char *tail;                      /* tail_cap bytes, of which the end is shown */
@@ -145,7 +154,12 @@ struct weft_engine {
 
     weft_map tasks, keys, sessions, questions;
     weft_link all_tasks, queue, ended, slots, all_sessions, all_questions;
-    weft_link processes; /* agent_pool.c's */
+    weft_link processes, pool_requests; /* agent_pool.c's */
+    weft_later pool_later;
+    weft_link session_jobs, told; /* session_commands.c's, session_facts.c's */
+    weft_later session_later;
+    weft_timer session_timer;
+    size_t fact_bytes; /* of all sessions */
     size_t ended_count, ended_bytes, queue_count;
     size_t queueing;           /* submitted to wait, not yet stored */
     weft_link queueing_groups; /* those of them that have a group */
@@ -191,6 +205,7 @@ struct draft {
     int r;
     const char *counter; /* NULL, or the append takes this number of it; borrowed */
     uint64_t number;
+    const weft_document *document; /* written with the events; NULL: none. Borrowed */
 };
 /* stream and type are borrowed until the draft is sent. */
 void weft__draft_add(struct draft *draft, const char *stream, const char *type, weft_val data);
@@ -254,6 +269,8 @@ known_task *weft__task_drop(weft_engine *engine, known_task *task);
 int weft__task_restore(weft_engine *engine, const weft_json *data);
 /* At a start: those that ended are not remembered longer than the events that say so; these are gone up to seq. */
 void weft__task_forget_trimmed(weft_engine *engine, uint64_t seq);
+/* A session is deleted: so are its tasks that have ended. */
+void weft__task_forget_session(weft_engine *engine, const char *session);
 /* As task.queued says it. */
 weft_val weft__task_data(const known_task *task, weft_member members[16]);
 /* "task-0007": a kind of at most 16 characters and a number of at least four digits. Every submission needs some, and
@@ -304,9 +321,38 @@ known_session *weft__session_known(const weft_engine *engine, const char *id);
 int weft__session_new(weft_engine *engine, const char *id, const char *agent, known_session **ret);
 known_session *weft__session_drop(weft_engine *engine, known_session *session);
 void weft__session_stored(weft_engine *engine, known_session *session, int64_t now);
+/* Title, folder, settings and servers; NULL: as it is. -ENOMEM. */
+int weft__session_fill(weft_engine *engine, known_session *session, const weft_session *from);
+/* A task of it waits or runs, behind those with a lower number; it no longer does. */
+void weft__session_join(known_session *session, known_task *task);
+void weft__session_leave(known_task *task);
+/* May the task that is its next run now? */
+bool weft__session_free(const known_session *session);
 int weft__session_apply_created(weft_engine *engine, const weft_event *event, const weft_json *data);
 int weft__session_apply_agent(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__session_apply_state(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__session_apply_set(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__session_apply_closed(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__session_apply_deleted(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* From the document that was saved of it. */
+int weft__session_restore(weft_engine *engine, const weft_json *data);
 void weft__session_tidy(weft_engine *engine);
+
+/* session_facts.c */
+/* The agent says that this holds for a session: it is stored if it is news. */
+void weft__session_told(weft_engine *engine, const char *id, const char *name, const weft_json *value);
+/* The agent's own name for it; NULL: it cannot be gone on with. */
+void weft__session_named(weft_engine *engine, const char *id, const char *agent_session);
+void weft__facts_send(weft_engine *engine);
+
+/* session_commands.c */
+void weft__sessions_init(weft_engine *engine);
+/* Look at what there is to do, in this turn of the loop. */
+void weft__sessions_soon(weft_engine *engine);
+/* session.set was stored: a process that has the session open must know. */
+void weft__session_act_set(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* What is under way completes with -ECANCELED. */
+void weft__sessions_drop(weft_engine *engine);
 
 /* question.c */
 /* Which question, and whose: said in every event of its life, so that who hears of it need not know it. */
@@ -337,6 +383,8 @@ weft_val weft__question_data(const known_question *question, weft_member members
 void weft__question_close(weft_engine *engine, known_question *question, const char *type, const char *reason);
 /* The task has ended: so have its questions. */
 void weft__question_withdraw_all(weft_engine *engine, const char *task);
+/* Its session is deleted: so are its questions that are over. */
+void weft__question_forget_session(weft_engine *engine, const char *session);
 void weft__question_set_expiry(weft_engine *engine, known_question *question);
 
 /* question_ask.c */
@@ -375,6 +423,9 @@ void weft__saved_init(saved_mark *mark, saved_kind kind);
 void weft__saved_note(weft_engine *engine, const weft_event *event, const weft_json *data);
 /* It is no longer known. */
 void weft__saved_forget(weft_engine *engine, saved_mark *mark, const char *id);
+/* The document of a session, and its key. */
+int weft__saved_session(weft_engine *engine, const known_session *session, weft_buf *out);
+void weft__saved_session_key(const char *id, char ret[ENGINE_ID + 16]);
 /* Save what has changed, now, or after the save under way. */
 void weft__save(weft_engine *engine);
 void weft__save_if_due(weft_engine *engine);

@@ -169,6 +169,8 @@ int weft__draft_send(struct draft *draft, const char *key, sent_done *done, void
                                &(weft_append){.events = events_of(draft),
                                               .count = draft->count,
                                               .key = key,
+                                              .documents = draft->document,
+                                              .document_count = draft->document ? 1 : 0,
                                               .counter = draft->counter,
                                               .number = draft->number},
                                stored, made);

@@ -336,6 +336,16 @@ void weft__question_withdraw_all(weft_engine *engine, const char *task) {
     }
 }
 
+void weft__question_forget_session(weft_engine *engine, const char *session) {
+    for (weft_link *link = engine->all_questions.next, *next; link != &engine->all_questions; link = next) {
+        known_question *question = WEFT_CONTAINER(link, known_question, link);
+        next = link->next;
+        if (question->stored && question->pub.state != WEFT_QUESTION_OPEN && !question->run && !question->on_answer &&
+            question->pub.session && strcmp(question->pub.session, session) == 0)
+            weft__question_drop(engine, question);
+    }
+}
+
 /* ---- answering ---- */
 
 int weft__question_answer(weft_engine *engine, const char *id, const char *option, const char *by, const char *text,

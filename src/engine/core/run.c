@@ -291,6 +291,8 @@ static void not_started(struct run *run, int r) {
         snprintf(error, sizeof error, "The agent %s is not configured any more.", name);
     else if (r == -ENOTSUP)
         snprintf(error, sizeof error, "The agent %s needs the driver %s, which is not there.", name, agent->driver);
+    else if (r == -ENOTDIR)
+        snprintf(error, sizeof error, "The folder of its session is not there any more, or leads elsewhere.");
     else if (r == -ENOENT)
         snprintf(error, sizeof error, "%s is not installed.%s%s",
                  agent->argv && agent->argv[0] && !agent->preset ? agent->argv[0] : name, agent->advice ? " " : "",

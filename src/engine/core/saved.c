@@ -178,13 +178,49 @@ static void add_task(struct piece *piece, known_task *task) {
                           {"end", over ? weft_obj(end, sizeof end / sizeof end[0]) : weft_none()}));
 }
 
+static weft_val raw_or_none(const char *json) {
+    return json ? weft_raw(json, strlen(json)) : weft_none();
+}
+
+#define SESSION_MEMBERS 13
+static weft_val session_data(const weft_session *pub, weft_member members[SESSION_MEMBERS],
+                             weft_member facts[WEFT_SESSION_FACTS]) {
+    size_t known = 0;
+    for (size_t i = 0; i < WEFT_SESSION_FACTS; i++)
+        if (pub->facts[i])
+            facts[known++] = (weft_member){weft__session_facts[i], raw_or_none(pub->facts[i])};
+    const weft_member all[SESSION_MEMBERS] = {
+        {"sessionId", weft_str(pub->id)},
+        {"agent", weft_str(pub->agent)},
+        {"agentSessionId", weft_str_or_none(pub->agent_session)},
+        {"beneath", *pub->folder ? weft_str(pub->folder) : weft_none()},
+        {"title", weft_str_or_none(pub->title)},
+        {"settings", raw_or_none(pub->settings)},
+        {"mcpServers", raw_or_none(pub->servers)},
+        {"facts", known ? weft_obj(facts, known) : weft_none()},
+        {"closed", pub->closed ? weft_bool(true) : weft_none()},
+        {"createdMs", weft_int(pub->created_ms)},
+        {"updatedMs", weft_int(pub->updated_ms)},
+        {"tasks", weft_uint(pub->tasks)},
+        {"task", weft_str_or_none(pub->task)},
+    };
+    memcpy(members, all, sizeof all);
+    return weft_obj(members, SESSION_MEMBERS);
+}
+
 static void add_session(struct piece *piece, const known_session *session) {
-    const weft_session *pub = &session->pub;
-    add_document(piece, SESSION, pub->id,
-                 WEFT_OBJ({"sessionId", weft_str(pub->id)}, {"agent", weft_str(pub->agent)},
-                          {"agentSessionId", weft_str_or_none(pub->agent_session)}, {"createdMs", weft_int(pub->created_ms)},
-                          {"updatedMs", weft_int(pub->updated_ms)}, {"tasks", weft_uint(pub->tasks)},
-                          {"task", weft_str_or_none(pub->task)}));
+    weft_member members[SESSION_MEMBERS], facts[WEFT_SESSION_FACTS];
+    add_document(piece, SESSION, session->pub.id, session_data(&session->pub, members, facts));
+}
+
+int weft__saved_session(weft_engine *engine, const known_session *session, weft_buf *out) {
+    weft_member members[SESSION_MEMBERS], facts[WEFT_SESSION_FACTS];
+    weft_val data = session_data(&session->pub, members, facts);
+    return weft__write_val(out, engine->alloc, &data);
+}
+
+void weft__saved_session_key(const char *id, char ret[ENGINE_ID + 16]) {
+    snprintf(ret, KEY_BYTES, "%s%s", SESSION, id);
 }
 
 static void add_question(struct piece *piece, const known_question *question) {
@@ -370,23 +406,6 @@ static int restore_hub(weft_engine *engine, const weft_json *data) {
     return 0;
 }
 
-static int restore_session(weft_engine *engine, const weft_json *data) {
-    const weft_event event = {.time_ms = weft_get_int(data, "createdMs", 0)};
-    char id[ENGINE_ID];
-    int r = weft__session_apply_created(engine, &event, data);
-    if (r >= 0)
-        r = weft__session_apply_agent(engine, &event, data);
-    known_session *session = weft__session_known(engine, weft__id(data, "sessionId", id));
-    if (r < 0 || !session)
-        return r < 0 ? r : -EBADMSG;
-    session->pub.updated_ms = weft_get_int(data, "updatedMs", session->pub.created_ms);
-    session->pub.tasks = (uint64_t) weft__int_between(data, "tasks", 0, 0, INT64_MAX);
-    if (weft__id(data, "task", session->task))
-        session->pub.task = session->task;
-    session->saved.saved = true;
-    return 0;
-}
-
 static bool begins(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
@@ -396,7 +415,7 @@ static int restore(weft_engine *engine, const char *key, const weft_json *data) 
         return -EBADMSG;
     return strcmp(key, HUB) == 0   ? restore_hub(engine, data)
            : begins(key, TASK)     ? weft__task_restore(engine, data)
-           : begins(key, SESSION)  ? restore_session(engine, data)
+           : begins(key, SESSION)  ? weft__session_restore(engine, data)
            : begins(key, QUESTION) ? weft__question_restore(engine, data)
                                    : 0; /* somebody else's */
 }
