@@ -124,7 +124,7 @@ static void put_history_chunk(FILE *file, const char *kind, const char *text, si
 void weft__demo_history_begin(const weft_demo_session *session) {
     FILE *file = open_to_append(session);
     if (file) {
-        put_line(file, WEFT_OBJ({"cwd", weft_str(session->folder)}));
+        put_history_line(file, WEFT_OBJ({"cwd", weft_str(session->folder)}));
         fclose(file);
     }
     forget_old();
@@ -210,7 +210,7 @@ void weft__demo_history_each(weft_demo_each *each, void *ctx) {
     DIR *folder = find_folder(path) ? opendir(path) : NULL;
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         snprintf(id, sizeof id, "%.*s", (int) strcspn(entry->d_name, "."), entry->d_name);
-        if (is_ours(id) && fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+        if (is_demo_id(id) && fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
             read_head(id, st.st_mtim.tv_sec, each, ctx);
     }
     if (folder)

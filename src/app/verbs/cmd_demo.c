@@ -275,7 +275,7 @@ static int session_cancel(weft_req *req, const weft_json *params, void *ctx) {
 
 static int session_set_mode(weft_req *req, const weft_json *params, void *ctx) {
     const char *id = weft_get_str(params, "sessionId", ""), *mode = weft_get_str(params, "modeId", "");
-    weft_demo_session *session = find_session(ctx, id);
+    weft_demo_session *session = find_demo_session(ctx, id);
     if (!session)
         return refuse_session(req, id);
     for (size_t i = 0; i < MODES; i++)
@@ -335,7 +335,7 @@ static int session_list(weft_req *req, const weft_json *params, void *ctx) {
 
 static int session_delete(weft_req *req, const weft_json *params, void *ctx) {
     const char *id = weft_get_str(params, "sessionId", "");
-    if (find_session(ctx, id))
+    if (find_demo_session(ctx, id))
         return weft_fail(req, WEFT_INVALID_REQUEST, "This session is open", weft_none());
     return weft__demo_history_delete(id) < 0 ? refuse_session(req, id) : weft_reply(req, weft_obj(NULL, 0));
 }
