@@ -37,7 +37,7 @@ void weft__event_follow_call(weft_event_follow *self, const char *method, weft_v
 
 /* ---- events ---- */
 
-static void on_live_notification(weft_peer *peer, const char *method, const weft_json *params, void *data) {
+static void on_followed_notification(weft_peer *peer, const char *method, const weft_json *params, void *data) {
     weft_event_follow *self = data;
     (void) peer;
     if (self->over || !self->ready || strcmp(method, "event") != 0)
@@ -86,9 +86,9 @@ static void take_subscription(weft_event_follow *self, const weft_json *result) 
     self->was_ready = true;
 }
 
-static void on_live_subscribed(weft_event_follow *self, int r, const weft_answer *answer) {
+static void on_followed_subscribed(weft_event_follow *self, int r, const weft_answer *answer) {
     if (r == -ECONNRESET || r == -ENOTCONN)
-        return; /* on_live_state() says more */
+        return; /* on_followed_state() says more */
     if (r < 0) {
         clear_talk(self);
         weft__event_follow_end(self, weft__fail_at(self->app, self->target.shown, r, NULL));
@@ -117,7 +117,7 @@ static void on_subscribe_answer(weft_peer *peer, int r, const weft_answer *answe
     (void) peer;
     weft__free(NULL, ask);
     if (current && !self->over)
-        on_live_subscribed(self, r, answer);
+        on_followed_subscribed(self, r, answer);
 }
 
 static void subscribe_live(weft_event_follow *self) {
@@ -155,7 +155,7 @@ void weft__event_follow_turn(weft_event_follow *self, const weft_event_follow_fr
 
 /* ---- the connection ---- */
 
-static void on_live_token_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+static void on_followed_token_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     weft_event_follow *self = ctx;
     (void) peer;
     if (self->over || r < 0 || !answer->error || answer->error->code == WEFT_METHOD_NOT_FOUND)
@@ -164,7 +164,7 @@ static void on_live_token_answer(weft_peer *peer, int r, const weft_answer *answ
     weft__event_follow_end(self, weft__fail_refused(self->app, "weft.auth", answer->error, "The server refused the token."));
 }
 
-static void on_live_connected(weft_event_follow *self) {
+static void on_followed_connected(weft_event_follow *self) {
     weft__timer_stop(self->loop, &self->patience);
     if (self->lost) {
         clear_talk(self);
@@ -173,7 +173,7 @@ static void on_live_connected(weft_event_follow *self) {
     self->was_connected = true;
     self->lost = false;
     if (weft__target_shows_by_call(&self->target) &&
-        weft__target_show(self->peer, &self->target, on_live_token_answer, self) < 0)
+        weft__target_show(self->peer, &self->target, on_followed_token_answer, self) < 0)
         out_of_memory(self);
     else
         subscribe_live(self);
@@ -188,7 +188,7 @@ static void on_impatient(weft_timer *timer) {
                          "%s: the connection was lost and could not be made again", self->target.shown));
 }
 
-static void on_live_limit(weft_timer *timer) {
+static void on_followed_limit(weft_timer *timer) {
     weft_event_follow *self = (weft_event_follow *) ((char *) timer - offsetof(weft_event_follow, limit));
     clear_talk(self);
     if (!self->was_ready)
@@ -205,7 +205,7 @@ static void on_live_limit(weft_timer *timer) {
         weft__event_follow_end(self, WEFT_DONE);
 }
 
-static void on_live_lost(weft_event_follow *self, bool for_good, int why) {
+static void on_followed_lost(weft_event_follow *self, bool for_good, int why) {
     const char *trouble = weft_peer_trouble(self->peer);
     self->ready = false;
     if (for_good || !self->was_connected) {
@@ -223,18 +223,18 @@ static void on_live_lost(weft_event_follow *self, bool for_good, int why) {
         weft__timer_set(self->loop, &self->patience, weft__after(weft__loop_fresh_now(self->loop), self->opts.patience_ms));
 }
 
-static void on_live_state(weft_peer *peer, weft_state state, int why, void *data) {
+static void on_followed_state(weft_peer *peer, weft_state state, int why, void *data) {
     weft_event_follow *self = data;
     self->peer = peer;
     if (self->over)
         return;
     if (state == WEFT_CONNECTED)
-        on_live_connected(self);
+        on_followed_connected(self);
     else if (state != WEFT_CONNECTING)
-        on_live_lost(self, state == WEFT_CLOSED, why);
+        on_followed_lost(self, state == WEFT_CLOSED, why);
 }
 
-static void on_live_signal(void *ctx) {
+static void on_followed_signal(void *ctx) {
     weft_event_follow *self = ctx;
     if (self->opts.on_signal)
         self->opts.on_signal(self->opts.ctx);
@@ -243,7 +243,7 @@ static void on_live_signal(void *ctx) {
 }
 
 /* The terminal is gone. */
-static void on_live_hangup(void *ctx) {
+static void on_followed_hangup(void *ctx) {
     weft__event_follow_end(ctx, WEFT_FAILED);
 }
 
@@ -256,19 +256,19 @@ static int open_live(weft_event_follow *self) {
     if (r < 0)
         return r;
     weft__timer_init(&self->patience, on_impatient);
-    weft__timer_init(&self->limit, on_live_limit);
+    weft__timer_init(&self->limit, on_followed_limit);
     if (self->opts.limit_ms > 0)
         weft__timer_set(self->loop, &self->limit, weft__loop_fresh_now(self->loop) + self->opts.limit_ms);
-    self->signals.on_hangup = on_live_hangup;
-    r = weft__signals_open(&self->signals, self->loop, on_live_signal, self);
+    self->signals.on_hangup = on_followed_hangup;
+    r = weft__signals_open(&self->signals, self->loop, on_followed_signal, self);
     if (r < 0)
         return r;
     weft_connect_opts opts = weft__target_opts(self->app, &self->target, self->service);
     opts.reconnect = !(self->target.scheme->flags & WEFT_ENDS);
     opts.extras = true;
     opts.data = self;
-    opts.on_state = on_live_state;
-    opts.on_notification = on_live_notification;
+    opts.on_state = on_followed_state;
+    opts.on_notification = on_followed_notification;
     return weft_connect_on(self->loop, self->target.url, &opts, &self->peer);
 }
 
