@@ -15,7 +15,8 @@ typedef struct cursor {
 } cursor;
 
 static cursor start_at(weft_git_text text) {
-    return (cursor){text.data, text.data + text.len, text.cut};
+    /* C does not define NULL + 0. */
+    return (cursor){text.data, text.data ? text.data + text.len : NULL, text.cut};
 }
 
 /* The next text that ends with NUL. 1 there is one, 0 that was all. */
