@@ -264,18 +264,18 @@ TEST(it_works_in_its_folder) {
     CHECK_INT(mkdir(inner, 0700), 0);
     CHECK_INT(symlink("inner", link), 0);
     CHECK_INT(symlink("/etc", out), 0);
-    CHECK_INT(weft__beneath(folder, "link", true, found), 0);
+    CHECK_INT(weft__beneath_folder(folder, "link", true, found), 0);
     CHECK_STR(&found[0], "inner"); /* what is kept has no link in it */
-    CHECK_INT(weft__beneath(folder, "link", false, found), -ELOOP);
-    CHECK_INT(weft__beneath(folder, "out", true, found), -EXDEV);
-    CHECK_INT(weft__beneath(folder, "inner/..", true, found), 0);
+    CHECK_INT(weft__beneath_folder(folder, "link", false, found), -ELOOP);
+    CHECK_INT(weft__beneath_folder(folder, "out", true, found), -EXDEV);
+    CHECK_INT(weft__beneath_folder(folder, "inner/..", true, found), 0);
     CHECK_STR(&found[0], "");
-    CHECK_INT(weft__beneath(folder, "..", true, found), -EXDEV);
-    CHECK_INT(weft__beneath(folder, "inner/../../", true, found), -EXDEV);
-    CHECK_INT(weft__beneath(folder, inner, true, found), 0);
+    CHECK_INT(weft__beneath_folder(folder, "..", true, found), -EXDEV);
+    CHECK_INT(weft__beneath_folder(folder, "inner/../../", true, found), -EXDEV);
+    CHECK_INT(weft__beneath_folder(folder, inner, true, found), 0);
     CHECK_STR(&found[0], "inner");
-    CHECK_INT(weft__beneath(inner, "/tmp", true, found), -EXDEV);
-    CHECK_INT(weft__beneath(folder, "none", true, found), -ENOENT);
+    CHECK_INT(weft__beneath_folder(inner, "/tmp", true, found), -EXDEV);
+    CHECK_INT(weft__beneath_folder(folder, "none", true, found), -ENOENT);
     engine_begin(&w, play_store()); /* in /tmp */
     CHECK_INT(create(&w, &(weft_session_order){.folder = link}, &s), 0);
     CHECK_STR(weft__session_find(w.engine, s.id)->folder, inner + 5);

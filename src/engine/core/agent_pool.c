@@ -578,7 +578,7 @@ static const char *find_folder(const weft_engine *engine, const known_session *k
     char found[WEFT_BENEATH_PATH];
     if (!known || !*known->pub.folder)
         return engine->folder;
-    if (weft__beneath(engine->folder, known->pub.folder, false, found) < 0)
+    if (weft__beneath_folder(engine->folder, known->pub.folder, false, found) < 0)
         return NULL;
     int n = snprintf(room, PATH_MAX, "%s/%s", engine->folder, found);
     return n < PATH_MAX ? room : NULL;

@@ -268,7 +268,7 @@ int weft__session_create(weft_engine *engine, const weft_session_order *order, w
     if (r >= 0)
         r = check_driver(engine, order, agent);
     if (r >= 0 && order->folder)
-        r = weft__beneath(engine->folder, order->folder, true, folder);
+        r = weft__beneath_folder(engine->folder, order->folder, true, folder);
     if (r == -ENOENT && agent)
         r = -ENOTDIR; /* the folder is not there */
     if (r < 0)
@@ -604,7 +604,7 @@ int weft__agent_sessions(weft_engine *engine, const char *agent, const char *fol
     const weft_agent *known = agent ? weft__agent_find(engine->agents, agent) : weft__agent_default(engine);
     if (r < 0 || !known)
         return r < 0 ? r : -ENOENT;
-    if (folder && (r = weft__beneath(engine->folder, folder, true, beneath)) < 0)
+    if (folder && (r = weft__beneath_folder(engine->folder, folder, true, beneath)) < 0)
         return r == -ENOENT ? -ENOTDIR : r;
     if (folder)
         snprintf(path, sizeof path, "%s%s%s", engine->folder, *beneath ? "/" : "", beneath);
