@@ -17,6 +17,7 @@
 #include <weft/weft.h>
 
 #include "buf.h"
+#include "fuzz_memory.h"
 #include "http_events.h"
 #include "http_server.h"
 #include "server.h"
@@ -26,28 +27,6 @@
 #define MAX_TURNS 2000
 
 #define FUZZ_TOKEN "s3cret"
-
-static inline void require(bool ok) {
-    if (!ok)
-        abort();
-}
-
-/* ---- memory that is counted ---- */
-
-static long fuzz_live;
-
-static inline void *fuzz_resize(void *ctx, void *ptr, size_t size) {
-    (void) ctx;
-    if (!size) {
-        fuzz_live -= ptr != NULL;
-        free(ptr);
-        return NULL;
-    }
-    fuzz_live += ptr == NULL;
-    return realloc(ptr, size);
-}
-
-static const weft_alloc fuzz_alloc = {fuzz_resize, NULL};
 
 /* ---- the server ---- */
 
@@ -174,11 +153,11 @@ static inline void fuzz_begin(fuzz_world *w, bool tokens, bool tight, uint32_t s
     weft_service_opts opts = {
         .methods = fuzz_methods,
         .ctx = w,
-        .alloc = &fuzz_alloc,
+        .alloc = &counting,
         .limits = {.max_body = 5000, .max_body_stranger = 2000, .out_soft = 4000, .max_batch = 20, .max_requests = 6}};
     require(weft_service_new(&opts, &w->service) == 0);
     weft_server_opts server = {.service = w->service, .data = w, .max_memory = tight ? 1500 : 0};
-    require(weft_loop_new(&fuzz_alloc, &w->loop) == 0);
+    require(weft_loop_new(&counting, &w->loop) == 0);
     require(weft_server_new(w->loop, &server, &w->server) == 0);
     fuzz_listen(w, tokens);
     fuzz_connect(w);
@@ -257,7 +236,7 @@ static inline void fuzz_end(fuzz_world *w) {
     weft_server_free(w->server);
     weft_loop_free(w->loop);
     weft_service_unref(w->service);
-    require(fuzz_live == 0);
+    require(live == 0);
 }
 
 /* ---- looking at what came out ---- */

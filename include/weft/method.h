@@ -138,6 +138,7 @@ typedef struct weft_identity {
     int64_t pid;           /* likewise */
     bool authenticated;
     int64_t port; /* of the other end; 0 unknown */
+    bool local;   /* not from a network: rate limits are not for it */
 } weft_identity;
 
 /* Does this caller have the scope? NULL: there is nothing to have. */

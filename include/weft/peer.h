@@ -162,6 +162,8 @@ WEFT_API void weft_peer_set_data(weft_peer *peer, void *data);
 WEFT_API const weft_identity *weft_peer_identity(const weft_peer *peer);
 /* Who it turned out to be, once a token was shown or a dialect chosen. Copied. */
 WEFT_API int weft_peer_set_identity(weft_peer *peer, const weft_identity *identity);
+/* Under which names cancelling and progress travel from now on, once initialize has settled it. */
+WEFT_API void weft_peer_set_style(weft_peer *peer, weft_style style);
 WEFT_API weft_service *weft_peer_service(const weft_peer *peer);
 
 /* ---- calling ---- */

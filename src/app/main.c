@@ -4,8 +4,8 @@
 
 #include "alloc.h"
 #include "app.h"
+#include "failure.h"
 #include "process.h"
-#include "say.h"
 
 static weft_exit unknown_verb(const weft_app *app, const char *name) {
     weft_suggestion suggestion = {.typed = name};
@@ -40,7 +40,7 @@ static weft_exit close_output(const weft_app *app, weft_exit status) {
 
 /* exit() would wait for the threads of a resolver that does not answer, for as long as that takes. All of ours is closed and
  * written; a sanitizer still has something to say. */
-static int leave(weft_exit status) {
+static int leave_program(weft_exit status) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     return (int) status;
 #elif defined(__has_feature)
@@ -75,5 +75,5 @@ int main(int argc, char **argv) {
     if (!app.verb)
         return (int) unknown_verb(&app, name);
     char *none[] = {NULL};
-    return leave(close_output(&app, run_verb(&app, argc > 1 ? argv + 2 : none)));
+    return leave_program(close_output(&app, run_verb(&app, argc > 1 ? argv + 2 : none)));
 }

@@ -1,4 +1,4 @@
-/* Every verb, driver and dialect of the program. A new one is a file and a line or two here. */
+/* Every verb, store, driver and dialect of the program. A new one is a file and a line here; a verb is declared here too. */
 #include "wiring.h"
 
 #include "process.h"
@@ -51,6 +51,8 @@ const weft_inner weft__inner[] = {
     {0},
 };
 /* clang-format on */
+
+const weft_store_kind *const weft__stores[] = {&weft__sqlite, &weft__memory, NULL};
 
 const weft_driver *const weft__drivers[] = {&weft__driver_acp, &weft__driver_cli, &weft__driver_demo, NULL};
 

@@ -19,4 +19,13 @@ static inline uint32_t weft__hash(const char *name) {
     return weft__hash_more(WEFT_HASH, name, strlen(name));
 }
 
+/* The same with 64 bits, for telling texts apart that are not kept. */
+#define WEFT_HASH64 14695981039346656037u
+
+static inline uint64_t weft__hash64_more(uint64_t hash, const char *text, size_t len) {
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (unsigned char) text[i]) * 1099511628211u;
+    return hash;
+}
+
 #endif

@@ -5,18 +5,18 @@
 
 #define FIRST_CAP 8
 
-static void put(weft_heap *heap, size_t i, weft_due *due) {
+static void heap_put_at(weft_heap *heap, size_t i, weft_due *due) {
     heap->due[i] = due;
     due->place = i + 1;
 }
 
 static void sift_up(weft_heap *heap, size_t i, weft_due *due) {
     for (; i > 0 && heap->due[(i - 1) / 2]->at > due->at; i = (i - 1) / 2)
-        put(heap, i, heap->due[(i - 1) / 2]);
-    put(heap, i, due);
+        heap_put_at(heap, i, heap->due[(i - 1) / 2]);
+    heap_put_at(heap, i, due);
 }
 
-static void sift_down(weft_heap *heap, size_t i, weft_due *due) {
+static void sift_due_down(weft_heap *heap, size_t i, weft_due *due) {
     for (;;) {
         size_t child = 2 * i + 1;
         if (child >= heap->count)
@@ -25,13 +25,13 @@ static void sift_down(weft_heap *heap, size_t i, weft_due *due) {
             child++;
         if (heap->due[child]->at >= due->at)
             break;
-        put(heap, i, heap->due[child]);
+        heap_put_at(heap, i, heap->due[child]);
         i = child;
     }
-    put(heap, i, due);
+    heap_put_at(heap, i, due);
 }
 
-static int grow(weft_heap *heap, const weft_alloc *alloc) {
+static int grow_heap(weft_heap *heap, const weft_alloc *alloc) {
     size_t cap = heap->cap ? heap->cap * 2 : FIRST_CAP;
     weft_due **due = weft__resize(alloc, heap->due, cap * sizeof *due);
     if (!due)
@@ -48,10 +48,10 @@ int weft__heap_set(weft_heap *heap, const weft_alloc *alloc, weft_due *due, int6
         if (at < was)
             sift_up(heap, due->place - 1, due);
         else
-            sift_down(heap, due->place - 1, due);
+            sift_due_down(heap, due->place - 1, due);
         return 0;
     }
-    if (heap->count == heap->cap && grow(heap, alloc) < 0)
+    if (heap->count == heap->cap && grow_heap(heap, alloc) < 0)
         return -ENOMEM;
     due->at = at;
     sift_up(heap, heap->count++, due);
@@ -69,7 +69,7 @@ void weft__heap_remove(weft_heap *heap, weft_due *due) {
     if (last->at < due->at)
         sift_up(heap, i, last);
     else
-        sift_down(heap, i, last);
+        sift_due_down(heap, i, last);
 }
 
 void weft__heap_done(weft_heap *heap, const weft_alloc *alloc) {

@@ -4,6 +4,11 @@
 
 #include <stdint.h>
 
+/* That much later; a time-out so long that it means for ever stays one. */
+static inline int64_t weft__after(int64_t now, int64_t ms) {
+    return ms < INT64_MAX - now ? now + ms : INT64_MAX;
+}
+
 /* a + b, or the nearest number there is. */
 static inline int64_t weft__add_ms(int64_t a, int64_t b) {
     int64_t sum;

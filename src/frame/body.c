@@ -1,10 +1,10 @@
 /* One body and nothing around it: what an HTTP answer carries. A transport that uses it knows by other means where a body
- * ends and hands it to the peer directly; decode() takes whatever lies there for one whole body. */
+ * ends and hands it to the peer directly; body_decode() takes whatever lies there for one whole body. */
 #include <errno.h>
 
 #include "frame.h"
 
-static int decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+static int body_decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
     (void) state;
     *ret_used = n;
     if (n == 0) {
@@ -18,13 +18,13 @@ static int decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_
     return 1;
 }
 
-static int begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {
+static int body_begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {
     (void) state, (void) hint;
     *ret_mark = weft__buf_len(out);
     return 0;
 }
 
-static int end(void *state, weft_buf *out, size_t mark) {
+static int body_end(void *state, weft_buf *out, size_t mark) {
     (void) state, (void) out, (void) mark;
     return 0;
 }
@@ -32,7 +32,7 @@ static int end(void *state, weft_buf *out, size_t mark) {
 const weft_framing weft__body = {
     .name = "body",
     .flags = WEFT_FRAMING_NO_CALLS | WEFT_FRAMING_NO_NOTES,
-    .decode = decode,
-    .begin = begin,
-    .end = end,
+    .decode = body_decode,
+    .begin = body_begin,
+    .end = body_end,
 };

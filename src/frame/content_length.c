@@ -29,7 +29,7 @@ static bool is_name_byte(char c) {
 }
 
 /* One line without its end. */
-static int read_header(weft_content_length_state *self, const char *line, size_t len) {
+static int read_header_line(weft_content_length_state *self, const char *line, size_t len) {
     const char *colon = memchr(line, ':', len);
     if (!colon || colon == line)
         return -EPROTO;
@@ -54,7 +54,7 @@ static int read_header(weft_content_length_state *self, const char *line, size_t
 }
 
 /* Read lines up to the empty one; *pos moves behind what is finished with. 1 the block is complete, 0 more is needed. */
-static int read_head(weft_content_length_state *self, char *in, size_t n, size_t *pos) {
+static int read_header_block(weft_content_length_state *self, char *in, size_t n, size_t *pos) {
     for (;;) {
         const char *newline = weft__find_newline(in + *pos + self->seen, in + n);
         const char *line = in + *pos;
@@ -70,7 +70,7 @@ static int read_head(weft_content_length_state *self, char *in, size_t n, size_t
             len--;
         if (len == 0)
             return self->length < 0 ? -EPROTO : 1;
-        int r = read_header(self, line, len);
+        int r = read_header_line(self, line, len);
         if (r < 0)
             return r;
     }
@@ -83,8 +83,8 @@ static void next_frame(weft_content_length_state *self) {
 }
 
 /* Everything up to pos is done with and the body begins there. */
-static int read_body(weft_content_length_state *self, char *in, size_t pos, size_t n, size_t max_body, size_t *ret_used,
-                     weft_frame *ret) {
+static int read_counted_body(weft_content_length_state *self, char *in, size_t pos, size_t n, size_t max_body,
+                             size_t *ret_used, weft_frame *ret) {
     uint64_t length = (uint64_t) self->length, here = n - pos;
     if (length > max_body) {
         *ret_used = here < length ? n : pos + (size_t) length;
@@ -119,7 +119,7 @@ int weft__content_length_decode(void *state, char *in, size_t n, size_t max_body
         self->skip -= pos;
     }
     if (!self->in_body) {
-        int r = read_head(self, in, n, &pos);
+        int r = read_header_block(self, in, n, &pos);
         if (r < 0)
             return r;
         if (r == 0) {
@@ -129,7 +129,7 @@ int weft__content_length_decode(void *state, char *in, size_t n, size_t max_body
         }
         self->in_body = true;
     }
-    return read_body(self, in, pos, n, max_body, ret_used, ret);
+    return read_counted_body(self, in, pos, n, max_body, ret_used, ret);
 }
 
 int weft__content_length_begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {

@@ -17,7 +17,7 @@ typedef struct detect_state {
     weft_content_length_state headers;
 } detect_state;
 
-static enum mode decide(const char *in, size_t n) {
+static enum mode decide_mode(const char *in, size_t n) {
     size_t len = n < sizeof WORD - 1 ? n : sizeof WORD - 1;
     for (size_t i = 0; i < len; i++)
         if (weft__lower(in[i]) != WORD[i])
@@ -35,7 +35,7 @@ static int decode_first(detect_state *self, char *in, size_t n, size_t max_body,
     size_t blank = 0;
     while (blank < n && weft__is_space(in[blank]))
         blank++;
-    self->mode = decide(in + blank, n - blank);
+    self->mode = decide_mode(in + blank, n - blank);
     if (self->mode == UNDECIDED) {
         *ret_used = blank;
         ret->len = 0;
@@ -47,35 +47,35 @@ static int decode_first(detect_state *self, char *in, size_t n, size_t max_body,
     return r;
 }
 
-static int decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+static int detect_decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
     detect_state *self = state;
     if (__builtin_expect(self->mode == UNDECIDED, 0))
         return decode_first(self, in, n, max_body, ret_used, ret);
     return decode_decided(self, in, n, max_body, ret_used, ret);
 }
 
-static int begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {
+static int detect_begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {
     detect_state *self = state;
     if (self->mode == HEADERS)
         return weft__content_length_begin(&self->headers, out, hint, ret_mark);
     return weft__ndjson_begin(&self->lines, out, hint, ret_mark);
 }
 
-static int end(void *state, weft_buf *out, size_t mark) {
+static int detect_end(void *state, weft_buf *out, size_t mark) {
     detect_state *self = state;
     if (self->mode == HEADERS)
         return weft__content_length_end(&self->headers, out, mark);
     return weft__ndjson_end(&self->lines, out, mark);
 }
 
-static int finish(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+static int detect_finish(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
     detect_state *self = state;
     if (self->mode == HEADERS)
         return weft__content_length_finish(&self->headers, in, n, max_body, ret_used, ret);
     return weft__ndjson_finish(&self->lines, in, n, max_body, ret_used, ret);
 }
 
-static int init(void *state, const weft_framing_opts *opts) {
+static int detect_init(void *state, const weft_framing_opts *opts) {
     detect_state *self = state;
     int r = weft__ndjson_init(&self->lines, opts);
     return r < 0 ? r : weft__content_length_init(&self->headers, opts);
@@ -91,9 +91,9 @@ const weft_framing weft_detect = {
     .name = "detect",
     .state_size = sizeof(detect_state),
     .flags = WEFT_FRAMING_LINES,
-    .init = init,
-    .decode = decode,
-    .begin = begin,
-    .end = end,
-    .finish = finish,
+    .init = detect_init,
+    .decode = detect_decode,
+    .begin = detect_begin,
+    .end = detect_end,
+    .finish = detect_finish,
 };

@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdint.h>
-#include <zlib.h>
+
+#include "zlib_stream.h"
 
 /* As for WebSocket messages: zip.c. */
 #define LEVEL 3
@@ -18,19 +18,6 @@ struct weft_gzip {
     z_stream deflater, inflater;
     bool deflating, inflating; /* there is one */
 };
-
-static void *gzip_alloc(void *opaque, unsigned count, unsigned size) {
-    return weft__alloc(opaque, (size_t) count * size);
-}
-
-static void gzip_release(void *opaque, void *ptr) {
-    weft__free(opaque, ptr);
-}
-
-/* zlib wants the allocator without const and only hands it back. */
-static z_stream gzip_stream(const weft_alloc *alloc) {
-    return (z_stream){.zalloc = gzip_alloc, .zfree = gzip_release, .opaque = (void *) (uintptr_t) alloc};
-}
 
 int weft__gzip_new(const weft_alloc *alloc, weft_gzip **ret) {
     weft_gzip *gzip = weft__zalloc(alloc, sizeof *gzip);
@@ -56,7 +43,7 @@ weft_gzip *weft__gzip_free(weft_gzip *gzip) {
 static int ready_packer(weft_gzip *gzip) {
     if (gzip->deflating)
         return deflateReset(&gzip->deflater) == Z_OK ? 0 : -EINVAL;
-    gzip->deflater = gzip_stream(gzip->alloc);
+    gzip->deflater = weft__zlib_stream(gzip->alloc);
     int z = deflateInit2(&gzip->deflater, LEVEL, Z_DEFLATED, GZIP_WINDOW, MEMORY, Z_DEFAULT_STRATEGY);
     if (z != Z_OK)
         return z == Z_MEM_ERROR ? -ENOMEM : -EINVAL;
@@ -89,7 +76,7 @@ int weft__gzip_pack(weft_gzip *gzip, const char *data, size_t len, weft_buf *out
 static int ready_unpacker(weft_gzip *gzip) {
     if (gzip->inflating)
         return inflateReset(&gzip->inflater) == Z_OK ? 0 : -EINVAL;
-    gzip->inflater = gzip_stream(gzip->alloc);
+    gzip->inflater = weft__zlib_stream(gzip->alloc);
     int z = inflateInit2(&gzip->inflater, GZIP_WINDOW);
     if (z != Z_OK)
         return z == Z_MEM_ERROR ? -ENOMEM : -EINVAL;

@@ -15,7 +15,7 @@
 #endif
 
 /* Seen among the headers; what may be there once only is counted. */
-struct facts {
+struct head_facts {
     unsigned hosts, lengths, codings;
     weft_bytes host;
     bool close, keep_alive;
@@ -34,7 +34,7 @@ static inline void skip_class(cursor *in, unsigned char class) {
 }
 
 /* Move over a header's value: everything but controls, HTAB excepted. */
-static inline void skip_value(cursor *in) {
+static inline void skip_header_value(cursor *in) {
 #ifdef SSE2
     const __m128i last_control = _mm_set1_epi8(0x1f), del = _mm_set1_epi8(0x7f), tab = _mm_set1_epi8('\t');
     for (; in->end - in->p >= 16; in->p += 16) {
@@ -63,7 +63,7 @@ static inline int read_crlf(cursor *in) {
 }
 
 /* One particular byte. */
-static inline int read_byte(cursor *in, char c) {
+static inline int expect_byte(cursor *in, char c) {
     if (in->p == in->end)
         return 0;
     return *in->p++ == c ? 1 : -EBADMSG;
@@ -100,14 +100,14 @@ static int read_version(cursor *in, int *ret_minor) {
 
 /* ---- headers that mean something to the parser ---- */
 
-static int see_length(struct facts *facts, weft_bytes value, weft_http_head *head) {
+static int see_length(struct head_facts *facts, weft_bytes value, weft_http_head *head) {
     /* Even the same length twice is refused: somebody on the way took two for one. */
     if (facts->lengths++ || weft__parse_length(value.data, value.len, &head->content_length) < 0)
         return -EBADMSG;
     return 1;
 }
 
-static int see_coding(struct facts *facts, weft_bytes value) {
+static int see_coding(struct head_facts *facts, weft_bytes value) {
     if (value.len == 0)
         return -EBADMSG;
     if (!weft__same_text(value.data, value.len, "chunked"))
@@ -116,14 +116,14 @@ static int see_coding(struct facts *facts, weft_bytes value) {
     return 1;
 }
 
-static int see_connection(struct facts *facts, weft_bytes value, weft_http_head *head) {
+static int see_connection(struct head_facts *facts, weft_bytes value, weft_http_head *head) {
     facts->close |= weft__http_has_token(value, "close");
     facts->keep_alive |= weft__http_has_token(value, "keep-alive");
     head->upgrade |= weft__http_has_token(value, "upgrade");
     return 1;
 }
 
-static int see_host(struct facts *facts, weft_bytes value) {
+static int see_host(struct head_facts *facts, weft_bytes value) {
     for (size_t i = 0; i < value.len; i++)
         if (!(weft__http_bytes[(unsigned char) value.data[i]] & HTTP_HOST))
             return -EBADMSG;
@@ -132,7 +132,7 @@ static int see_host(struct facts *facts, weft_bytes value) {
     return 1;
 }
 
-static inline int see(struct facts *facts, const weft_http_header_row *row, weft_http_head *head) {
+static inline int see_header(struct head_facts *facts, const weft_http_header_row *row, weft_http_head *head) {
     weft_bytes name = row->name, value = row->value;
     switch (name.len) {
     case sizeof "host" - 1:
@@ -150,17 +150,17 @@ static inline int see(struct facts *facts, const weft_http_header_row *row, weft
 
 /* ---- the lines ---- */
 
-static inline int read_header(cursor *in, weft_http_header_row *row) {
+static inline int read_header_row(cursor *in, weft_http_header_row *row) {
     /* A folded line begins with a blank and a blank may stand before the colon; neither is in a name. */
     int r = read_word(in, HTTP_TOKEN, &row->name);
     if (r > 0)
-        r = read_byte(in, ':');
+        r = expect_byte(in, ':');
     if (r <= 0)
         return r;
     while (in->p < in->end && (*in->p == ' ' || *in->p == '\t'))
         in->p++;
     const char *start = in->p;
-    skip_value(in);
+    skip_header_value(in);
     const char *end = in->p;
     r = read_crlf(in);
     if (r <= 0)
@@ -171,27 +171,27 @@ static inline int read_header(cursor *in, weft_http_header_row *row) {
     return 1;
 }
 
-static int read_headers(cursor *in, struct facts *facts, weft_http_head *head) {
+static int read_headers(cursor *in, struct head_facts *facts, weft_http_head *head) {
     for (size_t count = 0;; count++) {
         if (in->p < in->end && *in->p == '\r') {
             head->header_count = count;
             return read_crlf(in);
         }
-        /* cppcheck-suppress uninitvar; read_header() fills it */
+        /* cppcheck-suppress uninitvar; read_header_row() fills it */
         weft_http_header_row spare, *row = count < WEFT_HTTP_MAX_HEADERS ? &head->headers[count] : &spare;
-        int r = read_header(in, row);
+        int r = read_header_row(in, row);
         if (r <= 0)
             return r;
         if (row == &spare)
             return -EMSGSIZE;
-        r = see(facts, row, head);
+        r = see_header(facts, row, head);
         if (r < 0)
             return r;
     }
 }
 
 /* How the body is delimited, if it can be told (RFC 9112 section 6.3). */
-static int settle_body(const struct facts *facts, weft_http_head *head) {
+static int settle_body(const struct head_facts *facts, weft_http_head *head) {
     if (facts->codings == 0)
         return 0;
     if (facts->lengths || head->minor == 0)
@@ -204,7 +204,7 @@ static int settle_body(const struct facts *facts, weft_http_head *head) {
     return 0;
 }
 
-static void settle_keep_alive(const struct facts *facts, weft_http_head *head) {
+static void settle_keep_alive(const struct head_facts *facts, weft_http_head *head) {
     head->keep_alive = !facts->close && (head->minor == 1 || facts->keep_alive);
 }
 
@@ -212,7 +212,7 @@ static void settle_keep_alive(const struct facts *facts, weft_http_head *head) {
 
 /* "http://host/path" becomes "/path"; its host must be the Host header's, for the RFC says that the header is to be ignored,
  * and not everybody does. */
-static int settle_absolute(const struct facts *facts, weft_bytes *target) {
+static int settle_absolute(const struct head_facts *facts, weft_bytes *target) {
     size_t scheme = target->len > 7 && weft__same_text(target->data, 7, "http://")    ? 7
                     : target->len > 8 && weft__same_text(target->data, 8, "https://") ? 8
                                                                                       : 0;
@@ -231,7 +231,7 @@ static int settle_absolute(const struct facts *facts, weft_bytes *target) {
     return 0;
 }
 
-static int settle_target(const struct facts *facts, weft_http_head *head) {
+static int settle_target(const struct head_facts *facts, weft_http_head *head) {
     weft_bytes *target = &head->target;
     if (target->data[0] == '/')
         return 0;
@@ -249,17 +249,17 @@ static int read_request_line(cursor *in, weft_http_head *head) {
     }
     int r = read_word(in, HTTP_TOKEN, &head->method);
     if (r > 0)
-        r = read_byte(in, ' ');
+        r = expect_byte(in, ' ');
     if (r > 0)
         r = read_word(in, HTTP_TARGET, &head->target);
     if (r > 0)
-        r = read_byte(in, ' ');
+        r = expect_byte(in, ' ');
     if (r > 0)
         r = read_version(in, &head->minor);
     return r > 0 ? read_crlf(in) : r;
 }
 
-static int settle_request(const struct facts *facts, weft_http_head *head) {
+static int settle_request(const struct head_facts *facts, weft_http_head *head) {
     if (facts->hosts > 1 || (facts->hosts == 0 && head->minor == 1))
         return -EBADMSG;
     int r = settle_target(facts, head);
@@ -274,7 +274,7 @@ static int settle_request(const struct facts *facts, weft_http_head *head) {
 static int read_status_line(cursor *in, weft_http_head *head) {
     int r = read_version(in, &head->minor);
     if (r > 0)
-        r = read_byte(in, ' ');
+        r = expect_byte(in, ' ');
     if (r <= 0)
         return r;
     for (int i = 0; i < 3; i++) {
@@ -289,11 +289,11 @@ static int read_status_line(cursor *in, weft_http_head *head) {
         return -EBADMSG;
     /* The blank should be there even when no reason follows, but some servers leave it out. */
     if (in->p < in->end && *in->p == ' ')
-        skip_value(in);
+        skip_header_value(in);
     return read_crlf(in);
 }
 
-static int settle_response(const struct facts *facts, weft_http_head *head) {
+static int settle_response(const struct head_facts *facts, weft_http_head *head) {
     int r = settle_body(facts, head);
     settle_keep_alive(facts, head);
     bool no_body = head->status < 200 || head->status == 204 || head->status == 304;
@@ -305,9 +305,9 @@ static int settle_response(const struct facts *facts, weft_http_head *head) {
 
 /* ---- both ---- */
 
-static int read_head(const char *data, size_t len, weft_http_head *ret, int (*read_first)(cursor *, weft_http_head *),
-                     int (*settle)(const struct facts *, weft_http_head *)) {
-    struct facts facts = {0};
+static int read_http_head(const char *data, size_t len, weft_http_head *ret, int (*read_first)(cursor *, weft_http_head *),
+                          int (*settle)(const struct head_facts *, weft_http_head *)) {
+    struct head_facts facts = {0};
     cursor in = {data, data + (len < WEFT_HTTP_MAX_HEAD ? len : WEFT_HTTP_MAX_HEAD)};
     ret->method = ret->target = (weft_bytes){0};
     ret->status = ret->minor = 0;
@@ -324,11 +324,11 @@ static int read_head(const char *data, size_t len, weft_http_head *ret, int (*re
 }
 
 int weft__http_request(const char *data, size_t len, weft_http_head *ret) {
-    return read_head(data, len, ret, read_request_line, settle_request);
+    return read_http_head(data, len, ret, read_request_line, settle_request);
 }
 
 int weft__http_response(const char *data, size_t len, weft_http_head *ret) {
-    return read_head(data, len, ret, read_status_line, settle_response);
+    return read_http_head(data, len, ret, read_status_line, settle_response);
 }
 
 weft_bytes weft__http_find(const weft_http_head *head, const char *name, size_t *ret_count) {

@@ -23,3 +23,10 @@ const unsigned char weft__http_bytes[256] = {
      4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,
 };
 /* clang-format on */
+
+bool weft__http_is(const char *text, unsigned char class) {
+    for (; *text; text++)
+        if (!(weft__http_bytes[(unsigned char) *text] & class))
+            return false;
+    return true;
+}

@@ -3,6 +3,8 @@
 #ifndef WEFT_HTTP1_BYTES_H
 #define WEFT_HTTP1_BYTES_H
 
+#include <stdbool.h>
+
 enum {
     HTTP_TOKEN = 1 << 0,  /* methods and names */
     HTTP_TARGET = 1 << 1, /* visible ASCII; a fragment has no place in a request */
@@ -11,5 +13,8 @@ enum {
 };
 
 extern const unsigned char weft__http_bytes[256];
+
+/* Is every byte of the class? An empty text is. */
+bool weft__http_is(const char *text, unsigned char class);
 
 #endif

@@ -17,7 +17,7 @@
  *  LINE ──name──▶ NAME ──:──▶ FIELD ──CR──▶ FIELD_LF ──▶ LINE      LINE ──CR──▶ LAST_LF ──▶ DONE */
 enum { SIZE, DIGITS, EXTENSION, SIZE_LF, DATA, DATA_CR, DATA_LF, LINE, NAME, FIELD, FIELD_LF, LAST_LF, DONE };
 
-static int hex_digit(char c) {
+static int size_digit(char c) {
     if (c >= '0' && c <= '9')
         return c - '0';
     char lower = (char) (c | 0x20);
@@ -30,7 +30,7 @@ static bool is_class(char c, unsigned char class) {
 
 /* The state behind this byte of a size, or -EBADMSG. */
 static int step_size(weft_chunked *self, char c) {
-    int digit = hex_digit(c);
+    int digit = size_digit(c);
     if (digit >= 0) {
         if (self->left > (uint64_t) INT64_MAX >> 4)
             return -EBADMSG;
@@ -48,7 +48,7 @@ static int after_size(weft_chunked *self) {
 }
 
 /* The state behind this byte, which is not one of the body's, or -EBADMSG. */
-static int step(weft_chunked *self, char c) {
+static int chunked_step(weft_chunked *self, char c) {
     switch (self->state) {
     case SIZE:
     case DIGITS:
@@ -75,11 +75,11 @@ static int step(weft_chunked *self, char c) {
     }
 }
 
-static int read_byte(weft_chunked *self, char c) {
+static int read_chunked_byte(weft_chunked *self, char c) {
     size_t limit = self->state < DATA ? MAX_SIZE_LINE : MAX_TRAILERS;
     if (++self->line > limit)
         return -EBADMSG;
-    int next = step(self, c);
+    int next = chunked_step(self, c);
     if (next >= 0)
         self->state = next;
     return next < 0 ? next : 0;
@@ -105,7 +105,7 @@ int weft__chunked(weft_chunked *state, char *in, size_t n, size_t *ret_used, siz
             pos += take;
             continue;
         }
-        int r = read_byte(state, in[pos++]);
+        int r = read_chunked_byte(state, in[pos++]);
         if (r < 0)
             return r;
     }

@@ -23,7 +23,8 @@ enum phase { HEAD, SIZED, CHUNKS, REST, EVENTS, OVER };
 /* What an event may have beside its data: names of fields, an id, comments. */
 #define MAX_EVENT_FIELDS 1024
 
-/* What the functions that read return besides what decode() may: something is finished that nobody needs to know of. */
+/* What the functions that read return besides what http_client_decode() may: something is finished that nobody needs to know
+ * of. */
 #define GO_ON 2
 
 typedef struct client_state {
@@ -50,18 +51,11 @@ typedef struct client_state {
 
 /* ---- writing ---- */
 
-static bool is_clean(const char *text, unsigned char class) {
-    for (; *text; text++)
-        if (!(weft__http_bytes[(unsigned char) *text] & class))
-            return false;
-    return true;
-}
-
-static int check(const weft_http_client_opts *opts) {
+static int check_client_opts(const weft_http_client_opts *opts) {
     if (!opts || !opts->host || !opts->host[0] || !opts->path || opts->path[0] != '/')
         return -EINVAL;
-    bool clean = is_clean(opts->host, HTTP_HOST) && is_clean(opts->path, HTTP_TARGET);
-    return clean && (!opts->token || is_clean(opts->token, HTTP_VALUE)) ? 0 : -EINVAL;
+    bool clean = weft__http_is(opts->host, HTTP_HOST) && weft__http_is(opts->path, HTTP_TARGET);
+    return clean && (!opts->token || weft__http_is(opts->token, HTTP_VALUE)) ? 0 : -EINVAL;
 }
 
 /* Append texts up to a NULL one. */
@@ -73,7 +67,7 @@ static int put_texts(weft_buf *out, const weft_alloc *alloc, const char *const *
 }
 
 static int write_common_head(const weft_http_client_opts *extra, const weft_alloc *alloc, weft_buf *ret) {
-    int r = check(extra);
+    int r = check_client_opts(extra);
     if (r < 0)
         return r;
     bool has_token = extra->token && extra->token[0];
@@ -108,22 +102,22 @@ int weft__http_client_change(void *state, const weft_http_client_opts *opts) {
     return 0;
 }
 
-static int init(void *state, const weft_framing_opts *opts) {
+static int http_client_init(void *state, const weft_framing_opts *opts) {
     ((client_state *) state)->alloc = opts->alloc;
     return weft__http_client_change(state, opts->extra);
 }
 
-static void done(void *state) {
+static void http_client_done(void *state) {
     client_state *self = state;
     self->head = weft__free(self->alloc, self->head);
 }
 
-static int begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {
+static int http_client_begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {
     client_state *self = state;
     return weft__sized_begin(out, self->alloc, (weft_bytes){self->head, self->head_len}, hint, &self->digits, ret_mark);
 }
 
-static int end(void *state, weft_buf *out, size_t mark) {
+static int http_client_end(void *state, weft_buf *out, size_t mark) {
     client_state *self = state;
     int r = weft__sized_end(out, self->alloc, self->head_len, self->digits, mark);
     self->pending += r >= 0;
@@ -132,7 +126,7 @@ static int end(void *state, weft_buf *out, size_t mark) {
 
 /* ---- reading ---- */
 
-static int wait_for(size_t used, size_t need, size_t *ret_used, weft_frame *ret) {
+static int wait_for_bytes(size_t used, size_t need, size_t *ret_used, weft_frame *ret) {
     *ret_used = used;
     ret->len = need;
     return 0;
@@ -146,7 +140,7 @@ static int report_too_large(client_state *self, size_t used, size_t *ret_used, w
 }
 
 /* Refuse what is no answer: a status that says so, and a body that does not say it in JSON-RPC. */
-static int judge(const client_state *self, const char *body, size_t len) {
+static int check_status(const client_state *self, const char *body, size_t len) {
     static const char mark[] = "\"jsonrpc\"";
     if (self->status >= 200 && self->status < 300)
         return 0;
@@ -179,9 +173,9 @@ static void next_answer(client_state *self) {
 }
 
 /* A body is complete, and used bytes are done with. */
-static int complete(client_state *self, char *body, size_t len, size_t used, size_t *ret_used, weft_frame *ret) {
+static int complete_body(client_state *self, char *body, size_t len, size_t used, size_t *ret_used, weft_frame *ret) {
     bool dropped = self->too_large;
-    int r = dropped ? 0 : judge(self, body, len);
+    int r = dropped ? 0 : check_status(self, body, len);
     if (r < 0)
         return r;
     next_answer(self);
@@ -219,14 +213,14 @@ static int enter_body(client_state *self, const weft_http_head *head) {
     return 0;
 }
 
-static int read_head(client_state *self, char *in, size_t n, size_t *ret_used, weft_frame *ret) {
+static int read_answer_head(client_state *self, char *in, size_t n, size_t *ret_used, weft_frame *ret) {
     /* The parser begins anew each time, so it is only asked when a line has been completed. */
     bool ask = weft__find_newline(in + self->seen, in + n) || n >= WEFT_HTTP_MAX_HEAD;
     weft_http_head head;
     int r = ask ? weft__http_response(in, n, &head) : 0;
     self->seen = n;
     if (r == 0)
-        return wait_for(0, 0, ret_used, ret);
+        return wait_for_bytes(0, 0, ret_used, ret);
     if (r < 0 || enter_body(self, &head) < 0)
         return -EPROTO;
     *ret_used = (size_t) r;
@@ -239,10 +233,10 @@ static int read_sized(client_state *self, char *in, size_t n, size_t max_body, s
         self->left -= take;
         if (!self->too_large)
             return report_too_large(self, take, ret_used, ret);
-        return self->left ? wait_for(take, 0, ret_used, ret) : complete(self, NULL, 0, take, ret_used, ret);
+        return self->left ? wait_for_bytes(take, 0, ret_used, ret) : complete_body(self, NULL, 0, take, ret_used, ret);
     }
     size_t len = (size_t) self->left;
-    return n < len ? wait_for(0, len, ret_used, ret) : complete(self, in, len, len, ret_used, ret);
+    return n < len ? wait_for_bytes(0, len, ret_used, ret) : complete_body(self, in, len, len, ret_used, ret);
 }
 
 /* Move the body up to where the input goes on, when the gap between them has become large. How far it moved. */
@@ -262,7 +256,7 @@ static int read_chunks(client_state *self, char *in, size_t n, size_t max_body, 
     if (r < 0)
         return -EPROTO;
     if (self->too_large)
-        return r ? complete(self, NULL, 0, used, ret_used, ret) : wait_for(used, 0, ret_used, ret);
+        return r ? complete_body(self, NULL, 0, used, ret_used, ret) : wait_for_bytes(used, 0, ret_used, ret);
     if (self->raw != self->body)
         memmove(in + self->body, in + self->raw, found);
     self->body += found;
@@ -273,14 +267,14 @@ static int read_chunks(client_state *self, char *in, size_t n, size_t max_body, 
         return report_too_large(self, raw, ret_used, ret);
     }
     if (r)
-        return complete(self, in, self->body, self->raw, ret_used, ret);
-    return wait_for(close_gap(self, in), 0, ret_used, ret);
+        return complete_body(self, in, self->body, self->raw, ret_used, ret);
+    return wait_for_bytes(close_gap(self, in), 0, ret_used, ret);
 }
 
 static int read_rest(client_state *self, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
     if (self->too_large)
-        return wait_for(n, 0, ret_used, ret);
-    return n > max_body ? report_too_large(self, n, ret_used, ret) : wait_for(0, 0, ret_used, ret);
+        return wait_for_bytes(n, 0, ret_used, ret);
+    return n > max_body ? report_too_large(self, n, ret_used, ret) : wait_for_bytes(0, 0, ret_used, ret);
 }
 
 /* ---- server-sent events (WHATWG HTML section 9.2) ---- */
@@ -348,7 +342,7 @@ static size_t gather_data(char *event, size_t len) {
     return to;
 }
 
-static void take_event(client_state *self, size_t len) {
+static void consume_event(client_state *self, size_t len) {
     self->body -= len;
     self->raw -= len;
     self->seen = self->line = 0;
@@ -358,7 +352,7 @@ static void take_event(client_state *self, size_t len) {
 static int drop_events(client_state *self, size_t *ret_used, weft_frame *ret) {
     size_t raw = self->raw;
     self->body = self->raw = self->seen = self->line = 0;
-    return self->too_large ? wait_for(raw, 0, ret_used, ret) : report_too_large(self, raw, ret_used, ret);
+    return self->too_large ? wait_for_bytes(raw, 0, ret_used, ret) : report_too_large(self, raw, ret_used, ret);
 }
 
 /* No event is whole: the answer is, or more is needed. */
@@ -369,7 +363,7 @@ static int wait_for_event(client_state *self, char *in, size_t max_text, size_t 
         return GO_ON;
     }
     bool fits = !self->too_large && self->body <= max_text;
-    return fits ? wait_for(close_gap(self, in), 0, ret_used, ret) : drop_events(self, ret_used, ret);
+    return fits ? wait_for_bytes(close_gap(self, in), 0, ret_used, ret) : drop_events(self, ret_used, ret);
 }
 
 static int read_events(client_state *self, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
@@ -383,13 +377,13 @@ static int read_events(client_state *self, char *in, size_t n, size_t max_body, 
     size_t len = end > max_text ? end : gather_data(in, end);
     if (len > max_body)
         return drop_events(self, ret_used, ret);
-    take_event(self, end);
+    consume_event(self, end);
     *ret_used = end;
     *ret = (weft_frame){.kind = WEFT_FRAME_BODY, .body = in, .len = len};
     return len ? 1 : GO_ON;
 }
 
-static int read_body(client_state *self, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+static int read_answer_body(client_state *self, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
     switch (self->phase) {
     case SIZED:
         return read_sized(self, in, n, max_body, ret_used, ret);
@@ -404,14 +398,14 @@ static int read_body(client_state *self, char *in, size_t n, size_t max_body, si
         break;
     }
     /* It had said that there would be no more. */
-    return n ? -EPROTO : wait_for(0, 0, ret_used, ret);
+    return n ? -EPROTO : wait_for_bytes(0, 0, ret_used, ret);
 }
 
-static int decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+static int http_client_decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
     client_state *self = state;
     for (size_t pos = 0, used;; pos += used) {
-        int r = self->phase == HEAD ? read_head(self, in + pos, n - pos, &used, ret)
-                                    : read_body(self, in + pos, n - pos, max_body, &used, ret);
+        int r = self->phase == HEAD ? read_answer_head(self, in + pos, n - pos, &used, ret)
+                                    : read_answer_body(self, in + pos, n - pos, max_body, &used, ret);
         if (r < 0)
             return r;
         if (r != GO_ON) {
@@ -422,11 +416,11 @@ static int decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_
 }
 
 /* An answer without a length is complete when the connection ends. */
-static int finish(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+static int http_client_finish(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
     client_state *self = state;
     (void) max_body;
     if (self->phase == REST) {
-        int r = complete(self, in, n, n, ret_used, ret);
+        int r = complete_body(self, in, n, n, ret_used, ret);
         return r == GO_ON ? 0 : r;
     }
     if (self->phase == EVENTS && self->coding == REST) {
@@ -463,10 +457,10 @@ int weft__http_client_status(const void *state) {
 const weft_framing weft__http_client = {
     .name = "http",
     .state_size = sizeof(client_state),
-    .init = init,
-    .done = done,
-    .decode = decode,
-    .begin = begin,
-    .end = end,
-    .finish = finish,
+    .init = http_client_init,
+    .done = http_client_done,
+    .decode = http_client_decode,
+    .begin = http_client_begin,
+    .end = http_client_end,
+    .finish = http_client_finish,
 };

@@ -95,21 +95,21 @@ bool weft__mask(char *data, size_t n, uint32_t mask) {
 }
 #endif
 
-static uint64_t rotate(uint64_t x, unsigned by) {
+static uint64_t rotate_left(uint64_t x, unsigned by) {
     return x << by | x >> (64 - by);
 }
 
 static void sip_round(uint64_t v[4]) {
     v[0] += v[1];
     v[2] += v[3];
-    v[1] = rotate(v[1], 13) ^ v[0];
-    v[3] = rotate(v[3], 16) ^ v[2];
-    v[0] = rotate(v[0], 32);
+    v[1] = rotate_left(v[1], 13) ^ v[0];
+    v[3] = rotate_left(v[3], 16) ^ v[2];
+    v[0] = rotate_left(v[0], 32);
     v[2] += v[1];
     v[0] += v[3];
-    v[1] = rotate(v[1], 17) ^ v[2];
-    v[3] = rotate(v[3], 21) ^ v[0];
-    v[2] = rotate(v[2], 32);
+    v[1] = rotate_left(v[1], 17) ^ v[2];
+    v[3] = rotate_left(v[3], 21) ^ v[0];
+    v[2] = rotate_left(v[2], 32);
 }
 
 /* One word of the text that is hashed. */

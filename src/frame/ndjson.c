@@ -19,8 +19,8 @@ static int too_large(size_t used, size_t *ret_used, weft_frame *ret) {
 }
 
 /* The line that begins at pos has no end yet. If its last byte is a CR, that may turn out to belong to its end. */
-WEFT_COLD static int unfinished(weft_ndjson_state *self, const char *in, size_t pos, size_t n, size_t max_body,
-                                size_t *ret_used, weft_frame *ret) {
+WEFT_COLD static int wait_for_newline(weft_ndjson_state *self, const char *in, size_t pos, size_t n, size_t max_body,
+                                      size_t *ret_used, weft_frame *ret) {
     size_t len = n - pos;
     if (len > max_body && (len - max_body > 1 || in[n - 1] != '\r')) {
         self->skipping = true;
@@ -43,8 +43,8 @@ WEFT_COLD static size_t skip_line(weft_ndjson_state *self, char *in, size_t n) {
 }
 
 /* The line that begins at pos ends at newline. */
-static inline int finished(weft_ndjson_state *self, char *in, size_t pos, size_t newline, size_t max_body, size_t *ret_used,
-                           weft_frame *ret) {
+static inline int take_whole_line(weft_ndjson_state *self, char *in, size_t pos, size_t newline, size_t max_body,
+                                  size_t *ret_used, weft_frame *ret) {
     /* in[pos] is no white space, so the line holds at least one byte besides its end. */
     size_t len = newline - pos - (in[newline - 1] == '\r');
     self->seen = 0;
@@ -61,8 +61,8 @@ WEFT_COLD static int look_further(weft_ndjson_state *self, char *in, size_t pos,
     size_t from = pos + self->seen + WEFT_NEAR;
     const char *newline = from < n ? memchr(in + from, '\n', n - from) : NULL;
     if (!newline)
-        return unfinished(self, in, pos, n, max_body, ret_used, ret);
-    return finished(self, in, pos, (size_t) (newline - in), max_body, ret_used, ret);
+        return wait_for_newline(self, in, pos, n, max_body, ret_used, ret);
+    return take_whole_line(self, in, pos, (size_t) (newline - in), max_body, ret_used, ret);
 }
 
 int weft__ndjson_init(void *state, const weft_framing_opts *opts) {
@@ -81,7 +81,7 @@ WEFT_NOINLINE static int decode_any(weft_ndjson_state *self, char *in, size_t n,
     const char *newline = weft__find_near(in + pos + self->seen, in + n);
     if (!newline)
         return look_further(self, in, pos, n, max_body, ret_used, ret);
-    return finished(self, in, pos, (size_t) (newline - in), max_body, ret_used, ret);
+    return take_whole_line(self, in, pos, (size_t) (newline - in), max_body, ret_used, ret);
 }
 
 static int decode_nothing(size_t *ret_used, weft_frame *ret) {
@@ -97,7 +97,7 @@ int weft__ndjson_decode(void *state, char *in, size_t n, size_t max_body, size_t
     const char *newline = fresh ? weft__find_near(in, in + n) : NULL;
     if (!newline)
         return n ? decode_any(self, in, n, max_body, ret_used, ret) : decode_nothing(ret_used, ret);
-    return finished(self, in, 0, (size_t) (newline - in), max_body, ret_used, ret);
+    return take_whole_line(self, in, 0, (size_t) (newline - in), max_body, ret_used, ret);
 }
 
 int weft__ndjson_begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {

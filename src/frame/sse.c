@@ -14,17 +14,17 @@ typedef struct sse_state {
     const weft_alloc *alloc;
 } sse_state;
 
-static int init(void *state, const weft_framing_opts *opts) {
+static int sse_init(void *state, const weft_framing_opts *opts) {
     ((sse_state *) state)->alloc = opts->alloc;
     return 0;
 }
 
-static int decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
+static int sse_decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
     (void) state, (void) in, (void) n, (void) max_body, (void) ret_used, (void) ret;
     return -ENOTSUP;
 }
 
-static int begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {
+static int sse_begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {
     sse_state *self = state;
     size_t mark = weft__buf_len(out);
     if (hint > SIZE_MAX / 2)
@@ -38,13 +38,13 @@ static int begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {
     return 0;
 }
 
-static int end(void *state, weft_buf *out, size_t mark) {
+static int sse_end(void *state, weft_buf *out, size_t mark) {
     sse_state *self = state;
     (void) mark; /* the body is one line already: whoever writes it sees to that */
     return weft__buf_put(out, self->alloc, END_OF_EVENT, sizeof END_OF_EVENT - 1);
 }
 
-static int control(void *state, weft_buf *out, enum weft_frame_kind kind, int code, const char *payload, size_t n) {
+static int sse_control(void *state, weft_buf *out, enum weft_frame_kind kind, int code, const char *payload, size_t n) {
     (void) code, (void) payload, (void) n;
     sse_state *self = state;
     return kind == WEFT_FRAME_PING ? weft__buf_put(out, self->alloc, COMMENT, sizeof COMMENT - 1) : 0;
@@ -54,9 +54,9 @@ const weft_framing weft__sse = {
     .name = "sse",
     .state_size = sizeof(sse_state),
     .flags = WEFT_FRAMING_LINES | WEFT_FRAMING_NO_CALLS,
-    .init = init,
-    .decode = decode,
-    .begin = begin,
-    .end = end,
-    .control = control,
+    .init = sse_init,
+    .decode = sse_decode,
+    .begin = sse_begin,
+    .end = sse_end,
+    .control = sse_control,
 };

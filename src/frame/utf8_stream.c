@@ -44,21 +44,21 @@ static weft_utf8 after_lead(uint8_t lead) {
     return (weft_utf8){3, lead == 0xF0 ? 0x90 : 0x80, lead == 0xF4 ? 0x8F : 0xBF};
 }
 
-static bool follows(uint8_t byte) {
+static bool is_continuation(uint8_t byte) {
     return (byte & 0xC0) == 0x80;
 }
 
 /* The length of the sequence at p, where four bytes may be read; 0: it is invalid. */
-static size_t sequence(const uint8_t *p) {
+static size_t sequence_len(const uint8_t *p) {
     uint8_t lead = p[0], second = p[1];
     if (lead < 0xE0)
-        return lead >= 0xC2 && follows(second) ? 2 : 0;
+        return lead >= 0xC2 && is_continuation(second) ? 2 : 0;
     if (lead < 0xF0) {
         bool narrow = (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F);
-        return !narrow && follows(second) && follows(p[2]) ? 3 : 0;
+        return !narrow && is_continuation(second) && is_continuation(p[2]) ? 3 : 0;
     }
     bool narrow = (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F);
-    return lead < 0xF5 && !narrow && follows(second) && follows(p[2]) && follows(p[3]) ? 4 : 0;
+    return lead < 0xF5 && !narrow && is_continuation(second) && is_continuation(p[2]) && is_continuation(p[3]) ? 4 : 0;
 }
 
 /* Everything that can be checked without looking where the end is: up to the last three bytes. NULL: invalid. */
@@ -68,7 +68,7 @@ static const uint8_t *skip_whole(const uint8_t *p, const uint8_t *end) {
             p = skip_ascii(p, end);
             continue;
         }
-        size_t len = sequence(p);
+        size_t len = sequence_len(p);
         if (!len)
             return NULL;
         p += len;

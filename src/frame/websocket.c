@@ -6,7 +6,7 @@
 #define MIN_WINDOW 9 /* zlib cannot make a raw stream with 8 */
 #define MAX_WINDOW 15
 
-static int start(weft_ws *ws, const weft_framing_opts *opts, bool client) {
+static int ws_init(weft_ws *ws, const weft_framing_opts *opts, bool client) {
     if (opts->deflate && (!opts->zip || opts->deflate < MIN_WINDOW || opts->deflate > MAX_WINDOW))
         return -EINVAL;
     ws->alloc = opts->alloc;
@@ -18,14 +18,14 @@ static int start(weft_ws *ws, const weft_framing_opts *opts, bool client) {
 }
 
 static int init_server(void *state, const weft_framing_opts *opts) {
-    return start(state, opts, false);
+    return ws_init(state, opts, false);
 }
 
 static int init_client(void *state, const weft_framing_opts *opts) {
-    return start(state, opts, true);
+    return ws_init(state, opts, true);
 }
 
-static void done(void *state) {
+static void ws_done(void *state) {
     weft_ws *ws = state;
     weft__buf_done(&ws->message, ws->alloc);
 }
@@ -40,7 +40,7 @@ const weft_framing weft_websocket = {
     .state_size = sizeof(weft_ws),
     .flags = WEFT_FRAMING_MULTI,
     .init = init_server,
-    .done = done,
+    .done = ws_done,
     .decode = weft__ws_decode,
     .begin = weft__ws_begin,
     .end = weft__ws_end,
@@ -52,7 +52,7 @@ const weft_framing weft_websocket_client = {
     .state_size = sizeof(weft_ws),
     .flags = WEFT_FRAMING_MULTI,
     .init = init_client,
-    .done = done,
+    .done = ws_done,
     .decode = weft__ws_decode,
     .begin = weft__ws_begin,
     .end = weft__ws_end,

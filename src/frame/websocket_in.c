@@ -20,24 +20,24 @@ typedef struct head {
 } head;
 
 /* Fail for good: with this errno, and this code in the close frame that control() will write. */
-static int fail(weft_ws *ws, int r, int code) {
+static int fail_with_code(weft_ws *ws, int r, int code) {
     ws->close_code = code;
     return ws->broken = r;
 }
 
 static int fail_protocol(weft_ws *ws) {
-    return fail(ws, -EPROTO, WEFT_WS_BAD_PROTOCOL);
+    return fail_with_code(ws, -EPROTO, WEFT_WS_BAD_PROTOCOL);
 }
 
 /* What unpacking, collecting or checking a message said, as a failure of the connection. */
 static int fail_message(weft_ws *ws, int r) {
     if (r == -EMSGSIZE)
-        return fail(ws, r, WEFT_WS_TOO_LARGE);
+        return fail_with_code(ws, r, WEFT_WS_TOO_LARGE);
     if (r == -EILSEQ)
-        return fail(ws, r, WEFT_WS_BAD_TEXT);
+        return fail_with_code(ws, r, WEFT_WS_BAD_TEXT);
     if (r == -EBADMSG) /* not a deflate stream; to everybody above, -EBADMSG means bad JSON */
-        return fail(ws, -EPROTO, WEFT_WS_BAD_TEXT);
-    return fail(ws, r, WEFT_WS_FAILED);
+        return fail_with_code(ws, -EPROTO, WEFT_WS_BAD_TEXT);
+    return fail_with_code(ws, r, WEFT_WS_FAILED);
 }
 
 /* ---- heads ---- */
@@ -73,7 +73,7 @@ static bool too_long(const weft_ws *ws, const head *h, size_t max_body) {
 }
 
 /* 1 the head is whole and allowed, 0 more bytes are needed, <0 broken. */
-static int read_head(weft_ws *ws, const char *in, size_t n, size_t max_body, head *ret) {
+static int read_frame_head(weft_ws *ws, const char *in, size_t n, size_t max_body, head *ret) {
     const uint8_t *p = (const uint8_t *) in;
     if (n < 2)
         return 0;
@@ -176,7 +176,7 @@ static int finish_message(weft_ws *ws, char *in, size_t max_body, weft_frame *re
 }
 
 /* Take what there is of a fragment. */
-static int collect(weft_ws *ws, char *in, size_t n, size_t max_body, size_t *used, weft_frame *ret) {
+static int collect_fragment(weft_ws *ws, char *in, size_t n, size_t max_body, size_t *used, weft_frame *ret) {
     size_t take = n < ws->left ? n : ws->left;
     int r = take_bytes(ws, in, take, ws->mask, ws->opcode == WEFT_WS_TEXT && !ws->compressed);
     if (r < 0)
@@ -243,11 +243,11 @@ static int take_control(weft_ws *ws, const head *h, char *in, size_t n, size_t *
 /* ---- all together ---- */
 
 /* 1 a frame is in *ret, GO_ON, 0 more bytes are needed, <0 broken. */
-static int step(weft_ws *ws, char *in, size_t n, size_t max_body, size_t *used, weft_frame *ret) {
+static int ws_step(weft_ws *ws, char *in, size_t n, size_t max_body, size_t *used, weft_frame *ret) {
     head h;
     if (ws->collecting)
-        return collect(ws, in, n, max_body, used, ret);
-    int r = read_head(ws, in, n, max_body, &h);
+        return collect_fragment(ws, in, n, max_body, used, ret);
+    int r = read_frame_head(ws, in, n, max_body, &h);
     if (r <= 0)
         return r;
     if (h.opcode >= WEFT_WS_CLOSE)
@@ -306,7 +306,7 @@ static int decode_any(weft_ws *ws, char *in, size_t n, size_t max_body, size_t *
         return 0;
     }
     do
-        r = step(ws, in + used, n - used, max_body, &used, &frame);
+        r = ws_step(ws, in + used, n - used, max_body, &used, &frame);
     while (r == GO_ON);
     if (r >= 0) {
         *ret_used = used;

@@ -10,12 +10,12 @@
 
 /* ---- heads ---- */
 
-static size_t head_size(const weft_ws *ws, size_t len) {
+static size_t frame_head_size(const weft_ws *ws, size_t len) {
     return (len <= WEFT_WS_SHORT ? 2u : len <= UINT16_MAX ? 4u : 10u) + (ws->client ? 4u : 0u);
 }
 
 /* Write the head in front of a payload that is there already, and mask that payload if we must. */
-static void seal(weft_ws *ws, char *frame, unsigned first, size_t len) {
+static void seal_frame(weft_ws *ws, char *frame, unsigned first, size_t len) {
     uint8_t *p = (uint8_t *) frame;
     size_t wide = len <= WEFT_WS_SHORT ? 0 : len <= UINT16_MAX ? 2 : 8;
 
@@ -37,7 +37,7 @@ int weft__ws_begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {
     weft_ws *ws = state;
     if (ws->close_sent)
         return -EPIPE;
-    size_t room = head_size(ws, hint);
+    size_t room = frame_head_size(ws, hint);
     int r = weft__buf_reserve(out, ws->alloc, hint <= SIZE_MAX - room ? room + hint : hint);
     if (r < 0)
         return r;
@@ -48,15 +48,15 @@ int weft__ws_begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {
 }
 
 /* The body is in place, behind a head of the right size. */
-static int finish(weft_ws *ws, weft_buf *out, size_t mark, unsigned first, size_t len) {
+static int finish_frame(weft_ws *ws, weft_buf *out, size_t mark, unsigned first, size_t len) {
     unsigned opcode = ws->next_binary ? WEFT_WS_BINARY : WEFT_WS_TEXT;
-    seal(ws, weft__buf_head(out) + mark, first | opcode, len);
+    seal_frame(ws, weft__buf_head(out) + mark, first | opcode, len);
     ws->next_binary = false;
     return 0;
 }
 
 /* The head has another size than begin() thought: move the body. */
-static int shift(weft_ws *ws, weft_buf *out, size_t mark, size_t room, size_t size) {
+static int shift_body(weft_ws *ws, weft_buf *out, size_t mark, size_t room, size_t size) {
     size_t len = weft__buf_len(out) - mark - room;
     int r = size > room ? weft__buf_reserve(out, ws->alloc, size - room) : 0;
     if (r < 0)
@@ -74,13 +74,13 @@ __attribute__((noinline)) static int end_packed(weft_ws *ws, weft_buf *out, size
     char *frame = weft__buf_head(out) + mark;
     size_t len = weft__buf_len(out) - mark;
     int r = weft__zip_deflate(ws->zip, ws->window, frame + room, len - room, &packed);
-    size_t small = weft__buf_len(&packed), size = head_size(ws, small);
+    size_t small = weft__buf_len(&packed), size = frame_head_size(ws, small);
     bool fits = r >= 0 && small < len - room && size + small <= len;
 
     if (fits) {
         memcpy(frame + size, weft__buf_head(&packed), small);
         out->end = out->start + mark + size + small;
-        finish(ws, out, mark, WEFT_WS_FIN | WEFT_WS_RSV1, small);
+        finish_frame(ws, out, mark, WEFT_WS_FIN | WEFT_WS_RSV1, small);
     }
     weft__buf_done(&packed, ws->alloc);
     return fits;
@@ -88,27 +88,28 @@ __attribute__((noinline)) static int end_packed(weft_ws *ws, weft_buf *out, size
 
 int weft__ws_end(void *state, weft_buf *out, size_t mark) {
     weft_ws *ws = state;
-    size_t room = (uint8_t) weft__buf_head(out)[mark], len = weft__buf_len(out) - mark - room, size = head_size(ws, len);
+    size_t room = (uint8_t) weft__buf_head(out)[mark], len = weft__buf_len(out) - mark - room,
+           size = frame_head_size(ws, len);
     int r;
 
     if (ws->window && len > COMPRESS_OVER && end_packed(ws, out, mark, room))
         return 0;
-    if (size != room && (r = shift(ws, out, mark, room, size)) < 0)
+    if (size != room && (r = shift_body(ws, out, mark, room, size)) < 0)
         return r;
-    return finish(ws, out, mark, WEFT_WS_FIN, len);
+    return finish_frame(ws, out, mark, WEFT_WS_FIN, len);
 }
 
 /* ---- control frames ---- */
 
 static int put_control(weft_ws *ws, weft_buf *out, unsigned opcode, const char *payload, size_t n) {
-    size_t size = head_size(ws, n);
+    size_t size = frame_head_size(ws, n);
     int r = weft__buf_reserve(out, ws->alloc, size + n);
     if (r < 0)
         return r;
     char *frame = weft__buf_tail(out);
     if (n)
         memcpy(frame + size, payload, n);
-    seal(ws, frame, WEFT_WS_FIN | opcode, n);
+    seal_frame(ws, frame, WEFT_WS_FIN | opcode, n);
     out->end += size + n;
     return 0;
 }

@@ -83,7 +83,7 @@ static bool take_token(cursor *c, weft_bytes *ret) {
     return c->at > start;
 }
 
-static void append(param *p, size_t i, char c) {
+static void append_value_char(param *p, size_t i, char c) {
     if (i < sizeof p->value - 1) {
         p->value[i] = c;
         p->value[i + 1] = '\0';
@@ -98,7 +98,7 @@ static bool take_quoted(cursor *c, param *ret) {
             return false;
         if (!is_token_char(*c->at))
             return false;
-        append(ret, len++, *c->at);
+        append_value_char(ret, len++, *c->at);
     }
     if (c->at == c->end)
         return false;
@@ -106,14 +106,14 @@ static bool take_quoted(cursor *c, param *ret) {
     return len > 0;
 }
 
-static bool take_value(cursor *c, param *ret) {
+static bool take_param_value(cursor *c, param *ret) {
     weft_bytes token;
     if (c->at < c->end && *c->at == '"')
         return take_quoted(c, ret);
     if (!take_token(c, &token))
         return false;
     for (size_t i = 0; i < token.len; i++)
-        append(ret, i, token.data[i]);
+        append_value_char(ret, i, token.data[i]);
     return true;
 }
 
@@ -122,10 +122,10 @@ static bool take_param(cursor *c, param *ret) {
     if (!take_token(c, &ret->name))
         return false;
     ret->has_value = take_char(c, '=');
-    return !ret->has_value || take_value(c, ret);
+    return !ret->has_value || take_param_value(c, ret);
 }
 
-static bool is(weft_bytes text, const char *word) {
+static bool bytes_are(weft_bytes text, const char *word) {
     return text.len == strlen(word) && memcmp(text.data, word, text.len) == 0;
 }
 
@@ -160,7 +160,7 @@ static unsigned read_bits(const char *text) {
 
 static void note_param(extension *ext, const param *p) {
     int i = 0;
-    while (i < PARAMS && !is(p->name, names[i]))
+    while (i < PARAMS && !bytes_are(p->name, names[i]))
         i++;
     if (i == PARAMS || ext->has[i]) {
         ext->odd = true;
@@ -186,7 +186,7 @@ static int next_extension(cursor *c, extension *ret) {
         return 0;
     if (!take_token(c, &name))
         return -EPROTO;
-    *ret = (extension){.deflate = is(name, "permessage-deflate")};
+    *ret = (extension){.deflate = bytes_are(name, "permessage-deflate")};
     while (take_char(c, ';')) {
         if (!take_param(c, &p))
             return -EPROTO;

@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdint.h>
-#include <zlib.h>
+
+#include "zlib_stream.h"
 
 /* On JSON level 3 is as fast as level 1 and a tenth smaller; level 6 would save another tenth and take two to five times as
  * long. */
@@ -22,14 +22,6 @@ struct weft_zip {
     z_stream inflater;
     bool inflating; /* there is an inflater */
 };
-
-static void *zip_alloc(void *opaque, unsigned count, unsigned size) {
-    return weft__alloc(opaque, (size_t) count * size);
-}
-
-static void zip_free(void *opaque, void *ptr) {
-    weft__free(opaque, ptr);
-}
 
 int weft__zip_new(const weft_alloc *alloc, weft_zip **ret) {
     weft_zip *zip = weft__zalloc(alloc, sizeof *zip);
@@ -50,13 +42,8 @@ weft_zip *weft__zip_free(weft_zip *zip) {
     return weft__free(zip->alloc, zip);
 }
 
-/* A z_stream that takes its memory from us. zlib wants the allocator without const and only hands it back. */
-static z_stream fresh_stream(const weft_alloc *alloc) {
-    return (z_stream){.zalloc = zip_alloc, .zfree = zip_free, .opaque = (void *) (uintptr_t) alloc};
-}
-
 /* zlib counts in unsigned int: how much of n goes into one call. */
-static unsigned piece(size_t n) {
+static unsigned clamp_to_uint(size_t n) {
     return n < UINT_MAX ? (unsigned) n : UINT_MAX;
 }
 
@@ -68,7 +55,7 @@ static int ready_deflater(weft_zip *zip, unsigned window) {
     if (zip->window)
         deflateEnd(&zip->deflater);
     zip->window = 0;
-    zip->deflater = fresh_stream(zip->alloc);
+    zip->deflater = weft__zlib_stream(zip->alloc);
     int z = deflateInit2(&zip->deflater, LEVEL, Z_DEFLATED, -(int) window, MEMORY, Z_DEFAULT_STRATEGY);
     if (z != Z_OK)
         return z == Z_MEM_ERROR ? -ENOMEM : -EINVAL;
@@ -84,7 +71,7 @@ static int drain_deflater(weft_zip *zip, int flush, weft_buf *out) {
         if (r < 0)
             return r;
         z->next_out = (Bytef *) weft__buf_tail(out);
-        z->avail_out = piece(out->cap - out->end);
+        z->avail_out = clamp_to_uint(out->cap - out->end);
         deflate(z, flush); /* can only say that there was nothing to do */
         out->end = (size_t) ((char *) z->next_out - out->data);
     } while (z->avail_out == 0);
@@ -95,7 +82,7 @@ int weft__zip_deflate(weft_zip *zip, unsigned window, const char *data, size_t l
     size_t before = weft__buf_len(out);
     int r = ready_deflater(zip, window);
     while (r >= 0) {
-        unsigned n = piece(len);
+        unsigned n = clamp_to_uint(len);
         zip->deflater.next_in = (Bytef *) (uintptr_t) data;
         zip->deflater.avail_in = n;
         data += n;
@@ -117,7 +104,7 @@ int weft__zip_deflate(weft_zip *zip, unsigned window, const char *data, size_t l
 static int ready_inflater(weft_zip *zip) {
     if (zip->inflating)
         return inflateReset(&zip->inflater) == Z_OK ? 0 : -EINVAL;
-    zip->inflater = fresh_stream(zip->alloc);
+    zip->inflater = weft__zlib_stream(zip->alloc);
     int z = inflateInit2(&zip->inflater, -INFLATE_WINDOW);
     if (z != Z_OK)
         return z == Z_MEM_ERROR ? -ENOMEM : -EINVAL;
@@ -135,7 +122,7 @@ static int inflate_room(weft_zip *zip, size_t limit, weft_buf *out) {
             return r;
     }
     zip->inflater.next_out = (Bytef *) weft__buf_tail(out);
-    zip->inflater.avail_out = piece(out->cap - out->end < left ? out->cap - out->end : left);
+    zip->inflater.avail_out = clamp_to_uint(out->cap - out->end < left ? out->cap - out->end : left);
     return 0;
 }
 
@@ -167,7 +154,7 @@ static int drain_inflater(weft_zip *zip, size_t limit, weft_buf *out, bool *ende
 static int feed_inflater(weft_zip *zip, const char *data, size_t len, size_t limit, weft_buf *out, bool *ended) {
     int r = 0;
     while (len && r >= 0) {
-        unsigned n = piece(len);
+        unsigned n = clamp_to_uint(len);
         if (*ended)
             inflateResetKeep(&zip->inflater);
         zip->inflater.next_in = (Bytef *) (uintptr_t) data;

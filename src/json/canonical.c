@@ -25,7 +25,7 @@ struct canon {
 };
 
 /* The decoded inside of a string: in place when there is nothing to decode. -EBADMSG: a lone surrogate. */
-static int decode(struct canon *canon, const weft_json *string, weft_bytes *ret) {
+static int decode_canon_string(struct canon *canon, const weft_json *string, weft_bytes *ret) {
     const char *inside = string->text + 1;
     size_t len = string->len - 2;
     if (!memchr(inside, '\\', len)) {
@@ -42,7 +42,7 @@ static int decode(struct canon *canon, const weft_json *string, weft_bytes *ret)
 
 /* Section 3.2.3 sorts by UTF-16 code units. Bytes of UTF-8 sort by code point, which differs in one thing: the surrogates
  * that UTF-16 uses above U+FFFF come before U+E000, whose sequences begin with EE or EF. */
-static int weight(char c) {
+static int utf16_weight(char c) {
     unsigned char byte = (unsigned char) c;
     return byte == 0xEE || byte == 0xEF ? byte + 0x10 : byte;
 }
@@ -51,7 +51,7 @@ static int compare_names(const weft_bytes *a, const weft_bytes *b) {
     size_t len = a->len < b->len ? a->len : b->len;
     for (size_t i = 0; i < len; i++)
         if (a->data[i] != b->data[i])
-            return weight(a->data[i]) - weight(b->data[i]);
+            return utf16_weight(a->data[i]) - utf16_weight(b->data[i]);
     return (a->len > b->len) - (a->len < b->len);
 }
 
@@ -61,7 +61,7 @@ static bool is_before(const struct member *a, const struct member *b) {
     return order ? order < 0 : a->value.text < b->value.text;
 }
 
-static void sift_down(struct member *members, size_t root, size_t count) {
+static void sift_member_down(struct member *members, size_t root, size_t count) {
     struct member moving = members[root];
     for (size_t child; (child = 2 * root + 1) < count; root = child) {
         if (child + 1 < count && is_before(&members[child], &members[child + 1]))
@@ -75,14 +75,14 @@ static void sift_down(struct member *members, size_t root, size_t count) {
 
 /* Heapsort, because qsort() may allocate behind our allocator's back and need not be n log n for names chosen with ill will.
  */
-static void sort(struct member *members, size_t count) {
+static void sort_members(struct member *members, size_t count) {
     for (size_t i = count / 2; i-- > 0;)
-        sift_down(members, i, count);
+        sift_member_down(members, i, count);
     for (size_t i = count; i-- > 1;) {
         struct member largest = members[0];
         members[0] = members[i];
         members[i] = largest;
-        sift_down(members, 0, i);
+        sift_member_down(members, 0, i);
     }
 }
 
@@ -112,18 +112,18 @@ static int write_array(struct canon *canon, const weft_json *array) {
     return r < 0 ? r : weft__write_raw(&canon->out, canon->alloc, "]", 1);
 }
 
-static int collect(struct canon *canon, const weft_json *object, weft_buf *ret_members) {
+static int collect_members(struct canon *canon, const weft_json *object, weft_buf *ret_members) {
     int r = 0;
     for (weft_iter it = weft_iterate(object); r >= 0 && weft_next(&it);) {
         struct member member = {.value = it.value};
-        r = decode(canon, &it.name, &member.name);
+        r = decode_canon_string(canon, &it.name, &member.name);
         if (r >= 0)
             r = weft__buf_put(ret_members, canon->alloc, &member, sizeof member);
     }
     return r;
 }
 
-static int write_member(struct canon *canon, const struct member *member) {
+static int write_canon_member(struct canon *canon, const struct member *member) {
     int r = write_string(canon, &member->name);
     if (r >= 0)
         r = weft__write_raw(&canon->out, canon->alloc, ":", 1);
@@ -140,18 +140,18 @@ static int write_members(struct canon *canon, const struct member *members, size
             r = weft__write_raw(&canon->out, canon->alloc, ",", 1);
         first = false;
         if (r >= 0)
-            r = write_member(canon, &members[i]);
+            r = write_canon_member(canon, &members[i]);
     }
     return r < 0 ? r : weft__write_raw(&canon->out, canon->alloc, "}", 1);
 }
 
 static int write_object(struct canon *canon, const weft_json *object) {
     weft_buf buf = {0};
-    int r = collect(canon, object, &buf);
+    int r = collect_members(canon, object, &buf);
     if (r >= 0) {
         struct member *members = (struct member *) (void *) buf.data;
         size_t count = weft__buf_len(&buf) / sizeof *members;
-        sort(members, count);
+        sort_members(members, count);
         r = write_members(canon, members, count);
     }
     weft__buf_done(&buf, canon->alloc);
@@ -163,7 +163,7 @@ static int write_value(struct canon *canon, const weft_json *value) {
     int r;
     switch (weft_typeof(value)) {
     case WEFT_STRING:
-        r = decode(canon, value, &text);
+        r = decode_canon_string(canon, value, &text);
         return r < 0 ? r : write_string(canon, &text);
     case WEFT_NUMBER:
         return write_number(canon, value);

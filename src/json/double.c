@@ -36,7 +36,7 @@ static int floor_log2_pow10(int e) {
 }
 
 /* The upper half of a 128-bit product; *ret_low gets the lower one. */
-static uint64_t multiply(uint64_t a, uint64_t b, uint64_t *ret_low) {
+static uint64_t multiply_wide(uint64_t a, uint64_t b, uint64_t *ret_low) {
 #ifdef __SIZEOF_INT128__
     __extension__ typedef unsigned __int128 wide;
     wide product = (wide) a * b;
@@ -53,8 +53,8 @@ static uint64_t multiply(uint64_t a, uint64_t b, uint64_t *ret_low) {
 /* power * factor / 2^128. A remainder, as far as it is not the table's own rounding, is kept in the lowest bit, so that
  * "below", "equal" and "above" a quarter can still be told apart. */
 static uint64_t round_to_odd(weft_pow10 power, uint64_t factor) {
-    uint64_t low, middle, carry = multiply(power.low, factor, &low);
-    uint64_t high = multiply(power.high, factor, &middle);
+    uint64_t low, middle, carry = multiply_wide(power.low, factor, &low);
+    uint64_t high = multiply_wide(power.high, factor, &middle);
     middle += carry;
     high += middle < carry;
     return high | (middle > 1);
@@ -70,7 +70,7 @@ static uint64_t only_inside(uint64_t below, uint64_t step, uint64_t lower, uint6
 }
 
 /* value is mantissa * 2^exponent; uneven says that the double below is only half as far away as the one above. */
-static struct decimal shortest(uint64_t mantissa, int exponent, bool uneven) {
+static struct decimal shortest_decimal(uint64_t mantissa, int exponent, bool uneven) {
     int k = floor_log10_pow2(exponent, uneven);
     int shift = exponent + floor_log2_pow10(-k) + 1;
     weft_pow10 power = weft__pow10[-k - WEFT_POW10_MIN];
@@ -94,17 +94,17 @@ static struct decimal shortest(uint64_t mantissa, int exponent, bool uneven) {
     return (struct decimal){digits + (value > middle || (value == middle && (digits & 1))), k};
 }
 
-static struct decimal take_apart(uint64_t bits) {
+static struct decimal decimal_of_bits(uint64_t bits) {
     uint64_t fraction = bits & (HIDDEN_BIT - 1);
     int exponent = (int) (bits >> MANTISSA_BITS & EXPONENT_MASK);
     if (exponent == 0)
-        return shortest(fraction, 1 - EXPONENT_BIAS, false);
+        return shortest_decimal(fraction, 1 - EXPONENT_BIAS, false);
     uint64_t mantissa = fraction | HIDDEN_BIT;
     int shift = EXPONENT_BIAS - exponent;
     /* An integer below 2^53 is its own shortest text. */
     if (shift >= 0 && shift <= MANTISSA_BITS && (mantissa & ((UINT64_C(1) << shift) - 1)) == 0)
         return (struct decimal){mantissa >> shift, 0};
-    return shortest(mantissa, -shift, fraction == 0 && exponent > 1);
+    return shortest_decimal(mantissa, -shift, fraction == 0 && exponent > 1);
 }
 
 /* The digits, without zeros at either end, so that they end at end; the first one. */
@@ -121,7 +121,7 @@ static char *print_digits(struct decimal *decimal, char *end) {
     return end;
 }
 
-static char *put(char *out, const char *text, int len) {
+static char *put_chars(char *out, const char *text, int len) {
     memcpy(out, text, (size_t) len);
     return out + len;
 }
@@ -147,18 +147,18 @@ static char *put_exponent(char *out, int exponent) {
  */
 static char *put_decimal(char *out, const char *digits, int count, int point) {
     if (count <= point && point <= MAX_PLAIN)
-        return put_zeros(put(out, digits, count), point - count);
+        return put_zeros(put_chars(out, digits, count), point - count);
     if (0 < point && point <= MAX_PLAIN) {
-        out = put(out, digits, point);
+        out = put_chars(out, digits, point);
         *out++ = '.';
-        return put(out, digits + point, count - point);
+        return put_chars(out, digits + point, count - point);
     }
     if (-MAX_ZEROS < point && point <= 0)
-        return put(put_zeros(put(out, "0.", 2), -point), digits, count);
+        return put_chars(put_zeros(put_chars(out, "0.", 2), -point), digits, count);
     *out++ = digits[0];
     if (count > 1) {
         *out++ = '.';
-        out = put(out, digits + 1, count - 1);
+        out = put_chars(out, digits + 1, count - 1);
     }
     return put_exponent(out, point - 1);
 }
@@ -173,7 +173,7 @@ size_t weft__print_double(double d, char *ret) {
     }
     if (bits >> 63)
         *out++ = '-';
-    struct decimal decimal = take_apart(bits & ~SIGN_BIT);
+    struct decimal decimal = decimal_of_bits(bits & ~SIGN_BIT);
     char *first = print_digits(&decimal, end);
     int count = (int) (end - first);
     out = put_decimal(out, first, count, count + decimal.exponent);

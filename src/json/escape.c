@@ -11,7 +11,7 @@ static unsigned hex_value(char c) {
     return (unsigned) (c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
 }
 
-static unsigned hex4(const char *p) {
+static unsigned hex4_value(const char *p) {
     return hex_value(p[0]) << 12 | hex_value(p[1]) << 8 | hex_value(p[2]) << 4 | hex_value(p[3]);
 }
 
@@ -40,12 +40,12 @@ static size_t put_utf8(unsigned code, char *ret) {
 
 /* p is at "\u". The code point, with the second half of a pair when there is one; *p moves behind it. */
 static unsigned read_unicode(const char **p, const char *end, bool *ret_lone) {
-    unsigned code = hex4(*p + 2);
+    unsigned code = hex4_value(*p + 2);
     *p += 6;
     if (code < 0xD800 || code > 0xDFFF)
         return code;
     if (code < 0xDC00 && end - *p >= 6 && (*p)[0] == '\\' && (*p)[1] == 'u') {
-        unsigned second = hex4(*p + 2);
+        unsigned second = hex4_value(*p + 2);
         if (second >= 0xDC00 && second <= 0xDFFF) {
             *p += 6;
             return 0x10000 + ((code - 0xD800) << 10) + (second - 0xDC00);

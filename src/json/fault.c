@@ -16,7 +16,7 @@ typedef struct walk {
     bool object; /* the innermost open container is one */
 } walk;
 
-static bool fault(walk *self, const char *at, const char *why) {
+static bool record_fault(walk *self, const char *at, const char *why) {
     self->p = at;
     self->why = why;
     return false;
@@ -46,22 +46,22 @@ static bool take_string(walk *self, const char *end) {
             return true;
         }
         if (self->p == end || c == '\n' || c == '\r')
-            return fault(self, string, "this string does not end on its line");
+            return record_fault(self, string, "this string does not end on its line");
         if (c < 0x20)
-            return fault(self, self->p, "a control character in a string must be written as an escape");
+            return record_fault(self, self->p, "a control character in a string must be written as an escape");
         size_t len = c >= 0x80 ? weft__utf8_len(self->p, WEFT_UTF8_MAX) : 1;
         if (!len)
-            return fault(self, self->p, "this is not UTF-8");
+            return record_fault(self, self->p, "this is not UTF-8");
         bool escape = c == '\\' && self->p + 1 < end;
         if (escape && !is_escape(self->p))
-            return fault(self, self->p, "this is not an escape of JSON; a backslash itself is \\\\");
+            return record_fault(self, self->p, "this is not an escape of JSON; a backslash itself is \\\\");
         self->p += !escape ? len : self->p[1] == 'u' ? 6 : 2;
     }
 }
 
 static bool take_digits(walk *self) {
     if (!is_digit(*self->p))
-        return fault(self, self->p, "expected a digit");
+        return record_fault(self, self->p, "expected a digit");
     while (is_digit(*self->p))
         self->p++;
     return true;
@@ -72,7 +72,7 @@ static bool take_number(walk *self) {
     if (*self->p == '0') {
         self->p++;
         if (is_digit(*self->p))
-            return fault(self, self->p - 1, "a number does not begin with 0");
+            return record_fault(self, self->p - 1, "a number does not begin with 0");
     } else if (!take_digits(self))
         return false;
     if (*self->p == '.') {
@@ -96,7 +96,8 @@ static bool take_word(walk *self) {
             return true;
         }
     }
-    return fault(self, self->p, *self->p == '\'' ? "expected a value; strings are in double quotes" : "expected a value");
+    return record_fault(self, self->p,
+                        *self->p == '\'' ? "expected a value; strings are in double quotes" : "expected a value");
 }
 
 static bool take_scalar(walk *self, const char *end) {
@@ -109,12 +110,12 @@ static bool take_scalar(walk *self, const char *end) {
 
 static bool take_name(walk *self, const char *end) {
     if (*self->p != '"')
-        return fault(self, self->p, "expected a name in double quotes");
+        return record_fault(self, self->p, "expected a name in double quotes");
     if (!take_string(self, end))
         return false;
     self->p = weft__scan_ws(self->p);
     if (*self->p != ':')
-        return fault(self, self->p, "expected a ':'");
+        return record_fault(self, self->p, "expected a ':'");
     self->p = weft__scan_ws(self->p + 1);
     return true;
 }
@@ -122,7 +123,7 @@ static bool take_name(walk *self, const char *end) {
 /* At an opening bracket. Behind it, and behind the name of a first member; *ret_empty: it closes at once. */
 static bool open_container(walk *self, const char *end, bool *ret_empty) {
     if (self->level == WEFT_MAX_DEPTH)
-        return fault(self, self->p, "nested too deeply");
+        return record_fault(self, self->p, "nested too deeply");
     self->level++;
     self->outer = self->outer << 1 | self->object;
     self->object = *self->p == '{';
@@ -141,9 +142,9 @@ static bool close_containers(walk *self, const char *end) {
         self->p = weft__scan_ws(self->p + 1);
     }
     if (self->level == 0)
-        return self->p == end || fault(self, self->p, "expected the end of the text");
+        return self->p == end || record_fault(self, self->p, "expected the end of the text");
     if (*self->p != ',')
-        return fault(self, self->p, self->object ? "expected a ',' or a '}'" : "expected a ',' or a ']'");
+        return record_fault(self, self->p, self->object ? "expected a ',' or a '}'" : "expected a ',' or a ']'");
     self->p = weft__scan_ws(self->p + 1);
     return !self->object || take_name(self, end);
 }

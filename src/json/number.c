@@ -54,7 +54,7 @@ static int64_t read_exponent(const char *p, const char *end) {
     return negative ? -value : value;
 }
 
-static void take_apart(const char *p, size_t len, struct decimal *ret) {
+static void split_digits(const char *p, size_t len, struct decimal *ret) {
     const char *end = p + len;
     ret->exponent = 0;
     ret->count = 0;
@@ -86,7 +86,7 @@ static int to_int64(uint64_t magnitude, bool negative, int64_t *ret) {
 }
 
 /* A short run of digits and nothing else, as nearly every number in a message is. 1 when it was one. */
-static int read_short(const char *text, size_t len, uint64_t *ret) {
+static int read_short_int(const char *text, size_t len, uint64_t *ret) {
     uint64_t value = 0;
     if (len >= WORD_DIGITS)
         return 0;
@@ -102,11 +102,11 @@ static int read_short(const char *text, size_t len, uint64_t *ret) {
 int weft__number_int(const char *text, size_t len, int64_t *ret) {
     bool negative = *text == '-';
     uint64_t value;
-    if (read_short(text + negative, len - negative, &value))
+    if (read_short_int(text + negative, len - negative, &value))
         return to_int64(value, negative, ret);
 
     struct decimal decimal;
-    take_apart(text, len, &decimal);
+    split_digits(text, len, &decimal);
     if (decimal.count == 0)
         return to_int64(0, false, ret);
     /* Without zeros at its end, a negative exponent is a fraction. */
@@ -143,7 +143,7 @@ static double read_any(struct decimal *decimal) {
 int weft__number_double(const char *text, size_t len, double *ret) {
     struct decimal decimal;
     double value = 0;
-    take_apart(text, len, &decimal);
+    split_digits(text, len, &decimal);
     if (decimal.count > 0 && !read_exact(&decimal, &value))
         value = read_any(&decimal);
     if (isinf(value))

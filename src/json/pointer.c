@@ -5,7 +5,7 @@
 #include "escape.h"
 
 /* An index has no sign and no leading zero (section 4), and "-" is the item that does not exist. */
-static weft_json item(const weft_json *array, const char *token, size_t len) {
+static weft_json item_at_token(const weft_json *array, const char *token, size_t len) {
     size_t index = 0;
     if (len == 0 || (len > 1 && token[0] == '0'))
         return (weft_json){0};
@@ -26,7 +26,7 @@ static char token_byte(const char **token) {
 }
 
 /* Does the raw inside of a name say what the token says? Both may have escapes, each of its own kind. */
-static bool matches(const char *p, const char *end, const char *token, const char *token_end) {
+static bool name_matches_token(const char *p, const char *end, const char *token, const char *token_end) {
     while (p < end) {
         char bytes[WEFT_ESCAPE_MAX];
         size_t len = weft__next_piece(&p, end, bytes);
@@ -37,10 +37,10 @@ static bool matches(const char *p, const char *end, const char *token, const cha
     return token == token_end;
 }
 
-static weft_json member(const weft_json *object, const char *token, size_t len) {
+static weft_json member_at_token(const weft_json *object, const char *token, size_t len) {
     weft_json found = {0};
     for (weft_iter it = weft_iterate(object); weft_next(&it);)
-        if (matches(it.name.text + 1, it.name.text + it.name.len - 1, token, token + len))
+        if (name_matches_token(it.name.text + 1, it.name.text + it.name.len - 1, token, token + len))
             found = it.value;
     return found;
 }
@@ -61,9 +61,9 @@ weft_json weft_pointer(const weft_json *value, const char *pointer) {
         size_t len = strcspn(token, "/");
         weft_type type = weft_typeof(&here);
         if (type == WEFT_OBJECT)
-            here = member(&here, token, len);
+            here = member_at_token(&here, token, len);
         else if (type == WEFT_ARRAY)
-            here = item(&here, token, len);
+            here = item_at_token(&here, token, len);
         else
             here = (weft_json){0};
         pointer = token + len;

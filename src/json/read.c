@@ -11,7 +11,7 @@
 #include "number.h"
 #include "scan.h"
 
-static weft_json span(const char *start, const char *end, weft_doc *doc) {
+static weft_json span_json(const char *start, const char *end, weft_doc *doc) {
     return (weft_json){start, (size_t) (end - start), doc};
 }
 
@@ -28,7 +28,7 @@ static WEFT_NOINLINE const char *skip_long_string(const char *p) {
 }
 
 /* Behind a value that has been validated. */
-static inline const char *skip_value(const char *p) {
+static inline const char *skip_json_value(const char *p) {
     if (*p != '"')
         return weft__scan_value(p, WEFT_MAX_DEPTH);
     size_t n = weft__plain_to_quote(p + 1);
@@ -56,7 +56,7 @@ weft_type weft_typeof(const weft_json *value) {
 }
 
 /* Is the string from raw to end this name? The scanner has said whether it has escapes; nearly always it has none. */
-static bool is_name(const char *raw, const char *end, bool escaped, const char *name, size_t len) {
+static bool is_raw_name(const char *raw, const char *end, bool escaped, const char *name, size_t len) {
     size_t raw_len = (size_t) (end - raw);
     if (escaped)
         return weft__raw_is((weft_bytes){raw, raw_len}, name, len);
@@ -74,11 +74,11 @@ weft_json weft_get(const weft_json *object, const char *name) {
         if (!raw_end)
             break;
         const char *value = weft__scan_ws(weft__scan_ws(raw_end) + 1); /* behind the colon */
-        const char *end = skip_value(value);
+        const char *end = skip_json_value(value);
         if (!end)
             break;
-        if (is_name(raw, raw_end, escaped, name, len))
-            found = span(value, end, object->doc);
+        if (is_raw_name(raw, raw_end, escaped, name, len))
+            found = span_json(value, end, object->doc);
         p = weft__scan_ws(end);
         if (*p == ',')
             p = weft__scan_ws(p + 1);
@@ -91,7 +91,7 @@ static size_t find_name(const char *raw, const char *end, bool escaped, const ch
                         size_t first) {
     for (size_t n = 0, i = first; n < count; n++, i++) {
         i = i < count ? i : 0;
-        if (is_name(raw, end, escaped, names[i], strlen(names[i])))
+        if (is_raw_name(raw, end, escaped, names[i], strlen(names[i])))
             return i;
     }
     return count;
@@ -105,12 +105,12 @@ void weft__get_all(const weft_json *object, const char *const *names, size_t cou
         bool escaped;
         const char *raw = p, *raw_end = weft__scan_string(p, &escaped);
         const char *value = raw_end ? weft__scan_ws(weft__scan_ws(raw_end) + 1) : NULL;
-        const char *end = value ? skip_value(value) : NULL;
+        const char *end = value ? skip_json_value(value) : NULL;
         if (!end)
             break;
         size_t i = find_name(raw, raw_end, escaped, names, count, expected);
         if (i < count) {
-            ret[i] = span(value, end, object->doc);
+            ret[i] = span_json(value, end, object->doc);
             expected = i + 1;
         }
         p = weft__scan_ws(end);
@@ -122,11 +122,11 @@ void weft__get_all(const weft_json *object, const char *const *names, size_t cou
 weft_json weft_at(const weft_json *array, size_t index) {
     const char *p = array && array->text && *array->text == '[' ? weft__scan_ws(array->text + 1) : "]";
     while (*p != ']') {
-        const char *end = skip_value(p);
+        const char *end = skip_json_value(p);
         if (!end)
             break;
         if (index-- == 0)
-            return span(p, end, array->doc);
+            return span_json(p, end, array->doc);
         p = weft__scan_ws(end);
         if (*p == ',')
             p = weft__scan_ws(p + 1);
@@ -135,7 +135,7 @@ weft_json weft_at(const weft_json *array, size_t index) {
 }
 
 /* The decoded string in memory of its document, NUL-terminated. */
-static int decode(const weft_json *value, weft_bytes *ret) {
+static int decode_into_doc(const weft_json *value, weft_bytes *ret) {
     char *text = value->doc ? weft__arena_alloc(&value->doc->arena, value->len - 1) : NULL;
     if (!text)
         return -ENOMEM;
@@ -145,7 +145,7 @@ static int decode(const weft_json *value, weft_bytes *ret) {
 
 const char *weft_str_of(const weft_json *value, const char *fallback) {
     weft_bytes text;
-    if (weft_typeof(value) != WEFT_STRING || decode(value, &text) < 0)
+    if (weft_typeof(value) != WEFT_STRING || decode_into_doc(value, &text) < 0)
         return fallback;
     return memchr(text.data, '\0', text.len) ? fallback : text.data;
 }
@@ -192,7 +192,7 @@ int weft_text(const weft_json *value, weft_bytes *ret) {
     if (weft_typeof(value) != WEFT_STRING)
         return -EINVAL;
     if (memchr(value->text, '\\', value->len))
-        return decode(value, ret);
+        return decode_into_doc(value, ret);
     *ret = (weft_bytes){value->text + 1, value->len - 2};
     return 0;
 }
@@ -209,7 +209,7 @@ weft_iter weft_iterate(const weft_json *container) {
 }
 
 bool weft_next(weft_iter *it) {
-    const char *start = it->next_, *end = start ? skip_value(start) : NULL;
+    const char *start = it->next_, *end = start ? skip_json_value(start) : NULL;
     weft_doc *doc = it->value.doc;
     if (!end)
         return false;
@@ -217,14 +217,14 @@ bool weft_next(weft_iter *it) {
     const char *p = weft__scan_ws(end);
     /* Only the name of a member has a colon behind it. */
     if (*p == ':') {
-        it->name = span(start, end, doc);
+        it->name = span_json(start, end, doc);
         start = weft__scan_ws(p + 1);
-        end = skip_value(start);
+        end = skip_json_value(start);
         if (!end)
             return false;
         p = weft__scan_ws(end);
     }
-    it->value = span(start, end, doc);
+    it->value = span_json(start, end, doc);
     it->next_ = *p == ',' ? weft__scan_ws(p + 1) : NULL;
     return true;
 }

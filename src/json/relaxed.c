@@ -12,7 +12,7 @@ static bool is_line_end(char c) {
     return c == '\n' || c == '\r';
 }
 
-static void blank(char *p, const char *end) {
+static void blank_out(char *p, const char *end) {
     for (; p < end; p++)
         if (!is_line_end(*p))
             *p = ' ';
@@ -56,13 +56,13 @@ size_t weft__relaxed_blank(char *text, size_t len) {
     char *p = text, *end = text + len, *comma = NULL;
     char before = '\0'; /* the last byte that counts */
     if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
-        blank(text, text + 3);
+        blank_out(text, text + 3);
     while (p < end) {
         if (is_space(*p)) {
             p++;
         } else if (is_comment(p, end)) {
             char *after = comment_end(p, end);
-            blank(p, after ? after : end);
+            blank_out(p, after ? after : end);
             if (!after)
                 return (size_t) (p - text);
             p = after;

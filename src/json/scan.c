@@ -16,7 +16,6 @@
 #define SHORT_STEPS 4
 
 /* Texts up to this size are validated in a copy on the stack. */
-#define SMALL_TEXT 512
 
 static bool is_digit(char c) {
     return (unsigned char) (c - '0') < 10;
@@ -256,23 +255,4 @@ const char *weft__scan_params(const char *p, int depth, weft_bytes *ret_meta) {
         return NULL;
     *ret_meta = meta;
     return p + 1;
-}
-
-static bool is_valid(const char *text, size_t len) {
-    const char *p = weft__scan_value(weft__scan_ws(text), WEFT_MAX_DEPTH);
-    return p && weft__scan_ws(p) == text + len;
-}
-
-bool weft__json_valid(const char *text, size_t len, const weft_alloc *alloc) {
-    char small[SMALL_TEXT + 1 + WEFT_SLACK];
-    char *copy = len <= SMALL_TEXT ? small : weft__alloc(alloc, len + 1 + WEFT_SLACK);
-    if (!copy)
-        return false;
-    if (len)
-        memcpy(copy, text, len);
-    memset(copy + len, 0, 1 + WEFT_SLACK);
-    bool valid = is_valid(copy, len);
-    if (copy != small)
-        weft__free(alloc, copy);
-    return valid;
 }

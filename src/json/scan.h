@@ -48,8 +48,4 @@ static inline const char *weft__scan_any_string(const char *p) {
  * pass (the last one): its value's span goes to *ret_meta, which is zeroed if there is none. */
 const char *weft__scan_params(const char *p, int depth, weft_bytes *ret_meta);
 
-/* Is this whole text one valid value, white space around it allowed? For const texts without a sentinel: copies when it
- * must. */
-bool weft__json_valid(const char *text, size_t len, const weft_alloc *alloc);
-
 #endif

@@ -7,7 +7,7 @@
 #define QUOTES 2
 #define HINT_DEPTH 8 /* deeper, a guess is not worth the walk */
 
-static size_t hint(const weft_val *value, int depth) {
+static size_t text_len_hint(const weft_val *value, int depth) {
     size_t sum = QUOTES; /* or brackets */
     switch (value->kind) {
     case WEFT_VAL_RAW:
@@ -16,11 +16,11 @@ static size_t hint(const weft_val *value, int depth) {
         return value->len + QUOTES;
     case WEFT_VAL_ARR:
         for (size_t i = 0; depth && i < value->len; i++)
-            sum += 1 + hint(&value->as.items[i], depth - 1);
+            sum += 1 + text_len_hint(&value->as.items[i], depth - 1);
         return sum;
     case WEFT_VAL_OBJ:
         for (size_t i = 0; depth && i < value->len; i++)
-            sum += strlen(value->as.members[i].name) + QUOTES + 2 + hint(&value->as.members[i].value, depth - 1);
+            sum += strlen(value->as.members[i].name) + QUOTES + 2 + text_len_hint(&value->as.members[i].value, depth - 1);
         return sum;
     default:
         return SCALAR_HINT;
@@ -28,7 +28,7 @@ static size_t hint(const weft_val *value, int depth) {
 }
 
 size_t weft__val_hint(const weft_val *value) {
-    return hint(value, HINT_DEPTH);
+    return text_len_hint(value, HINT_DEPTH);
 }
 
 int weft_to_text(weft_val value, const weft_alloc *alloc, char **ret, size_t *ret_len) {

@@ -19,13 +19,13 @@
 static const char replacement[] = "\xEF\xBF\xBD"; /* U+FFFD */
 
 /* What a failed function does before it returns, given the length it began with. */
-static int undo(weft_buf *out, size_t len, int r) {
+static int undo_write(weft_buf *out, size_t len, int r) {
     if (r < 0)
         out->end = out->start + len;
     return r;
 }
 
-static bool is_plain(char c) {
+static bool is_plain_char(char c) {
     return (unsigned char) c >= ' ' && (unsigned char) c < 0x80 && c != '"' && c != '\\';
 }
 
@@ -71,13 +71,13 @@ static size_t copy_plain(char *out, const char *text, size_t len) {
         memcpy(out + n, text + n, WEFT_STEP);
         return n + weft__plain(text + n);
     }
-    for (; n < len && is_plain(text[n]); n++)
+    for (; n < len && is_plain_char(text[n]); n++)
         out[n] = text[n];
     return n;
 }
 
 /* The escape of an ASCII character that needs one; its length. RFC 8785 section 3.2.2.2. */
-static size_t escape(unsigned char c, char ret[6]) {
+static size_t escape_ascii(unsigned char c, char ret[6]) {
     static const char letters[] = "btn\0fr", hex[] = "0123456789abcdef";
     ret[0] = '\\';
     if (c == '"' || c == '\\') {
@@ -99,7 +99,7 @@ static size_t escape(unsigned char c, char ret[6]) {
 static int put_special(weft_buf *out, const weft_alloc *alloc, const char **p, const char *end) {
     char text[6];
     if ((unsigned char) **p < 0x80)
-        return weft__buf_put(out, alloc, text, escape((unsigned char) *(*p)++, text));
+        return weft__buf_put(out, alloc, text, escape_ascii((unsigned char) *(*p)++, text));
     size_t len = weft__utf8_len(*p, (size_t) (end - *p));
     const char *sequence = len ? *p : replacement;
     *p += len ? len : 1;
@@ -107,7 +107,7 @@ static int put_special(weft_buf *out, const weft_alloc *alloc, const char **p, c
 }
 
 /* A string; or the name of a member, with what comes before its quote and the colon behind it. */
-static int put_quoted(weft_buf *out, const weft_alloc *alloc, char before, const char *p, const char *end) {
+static int put_quoted_text(weft_buf *out, const weft_alloc *alloc, char before, const char *p, const char *end) {
     /* With room for all of it, most strings are done in one turn. */
     int r = weft__buf_reserve(out, alloc, (size_t) (end - p) + 4);
     if (r < 0)
@@ -121,7 +121,7 @@ static int put_quoted(weft_buf *out, const weft_alloc *alloc, char before, const
         p += plain;
         if (p == end)
             break;
-        while (r >= 0 && p < end && !is_plain(*p))
+        while (r >= 0 && p < end && !is_plain_char(*p))
             r = put_special(out, alloc, &p, end);
         if (r < 0 || (r = weft__buf_reserve(out, alloc, (size_t) (end - p) + 2)) < 0)
             return r;
@@ -133,7 +133,7 @@ static int put_quoted(weft_buf *out, const weft_alloc *alloc, char before, const
 }
 
 static int put_string(weft_buf *out, const weft_alloc *alloc, const char *p, const char *end) {
-    return put_quoted(out, alloc, '\0', p, end);
+    return put_quoted_text(out, alloc, '\0', p, end);
 }
 
 static int put_uint(weft_buf *out, const weft_alloc *alloc, uint64_t u, bool negative) {
@@ -154,7 +154,7 @@ static int put_double(weft_buf *out, const weft_alloc *alloc, double d) {
     return weft__buf_put(out, alloc, text, weft__print_double(d, text));
 }
 
-static int put_value(weft_buf *out, const weft_alloc *alloc, const weft_val *value, int depth);
+static int put_any_value(weft_buf *out, const weft_alloc *alloc, const weft_val *value, int depth);
 
 static int put_array(weft_buf *out, const weft_alloc *alloc, const weft_val *value, int depth) {
     int r = weft__buf_put(out, alloc, "[", 1);
@@ -162,14 +162,14 @@ static int put_array(weft_buf *out, const weft_alloc *alloc, const weft_val *val
         if (i > 0)
             r = weft__buf_put(out, alloc, ",", 1);
         if (r >= 0)
-            r = put_value(out, alloc, &value->as.items[i], depth);
+            r = put_any_value(out, alloc, &value->as.items[i], depth);
     }
     return r < 0 ? r : weft__buf_put(out, alloc, "]", 1);
 }
 
 static int put_member(weft_buf *out, const weft_alloc *alloc, bool first, const weft_member *member, int depth) {
-    int r = put_quoted(out, alloc, first ? '{' : ',', member->name, member->name + strlen(member->name));
-    return r < 0 ? r : put_value(out, alloc, &member->value, depth);
+    int r = put_quoted_text(out, alloc, first ? '{' : ',', member->name, member->name + strlen(member->name));
+    return r < 0 ? r : put_any_value(out, alloc, &member->value, depth);
 }
 
 static int put_object(weft_buf *out, const weft_alloc *alloc, const weft_val *value, int depth) {
@@ -188,7 +188,7 @@ static int put_object(weft_buf *out, const weft_alloc *alloc, const weft_val *va
 }
 
 /* depth is how many containers may still be opened; nobody would read a text that nests deeper. */
-static int put_raw(weft_buf *out, const weft_alloc *alloc, const char *text, size_t len) {
+static int put_raw_text(weft_buf *out, const weft_alloc *alloc, const char *text, size_t len) {
     int r = weft__buf_reserve(out, alloc, len);
     if (r < 0)
         return r;
@@ -197,7 +197,7 @@ static int put_raw(weft_buf *out, const weft_alloc *alloc, const char *text, siz
     return 0;
 }
 
-static int put_value(weft_buf *out, const weft_alloc *alloc, const weft_val *value, int depth) {
+static int put_any_value(weft_buf *out, const weft_alloc *alloc, const weft_val *value, int depth) {
     switch (value->kind) {
     case WEFT_VAL_BOOL:
         return value->as.b ? weft__buf_put(out, alloc, "true", 4) : weft__buf_put(out, alloc, "false", 5);
@@ -210,7 +210,7 @@ static int put_value(weft_buf *out, const weft_alloc *alloc, const weft_val *val
     case WEFT_VAL_STR:
         return put_string(out, alloc, value->as.s, value->as.s + value->len);
     case WEFT_VAL_RAW:
-        return put_raw(out, alloc, value->as.s, value->len);
+        return put_raw_text(out, alloc, value->as.s, value->len);
     case WEFT_VAL_ARR:
         return depth ? put_array(out, alloc, value, depth - 1) : -EINVAL;
     case WEFT_VAL_OBJ:
@@ -224,12 +224,12 @@ static int put_value(weft_buf *out, const weft_alloc *alloc, const weft_val *val
 
 int weft__write_val(weft_buf *out, const weft_alloc *alloc, const weft_val *value) {
     size_t len = weft__buf_len(out);
-    return undo(out, len, put_value(out, alloc, value, WEFT_MAX_DEPTH));
+    return undo_write(out, len, put_any_value(out, alloc, value, WEFT_MAX_DEPTH));
 }
 
 int weft__write_str(weft_buf *out, const weft_alloc *alloc, const char *text, size_t text_len) {
     size_t len = weft__buf_len(out);
-    return undo(out, len, put_string(out, alloc, text, text + text_len));
+    return undo_write(out, len, put_string(out, alloc, text, text + text_len));
 }
 
 int weft__write_int(weft_buf *out, const weft_alloc *alloc, int64_t i) {

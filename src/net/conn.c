@@ -32,7 +32,7 @@ weft_conn *weft__conn_of(const weft_peer *peer) {
 
 /* ---- who is there ---- */
 
-static int64_t port_of(const struct sockaddr_storage *address) {
+static int64_t port_of_address(const struct sockaddr_storage *address) {
     if (address->ss_family == AF_INET)
         return ntohs(((const struct sockaddr_in *) (const void *) address)->sin_port);
     return address->ss_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *) (const void *) address)->sin6_port) : 0;
@@ -49,7 +49,7 @@ void weft__origin_of(int fd, weft_origin *ret) {
     if (address.ss_family != AF_UNIX) {
         getnameinfo((struct sockaddr *) &address, len, ret->address, sizeof ret->address, NULL, 0, NI_NUMERICHOST);
         weft__address_group(ret->address, ret->group, sizeof ret->group);
-        ret->port = port_of(&address);
+        ret->port = port_of_address(&address);
     } else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) == 0) {
         ret->uid = cred.uid;
         ret->pid = weft__unix_peer_gone(fd) ? -1 : cred.pid;
@@ -63,9 +63,10 @@ void weft__conn_identity(weft_conn *conn, weft_origin *origin, char *name, weft_
     weft__origin_of(conn->stream.fd, origin);
     *name = '\0';
     bool certified = conn->stream.tls && weft__tls_subject(conn->stream.tls, name, WEFT_CONN_NAME) > 0;
-    bool local = endpoint->transport->flags & WEFT_KNOWS_USER;
+    bool local = endpoint->transport->scheme.flags & WEFT_KNOWS_USER;
     bool known = local ? origin->uid == (int64_t) geteuid() : certified || !endpoint->tokens.asked;
-    *ret = (weft_identity){.transport = endpoint->url.name,
+    *ret = (weft_identity){.transport = endpoint->url.scheme->name,
+                           .local = !(endpoint->url.scheme->flags & WEFT_NETWORK),
                            .dialect = endpoint->dialect,
                            .name = name,
                            .scopes = known ? "*" : "",
@@ -84,7 +85,7 @@ void weft__conn_known(weft_conn *conn) {
 /* ---- the end ---- */
 
 /* Keep what the peer has not sent: it goes before its last words do. */
-static weft_buf *take_output(weft_conn *conn) {
+static weft_buf *take_conn_output(weft_conn *conn) {
     const weft_alloc *alloc = conn->stream.loop->alloc;
     weft_bytes out = weft_peer_output(conn->peer);
     if (!out.len)
@@ -110,7 +111,7 @@ static void part_from_peer(weft_conn *conn, int why, bool politely) {
     if (!peer)
         return;
     if (politely)
-        conn->last = take_output(conn);
+        conn->last = take_conn_output(conn);
     weft__peer_set_carrier(peer, NULL, NULL);
     conn->peer = NULL;
     tell_close(conn, peer, why);
@@ -147,11 +148,11 @@ static void on_peer_free(weft_peer *peer, void *self) {
     weft__memory_count(conn);
 }
 
-static int64_t on_now(void *self) {
+static int64_t conn_now(void *self) {
     return weft__loop_fresh_now(((const weft_conn *) self)->stream.loop);
 }
 
-static void on_resume(weft_peer *peer, void *self) {
+static void on_conn_resume(weft_peer *peer, void *self) {
     weft_conn *conn = self;
     if (weft__peer_choked(peer) || conn->events)
         return;
@@ -159,7 +160,7 @@ static void on_resume(weft_peer *peer, void *self) {
     weft__stream_again(&conn->stream);
 }
 
-static const weft_carrier carrier = {.free = on_peer_free, .now = on_now, .resume = on_resume};
+static const weft_carrier carrier = {.free = on_peer_free, .now = conn_now, .resume = on_conn_resume};
 
 void weft__conn_on_closed(weft_stream *stream) {
     weft_conn *conn = conn_of(stream);
@@ -196,16 +197,16 @@ void weft__conn_leave(weft_conn *conn, bool now) {
 
 /* ---- the peer on the stream ---- */
 
-static int64_t earlier(int64_t a, int64_t b) {
+static int64_t earlier_time(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-static void schedule(weft_conn *conn) {
-    weft__stream_due(&conn->stream, earlier(weft_peer_deadline(conn->peer), conn->auth_until));
+static void schedule_conn(weft_conn *conn) {
+    weft__stream_due(&conn->stream, earlier_time(weft_peer_deadline(conn->peer), conn->auth_until));
 }
 
 /* The user may have something to say to a peer that has ended its half. May end the connection. */
-static bool stays_after_end(weft_conn *conn) {
+static bool conn_stays_after_end(weft_conn *conn) {
     weft_peer *peer = conn->peer;
     bool (*on_eof)(weft_peer * peer, void *data) = weft__conn_server(conn)->opts.on_eof;
     bool stays = on_eof && on_eof(peer, weft_peer_data(peer));
@@ -223,7 +224,7 @@ static void take_end(weft_conn *conn) {
     int r = weft_peer_eof(peer);
     if (conn->peer != peer)
         return;
-    if (r >= 0 && stays_after_end(conn))
+    if (r >= 0 && conn_stays_after_end(conn))
         return;
     conn->leaving = true; /* it may have closed only its half: what it asked for is still answered */
     if (r < 0 || weft_peer_open_requests(conn->peer) == 0)
@@ -233,7 +234,7 @@ static void take_end(weft_conn *conn) {
 }
 
 /* After anything that may have changed how the peer is doing. */
-static void settle(weft_conn *conn, int r) {
+static void settle_conn(weft_conn *conn, int r) {
     if (r < 0) {
         /* Who has not read 8 MiB will not read them in two seconds either. */
         weft__conn_close(conn, r == -ECONNRESET ? 0 : r, r != -ENOBUFS && r != -ETIMEDOUT);
@@ -249,7 +250,7 @@ static void settle(weft_conn *conn, int r) {
         return;
     }
     weft__stream_pause(&conn->stream, weft__peer_choked(conn->peer));
-    schedule(conn);
+    schedule_conn(conn);
     /* Most requests leave nothing behind, and nothing was there before. */
     if (conn->held || weft__peer_memory(conn->peer))
         weft__memory_count(conn);
@@ -271,10 +272,10 @@ void weft__conn_feed(weft_conn *conn, char *data, size_t len) {
     if (was_full && !weft_peer_full(peer))
         weft__stream_again(&conn->stream); /* it may have kept bytes back, and the socket took everything at once */
     int returned = weft__peer_return(peer);
-    settle(conn, r < 0 ? r : returned);
+    settle_conn(conn, r < 0 ? r : returned);
 }
 
-static void on_bytes(weft_stream *stream, char *data, size_t len) {
+static void on_conn_bytes(weft_stream *stream, char *data, size_t len) {
     weft_conn *conn = conn_of(stream);
     if (!conn->events)
         weft__conn_feed(conn, data, len);
@@ -286,7 +287,7 @@ void weft__conn_note_end(weft_conn *conn, int why) {
         weft__server_note(weft__conn_server(conn), "a connection on %s ended: %s", conn->endpoint->text, sentence);
 }
 
-static void on_end(weft_stream *stream, int why) {
+static void on_conn_end(weft_stream *stream, int why) {
     weft_conn *conn = conn_of(stream);
     weft__conn_note_end(conn, why);
     if (!conn->peer || why < 0 || conn->events) {
@@ -298,17 +299,17 @@ static void on_end(weft_stream *stream, int why) {
         take_end(conn);
 }
 
-static char *room(weft_stream *stream, size_t *ret_size) {
+static char *conn_room(weft_stream *stream, size_t *ret_size) {
     weft_conn *conn = conn_of(stream);
     return conn->peer && !conn->events ? weft__peer_room(conn->peer, ret_size) : NULL;
 }
 
-static weft_bytes output(weft_stream *stream) {
+static weft_bytes conn_output(weft_stream *stream) {
     weft_conn *conn = conn_of(stream);
     return conn->peer ? weft_peer_output(conn->peer) : (weft_bytes){0};
 }
 
-static void sent(weft_stream *stream, size_t n) {
+static void conn_sent(weft_stream *stream, size_t n) {
     weft_conn *conn = conn_of(stream);
     weft_peer *peer = conn->peer;
     weft_peer_sent(peer, n);
@@ -322,7 +323,7 @@ static void sent(weft_stream *stream, size_t n) {
         weft__conn_leave(conn, false);
 }
 
-static void on_due(weft_stream *stream) {
+static void on_conn_due(weft_stream *stream) {
     weft_conn *conn = conn_of(stream);
     weft_peer *peer = conn->peer;
     int64_t now = weft_loop_now(stream->loop);
@@ -339,11 +340,11 @@ static void on_due(weft_stream *stream) {
         return;
     weft__stream_flush(stream);
     if (conn->peer == peer)
-        settle(conn, r);
+        settle_conn(conn, r);
 }
 
 /* Output outside of a read: a deferred answer, a notification, a broadcast. Once per turn for all of it. */
-static void on_output(weft_peer *peer, void *data) {
+static void on_peer_output(weft_peer *peer, void *data) {
     (void) data;
     weft_conn *conn = weft__conn_of(peer);
     if (!conn || conn->web)
@@ -353,11 +354,11 @@ static void on_output(weft_peer *peer, void *data) {
     if (weft__peer_status(peer) < 0)
         weft__stream_due(&conn->stream, weft_loop_now(conn->stream.loop));
     else if (!conn->events)
-        schedule(conn);
+        schedule_conn(conn);
 }
 
 /* The peer's data may be its user's by now; the server's callbacks get the server's. */
-static void on_drain(weft_peer *peer, void *data) {
+static void on_peer_drain(weft_peer *peer, void *data) {
     weft_conn *conn = weft__conn_of(peer);
     weft_server *server = conn ? weft__conn_server(conn) : NULL;
     (void) data;
@@ -376,8 +377,8 @@ int weft__conn_peer_new(weft_conn *conn, const weft_conn_peer *how, weft_peer **
                            .locked = how->locked,
                            .data = endpoint->server->opts.data,
                            .on_raw = endpoint->server->opts.on_raw,
-                           .on_output = how->on_output ? how->on_output : on_output,
-                           .on_drain = on_drain};
+                           .on_output = how->on_output ? how->on_output : on_peer_output,
+                           .on_drain = on_peer_drain};
     weft_peer *peer;
     int r = weft_peer_new(endpoint->server->service, &opts, &peer);
     if (r < 0)
@@ -393,7 +394,7 @@ int weft__conn_attach(weft_conn *conn, const weft_conn_peer *how) {
         return r;
     weft__peer_set_carrier(conn->peer, &carrier, conn);
     conn->stream.ops = &peer_ops;
-    schedule(conn);
+    schedule_conn(conn);
     return 0;
 }
 
@@ -407,7 +408,7 @@ void weft__conn_tell_open(weft_conn *conn) {
         server->opts.on_open(server, conn->peer, server->opts.data);
 }
 
-static void on_open(weft_stream *stream) {
+static void on_conn_open(weft_stream *stream) {
     weft_conn *conn = conn_of(stream);
     weft_origin origin;
     char name[WEFT_CONN_NAME];
@@ -424,14 +425,14 @@ static void on_open(weft_stream *stream) {
 }
 
 static const weft_stream_ops peer_ops = {
-    .on_open = on_open,
-    .on_bytes = on_bytes,
-    .on_end = on_end,
+    .on_open = on_conn_open,
+    .on_bytes = on_conn_bytes,
+    .on_end = on_conn_end,
     .on_closed = weft__conn_on_closed,
-    .room = room,
-    .output = output,
-    .sent = sent,
-    .on_due = on_due,
+    .room = conn_room,
+    .output = conn_output,
+    .sent = conn_sent,
+    .on_due = on_conn_due,
 };
 
 /* ---- after the peer: only what it left is sent ---- */
@@ -473,7 +474,7 @@ static void close_pair(int in, int out) {
         close(out);
 }
 
-static int start(weft_conn *conn, weft_listener *listener) {
+static int start_conn(weft_conn *conn, weft_listener *listener) {
     int r = listener->tls ? weft__stream_tls(&conn->stream, listener->tls, NULL) : 0;
     if (r >= 0 && listener->http)
         r = weft__web_new(conn);
@@ -506,7 +507,7 @@ int weft__conn_new(weft_listener *listener, int in, int out, weft_conn_place *pl
     weft__list_push(&server->conns, &conn->link);
     server->conn_count++;
     weft__server_ref(server);
-    r = start(conn, listener);
+    r = start_conn(conn, listener);
     if (r < 0) {
         weft__stream_close(&conn->stream);
         return r;

@@ -61,7 +61,7 @@ static void on_prepare(uv_prepare_t *prepare) {
 
 /* ---- timers: a pairing heap, because it needs no memory of its own and so cannot fail ---- */
 
-static weft_timer *meld(weft_timer *a, weft_timer *b) {
+static weft_timer *meld_timers(weft_timer *a, weft_timer *b) {
     if (!a || !b)
         return a ? a : b;
     if (b->at < a->at) {
@@ -86,7 +86,7 @@ static weft_timer *meld_all(weft_timer *first) {
         a->next = a->prev = NULL;
         if (b)
             b->next = b->prev = NULL;
-        weft_timer *pair = meld(a, b);
+        weft_timer *pair = meld_timers(a, b);
         pair->next = pairs;
         pairs = pair;
     }
@@ -94,7 +94,7 @@ static weft_timer *meld_all(weft_timer *first) {
     while (pairs) {
         weft_timer *next = pairs->next;
         pairs->next = NULL;
-        all = meld(all, pairs);
+        all = meld_timers(all, pairs);
         pairs = next;
     }
     return all;
@@ -104,7 +104,7 @@ static void heap_put(weft_loop *loop, weft_timer *timer, int64_t at) {
     assert(timer->at == INT64_MAX);
     timer->at = at;
     timer->child = timer->next = timer->prev = NULL;
-    loop->timers = meld(loop->timers, timer);
+    loop->timers = meld_timers(loop->timers, timer);
 }
 
 static void heap_remove(weft_loop *loop, weft_timer *timer) {
@@ -118,23 +118,23 @@ static void heap_remove(weft_loop *loop, weft_timer *timer) {
             timer->prev->next = timer->next;
         if (timer->next)
             timer->next->prev = timer->prev;
-        loop->timers = meld(loop->timers, children);
+        loop->timers = meld_timers(loop->timers, children);
     }
     timer->at = INT64_MAX;
 }
 
-static void on_timer(uv_timer_t *handle);
+static void on_loop_timer(uv_timer_t *handle);
 
 static bool is_virtual(const weft_loop *loop) {
     return loop->virtual_ms >= 0;
 }
 
-static void arm(weft_loop *loop) {
+static void arm_timer(weft_loop *loop) {
     if (!loop->timers || loop->timers->at >= loop->armed || is_virtual(loop))
         return;
     int64_t wait = loop->timers->at - weft_loop_now(loop);
     loop->armed = loop->timers->at;
-    uv_timer_start(&loop->timer, on_timer, wait > 0 ? (uint64_t) wait : 0, 0);
+    uv_timer_start(&loop->timer, on_loop_timer, wait > 0 ? (uint64_t) wait : 0, 0);
 }
 
 static void run_due_timers(weft_loop *loop) {
@@ -150,11 +150,11 @@ static void run_due_timers(weft_loop *loop) {
     }
 }
 
-static void on_timer(uv_timer_t *handle) {
+static void on_loop_timer(uv_timer_t *handle) {
     weft_loop *loop = handle->data;
     loop->armed = INT64_MAX;
     run_due_timers(loop);
-    arm(loop);
+    arm_timer(loop);
 }
 
 void weft__timer_init(weft_timer *timer, void (*on_due)(weft_timer *timer)) {
@@ -167,10 +167,10 @@ void weft__timer_set(weft_loop *loop, weft_timer *timer, int64_t due) {
         return;
     if (timer->at != INT64_MAX)
         heap_remove(loop, timer);
-    /* Never at once: a timer that sets itself to the past must not keep on_timer() for ever. */
+    /* Never at once: a timer that sets itself to the past must not keep on_loop_timer() for ever. */
     int64_t soonest = weft_loop_now(loop) + 1;
     heap_put(loop, timer, due > soonest ? due : soonest);
-    arm(loop);
+    arm_timer(loop);
 }
 
 void weft__timer_stop(weft_loop *loop, weft_timer *timer) {

@@ -12,9 +12,9 @@
 
 #include <weft/net.h>
 
-#include "after.h"
 #include "alloc.h"
 #include "list.h"
+#include "sum.h"
 
 /* A message that lies in it whole is decoded where it lies; one that does not is copied. So it is somewhat larger than the
  * largest messages that are common: with 64 KiB, a message of 64 KiB cost 1.7 times as much. */
@@ -42,10 +42,11 @@ struct weft_loop {
     char *read;    /* WEFT_LOOP_READ, WEFT_SLACK bytes behind */
     char *scratch; /* WEFT_LOOP_SCRATCH in all */
     weft_link later;
-    weft_link mem;      /* the mem: endpoints (mem.h); zero until the first */
-    weft_timer *timers; /* the earliest */
-    int64_t armed;      /* for when uv_timer is set; INT64_MAX: it is not */
-    int64_t virtual_ms; /* the time, while it is virtual; <0: it is the system's */
+    const struct weft_transport *const *transports; /* besides libweft's own (transport.h); NULL: none. Borrowed */
+    weft_link mem;                                  /* the mem: endpoints (mem.h); zero until the first */
+    weft_timer *timers;                             /* the earliest */
+    int64_t armed;                                  /* for when uv_timer is set; INT64_MAX: it is not */
+    int64_t virtual_ms;                             /* the time, while it is virtual; <0: it is the system's */
     size_t holds;
     uv_timer_t timer;
     uv_prepare_t prepare;

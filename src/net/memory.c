@@ -45,7 +45,7 @@ void weft__memory_count(weft_conn *conn) {
 /* ---- relief ---- */
 
 /* The larger the sooner, but strangers before all others and local users last. */
-static int rank(const weft_conn *conn) {
+static int rank_conn(const weft_conn *conn) {
     return conn->place.stranger ? 2 : conn->place.local ? 0 : 1;
 }
 
@@ -53,7 +53,8 @@ static weft_conn *find_largest(const weft_server *server) {
     weft_conn *found = NULL;
     for (weft_link *at = server->conns.next; at != &server->conns; at = at->next) {
         weft_conn *conn = WEFT_CONTAINER(at, weft_conn, link);
-        bool before = !found || rank(conn) > rank(found) || (rank(conn) == rank(found) && conn->held > found->held);
+        bool before = !found || rank_conn(conn) > rank_conn(found) ||
+                      (rank_conn(conn) == rank_conn(found) && conn->held > found->held);
         if (conn->held && before)
             found = conn;
     }
@@ -71,7 +72,7 @@ static void say_farewell(weft_conn *conn) {
 }
 
 /* Whatever it still holds once it is closing is given back now, not when the other side has taken notice. */
-static void let_go(weft_server *server, weft_conn *conn) {
+static void give_up_conn(weft_server *server, weft_conn *conn) {
     size_t held = conn->held;
     say_farewell(conn);
     if (conn->web) {
@@ -90,7 +91,7 @@ void weft__memory_relieve(weft_later *later) {
     while (server->held > server->opts.max_memory && (conn = find_largest(server))) {
         weft__server_note(server, "all connections together hold %zu bytes: closed one that held %zu", server->held,
                           conn->held);
-        let_go(server, conn);
+        give_up_conn(server, conn);
     }
     weft__server_unref(server);
 }

@@ -24,7 +24,7 @@ static void on_out_poll(uv_poll_t *handle, int status, int events);
 
 /* What poll should wake us for. When there is nothing to wait for, a socket is still watched for its end: epoll always
  * reports that, and UV_PRIORITIZED is the quietest reason to be asked at all. */
-static int wanted(const weft_stream *stream) {
+static int wanted_events(const weft_stream *stream) {
     if (stream->state == NEW || stream->state == CLOSING)
         return 0;
     if (stream->state == CONNECTING)
@@ -36,8 +36,8 @@ static int wanted(const weft_stream *stream) {
     return events || !can_vanish ? events : UV_PRIORITIZED;
 }
 
-static void watch(weft_stream *stream) {
-    int events = wanted(stream);
+static void watch_stream(weft_stream *stream) {
+    int events = wanted_events(stream);
     if (events == stream->watching)
         return;
     stream->watching = (unsigned char) events;
@@ -75,13 +75,13 @@ static void maybe_done(weft_stream *stream) {
 }
 
 /* No more bytes. Told once; a second time only when a clean end turns out to have been a good-bye for good. */
-static void end(weft_stream *stream, int why) {
+static void end_reading(weft_stream *stream, int why) {
     if (stream->state == CLOSING || (stream->ended && (why == 0 || stream->vanished)))
         return;
     stream->ended = true;
     if (why < 0)
         stream->vanished = stream->mute = true;
-    watch(stream);
+    watch_stream(stream);
     if (stream->state == FINISHING) {
         if (why < 0)
             weft__stream_close(stream);
@@ -100,7 +100,7 @@ static void end_later(weft_stream *stream, int why) {
 
 /* Nobody will read what we send. What they sent before leaving is still read; only when there was nothing more to come is
  * this the end. */
-static void hush(weft_stream *stream, int why) {
+static void hush_stream(weft_stream *stream, int why) {
     stream->mute = true;
     stream->full = false;
     if (stream->ended || stream->state == SHAKING)
@@ -110,7 +110,7 @@ static void hush(weft_stream *stream, int why) {
 /* ---- writing ---- */
 
 /* How many bytes the descriptor took: fewer than len when it is full, all of them when nobody reads any more. */
-static size_t push(weft_stream *stream, weft_bytes out) {
+static size_t push_bytes(weft_stream *stream, weft_bytes out) {
     if (stream->mute)
         return out.len;
     ssize_t n;
@@ -122,7 +122,7 @@ static size_t push(weft_stream *stream, weft_bytes out) {
         return (size_t) n;
     if (errno == EAGAIN)
         return 0;
-    hush(stream, -errno);
+    hush_stream(stream, -errno);
     return out.len;
 }
 
@@ -131,7 +131,7 @@ static bool flush_plain(weft_stream *stream) {
     weft_bytes out = stream->ops->output(stream);
     if (!out.len)
         return true;
-    size_t n = push(stream, out);
+    size_t n = push_bytes(stream, out);
     if (n)
         stream->ops->sent(stream, n);
     return n == out.len;
@@ -141,7 +141,7 @@ static bool flush_cipher(weft_stream *stream) {
     weft_bytes out = weft__tls_output(stream->tls);
     if (!out.len)
         return true;
-    size_t n = push(stream, out);
+    size_t n = push_bytes(stream, out);
     weft__tls_sent(stream->tls, n);
     return n == out.len;
 }
@@ -159,7 +159,7 @@ static bool flush_tls(weft_stream *stream) {
         int n =
             stream->mute ? (int) out.len : weft__tls_write(stream->tls, out.data, out.len < TLS_PIECE ? out.len : TLS_PIECE);
         if (n < 0) {
-            hush(stream, n);
+            hush_stream(stream, n);
             n = (int) out.len;
         }
         stream->ops->sent(stream, (size_t) n);
@@ -193,7 +193,7 @@ void weft__stream_flush(weft_stream *stream) {
     if (!all && !stream->mute) {
         stream->full = true;
         if (watch_out(stream) < 0)
-            hush(stream, -ENOMEM);
+            hush_stream(stream, -ENOMEM);
     } else if (stream->state != SHAKING && has_output(stream))
         weft__stream_flush_later(stream); /* sent() made room and the owner used it */
     else if (stream->state == FINISHING) {
@@ -201,7 +201,7 @@ void weft__stream_flush(weft_stream *stream) {
         maybe_done(stream);
     }
     if (!stream->running && stream->state != CLOSING)
-        watch(stream);
+        watch_stream(stream);
 }
 
 void weft__stream_flush_later(weft_stream *stream) {
@@ -226,12 +226,12 @@ static void on_out_poll(uv_poll_t *handle, int status, int events) {
 
 /* ---- reading ---- */
 
-static void deliver(weft_stream *stream, char *data, size_t len) {
+static void deliver_bytes(weft_stream *stream, char *data, size_t len) {
     if (stream->state == OPEN)
         stream->ops->on_bytes(stream, data, len);
 }
 
-static char *room(weft_stream *stream, size_t *ret_size) {
+static char *stream_room(weft_stream *stream, size_t *ret_size) {
     char *memory = stream->ops->room && stream->state == OPEN ? stream->ops->room(stream, ret_size) : NULL;
     if (!memory) {
         memory = stream->loop->read;
@@ -240,7 +240,7 @@ static char *room(weft_stream *stream, size_t *ret_size) {
     return memory;
 }
 
-static void opened(weft_stream *stream) {
+static void stream_opened(weft_stream *stream) {
     stream->state = OPEN;
     stream->ops->on_open(stream);
 }
@@ -249,34 +249,34 @@ static void opened(weft_stream *stream) {
 static void read_tls(weft_stream *stream) {
     while ((stream->state == OPEN && !stream->paused && !stream->ended) || stream->state == FINISHING) {
         size_t size;
-        char *memory = room(stream, &size);
+        char *memory = stream_room(stream, &size);
         int n = weft__tls_read(stream->tls, memory, size);
         if (n <= 0) {
             if (n < 0)
-                end(stream, n == -ECONNRESET ? 0 : n);
+                end_reading(stream, n == -ECONNRESET ? 0 : n);
             return;
         }
-        deliver(stream, memory, (size_t) n);
+        deliver_bytes(stream, memory, (size_t) n);
     }
 }
 
-static void shake(weft_stream *stream) {
+static void shake_hands(weft_stream *stream) {
     int r = weft__tls_handshake(stream->tls);
     if (r < 0) {
         flush_cipher(stream); /* the alert that says why */
-        end(stream, r);
+        end_reading(stream, r);
     } else if (r > 0)
-        opened(stream);
+        stream_opened(stream);
 }
 
 static void take_cipher(weft_stream *stream, const char *data, size_t len) {
     int r = weft__tls_put(stream->tls, data, len);
     if (r < 0) {
-        end(stream, r);
+        end_reading(stream, r);
         return;
     }
     if (stream->state == SHAKING)
-        shake(stream);
+        shake_hands(stream);
     read_tls(stream);
 }
 
@@ -290,50 +290,50 @@ static int read_failed(const weft_stream *stream, ssize_t n) {
 /* One read per wake-up: level-triggered polling brings us back if there is more, after the others had their turn. */
 static void read_on(weft_stream *stream) {
     size_t size = WEFT_LOOP_READ;
-    char *memory = stream->tls ? stream->loop->read : room(stream, &size);
+    char *memory = stream->tls ? stream->loop->read : stream_room(stream, &size);
     ssize_t n = read(stream->fd, memory, size);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     stream->running = true;
     if (n <= 0)
-        end(stream, read_failed(stream, n));
+        end_reading(stream, read_failed(stream, n));
     else if (stream->tls)
         take_cipher(stream, memory, (size_t) n);
     else
-        deliver(stream, memory, (size_t) n);
+        deliver_bytes(stream, memory, (size_t) n);
     weft__stream_flush(stream);
     stream->running = false;
     if (stream->state != CLOSING)
-        watch(stream);
+        watch_stream(stream);
 }
 
 /* ---- opening ---- */
 
-static void begin(weft_stream *stream) {
+static void begin_open(weft_stream *stream) {
     if (!stream->tls) {
-        opened(stream);
+        stream_opened(stream);
         if (stream->state != CLOSING)
             weft__stream_flush(stream);
         return;
     }
     stream->state = SHAKING;
-    shake(stream);
+    shake_hands(stream);
     if (stream->state != CLOSING)
         weft__stream_flush(stream);
 }
 
-static void on_connected(weft_stream *stream) {
+static void on_stream_connected(weft_stream *stream) {
     int error = 0;
     socklen_t size = sizeof error;
     if (getsockopt(stream->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
         error = errno;
     if (error) {
         stream->state = OPEN; /* as far as it will ever be */
-        end(stream, -error);
+        end_reading(stream, -error);
     } else
-        begin(stream);
+        begin_open(stream);
     if (stream->state != CLOSING)
-        watch(stream);
+        watch_stream(stream);
 }
 
 /* Watched only for its end: has it come, or is this urgent data, which nobody asked for? */
@@ -344,12 +344,12 @@ static void look_for_end(weft_stream *stream) {
         stream->full = false;
         weft__stream_flush(stream); /* forget what was to be sent */
         if (stream->ended)
-            end(stream, -ECONNRESET);
+            end_reading(stream, -ECONNRESET);
         stream->vanished = true;
     } else
         stream->urgent = true;
     if (stream->state != CLOSING)
-        watch(stream);
+        watch_stream(stream);
 }
 
 /* libuv reports POLLERR as a failure and stops watching; reading then says what it is. */
@@ -360,7 +360,7 @@ static void on_poll(uv_poll_t *handle, int status, int events) {
         events = UV_READABLE | (stream->full ? UV_WRITABLE : 0);
     }
     if (stream->state == CONNECTING) {
-        on_connected(stream);
+        on_stream_connected(stream);
         return;
     }
     if (events & UV_PRIORITIZED)
@@ -375,28 +375,28 @@ static void on_poll(uv_poll_t *handle, int status, int events) {
     }
 }
 
-static void on_later(weft_later *later) {
+static void on_stream_later(weft_later *later) {
     weft_stream *stream = WEFT_CONTAINER(later, weft_stream, later);
     if (stream->error) {
         int why = stream->error;
         stream->error = 0;
-        end(stream, why);
+        end_reading(stream, why);
         return;
     }
     if (stream->state == NEW) {
-        begin(stream);
+        begin_open(stream);
         return;
     }
     if (stream->resumed) {
         stream->resumed = false;
-        deliver(stream, stream->loop->read, 0);
+        deliver_bytes(stream, stream->loop->read, 0);
     }
     if (stream->tls)
         read_tls(stream);
     weft__stream_flush(stream);
 }
 
-static void on_timer(weft_timer *timer) {
+static void on_stream_timer(weft_timer *timer) {
     weft_stream *stream = WEFT_CONTAINER(timer, weft_stream, timer);
     if (stream->state == FINISHING)
         weft__stream_close(stream);
@@ -420,8 +420,8 @@ int weft__stream_init(weft_stream *stream, weft_loop *loop, const weft_stream_op
     stream->socket = in == out && is_socket(in);
     if (out != in)
         (void) fcntl(out, F_SETFL, fcntl(out, F_GETFL) | O_NONBLOCK);
-    weft__later_init(&stream->later, on_later);
-    weft__timer_init(&stream->timer, on_timer);
+    weft__later_init(&stream->later, on_stream_later);
+    weft__timer_init(&stream->timer, on_stream_timer);
     return 0;
 }
 
@@ -434,7 +434,7 @@ int weft__stream_start(weft_stream *stream, bool connecting) {
     assert(stream->state == NEW);
     if (connecting) {
         stream->state = CONNECTING;
-        watch(stream);
+        watch_stream(stream);
     } else
         weft__later(stream->loop, &stream->later);
     return 0;
@@ -452,7 +452,7 @@ void weft__stream_pause(weft_stream *stream, bool paused) {
     if (!paused)
         weft__stream_again(stream);
     if (!stream->running)
-        watch(stream);
+        watch_stream(stream);
 }
 
 void weft__stream_due(weft_stream *stream, int64_t due) {
@@ -486,7 +486,7 @@ static void on_handle_closed(uv_handle_t *handle) {
 
 /* On TCP a plain close looks to the other side like the end of our half only, and it would go on answering. A reset tells it
  * that nobody is there. Unix sockets tell by themselves. */
-static void reset(int fd) {
+static void reset_on_close(int fd) {
     struct linger now = {.l_onoff = 1};
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
 }
@@ -495,7 +495,7 @@ void weft__stream_close(weft_stream *stream) {
     if (stream->state == CLOSING)
         return;
     if (stream->state >= OPEN && stream->socket && !stream->shut && !stream->ended)
-        reset(stream->fd);
+        reset_on_close(stream->fd);
     stream->state = CLOSING;
     weft__later_cancel(&stream->later);
     weft__timer_stop(stream->loop, &stream->timer);

@@ -236,7 +236,7 @@ weft_tls *weft__tls_free(weft_tls *tls) {
 }
 
 /* The certificate's own verdict says more than "certificate verify failed". */
-static int broken(weft_tls *tls) {
+static int tls_broken(weft_tls *tls) {
     char why[WEFT_TLS_WHY];
     long verdict = SSL_get_verify_result(tls->ssl);
     if (verdict != X509_V_OK)
@@ -261,7 +261,7 @@ int weft__tls_handshake(weft_tls *tls) {
     if (done == 1)
         return 1;
     int error = SSL_get_error(tls->ssl, done);
-    return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE ? 0 : broken(tls);
+    return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE ? 0 : tls_broken(tls);
 }
 
 int weft__tls_read(weft_tls *tls, char *data, size_t size) {
@@ -276,14 +276,14 @@ int weft__tls_read(weft_tls *tls, char *data, size_t size) {
     case SSL_ERROR_ZERO_RETURN:
         return -ECONNRESET;
     default:
-        return broken(tls);
+        return tls_broken(tls);
     }
 }
 
 int weft__tls_write(weft_tls *tls, const char *data, size_t len) {
     ERR_clear_error();
     int n = SSL_write(tls->ssl, data, len > INT_MAX ? INT_MAX : (int) len);
-    return n > 0 ? n : broken(tls);
+    return n > 0 ? n : tls_broken(tls);
 }
 
 void weft__tls_close(weft_tls *tls) {

@@ -11,7 +11,7 @@ struct weft_watch {
     unsigned what;
 };
 
-static void ready(uv_poll_t *poll, int status, int events) {
+static void on_watch_ready(uv_poll_t *poll, int status, int events) {
     weft_watch *watch = poll->data;
     unsigned what = 0;
     if (events & UV_READABLE)
@@ -21,7 +21,7 @@ static void ready(uv_poll_t *poll, int status, int events) {
     watch->on_ready(watch->ctx, status < 0 ? watch->what : what & watch->what);
 }
 
-static void closed(uv_handle_t *handle) {
+static void on_watch_closed(uv_handle_t *handle) {
     weft_watch *watch = handle->data;
     weft__free(watch->alloc, watch);
 }
@@ -51,7 +51,7 @@ int weft__watch_set(weft_watch *watch, unsigned what) {
         events |= UV_READABLE;
     if (what & WEFT_WATCH_WRITE)
         events |= UV_WRITABLE;
-    int r = events ? uv_poll_start(&watch->poll, events, ready) : uv_poll_stop(&watch->poll);
+    int r = events ? uv_poll_start(&watch->poll, events, on_watch_ready) : uv_poll_stop(&watch->poll);
     if (r >= 0)
         watch->what = what;
     return r;
@@ -66,6 +66,6 @@ weft_watch *weft__watch_free(weft_watch *watch) {
         return NULL;
     /* epoll forgets the descriptor here, not when the handle is closed: the caller may close it right away. */
     uv_poll_stop(&watch->poll);
-    uv_close((uv_handle_t *) &watch->poll, closed);
+    uv_close((uv_handle_t *) &watch->poll, on_watch_closed);
     return NULL;
 }

@@ -14,7 +14,7 @@ weft_buf *weft__batch_in_text(struct weft_batch_in *batch) {
     return &batch->text;
 }
 
-static void send(struct weft_batch_in *batch, weft_peer *peer) {
+static void send_batch_answers(struct weft_batch_in *batch, weft_peer *peer) {
     weft_sending sending;
     const weft_alloc *alloc = batch->service->alloc;
     size_t len = weft__buf_len(&batch->text);
@@ -37,7 +37,7 @@ void weft__batch_in_answered(struct weft_batch_in *batch, weft_peer *peer) {
         return;
     weft_service *service = batch->service;
     if (peer && weft__buf_len(&batch->text))
-        send(batch, peer);
+        send_batch_answers(batch, peer);
     weft__buf_done(&batch->text, service->alloc);
     weft__free(service->alloc, batch);
     weft_service_unref(service);

@@ -33,7 +33,7 @@ static int open_item(weft_batch *batch) {
     return weft__buf_put(&batch->text, batch->service->alloc, weft__buf_len(&batch->text) ? "," : "[", 1);
 }
 
-static int remember(weft_batch *batch, int64_t id, const weft_call_opts *opts) {
+static int remember_call(weft_batch *batch, int64_t id, const weft_call_opts *opts) {
     if (batch->count == batch->cap) {
         size_t cap = batch->cap ? batch->cap * 2 : FIRST_CAP;
         struct joined *calls = weft__resize(batch->service->alloc, batch->calls, cap * sizeof *calls);
@@ -56,7 +56,7 @@ int weft_batch_call(weft_batch *batch, const char *method, weft_val params, cons
     if (r >= 0)
         r = weft__call_write(batch->peer, &batch->text, id, method, &params, opts);
     if (r >= 0)
-        r = remember(batch, id, opts);
+        r = remember_call(batch, id, opts);
     if (r < 0) {
         batch->text.end = batch->text.start + before;
         weft__call_undo(batch->peer, id);
@@ -78,7 +78,7 @@ int weft_batch_notify(weft_batch *batch, const char *method, weft_val params) {
     return r;
 }
 
-static int send(weft_batch *batch) {
+static int send_batch(weft_batch *batch) {
     weft_sending sending;
     weft_peer *peer = batch->peer;
     size_t len = weft__buf_len(&batch->text);
@@ -96,7 +96,7 @@ static int send(weft_batch *batch) {
     return r;
 }
 
-static void dispose(weft_batch *batch) {
+static void dispose_batch(weft_batch *batch) {
     weft_service *service = batch->service;
     weft__buf_done(&batch->text, service->alloc);
     weft__free(service->alloc, batch->calls);
@@ -105,7 +105,7 @@ static void dispose(weft_batch *batch) {
 }
 
 /* Out of the books first, told afterwards: a callback may do anything, also free the peer. */
-static void fail(weft_batch *batch, int why) {
+static void fail_batch(weft_batch *batch, int why) {
     weft_peer *peer = batch->peer;
     for (size_t i = 0; i < batch->count; i++)
         if (!weft__call_undo(peer, batch->calls[i].id))
@@ -120,18 +120,18 @@ static void fail(weft_batch *batch, int why) {
 int weft_batch_send(weft_batch *batch) {
     weft_peer *peer = batch->peer;
     weft__peer_enter(peer);
-    int r = send(batch);
+    int r = send_batch(batch);
     if (r < 0)
-        fail(batch, r);
+        fail_batch(batch, r);
     weft__peer_leave(peer);
-    dispose(batch);
+    dispose_batch(batch);
     return r;
 }
 
 weft_batch *weft_batch_free(weft_batch *batch) {
     if (!batch)
         return NULL;
-    fail(batch, -ECANCELED);
-    dispose(batch);
+    fail_batch(batch, -ECANCELED);
+    dispose_batch(batch);
     return NULL;
 }

@@ -33,18 +33,18 @@ struct weft_calls {
 
 /* ---- the map ---- */
 
-static size_t slot_of(const struct weft_calls *calls, int64_t id) {
+static size_t call_slot(const struct weft_calls *calls, int64_t id) {
     return (size_t) id & (calls->cap - 1);
 }
 
-static size_t find(const struct weft_calls *calls, int64_t id) {
-    size_t i = slot_of(calls, id);
+static size_t find_call_slot(const struct weft_calls *calls, int64_t id) {
+    size_t i = call_slot(calls, id);
     while (calls->slots[i] && calls->slots[i]->id != id)
         i = (i + 1) & (calls->cap - 1);
     return i;
 }
 
-static int grow(struct weft_calls *calls, const weft_alloc *alloc) {
+static int grow_calls(struct weft_calls *calls, const weft_alloc *alloc) {
     struct weft_calls larger = *calls;
     larger.cap = calls->cap ? calls->cap * 2 : FIRST_CAP;
     larger.slots = weft__zalloc(alloc, larger.cap * sizeof *larger.slots);
@@ -52,7 +52,7 @@ static int grow(struct weft_calls *calls, const weft_alloc *alloc) {
         return -ENOMEM;
     for (size_t i = 0; i < calls->cap; i++)
         if (calls->slots[i])
-            larger.slots[find(&larger, calls->slots[i]->id)] = calls->slots[i];
+            larger.slots[find_call_slot(&larger, calls->slots[i]->id)] = calls->slots[i];
     weft__free(alloc, calls->slots);
     *calls = larger;
     return 0;
@@ -64,7 +64,7 @@ static void remove_at(struct weft_calls *calls, size_t gap) {
     calls->slots[gap] = NULL;
     calls->count--;
     for (size_t i = (gap + 1) & mask; calls->slots[i]; i = (i + 1) & mask) {
-        size_t home = slot_of(calls, calls->slots[i]->id);
+        size_t home = call_slot(calls, calls->slots[i]->id);
         if (((i - home) & mask) < ((i - gap) & mask))
             continue;
         calls->slots[gap] = calls->slots[i];
@@ -75,14 +75,14 @@ static void remove_at(struct weft_calls *calls, size_t gap) {
 
 /* ---- starting ---- */
 
-static int need_calls(weft_peer *peer) {
+static int make_room_for_call(weft_peer *peer) {
     const weft_alloc *alloc = peer->service->alloc;
     if (!peer->calls && !(peer->calls = weft__zalloc(alloc, sizeof *peer->calls)))
         return -ENOMEM;
     struct weft_calls *calls = peer->calls;
     if (calls->count >= peer->service->limits.max_calls)
         return -ENOBUFS;
-    return calls->count * 2 < calls->cap ? 0 : grow(calls, alloc);
+    return calls->count * 2 < calls->cap ? 0 : grow_calls(calls, alloc);
 }
 
 static int set_timer(weft_peer *peer, call *c) {
@@ -91,7 +91,7 @@ static int set_timer(weft_peer *peer, call *c) {
     return weft__heap_set(&peer->due, peer->service->alloc, &c->timed.due, weft__after(peer->now, c->timeout_ms));
 }
 
-static void forget(weft_peer *peer, size_t slot) {
+static void forget_call(weft_peer *peer, size_t slot) {
     call *c = peer->calls->slots[slot];
     weft__heap_remove(&peer->due, &c->timed.due);
     remove_at(peer->calls, slot);
@@ -103,7 +103,7 @@ int weft__call_open(weft_peer *peer, const weft_call_opts *opts, int64_t *ret_id
     if (peer->framing->flags & WEFT_FRAMING_NO_CALLS)
         return -ENOTSUP;
     weft__peer_fresh_now(peer);
-    int r = need_calls(peer);
+    int r = make_room_for_call(peer);
     if (r < 0)
         return r;
     call *c = weft__zalloc(peer->service->alloc, sizeof *c);
@@ -121,18 +121,18 @@ int weft__call_open(weft_peer *peer, const weft_call_opts *opts, int64_t *ret_id
         weft__free(peer->service->alloc, c);
         return r;
     }
-    peer->calls->slots[find(peer->calls, c->id)] = c;
+    peer->calls->slots[find_call_slot(peer->calls, c->id)] = c;
     peer->calls->count++;
     *ret_id = c->id;
     return 0;
 }
 
 bool weft__call_undo(weft_peer *peer, int64_t id) {
-    size_t slot = find(peer->calls, id);
+    size_t slot = find_call_slot(peer->calls, id);
     call *c = peer->calls->slots[slot];
     if (!c)
         return false;
-    forget(peer, slot);
+    forget_call(peer, slot);
     weft__free(peer->service->alloc, c);
     return true;
 }
@@ -149,7 +149,8 @@ int weft__call_write(weft_peer *peer, weft_buf *out, int64_t id, const char *met
     return weft__write_request(out, peer->service->alloc, id, method, params, &extras);
 }
 
-static int start(weft_peer *peer, const char *method, const weft_val *params, const weft_call_opts *opts, int64_t *ret_id) {
+static int send_call(weft_peer *peer, const char *method, const weft_val *params, const weft_call_opts *opts,
+                     int64_t *ret_id) {
     int64_t id;
     weft_sending sending;
     int r = weft__call_open(peer, opts, &id);
@@ -176,12 +177,12 @@ static int start(weft_peer *peer, const char *method, const weft_val *params, co
 /* Sending calls on_message and on_output, and either may free the peer. */
 int weft_call_start(weft_peer *peer, const char *method, weft_val params, const weft_call_opts *opts, int64_t *ret_id) {
     weft__peer_enter(peer);
-    int r = start(peer, method, &params, opts, ret_id);
+    int r = send_call(peer, method, &params, opts, ret_id);
     weft__peer_leave(peer);
     return r;
 }
 
-static int notify(weft_peer *peer, const char *method, const weft_val *params) {
+static int send_notification(weft_peer *peer, const char *method, const weft_val *params) {
     weft_sending sending;
     if (peer->ended)
         return -ENOTCONN;
@@ -199,7 +200,7 @@ static int notify(weft_peer *peer, const char *method, const weft_val *params) {
 
 int weft_notify(weft_peer *peer, const char *method, weft_val params) {
     weft__peer_enter(peer);
-    int r = notify(peer, method, &params);
+    int r = send_notification(peer, method, &params);
     weft__peer_leave(peer);
     return r;
 }
@@ -207,10 +208,10 @@ int weft_notify(weft_peer *peer, const char *method, weft_val params) {
 /* ---- completing ---- */
 
 /* The call is out of the map before its callback runs: whatever that does, this completion was the one. */
-static void complete(weft_peer *peer, size_t slot, int r, const weft_answer *answer) {
+static void complete_call(weft_peer *peer, size_t slot, int r, const weft_answer *answer) {
     call done = *peer->calls->slots[slot];
     call *c = peer->calls->slots[slot];
-    forget(peer, slot);
+    forget_call(peer, slot);
     weft__free(peer->service->alloc, c);
     if (done.on_answer)
         done.on_answer(peer, r, answer, done.ctx);
@@ -219,7 +220,7 @@ static void complete(weft_peer *peer, size_t slot, int r, const weft_answer *ans
 static size_t slot_with(const weft_peer *peer, int64_t id) {
     if (!peer->calls || !peer->calls->cap)
         return SIZE_MAX;
-    size_t slot = find(peer->calls, id);
+    size_t slot = find_call_slot(peer->calls, id);
     return peer->calls->slots[slot] ? slot : SIZE_MAX;
 }
 
@@ -256,7 +257,7 @@ void weft__calls_answer(weft_peer *peer, const weft_msg *msg, weft_doc *doc) {
     }
     weft_answer answer = {0};
     int r = weft__answer_of(msg, doc, &answer);
-    complete(peer, slot, r, r < 0 ? NULL : &answer);
+    complete_call(peer, slot, r, r < 0 ? NULL : &answer);
 }
 
 int weft__calls_part(weft_peer *peer, int64_t token, const weft_json *part) {
@@ -279,7 +280,7 @@ void weft__calls_fail_all(weft_peer *peer, int why) {
             const call *c = peer->calls->slots[i];
             bool open = c && c->id <= last;
             if (open)
-                complete(peer, i, why, NULL); /* and look again: another may have moved here */
+                complete_call(peer, i, why, NULL); /* and look again: another may have moved here */
             else
                 i++;
             some |= open;
@@ -293,7 +294,7 @@ void weft__calls_expire(weft_peer *peer, weft_timed *timed) {
     peer->service->stats.expired++;
     if (peer->extras) /* others did not ask for notifications and may not know this one */
         weft__call_tell_cancel(peer, id);
-    complete(peer, find(peer->calls, id), -ETIMEDOUT, NULL);
+    complete_call(peer, find_call_slot(peer->calls, id), -ETIMEDOUT, NULL);
 }
 
 size_t weft__calls_count(const weft_peer *peer) {
@@ -327,7 +328,7 @@ int weft_cancel(weft_peer *peer, int64_t id) {
         return -ENOENT;
     weft__peer_enter(peer);
     weft__call_tell_cancel(peer, id);
-    complete(peer, find(peer->calls, id), -ECANCELED, NULL);
+    complete_call(peer, find_call_slot(peer->calls, id), -ECANCELED, NULL);
     weft__peer_leave(peer);
     return 0;
 }

@@ -15,17 +15,17 @@ typedef struct writer {
     int r; /* the first failure; later writes do nothing */
 } writer;
 
-static void raw(writer *w, const char *text) {
+static void doc_raw(writer *w, const char *text) {
     if (w->r >= 0)
         w->r = weft__buf_put(&w->out, w->alloc, text, strlen(text));
 }
 
-static void str(writer *w, const char *text) {
+static void doc_str(writer *w, const char *text) {
     if (w->r >= 0)
         w->r = weft__write_str(&w->out, w->alloc, text, strlen(text));
 }
 
-static void number(writer *w, int64_t i) {
+static void doc_number(writer *w, int64_t i) {
     if (w->r >= 0)
         w->r = weft__write_int(&w->out, w->alloc, i);
 }
@@ -36,83 +36,83 @@ static void schema_of(writer *w, const weft_param *param) {
         [WEFT_PARAM_num] = "number", [WEFT_PARAM_bool] = "boolean", [WEFT_PARAM_obj] = "object",
         [WEFT_PARAM_arr] = "array",
     };
-    raw(w, "{");
+    doc_raw(w, "{");
     if (*types[param->type]) {
         bool nullable = param->flags & WEFT_NULLABLE;
-        raw(w, nullable ? "\"type\":[\"" : "\"type\":\"");
-        raw(w, types[param->type]);
-        raw(w, nullable ? "\",\"null\"]" : "\"");
+        doc_raw(w, nullable ? "\"type\":[\"" : "\"type\":\"");
+        doc_raw(w, types[param->type]);
+        doc_raw(w, nullable ? "\",\"null\"]" : "\"");
     }
     if ((param->flags & WEFT_NONEMPTY) && param->type == WEFT_PARAM_str)
-        raw(w, ",\"minLength\":1");
+        doc_raw(w, ",\"minLength\":1");
     if ((param->flags & WEFT_NONEMPTY) && param->type == WEFT_PARAM_arr)
-        raw(w, ",\"minItems\":1");
-    raw(w, "}");
+        doc_raw(w, ",\"minItems\":1");
+    doc_raw(w, "}");
 }
 
 static void write_param(writer *w, const weft_param *param) {
-    raw(w, "{\"name\":");
-    str(w, param->name);
+    doc_raw(w, "{\"name\":");
+    doc_str(w, param->name);
     if (param->help) {
-        raw(w, ",\"description\":");
-        str(w, param->help);
+        doc_raw(w, ",\"description\":");
+        doc_str(w, param->help);
     }
-    raw(w, param->flags & WEFT_REQUIRED ? ",\"required\":true,\"schema\":" : ",\"required\":false,\"schema\":");
+    doc_raw(w, param->flags & WEFT_REQUIRED ? ",\"required\":true,\"schema\":" : ",\"required\":false,\"schema\":");
     schema_of(w, param);
-    raw(w, "}");
+    doc_raw(w, "}");
 }
 
 /* OpenRPC wants required params before the others; positional order is the table's, which should have them so already. */
-static void write_params(writer *w, const weft_param *table) {
+static void write_params_doc(writer *w, const weft_param *table) {
     bool first = true;
     for (int required = 1; required >= 0; required--)
         for (const weft_param *param = table; param && param->name; param++)
             if (!(param->flags & WEFT_REQUIRED) == !required) {
                 if (!first)
-                    raw(w, ",");
+                    doc_raw(w, ",");
                 first = false;
                 write_param(w, param);
             }
 }
 
 static void write_errors(writer *w, const weft_error_row *errors) {
-    raw(w, ",\"errors\":[");
+    doc_raw(w, ",\"errors\":[");
     for (const weft_error_row *error = errors; error->code; error++) {
-        raw(w, error == errors ? "{\"code\":" : ",{\"code\":");
-        number(w, error->code);
-        raw(w, ",\"message\":");
-        str(w, error->message);
+        doc_raw(w, error == errors ? "{\"code\":" : ",{\"code\":");
+        doc_number(w, error->code);
+        doc_raw(w, ",\"message\":");
+        doc_str(w, error->message);
         if (error->reason) {
-            raw(w, ",\"data\":{\"reason\":");
-            str(w, error->reason);
-            raw(w, "}");
+            doc_raw(w, ",\"data\":{\"reason\":");
+            doc_str(w, error->reason);
+            doc_raw(w, "}");
         }
-        raw(w, "}");
+        doc_raw(w, "}");
     }
-    raw(w, "]");
+    doc_raw(w, "]");
 }
 
-static void write_method(writer *w, const weft_method *row) {
-    raw(w, "{\"name\":");
-    str(w, row->name);
+static void write_method_doc(writer *w, const weft_method *row) {
+    doc_raw(w, "{\"name\":");
+    doc_str(w, row->name);
     if (row->help) {
-        raw(w, ",\"summary\":");
-        str(w, row->help);
+        doc_raw(w, ",\"summary\":");
+        doc_str(w, row->help);
     }
-    raw(w, ",\"paramStructure\":\"either\",\"params\":[");
-    write_params(w, row->params);
-    raw(w, "],\"result\":{\"name\":\"result\",\"schema\":");
-    raw(w, row->result ? row->result : "{}");
-    raw(w, "}");
+    doc_raw(w, ",\"paramStructure\":\"either\",\"params\":[");
+    write_params_doc(w, row->params);
+    doc_raw(w, "],\"result\":{\"name\":\"result\",\"schema\":");
+    doc_raw(w, row->result ? row->result : "{}");
+    doc_raw(w, "}");
     if (row->errors)
         write_errors(w, row->errors);
     if (row->scope) {
-        raw(w, ",\"x-scope\":");
-        str(w, row->scope);
+        doc_raw(w, ",\"x-scope\":");
+        doc_str(w, row->scope);
     }
     if (!row->params)
-        raw(w, ",\"x-params\":\"any\"");
-    raw(w, "}");
+        doc_raw(w, ",\"x-params\":\"any\"");
+    doc_raw(w, "}");
 }
 
 static int by_name(const void *a, const void *b) {
@@ -135,17 +135,17 @@ int weft_service_discover(weft_service *service, char **ret, size_t *ret_len) {
     if (!rows)
         return -ENOMEM;
     size_t count = visible_rows(service, rows);
-    raw(&w, "{\"openrpc\":\"1.2.6\",\"info\":{\"title\":");
-    str(&w, service->title);
-    raw(&w, ",\"version\":");
-    str(&w, service->version);
-    raw(&w, "},\"methods\":[");
+    doc_raw(&w, "{\"openrpc\":\"1.2.6\",\"info\":{\"title\":");
+    doc_str(&w, service->title);
+    doc_raw(&w, ",\"version\":");
+    doc_str(&w, service->version);
+    doc_raw(&w, "},\"methods\":[");
     for (size_t i = 0; i < count; i++) {
         if (i)
-            raw(&w, ",");
-        write_method(&w, rows[i]);
+            doc_raw(&w, ",");
+        write_method_doc(&w, rows[i]);
     }
-    raw(&w, "]}");
+    doc_raw(&w, "]}");
     weft__free(service->alloc, rows);
     if (w.r < 0) {
         weft__buf_done(&w.out, service->alloc);

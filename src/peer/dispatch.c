@@ -33,11 +33,11 @@ void weft__answer_error(weft_peer *peer, struct weft_batch_in *batch, weft_bytes
 
 /* ---- messages that the peer itself understands ---- */
 
-static bool is(weft_bytes name, const char *text) {
+static bool name_is(weft_bytes name, const char *text) {
     return name.len == strlen(text) && memcmp(name.data, text, name.len) == 0;
 }
 
-static void cancel(weft_peer *peer, weft_json id) {
+static void cancel_by_id(weft_peer *peer, weft_json id) {
     weft_req *req = id.text ? weft__req_by_id(peer, (weft_bytes){id.text, id.len}) : NULL;
     if (req)
         weft__req_abandon(req, -ECANCELED);
@@ -53,17 +53,17 @@ static bool take_progress(weft_peer *peer, const weft_json *params, const char *
 /* LSP, ACP and MCP have three names for cancelling and two for progress. true: it was one of them. */
 static bool take_builtin(weft_peer *peer, weft_bytes method, const weft_json *params) {
     if (method.data[0] == '$' && method.len > 2) {
-        if (is(method, "$/cancelRequest"))
-            return cancel(peer, weft_get(params, "id")), true;
-        if (is(method, "$/cancel_request"))
-            return cancel(peer, weft_get(params, "requestId")), true;
-        return is(method, "$/progress") && take_progress(peer, params, "token");
+        if (name_is(method, "$/cancelRequest"))
+            return cancel_by_id(peer, weft_get(params, "id")), true;
+        if (name_is(method, "$/cancel_request"))
+            return cancel_by_id(peer, weft_get(params, "requestId")), true;
+        return name_is(method, "$/progress") && take_progress(peer, params, "token");
     }
     if (method.data[0] != 'n')
         return false;
-    if (is(method, "notifications/cancelled"))
-        return cancel(peer, weft_get(params, "requestId")), true;
-    return is(method, "notifications/progress") && take_progress(peer, params, "progressToken");
+    if (name_is(method, "notifications/cancelled"))
+        return cancel_by_id(peer, weft_get(params, "requestId")), true;
+    return name_is(method, "notifications/progress") && take_progress(peer, params, "progressToken");
 }
 
 /* ---- requests and notifications ---- */
@@ -155,7 +155,8 @@ static WEFT_NOINLINE void take_unknown_notification(weft_peer *peer, weft_bytes 
         weft__batch_in_answered(batch, peer);
 }
 
-static WEFT_ALWAYS_INLINE void start(weft_peer *peer, const weft_msg *msg, weft_bytes method, struct weft_batch_in *batch) {
+static WEFT_ALWAYS_INLINE void start_request(weft_peer *peer, const weft_msg *msg, weft_bytes method,
+                                             struct weft_batch_in *batch) {
     weft_doc doc = {.arena = {.alloc = peer->service->alloc}};
     weft_json params = weft__json_of(msg->params, &doc);
     const weft_method *row = weft__methods_resolve(&peer->service->methods, method.data, method.len);
@@ -185,7 +186,7 @@ static WEFT_COLD void start_odd(weft_peer *peer, const weft_msg *msg, struct wef
     weft_bytes method = {"", 0};
     if (msg->method.len <= MAX_METHOD)
         method = (weft_bytes){decoded, weft__unescape(msg->method.data, msg->method.len, decoded)};
-    start(peer, msg, method, batch);
+    start_request(peer, msg, method, batch);
 }
 
 int weft_req_continue(weft_req *req) {
@@ -224,7 +225,7 @@ void weft__dispatch(weft_peer *peer, const weft_msg *msg, struct weft_batch_in *
         if (msg->method_escaped || msg->method.len > MAX_METHOD)
             start_odd(peer, msg, batch);
         else
-            start(peer, msg, msg->method, batch);
+            start_request(peer, msg, msg->method, batch);
         break;
     case WEFT_MSG_ANSWER:
         take_answer(peer, msg, batch);

@@ -22,14 +22,14 @@ static int default_authorize(const weft_identity *who, const weft_method *row) {
     return who->authenticated ? -EACCES : -EPERM;
 }
 
-static int unauthorized(weft_outcome *ret) {
+static int refuse_unauthorized(weft_outcome *ret) {
     static const weft_member data[] = {{"reason", {.kind = WEFT_VAL_STR, .len = 12, .as = {.s = "unauthorized"}}}};
     static const weft_val value = {.kind = WEFT_VAL_OBJ, .len = 1, .as = {.members = data}};
     *ret = (weft_outcome){401, "Not authenticated", &value};
     return -EACCES;
 }
 
-static int forbidden(weft_outcome *ret) {
+static int refuse_forbidden(weft_outcome *ret) {
     static const weft_member data[] = {{"reason", {.kind = WEFT_VAL_STR, .len = 9, .as = {.s = "forbidden"}}}};
     static const weft_val value = {.kind = WEFT_VAL_OBJ, .len = 1, .as = {.members = data}};
     *ret = (weft_outcome){403, "Not permitted", &value};
@@ -48,7 +48,7 @@ static int ask_scope(const weft_peer *peer, const weft_method *row, weft_outcome
         service->authorize ? service->authorize(service->ctx, peer->identity, row) : default_authorize(peer->identity, row);
     if (r >= 0)
         return 0;
-    return r == -EPERM ? unauthorized(ret) : forbidden(ret);
+    return r == -EPERM ? refuse_unauthorized(ret) : refuse_forbidden(ret);
 }
 
 static void refuse_rate(weft_req *req, int64_t wait_ms) {
@@ -59,7 +59,7 @@ static void refuse_rate(weft_req *req, int64_t wait_ms) {
 
 /* ---- the user's gates ---- */
 
-static bool concerns(unsigned flags, const weft_method *row) {
+static bool gate_concerns(unsigned flags, const weft_method *row) {
     return ((row ? row->flags : 0) | WEFT_GATE_ALL) & (flags ? flags : WEFT_GATE_ALL);
 }
 
@@ -92,9 +92,9 @@ static void refuse_gated(weft_req *req, int r) {
         return;
     }
     if (r == -EPERM)
-        unauthorized(&outcome);
+        refuse_unauthorized(&outcome);
     else if (r == -EACCES)
-        forbidden(&outcome);
+        refuse_forbidden(&outcome);
     weft__req_finish(req, &outcome);
 }
 
@@ -117,7 +117,7 @@ static bool ask_gates(weft_req *req, const weft_json *params) {
     while (r == 0 && *req->gate && !(req->flags & REQ_ANSWERED)) {
         const weft_gate *gate = *req->gate++;
         request.identity = req->peer->identity; /* one that has checked a signature may have changed it */
-        r = gate->before && concerns(gate->flags, req->row) ? gate->before(gate->ctx, &request) : 0;
+        r = gate->before && gate_concerns(gate->flags, req->row) ? gate->before(gate->ctx, &request) : 0;
     }
     req->flags &= ~(unsigned) REQ_IN_HANDLER;
     bool passed = r == 0 && !(req->flags & REQ_ANSWERED);
@@ -142,7 +142,7 @@ void weft__gate_ended(weft_req *req, int code, int lost) {
                                  .bytes_out = req->bytes_out};
     req->flags &= ~(unsigned) REQ_GATED;
     for (const weft_gate *const *gate = req->service->gates; *gate; gate++)
-        if ((*gate)->after && concerns((*gate)->flags, req->row))
+        if ((*gate)->after && gate_concerns((*gate)->flags, req->row))
             (*gate)->after((*gate)->ctx, &outcome);
 }
 
@@ -165,7 +165,7 @@ bool weft__gate_admit(weft_req *req, const weft_msg *msg, const weft_json *param
     weft_peer *peer = req->peer;
     weft_outcome refusal;
     req->gate = NULL;
-    if (peer->service->gates && concerns(peer->service->gate_flags, req->row))
+    if (peer->service->gates && gate_concerns(peer->service->gate_flags, req->row))
         note_gated(req, msg);
     int64_t wait_ms = peer->bucket ? weft__rate_take(peer) : 0;
     if (wait_ms) {
@@ -173,7 +173,7 @@ bool weft__gate_admit(weft_req *req, const weft_msg *msg, const weft_json *param
         return false;
     }
     if (is_stranger(peer, req->row)) {
-        unauthorized(&refusal);
+        refuse_unauthorized(&refusal);
         weft__req_finish(req, &refusal);
         return false;
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "gate.h"
+#include "hash.h"
 
 #define ROWS 1024
 #define MAX_KEY 256
@@ -38,7 +39,7 @@ struct name {
     uint32_t hash;
 };
 
-static bool add(struct name *name, const char *text, size_t len) {
+static bool add_to_name(struct name *name, const char *text, size_t len) {
     if (len > MAX_KEY || name->len + len + 1 > sizeof name->text)
         return false;
     memcpy(name->text + name->len, text, len);
@@ -55,36 +56,28 @@ static bool make_name(weft_req *req, const weft_json *key, struct name *ret) {
     int n = snprintf(uid, sizeof uid, "%lld", (long long) who->uid);
     ret->len = 0;
     const char *client = *who->name ? who->name : who->address;
-    if (weft_text(key, &text) < 0 || !add(ret, uid, (size_t) n) || !add(ret, client, strlen(client)) ||
-        !add(ret, req->row->name, strlen(req->row->name)) || !add(ret, text.data, text.len))
+    if (weft_text(key, &text) < 0 || !add_to_name(ret, uid, (size_t) n) || !add_to_name(ret, client, strlen(client)) ||
+        !add_to_name(ret, req->row->name, strlen(req->row->name)) || !add_to_name(ret, text.data, text.len))
         return false;
-    ret->hash = 2166136261u;
-    for (size_t i = 0; i < ret->len; i++)
-        ret->hash = (ret->hash ^ (unsigned char) ret->text[i]) * 16777619u;
+    ret->hash = weft__hash_more(WEFT_HASH, ret->text, ret->len);
     return true;
-}
-
-static uint64_t hash_text(uint64_t hash, const char *text, size_t len) {
-    for (size_t i = 0; i < len; i++)
-        hash = (hash ^ (unsigned char) text[i]) * 1099511628211u;
-    return hash;
 }
 
 /* Without _meta, which may differ from try to try. Members may come in any order. Whoever chooses params to collide here
  * deceives only themselves: keys belong to a client. */
 static uint64_t hash_params(const weft_req *req) {
-    const uint64_t begin = 14695981039346656037u;
+    const uint64_t begin = WEFT_HASH64;
     weft_json params = {req->params.data, req->params.len, req->doc};
     uint64_t all = begin;
     if (weft_typeof(&params) != WEFT_OBJECT)
-        return hash_text(begin, req->params.data ? req->params.data : "", req->params.len);
+        return weft__hash64_more(begin, req->params.data ? req->params.data : "", req->params.len);
     for (weft_iter it = weft_iterate(&params); weft_next(&it);)
         if (!weft_name_is(&it, "_meta"))
-            all += hash_text(hash_text(begin, it.name.text, it.name.len), it.value.text, it.value.len);
+            all += weft__hash64_more(weft__hash64_more(begin, it.name.text, it.name.len), it.value.text, it.value.len);
     return all;
 }
 
-static void drop(weft_service *service, weft_kept *kept) {
+static void drop_kept(weft_service *service, weft_kept *kept) {
     struct weft_idempotent *all = service->answers;
     weft_kept **at = &all->rows[kept->hash % ROWS];
     while (*at != kept)
@@ -108,18 +101,18 @@ static void make_room(weft_service *service, int64_t now, size_t most) {
         if (!over && kept->expires > now)
             break;
         if (kept->outcome)
-            drop(service, kept);
+            drop_kept(service, kept);
     }
 }
 
-static weft_kept *find(struct weft_idempotent *all, const struct name *name) {
+static weft_kept *find_kept(struct weft_idempotent *all, const struct name *name) {
     weft_kept *kept = all->rows[name->hash % ROWS];
     while (kept && (kept->name_len != name->len || memcmp(kept->name, name->text, name->len) != 0))
         kept = kept->next;
     return kept;
 }
 
-static weft_kept *create(weft_service *service, const struct name *name, int64_t now) {
+static weft_kept *create_kept(weft_service *service, const struct name *name, int64_t now) {
     struct weft_idempotent *all = service->answers;
     if (all->count >= service->limits.max_idempotent) /* all of them still running */
         return NULL;
@@ -161,7 +154,7 @@ int weft__idempotent_begin(weft_req *req) {
     if (need_table(service) < 0)
         return weft__req_finish(req, &(weft_outcome){.code = WEFT_INTERNAL_ERROR, .message = "Out of memory"}), 1;
     make_room(service, req->peer->now, SIZE_MAX);
-    weft_kept *kept = find(service->answers, &name);
+    weft_kept *kept = find_kept(service->answers, &name);
     uint64_t params = hash_params(req);
     if (kept && kept->params != params) {
         weft_refuse(req, 409, "The idempotency key was used before, with other params", "idempotencyKeyReused");
@@ -179,7 +172,7 @@ int weft__idempotent_begin(weft_req *req) {
         return 1;
     }
     make_room(service, req->peer->now, service->limits.max_idempotent - 1);
-    req->idempotent = create(service, &name, req->peer->now);
+    req->idempotent = create_kept(service, &name, req->peer->now);
     if (req->idempotent) {
         req->flags |= REQ_KEYED;
         req->idempotent->params = params;
@@ -210,7 +203,7 @@ void weft__idempotent_store(weft_req *req, weft_bytes outcome) {
         kept->len = outcome.len;
         service->answers->bytes += outcome.len;
     } else
-        drop(service, kept);
+        drop_kept(service, kept);
     while (waiters) {
         weft_req *next = waiters->next_waiter;
         weft__req_finish_kept(waiters, outcome);
@@ -222,7 +215,7 @@ void weft__idempotent_forget(weft_req *req) {
     weft_service *service = req->service;
     weft_kept *kept = req->idempotent;
     weft_req *waiters = take_waiters(req, kept);
-    drop(service, kept);
+    drop_kept(service, kept);
     while (waiters) {
         weft_req *next = waiters->next_waiter;
         weft__req_finish(waiters, &(weft_outcome){.code = WEFT_INTERNAL_ERROR, .message = "Out of memory"});
@@ -234,6 +227,6 @@ void weft__idempotent_done(weft_service *service) {
     if (!service->answers)
         return;
     while (!weft__list_empty(&service->answers->oldest))
-        drop(service, WEFT_CONTAINER(service->answers->oldest.next, weft_kept, age));
+        drop_kept(service, WEFT_CONTAINER(service->answers->oldest.next, weft_kept, age));
     service->answers = weft__free(service->alloc, service->answers);
 }

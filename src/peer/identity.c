@@ -1,15 +1,15 @@
 /* Who is on the other side: one block of memory with its strings behind it. */
 #include <string.h>
 
-#include "identity.h"
+#include "peer_private.h"
 
-static const weft_identity nobody = {"", "", "", "", "", -1, -1, false};
+static const weft_identity nobody = {"", "", "", "", "", -1, -1, false, .local = true};
 
 static const char *text_or(const char *text) {
     return text ? text : "";
 }
 
-static char *put(char *at, const char *text, const char **ret) {
+static char *copy_behind(char *at, const char *text, const char **ret) {
     size_t len = strlen(text) + 1;
     memcpy(at, text, len);
     *ret = at;
@@ -29,10 +29,10 @@ weft_identity *weft__identity_copy(const weft_identity *from, const weft_alloc *
         return NULL;
     *copy = *from;
     char *at = (char *) (copy + 1);
-    at = put(at, texts[0], &copy->transport);
-    at = put(at, texts[1], &copy->dialect);
-    at = put(at, texts[2], &copy->name);
-    at = put(at, texts[3], &copy->scopes);
-    put(at, texts[4], &copy->address);
+    at = copy_behind(at, texts[0], &copy->transport);
+    at = copy_behind(at, texts[1], &copy->dialect);
+    at = copy_behind(at, texts[2], &copy->name);
+    at = copy_behind(at, texts[3], &copy->scopes);
+    copy_behind(at, texts[4], &copy->address);
     return copy;
 }

@@ -18,27 +18,27 @@ static WEFT_COLD void refuse_text(weft_peer *peer) {
 
 /* May another text follow this one in the same body? A body of a WebSocket may hold several lines; who ends no line may put
  * anything behind. */
-static WEFT_NOINLINE bool may_follow(const weft_peer *peer, const char *text, const char *rest) {
+static WEFT_NOINLINE bool may_follow_text(const weft_peer *peer, const char *text, const char *rest) {
     if (peer->eager)
         return true;
     return (peer->framing->flags & WEFT_FRAMING_MULTI) && rest[-1] <= ' ' && memchr(text, '\n', (size_t) (rest - text));
 }
 
 /* This one and what stands behind it in its body wait. Without memory for that, order cannot be kept: close. */
-static WEFT_COLD void hold(weft_peer *peer, const char *text, const char *end) {
+static WEFT_COLD void hold_rest(weft_peer *peer, const char *text, const char *end) {
     int r = weft__held_keep(peer, text, (size_t) (end - text));
     if (r < 0)
         peer->status = r;
 }
 
 /* One text, or the first of several; where it ended. */
-static inline const char *take_text(weft_peer *peer, const char *text, const char *end) {
+static inline const char *take_message_text(weft_peer *peer, const char *text, const char *end) {
     weft_msg msg;
     const char *rest = end;
     int r = weft__msg_parse(text, WEFT_MAX_DEPTH, peer->lenient, &msg, &rest);
-    bool broken = r < 0 || (rest != end && !may_follow(peer, text, rest));
+    bool broken = r < 0 || (rest != end && !may_follow_text(peer, text, rest));
     if (peer->soon && (broken || weft__held_must_wait(peer, &msg))) {
-        hold(peer, text, end);
+        hold_rest(peer, text, end);
         return end;
     }
     if (broken) {
@@ -74,12 +74,12 @@ static inline void take_texts(weft_peer *peer, char *body, size_t len) {
     char saved = body[len];
     const char *end = body + len;
     body[len] = '\0';
-    for (const char *text = take_text(peer, body, end); text < end && !peer->status;)
-        text = take_text(peer, text, end);
+    for (const char *text = take_message_text(peer, body, end); text < end && !peer->status;)
+        text = take_message_text(peer, text, end);
     body[len] = saved;
 }
 
-static inline void take_body(weft_peer *peer, char *body, size_t len) {
+static inline void take_message_body(weft_peer *peer, char *body, size_t len) {
     if ((peer->on_raw || peer->service->on_message) && show_body(peer, (weft_bytes){body, len}))
         return;
     take_texts(peer, body, len);
@@ -118,7 +118,7 @@ static WEFT_NOINLINE int take_other_frame(weft_peer *peer, weft_frame *frame) {
 static inline int take_frame(weft_peer *peer, weft_frame *frame) {
     if (frame->kind != WEFT_FRAME_BODY)
         return take_other_frame(peer, frame);
-    take_body(peer, frame->body, frame->len);
+    take_message_body(peer, frame->body, frame->len);
     return peer->status;
 }
 
@@ -132,7 +132,7 @@ static int break_off(weft_peer *peer, int r) {
 }
 
 /* Is this unfinished line one or more whole texts already? Looked at only when its last byte could end one. */
-static bool is_whole(char *line, size_t len) {
+static bool is_whole_text(char *line, size_t len) {
     if (!len || (line[len - 1] != '}' && line[len - 1] != ']'))
         return false;
     char saved = line[len];
@@ -148,7 +148,8 @@ static bool is_whole(char *line, size_t len) {
 static int take_unended(weft_peer *peer, char *line, size_t len) {
     weft_frame frame;
     size_t used;
-    if (!peer->eager || weft__framing_in_use(peer->framing, peer->framing_state) != &weft_ndjson || !is_whole(line, len))
+    if (!peer->eager || weft__framing_in_use(peer->framing, peer->framing_state) != &weft_ndjson ||
+        !is_whole_text(line, len))
         return 0;
     int r = peer->framing->finish(peer->framing_state, line, len, peer->max_body, &used, &frame);
     if (r > 0)
@@ -157,7 +158,7 @@ static int take_unended(weft_peer *peer, char *line, size_t len) {
 }
 
 /* Decode what is there. *ret_used bytes are finished with; *ret_want is how many the next frame needs in all, if known. */
-static int process(weft_peer *peer, char *data, size_t len, size_t *ret_used, size_t *ret_want) {
+static int decode_frames(weft_peer *peer, char *data, size_t len, size_t *ret_used, size_t *ret_want) {
     size_t used = 0;
     int r = 0;
     *ret_want = 0;
@@ -186,7 +187,7 @@ static int process(weft_peer *peer, char *data, size_t len, size_t *ret_used, si
 }
 
 /* Keep what was not finished with; reserve at once what the frame will need, so that it is copied once. */
-static int keep_rest(weft_peer *peer, const char *data, size_t len, size_t want) {
+static int keep_undecoded(weft_peer *peer, const char *data, size_t len, size_t want) {
     if (!len)
         return 0;
     int r = weft__buf_reserve(&peer->in, peer->service->alloc, want > len ? want : len);
@@ -204,7 +205,7 @@ static int feed_kept(weft_peer *peer, char *data, size_t len) {
         take_held(peer);
     if (peer->status)
         return peer->status;
-    int r = process(peer, weft__buf_head(&peer->in), weft__buf_len(&peer->in), &used, &want);
+    int r = decode_frames(peer, weft__buf_head(&peer->in), weft__buf_len(&peer->in), &used, &want);
     weft__buf_take(&peer->in, alloc, used);
     if (r >= 0 && want > weft__buf_len(&peer->in))
         r = weft__buf_reserve(&peer->in, alloc, want - weft__buf_len(&peer->in));
@@ -213,8 +214,8 @@ static int feed_kept(weft_peer *peer, char *data, size_t len) {
 
 static int feed_fresh(weft_peer *peer, char *data, size_t len) {
     size_t used, want;
-    int r = process(peer, data, len, &used, &want);
-    return r < 0 ? r : keep_rest(peer, data + used, len - used, want);
+    int r = decode_frames(peer, data, len, &used, &want);
+    return r < 0 ? r : keep_undecoded(peer, data + used, len - used, want);
 }
 
 /* Runs one of the feeding functions with the peer protected from being freed, and remembers why it must be closed. */
@@ -232,7 +233,7 @@ int weft__peer_guarded(weft_peer *peer, int (*run)(weft_peer *peer, char *data, 
     return weft__peer_leave(peer) ? -ECONNRESET : r;
 }
 
-static void hear(weft_peer *peer, size_t len, int64_t now_ms) {
+static void note_heard(weft_peer *peer, size_t len, int64_t now_ms) {
     peer->now = now_ms;
     peer->heard = now_ms;
     peer->pinged = 0;
@@ -240,24 +241,24 @@ static void hear(weft_peer *peer, size_t len, int64_t now_ms) {
 }
 
 int weft__peer_feed(weft_peer *peer, char *data, size_t len, int64_t now_ms) {
-    hear(peer, len, now_ms);
+    note_heard(peer, len, now_ms);
     return weft__peer_guarded(peer, weft__buf_len(&peer->in) || peer->held ? feed_kept : feed_fresh, data, len);
 }
 
 int weft_peer_feed(weft_peer *peer, const void *data, size_t len, int64_t now_ms) {
     /* The bytes are somebody else's and end where they end: they are decoded in a copy that may be changed. */
-    hear(peer, len, now_ms);
+    note_heard(peer, len, now_ms);
     int r = weft__buf_put(&peer->in, peer->service->alloc, data, len);
     return r < 0 ? r : weft__peer_guarded(peer, feed_kept, NULL, 0);
 }
 
 static int feed_body(weft_peer *peer, char *body, size_t len) {
-    take_body(peer, body, len);
+    take_message_body(peer, body, len);
     return 0;
 }
 
 int weft__peer_body(weft_peer *peer, char *body, size_t len, int64_t now_ms) {
-    hear(peer, len, now_ms);
+    note_heard(peer, len, now_ms);
     return weft__peer_guarded(peer, feed_body, body, len);
 }
 

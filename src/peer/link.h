@@ -25,10 +25,8 @@ int weft__peer_last(weft_peer *peer);
  */
 int weft__peer_body(weft_peer *peer, char *body, size_t len, int64_t now_ms);
 
-/* Output. A transport may take the buffer's content over whole (swap it for a zeroed one) when the socket is full, and says
- * with weft__peer_in_flight() how many bytes it holds that have not left yet; they count against the limits. */
+/* Output that has not been sent. */
 weft_buf *weft__peer_out(weft_peer *peer);
-void weft__peer_in_flight(weft_peer *peer, size_t bytes);
 /* Bytes of the framing's own between two messages: fields of server-sent events. -EPIPE: it is over. */
 int weft__peer_put(weft_peer *peer, const char *bytes, size_t len);
 

@@ -6,11 +6,11 @@
 
 #define FIRST_CAP 32
 
-static struct weft_method_slot *find(const weft_methods *methods, const char *name, size_t len) {
+static struct weft_method_slot *find_method_slot(const weft_methods *methods, const char *name, size_t len) {
     return methods->cap ? weft__methods_slot(methods, name, len) : NULL;
 }
 
-static void insert(weft_methods *methods, const weft_method *row, uint32_t len) {
+static void insert_method(weft_methods *methods, const weft_method *row, uint32_t len) {
     uint32_t hash = weft__method_hash(row->name, len);
     size_t i = hash & (methods->cap - 1);
     while (methods->slots[i].row)
@@ -20,7 +20,7 @@ static void insert(weft_methods *methods, const weft_method *row, uint32_t len) 
     methods->count++;
 }
 
-static int grow(weft_methods *methods, const weft_alloc *alloc) {
+static int grow_methods(weft_methods *methods, const weft_alloc *alloc) {
     weft_methods larger = {.cap = FIRST_CAP};
     while (larger.cap < methods->count * 4)
         larger.cap *= 2;
@@ -29,7 +29,7 @@ static int grow(weft_methods *methods, const weft_alloc *alloc) {
         return -ENOMEM;
     for (size_t i = 0; i < methods->cap; i++)
         if (methods->slots[i].row)
-            insert(&larger, methods->slots[i].row, methods->slots[i].len);
+            insert_method(&larger, methods->slots[i].row, methods->slots[i].len);
     weft__free(alloc, methods->slots);
     *methods = larger;
     return 0;
@@ -37,17 +37,17 @@ static int grow(weft_methods *methods, const weft_alloc *alloc) {
 
 int weft__methods_add(weft_methods *methods, const weft_alloc *alloc, const weft_method *row) {
     size_t len = strlen(row->name);
-    if (find(methods, row->name, len))
+    if (find_method_slot(methods, row->name, len))
         return -EEXIST;
     /* At most half full, tombstones included: a lookup that finds nothing must stop soon. */
-    if (methods->used + 1 > methods->cap / 2 && grow(methods, alloc) < 0)
+    if (methods->used + 1 > methods->cap / 2 && grow_methods(methods, alloc) < 0)
         return -ENOMEM;
-    insert(methods, row, (uint32_t) len);
+    insert_method(methods, row, (uint32_t) len);
     return 0;
 }
 
 int weft__methods_remove(weft_methods *methods, const char *name) {
-    struct weft_method_slot *slot = find(methods, name, strlen(name));
+    struct weft_method_slot *slot = find_method_slot(methods, name, strlen(name));
     if (!slot)
         return -ENOENT;
     *slot = (struct weft_method_slot){.hash = 1};

@@ -39,13 +39,6 @@ weft_buf *weft__peer_out(weft_peer *peer) {
     return &peer->out;
 }
 
-void weft__peer_in_flight(weft_peer *peer, size_t bytes) {
-    if (bytes < peer->in_flight)
-        count_as_heard(peer);
-    peer->in_flight = bytes;
-    check_drain(peer);
-}
-
 void weft__peer_lend(weft_peer *peer, char *memory, size_t size) {
     weft__buf_lend(&peer->out, peer->service->alloc, memory, size);
 }

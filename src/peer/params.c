@@ -36,7 +36,7 @@ static void pointer_to(const char *name, char *ret, size_t size) {
     ret[n] = '\0';
 }
 
-static int refuse(weft_req *req, const char *path, const char *sentence) {
+static int refuse_params(weft_req *req, const char *path, const char *sentence) {
     char message[320];
     snprintf(message, sizeof message, "Invalid params: %s", sentence);
     weft_fail(req, WEFT_INVALID_PARAMS, message, WEFT_OBJ({"reason", weft_str("invalidParams")}, {"path", weft_str(path)}));
@@ -47,7 +47,7 @@ static int refuse_field(weft_req *req, const weft_param *row, const char *what) 
     char path[160], sentence[256];
     pointer_to(row->name, path, sizeof path);
     snprintf(sentence, sizeof sentence, "%s %s", row->name, what);
-    return refuse(req, path, sentence);
+    return refuse_params(req, path, sentence);
 }
 
 static int must_be(weft_req *req, const weft_param *row) {
@@ -113,14 +113,15 @@ static int read_field(weft_req *req, const weft_param *row, const weft_json *val
     return 0;
 }
 
-static int take(weft_req *req, const weft_param *row, const weft_json *value, void *base, uint64_t *seen, size_t index) {
+static int bind_param(weft_req *req, const weft_param *row, const weft_json *value, void *base, uint64_t *seen,
+                      size_t index) {
     if ((row->flags & WEFT_NULLABLE) && weft_typeof(value) == WEFT_NULL)
         return 0;
     *seen |= 1ULL << index;
     return read_field(req, row, value, base ? (char *) base + row->offset : NULL);
 }
 
-static size_t find_row(const weft_param *table, const weft_iter *it) {
+static size_t find_param_row(const weft_param *table, const weft_iter *it) {
     size_t i = 0;
     while (i < MAX_ROWS && table[i].name && !weft_name_is(it, table[i].name))
         i++;
@@ -172,7 +173,7 @@ static int bind_named(weft_req *req, const weft_param *table, const weft_json *p
     uint64_t there = 0;
     int r = 0;
     for (weft_iter it = weft_iterate(params); weft_next(&it);) {
-        size_t i = find_row(table, &it);
+        size_t i = find_param_row(table, &it);
         if (i == MAX_ROWS || !table[i].name) {
             if (strict && !is_for_the_library(&it))
                 return refuse_unknown_member(req, table, &it.name);
@@ -183,7 +184,7 @@ static int bind_named(weft_req *req, const weft_param *table, const weft_json *p
     }
     for (size_t i = 0; r >= 0 && i < MAX_ROWS && table[i].name; i++)
         if (there >> i & 1)
-            r = take(req, &table[i], &last[i], base, seen, i);
+            r = bind_param(req, &table[i], &last[i], base, seen, i);
     return r;
 }
 
@@ -194,9 +195,9 @@ static int bind_positional(weft_req *req, const weft_param *table, const weft_js
             char path[24], sentence[64];
             snprintf(path, sizeof path, "/%zu", i);
             snprintf(sentence, sizeof sentence, "there are at most %zu", i);
-            return refuse(req, path, sentence);
+            return refuse_params(req, path, sentence);
         }
-        int r = take(req, &table[i], &it.value, base, seen, i);
+        int r = bind_param(req, &table[i], &it.value, base, seen, i);
         if (r < 0)
             return r;
     }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "gate.h"
-#include "identity.h"
 
 /* ---- life ---- */
 
@@ -51,7 +50,7 @@ static void take_opts(weft_peer *peer, const weft_peer_opts *opts) {
     peer->on_drain = opts->on_drain;
 }
 
-static void dispose(weft_peer *peer) {
+static void dispose_peer(weft_peer *peer) {
     weft_service *service = peer->service;
     const weft_alloc *alloc = service->alloc;
     peer->busy++; /* callbacks below must not dispose of it again */
@@ -89,7 +88,7 @@ static int make_peer(weft_service *service, const weft_peer_opts *opts, weft_pee
     if (r >= 0)
         r = weft__rate_join(peer);
     if (r < 0) {
-        dispose(peer);
+        dispose_peer(peer);
         return r;
     }
     set_max_body(peer);
@@ -123,7 +122,7 @@ weft_peer *weft_peer_free(weft_peer *peer) {
         table->free(peer, peer->carrier);
     }
     if (!peer->busy)
-        dispose(peer);
+        dispose_peer(peer);
     return NULL;
 }
 
@@ -138,7 +137,7 @@ void weft__peer_enter(weft_peer *peer) {
 bool weft__peer_leave(weft_peer *peer) {
     if (--peer->busy || !peer->freed)
         return false;
-    dispose(peer);
+    dispose_peer(peer);
     return true;
 }
 
@@ -154,7 +153,6 @@ int weft__peer_reset(weft_peer *peer, int why, const weft_framing *framing, bool
     stop_framing(peer);
     peer->framing = framing ? framing : peer->framing;
     peer->deflate = 0;
-    peer->in_flight = 0;
     peer->pinged = 0;
     peer->heard = peer->now;
     peer->full = peer->finished = false;
@@ -259,6 +257,10 @@ int weft_peer_set_identity(weft_peer *peer, const weft_identity *identity) {
     peer->identity = copy;
     set_max_body(peer);
     return weft__rate_join(peer);
+}
+
+void weft_peer_set_style(weft_peer *peer, weft_style style) {
+    peer->style = (uint8_t) style;
 }
 
 weft_service *weft_peer_service(const weft_peer *peer) {

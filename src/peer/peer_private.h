@@ -4,7 +4,6 @@
 
 #include <weft/peer.h>
 
-#include "after.h"
 #include "buf.h"
 #include "doc.h"
 #include "frame.h"
@@ -13,6 +12,7 @@
 #include "list.h"
 #include "message.h"
 #include "service.h"
+#include "sum.h"
 
 /* Small, because ten thousand idle ones should fit in ten megabytes with their sockets: what a connection does not always
  * need is allocated when it is needed and given back. */
@@ -20,9 +20,8 @@ struct weft_peer {
     weft_service *service;
     const weft_framing *framing;
     void *framing_state;
-    weft_buf in;  /* the beginning of a message that has not come whole */
-    weft_buf out; /* framed messages that have not been sent */
-    size_t in_flight;
+    weft_buf in;     /* the beginning of a message that has not come whole */
+    weft_buf out;    /* framed messages that have not been sent */
     size_t max_body; /* depends on whether we know who it is */
     int64_t now;
     int64_t heard;      /* when bytes last came */
@@ -129,6 +128,9 @@ static inline void weft__peer_fresh_now(weft_peer *peer) {
 
 /* Run something with the peer protected from being freed and quiet, and remember why it must be closed. */
 int weft__peer_guarded(weft_peer *peer, int (*run)(weft_peer *peer, char *data, size_t len), char *data, size_t len);
+
+/* One block, freed with weft__free(). NULL gives nobody in particular; NULL strings become "". identity.c. */
+weft_identity *weft__identity_copy(const weft_identity *from, const weft_alloc *alloc);
 
 static inline weft_json weft__json_of(weft_bytes span, weft_doc *doc) {
     return (weft_json){.text = span.data, .len = span.len, .doc = doc};

@@ -8,6 +8,7 @@
 
 #include "address.h"
 #include "gate.h"
+#include "hash.h"
 
 #define ROWS 256
 /* Clients that are counted one by one. Strangers with more addresses than this share the bucket of those that came too late,
@@ -32,38 +33,35 @@ struct weft_buckets {
     size_t count;
 };
 
-static size_t row_of(const char *client) {
-    uint32_t hash = 2166136261u;
-    for (; *client; client++)
-        hash = (hash ^ (unsigned char) *client) * 16777619u;
-    return hash % ROWS;
+static size_t row_of_client(const char *client) {
+    return weft__hash(client) % ROWS;
 }
 
-static int64_t capacity(const weft_service *service) {
+static int64_t bucket_capacity(const weft_service *service) {
     return service->limits.rate_per_minute * MINUTE_MS;
 }
 
 /* A peer that was made a moment ago does not know the time yet: time never goes back here, or the next look would fill the
  * bucket as if a minute had passed. */
-static void refill(weft_bucket *bucket, const weft_service *service, int64_t now) {
+static void refill_bucket(weft_bucket *bucket, const weft_service *service, int64_t now) {
     int64_t passed = now - bucket->filled_at;
     if (passed <= 0)
         return;
     bucket->tokens += (passed < MINUTE_MS ? passed : MINUTE_MS) * service->limits.rate_per_minute;
-    if (bucket->tokens > capacity(service))
-        bucket->tokens = capacity(service);
+    if (bucket->tokens > bucket_capacity(service))
+        bucket->tokens = bucket_capacity(service);
     bucket->filled_at = now;
 }
 
 /* Find the client's bucket in a row and throw away those that nobody uses and that are full. */
-static weft_bucket *look_up(weft_bucket **row, const char *client, weft_service *service, int64_t now) {
+static weft_bucket *look_up_bucket(weft_bucket **row, const char *client, weft_service *service, int64_t now) {
     weft_bucket *found = NULL;
     while (*row) {
         weft_bucket *bucket = *row;
-        refill(bucket, service, now);
+        refill_bucket(bucket, service, now);
         if (strcmp(bucket->client, client) == 0)
             found = bucket;
-        else if (!bucket->peers && bucket->tokens == capacity(service)) {
+        else if (!bucket->peers && bucket->tokens == bucket_capacity(service)) {
             *row = bucket->next;
             weft__free(service->alloc, bucket);
             service->buckets->count--;
@@ -72,11 +70,6 @@ static weft_bucket *look_up(weft_bucket **row, const char *client, weft_service 
         row = &bucket->next;
     }
     return found;
-}
-
-static bool is_local(const char *transport) {
-    return strcmp(transport, "unix") == 0 || strcmp(transport, "stdio") == 0 || strcmp(transport, "exec") == 0 ||
-           strcmp(transport, "mem") == 0 || !*transport;
 }
 
 /* A name in front of "@", an address behind it: neither can be taken for the other. */
@@ -95,7 +88,7 @@ static weft_bucket *make_bucket(weft_bucket **row, const char *client, weft_serv
     if (!bucket)
         return NULL;
     memcpy(bucket->client, client, len);
-    bucket->tokens = capacity(service);
+    bucket->tokens = bucket_capacity(service);
     bucket->filled_at = now;
     bucket->next = *row;
     *row = bucket;
@@ -103,13 +96,13 @@ static weft_bucket *make_bucket(weft_bucket **row, const char *client, weft_serv
     return bucket;
 }
 
-static weft_bucket *bucket_of(weft_service *service, const char *client, int64_t now) {
-    weft_bucket **row = &service->buckets->rows[row_of(client)];
-    weft_bucket *bucket = look_up(row, client, service, now);
+static weft_bucket *bucket_of_client(weft_service *service, const char *client, int64_t now) {
+    weft_bucket **row = &service->buckets->rows[row_of_client(client)];
+    weft_bucket *bucket = look_up_bucket(row, client, service, now);
     if (bucket || service->buckets->count < MAX_BUCKETS)
         return bucket ? bucket : make_bucket(row, client, service, now);
-    row = &service->buckets->rows[row_of("")];
-    bucket = look_up(row, "", service, now);
+    row = &service->buckets->rows[row_of_client("")];
+    bucket = look_up_bucket(row, "", service, now);
     return bucket ? bucket : make_bucket(row, "", service, now);
 }
 
@@ -117,12 +110,12 @@ int weft__rate_join(weft_peer *peer) {
     weft_service *service = peer->service;
     char client[CLIENT_SIZE];
     weft__rate_leave(peer);
-    if (service->limits.rate_per_minute <= 0 || is_local(peer->identity->transport))
+    if (service->limits.rate_per_minute <= 0 || peer->identity->local)
         return 0;
     if (!service->buckets && !(service->buckets = weft__zalloc(service->alloc, sizeof *service->buckets)))
         return -ENOMEM;
     name_client(peer->identity, client, sizeof client);
-    weft_bucket *bucket = bucket_of(service, client, peer->now);
+    weft_bucket *bucket = bucket_of_client(service, client, peer->now);
     if (!bucket)
         return -ENOMEM;
     bucket->peers++;
@@ -142,7 +135,7 @@ int64_t weft__rate_take(weft_peer *peer) {
     if (rate <= 0) /* there is no limit any more */
         return 0;
     if (peer->now != bucket->filled_at)
-        refill(bucket, peer->service, peer->now);
+        refill_bucket(bucket, peer->service, peer->now);
     if (bucket->tokens >= MINUTE_MS) {
         bucket->tokens -= MINUTE_MS;
         return 0;

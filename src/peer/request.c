@@ -123,12 +123,12 @@ static inline void unlink_open(weft_req *req) {
 }
 
 /* The handler is done with it. */
-static inline void let_go(weft_req *req) {
+static inline void release_outside_handler(weft_req *req) {
     if (!(req->flags & REQ_IN_HANDLER))
         weft__req_release(req);
 }
 
-static WEFT_ALWAYS_INLINE int deliver(weft_req *req, const weft_outcome *outcome, bool gated) {
+static WEFT_ALWAYS_INLINE int deliver_outcome(weft_req *req, const weft_outcome *outcome, bool gated) {
     int r = 0;
     weft_peer *peer = req->peer;
     bool alone = peer && !peer->quiet; /* neither feed nor tick sees to it that the peer outlives what its callbacks do */
@@ -156,7 +156,7 @@ static WEFT_ALWAYS_INLINE int deliver(weft_req *req, const weft_outcome *outcome
 
 /* The same where it is rare, or where gates want to hear of it. */
 static WEFT_NOINLINE int deliver_unusual(weft_req *req, const weft_outcome *outcome) {
-    return deliver(req, outcome, true);
+    return deliver_outcome(req, outcome, true);
 }
 
 static WEFT_NOINLINE int finish_unusual(weft_req *req, const weft_outcome *outcome) {
@@ -166,20 +166,20 @@ static WEFT_NOINLINE int finish_unusual(weft_req *req, const weft_outcome *outco
     if (req->idempotent)
         store_outcome(req, outcome);
     int r = req->flags & REQ_ANSWERED ? 0 : deliver_unusual(req, outcome);
-    let_go(req);
+    release_outside_handler(req);
     return r;
 }
 
-static WEFT_ALWAYS_INLINE int finish(weft_req *req, const weft_outcome *outcome) {
+static WEFT_ALWAYS_INLINE int finish_request(weft_req *req, const weft_outcome *outcome) {
     if (req->flags & REQ_UNUSUAL)
         return finish_unusual(req, outcome);
-    int r = req->flags & REQ_ANSWERED ? 0 : deliver(req, outcome, false);
-    let_go(req);
+    int r = req->flags & REQ_ANSWERED ? 0 : deliver_outcome(req, outcome, false);
+    release_outside_handler(req);
     return r;
 }
 
 int weft__req_finish(weft_req *req, const weft_outcome *outcome) {
-    return finish(req, outcome);
+    return finish_request(req, outcome);
 }
 
 int weft__req_finish_kept(weft_req *req, weft_bytes outcome) {
@@ -211,7 +211,7 @@ static weft_bytes span_of(weft_json value) {
 }
 
 /* Where the caller said that parts should go: LSP's tokens in params, MCP's in params._meta. */
-static void find_token(weft_req *req) {
+static void find_progress_token(weft_req *req) {
     weft_json params = {req->params.data, req->params.len, NULL}, part = {0}, work = {0};
     weft_json meta = {req->meta.data, req->meta.len, NULL};
     req->flags |= REQ_TOKEN_KNOWN;
@@ -247,7 +247,7 @@ void weft__req_read_deadline(weft_req *req) {
 /* The handler will answer later: the text that the request lies in is about to go. */
 static int keep_id(weft_req *req) {
     if (!(req->flags & REQ_TOKEN_KNOWN))
-        find_token(req);
+        find_progress_token(req);
     char *kept = weft__alloc(req->service->alloc, req->id.len + req->token.len + 1);
     if (!kept)
         return -ENOMEM;
@@ -282,7 +282,7 @@ static int keep_message(weft_req *req) {
     return 0;
 }
 
-static int keep(weft_req *req, bool whole) {
+static int keep_open(weft_req *req, bool whole) {
     weft_peer *peer = req->peer;
     int r = 0;
     if (req->deadline != INT64_MAX)
@@ -324,7 +324,7 @@ int weft__req_defer(weft_req *req, bool whole) {
         service->inner_refs++;
     }
     bool many = req->peer->open_requests >= service->limits.max_requests;
-    int r = many ? -ENOBUFS : keep(req, whole);
+    int r = many ? -ENOBUFS : keep_open(req, whole);
     if (r < 0) {
         /* It cannot be kept: answer now. The handler's own answer, which still comes, will find it answered. */
         deliver_unusual(req, many ? &too_many : &no_memory);
@@ -343,7 +343,7 @@ int weft__req_defer(weft_req *req, bool whole) {
 
 /* ---- cancelling ---- */
 
-static const weft_outcome *excuse(int why) {
+static const weft_outcome *excuse_outcome(int why) {
     static const weft_member deadline_data[] = {
         {"reason", {.kind = WEFT_VAL_STR, .len = 16, .as = {.s = "deadlineExceeded"}}}};
     static const weft_outcome cancelled = {.code = WEFT_CANCELLED, .message = "Request cancelled"};
@@ -364,7 +364,7 @@ void weft__req_abandon(weft_req *req, int why) {
         on_cancel(req, why, req->cancel_ctx); /* may answer, and with that free it */
     else if (req->peer) {
         unlink_open(req);
-        deliver_unusual(req, excuse(why));
+        deliver_unusual(req, excuse_outcome(why));
         req->peer = NULL;
     }
 }
@@ -398,7 +398,7 @@ weft_req *weft__req_by_id(weft_peer *peer, weft_bytes id) {
 int weft_reply(weft_req *req, weft_val result) {
     if (result.kind == WEFT_VAL_NONE)
         result.kind = WEFT_VAL_NULL;
-    return finish(req, &(weft_outcome){.value = &result}); /* in place: nearly every answer is given here */
+    return finish_request(req, &(weft_outcome){.value = &result}); /* in place: nearly every answer is given here */
 }
 
 int weft_fail(weft_req *req, int code, const char *message, weft_val data) {
@@ -415,7 +415,7 @@ int weft_part(weft_req *req, weft_val part) {
     if (!peer)
         return -EPIPE;
     if (!(req->flags & REQ_TOKEN_KNOWN))
-        find_token(req);
+        find_progress_token(req);
     if (!req->token.len || (peer->framing->flags & WEFT_FRAMING_NO_NOTES) || (req->flags & REQ_NOTIFICATION) ||
         (req->flags & REQ_ANSWERED))
         return 0;

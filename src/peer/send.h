@@ -11,7 +11,7 @@ typedef struct weft_sending {
 } weft_sending;
 
 static inline size_t weft__send_queued(const weft_peer *peer) {
-    return weft__buf_len(&peer->out) + peer->in_flight;
+    return weft__buf_len(&peer->out);
 }
 /* Say why nothing more can be sent: -EPIPE, or -ENOBUFS when the queue is over its hard limit and the peer is to be closed.
  */

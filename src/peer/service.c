@@ -72,7 +72,7 @@ static int add_methods(weft_service *service, const weft_method *rows) {
     return r;
 }
 
-static int fill(weft_service *service, const weft_service_opts *opts) {
+static int fill_service(weft_service *service, const weft_service_opts *opts) {
     const char *title = opts->title ? opts->title : "Weft";
     const char *version = opts->version ? opts->version : WEFT_VERSION;
     service->limits = opts->limits;
@@ -108,7 +108,7 @@ int weft_service_new(const weft_service_opts *opts, weft_service **ret) {
         service->alloc_copy = *opts->alloc;
         service->alloc = &service->alloc_copy;
     }
-    int r = fill(service, opts);
+    int r = fill_service(service, opts);
     if (r < 0) {
         weft_service_unref(service);
         return r;

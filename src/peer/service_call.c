@@ -34,7 +34,7 @@ struct weft_service_calls {
 
 static const weft_bytes only_id = {"1", 1};
 
-static int need_calls(weft_service *service) {
+static int need_service_calls(weft_service *service) {
     if (service->calls)
         return 0;
     service->calls = weft__zalloc(service->alloc, sizeof *service->calls);
@@ -59,7 +59,7 @@ void weft__service_unset_wake(weft_service *service, const void *ctx) {
         weft__service_set_wake(service, NULL, NULL);
 }
 
-static void wake(weft_service *service) {
+static void wake_service(weft_service *service) {
     if (service->wake)
         service->wake(service->wake_ctx);
     else if (service->on_ready)
@@ -76,7 +76,7 @@ static void make_ready(service_call *call) {
     weft__list_remove(&call->link);
     weft__list_push(&service->calls->ready, &call->link);
     if (first)
-        wake(service);
+        wake_service(service);
 }
 
 static void on_answer_written(weft_peer *peer, void *data) {
@@ -108,7 +108,7 @@ static const weft_carrier carrier_table = {.free = on_peer_freed, .now = now_of}
 
 /* The peer holds a reference to the service, as every peer does. Those of calls are counted, so that it is noticed when
  * there are no others. It is there until the call is over, whoever frees it before. */
-static int make_peer(service_call *call, const weft_identity *who) {
+static int make_call_peer(service_call *call, const weft_identity *who) {
     weft_peer_opts opts = {.framing = &weft__body, .identity = who, .data = call, .on_output = on_answer_written};
     int r = weft_peer_new(call->service, &opts, &call->peer);
     if (r < 0)
@@ -148,14 +148,14 @@ static int send_request(service_call *call, const char *method, const weft_val *
     return r;
 }
 
-static int start_call(service_call *call, const weft_identity *who, const char *method, const weft_val *params) {
-    int r = make_peer(call, who);
+static int start_service_call(service_call *call, const weft_identity *who, const char *method, const weft_val *params) {
+    int r = make_call_peer(call, who);
     return r < 0 ? r : send_request(call, method, params);
 }
 
 int weft_service_call(weft_service *service, const weft_identity *who, const char *method, weft_val params,
                       weft_on_called *on_called, void *ctx, int64_t *ret_id) {
-    int r = service->closing ? -ESHUTDOWN : need_calls(service);
+    int r = service->closing ? -ESHUTDOWN : need_service_calls(service);
     if (r >= 0 && service->calls->count >= service->limits.max_calls)
         r = -ENOBUFS;
     if (r < 0)
@@ -168,7 +168,7 @@ int weft_service_call(weft_service *service, const weft_identity *who, const cha
     weft__list_push(&service->calls->open, &call->link);
     service->calls->count++;
     weft_service_ref(service); /* the handler may give back the last one */
-    r = start_call(call, who, method, &params);
+    r = start_service_call(call, who, method, &params);
     if (r < 0)
         free_call(call);
     else if (ret_id)

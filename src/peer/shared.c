@@ -1,13 +1,11 @@
 /* One notification for many peers: written once, framed once per kind of framing, copied to each.
  *
- * Copying 300 bytes costs less than keeping count of who still needs them; what is large and meets an empty queue is not
- * copied at all, the transport sends it from here (weft__shared_frame()). */
+ * Copying 300 bytes costs less than keeping count of who still needs them. */
 #include <errno.h>
 #include <string.h>
 
 #include "encode.h"
 #include "send.h"
-#include "shared.h"
 
 /* NDJSON, Content-Length, WebSocket plain and with compression, server-sent events. */
 #define MAX_KINDS 8
@@ -46,7 +44,8 @@ static int frame_body(weft_peer *peer, weft_buf *out, const weft_buf *body) {
     return r < 0 ? r : framing->end(peer->framing_state, out, mark);
 }
 
-int weft__shared_frame(weft_shared *shared, weft_peer *peer, weft_bytes *ret) {
+/* The whole frame for this peer's kind of framing; borrowed from shared. -ENOTSUP: frames of this peer cannot be shared. */
+static int shared_frame(weft_shared *shared, weft_peer *peer, weft_bytes *ret) {
     const weft_framing *framing = weft__framing_in_use(peer->framing, peer->framing_state);
     struct kind *kind = shared->kind;
     if (framing == &weft_websocket_client) /* each frame of a client has a mask of its own */
@@ -81,14 +80,14 @@ static int send_own(weft_shared *shared, weft_peer *peer) {
     return r;
 }
 
-static int send(weft_shared *shared, weft_peer *peer) {
+static int send_shared_to(weft_shared *shared, weft_peer *peer) {
     weft_bytes frame;
     weft_service *service = peer->service;
     if (peer->status || peer->ended)
         return -EPIPE;
     if (peer->framing->flags & WEFT_FRAMING_NO_NOTES)
         return -ENOTSUP;
-    int r = weft__shared_frame(shared, peer, &frame);
+    int r = shared_frame(shared, peer, &frame);
     if (r == -ENOTSUP)
         return send_own(shared, peer);
     if (r < 0)
@@ -111,7 +110,7 @@ static int send(weft_shared *shared, weft_peer *peer) {
 
 int weft_shared_send(weft_shared *shared, weft_peer *peer) {
     weft__peer_enter(peer);
-    int r = send(shared, peer);
+    int r = send_shared_to(shared, peer);
     weft__peer_leave(peer);
     return r;
 }

@@ -8,7 +8,7 @@
 
 #define PUT(out, alloc, text) weft__buf_put((out), (alloc), (text), sizeof(text) - 1)
 
-static int write_head(weft_buf *out, const weft_alloc *alloc, weft_bytes id) {
+static int write_id_head(weft_buf *out, const weft_alloc *alloc, weft_bytes id) {
     int r = PUT(out, alloc, WEFT_OPEN_ID);
     if (r < 0)
         return r;
@@ -16,7 +16,7 @@ static int write_head(weft_buf *out, const weft_alloc *alloc, weft_bytes id) {
 }
 
 /* Undo what a half-written message left behind. */
-static int undo(weft_buf *out, size_t len, int r) {
+static int undo_message(weft_buf *out, size_t len, int r) {
     if (r < 0)
         out->end = out->start + len;
     return r;
@@ -24,14 +24,14 @@ static int undo(weft_buf *out, size_t len, int r) {
 
 int weft__write_any_result(weft_buf *out, const weft_alloc *alloc, weft_bytes id, const weft_val *result) {
     size_t len = weft__buf_len(out);
-    int r = write_head(out, alloc, id);
+    int r = write_id_head(out, alloc, id);
     if (r >= 0)
         r = PUT(out, alloc, WEFT_OPEN_RESULT);
     if (r >= 0)
         r = weft__write_val(out, alloc, result);
     if (r >= 0)
         r = PUT(out, alloc, "}");
-    return undo(out, len, r);
+    return undo_message(out, len, r);
 }
 
 int weft__write_error(weft_buf *out, const weft_alloc *alloc, weft_bytes id, int code, const char *message,
@@ -39,14 +39,14 @@ int weft__write_error(weft_buf *out, const weft_alloc *alloc, weft_bytes id, int
     size_t len = weft__buf_len(out);
     weft_val error =
         WEFT_OBJ({"code", weft_int(code)}, {"message", weft_str(message)}, {"data", data ? *data : weft_none()});
-    int r = write_head(out, alloc, id);
+    int r = write_id_head(out, alloc, id);
     if (r >= 0)
         r = PUT(out, alloc, ",\"error\":");
     if (r >= 0)
         r = weft__write_val(out, alloc, &error);
     if (r >= 0)
         r = PUT(out, alloc, "}");
-    return undo(out, len, r);
+    return undo_message(out, len, r);
 }
 
 /* ---- params with extras ---- */
@@ -65,7 +65,8 @@ static size_t meta_members(const weft_extras *extras, weft_member ret[MAX_EXTRAS
 }
 
 /* One member of an object. *first says whether a comma is needed before it. */
-static int write_member(weft_buf *out, const weft_alloc *alloc, bool *first, const weft_val *name, const weft_val *value) {
+static int write_params_member(weft_buf *out, const weft_alloc *alloc, bool *first, const weft_val *name,
+                               const weft_val *value) {
     if (value->kind == WEFT_VAL_NONE)
         return 0;
     int r = *first ? 0 : PUT(out, alloc, ",");
@@ -79,7 +80,7 @@ static int write_member(weft_buf *out, const weft_alloc *alloc, bool *first, con
 
 static int write_named(weft_buf *out, const weft_alloc *alloc, bool *first, const char *name, const weft_val *value) {
     weft_val text = weft_str(name);
-    return write_member(out, alloc, first, &text, value);
+    return write_params_member(out, alloc, first, &text, value);
 }
 
 /* Everything in the caller's params but _meta, whose value comes back in *ret_meta for merging. */
@@ -101,7 +102,7 @@ static int write_own_members(weft_buf *out, const weft_alloc *alloc, const weft_
         if (weft_name_is(&it, "_meta"))
             *ret_meta = value;
         else
-            r = write_member(out, alloc, first, &name, &value);
+            r = write_params_member(out, alloc, first, &name, &value);
     }
     return r;
 }
@@ -124,15 +125,15 @@ static int write_meta(weft_buf *out, const weft_alloc *alloc, bool *first, const
     return r < 0 ? r : PUT(out, alloc, "}");
 }
 
-static bool is_named(const weft_val *params) {
+static bool is_by_name(const weft_val *params) {
     return params->kind == WEFT_VAL_NONE || params->kind == WEFT_VAL_OBJ ||
            (params->kind == WEFT_VAL_RAW && params->len && params->as.s[0] == '{');
 }
 
-static int write_params(weft_buf *out, const weft_alloc *alloc, const weft_val *params, const weft_extras *extras) {
+static int write_call_params(weft_buf *out, const weft_alloc *alloc, const weft_val *params, const weft_extras *extras) {
     bool first = true;
     weft_val own_meta;
-    if (!is_named(params))
+    if (!is_by_name(params))
         return -EINVAL;
     int r = PUT(out, alloc, "{");
     if (r >= 0)
@@ -167,10 +168,10 @@ int weft__write_request(weft_buf *out, const weft_alloc *alloc, int64_t id, cons
     if (r >= 0 && (params->kind != WEFT_VAL_NONE || has_extras(extras)))
         r = PUT(out, alloc, ",\"params\":");
     if (r >= 0 && has_extras(extras))
-        r = write_params(out, alloc, params, extras);
+        r = write_call_params(out, alloc, params, extras);
     else if (r >= 0 && params->kind != WEFT_VAL_NONE)
         r = weft__write_val(out, alloc, params);
     if (r >= 0)
         r = PUT(out, alloc, "}");
-    return undo(out, len, r);
+    return undo_message(out, len, r);
 }

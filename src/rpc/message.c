@@ -34,7 +34,7 @@ static const struct {
 };
 
 /* The bytes of a short key and its closing quote as one number, to compare in one step. Slack makes the load safe. */
-static inline uint64_t load8(const char *p) {
+static inline uint64_t load_key_word(const char *p) {
     uint64_t word;
     memcpy(&word, p, sizeof word);
     return word;
@@ -49,7 +49,7 @@ static inline uint64_t load8(const char *p) {
 
 /* p is behind the opening quote of a key. Its length with the closing quote, or 0: not one of ours as it stands here. */
 static inline size_t quick_key(const char *p, member *ret) {
-    uint64_t word = load8(p);
+    uint64_t word = load_key_word(p);
     if (word == WORD('j', 's', 'o', 'n', 'r', 'p', 'c', '"'))
         return *ret = JSONRPC, 8;
     if ((word & LOW(3)) == WORD('i', 'd', '"', 0, 0, 0, 0, 0))
@@ -66,7 +66,7 @@ static inline size_t quick_key(const char *p, member *ret) {
     return 0;
 }
 static inline bool is_version(const char *p) {
-    return (load8(p) & LOW(5)) == WORD('"', '2', '.', '0', '"', 0, 0, 0);
+    return (load_key_word(p) & LOW(5)) == WORD('"', '2', '.', '0', '"', 0, 0, 0);
 }
 #else
 static inline size_t quick_key(const char *p, member *ret) {
@@ -187,7 +187,7 @@ static inline const char *take_member(const char *p, member which, int depth, st
     return weft__scan_value(p, depth);
 }
 
-static void invalid(weft_msg *msg, const char *why) {
+static void mark_invalid(weft_msg *msg, const char *why) {
     msg->kind = WEFT_MSG_INVALID;
     msg->why = why;
 }
@@ -200,19 +200,19 @@ static WEFT_NOINLINE void classify_rest(struct envelope env, bool lenient, weft_
         msg->kind = WEFT_MSG_ANSWER;
         msg->proper = version && outcome != (RESULT | ERROR);
     } else if (!version)
-        invalid(msg, "\"jsonrpc\" must be \"2.0\"");
+        mark_invalid(msg, "\"jsonrpc\" must be \"2.0\"");
     else if ((env.seen & ID) && !(env.good & ID))
-        invalid(msg, "\"id\" must be a string, a number or null of at most 256 bytes");
+        mark_invalid(msg, "\"id\" must be a string, a number or null of at most 256 bytes");
     else if (!(env.good & METHOD))
-        invalid(msg, "\"method\" must be a string that is not empty");
+        mark_invalid(msg, "\"method\" must be a string that is not empty");
     else if ((env.seen & PARAMS) && !(env.good & PARAMS))
-        invalid(msg, "\"params\" must be an object or an array");
+        mark_invalid(msg, "\"params\" must be an object or an array");
     else
         msg->kind = env.seen & ID ? WEFT_MSG_REQUEST : WEFT_MSG_NOTIFICATION;
 }
 
 /* What it is, now that all members are known (JSON-RPC 2.0 sections 4 and 5). */
-static inline void classify(struct envelope env, bool lenient, weft_msg *msg) {
+static inline void classify_msg(struct envelope env, bool lenient, weft_msg *msg) {
     if (env.seen == env.good && (env.good & (JSONRPC | METHOD)) == (JSONRPC | METHOD))
         msg->kind = env.seen & ID ? WEFT_MSG_REQUEST : WEFT_MSG_NOTIFICATION;
     else
@@ -248,7 +248,7 @@ static WEFT_NOINLINE const char *take_any_object(const char *p, int depth, bool 
         p = next_key(p, &end);
     }
     if (p)
-        classify(env, lenient, msg);
+        classify_msg(env, lenient, msg);
     return p;
 }
 
@@ -271,7 +271,7 @@ static inline const char *quick_id(const char *p, weft_msg *msg) {
     const char *end = p;
     size_t n;
     do
-        end += n = leading_digits(load8(end));
+        end += n = leading_digits(load_key_word(end));
     while (n == 8);
     size_t len = (size_t) (end - p);
     msg->id = (weft_bytes){p, len};
@@ -303,7 +303,7 @@ static WEFT_ALWAYS_INLINE const char *take_usual_object(const char *p, int depth
         return NULL;
     p += sizeof usual_start - 1;
     while (p && *p == ',') {
-        uint64_t word = load8(p);
+        uint64_t word = load_key_word(p);
         if ((word & LOW(6)) == WORD(',', '"', 'i', 'd', '"', ':', 0, 0) && !msg->id.data)
             p = quick_id(p + 6, msg);
         else if (word == WORD(',', '"', 'm', 'e', 't', 'h', 'o', 'd') && memcmp(p + 8, "\":\"", 3) == 0 && !msg->method.data)
@@ -327,7 +327,7 @@ static inline const char *take_usual_object(const char *p, int depth, weft_msg *
 
 /* Member by member: for a struct of this size the compiler would choose a string instruction that costs more than the parse.
  */
-static inline void clear(weft_msg *msg) {
+static inline void clear_msg(weft_msg *msg) {
     const weft_bytes absent = {0};
     msg->kind = WEFT_MSG_REQUEST;
     msg->id = absent;
@@ -346,20 +346,20 @@ static WEFT_ALWAYS_INLINE const char *take_object(const char *p, int depth, bool
     const char *end = take_usual_object(p, depth, msg);
     if (end)
         return end;
-    clear(msg);
+    clear_msg(msg);
     return take_any_object(p, depth, lenient, msg);
 }
 
 int weft__msg_parse(const char *text, int depth, bool lenient, weft_msg *ret, const char **ret_rest) {
     const char *p = *text == '{' ? text : weft__scan_ws(text), *start = p;
-    clear(ret);
+    clear_msg(ret);
     if (*p == '{') {
         p = take_object(p, depth, lenient, ret);
     } else {
         if (*p == '[')
             ret->kind = WEFT_MSG_BATCH;
         else
-            invalid(ret, "a message is an object or an array of objects");
+            mark_invalid(ret, "a message is an object or an array of objects");
         p = weft__scan_value(p, depth);
     }
     if (!p)
@@ -379,11 +379,11 @@ int weft__batch_next(const char **at, bool lenient, weft_msg *ret) {
 
     weft_msg msg;
     const char *start = p;
-    clear(&msg);
+    clear_msg(&msg);
     if (*p == '{')
         p = take_object(p, WEFT_MAX_DEPTH, lenient, &msg);
     else {
-        invalid(&msg, "an item of a batch is an object");
+        mark_invalid(&msg, "an item of a batch is an object");
         p = weft__scan_value(p, WEFT_MAX_DEPTH);
     }
     if (!p) /* cannot be: the whole text has been validated */

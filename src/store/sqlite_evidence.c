@@ -37,7 +37,7 @@ static int lost_all(const weft_sq_proof *proof, const char *what, char *ret_why)
     return -EUCLEAN;
 }
 
-bool weft__sq_proof_of_events(const weft_sq_proof *proof) {
+static bool is_proof_of_events(const weft_sq_proof *proof) {
     return proof->unreadable || proof->gseq > 0;
 }
 
@@ -49,7 +49,7 @@ static int examine_sizes(const char *path, weft_sq_proof *proof, char *ret_why) 
     proof->log = log > 0;
     if (r < 0 || database > 0)
         return r;
-    return weft__sq_proof_of_events(proof) || proof->log ? lost_all(proof, "the database is missing or empty", ret_why) : 0;
+    return is_proof_of_events(proof) || proof->log ? lost_all(proof, "the database is missing or empty", ret_why) : 0;
 }
 
 /* Two bytes of the header say who may write. Other values than 1 and 2 make SQLite open it read-only, which would be told as
@@ -88,5 +88,5 @@ int weft__sq_examine(const char *path, int mark, weft_sq_proof *ret, char *ret_w
 }
 
 int weft__sq_examine_fresh(const weft_sq_proof *proof, char *ret_why) {
-    return weft__sq_proof_of_events(proof) ? lost_all(proof, "the database holds nothing", ret_why) : 0;
+    return is_proof_of_events(proof) ? lost_all(proof, "the database holds nothing", ret_why) : 0;
 }

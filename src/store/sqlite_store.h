@@ -37,7 +37,7 @@ typedef struct weft_sq_stream {
 } weft_sq_stream;
 
 #define WEFT_SQ_PAGE_BYTES 4096 /* bytes of a page of the database */
-#define WEFT_SQ_ROWS 1024 /* of the writer's table of streams */
+#define WEFT_SQ_ROWS 1024       /* of the writer's table of streams */
 
 enum weft_sq_statement {
     WEFT_SQ_BEGIN,
@@ -99,8 +99,8 @@ typedef struct weft_sq {
     size_t stream_count;
     int log_pages, log_pages_copied, max_log_pages;
     int64_t log_size; /* bytes of the log that were written at some time; at least so many */
-    bool lost;    /* what was written last may be gone: nothing more is stored */
-    int rechecks; /* how often somebody else seemed to have written, and everything was right */
+    bool lost;        /* what was written last may be gone: nothing more is stored */
+    int rechecks;     /* how often somebody else seemed to have written, and everything was right */
 } weft_sq;
 
 /* A negative errno for SQLite's code. */
@@ -166,7 +166,6 @@ typedef struct weft_sq_proof {
 int weft__sq_examine(const char *path, int mark, weft_sq_proof *ret, char *ret_why);
 /* A database without tables: -EUCLEAN with a sentence if events must be in it. */
 int weft__sq_examine_fresh(const weft_sq_proof *proof, char *ret_why);
-bool weft__sq_proof_of_events(const weft_sq_proof *proof);
 
 /* sqlite_files.c */
 /* Before a transaction: 0 if the files are the ones that were opened and hold what we wrote. */

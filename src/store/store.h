@@ -178,6 +178,11 @@ int weft__store_follow(weft_store *store, const weft_query *query, const weft_fo
 /* No callback runs afterwards; also from its own callbacks. NULL is fine. Returns NULL. */
 weft_follow *weft__follow_free(weft_follow *follow);
 
+/* Does what it stores outlive the process? */
+bool weft__store_lasts(const weft_store_kind *kind);
+/* Was there a journal of this kind at path? */
+bool weft__store_was_here(const weft_store_kind *kind, const char *path);
+
 /* The in-memory reference, and SQLite. */
 extern const weft_store_kind weft__memory;
 extern const weft_store_kind weft__sqlite;

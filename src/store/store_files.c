@@ -3,8 +3,11 @@
  * A file that is deleted or replaced stays readable and writable for those who have it open, and everything that is written
  * to it is gone with them. So names are compared with what was opened before anything is acknowledged. */
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "store_kind.h"
 
@@ -77,4 +80,17 @@ int weft__files_note(weft_store *store) {
         store->files[i].changed = info.st_mtim;
     }
     return r;
+}
+
+bool weft__store_lasts(const weft_store_kind *kind) {
+    return kind->files;
+}
+
+bool weft__store_was_here(const weft_store_kind *kind, const char *path) {
+    for (const char *const *suffix = kind->files; suffix && *suffix; suffix++) {
+        char name[PATH_MAX];
+        if (snprintf(name, sizeof name, "%s%s", path, *suffix) < (int) sizeof name && access(name, F_OK) == 0)
+            return true;
+    }
+    return false;
 }

@@ -7,13 +7,9 @@
 #include <time.h>
 
 #include "cron.h"
+#include "fuzz_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool ok) {
-    if (!ok)
-        abort();
-}
 
 /* One with its clock set back and forth twice a year. */
 static void choose_zone(void) {

@@ -6,15 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz_memory.h"
 #include "glob.h"
 #include "ignore.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool ok) {
-    if (!ok)
-        abort();
-}
 
 /* Owned, of exactly its size. */
 static char *line_of(const char **at, const char *end) {

@@ -4,13 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz_memory.h"
 #include "http1.h"
 #include "http_client.h"
-
-static void require(bool ok) {
-    if (!ok)
-        abort();
-}
 
 static void require_inside(weft_bytes part, const char *data, size_t len) {
     require(part.len == 0 || (part.data >= data && part.data + part.len <= data + len));

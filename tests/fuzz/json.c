@@ -16,29 +16,22 @@
 #define weft__scan_any_string portable_scan_any_string
 #define weft__scan_string_rest portable_scan_string_rest
 #define weft__scan_params portable_scan_params
-#define weft__json_valid portable_json_valid
 #include "scan.c"
 #undef weft__scan_container
 #undef weft__scan_any_string
 #undef weft__scan_value
 #undef weft__scan_string_rest
 #undef weft__scan_params
-#undef weft__json_valid
 
 const char *weft__scan_value(const char *p, int depth);
 const char *weft__scan_params(const char *p, int depth, weft_bytes *ret_meta);
-bool weft__json_valid(const char *text, size_t len, const weft_alloc *alloc);
 
+#include "fuzz_memory.h"
 #include "json_reference.h"
 #include "number.h"
 #include "write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool held) {
-    if (!held)
-        abort();
-}
 
 static bool same(weft_bytes a, weft_bytes b) {
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
@@ -56,17 +49,16 @@ static bool scan_all(const char *text, size_t len) {
 
     const char *start = weft__scan_ws(copy), *end = weft__scan_value(start, WEFT_MAX_DEPTH);
     bool valid = end && weft__scan_ws(end) == copy + len;
-    must(portable_scan_value(start, WEFT_MAX_DEPTH) == end);
-    must(reference_valid(text, len, WEFT_MAX_DEPTH) == valid);
-    must(weft__json_valid(text, len, NULL) == valid);
+    require(portable_scan_value(start, WEFT_MAX_DEPTH) == end);
+    require(reference_valid(text, len, WEFT_MAX_DEPTH) == valid);
     if (*start == '{') {
         weft_bytes meta = {0}, portable = {0};
-        must(weft__scan_params(start, WEFT_MAX_DEPTH, &meta) == end);
-        must(portable_scan_params(start, WEFT_MAX_DEPTH, &portable) == end);
-        must(meta.data == portable.data && meta.len == portable.len);
+        require(weft__scan_params(start, WEFT_MAX_DEPTH, &meta) == end);
+        require(portable_scan_params(start, WEFT_MAX_DEPTH, &portable) == end);
+        require(meta.data == portable.data && meta.len == portable.len);
         if (valid) {
             weft_json object = {start, (size_t) (end - start), NULL}, member = weft_get(&object, "_meta");
-            must(member.text == meta.data && member.len == meta.len);
+            require(member.text == meta.data && member.len == meta.len);
         }
     }
     free(copy);
@@ -79,11 +71,11 @@ static void read_all(const weft_json *value) {
     weft_num_of(value, 0);
     weft_str_of(value, NULL);
     if (weft_text(value, &text) == 0)
-        must(weft__raw_is((weft_bytes){value->text, value->len}, text.data, text.len));
+        require(weft__raw_is((weft_bytes){value->text, value->len}, text.data, text.len));
     size_t count = 0;
     for (weft_iter it = weft_iterate(value); weft_next(&it); count++)
         read_all(&it.value);
-    must(weft_count(value) == count);
+    require(weft_count(value) == count);
 }
 
 /* Canonical text is JSON, and its own canonical form. */
@@ -93,9 +85,9 @@ static void check_canonical(const weft_json *value) {
     if (weft_to_canonical(value, NULL, &first, &first_len) < 0)
         return;
     weft_doc *doc = NULL;
-    must(weft_doc_parse(first, first_len, NULL, &doc) == 0);
-    must(weft_to_canonical(weft_doc_root(doc), NULL, &second, &second_len) == 0);
-    must(same((weft_bytes){first, first_len}, (weft_bytes){second, second_len}));
+    require(weft_doc_parse(first, first_len, NULL, &doc) == 0);
+    require(weft_to_canonical(weft_doc_root(doc), NULL, &second, &second_len) == 0);
+    require(same((weft_bytes){first, first_len}, (weft_bytes){second, second_len}));
     weft_doc_free(doc);
     weft_text_free(first, NULL);
     weft_text_free(second, NULL);
@@ -107,11 +99,11 @@ static void check_string(const char *text, size_t len) {
     size_t first_len = 0, second_len = 0;
     weft_doc *doc = NULL;
     weft_bytes decoded;
-    must(weft_to_text(weft_strn(text, len), NULL, &first, &first_len) == 0);
-    must(weft_doc_parse(first, first_len, NULL, &doc) == 0);
-    must(weft_text(weft_doc_root(doc), &decoded) == 0);
-    must(weft_to_text(weft_strn(decoded.data, decoded.len), NULL, &second, &second_len) == 0);
-    must(same((weft_bytes){first, first_len}, (weft_bytes){second, second_len}));
+    require(weft_to_text(weft_strn(text, len), NULL, &first, &first_len) == 0);
+    require(weft_doc_parse(first, first_len, NULL, &doc) == 0);
+    require(weft_text(weft_doc_root(doc), &decoded) == 0);
+    require(weft_to_text(weft_strn(decoded.data, decoded.len), NULL, &second, &second_len) == 0);
+    require(same((weft_bytes){first, first_len}, (weft_bytes){second, second_len}));
     weft_doc_free(doc);
     weft_text_free(first, NULL);
     weft_text_free(second, NULL);
@@ -124,15 +116,15 @@ static void check_double(const uint8_t *data) {
     if (!isfinite(d))
         return;
     size_t len = weft__print_double(d, text);
-    must(weft__json_valid(text, len, NULL));
-    must(weft__number_double(text, len, &back) == 0 && back == d);
+    require(reference_valid(text, len, WEFT_MAX_DEPTH));
+    require(weft__number_double(text, len, &back) == 0 && back == d);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const char *text = (const char *) data;
     if (scan_all(text, size)) {
         weft_doc *doc = NULL;
-        must(weft_doc_parse(text, size, NULL, &doc) == 0);
+        require(weft_doc_parse(text, size, NULL, &doc) == 0);
         read_all(weft_doc_root(doc));
         check_canonical(weft_doc_root(doc));
         weft_doc_free(doc);

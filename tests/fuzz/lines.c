@@ -4,13 +4,9 @@
 #include <string.h>
 
 #include "frame.h"
+#include "fuzz_memory.h"
 
 #define KEEP_LIMIT (16 * 1024)
-
-static void require(bool ok) {
-    if (!ok)
-        abort();
-}
 
 typedef struct trace {
     weft_buf log;

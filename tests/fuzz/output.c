@@ -7,14 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz_memory.h"
 #include "utf8_stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool ok) {
-    if (!ok)
-        abort();
-}
 
 static void on_text(void *ctx, weft_bytes text) {
     require(text.len && weft__utf8_valid(text.data, text.len) && !memchr(text.data, 0, text.len));

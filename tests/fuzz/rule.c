@@ -5,17 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz_memory.h"
 #include "rule.h"
 #include "template.h"
 
 #define MAX_TEXT 300
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool ok) {
-    if (!ok)
-        abort();
-}
 
 static void try_template(const char *text, const weft_json *event, weft_template_use use) {
     char *once = NULL, *twice = NULL;

@@ -5,16 +5,11 @@
  * the stream whole is compared with one that gets it in pieces, at a new address each time. */
 #include <stdlib.h>
 
+#include "fuzz_memory.h"
 #include "websocket.h"
 #include "zip.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(x)                                                                                                             \
-    do {                                                                                                                    \
-        if (!(x))                                                                                                           \
-            abort();                                                                                                        \
-    } while (0)
 
 typedef struct run {
     weft_ws ws;
@@ -28,7 +23,7 @@ typedef struct run {
 static void start(run *it, uint8_t choice, weft_zip *zip) {
     weft_framing_opts opts = {.seed = choice, .deflate = choice & 2 ? 15 : 0, .zip = choice & 2 ? zip : NULL};
     *it = (run){.framing = choice & 1 ? &weft_websocket_client : &weft_websocket, .max_body = choice & 4 ? 100 : 1 << 20};
-    MUST(it->framing->init(&it->ws, &opts) == 0);
+    require(it->framing->init(&it->ws, &opts) == 0);
 }
 
 static void note(run *it, const weft_frame *frame) {
@@ -38,8 +33,8 @@ static void note(run *it, const weft_frame *frame) {
     } head = {(int) frame->kind, frame->kind == WEFT_FRAME_CLOSE ? frame->code : 0, weft__ws_binary(&it->ws), frame->len};
     weft__buf_put(&it->seen, NULL, &head, sizeof head);
     weft__buf_put(&it->seen, NULL, frame->body, frame->len);
-    MUST(frame->kind != WEFT_FRAME_BODY || frame->len <= it->max_body);
-    MUST(frame->kind != WEFT_FRAME_BODY || head.binary || weft__utf8_valid(frame->body, frame->len));
+    require(frame->kind != WEFT_FRAME_BODY || frame->len <= it->max_body);
+    require(frame->kind != WEFT_FRAME_BODY || head.binary || weft__utf8_valid(frame->body, frame->len));
     if (frame->kind == WEFT_FRAME_BODY) {
         char behind = frame->body[frame->len];
         frame->body[frame->len] = '\0';
@@ -51,7 +46,7 @@ static void note(run *it, const weft_frame *frame) {
 static void feed(run *it, const uint8_t *data, size_t n) {
     size_t left = weft__buf_len(&it->in);
     char *moved = malloc(left + n + WEFT_SLACK);
-    MUST(moved);
+    require(moved);
     if (left)
         memcpy(moved, weft__buf_head(&it->in), left);
     if (n)
@@ -62,12 +57,12 @@ static void feed(run *it, const uint8_t *data, size_t n) {
         weft_frame frame;
         size_t used = 0;
         it->r = it->framing->decode(&it->ws, weft__buf_head(&it->in), weft__buf_len(&it->in), it->max_body, &used, &frame);
-        MUST(used <= weft__buf_len(&it->in));
+        require(used <= weft__buf_len(&it->in));
         it->in.start += used;
         if (it->r > 0)
             note(it, &frame);
         else if (it->r == 0)
-            MUST(frame.len == 0 || frame.len > weft__buf_len(&it->in));
+            require(frame.len == 0 || frame.len > weft__buf_len(&it->in));
     } while (it->r > 0);
 }
 
@@ -75,10 +70,11 @@ static void feed(run *it, const uint8_t *data, size_t n) {
 static void finish(run *it) {
     weft_buf out = {0};
     size_t mark;
-    MUST(it->framing->control(&it->ws, &out, WEFT_FRAME_CLOSE, 0, NULL, 0) == 0);
+    require(it->framing->control(&it->ws, &out, WEFT_FRAME_CLOSE, 0, NULL, 0) == 0);
     size_t len = weft__buf_len(&out);
-    MUST(len >= 2 && it->framing->control(&it->ws, &out, WEFT_FRAME_CLOSE, 0, NULL, 0) == 0 && weft__buf_len(&out) == len);
-    MUST(it->framing->begin(&it->ws, &out, 0, &mark) < 0);
+    require(len >= 2 && it->framing->control(&it->ws, &out, WEFT_FRAME_CLOSE, 0, NULL, 0) == 0 &&
+            weft__buf_len(&out) == len);
+    require(it->framing->begin(&it->ws, &out, 0, &mark) < 0);
     weft__buf_done(&out, NULL);
 }
 
@@ -97,17 +93,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     run whole, parts;
 
     size--;
-    MUST(weft__zip_new(NULL, &zip) == 0);
+    require(weft__zip_new(NULL, &zip) == 0);
     start(&whole, choice, zip);
     feed(&whole, data, size);
     start(&parts, choice, zip);
     for (size_t i = 0; i < size && parts.r >= 0; i += step)
         feed(&parts, data + i, size - i < step ? size - i : step);
-    MUST(whole.r == parts.r);
-    MUST(whole.ws.close_code == parts.ws.close_code);
-    MUST(weft__buf_len(&whole.seen) == weft__buf_len(&parts.seen));
-    MUST(weft__buf_len(&whole.seen) == 0 ||
-         memcmp(weft__buf_head(&whole.seen), weft__buf_head(&parts.seen), weft__buf_len(&whole.seen)) == 0);
+    require(whole.r == parts.r);
+    require(whole.ws.close_code == parts.ws.close_code);
+    require(weft__buf_len(&whole.seen) == weft__buf_len(&parts.seen));
+    require(weft__buf_len(&whole.seen) == 0 ||
+            memcmp(weft__buf_head(&whole.seen), weft__buf_head(&parts.seen), weft__buf_len(&whole.seen)) == 0);
     finish(&whole);
     stop(&whole);
     stop(&parts);

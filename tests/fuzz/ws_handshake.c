@@ -1,17 +1,11 @@
 /* Any bytes as a key, as offers and as an answer: nothing is read beyond them, and what our server answers, our client
  * takes. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz_memory.h"
 #include "ws_handshake.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(x)                                                                                                             \
-    do {                                                                                                                    \
-        if (!(x))                                                                                                           \
-            abort();                                                                                                        \
-    } while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     weft_bytes text = {(const char *) data, size};
@@ -19,13 +13,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
     if (weft__ws_key_valid(text)) {
         weft__ws_accept(text, accept);
-        MUST(strlen(accept) == 28);
+        require(strlen(accept) == 28);
     }
     unsigned window = weft__ws_deflate_offer(text, answer, sizeof answer);
-    MUST(window == 0 || (window >= 9 && window <= 15));
+    require(window == 0 || (window >= 9 && window <= 15));
     if (window)
-        MUST(weft__ws_deflate_answer((weft_bytes){answer, strlen(answer)}) == 15);
+        require(weft__ws_deflate_answer((weft_bytes){answer, strlen(answer)}) == 15);
     int ours = weft__ws_deflate_answer(text);
-    MUST(ours <= 0 || (ours >= 9 && ours <= 15));
+    require(ours <= 0 || (ours >= 9 && ours <= 15));
     return 0;
 }

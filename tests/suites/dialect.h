@@ -9,6 +9,7 @@
 #define SUITES_DIALECT_H
 
 #include "hub_client.h"
+#include "hub_clients_private.h"
 
 #define DIALECT_SUITE(suite)                                                                                                \
     TEST(dialect_##suite) {                                                                                                 \
@@ -167,18 +168,37 @@ static void dialect_fill(dialect_world *w, size_t index) {
 
 /* ---- rows ---- */
 
-static void dialect_check_json(const char *text) {
+static void dialect_check_json(const char *text, size_t len) {
     weft_doc *doc = NULL;
-    CHECK_INT(weft_doc_parse(text, strlen(text), NULL, &doc), 0);
+    CHECK_INT(weft_doc_parse(text, len, NULL, &doc), 0);
     CHECK_INT(doc ? weft_typeof(weft_doc_root(doc)) : 0, WEFT_OBJECT);
     weft_doc_free(doc);
+}
+
+static bool dialect_has_scope(const weft_method *row, const char *scope) {
+    return row->scope && strcmp(row->scope, scope) == 0;
+}
+
+/* Every row names one. Who may only look changes nothing; what changes the daemon itself is not for agents. */
+static void dialect_check_scope(const weft_method *row) {
+    static const char *const scopes[] = {WEFT_READ, WEFT_WORK, WEFT_ADMIN, "metrics", NULL};
+    const char *const *scope = scopes;
+    while (*scope && !dialect_has_scope(row, *scope))
+        scope++;
+    CHECK(*scope != NULL);
+    if (dialect_has_scope(row, WEFT_READ))
+        CHECK(!(row->flags & (WEFT_CHANGES | WEFT_FOR_PEOPLE)));
+    if (dialect_has_scope(row, WEFT_WORK))
+        CHECK(row->flags & WEFT_CHANGES);
+    if (dialect_has_scope(row, WEFT_ADMIN))
+        CHECK(row->flags & WEFT_FOR_PEOPLE);
 }
 
 static void dialect_check_row(const weft_method *row) {
     bool optional = false;
     CHECK(row->handler && row->help && *row->help && row->help[strlen(row->help) - 1] != '.');
     if (CHECK(row->result != NULL))
-        dialect_check_json(row->result);
+        dialect_check_json(row->result, strlen(row->result));
     if (CHECK(row->errors != NULL))
         for (const weft_error_row *error = row->errors; error->code; error++)
             CHECK(error->message && *error->message && error->reason && *error->reason);
@@ -187,7 +207,8 @@ static void dialect_check_row(const weft_method *row) {
         CHECK(!optional || !(param->flags & WEFT_REQUIRED)); /* OpenRPC wants required params first */
         optional |= !(param->flags & WEFT_REQUIRED);
     }
-    CHECK(!row->scope || strstr("read work admin metrics", row->scope));
+    dialect_check_scope(row);
+    CHECK(row->params || strcmp(row->name, "ping") == 0); /* what ping is sent is nobody's business */
 }
 
 static void dialect_rows(const weft_dialect *dialect) {
@@ -195,6 +216,52 @@ static void dialect_rows(const weft_dialect *dialect) {
     for (const weft_method *row = dialect->methods; row && row->name; row++) {
         test_row(row->name);
         dialect_check_row(row);
+    }
+}
+
+/* rpc.discover shows each row. */
+static void dialect_discovered(const weft_dialect *dialect) {
+    dialect_world w;
+    char *text = NULL;
+    size_t len = 0;
+    dialect_open(&w, dialect, 0);
+    if (CHECK(weft_service_discover(w.hub.service, &text, &len) >= 0))
+        dialect_check_json(text, len);
+    for (const weft_method *row = dialect->methods; text && row && row->name; row++) {
+        char name[96];
+        test_row(row->name);
+        snprintf(name, sizeof name, "{\"name\":\"%s\",\"summary\":", row->name);
+        CHECK(memmem(text, len, name, strlen(name)) != NULL);
+    }
+    weft_text_free(text, &w.memory.alloc);
+    dialect_close(&w);
+}
+
+/* Called by somebody who has every scope but the one it needs, a row is refused and nothing happens. */
+static void dialect_needs_scope(const weft_dialect *dialect) {
+    static const char *const others[][2] = {{WEFT_READ, "work admin metrics"},
+                                            {WEFT_WORK, "read admin metrics"},
+                                            {WEFT_ADMIN, "read work metrics"},
+                                            {"metrics", "read work admin"}};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        dialect_world w;
+        dialect_open(&w, dialect, 0);
+        dialect_connect(&w, 0, dialect->name);
+        weft_identity who = *weft_peer_identity(w.clients[0].peer);
+        who.scopes = others[i][1];
+        CHECK_INT(weft_peer_set_identity(w.clients[0].peer, &who), 0);
+        for (const weft_method *row = dialect->methods; row && row->name; row++) {
+            char request[200];
+            if (!dialect_has_scope(row, others[i][0]))
+                continue;
+            test_row(row->name);
+            snprintf(request, sizeof request, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"%s\"}", row->name);
+            hub_say(&w.clients[0], request);
+            const char *answer = hub_take(&w.clients[0]);
+            CHECK(answer && strstr(answer, "\"code\":403") && strstr(answer, "\"reason\":\"forbidden\""));
+        }
+        CHECK(w.hub.stops == 0 && w.hub.run_count == 0);
+        dialect_close(&w);
     }
 }
 
@@ -367,6 +434,70 @@ static long dialect_trouble(const weft_dialect *dialect, long fail_at) {
     return w.memory.count;
 }
 
+/* Events as the engine writes them, with something to decode in each text. */
+static const struct {
+    const char *type, *data;
+} dialect_events[] = {
+    {"task.queued", "{\"taskId\":\"task-1\",\"sessionId\":\"s\",\"prompt\":\"a \\u00e9\",\"agent\":\"a\",\"priority\":1}"},
+    {"task.started", "{\"taskId\":\"task-1\",\"sessionId\":\"s\"}"},
+    {"task.process", "{\"taskId\":\"task-1\",\"sessionId\":\"s\",\"pid\":77}"},
+    {"task.retrying", "{\"taskId\":\"task-1\",\"attempt\":2,\"delayMs\":5,\"error\":\"it broke\"}"},
+    {"task.completed", "{\"taskId\":\"task-1\",\"output\":\"o\\n\",\"outputBytes\":2,\"stopReason\":\"max_tokens\"}"},
+    {"task.failed", "{\"taskId\":\"task-1\",\"error\":\"e\\n\",\"reason\":\"exited\",\"stopReason\":\"refusal\"}"},
+    {"task.cancelled", "{\"taskId\":\"task-1\"}"},
+    {"session.output",
+     "{\"sessionId\":\"s\",\"taskId\":\"task-1\",\"stream\":\"stderr\",\"text\":\"one\\n{\\\"two\\\":2}\\n\"}"},
+    {"session.update", "{\"sessionId\":\"s\",\"taskId\":\"task-1\",\"update\":{\"sessionUpdate\":\"agent_message_chunk\","
+                       "\"content\":{\"type\":\"text\",\"text\":\"three\\nfour\"}}}"},
+    {"session.update", "{\"sessionId\":\"s\",\"taskId\":\"task-1\",\"update\":{\"sessionUpdate\":\"tool_call\"}}"},
+};
+
+/* Say one event to a client that has just come, with the n-th allocation of it failing. The outcome, and all that was said
+ * in *ret (owned). *ret_done: there were fewer allocations. */
+static int dialect_say_alone(dialect_world *w, const char *name, size_t which, long n, char **ret, bool *ret_done) {
+    weft_event event = {.gseq = 1000000, .seq = 1, .stream = "x", .type = dialect_events[which].type};
+    event.data = (weft_bytes){dialect_events[which].data, strlen(dialect_events[which].data)};
+    weft_doc *doc = NULL;
+    dialect_connect(w, 0, name);
+    weft_hub_client *client = dialect_client(w, 0);
+    CHECK_INT(weft__hub_client_started(client, "s"), 0);
+    CHECK_INT(weft_doc_parse(event.data.data, event.data.len, &w->memory.alloc, &doc), 0);
+    long before = w->memory.count;
+    w->memory.fail_at = n ? before + n : 0;
+    int r = weft__rendering_alone(client->words, &event, weft_doc_root(doc));
+    w->memory.fail_at = 0;
+    *ret_done = w->memory.count < before + n;
+    weft_doc_free(doc);
+    weft_bytes out = w->clients[0].peer ? weft_peer_output(w->clients[0].peer) : (weft_bytes){"", 0};
+    *ret = strndup(out.data ? out.data : "", out.len);
+    hub_disconnect(&w->clients[0]);
+    return r;
+}
+
+/* Where memory is short, an event is said whole or the failure is known: nobody misses a word silently. */
+static void dialect_says_all_or_fails(const weft_dialect *dialect) {
+    dialect_world w;
+    if (!dialect->render)
+        return;
+    dialect_open(&w, dialect, 0);
+    for (size_t i = 0; i < sizeof dialect_events / sizeof dialect_events[0]; i++) {
+        char *whole, *said;
+        bool done;
+        test_row(dialect_events[i].data);
+        CHECK_INT(dialect_say_alone(&w, dialect->name, i, 0, &whole, &done), 0);
+        for (long n = 1;; n++) {
+            int r = dialect_say_alone(&w, dialect->name, i, n, &said, &done);
+            if (r >= 0)
+                CHECK_TEXT(said, strlen(said), whole);
+            free(said);
+            if (done)
+                break;
+        }
+        free(whole);
+    }
+    dialect_close(&w);
+}
+
 static void dialect_survives(const weft_dialect *dialect) {
     char row[64];
     test_row("clients leave in the middle");
@@ -380,11 +511,14 @@ static void dialect_survives(const weft_dialect *dialect) {
 
 static inline void dialect_suite(const weft_dialect *dialect) {
     dialect_rows(dialect);
+    dialect_discovered(dialect);
+    dialect_needs_scope(dialect);
     dialect_callable(dialect);
     dialect_stays_at_home(dialect);
     dialect_replays(dialect);
     dialect_ignores(dialect);
     dialect_filters(dialect);
+    dialect_says_all_or_fails(dialect);
     dialect_survives(dialect);
     test_row(NULL);
 }

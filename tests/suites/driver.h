@@ -21,7 +21,9 @@ typedef struct driver_case {
     const char *ask;         /* asks one question, and ends when it is answered */
     const char *much;        /* says at least much_bytes */
     size_t much_bytes;
-    const char *odd; /* says bytes that are no UTF-8, and "hello" behind them */
+    const char *odd;  /* says bytes that are no UTF-8, and "hello" behind them */
+    const char *mode; /* that can be set; NULL: the driver cannot set anything */
+    bool keeps;       /* conversations can be listed, gone on with in another process, and deleted */
 } driver_case;
 
 typedef struct suite_world suite_world;
@@ -33,8 +35,17 @@ typedef struct suite_session {
     bool busy;
     bool ok, gone;
     char reason[64], key[64], text[256]; /* the end of what it said */
+    char own[64], states[256];           /* the agent's name for it; the names of what holds for it */
     size_t bytes;
 } suite_session;
+
+/* A request that is not a turn. */
+typedef struct suite_request {
+    suite_world *world;
+    int times, r;
+    bool has_error;
+    char text[8192];
+} suite_request;
 
 struct suite_world {
     const driver_case *which;
@@ -80,9 +91,28 @@ static inline void suite_on_end(void *ctx, int exit_code, int signal) {
 
 static inline void suite_on_session(void *ctx, const weft_session_info *info) {
     suite_session *s = ctx;
-    (void) info;
+    snprintf(s->own, sizeof s->own, "%s", info->agent_session ? info->agent_session : "");
     s->opened++;
     suite_called(s->world);
+}
+
+static inline void suite_on_state(void *ctx, const char *name, const weft_json *value) {
+    suite_session *s = ctx;
+    size_t len = strlen(s->states);
+    CHECK(value->text != NULL);
+    snprintf(s->states + len, sizeof s->states - len, "%s ", name);
+    suite_called(s->world);
+}
+
+static inline void suite_done(void *ctx, int r, const weft_json *result, const char *error) {
+    suite_request *q = ctx;
+    q->times++;
+    q->r = r;
+    q->has_error = error && *error;
+    CHECK((r == 0) == (result != NULL));
+    if (result)
+        snprintf(q->text, sizeof q->text, "%.*s", (int) result->len, result->text);
+    suite_called(q->world);
 }
 
 static inline void suite_hear(suite_session *s, const char *text, size_t len) {
@@ -172,9 +202,10 @@ static inline int suite_open(suite_world *w, const weft_alloc *alloc) {
     return r;
 }
 
-static inline int suite_begin(suite_world *w, int which) {
+static inline int suite_begin_as(suite_world *w, int which, const weft_session_spec *spec) {
     static const weft_session_host host = {
         .on_session = suite_on_session,
+        .on_state = suite_on_state,
         .on_output = suite_on_output,
         .on_update = suite_on_update,
         .on_ask = suite_on_ask,
@@ -184,9 +215,54 @@ static inline int suite_begin(suite_world *w, int which) {
     suite_session *s = &w->sessions[which];
     *s = (suite_session){.world = w};
     w->inside = true;
-    int r = w->which->driver->session(w->process, &(weft_session_spec){.folder = w->folder}, &host, s, &s->handle);
+    int r = w->which->driver->session(w->process, spec, &host, s, &s->handle);
     w->inside = false;
     return r;
+}
+
+static inline int suite_begin(suite_world *w, int which) {
+    return suite_begin_as(w, which, &(weft_session_spec){.folder = w->folder});
+}
+
+/* Go on with a conversation, or nothing. */
+static inline void suite_go_on(suite_world *w, int which, const char *own) {
+    CHECK_INT(suite_begin_as(w, which, &(weft_session_spec){.folder = w->folder, .agent_session = own, .must_exist = true}),
+              0);
+}
+
+static inline void suite_close(suite_world *w, suite_session *s) {
+    w->inside = true;
+    s->handle = w->which->driver->close(s->handle);
+    w->inside = s->busy = false;
+}
+
+static inline int suite_set(suite_session *s, const char *mode, suite_request *ret) {
+    suite_world *w = s->world;
+    char text[64];
+    int n = snprintf(text, sizeof text, "\"%s\"", mode);
+    weft_doc *doc;
+    CHECK_INT(weft_doc_parse(text, (size_t) n, NULL, &doc), 0);
+    *ret = (suite_request){.world = w};
+    w->inside = true;
+    int r = w->which->driver->set(s->handle, &(weft_session_setting){.name = "mode", .value = *weft_doc_root(doc)},
+                                  suite_done, ret);
+    w->inside = false;
+    weft_doc_free(doc);
+    return r;
+}
+
+static inline void suite_list(suite_world *w, suite_request *ret) {
+    *ret = (suite_request){.world = w};
+    w->inside = true;
+    CHECK_INT(w->which->driver->list(w->process, w->folder, NULL, suite_done, ret), 0);
+    w->inside = false;
+}
+
+static inline void suite_remove(suite_world *w, const char *own, suite_request *ret) {
+    *ret = (suite_request){.world = w};
+    w->inside = true;
+    CHECK_INT(w->which->driver->remove(w->process, own, suite_done, ret), 0);
+    w->inside = false;
 }
 
 static inline int suite_prompt(suite_session *s, const char *prompt) {
@@ -427,6 +503,149 @@ static inline void suite_says_odd_bytes(suite_world *w) {
     suite_leave(w);
 }
 
+/* A turn without a prompt. */
+static inline void suite_opens_only(suite_world *w) {
+    suite_session *s = &w->sessions[0];
+    CHECK_INT(suite_open(w, NULL), 0);
+    CHECK_INT(suite_begin(w, 0), 0);
+    if (w->which->driver->one_turn) {
+        CHECK_INT(suite_prompt(s, NULL), -ENOTSUP);
+        suite_leave(w);
+        return;
+    }
+    for (int i = 1; i <= 2; i++) {
+        CHECK_INT(suite_prompt(s, NULL), 0);
+        KIT_UNTIL(w->loop, s->ends == i);
+        CHECK(s->ok && s->opened == 1 && !s->bytes);
+    }
+    CHECK_INT(suite_prompt(s, w->which->say), 0);
+    KIT_UNTIL(w->loop, s->ends == 3);
+    CHECK(s->ok && strstr(s->text, "hello") != NULL);
+    suite_leave(w);
+}
+
+static inline void suite_cannot(suite_world *w) {
+    const weft_driver *driver = w->which->driver;
+    CHECK(!w->which->mode == !driver->set);
+    CHECK(!w->which->keeps == !driver->list && !w->which->keeps == !driver->remove);
+}
+
+static inline void suite_sets(suite_world *w) {
+    suite_session *s = &w->sessions[0];
+    suite_request q;
+    CHECK_INT(suite_open(w, NULL), 0);
+    CHECK_INT(suite_begin(w, 0), 0);
+    CHECK_INT(suite_set(s, w->which->mode, &q), -EAGAIN); /* it is not open yet */
+    CHECK_INT(suite_prompt(s, w->which->wait), 0);
+    KIT_UNTIL(w->loop, s->bytes);
+    CHECK(strstr(s->states, "modes ") != NULL);
+    CHECK_INT(suite_set(s, w->which->mode, &q), 0); /* in the middle of its turn */
+    KIT_UNTIL(w->loop, q.times);
+    CHECK(q.r == 0 && s->ends == 0);
+    CHECK_INT(suite_set(s, "there is no such mode", &q), 0);
+    KIT_UNTIL(w->loop, q.times);
+    CHECK(q.r == -EREMOTEIO && q.has_error);
+    suite_stop(w, s, false);
+    KIT_UNTIL(w->loop, s->ends);
+    suite_leave(w);
+    CHECK_INT(suite_set(s, w->which->mode, &q), -EPIPE);
+}
+
+static inline int suite_begin_set(suite_world *w, int which, const char *mode) {
+    char text[128];
+    int n = snprintf(text, sizeof text, "{\"mode\":\"%s\"}", mode);
+    weft_doc *doc;
+    CHECK_INT(weft_doc_parse(text, (size_t) n, NULL, &doc), 0);
+    int r = suite_begin_as(w, which, &(weft_session_spec){.folder = w->folder, .settings = weft_doc_root(doc)});
+    weft_doc_free(doc);
+    return r;
+}
+
+/* What was chosen is set before the turn, or there is none. */
+static inline void suite_sets_first(suite_world *w) {
+    suite_session *a = &w->sessions[0], *b = &w->sessions[1];
+    CHECK_INT(suite_open(w, NULL), 0);
+    CHECK_INT(suite_begin_set(w, 0, w->which->mode), 0);
+    CHECK_INT(suite_prompt(a, w->which->say), 0);
+    KIT_UNTIL(w->loop, a->ends);
+    CHECK(a->ok && strstr(a->text, "hello") != NULL);
+    CHECK_INT(suite_begin_set(w, 1, "there is no such mode"), 0);
+    CHECK_INT(suite_prompt(b, w->which->say), 0);
+    KIT_UNTIL(w->loop, b->ends);
+    CHECK_STR(b->reason, "settingRefused");
+    CHECK(!b->bytes && !b->gone);
+    suite_close(w, b);
+    CHECK_INT(suite_prompt(a, w->which->say), 0); /* its neighbour does not mind */
+    KIT_UNTIL(w->loop, a->ends == 2);
+    CHECK(a->ok);
+    suite_leave(w);
+}
+
+static inline void suite_keeps(suite_world *w) {
+    suite_session *a = &w->sessions[0], *b = &w->sessions[1];
+    suite_request q;
+    char own[64];
+    suite_start(w, w->which->say);
+    suite_list(w, &q); /* it is not ready yet */
+    KIT_UNTIL(w->loop, a->ends && q.times);
+    CHECK_INT(q.r, 0);
+    memcpy(own, a->own, sizeof own);
+    CHECK(*own);
+    suite_list(w, &q);
+    KIT_UNTIL(w->loop, q.times);
+    CHECK(strstr(q.text, own) != NULL);
+    suite_close(w, a);
+    suite_go_on(w, 1, own);
+    CHECK_INT(suite_prompt(b, w->which->say), 0);
+    KIT_UNTIL(w->loop, b->ends);
+    CHECK(b->ok);
+    CHECK_STR(b->own, own);
+    suite_close(w, b);
+    suite_remove(w, own, &q);
+    KIT_UNTIL(w->loop, q.times);
+    CHECK_INT(q.r, 0);
+    suite_remove(w, own, &q);
+    KIT_UNTIL(w->loop, q.times);
+    CHECK(q.r == -EREMOTEIO && q.has_error);
+    suite_go_on(w, 1, own);
+    CHECK_INT(suite_prompt(b, NULL), 0);
+    KIT_UNTIL(w->loop, b->ends);
+    CHECK_STR(b->reason, "sessionNotFound");
+    CHECK(!b->gone && !b->opened);
+    suite_leave(w);
+}
+
+/* Requests that are open when their session is closed, their process ends, or is freed. */
+static inline void suite_leaves_requests(suite_world *w) {
+    suite_session *a = &w->sessions[0], *b = &w->sessions[1];
+    suite_request q, p;
+    suite_start(w, w->which->say);
+    KIT_UNTIL(w->loop, a->ends);
+    CHECK_INT(suite_set(a, w->which->mode, &q), 0);
+    suite_close(w, a);
+    CHECK_INT(suite_begin(w, 1), 0);
+    CHECK_INT(suite_prompt(b, w->which->say), 0);
+    KIT_UNTIL(w->loop, b->ends);
+    CHECK_INT(q.times, 0);
+    CHECK_INT(suite_set(b, w->which->mode, &q), 0);
+    suite_list(w, &p);
+    suite_stop(w, NULL, true);
+    KIT_UNTIL(w->loop, w->ends);
+    CHECK(q.times == 1 && p.times == 1); /* before the end */
+    CHECK(q.r == 0 || q.r == -EPIPE);
+    CHECK(p.r == 0 || p.r == -EPIPE);
+}
+
+static inline void suite_freed_with_requests(suite_world *w) {
+    suite_request q;
+    CHECK_INT(suite_open(w, NULL), 0);
+    suite_list(w, &q);
+    w->inside = true;
+    w->process = w->which->driver->free(w->process);
+    w->inside = false;
+    CHECK_INT(q.times, 0);
+}
+
 /* ---- running them ---- */
 
 static inline void suite_prepare(suite_world *w, const driver_case *which) {
@@ -434,6 +653,8 @@ static inline void suite_prepare(suite_world *w, const driver_case *which) {
     if (which->verb)
         w->agent.argv = w->argv;
     w->fds = kit_open_fds();
+    static char state[4096]; /* where the demo agent keeps its conversations */
+    setenv("XDG_STATE_HOME", kit_program("driver-state", state, sizeof state), 1);
     snprintf(w->folder, sizeof w->folder, "/tmp/weft-driver-XXXXXX");
     CHECK(mkdtemp(w->folder));
     CHECK_INT(weft_loop_new(NULL, &w->loop), 0);
@@ -489,7 +710,7 @@ static inline void suite_fails_allocations(const driver_case *which) {
         test_memory_init(&memory, n);
         int r = suite_open(&w, &memory.alloc);
         if (r >= 0)
-            r = suite_begin(&w, 0);
+            r = which->mode ? suite_begin_set(&w, 0, which->mode) : suite_begin(&w, 0);
         if (r >= 0)
             r = suite_prompt(&w.sessions[0], which->say);
         if (r >= 0) {
@@ -527,6 +748,13 @@ static inline void driver_suite(const driver_case *which) {
     suite_row(which, "freed with an open question", which->ask, suite_freed_while_it_asks);
     suite_row(which, "a pause", true, suite_pauses);
     suite_row(which, "a session is closed in its turn", true, suite_closes);
+    suite_row(which, "a session is only opened", true, suite_opens_only);
+    suite_row(which, "what the driver cannot", true, suite_cannot);
+    suite_row(which, "a mode is set", which->mode, suite_sets);
+    suite_row(which, "a mode is set before the turn", which->mode, suite_sets_first);
+    suite_row(which, "conversations are kept", which->keeps, suite_keeps);
+    suite_row(which, "requests are left", which->keeps && which->mode, suite_leaves_requests);
+    suite_row(which, "freed with a request", which->keeps, suite_freed_with_requests);
     suite_row(which, "much output", which->much, suite_says_much);
     suite_row(which, "odd bytes", which->odd, suite_says_odd_bytes);
     test_row("freed in a callback");

@@ -33,6 +33,7 @@ typedef struct link_kind {
     bool once;           /* there is only one such endpoint in a process: it cannot be reached a second time */
     weft_tls_opts server_tls, client_tls;
     const weft_framing *framing;
+    const weft_transport *const *transports;   /* besides libweft's own; or NULL */
     void (*open)(int ret_fds[2]);              /* the client is given descriptors, in and out, in place of a URL; or NULL */
     void (*before)(const weft_server *server); /* make the endpoint reachable; may be NULL */
     void (*after)(void);
@@ -284,6 +285,7 @@ static void link_begin(link_scene *s, const link_kind *kind) {
     *s = (link_scene){.kind = kind};
     link_served = (struct link_server){0};
     CHECK_INT(weft_loop_new(NULL, &s->loop), 0);
+    s->loop->transports = kind->transports;
     CHECK_INT(weft_service_new(&(weft_service_opts){.methods = link_methods}, &s->service), 0);
     CHECK_INT(weft_service_new(&(weft_service_opts){.methods = link_client_methods}, &s->client_service), 0);
     weft__timer_init(&s->guard, link_on_guard);

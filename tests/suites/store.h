@@ -11,7 +11,6 @@
 
 typedef struct store_case {
     const weft_store_kind *kind;
-    bool lasting;    /* what was stored is there after close and open */
     bool one_writer; /* a second store does not open the journal */
 } store_case;
 
@@ -726,7 +725,7 @@ static void store_row(const store_case *which, const char *name, void (*run)(sto
     if (run)
         run(&world);
     else
-        run_lasting(&world, which->lasting);
+        run_lasting(&world, weft__store_lasts(which->kind));
     world_done(&world);
 }
 
@@ -755,7 +754,7 @@ static inline void store_suite(const store_case *which) {
         store_row(which, "two writers count", store_two_writers_count, NULL);
         store_two_writers_without_memory(which);
     }
-    if (which->lasting)
+    if (weft__store_lasts(which->kind))
         store_row(which, "lasts", store_lasts, NULL);
     test_row("allocations fail");
     store_fails_allocations(which);

@@ -1,68 +1,65 @@
 /* Endpoint URLs: every scheme, every part, and a sentence for each mistake. */
-#include "url.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
 #include "harness.h"
+#include "transport.h"
 
 TEST(accepted) {
     static const struct {
         const char *text;
-        weft_scheme scheme;
         const char *name, *host;
         int port;
         const char *path, *query;
     } rows[] = {
-        {"unix:/run/a.sock", WEFT_UNIX, "unix", "", -1, "/run/a.sock", ""},
-        {"unix:///run/a.sock", WEFT_UNIX, "unix", "", -1, "/run/a.sock", ""},
-        {"unix:a.sock", WEFT_UNIX, "unix", "", -1, "a.sock", ""},
-        {"unix://a.sock", WEFT_UNIX, "unix", "", -1, "a.sock", ""},
-        {"unix:a b?c#d", WEFT_UNIX, "unix", "", -1, "a b?c#d", ""},
-        {"UNIX:x", WEFT_UNIX, "unix", "", -1, "x", ""},
-        {"/run/a.sock", WEFT_UNIX, "unix", "", -1, "/run/a.sock", ""},
-        {"/run/a:b.sock", WEFT_UNIX, "unix", "", -1, "/run/a:b.sock", ""},
-        {"./a.sock", WEFT_UNIX, "unix", "", -1, "./a.sock", ""},
-        {"tcp://h:1", WEFT_TCP, "tcp", "h", 1, "/", ""},
-        {"tcp://h:1/", WEFT_TCP, "tcp", "h", 1, "/", ""},
-        {"tcp://127.0.0.1:0", WEFT_TCP, "tcp", "127.0.0.1", 0, "/", ""},
-        {"tcp://[::1]:65535", WEFT_TCP, "tcp", "::1", 65535, "/", ""},
-        {"tcp://[fe80::1%eth0]:4000", WEFT_TCP, "tcp", "fe80::1%eth0", 4000, "/", ""},
-        {"tls://example.org:443", WEFT_TLS, "tls", "example.org", 443, "/", ""},
-        {"ws://h", WEFT_WS, "ws", "h", 80, "/", ""},
-        {"ws://h/", WEFT_WS, "ws", "h", 80, "/", ""},
-        {"ws://h:8080/a/b?c=d", WEFT_WS, "ws", "h", 8080, "/a/b", "c=d"},
-        {"ws://h/a", WEFT_WS, "ws", "h", 80, "/a", ""},
-        {"ws://h//a", WEFT_WS, "ws", "h", 80, "//a", ""},
-        {"ws://h?a=/b", WEFT_WS, "ws", "h", 80, "/", "a=/b"},
-        {"ws://h/a?", WEFT_WS, "ws", "h", 80, "/a", ""},
-        {"ws://h/a?b?c", WEFT_WS, "ws", "h", 80, "/a", "b?c"},
-        {"ws://h/a?b#c", WEFT_WS, "ws", "h", 80, "/a", "b"},
-        {"ws://h#/a?b", WEFT_WS, "ws", "h", 80, "/", ""},
-        {"wss://h/a", WEFT_WSS, "wss", "h", 443, "/a", ""},
-        {"wss://[2001:db8::1]/a", WEFT_WSS, "wss", "2001:db8::1", 443, "/a", ""},
-        {"wss://[2001:db8::1]:8443/a?b", WEFT_WSS, "wss", "2001:db8::1", 8443, "/a", "b"},
-        {"http://h/rpc", WEFT_HTTP, "http", "h", 80, "/rpc", ""},
-        {"HTTP://h/rpc", WEFT_HTTP, "http", "h", 80, "/rpc", ""},
-        {"https://h:1/a:b@c", WEFT_HTTPS, "https", "h", 1, "/a:b@c", ""},
-        {"http://a-very-long-host-name.example.org:12345/with/a/path", WEFT_HTTP, "http",
-         "a-very-long-host-name.example.org", 12345, "/with/a/path", ""},
-        {"stdio:", WEFT_STDIO, "stdio", "", -1, "/", ""},
-        {"stdio://", WEFT_STDIO, "stdio", "", -1, "/", ""},
-        {"mem:a", WEFT_MEM, "mem", "", -1, "a", ""},
-        {"mem://a", WEFT_MEM, "mem", "", -1, "a", ""},
+        {"unix:/run/a.sock", "unix", "", -1, "/run/a.sock", ""},
+        {"unix:///run/a.sock", "unix", "", -1, "/run/a.sock", ""},
+        {"unix:a.sock", "unix", "", -1, "a.sock", ""},
+        {"unix://a.sock", "unix", "", -1, "a.sock", ""},
+        {"unix:a b?c#d", "unix", "", -1, "a b?c#d", ""},
+        {"UNIX:x", "unix", "", -1, "x", ""},
+        {"/run/a.sock", "unix", "", -1, "/run/a.sock", ""},
+        {"/run/a:b.sock", "unix", "", -1, "/run/a:b.sock", ""},
+        {"./a.sock", "unix", "", -1, "./a.sock", ""},
+        {"tcp://h:1", "tcp", "h", 1, "/", ""},
+        {"tcp://h:1/", "tcp", "h", 1, "/", ""},
+        {"tcp://127.0.0.1:0", "tcp", "127.0.0.1", 0, "/", ""},
+        {"tcp://[::1]:65535", "tcp", "::1", 65535, "/", ""},
+        {"tcp://[fe80::1%eth0]:4000", "tcp", "fe80::1%eth0", 4000, "/", ""},
+        {"tls://example.org:443", "tls", "example.org", 443, "/", ""},
+        {"ws://h", "ws", "h", 80, "/", ""},
+        {"ws://h/", "ws", "h", 80, "/", ""},
+        {"ws://h:8080/a/b?c=d", "ws", "h", 8080, "/a/b", "c=d"},
+        {"ws://h/a", "ws", "h", 80, "/a", ""},
+        {"ws://h//a", "ws", "h", 80, "//a", ""},
+        {"ws://h?a=/b", "ws", "h", 80, "/", "a=/b"},
+        {"ws://h/a?", "ws", "h", 80, "/a", ""},
+        {"ws://h/a?b?c", "ws", "h", 80, "/a", "b?c"},
+        {"ws://h/a?b#c", "ws", "h", 80, "/a", "b"},
+        {"ws://h#/a?b", "ws", "h", 80, "/", ""},
+        {"wss://h/a", "wss", "h", 443, "/a", ""},
+        {"wss://[2001:db8::1]/a", "wss", "2001:db8::1", 443, "/a", ""},
+        {"wss://[2001:db8::1]:8443/a?b", "wss", "2001:db8::1", 8443, "/a", "b"},
+        {"http://h/rpc", "http", "h", 80, "/rpc", ""},
+        {"HTTP://h/rpc", "http", "h", 80, "/rpc", ""},
+        {"https://h:1/a:b@c", "https", "h", 1, "/a:b@c", ""},
+        {"http://a-very-long-host-name.example.org:12345/with/a/path", "http", "a-very-long-host-name.example.org", 12345,
+         "/with/a/path", ""},
+        {"stdio:", "stdio", "", -1, "/", ""},
+        {"stdio://", "stdio", "", -1, "/", ""},
+        {"mem:a", "mem", "", -1, "a", ""},
+        {"mem://a", "mem", "", -1, "a", ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         weft_url url;
         const char *why = "untouched";
         test_row(rows[i].text);
-        int r = weft__url_parse(rows[i].text, NULL, &url, &why);
+        int r = weft__transport_parse(NULL, rows[i].text, NULL, &url, &why);
         CHECK_INT(r, 0);
         if (r < 0)
             continue;
         CHECK_STR(why, "untouched");
-        CHECK_INT(url.scheme, rows[i].scheme);
-        CHECK_STR(url.name, rows[i].name);
+        CHECK_STR(url.scheme->name, rows[i].name);
         CHECK_STR(url.host, rows[i].host);
         CHECK_INT(url.port, rows[i].port);
         CHECK_STR(url.path, rows[i].path);
@@ -130,12 +127,12 @@ TEST(refused) {
         test_memory memory;
         test_memory_init(&memory, 0);
         test_row(rows[i].text);
-        CHECK_INT(weft__url_parse(rows[i].text, &memory.alloc, &url, &why), -EINVAL);
+        CHECK_INT(weft__transport_parse(NULL, rows[i].text, &memory.alloc, &url, &why), -EINVAL);
         if (!CHECK(strstr(why, rows[i].why) != NULL))
             printf("  is   %s\n", why);
         CHECK_INT(url.port, 4711);
         CHECK_INT(memory.live, 0);
-        CHECK_INT(weft__url_parse(rows[i].text, NULL, &url, NULL), -EINVAL);
+        CHECK_INT(weft__transport_parse(NULL, rows[i].text, NULL, &url, NULL), -EINVAL);
     }
 }
 
@@ -167,7 +164,7 @@ TEST(exec_words) {
         weft_url url;
         char words[200] = "";
         test_row(rows[i].text);
-        int r = weft__url_parse(rows[i].text, NULL, &url, NULL);
+        int r = weft__transport_parse(NULL, rows[i].text, NULL, &url, NULL);
         CHECK_INT(r, 0);
         if (r < 0)
             continue;
@@ -187,7 +184,7 @@ TEST(exec_limit) {
         weft_url url;
         for (int i = 0; i < count; i++)
             strcat(text, "a ");
-        int r = weft__url_parse(text, NULL, &url, NULL);
+        int r = weft__transport_parse(NULL, text, NULL, &url, NULL);
         CHECK_INT(r, count == WEFT_URL_ARGS ? 0 : -EINVAL);
         if (r < 0)
             continue;
@@ -201,7 +198,7 @@ TEST(without_memory) {
     test_memory_init(&memory, 1);
     weft_url url;
     const char *why;
-    CHECK_INT(weft__url_parse("mem:a", &memory.alloc, &url, &why), -ENOMEM);
+    CHECK_INT(weft__transport_parse(NULL, "mem:a", &memory.alloc, &url, &why), -ENOMEM);
     CHECK_STR(why, "out of memory");
     CHECK_INT(memory.live, 0);
 }

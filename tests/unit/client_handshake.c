@@ -150,9 +150,9 @@ TEST(refuses_to_begin) {
     static const struct {
         const char *url, *token, *trouble;
     } bad[] = {
-        {"nonsense", NULL, "a URL begins with unix: tcp:// tls:// ws:// wss:// http:// https:// exec: stdio: or mem:"},
-        {"ws://127.0.0.1:1/", "two words", "a path or token must not contain spaces or control characters"},
-        {"ws://127.0.0.1:1/", "a\r\nX: y", "a path or token must not contain spaces or control characters"},
+        {"nonsense", NULL, "a URL begins with one of unix: tcp:// tls:// ws:// wss:// http:// https:// exec: stdio: mem:"},
+        {"ws://127.0.0.1:1/", "two words", "a token must not contain spaces or control characters"},
+        {"ws://127.0.0.1:1/", "a\r\nX: y", "a token must not contain spaces or control characters"},
         {"http://127.0.0.1:1/a b", NULL, "a URL has no blanks and nothing but ASCII in it; write %20 for a blank"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

@@ -319,7 +319,7 @@ TEST(what_is_said) {
         {"{\"agents\": {\"a b\": {\"driver\": \"demo\"}}}", -EBADMSG,
          "error 1:13 agents.a b is no name for an agent: at most 64 characters, and no blanks\n"},
         {"{\"agents\": {\"demo\": {\"command\": [\"x\"]}}}", -EBADMSG,
-         "error 1:33 agents.demo is the demo, which has no \"command\"\n"},
+         "error 1:33 agents.demo has a driver that brings its agent: there is no \"command\"\n"},
         {"{\"agents\": {\"claude\": {\"command\": [\"\"]}}}", -EBADMSG,
          "error 1:36 agents.claude has no program in \"command\"\n"},
         {"{\"agents\": {\"claude\": {\"command\": [\"a\",\n 7], \"env\": {\"A=\": \"b\"}, \"persona\": []}}}", -EBADMSG,

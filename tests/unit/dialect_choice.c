@@ -1,5 +1,6 @@
 /* Which dialect a connection speaks: its endpoint says so, until a method decides it for good. */
 #include "hub_client.h"
+#include "transport.h"
 
 /* Two that are told apart by what initialize carries, as ACP and MCP are; and one that never claims. */
 static bool claims_number(const weft_json *params) {
@@ -26,13 +27,13 @@ static void render_two(const weft_hub *hub, weft_rendering *rendering, const wef
     weft__render_notify(rendering, NULL, "two", WEFT_OBJ({"type", weft_str(event->type)}));
 }
 
-static bool is_one_endpoint(const char *scheme, const char *path) {
-    return strcmp(scheme, "ws") == 0 && strcmp(path, "/one") == 0;
+static bool is_one_endpoint(const weft_scheme *scheme, const char *path) {
+    return strcmp(scheme->name, "ws") == 0 && strcmp(path, "/one") == 0;
 }
 
-static bool is_two_endpoint(const char *scheme, const char *path) {
+static bool is_two_endpoint(const weft_scheme *scheme, const char *path) {
     (void) path;
-    return strcmp(scheme, "ws") == 0;
+    return strcmp(scheme->name, "ws") == 0;
 }
 
 static const weft_param need_version[] = {
@@ -55,6 +56,10 @@ static const weft_dialect *const both[] = {&one, &two, NULL};
 
 #define INITIALIZE(id, params) "{\"jsonrpc\":\"2.0\",\"id\":" #id ",\"method\":\"initialize\",\"params\":{" params "}}"
 
+static const weft_scheme *scheme_named(const char *name) {
+    return &weft__transport_named(NULL, name)->scheme;
+}
+
 TEST(an_endpoint_has_a_dialect) {
     static const weft_dialect *const all[] = {&weft__aiwg, &weft__cdev, &weft__hub_methods, NULL};
     static const struct {
@@ -62,18 +67,18 @@ TEST(an_endpoint_has_a_dialect) {
     } rows[] = {
         {"unix", "", "aiwg"},  {"tcp", "", "aiwg"},      {"tls", "", "aiwg"},
         {"stdio", "", "aiwg"}, {"http", "/rpc", "aiwg"}, {"https", "/", "aiwg"},
-        {"ws", "/ws", "cdev"}, {"wss", "/any", "cdev"},  {"mem", "x", ""},
+        {"ws", "/ws", "cdev"}, {"wss", "/any", "cdev"},  {"mem", "", "aiwg"},
     };
     weft_hub hub = {0};
     weft_dialects *dialects = NULL;
     CHECK_INT(weft__dialects_new(all, &hub, NULL, &dialects), 0);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        CHECK_STR(weft__dialects_endpoint(dialects, rows[i].scheme, rows[i].path), rows[i].dialect);
+        CHECK_STR(weft__dialects_endpoint(dialects, scheme_named(rows[i].scheme), rows[i].path), rows[i].dialect);
     weft__dialects_free(dialects);
     CHECK_INT(weft__dialects_new(both, &hub, NULL, &dialects), 0);
-    CHECK_STR(weft__dialects_endpoint(dialects, "ws", "/one"), "one"); /* both do: the first of the list */
-    CHECK_STR(weft__dialects_endpoint(dialects, "ws", "/two"), "two");
-    CHECK_STR(weft__dialects_endpoint(dialects, "unix", ""), "");
+    CHECK_STR(weft__dialects_endpoint(dialects, scheme_named("ws"), "/one"), "one"); /* both do: the first of the list */
+    CHECK_STR(weft__dialects_endpoint(dialects, scheme_named("ws"), "/two"), "two");
+    CHECK_STR(weft__dialects_endpoint(dialects, scheme_named("unix"), ""), "");
     weft__dialects_free(dialects);
 }
 

@@ -603,9 +603,6 @@ TEST(only_what_somebody_hears_is_rendered) {
     peer_said(a, "{\"jsonrpc\":\"2.0\",\"method\":\"heard\",\"params\":{\"type\":\"notice\"}}\n"
                  "{\"jsonrpc\":\"2.0\",\"method\":\"logged\",\"params\":{\"type\":\"notice\"}}\n");
     peer_said(b, "{\"jsonrpc\":\"2.0\",\"method\":\"heard\",\"params\":{\"type\":\"notice\"}}\n");
-    weft__hub_client_unwatch(weft__hub_client_of(w.hub.clients, a), "watched");
-    happen(&w, "notice");
-    peer_said(a, "{\"jsonrpc\":\"2.0\",\"method\":\"heard\",\"params\":{\"type\":\"notice\"}}\n");
     weft__hub_clients_close(w.hub.clients, a);
     CHECK(weft__hub_client_of(w.hub.clients, a) == NULL);
     weft__hub_clients_close(w.hub.clients, a);
@@ -649,9 +646,6 @@ TEST(watching_has_a_limit) {
     CHECK(weft__hub_client_watches(client_of_a, "mine") && !weft__hub_client_watches(client_of_a, "s0") &&
           weft__hub_client_watches(client_of_a, "s1"));
     CHECK_STR(weft__hub_client_session(client_of_a), "mine");
-    weft__hub_client_unwatch(client_of_a, "s7");
-    CHECK(!weft__hub_client_watches(client_of_a, "s7"));
-    CHECK_INT(weft__hub_client_watch(client_of_a, "more"), 0);
     const char *types[1] = {"x"};
     weft_subscription_spec spec = {.live = true, .types = types, .type_count = WEFT_CLIENT_WATCHES + 1};
     CHECK_INT(weft__hub_client_subscribe(client_of_a, &spec, NULL, NULL), -ENOSPC);

@@ -2,6 +2,7 @@
  * src/app/wiring.c besides; here that line is the list "wiring" below. */
 #include "schemas.h"
 #include "suites/dialect.h"
+#include "transport.h"
 
 /* ---- methods ---- */
 
@@ -47,16 +48,16 @@ static void sixth_render(const weft_hub *hub, weft_rendering *rendering, const w
     (void) hub;
     if (strcmp(event->type, "task.completed") == 0)
         weft__render_notify(rendering, NULL, weft__render_variant(rendering) ? "DONE" : "done",
-                            WEFT_OBJ({"task", weft_str(weft_get_str(data, "taskId", ""))}));
+                            WEFT_OBJ({"task", weft_str(weft__render_text(rendering, data, "taskId", ""))}));
     else if (strcmp(event->type, "session.output") == 0)
-        weft__render_notify(rendering, weft_get_str(data, "sessionId", ""), "said",
-                            WEFT_OBJ({"text", weft_str(weft_get_str(data, "text", ""))}));
+        weft__render_notify(rendering, weft__render_text(rendering, data, "sessionId", ""), "said",
+                            WEFT_OBJ({"text", weft_str(weft__render_text(rendering, data, "text", ""))}));
 }
 
 /* ---- the table ---- */
 
-static bool sixth_endpoint(const char *scheme, const char *path) {
-    return strcmp(scheme, "ws") == 0 && strcmp(path, "/sixth") == 0;
+static bool sixth_endpoint(const weft_scheme *scheme, const char *path) {
+    return strcmp(scheme->name, "ws") == 0 && strcmp(path, "/sixth") == 0;
 }
 
 static bool sixth_claims(const weft_json *params) {
@@ -77,8 +78,8 @@ TEST(beside_the_others) {
     hub_world w;
     hub_client a, b;
     CHECK_INT(hub_init(&w, &(hub_opts){.dialects = wiring}), 0);
-    CHECK_STR(weft__dialects_endpoint(w.dialects, "ws", "/sixth"), "sixth");
-    CHECK_STR(weft__dialects_endpoint(w.dialects, "ws", "/ws"), "cdev");
+    CHECK_STR(weft__dialects_endpoint(w.dialects, &weft__transport_named(NULL, "ws")->scheme, "/sixth"), "sixth");
+    CHECK_STR(weft__dialects_endpoint(w.dialects, &weft__transport_named(NULL, "ws")->scheme, "/ws"), "cdev");
     hub_connect(&w, "sixth", &a);
     hub_connect(&w, "cdev", &b);
     hub_say(&b, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"name\":\"b\",\"loud\":true}}");

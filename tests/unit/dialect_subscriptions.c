@@ -1,6 +1,7 @@
 /* Subscriptions of one connection: several side by side, each at its own position and pace; and calls through them. With the
  * store in memory and with SQLite, whose pages come from another thread. */
 #include "hub_client.h"
+#include "hub_clients_private.h"
 
 #define SUBSCRIBE(id, params) "{\"jsonrpc\":\"2.0\",\"id\":" #id ",\"method\":\"event.subscribe\",\"params\":{" params "}}"
 #define UNSUBSCRIBE(id, params)                                                                                             \
@@ -389,6 +390,25 @@ static void render_questions(const weft_hub *hub, weft_rendering *rendering, con
 }
 
 static const weft_dialect asker = {.name = "asker", .render = render_questions};
+/* Another that asks, and cancels as ACP does. A connection becomes its own with initialize. */
+static int hear_initialize(weft_req *req, const weft_json *params, void *ctx) {
+    (void) params, (void) ctx;
+    return weft_reply(req, weft_null());
+}
+
+static bool claims_all(const weft_json *params) {
+    (void) params;
+    return true;
+}
+
+static const weft_method acp_asker_methods[] = {
+    {.name = "initialize", .handler = hear_initialize, .help = "", .flags = WEFT_DECIDES}, {0}};
+static const weft_dialect acp_asker = {.name = "acp asker",
+                                       .methods = acp_asker_methods,
+                                       .claims = claims_all,
+                                       .render = render_questions,
+                                       .style = WEFT_STYLE_ACP};
+static const weft_dialect *const two_askers[] = {&asker, &acp_asker, &weft__aiwg, &weft__hub_methods, NULL};
 static const weft_dialect *const with_asker[] = {&asker, &weft__aiwg, &weft__hub_methods, NULL};
 #define OPTIONS "\"options\":[{\"id\":\"yes\",\"name\":\"Yes\",\"kind\":\"allow_once\"}]"
 
@@ -453,6 +473,39 @@ TEST(a_call_is_withdrawn_when_somebody_else_answers) {
     }
 }
 
+/* In the style of the dialect that asked, also when another is spoken since. */
+TEST(a_call_is_withdrawn_in_the_style_of_its_dialect) {
+    hub_world w;
+    hub_client a, b, weft;
+    replies = withdrawn = 0;
+    open_hub(&w, &weft__memory, two_askers);
+    hub_connect(&w, "", &a);
+    hub_connect(&w, "asker", &b);
+    hub_connect(&w, "weft", &weft);
+    hub_say(&a, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{}}");
+    HUB_TOLD(&a, "\"id\":1,\"result\":null");
+    submit(&w, &weft);
+    ask(&w, "k1");
+    HUB_TOLD(&a, "\"id\":1,\"method\":\"mayI\"");
+    HUB_TOLD(&b, "\"id\":1,\"method\":\"mayI\"");
+    hub_say(&weft, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"question.answer\",\"params\":[\"question-0000\",\"yes\"]}");
+    HUB_TOLD(&a, "\"method\":\"$/cancel_request\",\"params\":{\"requestId\":1}");
+    HUB_TOLD(&b, "\"method\":\"$/cancelRequest\",\"params\":{\"id\":1}");
+    HUB_TOLD(&a, "\"how\":\"question.answered\"");
+    ask(&w, "k2");
+    HUB_TOLD(&a, "\"id\":2,\"method\":\"mayI\"");
+    CHECK_INT(weft__hub_client_speak(weft__hub_client_of(w.hub.clients, a.peer), "asker", NULL), 0);
+    HUB_TOLD(&a, "\"method\":\"$/cancel_request\",\"params\":{\"requestId\":2}");
+    ask(&w, "k3");
+    HUB_TOLD(&a, "\"id\":3,\"method\":\"mayI\"");
+    hub_say(&weft, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"question.answer\",\"params\":[\"question-0002\",\"yes\"]}");
+    HUB_TOLD(&a, "\"method\":\"$/cancelRequest\",\"params\":{\"id\":3}");
+    hub_disconnect(&a);
+    hub_disconnect(&b);
+    hub_disconnect(&weft);
+    close_hub(&w);
+}
+
 /* Who was slow is asked what is still open, and not what is settled. */
 TEST(only_open_questions_are_asked_late) {
     hub_world w;
@@ -492,7 +545,7 @@ TEST(calls_have_a_limit) {
     replies = withdrawn = 0;
     open_hub(&w, &weft__memory, with_asker);
     hub_connect(&w, "asker", &a);
-    weft_subscription *words = weft__hub_client_words(weft__hub_client_of(w.hub.clients, a.peer));
+    weft_subscription *words = weft__hub_client_of(w.hub.clients, a.peer)->words;
     REQUIRE(words != NULL);
     for (int i = 0; i < WEFT_CLIENT_CALLS; i++) {
         CHECK_INT(weft__subscription_call(words, "question-9999", "m", weft_none(), on_reply), 0);
@@ -512,4 +565,5 @@ TEST_MAIN(CASE(two_filters_on_one_connection) CASE(many_names_for_one_event) CAS
               CASE(the_same_id_twice) CASE(one_stream_by_its_own_numbers) CASE(a_log_pauses_and_a_state_skips)
                   CASE(a_state_begins_with_the_latest) CASE(unsubscribed_during_replay) CASE(trimmed_during_replay)
                       CASE(a_dialect_in_two_spellings) CASE(a_call_is_withdrawn_when_somebody_else_answers)
-                          CASE(only_open_questions_are_asked_late) CASE(calls_have_a_limit))
+                          CASE(a_call_is_withdrawn_in_the_style_of_its_dialect) CASE(only_open_questions_are_asked_late)
+                              CASE(calls_have_a_limit))

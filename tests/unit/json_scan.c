@@ -60,7 +60,6 @@ static void check_rows(const struct row *rows, size_t count) {
         test_row(rows[i].text);
         CHECK(scans(rows[i].text, strlen(rows[i].text)) == rows[i].valid);
         CHECK(reference_valid(rows[i].text, strlen(rows[i].text), WEFT_MAX_DEPTH) == rows[i].valid);
-        CHECK(weft__json_valid(rows[i].text, strlen(rows[i].text), NULL) == rows[i].valid);
     }
 }
 #define CHECK_ROWS(rows) check_rows(rows, sizeof rows / sizeof rows[0])
@@ -548,24 +547,6 @@ TEST(hostile_sizes) {
     free(text);
 }
 
-TEST(valid_without_sentinel) {
-    test_memory memory;
-    char *large = malloc(5000);
-    REQUIRE(large);
-    memset(large, ' ', 5000);
-    large[4999] = '7';
-    test_memory_init(&memory, 0);
-    CHECK(weft__json_valid(large, 5000, &memory.alloc));
-    CHECK(!weft__json_valid(large, 4999, &memory.alloc));
-    CHECK(!weft__json_valid("1\0", 2, &memory.alloc));
-    CHECK(!weft__json_valid(NULL, 0, &memory.alloc));
-    CHECK_INT(memory.live, 0);
-    test_memory_init(&memory, 1);
-    CHECK(!weft__json_valid(large, 5000, &memory.alloc));
-    CHECK_INT(memory.live, 0);
-    free(large);
-}
-
 TEST_MAIN(CASE(structure) CASE(numbers) CASE(strings) CASE(utf8) CASE(utf8_pairs) CASE(depth) CASE(truncated)
               CASE(one_byte_changed) CASE(every_place_in_a_vector) CASE(long_strings) CASE(string) CASE(params)
-                  CASE(params_depth) CASE(params_agree_with_value) CASE(hostile_sizes) CASE(valid_without_sentinel))
+                  CASE(params_depth) CASE(params_agree_with_value) CASE(hostile_sizes))

@@ -154,10 +154,11 @@ TEST(rate_at_its_border) {
     static const struct {
         const char *transport;
         bool limited;
-    } rows[] = {{"tcp", true}, {"ws", true}, {"https", true}, {"unix", false}, {"stdio", false}, {"mem", false}};
+    } rows[] = {{"tcp", true}, {"", true}, {"unix", false}, {"", false}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         seen s = {0};
-        weft_identity who = {.transport = rows[i].transport, .address = "10.0.0.1", .authenticated = true};
+        weft_identity who = {
+            .transport = rows[i].transport, .address = "10.0.0.1", .authenticated = true, .local = !rows[i].limited};
         weft_peer *peer =
             make((weft_service_opts){.ctx = &s, .limits.rate_per_minute = 60}, &(weft_peer_opts){.identity = &who});
         test_row(rows[i].transport);

@@ -2,6 +2,6 @@
 #include "suites/store.h"
 
 STORE_SUITE(memory)
-STORE_SUITE(sqlite, .lasting = true, .one_writer = true)
+STORE_SUITE(sqlite, .one_writer = true)
 
 TEST_MAIN(CASE(store_memory) CASE(store_sqlite))

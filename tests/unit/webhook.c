@@ -243,6 +243,8 @@ TEST(https) {
     WORLD_UNTIL(s.w, o.times);
     CHECK(o.r < 0 && strstr(o.why, "certificate") != NULL);
     CHECK_INT(s.door.requests, 0);
+    /* A scheme is the same in capitals. */
+    memcpy(s.base, "HTTPS", 5);
     s.hooks = weft__webhooks_free(s.hooks);
     CHECK_INT(weft__webhooks_new(&(weft_webhook_opts){.loop = s.w->loop, .tls = {.ca = cert}}, &s.hooks), 0);
     CHECK_INT(hook(&s, "/hook", &o), 0);

@@ -1,0 +1,273 @@
+/* What may be set. The names of the limits are those of the library's structs, so that its headers explain them too. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agents.h"
+#include "config.h"
+#include "wiring.h"
+
+#define MIB ((int64_t) 1024 * 1024)
+/* A day is longer than anything should wait, and fits wherever milliseconds are added up. */
+#define DAY_MS ((int64_t) 24 * 3600 * 1000)
+/* More than any machine serves; what is multiplied with it still fits. */
+#define MANY 1000000000
+/* The same for agents: a task may take days, and nobody runs a thousand at a time on one machine. */
+#define MONTH_MS (31 * DAY_MS)
+#define MAX_TASKS 1000
+
+/* What a file that came with a project must not say; "NAME says ...". */
+#define COMES_IN "who may come in"
+#define RUNS "what runs"
+#define WRITES "what is written where"
+
+#define KEY(kind_, path_, field, fallback_, help_)                                                                          \
+    .path = (path_), .kind = WEFT_KEY_##kind_, .offset = offsetof(weft_serve_settings, field), .fallback = (fallback_),     \
+    .help = (help_)
+#define LIMIT(field, low, high, fallback_, help_)                                                                           \
+    { KEY(size, "limits." #field, limits.field, fallback_, help_), .min = (low), .max = (high), .live = true }
+#define LIMIT_MS(field, high, fallback_, help_)                                                                             \
+    { KEY(number, "limits." #field, limits.field, fallback_, help_), .min = 1, .max = (high), .live = true }
+#define SERVER(kind_, field, high, fallback_, help_)                                                                        \
+    { KEY(kind_, "limits." #field, server.field, fallback_, help_), .min = 1, .max = (high) }
+
+#define TASKS(kind_, name, field, low, high, fallback_, help_)                                                              \
+    { KEY(kind_, name, engine.field, fallback_, help_), .min = (low), .max = (high), .live = true }
+
+/* ---- what structured values are made of ---- */
+
+#define PART(kind_, name_, help_) .name = (name_), .kind = WEFT_SHAPE_##kind_, .help = (help_)
+
+static const weft_shape agent_shape[] = {
+    {PART(text, "driver", "how to talk to it: the Agent Client Protocol, a command line, or the built-in demo"),
+     .choices = {.row = weft__driver_name}},
+    {PART(texts, "command", "program and arguments; {prompt} in an argument of a cli agent stands for the prompt"),
+     .min = 1},
+    {PART(text, "prompt", "cli: where the prompt goes (default argument)"), .choices = {"argument stdin"}},
+    {PART(env, "env", "variables to set besides the daemon's own")},
+    {PART(texts, "persona", "cli: arguments for a task that names an agent which is not configured; {agent} is that name"),
+     .min = 1},
+    {PART(number, "max_running", "tasks at a time; 0: as many as tasks.max_running allows"), .max = MAX_TASKS},
+    {PART(number, "timeout_ms", "how long a task may take; 0: as tasks.timeout_ms says"), .max = MONTH_MS},
+    {PART(number, "idle_ms", "how long its process is kept for the next task; 0: not at all (default: tasks.idle_ms)"),
+     .max = DAY_MS},
+    {PART(number, "max_turns", "tasks at a time in one of its processes (default 1: each has its own)"), .min = 1,
+     .max = MAX_TASKS},
+    {PART(text, "permission", "when it asks whether it may do something (default ask: a person decides)"),
+     .choices = {"ask allow deny"}},
+    {PART(text, "about", "what it is, in a few words")},
+    {0},
+};
+
+static const weft_shape trigger_shape[] = {
+    {PART(text, "type",
+          "of the event: file.create, file.modify, file.delete, cron.fired, task.completed, ...; file.* is any of a kind")},
+    {PART(text, "source", "where it comes from: files, jobs or tasks"), .choices = {"watcher scheduler queue"}},
+    {PART(text, "pattern", "for the file's path, the job's name or the task's prompt: src/**/*.c")},
+    {PART(text, "schedule", "a job of its own: minute hour day month weekday, as in cron")},
+    {0},
+};
+
+static const weft_shape action_shape[] = {
+    {PART(text, "type", "start an agent, tell people, or POST to a URL"), .choices = {"agent notify webhook"}, .must = true},
+    {PART(text, "prompt", "agent: what to do; {{payload.path}} stands for a member of the event")},
+    {PART(text, "agent", "agent: which one (default default_agent)")},
+    {PART(number, "priority", "agent: higher runs first"), .min = -MANY, .max = MANY},
+    {PART(text, "message", "notify: what to say; webhook: what goes with it")},
+    {PART(text, "channel", "notify: where to say it")},
+    {PART(text, "url", "webhook: where to send the event")},
+    {0},
+};
+
+static const weft_shape condition_shape[] = {
+    {PART(text, "field", "of the event, with dots: payload.path"), .must = true},
+    {PART(text, "operator", "how to compare"), .must = true,
+     .choices = {"eq neq contains matches gt lt gte lte exists not_exists"}},
+    {PART(any, "value", "what to compare with")},
+    {0},
+};
+
+static const weft_shape rule_shape[] = {
+    {PART(text, "id", "its name"), .must = true},
+    {PART(text, "description", "for people")},
+    {PART(object, "trigger", "which events"), .members = trigger_shape, .must = true},
+    {PART(object, "action", "what happens then"), .members = action_shape, .must = true},
+    {PART(flag, "enabled", "until somebody switches it (default true)")},
+    {PART(number, "cooldownMs", "how long it rests after it fired (default 5000)"), .max = MONTH_MS},
+    {PART(flag, "requiresApproval", "a person is asked first")},
+    {PART(list, "conditions", "all of which the event must meet"), .members = condition_shape},
+    {0},
+};
+
+static const weft_shape job_shape[] = {
+    {PART(text, "id", "its name, in the event cron.fired"), .must = true},
+    {PART(text, "schedule", "minute hour day month weekday, as in cron"), .must = true},
+    {PART(text, "action", "told in the event as payload.action")},
+    {0},
+};
+
+/* The member an action of each kind cannot do without. */
+static int check_rule(const weft_checking *checking, const char *path, const char *name, const weft_json *at,
+                      const weft_json *rule) {
+    static const char *const needs[][2] = {{"agent", "prompt"}, {"notify", "message"}, {"webhook", "url"}};
+    weft_json action = weft_get(rule, "action");
+    const char *type = weft_get_str(&action, "type", "");
+    (void) name;
+    (void) at;
+    for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++) {
+        if (strcmp(type, needs[i][0]) != 0 || weft_get(&action, needs[i][1]).text)
+            continue;
+        weft__config_say(checking, &action, true, "%s.action has no \"%s\"", path, needs[i][1]);
+        return -EBADMSG;
+    }
+    return 0;
+}
+
+/* ---- the keys ---- */
+
+const weft_key weft__keys[] = {
+    {KEY(urls, "listen", listen, NULL, "where to serve, instead of the usual places"), .option = "listen", .door = COMES_IN},
+    {KEY(text, "auth", auth, "\"token\"", "what network clients must show"), .option = "auth", .choices = {"token none"},
+     .door = COMES_IN},
+    {KEY(text, "token_file", token_file, NULL, "the file with the token, instead of .weft/token"), .option = "token-file",
+     .door = COMES_IN},
+    {KEY(text, "tls.cert", tls_cert, NULL, "certificate for tls://, wss:// and https:// (PEM)"), .option = "tls-cert",
+     .door = COMES_IN},
+    {KEY(text, "tls.key", tls_key, NULL, "the file with the key that belongs to it"), .option = "tls-key", .door = COMES_IN},
+    {KEY(text, "tls.ca", tls_ca, NULL, "clients must have a certificate signed by this"), .option = "tls-ca",
+     .door = COMES_IN},
+    {KEY(texts, "allowed_hosts", hosts, "[]", "Host headers to accept besides loopback's"), .option = "allow-host",
+     .live = true, .door = COMES_IN},
+    {KEY(texts, "allowed_origins", origins, "[]", "origins of web pages to accept besides our own"),
+     .option = "allow-origin", .live = true, .door = COMES_IN},
+    {KEY(flag, "insecure_listen", insecure_listen, "false", "listen beyond this machine without TLS"),
+     .option = "insecure-listen", .door = COMES_IN},
+    {KEY(number, "rate_per_minute", rate, "6000", "requests a minute for a network client; 0: no limit"), .option = "rate",
+     .min = 0, .max = MANY, .live = true},
+    LIMIT(max_body, 1, 64 * MIB, "33554432", "bytes of a message"),
+    LIMIT(max_body_stranger, 1, 64 * MIB, "1048576", "the same before authentication"),
+    LIMIT(max_batch, 1, MANY, "1000", "items of a batch"),
+    LIMIT(max_answer, 1, 1024 * MIB, "26214400", "bytes of an answer, or of the answers of a batch"),
+    LIMIT(out_soft, 1, 1024 * MIB, "1048576", "queued bytes at which streams pause and reading stops"),
+    LIMIT(out_hard, 1, 1024 * MIB, "8388608", "queued bytes at which the connection is closed"),
+    LIMIT(max_requests, 1, MANY, "65536", "requests of one client that are not answered yet"),
+    LIMIT(max_idempotent, 1, MANY, "4096", "answers kept for a retry"),
+    LIMIT_MS(idempotent_ms, DAY_MS, "600000", "how long they are kept"),
+    LIMIT_MS(ping_ms, DAY_MS, "25000", "silence after which a WebSocket client is asked whether it is there"),
+    LIMIT_MS(pong_ms, DAY_MS, "10000", "how long it may take to say so"),
+    SERVER(size, max_connections, MANY, "10000", "connections from the network, and as many on Unix sockets"),
+    SERVER(size, max_connections_per_uid, MANY, "4096", "of one user on Unix sockets"),
+    SERVER(size, max_strangers, MANY, "1024", "from the network before authentication; then the oldest is dropped"),
+    SERVER(size, max_strangers_per_address, MANY, "64", "the same from one address"),
+    SERVER(size, max_memory, 1024 * 1024 * MIB, "536870912", "bytes in the buffers of all connections together"),
+    SERVER(number, auth_ms, DAY_MS, "5000", "time to show a token"),
+    SERVER(number, head_ms, DAY_MS, "10000", "time for the head of an HTTP request"),
+    SERVER(number, body_ms, DAY_MS, "60000", "time in which the body of an HTTP request must bring 1 KiB a second"),
+    SERVER(number, grace_ms, DAY_MS, "10000", "how long open requests and tasks may take when the daemon stops"),
+    {KEY(named, "agents", agent_rows, "{}", "agents by name; one with a preset's name changes the members it gives"),
+     .shape = agent_shape, .check = weft__agent_check, .live = true, .door = RUNS},
+    {KEY(text, "default_agent", default_agent, "\"demo\"", "the agent of tasks that name none"), .live = true, .door = RUNS},
+    TASKS(size, "tasks.max_running", max_running, 1, MAX_TASKS, "4", "tasks at a time"),
+    TASKS(size, "tasks.max_queue", max_queue, 1, 1000000, "100", "tasks that wait"),
+    TASKS(number, "tasks.timeout_ms", timeout_ms, 0, MONTH_MS, "7200000", "how long a task may take; 0: no limit"),
+    TASKS(number, "tasks.idle_ms", idle_ms, 0, DAY_MS, "0",
+          "how long an ACP agent's process is kept for the next task; 0: it ends with its task"),
+    TASKS(number, "tasks.grace_ms", grace_ms, 1, DAY_MS, "5000",
+          "between asking a task's processes to end and killing them"),
+    {KEY(text, "tasks.on_restart", on_restart, "\"fail\"",
+         "tasks that ran when the daemon stopped or died fail, or are queued again with their open questions"),
+     .choices = {"fail requeue"}},
+    {KEY(flag, "tasks.paused", paused, "false", "nothing is started; tasks wait"), .live = true},
+    TASKS(number, "questions.timeout_ms", question_ms, 0, MONTH_MS, "0", "how long a question waits; 0: for ever"),
+    {KEY(number, "retention.days", retention_days, "30", "how long events are kept, in days that the daemon ran"), .min = 1,
+     .max = 36500, .live = true},
+    TASKS(number, "retention.bytes", keep_bytes, MIB, MIB *MIB, "1073741824", "of all events that are kept"),
+    TASKS(number, "retention.output_bytes", keep_output, 65536, MIB *MIB, "16777216", "of one session's that are kept"),
+    {KEY(text, "store.kind", store_kind, "\"sqlite\"",
+         "where events are kept: in a database, or in memory until the daemon ends"),
+     .choices = {.row = weft__store_name}, .door = WRITES},
+    {KEY(text, "store.path", store_path, NULL, "the database, instead of .weft/weft.db"), .door = WRITES},
+    {KEY(text, "store.on_damage", on_damage, "\"refuse\"",
+         "a damaged database: do not start, or put it aside and begin a new one"),
+     .choices = {"refuse quarantine"}, .door = WRITES},
+    {KEY(flag, "cdev.parallel", cdev_parallel, "false", "agent/run may run several agents side by side")},
+    {KEY(flag, "automation.enabled", automation, "true", "rules fire, until somebody switches them off"), .live = true},
+    {KEY(list, "automation.rules", rules, "[]", "when this happens, do that"), .shape = rule_shape, .check = check_rule,
+     .live = true, .door = RUNS},
+    {KEY(list, "automation.jobs", jobs, "[]", "when to send the event cron.fired"), .shape = job_shape, .live = true},
+    {KEY(flag, "automation.watch", watch, NULL, "send events of files; default: when a rule wants them"), .live = true},
+    {KEY(texts, "automation.watch_paths", watch_paths, "[]", "files and folders to watch, instead of the whole project"),
+     .live = true},
+    {KEY(texts, "automation.ignore", ignore, "[]", "names and patterns not to watch, besides what git ignores"),
+     .live = true},
+    {0},
+};
+_Static_assert(sizeof weft__keys / sizeof weft__keys[0] <= WEFT_MAX_KEYS, "more keys than a config has room for");
+
+bool weft__key_flag(const weft_serve_settings *settings, const char *path) {
+    for (const weft_key *key = weft__keys; key->path; key++)
+        if (key->kind == WEFT_KEY_flag && strcmp(key->path, path) == 0)
+            return *(const bool *) ((const char *) settings + key->offset);
+    return false;
+}
+
+weft_bytes weft__choice(const weft_choices *choices, size_t index) {
+    if (choices->row) {
+        const char *name = choices->row(index);
+        return (weft_bytes){name ? name : "", name ? strlen(name) : 0};
+    }
+    const char *at = choices->words ? choices->words : "";
+    while (index-- && *at) {
+        at += strcspn(at, " ");
+        at += strspn(at, " ");
+    }
+    return (weft_bytes){at, strcspn(at, " ")};
+}
+
+bool weft__is_choice(const weft_choices *choices, const char *text) {
+    weft_bytes word;
+    for (size_t i = 0; (word = weft__choice(choices, i)).len; i++)
+        if (word.len == strlen(text) && memcmp(word.data, text, word.len) == 0)
+            return true;
+    return false;
+}
+
+void weft__choices_text(const weft_choices *choices, char ret[WEFT_KEY_TEXT]) {
+    size_t used = 0;
+    weft_bytes word;
+    for (size_t i = 0; (word = weft__choice(choices, i)).len && used < WEFT_KEY_TEXT; i++)
+        used +=
+            (size_t) snprintf(ret + used, WEFT_KEY_TEXT - used, "%s\"%.*s\"", used ? " or " : "", (int) word.len, word.data);
+}
+
+size_t weft__choices_values(const weft_choices *choices, weft_val ret[WEFT_MAX_CHOICES]) {
+    size_t count = 0;
+    weft_bytes word;
+    while (count < WEFT_MAX_CHOICES && (word = weft__choice(choices, count)).len)
+        ret[count++] = weft_strn(word.data, word.len);
+    return count;
+}
+
+void weft__key_wants(const weft_key *key, char ret[WEFT_KEY_TEXT]) {
+    static const char *const wants[] = {
+        [WEFT_KEY_text] = "a string",
+        [WEFT_KEY_flag] = "true or false",
+        [WEFT_KEY_texts] = "an array of strings",
+        [WEFT_KEY_urls] = "an array of URLs",
+        [WEFT_KEY_named] = "an object of objects",
+        [WEFT_KEY_list] = "an array of objects",
+    };
+    if (weft__choice(&key->choices, 0).len)
+        weft__choices_text(&key->choices, ret);
+    else if (key->kind == WEFT_KEY_number || key->kind == WEFT_KEY_size)
+        snprintf(ret, WEFT_KEY_TEXT, "a whole number from %lld to %lld", (long long) key->min, (long long) key->max);
+    else
+        snprintf(ret, WEFT_KEY_TEXT, "%s", wants[key->kind]);
+}
+
+void weft__key_variable(const weft_key *key, char ret[WEFT_KEY_TEXT]) {
+    snprintf(ret, WEFT_KEY_TEXT, "WEFT_%s", key->path);
+    for (char *p = ret; *p; p++)
+        *p = *p == '.' ? '_' : (char) toupper((unsigned char) *p);
+}

@@ -1,0 +1,71 @@
+/* Writing the log. Only the daemon that holds the folder does, so nobody else rotates at the same time. */
+#include "daemon_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "private_file.h"
+
+/* Weeks of an ordinary daemon's talk, and nothing that would matter on a disk. */
+#define MAX_LOG (10 * 1024 * 1024)
+
+static int open_log_file(const weft_layout *layout) {
+    return weft__private_open(layout->log, O_WRONLY | O_CREAT | O_APPEND);
+}
+
+int weft__log_open(weft_log *log, const weft_layout *layout) {
+    int fd = open_log_file(layout);
+    if (fd < 0)
+        return fd;
+    *log = (weft_log){.layout = layout, .fd = fd, .open = true};
+    return 0;
+}
+
+void weft__log_close(weft_log *log) {
+    if (log->open)
+        close(log->fd);
+    log->open = false;
+}
+
+void weft__log_take_stderr(weft_log *log) {
+    if (log->open)
+        log->is_stderr = dup2(log->fd, STDERR_FILENO) >= 0;
+}
+
+void weft__log_rotate(weft_log *log) {
+    struct stat info;
+    if (!log->open || fstat(log->fd, &info) < 0 || info.st_size < MAX_LOG)
+        return;
+    if (rename(log->layout->log, log->layout->log_old) < 0)
+        return; /* then it grows on: a long log is better than none */
+    int fd = open_log_file(log->layout);
+    if (fd < 0)
+        return;
+    close(log->fd);
+    log->fd = fd;
+    if (log->is_stderr)
+        weft__log_take_stderr(log);
+}
+
+void weft__log_put(weft_log *log, const char *level, const char *message) {
+    char now[WEFT_STAMP];
+    char *text;
+    size_t len;
+    if (!log->open)
+        return;
+    weft__log_rotate(log);
+    weft_val line =
+        WEFT_OBJ({"timestamp", weft_str(weft__clock_text(now))}, {"level", weft_str(level)}, {"message", weft_str(message)});
+    if (weft_to_text(line, NULL, &text, &len) < 0)
+        return;
+    /* One write: a reader never sees half a line. */
+    struct iovec parts[] = {{text, len}, {(char[]){"\n"}, 1}};
+    ssize_t n = writev(log->fd, parts, 2);
+    (void) n;
+    weft_text_free(text, NULL);
+}

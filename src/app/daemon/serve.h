@@ -1,0 +1,79 @@
+/* What the files of "weft serve" share: its options, the rules an endpoint must keep, the methods it has. */
+#ifndef WEFT_SERVE_H
+#define WEFT_SERVE_H
+
+#include "app.h"
+#include "automation.h"
+#include "endpoint.h"
+#include "engine.h"
+
+typedef struct weft_serve_settings {
+    weft_texts listen;
+    const char *auth; /* NULL: token */
+    const char *token_file;
+    const char *tls_cert, *tls_key, *tls_ca;
+    weft_texts hosts, origins;
+    bool insecure_listen;
+    int64_t rate; /* requests a minute; in what was typed, 0: not given */
+    bool no_rate;
+    weft_limits limits;      /* of the service */
+    weft_server_opts server; /* its limits */
+    bool aiwg;               /* be what AIWG's own programs look for */
+
+    /* The hub. What is in engine is as the engine wants it, so that it can be handed on. */
+    weft_engine_limits engine;
+    weft_agents agents; /* presets and configured ones; filled by serve_config.c, stays for the config's life */
+    weft_json agent_rows;
+    const char *default_agent;
+    bool paused;            /* nothing is started */
+    const char *on_restart; /* "fail" or "requeue" */
+    bool requeue;           /* the same */
+    int64_t retention_days;
+    const char *store_kind; /* the name of its row (wiring.h) */
+    const char *store_path; /* NULL: in the daemon's folder */
+    const char *on_damage;  /* "refuse" or "quarantine" */
+    bool quarantine;        /* the same */
+    bool cdev_parallel;
+    bool automation;
+    bool automation_changed; /* after a reload: something that begins with "automation." has */
+    weft_json rules, jobs;   /* absent: none */
+    bool watch;
+    weft_texts watch_paths, ignore;
+} weft_serve_settings;
+
+/* The part of them that is the automation's; borrowed from them. The caller adds on_note. */
+weft_automation_opts weft__serve_automation(const weft_serve_settings *settings);
+
+/* Also those of "weft start" and "weft restart". */
+extern const weft_option weft__serve_options[];
+
+/* Can "weft start" and "weft restart" do with the command line? Explained if not. */
+weft_exit weft__start_check(const weft_app *app);
+
+/* Would "weft serve" start with these arguments, as far as can be known while another runs? Explained if not. The layout is
+ * the app's, and we stand in the project. serve_preflight.c. */
+weft_exit weft__serve_preflight(const weft_app *app, char *const *args);
+
+/* The settings of a daemon and what they were made of. */
+typedef struct weft_serve_config weft_serve_config;
+/* Everything that was typed, in the environment and in the files, put together. Mistakes are explained. */
+weft_exit weft__serve_config_new(weft_app *app, weft_serve_config **ret);
+weft_serve_config *weft__serve_config_free(weft_serve_config *config);
+/* Does the project's file say something that counts only when it is on record, and it is not? That was said, and left out.
+ */
+bool weft__serve_config_is_strange(const weft_serve_config *config);
+/* Borrowed for the config's life; not touched by reloading. */
+const weft_serve_settings *weft__serve_config_settings(const weft_serve_config *config);
+/* Who is told of a reload that went well, after the server has what concerns it. Of the settings, those of rows that are
+ * live hold from now on. They are borrowed until it returns, but for the agents, which stay. */
+typedef void weft_serve_changed(void *ctx, const weft_serve_settings *settings);
+void weft__serve_config_hear(weft_serve_config *config, weft_serve_changed *changed, void *ctx);
+/* SIGHUP came: read everything again, change what can be changed now, name what cannot. A file with a mistake changes
+ * nothing. False: it came because our terminal is gone, and nobody asked to outlive it. */
+bool weft__serve_config_reload(weft_serve_config *config, weft_server *server);
+
+/* May this URL be served with these settings? Explained if not. */
+weft_exit weft__serve_check(const weft_app *app, const weft_serve_settings *how, const weft_url *url);
+bool weft__serve_is_network(const weft_url *url);
+
+#endif

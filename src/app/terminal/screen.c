@@ -1,0 +1,153 @@
+/* Terminals: what they can do, and what must not reach them. The only place that writes escape sequences. */
+#include "screen.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "visible.h"
+
+#define USUAL_WIDTH 80
+#define INDENT 2
+
+weft_screen weft__screen(FILE *file) {
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    weft_screen screen = {.file = file, .terminal = isatty(fileno(file))};
+    screen.colour = screen.terminal && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+    return screen;
+}
+
+int weft__screen_width(const weft_screen *screen) {
+    struct winsize size = {0};
+    if (ioctl(fileno(screen->file), TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+        return USUAL_WIDTH;
+    return size.ws_col;
+}
+
+void weft__ink(const weft_screen *screen, const char *colour) {
+    if (screen->colour)
+        fprintf(screen->file, "\x1b[%sm", colour);
+}
+
+void weft__plain(const weft_screen *screen) {
+    if (screen->colour)
+        fputs("\x1b[0m", screen->file);
+}
+
+/* ---- text of others ---- */
+
+void weft__put_text(const weft_screen *screen, const char *text, size_t len) {
+    if (!screen->terminal) {
+        fwrite(text, 1, len, screen->file);
+        return;
+    }
+    while (len > 0) {
+        unsigned code;
+        size_t n = weft__code_point(text, len, &code);
+        if (code == 0xfffd && n == 1)
+            fputs("\xef\xbf\xbd", screen->file);
+        else if (weft__is_unseen(code) || (screen->exact && weft__looks_escaped(text, len)))
+            fprintf(screen->file, "\\u%04x", code);
+        else
+            fwrite(text, 1, n, screen->file);
+        text += n;
+        len -= n;
+    }
+}
+
+/* ---- JSON: a walk over the tokens of a text that has been validated ---- */
+
+static bool is_json_space(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static const char *skip_space(const char *p, const char *end) {
+    while (p < end && is_json_space(*p))
+        p++;
+    return p;
+}
+
+/* The end of the string, number or word that begins here. */
+static const char *token_end(const char *p, const char *end) {
+    if (*p != '"') {
+        while (p < end && !is_json_space(*p) && !strchr(",:]}", *p))
+            p++;
+        return p;
+    }
+    for (p++; p < end && *p != '"'; p++)
+        if (*p == '\\')
+            p++;
+    return p + 1;
+}
+
+static void put_token(const weft_screen *screen, const char *p, const char *after, bool is_name) {
+    const char *ink = is_name                                 ? WEFT_INK_NAME
+                      : *p == '"'                             ? WEFT_INK_STRING
+                      : *p == '-' || (*p >= '0' && *p <= '9') ? WEFT_INK_NUMBER
+                                                              : WEFT_INK_WORD;
+    weft__ink(screen, ink);
+    weft__put_text(screen, p, (size_t) (after - p));
+    weft__plain(screen);
+}
+
+static void new_line(const weft_screen *screen, int depth) {
+    fprintf(screen->file, "\n%*s", depth * INDENT, "");
+}
+
+/* One structural character. Empty containers stay in one line: the closing one is then the next token. */
+static const char *put_mark(const weft_screen *screen, const char *p, const char *end, bool pretty, int *depth) {
+    const char *next = skip_space(p + 1, end);
+    bool opens = *p == '{' || *p == '[';
+    bool closes = *p == '}' || *p == ']';
+    if (opens && next < end && (*next == '}' || *next == ']')) {
+        fprintf(screen->file, "%c%c", *p, *next);
+        return next + 1;
+    }
+    *depth += opens ? 1 : closes ? -1 : 0;
+    if (pretty && closes)
+        new_line(screen, *depth);
+    fputc(*p, screen->file);
+    if (pretty && *p == ':')
+        fputc(' ', screen->file);
+    else if (pretty && !closes)
+        new_line(screen, *depth);
+    return p + 1;
+}
+
+static void put_json_value(const weft_screen *screen, const weft_json *value, bool pretty) {
+    const char *p = value->text, *end = p ? p + value->len : NULL;
+    int depth = 0;
+    if (!p)
+        fputs("null", screen->file);
+    while ((p = skip_space(p, end)) < end) {
+        if (strchr("{}[],:", *p)) {
+            p = put_mark(screen, p, end, pretty, &depth);
+            continue;
+        }
+        const char *after = token_end(p, end);
+        const char *next = skip_space(after, end);
+        put_token(screen, p, after, next < end && *next == ':');
+        p = after;
+    }
+}
+
+void weft__put_pretty(const weft_screen *screen, const weft_json *value) {
+    put_json_value(screen, value, true);
+}
+
+void weft__put_compact(const weft_screen *screen, const weft_json *value) {
+    put_json_value(screen, value, false);
+}
+
+void weft__put_line(const weft_screen *screen, weft_val value) {
+    char *text;
+    size_t len;
+    if (weft_to_text(value, NULL, &text, &len) < 0)
+        return;
+    weft__put_compact(screen, &(weft_json){.text = text, .len = len});
+    fputc('\n', screen->file);
+    fflush(screen->file);
+    weft_text_free(text, NULL);
+}

@@ -1,0 +1,85 @@
+/* Tables. */
+#include "table.h"
+
+#include "utf8.h"
+
+#define GAP 2
+/* What is longer is cut, but on a wide terminal nobody wants to read across all of it either. */
+#define MIN_LAST 20
+/* Where there is no terminal: a prompt may be a megabyte, and a table is for people. --json has all of it. */
+#define MAX_LAST 1000
+
+static size_t columns_of(const weft_table *table) {
+    size_t n = 0;
+    while (n < WEFT_TABLE_COLUMNS && table->heads[n])
+        n++;
+    return n;
+}
+
+int weft__table_add(weft_table *table, const char *text) {
+    text = text ? text : "";
+    size_t len = strlen(text);
+    int r = weft__buf_put(&table->cells, NULL, text, len + 1);
+    if (r < 0)
+        return r;
+    char *cell = weft__buf_tail(&table->cells) - len - 1;
+    for (char *c = cell; *c; c++)
+        if (*c == '\n' || *c == '\r' || *c == '\t')
+            *c = ' ';
+    table->count++;
+    return 0;
+}
+
+static size_t width_of(const char *text) {
+    size_t n = 0;
+    for (; *text; text++)
+        n += !weft__utf8_follows((unsigned char) *text);
+    return n;
+}
+
+static void measure_columns(const weft_table *table, size_t columns, size_t ret[WEFT_TABLE_COLUMNS]) {
+    const char *cell = weft__buf_head(&table->cells);
+    for (size_t i = 0; i < columns; i++)
+        ret[i] = width_of(table->heads[i]);
+    for (size_t i = 0; i < table->count; i++, cell += strlen(cell) + 1) {
+        size_t width = width_of(cell);
+        if (width > ret[i % columns])
+            ret[i % columns] = width;
+    }
+}
+
+static void put_cell(const weft_screen *screen, const char *cell, size_t width, bool last, size_t room) {
+    weft_screen filtered = *screen;
+    filtered.terminal = true; /* a row stays a row */
+    size_t is = width_of(cell);
+    if (!last) {
+        weft__put_text(&filtered, cell, strlen(cell));
+        fprintf(screen->file, "%*s", (int) (width - is + GAP), "");
+        return;
+    }
+    bool whole = is <= room;
+    weft__put_text(&filtered, cell, whole ? strlen(cell) : weft__utf8_first(cell, room - 1));
+    fputs(whole ? "\n" : "…\n", screen->file);
+}
+
+void weft__table_put(const weft_table *table, const weft_screen *screen) {
+    size_t widths[WEFT_TABLE_COLUMNS], columns = columns_of(table), used = 0;
+    const char *cell = weft__buf_head(&table->cells);
+    measure_columns(table, columns, widths);
+    for (size_t i = 0; i + 1 < columns; i++)
+        used += widths[i] + GAP;
+    size_t all = (size_t) weft__screen_width(screen);
+    size_t room = all > used + MIN_LAST ? all - used : MIN_LAST;
+    if (!screen->terminal)
+        room = MAX_LAST;
+    weft__ink(screen, WEFT_INK_DIM);
+    for (size_t i = 0; i < columns; i++)
+        put_cell(screen, table->heads[i], widths[i], i + 1 == columns, room);
+    weft__plain(screen);
+    for (size_t i = 0; i < table->count; i++, cell += strlen(cell) + 1)
+        put_cell(screen, cell, widths[i % columns], i % columns + 1 == columns, room);
+}
+
+void weft__table_done(weft_table *table) {
+    weft__buf_done(&table->cells, NULL);
+}

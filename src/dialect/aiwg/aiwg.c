@@ -1,0 +1,250 @@
+/* AIWG's daemon: its methods, their errors and what they answer. */
+#include "aiwg.h"
+
+#include <string.h>
+
+#include "reply.h"
+#include "schemas.h"
+#include "transport.h"
+
+/* clang-format off */
+#define S_STATE "{\"enum\":[\"queued\",\"running\",\"completed\",\"failed\",\"cancelled\"]}"
+
+#define S_TASK S_OF( \
+    S_IS("id", S_STRING) "," \
+    S_IS("prompt", S_STRING) "," \
+    S_IS("agent", S_TEXT_OR_NULL) "," \
+    S_IS("priority", S_INTEGER) "," \
+    S_IS("state", S_STATE) "," \
+    S_IS("createdAt", S_TIME) "," \
+    S_IS("startedAt", S_TIME_OR_NULL) "," \
+    S_IS("completedAt", S_TIME_OR_NULL) "," \
+    S_IS("pid", S_PID_OR_NULL) "," \
+    S_IS("result", S_TEXT_OR_NULL) "," \
+    S_IS("error", S_TEXT_OR_NULL) "," \
+    S_IS("output", S_STRING) "," \
+    S_IS("metadata", S_OBJECT) "," \
+    S_IS("outputTruncated", S_TRUE) "," \
+    S_IS("stopReason", S_STRING), \
+    "\"id\",\"prompt\",\"agent\",\"priority\",\"state\",\"createdAt\",\"startedAt\",\"completedAt\",\"pid\",\"result\",\"error\"," \
+    "\"output\",\"metadata\"")
+
+#define S_AUTOMATION S_OF( \
+    S_IS("enabled", S_BOOL) "," \
+    S_IS("ruleCount", S_COUNT) "," \
+    S_IS("configured", S_BOOL) "," \
+    S_IS("rules", S_LIST(S_OBJECT)) "," \
+    S_IS("recentExecutions", S_LIST(S_OBJECT)), \
+    "\"enabled\",\"ruleCount\",\"rules\",\"recentExecutions\"")
+
+#define S_RUNNING S_OF( \
+    S_IS("id", S_STRING) "," \
+    S_IS("prompt", S_STRING) "," \
+    S_IS("agent", S_TEXT_OR_NULL) "," \
+    S_IS("startedAt", S_TIME_OR_NULL) "," \
+    S_IS("pid", S_PID_OR_NULL), \
+    "\"id\",\"prompt\",\"agent\",\"startedAt\",\"pid\"")
+
+#define S_WAITING S_OF( \
+    S_IS("id", S_STRING) "," \
+    S_IS("prompt", S_STRING) "," \
+    S_IS("agent", S_TEXT_OR_NULL) "," \
+    S_IS("priority", S_INTEGER), \
+    "\"id\",\"prompt\",\"agent\",\"priority\"")
+
+#define S_TASKS S_OF( \
+    S_IS("running", S_LIST(S_RUNNING)) "," \
+    S_IS("queued", S_LIST(S_WAITING)), \
+    "\"running\",\"queued\"")
+
+#define S_SUPERVISOR S_OF( \
+    S_IS("running", S_COUNT) "," \
+    S_IS("queued", S_COUNT) "," \
+    S_IS("maxConcurrency", S_COUNT) "," \
+    S_IS("tasks", S_TASKS), \
+    "\"running\",\"queued\",\"maxConcurrency\",\"tasks\"")
+
+#define S_WATCHER S_OF( \
+    S_IS("enabled", S_BOOL) "," \
+    S_IS("paths", S_COUNT) "," \
+    S_IS("events_received", S_COUNT) "," \
+    S_IS("polling", S_TRUE) "," \
+    S_IS("error", S_STRING), \
+    "\"enabled\"")
+
+#define S_SCHEDULER S_OF( \
+    S_IS("enabled", S_BOOL) "," \
+    S_IS("jobs", S_COUNT) "," \
+    S_IS("last_fires", S_OBJECT) "," \
+    S_IS("error", S_STRING), \
+    "\"enabled\"")
+
+#define S_SUBSYSTEMS S_OF( \
+    S_IS("ipc", S_OF(S_IS("clients", S_COUNT), "\"clients\"")) "," \
+    S_IS("supervisor", S_SUPERVISOR) "," \
+    S_IS("automation", S_AUTOMATION) "," \
+    S_IS("file_watcher", S_WATCHER) "," \
+    S_IS("scheduler", S_SCHEDULER) "," \
+    S_IS("messaging", S_OF(S_IS("enabled", S_BOOL), "\"enabled\"")) "," \
+    S_IS("store", S_OF(S_IS("error", S_STRING), "\"error\"")), \
+    "\"ipc\",\"supervisor\",\"automation\",\"file_watcher\",\"scheduler\",\"messaging\"")
+
+#define S_STATUS S_OF( \
+    S_IS("pid", S_COUNT) "," \
+    S_IS("uptime_seconds", S_COUNT) "," \
+    S_IS("started_at", S_TIME) "," \
+    S_IS("health", "{\"enum\":[\"healthy\",\"degraded\"]}") "," \
+    S_IS("subsystems", S_SUBSYSTEMS) "," \
+    S_IS("weft", S_OBJECT), \
+    "\"pid\",\"uptime_seconds\",\"started_at\",\"health\",\"subsystems\"")
+
+#define S_STATS S_OF( \
+    S_IS("total", S_COUNT) "," \
+    S_IS("queued", S_COUNT) "," \
+    S_IS("running", S_COUNT) "," \
+    S_IS("completed", S_COUNT) "," \
+    S_IS("failed", S_COUNT) "," \
+    S_IS("cancelled", S_COUNT), \
+    "\"total\",\"queued\",\"running\",\"completed\",\"failed\",\"cancelled\"")
+
+#define S_SWITCHED S_OF(S_IS("enabled", S_BOOL) "," S_IS("success", S_BOOL), "\"enabled\",\"success\"")
+#define S_SUBMITTED S_OF(S_IS("taskId", S_STRING) "," S_IS("state", S_STATE), "\"taskId\",\"state\"")
+#define S_PONG S_OF(S_IS("pong", S_TRUE) "," S_IS("timestamp", S_TIME), "\"pong\",\"timestamp\"")
+/* clang-format on */
+
+#define NOT_FOUND                                                                                                           \
+    { AIWG_TASK_NOT_FOUND, "Task not found", "taskNotFound" }
+#define UNAVAILABLE                                                                                                         \
+    { AIWG_UNAVAILABLE, "Automation is not available", "subsystemUnavailable" }
+
+static const weft_error_row submit_errors[] = {
+    WEFT_ERROR_PARAMS,
+    {AIWG_QUEUE_FULL, "Queue full", "queueFull"},
+    {409, "The session has a task already", "sessionBusy"},
+    {409, "The idempotency key was used before, for a task with other params", "idempotencyKeyReused"},
+    {413, "The prompt is too long", "tooLarge"},
+    WEFT_ERROR_STOPPING,
+    WEFT_ERROR_STORAGE,
+    {0},
+};
+static const weft_error_row cancel_errors[] = {
+    WEFT_ERROR_PARAMS,
+    WEFT_ERROR_AGENT,
+    NOT_FOUND,
+    {AIWG_TASK_NOT_CANCELLABLE, "Task cannot be cancelled", "taskNotCancellable"},
+    WEFT_ERROR_STOPPING,
+    WEFT_ERROR_STORAGE,
+    {0},
+};
+static const weft_error_row list_errors[] = {WEFT_ERROR_PARAMS, {0}};
+static const weft_error_row stop_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, {0}};
+static const weft_error_row get_errors[] = {WEFT_ERROR_PARAMS, NOT_FOUND, WEFT_ERROR_STORAGE, {0}};
+static const weft_error_row automation_errors[] = {UNAVAILABLE, {0}};
+static const weft_error_row switch_errors[] = {WEFT_ERROR_PARAMS,   WEFT_ERROR_AGENT,   UNAVAILABLE,
+                                               WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
+static const weft_error_row no_errors[] = {{0}};
+
+static const weft_method methods[] = {
+    {.name = "ping",
+     .handler = weft__aiwg_ping,
+     .params = NULL, /* anything goes: the original's clients send what they like */
+     .help = "answer that the daemon is there, and what time it has",
+     .scope = WEFT_READ,
+     .result = S_PONG,
+     .errors = no_errors},
+    {.name = "daemon.status",
+     .handler = weft__aiwg_status,
+     .params = weft__no_params,
+     .help = "how the daemon is: its process, how long it runs, who is connected, what it works on",
+     .scope = WEFT_READ,
+     .result = S_STATUS,
+     .errors = no_errors},
+    {.name = "daemon.stop",
+     .handler = weft__aiwg_stop,
+     .params = weft__aiwg_stop_params,
+     .help = "stop the daemon, after what runs has ended or at once",
+     .scope = WEFT_ADMIN,
+     .result = S_OF(S_IS("stopping", S_TRUE), "\"stopping\""),
+     .errors = stop_errors,
+     .flags = WEFT_CHANGES | WEFT_FOR_PEOPLE},
+    {.name = "task.submit",
+     .handler = weft__aiwg_submit,
+     .params = weft__aiwg_submit_params,
+     .help = "queue work for an agent",
+     .scope = WEFT_WORK,
+     .result = S_SUBMITTED,
+     .errors = submit_errors,
+     .flags = WEFT_CHANGES | WEFT_SOON},
+    {.name = "task.cancel",
+     .handler = weft__aiwg_cancel,
+     .params = weft__aiwg_id_params,
+     .help = "end a task that waits or runs; answered when it has ended",
+     .scope = WEFT_WORK,
+     .result = S_OF(S_IS("cancelled", S_TRUE), "\"cancelled\""),
+     .errors = cancel_errors,
+     .flags = WEFT_CHANGES | WEFT_FOR_PEOPLE},
+    {.name = "task.list",
+     .handler = weft__aiwg_list,
+     .params = weft__aiwg_list_params,
+     .help = "tasks, the newest first, each with the end of its output",
+     .scope = WEFT_READ,
+     .result = S_LIST(S_TASK),
+     .errors = list_errors},
+    {.name = "task.get",
+     .handler = weft__aiwg_get,
+     .params = weft__aiwg_id_params,
+     .help = "one task with all its output that is kept",
+     .scope = WEFT_READ,
+     .result = S_TASK,
+     .errors = get_errors,
+     .flags = WEFT_SOON},
+    {.name = "task.stats",
+     .handler = weft__aiwg_stats,
+     .params = weft__no_params,
+     .help = "how many tasks there are, by state",
+     .scope = WEFT_READ,
+     .result = S_STATS,
+     .errors = no_errors},
+    {.name = "automation.status",
+     .handler = weft__aiwg_automation_status,
+     .params = weft__no_params,
+     .help = "the rules and what they did last",
+     .scope = WEFT_READ,
+     .result = S_AUTOMATION,
+     .errors = automation_errors},
+    {.name = "automation.enable",
+     .handler = weft__aiwg_enable,
+     .params = weft__aiwg_rule_params,
+     .help = "switch automation, or one rule, on",
+     .scope = WEFT_ADMIN,
+     .result = S_SWITCHED,
+     .errors = switch_errors,
+     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE},
+    {.name = "automation.disable",
+     .handler = weft__aiwg_disable,
+     .params = weft__aiwg_rule_params,
+     .help = "switch automation, or one rule, off",
+     .scope = WEFT_ADMIN,
+     .result = S_SWITCHED,
+     .errors = switch_errors,
+     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE},
+    {.name = "chat.send",
+     .handler = weft__aiwg_chat,
+     .params = weft__aiwg_chat_params,
+     .defaults = &weft__aiwg_chat_defaults,
+     .help = "say something to the default agent: a task of its own",
+     .scope = WEFT_WORK,
+     .result = S_OF(S_IS("taskId", S_STRING), "\"taskId\""),
+     .errors = submit_errors,
+     .flags = WEFT_CHANGES | WEFT_SOON},
+    {0},
+};
+
+/* Its own home is the Unix socket; other byte streams and single requests carry the same. */
+static bool is_aiwg_endpoint(const weft_scheme *scheme, const char *path) {
+    (void) path;
+    return !(scheme->flags & WEFT_UPGRADES);
+}
+
+const weft_dialect weft__aiwg = {
+    .name = "aiwg", .methods = methods, .endpoint = is_aiwg_endpoint, .render = weft__aiwg_render};

@@ -1,0 +1,305 @@
+/* One client: a connection, the dialect it speaks, the sessions it watches and its subscriptions. */
+#include <errno.h>
+#include <string.h>
+
+#include "hash.h"
+#include "hub_clients_private.h"
+
+/* ---- watching sessions ---- */
+
+static weft_watched *find_watched(const weft_hub_client *client, const char *session) {
+    uint32_t hash = weft__hash(session);
+    for (size_t i = 0; i < client->watch_count; i++)
+        if (client->watches[i].hash == hash && strcmp(client->watches[i].session, session) == 0)
+            return &client->watches[i];
+    return NULL;
+}
+
+static int make_room_for_watch(weft_hub_client *client) {
+    if (client->watch_count < client->watch_cap)
+        return 0;
+    size_t cap = client->watch_cap ? client->watch_cap * 2 : 4;
+    weft_watched *watches = weft__resize(client->clients->alloc, client->watches, cap * sizeof *watches);
+    if (!watches)
+        return -ENOMEM;
+    client->watches = watches;
+    client->watch_cap = cap;
+    return 0;
+}
+
+int weft__hub_client_watch(weft_hub_client *client, const char *session) {
+    if (find_watched(client, session))
+        return 0;
+    if (client->watch_count == WEFT_CLIENT_WATCHES)
+        return -ENOSPC;
+    char *copy = make_room_for_watch(client) < 0 ? NULL : weft__strndup(client->clients->alloc, session, strlen(session));
+    if (!copy)
+        return -ENOMEM;
+    client->watches[client->watch_count++] =
+        (weft_watched){.hash = weft__hash(session), .since = client->clients->told, .session = copy};
+    return 0;
+}
+
+/* In the order in which they came, the oldest first. */
+static void forget_watched(weft_hub_client *client, weft_watched *watched) {
+    weft__free(client->clients->alloc, watched->session);
+    size_t behind = (size_t) (client->watches + client->watch_count - (watched + 1));
+    memmove(watched, watched + 1, behind * sizeof *watched);
+    client->watch_count--;
+}
+
+bool weft__hub_client_hears(const weft_hub_client *client, const char *session, uint64_t gseq) {
+    const weft_watched *watched = find_watched(client, session);
+    return watched && (!gseq || gseq > watched->since);
+}
+
+bool weft__hub_client_watches(const weft_hub_client *client, const char *session) {
+    return find_watched(client, session) != NULL;
+}
+
+int weft__hub_client_started(weft_hub_client *client, const char *session) {
+    char *copy = weft__strndup(client->clients->alloc, session, strlen(session));
+    if (!copy)
+        return -ENOMEM;
+    weft__free(client->clients->alloc, client->session);
+    client->session = copy;
+    if (client->watch_count == WEFT_CLIENT_WATCHES && !find_watched(client, session))
+        forget_watched(client, client->watches);
+    return weft__hub_client_watch(client, session);
+}
+
+const char *weft__hub_client_session(const weft_hub_client *client) {
+    return client->session;
+}
+
+/* ---- its dialect ---- */
+
+static int find_variant(const weft_dialect *dialect, const char *variant, size_t *ret) {
+    *ret = 0;
+    if (!variant)
+        return 0;
+    for (size_t i = 0; dialect->variants && dialect->variants[i]; i++)
+        if (strcmp(dialect->variants[i], variant) == 0) {
+            *ret = i;
+            return 0;
+        }
+    return -EINVAL;
+}
+
+/* Its identity says what it speaks, for the rows that several dialects have. */
+static int set_identity(weft_peer *peer, const char *dialect) {
+    weft_identity who = *weft_peer_identity(peer);
+    if (strcmp(who.dialect, dialect) == 0)
+        return 0;
+    who.dialect = dialect;
+    return weft_peer_set_identity(peer, &who);
+}
+
+static int replace_words(weft_hub_client *client, weft_rendering *rendering) {
+    weft_subscription *words = NULL;
+    if (rendering) {
+        int r = weft__subscription_new(client, NULL, NULL, &words);
+        if (r < 0)
+            return r;
+        words->rendering = rendering;
+    }
+    weft__subscription_free(client->words);
+    client->words = words;
+    if (words) {
+        weft__list_push(&client->subscriptions, &words->link);
+        weft__subscription_begin(words);
+    }
+    return 0;
+}
+
+int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const char *variant) {
+    const weft_dialect *known;
+    size_t index = 0, which = 0;
+    while ((known = weft__dialects_at(client->clients->dialects, index)) && strcmp(known->name, dialect) != 0)
+        index++;
+    int r = known ? find_variant(known, variant, &which) : 0;
+    if (r >= 0)
+        r = set_identity(client->peer, dialect);
+    if (r < 0)
+        return r;
+    bool tells = known && (known->render || known->beat);
+    r = replace_words(client, tells ? &client->clients->renderings[index][which] : NULL);
+    /* Calls in the former dialect were withdrawn in its style. */
+    if (r >= 0 && known)
+        weft_peer_set_style(client->peer, known->style);
+    return r;
+}
+
+int weft__hub_client_decide(weft_hub_client *client, const weft_dialect *dialect) {
+    if (client->decided)
+        return client->decided == dialect ? 0 : -EBUSY;
+    /* What it hears already stays as it is. */
+    bool speaks = strcmp(weft_peer_identity(client->peer)->dialect, dialect->name) == 0;
+    int r = speaks ? 0 : weft__hub_client_speak(client, dialect->name, NULL);
+    if (r >= 0)
+        client->decided = dialect;
+    return r;
+}
+
+/* ---- its subscriptions ---- */
+
+static bool same_id(const char *a, const char *b) {
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+weft_subscription *weft__hub_client_subscription(const weft_hub_client *client, const char *id) {
+    for (weft_link *at = client->subscriptions.next; at != &client->subscriptions; at = at->next) {
+        weft_subscription *subscription = WEFT_CONTAINER(at, weft_subscription, link);
+        if (subscription != client->words && same_id(subscription->id, id))
+            return subscription;
+    }
+    return NULL;
+}
+
+/* Where the client begins. In a stream there is no number for "now": the store is asked first. */
+static weft_query first_query(const weft_hub_client *client, const weft_subscription_spec *spec) {
+    if (!spec->live)
+        return (weft_query){.after = spec->after, .epoch = spec->epoch, .oldest = !spec->after};
+    if (spec->stream)
+        return (weft_query){.oldest = true, .max_events = 1};
+    return (weft_query){.after = weft__store_head(weft__engine_store(client->clients->hub->engine))};
+}
+
+static int check_spec(const weft_hub_client *client, const weft_subscription_spec *spec) {
+    if (spec->type_count > WEFT_CLIENT_WATCHES)
+        return -ENOSPC;
+    if ((spec->id && strlen(spec->id) > WEFT_SUBSCRIPTION_ID) || (spec->stream && strlen(spec->stream) > WEFT_STORE_NAME))
+        return -EINVAL;
+    if (client->lost)
+        return -EPIPE;
+    bool replaces = weft__hub_client_subscription(client, spec->id) != NULL;
+    return !replaces && client->subscription_count == WEFT_CLIENT_SUBSCRIPTIONS ? -EMFILE : 0;
+}
+
+static int make_subscription(weft_hub_client *client, const weft_subscription_spec *spec, weft_subscription **ret) {
+    weft_event_source *source = weft__source_new(spec, client->clients->alloc);
+    if (!source)
+        return -ENOMEM;
+    int r = weft__subscription_new(client, spec->id, source, ret);
+    if (r < 0)
+        return r;
+    (*ret)->class = spec->class;
+    (*ret)->marks = spec->marks;
+    (*ret)->seeks = spec->live && spec->stream;
+    return 0;
+}
+
+int weft__hub_client_subscribe(weft_hub_client *client, const weft_subscription_spec *spec, weft_subscribed *done,
+                               void *ctx) {
+    weft_subscription *made;
+    int r = check_spec(client, spec);
+    if (r >= 0)
+        r = make_subscription(client, spec, &made);
+    if (r < 0)
+        return r;
+    bool replaces = weft__hub_client_unsubscribe(client, spec->id);
+    weft_query query = first_query(client, spec);
+    r = client->lost ? -EPIPE : weft__subscription_start(made, &query);
+    if (r < 0) {
+        weft__subscription_free(made);
+        /* It has lost the subscription it had, and an error does not say so. */
+        if (replaces)
+            weft__hub_client_lose(client);
+        return r;
+    }
+    made->done = done;
+    made->done_ctx = ctx;
+    weft__list_push(&client->subscriptions, &made->link);
+    client->subscription_count++;
+    return 0;
+}
+
+bool weft__hub_client_unsubscribe(weft_hub_client *client, const char *id) {
+    weft_subscription *subscription = weft__hub_client_subscription(client, id);
+    if (!subscription)
+        return false;
+    client->subscription_count--;
+    weft__subscription_free(subscription);
+    return true;
+}
+
+/* ---- coming and going ---- */
+
+weft_hub_client *weft__hub_client_of(const weft_hub_clients *clients, weft_peer *peer) {
+    void *data = clients && clients->opened ? weft_peer_data(peer) : NULL;
+    return data == (clients ? clients->peer_data : NULL) ? NULL : data;
+}
+
+weft_peer *weft__hub_client_peer(const weft_hub_client *client) {
+    return client->peer;
+}
+
+/* They stay in the list: whoever loses the client may stand in the midst of one of them. */
+void weft__hub_client_lose(weft_hub_client *client) {
+    weft_hub_clients *clients = client->clients;
+    if (client->lost)
+        return;
+    client->lost = true;
+    for (weft_link *at = client->subscriptions.next; at != &client->subscriptions; at = at->next)
+        weft__subscription_stop(WEFT_CONTAINER(at, weft_subscription, link));
+    weft__list_remove(&client->link);
+    weft__list_push(&clients->lost, &client->link);
+    weft__later(weft__engine_loop(clients->hub->engine), &clients->bury);
+}
+
+void weft__hub_client_free(weft_hub_client *client) {
+    const weft_alloc *alloc = client->clients->alloc;
+    client->lost = true;
+    weft_peer_set_data(client->peer, client->clients->peer_data);
+    weft__list_remove(&client->link);
+    while (!weft__list_empty(&client->subscriptions))
+        weft__subscription_free(WEFT_CONTAINER(client->subscriptions.next, weft_subscription, link));
+    while (client->watch_count)
+        weft__free(alloc, client->watches[--client->watch_count].session);
+    weft__free(alloc, client->watches);
+    weft__free(alloc, client->session);
+    weft__free(alloc, client);
+}
+
+/* It would never hear anything, and never know. */
+static void refuse_client(weft_peer *peer) {
+    weft_peer_close(peer, WEFT_CLIENT_CLOSE, "out of memory");
+    weft_peer_free(peer);
+}
+
+void weft__hub_clients_open(weft_hub_clients *clients, weft_peer *peer) {
+    weft_hub_client *client = weft__zalloc(clients->alloc, sizeof *client);
+    if (!client) {
+        refuse_client(peer);
+        return;
+    }
+    clients->peer_data = clients->opened ? clients->peer_data : weft_peer_data(peer);
+    clients->opened = true;
+    client->clients = clients;
+    client->peer = peer;
+    weft__list_init(&client->subscriptions);
+    weft__list_push(&clients->list, &client->link);
+    weft_peer_set_data(peer, client);
+    if (weft__hub_client_speak(client, weft_peer_identity(peer)->dialect, NULL) < 0) {
+        weft__hub_client_free(client);
+        refuse_client(peer);
+    }
+}
+
+void weft__hub_clients_close(weft_hub_clients *clients, weft_peer *peer) {
+    weft_hub_client *client = weft__hub_client_of(clients, peer);
+    if (client)
+        weft__hub_client_free(client);
+}
+
+/* First those that have little to say: one that has much may fill the connection again. */
+void weft__hub_clients_drain(weft_hub_clients *clients, weft_peer *peer) {
+    static const weft_subscription_class order[] = {WEFT_CLASS_STATE, WEFT_CLASS_LOG};
+    weft_hub_client *client = weft__hub_client_of(clients, peer);
+    for (size_t i = 0; client && i < 2; i++)
+        for (weft_link *at = client->subscriptions.next; at != &client->subscriptions && !client->lost; at = at->next) {
+            weft_subscription *subscription = WEFT_CONTAINER(at, weft_subscription, link);
+            if (subscription->class == order[i])
+                weft__subscription_resume(subscription);
+        }
+}

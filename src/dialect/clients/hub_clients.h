@@ -1,0 +1,130 @@
+/* The connections of the hub, and what each of them is told. A client is one connection. It has any number of subscriptions:
+ * the one of its dialect, which renders events in the dialect's words, and those it asked for, which are told the events
+ * themselves.
+ *
+ * Nobody is told anything that is not durable. Subscriptions that keep up are told together, and what they hear in the same
+ * form is encoded once. One that does not keep up is told from the store, from where it stopped, until it has caught up. A
+ * client that cannot be told everything is closed with a code that means "come back and resume". */
+#ifndef WEFT_HUB_CLIENTS_H
+#define WEFT_HUB_CLIENTS_H
+
+#include "hub.h"
+
+/* Sessions a client may watch, and types a subscription may name. */
+#define WEFT_CLIENT_WATCHES 1024
+/* Subscriptions a client may ask for; the one of its dialect does not count. */
+#define WEFT_CLIENT_SUBSCRIPTIONS 1024
+/* Bytes of a subscription's id: it comes back with every event. */
+#define WEFT_SUBSCRIPTION_ID 256
+/* Calls that a client has not answered yet: more open questions than that are of no use to a person. */
+#define WEFT_CLIENT_CALLS 1024
+/* WebSocket's "try again later" (the registry of RFC 6455): what was missed is in the store. */
+#define WEFT_CLIENT_CLOSE 1013
+
+/* It is weft_peer_data() of its peer from weft__hub_clients_open() on. */
+typedef struct weft_hub_client weft_hub_client;
+typedef struct weft_subscription weft_subscription;
+
+/* After the engine is ready. */
+int weft__hub_clients_new(weft_hub *hub, const weft_dialects *dialects, weft_hub_clients **ret);
+/* Before the engine goes. Connections stay, and are told nothing any more. Returns NULL. */
+weft_hub_clients *weft__hub_clients_free(weft_hub_clients *clients);
+
+/* For weft_server_opts: on_open, on_close and on_drain. Peers whose transport cannot be told anything (an HTTP POST) are
+ * fine. All peers have the same weft_peer_data() when they are opened. */
+void weft__hub_clients_open(weft_hub_clients *clients, weft_peer *peer);
+void weft__hub_clients_close(weft_hub_clients *clients, weft_peer *peer);
+void weft__hub_clients_drain(weft_hub_clients *clients, weft_peer *peer);
+
+/* Hear of everything that happens to a task, before clients do, until on_event returns false. Called with NULLs when the
+ * clients go. -ENOMEM. */
+typedef bool weft_on_task(void *ctx, const weft_event *event, const weft_json *data);
+int weft__hub_clients_await(weft_hub_clients *clients, const char *task, weft_on_task *on_event, void *ctx);
+
+/* ---- one client ---- */
+
+/* NULL for a peer that was not opened. */
+weft_hub_client *weft__hub_client_of(const weft_hub_clients *clients, weft_peer *peer);
+weft_peer *weft__hub_client_peer(const weft_hub_client *client);
+/* It cannot be told everything: close it soon, so that it comes back. Nothing is said to it any more. */
+void weft__hub_client_lose(weft_hub_client *client);
+/* From now on it speaks this dialect, in this variant of it (NULL: the first). A name that no dialect has: it is told
+ * nothing but what it subscribes to. -EINVAL: the dialect has no such variant; -ENOMEM. */
+int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const char *variant);
+/* Something said which it is (initialize): the same for good. -EBUSY: another was decided before. */
+int weft__hub_client_decide(weft_hub_client *client, const weft_dialect *dialect);
+/* Logs of a session go to those who watch it, from now on. -ENOSPC: too many. 0 also when it does already. */
+int weft__hub_client_watch(weft_hub_client *client, const char *session);
+bool weft__hub_client_watches(const weft_hub_client *client, const char *session);
+/* It started this session: it watches it, instead of the one it watches longest if those are too many. -ENOMEM. */
+int weft__hub_client_started(weft_hub_client *client, const char *session);
+/* The session this client started last; NULL: none. */
+const char *weft__hub_client_session(const weft_hub_client *client);
+
+/* ---- subscriptions ---- */
+
+typedef enum weft_subscription_class {
+    WEFT_CLASS_LOG,   /* every event; while its connection is full it pauses, and goes on from the store */
+    WEFT_CLASS_STATE, /* a later event replaces an earlier one; what piled up is told as the latest of it */
+} weft_subscription_class;
+
+/* The events themselves, as notifications "event" {gseq, seq, stream, type, time, data, subscription?}. */
+typedef struct weft_subscription_spec {
+    const char *id;           /* NULL: the client's default one */
+    const char *epoch;        /* NULL: this one */
+    uint64_t after;           /* gseq, or seq where a stream is named; 0: everything that is kept */
+    bool live;                /* from now on, not from a position */
+    const char *stream;       /* only this stream; positions are its seq. NULL: all */
+    const char *task;         /* only events about this task; NULL: any */
+    const char *session;      /* only about this session or its tasks; NULL: any */
+    const char *const *types; /* that begin with one of these; NULL: all */
+    size_t type_count;
+    weft_subscription_class class;
+    bool marks; /* server-sent events: each is told with its position as its id */
+} weft_subscription_spec;
+/* r 0 resumed from the position (or live from head); a weft_gap: it cannot be, and nothing is subscribed; <0, -ECANCELED
+ * when something else was subscribed or the connection ended meanwhile. No event is delivered before done has returned. */
+typedef void weft_subscribed(void *ctx, int r, uint64_t head);
+/* Replaces the subscription that has this id. Everything is copied. -EMFILE: the client has too many; -ENOSPC too many
+ * types; -EINVAL the id or the stream's name is too long. */
+int weft__hub_client_subscribe(weft_hub_client *client, const weft_subscription_spec *spec, weft_subscribed *done,
+                               void *ctx);
+/* false: it has none with this id. */
+bool weft__hub_client_unsubscribe(weft_hub_client *client, const char *id);
+/* NULL: none. */
+weft_subscription *weft__hub_client_subscription(const weft_hub_client *client, const char *id);
+/* The same source from now on, after a gap: only from its weft_subscribed. */
+int weft__subscription_go_live(weft_subscription *subscription, weft_subscribed *done, void *ctx);
+/* Say the position of what is told next, where it is told with positions. */
+int weft__subscription_mark(weft_subscription *subscription, uint64_t gseq);
+
+/* ---- calling a client ---- */
+
+/* What came back, once: r 0 with the answer; -ECANCELED when the call was withdrawn, because the question was settled by
+ * somebody else or the subscription ended; otherwise why there is no answer. question is what the call was about. */
+typedef void weft_on_reply(const weft_hub *hub, weft_hub_client *client, const char *question, int r,
+                           const weft_answer *answer);
+/* Ask a client something, on behalf of a question of the engine's (engine.h). When the question is settled the call is
+ * withdrawn and the client is told so in the way of its protocol; who answers first is for the engine to say. -ENOBUFS: the
+ * client has too many open; -ENOTSUP: it cannot be called; -ENOMEM. */
+int weft__subscription_call(weft_subscription *subscription, const char *question, const char *method, weft_val params,
+                            weft_on_reply *on_reply);
+
+/* ---- for renderers ---- */
+
+/* A notification to every client of this dialect, or, with a session, to those that watch it. */
+void weft__render_notify(weft_rendering *rendering, const char *session, const char *method, weft_val params);
+/* A call to them instead, about a question that is still open; otherwise nothing. */
+void weft__render_call(weft_rendering *rendering, const char *session, const char *question, const char *method,
+                       weft_val params, weft_on_reply *on_reply);
+/* A text of the event: the fallback where it is absent, no string, or has a NUL in it. Without memory to decode it the
+ * rendering fails, so that nobody is told something else. Borrowed from the object's document. */
+const char *weft__render_text(weft_rendering *rendering, const weft_json *object, const char *name, const char *fallback);
+/* It cannot be said (-ENOMEM): whoever should have heard it is told of a loss, not of a part. */
+void weft__render_fail(weft_rendering *rendering, int r);
+/* Would anybody hear that? For renderers that have much to do before they can say it. */
+bool weft__render_wanted(weft_rendering *rendering, const char *session);
+/* Which of the dialect's variants this is for: an index. */
+size_t weft__render_variant(const weft_rendering *rendering);
+
+#endif

@@ -1,0 +1,305 @@
+/* One subscription: live with all the others as long as its connection takes everything, otherwise from the store.
+ *
+ *     off ──start──▶ replaying ──caught up──▶ live ──full──▶ paused ──drained──▶ replaying
+ *                              ──full──▶ paused                           any ──stop──▶ off
+ *
+ * Where replay and live meet there is neither gap nor double: the store's follow ends its replay at the last event that
+ * anybody has been told of, subscription->at is the last position said, and those that are live skip what is not after it.
+ *
+ * The two classes differ in the replay only. A log says every event. A state remembers the last one it wants and says it
+ * when the replay has caught up; where the connection is full by then, the next replay begins right before that event. */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "hub_clients_private.h"
+#include "link.h"
+
+/* A page is at most this far over what fits; it is read again from where the connection was full. */
+#define PAGE_BYTES (128 * 1024)
+
+static weft_engine *engine_of(const weft_subscription *subscription) {
+    return subscription->client->clients->hub->engine;
+}
+
+static weft_store *store_of(const weft_subscription *subscription) {
+    return weft__engine_store(engine_of(subscription));
+}
+
+static bool follows_stream(const weft_subscription *subscription) {
+    return subscription->source && subscription->source->stream;
+}
+
+static uint64_t position_of(const weft_subscription *subscription, const weft_event *event) {
+    return follows_stream(subscription) ? event->seq : event->gseq;
+}
+
+/* ---- what is said ---- */
+
+int weft__subscription_wants(const weft_subscription *subscription, const weft_event *event, const weft_json *data) {
+    if (subscription->rendering)
+        return event->gseq > subscription->at && weft__rendering_render(subscription->rendering, event, data);
+    int r = weft__source_wants(subscription->source, engine_of(subscription), event, data);
+    return r > 0 ? position_of(subscription, event) > subscription->at : r;
+}
+
+int weft__subscription_mark(weft_subscription *subscription, uint64_t gseq) {
+    char line[WEFT_EPOCH + 40];
+    if (!subscription->marks)
+        return 0;
+    int n = snprintf(line, sizeof line, "id: %s:%" PRIu64 "\n", weft__store_epoch(store_of(subscription)), gseq);
+    int r = weft__peer_put(subscription->client->peer, line, (size_t) n);
+    return r == -EPIPE ? 0 : r;
+}
+
+static int send_shared(weft_subscription *subscription, weft_shared *shared, uint64_t gseq) {
+    int r = weft__subscription_mark(subscription, gseq);
+    return r < 0 ? r : weft__forgive(weft_shared_send(shared, subscription->client->peer));
+}
+
+int weft__subscription_send(weft_subscription *subscription, const weft_event *event) {
+    weft_shared *shared;
+    if (subscription->rendering)
+        return weft__rendering_send(subscription->rendering, subscription);
+    int r = weft__event_form(subscription->client->clients, event, subscription->id, &shared);
+    if (r < 0)
+        return r;
+    return shared ? send_shared(subscription, shared, event->gseq) : weft__event_tell(subscription, event);
+}
+
+/* ---- from the store ---- */
+
+/* 1: it wants this one; the doc is owned, NULL where nobody needs it. */
+static int read_stored(const weft_subscription *subscription, const weft_event *event, weft_doc **ret) {
+    const weft_event_source *source = subscription->source;
+    bool reads = subscription->rendering || weft__source_reads(source);
+    *ret = NULL;
+    int r = reads ? weft_doc_parse(event->data.data, event->data.len, subscription->client->clients->alloc, ret) : 0;
+    if (r < 0)
+        return r;
+    if (subscription->rendering)
+        return 1;
+    return weft__source_wants(source, engine_of(subscription), event, *ret ? weft_doc_root(*ret) : NULL);
+}
+
+static int say_stored(weft_subscription *subscription, const weft_event *event) {
+    weft_doc *doc;
+    int r = read_stored(subscription, event, &doc);
+    if (r > 0)
+        r = subscription->rendering ? weft__rendering_alone(subscription, event, weft_doc_root(doc))
+                                    : weft__event_tell(subscription, event);
+    weft_doc_free(doc);
+    return r;
+}
+
+static void forget_latest(weft_subscription *subscription) {
+    subscription->latest = weft_shared_free(subscription->latest);
+}
+
+/* All up to here has been said. */
+static void pause_at(weft_subscription *subscription, uint64_t at) {
+    weft__list_remove(&subscription->live);
+    subscription->follow = weft__follow_free(subscription->follow);
+    subscription->state = WEFT_SUBSCRIPTION_PAUSED;
+    subscription->at = at;
+    forget_latest(subscription);
+}
+
+static int say_page(weft_subscription *subscription, const weft_event *events, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (weft_peer_full(subscription->client->peer)) {
+            pause_at(subscription, subscription->at);
+            return 0;
+        }
+        int r = say_stored(subscription, &events[i]);
+        if (r < 0)
+            return r;
+        subscription->at = position_of(subscription, &events[i]);
+    }
+    return 0;
+}
+
+/* Only the last of a page that is wanted is of interest. */
+static int keep_latest(weft_subscription *subscription, const weft_event *events, size_t count) {
+    int r = 0;
+    for (size_t i = count; i-- > 0 && r == 0;) {
+        weft_doc *doc;
+        r = read_stored(subscription, &events[i], &doc);
+        weft_doc_free(doc);
+        if (r <= 0)
+            continue;
+        forget_latest(subscription);
+        r = weft__event_share(subscription->client->clients, &events[i], subscription->id, &subscription->latest);
+        subscription->latest_at = position_of(subscription, &events[i]);
+        subscription->latest_gseq = events[i].gseq;
+        r = r < 0 ? r : 1;
+    }
+    subscription->at = position_of(subscription, &events[count - 1]);
+    return r;
+}
+
+static void on_stored_events(void *ctx, const weft_event *events, size_t count) {
+    weft_subscription *subscription = ctx;
+    int r = subscription->class == WEFT_CLASS_STATE ? keep_latest(subscription, events, count)
+                                                    : say_page(subscription, events, count);
+    if (r < 0)
+        weft__hub_client_lose(subscription->client);
+}
+
+static void go_live(weft_subscription *subscription) {
+    subscription->follow = weft__follow_free(subscription->follow);
+    subscription->state = WEFT_SUBSCRIPTION_LIVE;
+    weft__list_push(&subscription->client->clients->live, &subscription->live);
+}
+
+static void on_caught_up(void *ctx) {
+    weft_subscription *subscription = ctx;
+    if (subscription->latest && weft_peer_full(subscription->client->peer)) {
+        pause_at(subscription, subscription->latest_at - 1);
+        return;
+    }
+    int r = subscription->latest ? send_shared(subscription, subscription->latest, subscription->latest_gseq) : 0;
+    forget_latest(subscription);
+    if (r < 0)
+        weft__hub_client_lose(subscription->client);
+    else
+        go_live(subscription);
+}
+
+/* Whoever waits for the store's answer is told once. */
+static void finish_subscribing(weft_subscription *subscription, int r, uint64_t head) {
+    weft_subscribed *done = subscription->done;
+    subscription->done = NULL;
+    if (done)
+        done(subscription->done_ctx, r, head);
+}
+
+/* Nothing was subscribed, unless whoever waited for it goes on from now. */
+static void fail_subscribing(weft_subscription *subscription, int r) {
+    weft_hub_client *client = subscription->client;
+    finish_subscribing(subscription, r, weft__store_head(store_of(subscription)));
+    if (client->lost || subscription->state != WEFT_SUBSCRIPTION_OFF)
+        return;
+    client->subscription_count--;
+    weft__subscription_free(subscription);
+}
+
+/* The stream's last position is known: begin there. */
+static void start_at_head(weft_subscription *subscription, uint64_t head) {
+    subscription->seeks = false;
+    subscription->follow = weft__follow_free(subscription->follow);
+    subscription->state = WEFT_SUBSCRIPTION_OFF;
+    int r = weft__subscription_start(subscription, &(weft_query){.after = head});
+    if (r < 0)
+        fail_subscribing(subscription, r);
+}
+
+static void on_start(void *ctx, const weft_page *page) {
+    weft_subscription *subscription = ctx;
+    if (subscription->seeks)
+        start_at_head(subscription, page->head);
+    else
+        finish_subscribing(subscription, 0, page->head);
+}
+
+/* Before it began, that is an answer; afterwards something it should have heard is gone. */
+static void on_subscription_end(void *ctx, int why) {
+    weft_subscription *subscription = ctx;
+    subscription->follow = NULL;
+    subscription->state = WEFT_SUBSCRIPTION_OFF;
+    if (subscription->done)
+        fail_subscribing(subscription, why);
+    else if (why != -ECANCELED)
+        weft__hub_client_lose(subscription->client);
+}
+
+static const weft_follower follower = {on_start, on_stored_events, on_caught_up, on_subscription_end};
+
+/* ---- moving ---- */
+
+int weft__subscription_start(weft_subscription *subscription, const weft_query *query) {
+    assert(subscription->state == WEFT_SUBSCRIPTION_OFF || subscription->state == WEFT_SUBSCRIPTION_PAUSED);
+    char name[WEFT_STREAM_NAME];
+    weft_query paged = *query;
+    paged.max_bytes = PAGE_BYTES;
+    weft__source_query(subscription->source, engine_of(subscription), &paged, name);
+    subscription->at = query->after;
+    int r = weft__store_follow(store_of(subscription), &paged, &follower, subscription, &subscription->follow);
+    if (r >= 0)
+        subscription->state = WEFT_SUBSCRIPTION_REPLAYING;
+    return r;
+}
+
+int weft__subscription_go_live(weft_subscription *subscription, weft_subscribed *done, void *ctx) {
+    if (subscription->client->lost)
+        return -EPIPE;
+    int r = weft__subscription_start(subscription, &(weft_query){.after = weft__store_head(store_of(subscription))});
+    if (r < 0)
+        return r;
+    subscription->done = done;
+    subscription->done_ctx = ctx;
+    return 0;
+}
+
+void weft__subscription_pause(weft_subscription *subscription, const weft_event *event) {
+    pause_at(subscription, position_of(subscription, event) - 1);
+}
+
+void weft__subscription_resume(weft_subscription *subscription) {
+    if (subscription->state != WEFT_SUBSCRIPTION_PAUSED)
+        return;
+    /* Where the stream ends only the store knows. */
+    if (!follows_stream(subscription) && subscription->at >= subscription->client->clients->told)
+        go_live(subscription);
+    else if (weft__subscription_start(subscription, &(weft_query){.after = subscription->at}) < 0)
+        weft__hub_client_lose(subscription->client);
+}
+
+void weft__subscription_begin(weft_subscription *subscription) {
+    pause_at(subscription, subscription->client->clients->told);
+    weft__subscription_resume(subscription);
+}
+
+void weft__subscription_stop(weft_subscription *subscription) {
+    weft__list_remove(&subscription->live);
+    subscription->follow = weft__follow_free(subscription->follow);
+    subscription->state = WEFT_SUBSCRIPTION_OFF;
+    forget_latest(subscription);
+    weft__calls_end(subscription);
+    finish_subscribing(subscription, -ECANCELED, subscription->client->clients->told);
+}
+
+/* ---- life ---- */
+
+int weft__subscription_new(weft_hub_client *client, const char *id, weft_event_source *source, weft_subscription **ret) {
+    const weft_alloc *alloc = client->clients->alloc;
+    weft_subscription *subscription = weft__zalloc(alloc, sizeof *subscription);
+    char *copy = subscription && id ? weft__strndup(alloc, id, strlen(id)) : NULL;
+    if (!subscription || (id && !copy)) {
+        weft__free(alloc, subscription);
+        weft__free(alloc, source);
+        return -ENOMEM;
+    }
+    subscription->client = client;
+    subscription->id = copy;
+    subscription->source = source;
+    weft__list_init(&subscription->link);
+    weft__list_init(&subscription->live);
+    weft__list_init(&subscription->calls);
+    *ret = subscription;
+    return 0;
+}
+
+weft_subscription *weft__subscription_free(weft_subscription *subscription) {
+    if (!subscription)
+        return NULL;
+    const weft_alloc *alloc = subscription->client->clients->alloc;
+    weft__list_remove(&subscription->link);
+    weft__subscription_stop(subscription);
+    weft__free(alloc, subscription->source);
+    weft__free(alloc, subscription->id);
+    weft__free(alloc, subscription);
+    return NULL;
+}

@@ -1,0 +1,147 @@
+/* Sending webhooks: attempts and the time between them. */
+#include "webhook.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "list.h"
+#include "post.h"
+#include "transport.h"
+
+struct weft_webhooks {
+    weft_webhook_opts opts;
+    weft_tls_ctx *tls;
+    weft_link list;
+    size_t count;
+};
+
+typedef struct hook {
+    weft_link link;
+    weft_webhooks *hooks;
+    weft_webhook_done *done;
+    void *ctx;
+    int attempts; /* begun */
+    weft_post *post;
+    weft_timer timer;
+    const char *url;
+    weft_bytes body;
+    char text[];
+} hook;
+
+static void free_hook(hook *h) {
+    weft__timer_stop(h->hooks->opts.loop, &h->timer);
+    weft__post_free(h->post);
+    weft__list_remove(&h->link);
+    h->hooks->count--;
+    weft__free(h->hooks->opts.alloc, h);
+}
+
+static void finish(hook *h, int r, const char *why) {
+    weft_webhook_done *done = h->done;
+    void *ctx = h->ctx;
+    free_hook(h);
+    if (done)
+        done(ctx, r, why);
+}
+
+static bool may_help(int r, int status) {
+    return r < 0 ? r != -EINVAL : status == 408 || status == 429 || status >= 500;
+}
+
+static void on_done(void *ctx, int r, int status, const char *why) {
+    hook *h = ctx;
+    const weft_webhook_opts *opts = &h->hooks->opts;
+    char text[200];
+    if (r == 0)
+        snprintf(text, sizeof text, "the server answered %d", status);
+    else
+        snprintf(text, sizeof text, "%s", why);
+    h->post = weft__post_free(h->post); /* and why with it */
+    if (r == 0 && status >= 200 && status < 300)
+        finish(h, 0, "");
+    else if (h->attempts >= opts->attempts || !may_help(r, status))
+        finish(h, r < 0 ? r : -EPROTO, text);
+    else
+        weft__timer_set(opts->loop, &h->timer, weft_loop_now(opts->loop) + (opts->retry_ms << (h->attempts - 1)));
+}
+
+static int attempt(hook *h) {
+    const weft_webhook_opts *opts = &h->hooks->opts;
+    weft_post_opts post = {.url = h->url,
+                           .body = h->body,
+                           .type = "application/json",
+                           .timeout_ms = opts->timeout_ms,
+                           .tls = h->hooks->tls,
+                           .on_done = on_done,
+                           .ctx = h};
+    h->attempts++;
+    return weft__post_new(opts->loop, &post, &h->post);
+}
+
+static void on_again(weft_timer *timer) {
+    hook *h = WEFT_CONTAINER(timer, hook, timer);
+    int r = attempt(h);
+    if (r < 0)
+        finish(h, r, weft_strerror(r));
+}
+
+/* The system's certificates take a while to read: not before somebody wants them, and once. */
+static int prepare_tls(weft_webhooks *hooks, const char *url) {
+    const weft_transport *transport = weft__transport_of(NULL, url);
+    if (hooks->tls || !transport || !(transport->scheme.flags & WEFT_OVER_TLS))
+        return 0;
+    return weft__tls_client(&hooks->opts.tls, true, hooks->opts.alloc, &hooks->tls, NULL);
+}
+
+int weft__webhook_send(weft_webhooks *hooks, const char *url, weft_bytes body, weft_webhook_done *done, void *ctx) {
+    size_t url_len = strlen(url);
+    if (hooks->count >= WEFT_WEBHOOKS_MAX)
+        return -ENOBUFS;
+    if (body.len > WEFT_WEBHOOK_BODY)
+        return -EMSGSIZE;
+    int r = prepare_tls(hooks, url);
+    if (r < 0)
+        return r;
+    hook *h = weft__zalloc(hooks->opts.alloc, sizeof *h + url_len + 1 + body.len + 1);
+    if (!h)
+        return -ENOMEM;
+    memcpy(h->text, url, url_len);
+    if (body.len)
+        memcpy(h->text + url_len + 1, body.data, body.len);
+    h->url = h->text;
+    h->body = (weft_bytes){h->text + url_len + 1, body.len};
+    h->hooks = hooks;
+    h->done = done;
+    h->ctx = ctx;
+    weft__timer_init(&h->timer, on_again);
+    weft__list_push(&hooks->list, &h->link);
+    hooks->count++;
+    r = attempt(h);
+    if (r < 0)
+        free_hook(h);
+    return r;
+}
+
+int weft__webhooks_new(const weft_webhook_opts *opts, weft_webhooks **ret) {
+    weft_webhooks *hooks = weft__zalloc(opts->alloc, sizeof *hooks);
+    if (!hooks)
+        return -ENOMEM;
+    hooks->opts = *opts;
+    hooks->opts.attempts = opts->attempts ? opts->attempts : 3;
+    hooks->opts.retry_ms = opts->retry_ms ? opts->retry_ms : 1000;
+    weft__list_init(&hooks->list);
+    *ret = hooks;
+    return 0;
+}
+
+weft_webhooks *weft__webhooks_free(weft_webhooks *hooks) {
+    if (!hooks)
+        return NULL;
+    while (!weft__list_empty(&hooks->list))
+        free_hook(WEFT_CONTAINER(hooks->list.next, hook, link));
+    if (hooks->tls)
+        weft__tls_ctx_unref(hooks->tls);
+    return weft__free(hooks->opts.alloc, hooks);
+}

@@ -1,0 +1,113 @@
+/* Who runs next: the highest priority first, in the order of arrival within one, as long as there is a slot over all and one
+ * of its agent's. A task that waits for a slot of its agent's, or for the one before it in its session, does not hold up
+ * those behind it. */
+#include "engine_private.h"
+
+#include <string.h>
+
+static size_t slots_of(const weft_engine *engine, const char *agent) {
+    size_t n = 0;
+    for (weft_link *link = engine->slots.next; link != &engine->slots; link = link->next) {
+        const known_task *task = WEFT_CONTAINER(link, known_task, slot);
+        n += !agent || strcmp(task->pub.runs_on, agent) == 0;
+    }
+    return n;
+}
+
+bool weft__slot_free(const weft_engine *engine, const char *agent) {
+    const weft_agent *known = agent ? weft__agent_find(engine->agents, agent) : NULL;
+    size_t max = engine->limits.max_running == SIZE_MAX ? 0 : engine->limits.max_running;
+    if (slots_of(engine, NULL) >= max)
+        return false;
+    return !known || !known->max_running || slots_of(engine, agent) < known->max_running;
+}
+
+static bool before(const known_task *a, const known_task *b) {
+    return a->pub.priority != b->pub.priority ? a->pub.priority > b->pub.priority : a->pub.number < b->pub.number;
+}
+
+/* From the end, because most come in the order in which they will go. */
+void weft__queue_put(weft_engine *engine, known_task *task) {
+    weft_link *after = engine->queue.prev;
+    while (after != &engine->queue && before(task, WEFT_CONTAINER(after, known_task, place)))
+        after = after->prev;
+    weft__list_push(after->next, &task->place);
+    engine->queue_count++;
+}
+
+static void start_stored(void *ctx, int r) {
+    known_task *task = ctx;
+    weft_engine *engine = task->engine;
+    task->starting = false;
+    if (r >= 0 || engine->phase == GONE)
+        return;
+    weft__list_remove(&task->slot);
+    task->pub.stopping = false;
+    if (!weft__list_empty(&task->waiters))
+        weft__task_cancel_waiting(engine, task);
+    weft__again(engine, &engine->queue_timer, r);
+}
+
+/* Take the slot now: what is under way counts. */
+static int start(weft_engine *engine, known_task *task) {
+    struct draft draft = {.engine = engine};
+    weft__draft_add(&draft, WEFT_STREAM_HUB, "task.started",
+                    WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
+                             {"attempt", weft_int(task->pub.attempt + 1)}));
+    task->starting = true;
+    int r = weft__draft_send(&draft, NULL, start_stored, task);
+    if (r >= 0)
+        weft__list_push(&engine->slots, &task->slot);
+    else
+        task->starting = false;
+    return r;
+}
+
+/* Every task before it in its session has ended. */
+static bool has_its_turn(const known_task *task) {
+    return !task->session || (task->session->turns.next == &task->turn && weft__session_free(task->session));
+}
+
+/* The first that may run; *ret_due is when one more may. */
+static known_task *next(weft_engine *engine, int64_t *ret_due) {
+    int64_t now = weft_loop_now(engine->loop);
+    *ret_due = INT64_MAX;
+    for (weft_link *link = engine->queue.next; link != &engine->queue; link = link->next) {
+        known_task *task = WEFT_CONTAINER(link, known_task, place);
+        if (task->starting || task->ending || !has_its_turn(task) || !weft__slot_free(engine, task->pub.runs_on))
+            continue;
+        if (task->not_before <= now)
+            return task;
+        if (task->not_before < *ret_due)
+            *ret_due = task->not_before;
+    }
+    return NULL;
+}
+
+void weft__queue_run(weft_engine *engine) {
+    int64_t due = INT64_MAX;
+    known_task *task;
+    while (engine->phase == READY && weft__slot_free(engine, NULL) && (task = next(engine, &due))) {
+        int r = start(engine, task);
+        if (r < 0) {
+            weft__again(engine, &engine->queue_timer, r);
+            return;
+        }
+    }
+    weft__timer_set(engine->loop, &engine->queue_timer, due);
+}
+
+static void due(weft_timer *timer) {
+    weft__queue_run(WEFT_CONTAINER(timer, weft_engine, queue_timer));
+}
+
+void weft__queue_init(weft_engine *engine) {
+    weft__timer_init(&engine->queue_timer, due);
+}
+
+const weft_task *weft__task_waiting(const weft_engine *engine, size_t n) {
+    weft_link *link = engine->queue.next;
+    while (n-- > 0 && link != &engine->queue)
+        link = link->next;
+    return link == &engine->queue ? NULL : &WEFT_CONTAINER(link, known_task, place)->pub;
+}

@@ -1,0 +1,555 @@
+/* One turn of an agent, for one attempt of a task: started when task.started was delivered, over when the event of its end
+ * was. What the driver tells goes to the outbox in the order it came; the end is stored after everything else was.
+ *
+ *     starts ──on_end, or it never started──▶ ended ──outbox empty──▶ closing ──stored──▶ freed
+ *
+ * A run that is asked to end (cancel, timeout, stop) ends the same way; what it was asked for decides how the task ends,
+ * whatever the driver says of it. */
+#include "run.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "option.h"
+#include "utf8.h"
+
+#define RETRY_MAX_MS 60000
+#define USAGE_BYTES 4096                 /* of numbers; more is none */
+#define UPDATE_BYTES ((size_t) 24 << 20) /* of one update: it must fit into an event with its frame */
+
+/* A question that was not asked. */
+typedef struct refusal {
+    weft_link link;
+    char key[];
+} refusal;
+
+void weft__run_soon(struct run *run) {
+    weft__later(run->engine->loop, &run->later);
+}
+
+bool weft__run_is_ending(const struct run *run) {
+    return run->ended;
+}
+
+/* ---- ending it ---- */
+
+static void end_it(struct run *run, run_stop why, bool force) {
+    if (run->ended)
+        return;
+    if (run->stop == GOES_ON)
+        run->stop = why;
+    if (run->turn)
+        weft__pool_cancel(run->turn, force);
+}
+
+void weft__run_cancel(struct run *run) {
+    end_it(run, CANCELLED, false);
+}
+
+void weft__run_stop(struct run *run, bool force) {
+    run->task->pub.stopping = true;
+    end_it(run, DAEMON_STOPS, force);
+}
+
+static void timed_out(weft_timer *timer) {
+    struct run *run = WEFT_CONTAINER(timer, struct run, timeout);
+    run->task->pub.stopping = true;
+    end_it(run, TIMED_OUT, false);
+}
+
+/* Something it said could not be kept: better no run than one with a hole. */
+static void check_kept(struct run *run, int r) {
+    if (r < 0) {
+        weft__note(run->engine, "%s: memory is short, it is being ended", run->task->id);
+        run->stop = run->stop == GOES_ON ? MEMORY_SHORT : run->stop;
+        run->kill = true; /* not from within the driver's own call */
+        weft__run_soon(run);
+    }
+}
+
+/* ---- what the driver tells ---- */
+
+void weft__run_process(struct run *run, pid_t pid) {
+    check_kept(run, weft__outbox_event(run, true, "task.process",
+                                       WEFT_OBJ({"taskId", weft_str(run->task->id)},
+                                                {"sessionId", weft_str(run->task->pub.session)}, {"pid", weft_int(pid)})));
+}
+
+void weft__run_session(struct run *run, const weft_session_info *info) {
+    check_kept(run, weft__outbox_event(run, true, "session.agent",
+                                       WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
+                                                {"agentSessionId", weft_str_or_none(info->agent_session)})));
+}
+
+void weft__run_output(struct run *run, weft_run_stream stream, weft_bytes text) {
+    check_kept(run, weft__outbox_output(run, stream, text));
+}
+
+void weft__run_update(struct run *run, const weft_json *update) {
+    if (update->len > UPDATE_BYTES) {
+        char line[120];
+        run->cut = true;
+        int n = snprintf(line, sizeof line, "an update of %zu bytes is too large to be kept\n", update->len);
+        check_kept(run, weft__outbox_output(run, WEFT_RUN_STDERR, (weft_bytes){line, (size_t) n}));
+        return;
+    }
+    check_kept(run, weft__outbox_event(run, false, "session.update",
+                                       WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
+                                                {"taskId", weft_str(run->task->id)}, {"update", weft_copy(update)})));
+}
+
+void weft__run_usage(struct run *run, const weft_json *usage) {
+    if (usage->len > USAGE_BYTES)
+        return;
+    check_kept(run, weft__outbox_event(run, false, "session.usage",
+                                       WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
+                                                {"taskId", weft_str(run->task->id)}, {"usage", weft_copy(usage)})));
+}
+
+static void copy_end(struct run *run, const weft_turn_end *end) {
+    const char *from[] = {end->reason, end->error, end->stop_reason};
+    const char **to[] = {&run->reason, &run->error, &run->stop_reason};
+    size_t size = 1;
+    for (size_t i = 0; i < 3; i++)
+        size += from[i] ? strlen(from[i]) + 1 : 0;
+    char *at = run->end_text = weft__alloc(run->engine->alloc, size);
+    for (size_t i = 0; at && i < 3; i++) {
+        if (!from[i])
+            continue;
+        *to[i] = memcpy(at, from[i], strlen(from[i]) + 1);
+        at += strlen(from[i]) + 1;
+    }
+    run->ok = end->ok;
+    run->retryable = end->retryable;
+    run->cut = run->cut || end->cut;
+    run->exit_code = end->exit_code;
+    run->signal = end->signal;
+}
+
+static void end_run(struct run *run) {
+    run->turn = NULL;
+    run->ended = true;
+    weft__timer_stop(run->engine->loop, &run->timeout);
+    weft__run_soon(run);
+}
+
+void weft__run_ended(struct run *run, const weft_turn_end *end) {
+    copy_end(run, end);
+    end_run(run);
+}
+
+void weft__run_leaves(struct run *run, const weft_turn_end *end) {
+    copy_end(run, end);
+}
+
+void weft__run_left(struct run *run, int exit_code, int signal) {
+    run->exit_code = exit_code;
+    run->signal = signal;
+    end_run(run);
+}
+
+/* ---- questions ---- */
+
+/* What the configuration says instead of a person. Allowing is for this once: what an agent is given for good, a person
+ * gives. NULL: there is no such option. */
+static const char *configured_option(const struct run *run, const weft_json *options) {
+    const char *said = run->agent->permission == WEFT_PERMISSION_ALLOW ? "allow_once" : "deny", *id = NULL;
+    return weft__option_meant(options, said, strlen(said), &id) > 0 ? id : NULL;
+}
+
+/* Asked and answered in one append, so that nobody sees it open. Without an option of that kind a person is asked. */
+static int answer_at_once(struct run *run, known_question *question) {
+    weft_doc *doc;
+    int r = weft_doc_parse(question->pub.options, strlen(question->pub.options), run->engine->alloc, &doc);
+    if (r < 0)
+        return r;
+    const char *option = configured_option(run, weft_doc_root(doc));
+    if (option)
+        r = weft__outbox_question(run, question, option);
+    question->configured = option && r >= 0;
+    weft_doc_free(doc);
+    return r;
+}
+
+static int ask_new(struct run *run, known_question *question) {
+    int r = weft__outbox_question(run, question, NULL);
+    /* It is on its way from here on: a failure to answer it leaves it to a person. */
+    if (r >= 0 && run->agent->permission != WEFT_PERMISSION_ASK && answer_at_once(run, question) < 0)
+        weft__note(run->engine, "%s: memory is short, a person must answer it", question->id);
+    return r;
+}
+
+/* Nobody can be asked this: the agent hears that nothing was chosen, but not from within its own call. Whoever watches is
+ * told as well. */
+static int refuse(struct run *run, const char *key) {
+    static const char told[] = "weft: the agent asked something that nobody can be asked (it is too large, or too many "
+                               "questions are open); it was told that nothing was chosen\n";
+    size_t size = strlen(key) + 1;
+    if (weft__outbox_output(run, WEFT_RUN_STDERR, (weft_bytes){told, sizeof told - 1}) < 0)
+        return -ENOMEM;
+    refusal *made = weft__alloc(run->engine->alloc, sizeof *made + size);
+    if (!made)
+        return -ENOMEM;
+    memcpy(made->key, key, size);
+    weft__list_push(&run->refusals, &made->link);
+    weft__run_soon(run);
+    return 0;
+}
+
+void weft__run_ask(struct run *run, const char *key, weft_val asked) {
+    known_question *question = NULL;
+    int r = weft__question_of_run(run->engine, run, &run->task->pub, key, asked, &question);
+    if (r >= 0 && !question)
+        r = refuse(run, key);
+    else if (r >= 0 && question->stored)
+        r = weft__outbox_event(run, true, "question.adopted", WEFT_OBJ(WEFT_OF_QUESTION(question)));
+    else if (r >= 0)
+        r = ask_new(run, question);
+    if (r < 0 && question) {
+        question->run = NULL;
+        if (!question->stored)
+            weft__question_drop(run->engine, question);
+    }
+    check_kept(run, r);
+}
+
+static void tell_refusals(struct run *run) {
+    while (!weft__list_empty(&run->refusals)) {
+        refusal *first = WEFT_CONTAINER(run->refusals.next, refusal, link);
+        weft__list_remove(&first->link);
+        if (run->turn)
+            weft__pool_answer(run->turn, first->key, NULL);
+        weft__free(run->engine->alloc, first);
+    }
+}
+
+void weft__run_unask(struct run *run, const char *key) {
+    weft_engine *engine = run->engine;
+    for (weft_link *link = engine->all_questions.next; link != &engine->all_questions; link = link->next) {
+        known_question *question = WEFT_CONTAINER(link, known_question, link);
+        if (question->run == run && question->key && strcmp(question->key, key) == 0)
+            weft__question_close(engine, question, "question.withdrawn", "agentWithdrew");
+    }
+}
+
+/* NULL: the agent is told that nothing was chosen, which every agent takes for a no. */
+static const char *chosen_option(const known_question *question) {
+    const char *option = question->pub.option;
+    return option && strcmp(option, WEFT_OPTION_DENIED) != 0 ? option : NULL;
+}
+
+/* Did the answer allow what was asked? Who does not know the kind of what was chosen does not say that it was denied. */
+static bool is_denied(const known_question *question) {
+    const weft_question *pub = &question->pub;
+    weft_doc *doc = NULL;
+    if (!pub->option || strcmp(pub->option, WEFT_OPTION_DENIED) == 0)
+        return true;
+    if (weft_doc_parse(pub->options, strlen(pub->options), question->engine->alloc, &doc) < 0)
+        return false;
+    bool denied = weft__option_rejects(weft_doc_root(doc), pub->option);
+    weft_doc_free(doc);
+    return denied;
+}
+
+/* An agent may end its turn because of it, and then that is why the task did not end well. */
+static void note_denial(struct run *run, const known_question *question) {
+    const weft_question *pub = &question->pub;
+    int shown = (int) weft__utf8_fit(pub->title, strlen(pub->title), 150);
+    bool answered = pub->state == WEFT_QUESTION_ANSWERED;
+    *run->denied = '\0';
+    if (!is_denied(question))
+        return;
+    run->no_reason = answered ? "denied" : "unanswered";
+    if (answered)
+        snprintf(run->denied, sizeof run->denied, "The agent stopped because %.80s denied %s (%.*s).",
+                 pub->by && *pub->by ? pub->by : "somebody", question->id, shown, pub->title);
+    else
+        snprintf(run->denied, sizeof run->denied, "The agent stopped because nobody answered %s (%.*s).", question->id,
+                 shown, pub->title);
+}
+
+void weft__run_answer(struct run *run, known_question *question) {
+    question->run = NULL;
+    note_denial(run, question);
+    if (run->turn && question->key)
+        weft__pool_answer(run->turn, question->key, chosen_option(question));
+}
+
+/* ---- start ---- */
+
+/* It never ran: an end like any other. */
+static void not_started(struct run *run, int r) {
+    char error[600];
+    const weft_agent *agent = run->agent;
+    const char *name = run->task->pub.runs_on;
+    if (!agent)
+        snprintf(error, sizeof error, "The agent %s is not configured any more.", name);
+    else if (r == -ENOTSUP)
+        snprintf(error, sizeof error, "The agent %s needs the driver %s, which is not there.", name, agent->driver);
+    else if (r == -ENOTDIR)
+        snprintf(error, sizeof error, "The folder of its session is not there any more, or leads elsewhere.");
+    else if (r == -ENOENT)
+        snprintf(error, sizeof error, "%s is not installed.%s%s",
+                 agent->argv && agent->argv[0] && !agent->preset ? agent->argv[0] : name, agent->advice ? " " : "",
+                 agent->advice ? agent->advice : "");
+    else
+        snprintf(error, sizeof error, "%s could not be started: %s", name, weft_strerror(r));
+    bool passing = r == -EAGAIN || r == -ENOMEM || r == -EMFILE || r == -ENFILE;
+    weft__run_ended(run, &(weft_turn_end){.retryable = passing, .reason = "spawnFailed", .error = error, .exit_code = -1});
+}
+
+static int start(struct run *run) {
+    weft_engine *engine = run->engine;
+    const weft_task *task = &run->task->pub;
+    if (!run->agent)
+        return -ENOTSUP;
+    return weft__pool_prompt(
+        engine, run,
+        &(weft_turn_spec){
+            .task = task->id,
+            .prompt = task->prompt,
+            .persona = task->agent && !weft__agent_find(engine->agents, task->agent) ? task->agent : NULL,
+        },
+        &run->turn);
+}
+
+static void look(weft_later *later);
+static void again(weft_timer *timer) {
+    weft__run_soon(WEFT_CONTAINER(timer, struct run, again));
+}
+
+static struct run *new_run(weft_engine *engine, known_task *task) {
+    struct run *made = weft__zalloc(engine->alloc, sizeof *made);
+    if (!made)
+        return NULL;
+    made->engine = engine;
+    made->task = task;
+    made->agent = weft__agent_find(engine->agents, task->pub.runs_on);
+    made->exit_code = -1;
+    weft__list_init(&made->outbox);
+    weft__list_init(&made->sent);
+    weft__list_init(&made->refusals);
+    weft__timer_init(&made->timeout, timed_out);
+    weft__timer_init(&made->again, again);
+    weft__later_init(&made->later, look);
+    return task->run = made;
+}
+
+/* It is running as far as anybody knows, so it is tried again until there is memory. */
+static void start_again(weft_engine *engine) {
+    weft__again(engine, &engine->again, -ENOMEM);
+}
+
+void weft__run_start(weft_engine *engine, known_task *task) {
+    struct run *run = new_run(engine, task);
+    if (!run) {
+        start_again(engine);
+        return;
+    }
+    if (task->pub.stopping) {
+        run->stop = weft__list_empty(&task->waiters) ? DAEMON_STOPS : CANCELLED;
+        weft__run_ended(run, &(weft_turn_end){.exit_code = -1});
+        return;
+    }
+    int r = start(run);
+    if (r == -ENOMEM) {
+        weft__run_free(run);
+        start_again(engine);
+        return;
+    }
+    if (r < 0) {
+        not_started(run, r);
+        return;
+    }
+    if (task->pub.timeout_ms >= 0)
+        weft__timer_set(engine->loop, &run->timeout, weft__add_ms(weft__loop_fresh_now(engine->loop), task->pub.timeout_ms));
+}
+
+struct run *weft__run_free(struct run *run) {
+    if (!run)
+        return NULL;
+    weft_engine *engine = run->engine;
+    for (weft_link *link = engine->all_questions.next; link != &engine->all_questions; link = link->next) {
+        known_question *question = WEFT_CONTAINER(link, known_question, link);
+        if (question->run == run)
+            question->run = NULL;
+    }
+    if (run->turn)
+        weft__pool_forget_run(run->turn);
+    run->turn = NULL;
+    weft__timer_stop(engine->loop, &run->timeout);
+    weft__timer_stop(engine->loop, &run->again);
+    weft__later_cancel(&run->later);
+    weft__outbox_drop(run);
+    tell_refusals(run);
+    run->task->run = NULL;
+    weft__free(engine->alloc, run->end_text);
+    return weft__free(engine->alloc, run);
+}
+
+/* ---- the end ---- */
+
+typedef struct outcome {
+    const char *type, *reason;
+    char error[200];
+    const char *error_text;
+    int64_t delay_ms;
+} outcome;
+
+static void failed_with(outcome *ret, const char *reason, const char *error) {
+    ret->type = "task.failed";
+    ret->reason = reason;
+    ret->error_text = error;
+}
+
+static void took_too_long(const struct run *run, outcome *ret) {
+    int64_t ms = run->task->pub.timeout_ms;
+    if (ms >= 1000)
+        snprintf(ret->error, sizeof ret->error, "It took longer than %lld s.", (long long) (ms / 1000));
+    else
+        snprintf(ret->error, sizeof ret->error, "It took longer than %lld ms.", (long long) ms);
+    failed_with(ret, "timedOut", ret->error);
+}
+
+static int64_t delay_of(const struct run *run) {
+    int64_t ms = run->engine->limits.retry_ms;
+    for (int64_t i = 1; i < run->task->pub.attempt && ms < RETRY_MAX_MS; i++)
+        ms *= 2;
+    return ms < RETRY_MAX_MS ? ms : RETRY_MAX_MS;
+}
+
+static void decide(const struct run *run, outcome *ret) {
+    *ret = (outcome){.type = "task.completed"};
+    if (run->stop == CANCELLED)
+        ret->type = "task.cancelled";
+    else if (run->stop == TIMED_OUT)
+        took_too_long(run, ret);
+    else if (run->stop == DAEMON_STOPS) {
+        failed_with(ret, "daemonStopped", "The daemon stopped while it ran.");
+        if (run->engine->opts.requeue) /* it waits for the next start, as after a crash */
+            ret->type = "task.retrying";
+    } else if (run->stop == MEMORY_SHORT)
+        failed_with(ret, "outOfMemory", "Memory was short.");
+    else if (!run->ok && *run->denied && run->reason && strcmp(run->reason, "cancelled") == 0)
+        failed_with(ret, run->no_reason, run->denied);
+    else if (!run->ok)
+        failed_with(ret, run->reason ? run->reason : "failed", run->error && *run->error ? run->error : "It failed.");
+    if (run->stop == GOES_ON && !run->ok && run->retryable && run->task->pub.attempt <= run->task->pub.retries) {
+        ret->type = "task.retrying";
+        ret->delay_ms = delay_of(run);
+    }
+}
+
+static void draft_end(struct draft *draft, const struct run *run, const outcome *end) {
+    const known_task *task = run->task;
+    bool completed = strcmp(end->type, "task.completed") == 0, failed = strcmp(end->type, "task.failed") == 0;
+    bool cancelled = !completed && !failed;
+    weft__draft_add(draft, WEFT_STREAM_HUB, end->type,
+                    WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
+                             {"by", cancelled ? weft_str_or_none(task->by) : weft_none()},
+                             {"error", weft_str_or_none(end->error_text)}, {"reason", weft_str_or_none(end->reason)},
+                             {"stopReason", weft_str_or_none(run->stop_reason)},
+                             {"exitCode", run->exit_code >= 0 ? weft_int(run->exit_code) : weft_none()},
+                             {"signal", failed && run->signal ? weft_int(run->signal) : weft_none()},
+                             {"output", weft_strn(task->pub.tail.data, task->pub.tail.len)},
+                             {"outputBytes", weft_uint(task->pub.output_bytes)},
+                             {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
+                             {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()},
+                             {"outputTruncated", run->cut || task->pub.output_cut ? weft_bool(true) : weft_none()}));
+}
+
+/* The task runs again at the next start. What it asks stays open until then, and is its own when it asks the same. */
+static bool asks_again(const struct run *run) {
+    return run->stop == DAEMON_STOPS && run->engine->opts.requeue;
+}
+
+/* An answer that is given before the next start is kept for it. */
+static void draft_orphans(struct draft *draft, const struct run *run) {
+    weft_engine *engine = run->engine;
+    for (weft_link *link = engine->all_questions.next; link != &engine->all_questions; link = link->next) {
+        const known_question *question = WEFT_CONTAINER(link, known_question, link);
+        if (question->run == run && question->stored && question->pub.state == WEFT_QUESTION_OPEN)
+            weft__draft_add(draft, WEFT_STREAM_HUB, "question.orphaned", WEFT_OBJ(WEFT_OF_QUESTION(question)));
+    }
+}
+
+static void draft_retry(struct draft *draft, const struct run *run, const outcome *end) {
+    weft__draft_add(draft, WEFT_STREAM_HUB, end->type,
+                    WEFT_OBJ({"taskId", weft_str(run->task->id)}, {"sessionId", weft_str(run->task->pub.session)},
+                             {"attempt", weft_int(run->task->pub.attempt)}, {"delayMs", weft_int(end->delay_ms)},
+                             {"error", weft_str_or_none(end->error_text)}, {"reason", weft_str_or_none(end->reason)}));
+}
+
+/* The event is stored and applied: the task is over, or queued again, and the run is done with. */
+static void closed(void *ctx, int r) {
+    struct run *run = ctx;
+    weft_engine *engine = run->engine;
+    known_task *task = run->task;
+    engine->ends--;
+    run->closing = false;
+    if (engine->phase == GONE)
+        return;
+    if (r < 0 && engine->phase != STOPPING) {
+        weft__again(engine, &run->again, r);
+        return;
+    }
+    if (r < 0) {
+        /* It is running as far as the journal knows: the next start will tell the truth. */
+        weft__note(engine, "%s: its end could not be stored: %s", task->id, weft_strerror(r));
+        weft__list_remove(&task->slot);
+    }
+    weft__run_free(run);
+    if (r < 0)
+        weft__waiters_run(engine, &task->waiters, r, NULL);
+    weft__task_settle(engine, task);
+    /* Somebody asked for its end between two attempts. The next one may be about to start already. */
+    if (r >= 0 && task->pub.state == WEFT_TASK_QUEUED && !weft__list_empty(&task->waiters))
+        weft__task_cancel_waiting(engine, task);
+    weft__queue_run(engine);
+    weft__stop_check(engine);
+}
+
+static void close_run(struct run *run) {
+    weft_engine *engine = run->engine;
+    struct draft draft = {.engine = engine};
+    outcome end;
+    if (run->lost < 0) {
+        /* An end would say that what is stored is all it said. The next start fails it or queues it again. */
+        run->closing = true;
+        engine->ends++;
+        closed(run, run->lost);
+        return;
+    }
+    decide(run, &end);
+    bool retries = strcmp(end.type, "task.retrying") == 0;
+    (retries ? draft_retry : draft_end)(&draft, run, &end);
+    if (asks_again(run))
+        draft_orphans(&draft, run);
+    run->closing = true;
+    engine->ends++;
+    int r = weft__draft_send(&draft, NULL, closed, run);
+    if (r >= 0)
+        return;
+    engine->ends--;
+    run->closing = false;
+    weft__again(engine, &run->again, r);
+}
+
+/* A flat list of steps; each is harmless when there is nothing to do. */
+static void look(weft_later *later) {
+    struct run *run = WEFT_CONTAINER(later, struct run, later);
+    if (run->ended && !run->withdrawn) {
+        run->withdrawn = true;
+        if (!asks_again(run))
+            weft__question_withdraw_all(run->engine, run->task->id);
+    }
+    if (run->kill && run->turn)
+        weft__pool_cancel(run->turn, true);
+    run->kill = false;
+    tell_refusals(run);
+    weft__outbox_flush(run);
+    if (run->ended && !run->closing && weft__outbox_empty(run) && run->again.due == INT64_MAX)
+        close_run(run);
+}

@@ -1,0 +1,452 @@
+/* What is known of tasks, sessions and questions, saved by key: one document for each, and one for the hub.
+ *
+ * A start reads the documents and then only the events that came after them, however long the journal is; and because they
+ * say everything that still matters, events may be trimmed up to the last save. A save writes what has changed since the one
+ * before. It takes what is known at one moment, so nobody has to wait for it and it waits for nobody.
+ *
+ * Much is written in several pieces. The hub's document comes with the last of them, when nothing else has changed: then
+ * all documents together say what was known after one event, whose position it holds. A piece without the last one leaves
+ * documents that are newer than that; the events between are then applied to what already knows of them, which changes
+ * nothing. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine_private.h"
+#include "write.h"
+
+#define SAVE_CHANGES 500               /* things that have changed before they are saved, or */
+#define SAVE_EVENTS 2000               /* events of the hub's stream: so many a start reads, at most */
+#define PIECE_DOCUMENTS 500            /* of one append, */
+#define PIECE_BYTES ((size_t) 1 << 20) /* about */
+#define KEY_BYTES (ENGINE_ID + 16)
+#define HUB "hub"
+#define TASK "task/"
+#define SESSION "session/"
+#define QUESTION "question/"
+
+/* A document that is to be deleted. */
+typedef struct forgotten {
+    weft_link link;
+    char key[KEY_BYTES];
+} forgotten;
+
+/* Outlives the engine while it is under way. */
+typedef struct saving {
+    weft_engine *engine; /* NULL: it is gone */
+    const weft_alloc *alloc;
+    uint64_t gseq;
+    bool last;
+} saving;
+
+struct piece {
+    weft_engine *engine;
+    weft_buf text;
+    weft_document documents[PIECE_DOCUMENTS + 1];
+    char keys[PIECE_DOCUMENTS + 1][KEY_BYTES];
+    size_t count;
+    int r;
+};
+
+/* ---- what has changed ---- */
+
+void weft__saved_init(saved_mark *mark, saved_kind kind) {
+    mark->kind = kind;
+    weft__list_init(&mark->link);
+}
+
+static void mark_changed(weft_engine *engine, saved_mark *mark) {
+    if (weft__list_empty(&mark->link)) {
+        weft__list_push(&engine->changed, &mark->link);
+        engine->changed_count++;
+    }
+}
+
+static void mark_all(weft_engine *engine) {
+    for (weft_link *link = engine->all_sessions.next; link != &engine->all_sessions; link = link->next)
+        mark_changed(engine, &WEFT_CONTAINER(link, known_session, link)->saved);
+    for (weft_link *link = engine->all_tasks.next; link != &engine->all_tasks; link = link->next)
+        mark_changed(engine, &WEFT_CONTAINER(link, known_task, all)->saved);
+    for (weft_link *link = engine->all_questions.next; link != &engine->all_questions; link = link->next) {
+        known_question *question = WEFT_CONTAINER(link, known_question, link);
+        if (question->stored)
+            mark_changed(engine, &question->saved);
+    }
+}
+
+static bool save_is_due(const weft_engine *engine) {
+    return engine->changed_count >= SAVE_CHANGES || engine->unsaved_events >= SAVE_EVENTS;
+}
+
+void weft__save_if_due(weft_engine *engine) {
+    if (engine->phase == READY && save_is_due(engine))
+        weft__save(engine);
+}
+
+/* The session first, so that it is read back before its task. */
+void weft__saved_note(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    char id[ENGINE_ID];
+    if (strcmp(event->stream, WEFT_STREAM_HUB) != 0)
+        return;
+    if (event->seq > engine->hub_seq)
+        engine->hub_seq = event->seq;
+    engine->unsaved_events++;
+    static const char *const names[] = {"taskId", "sessionId", "questionId"};
+    weft_json ids[3];
+    weft__get_all(data, names, 3, ids);
+    known_session *session = weft__session_known(engine, weft__value_id(&ids[1], id));
+    if (session && session->stored)
+        mark_changed(engine, &session->saved);
+    known_task *task = weft__task_known(engine, weft__value_id(&ids[0], id));
+    if (task && task->stored)
+        mark_changed(engine, &task->saved);
+    known_question *question = weft__question_known(engine, weft__value_id(&ids[2], id));
+    if (question && question->stored)
+        mark_changed(engine, &question->saved);
+    weft__save_if_due(engine);
+}
+
+static const char *prefix_of(saved_kind kind) {
+    return kind == SAVED_TASK ? TASK : kind == SAVED_SESSION ? SESSION : QUESTION;
+}
+
+/* Without memory for it the document stays: it is read at the next start and forgotten again. */
+void weft__saved_forget(weft_engine *engine, saved_mark *mark, const char *id) {
+    if (!weft__list_empty(&mark->link)) {
+        weft__list_remove(&mark->link);
+        engine->changed_count--;
+    }
+    forgotten *made = mark->saved && engine->phase != GONE ? weft__zalloc(engine->alloc, sizeof *made) : NULL;
+    if (!made)
+        return;
+    snprintf(made->key, sizeof made->key, "%s%s", prefix_of(mark->kind), id);
+    weft__list_push(&engine->forgotten, &made->link);
+    engine->forgotten_count++;
+}
+
+/* ---- writing ---- */
+
+static bool piece_is_full(const struct piece *piece) {
+    return piece->r < 0 || piece->count >= PIECE_DOCUMENTS || weft__buf_len(&piece->text) >= PIECE_BYTES;
+}
+
+static void add_key(struct piece *piece, const char *prefix, const char *id) {
+    snprintf(piece->keys[piece->count], KEY_BYTES, "%s%s", prefix, id);
+    piece->documents[piece->count] = (weft_document){.key = piece->keys[piece->count]};
+}
+
+/* The text may still move: its place is known when the piece is sent. */
+static void add_document(struct piece *piece, const char *prefix, const char *id, weft_val data) {
+    size_t before = weft__buf_len(&piece->text);
+    if (piece->r >= 0)
+        piece->r = weft__write_val(&piece->text, piece->engine->alloc, &data);
+    if (piece->r < 0)
+        return;
+    add_key(piece, prefix, id);
+    piece->documents[piece->count++].data = (weft_bytes){"", weft__buf_len(&piece->text) - before};
+}
+
+static void place_documents(struct piece *piece) {
+    const char *at = weft__buf_head(&piece->text);
+    for (size_t i = 0; i < piece->count; i++) {
+        if (!piece->documents[i].data.data)
+            continue;
+        piece->documents[i].data.data = at;
+        at += piece->documents[i].data.len;
+    }
+}
+
+static void add_task(struct piece *piece, known_task *task) {
+    const weft_task *pub = &task->pub;
+    bool over = pub->state >= WEFT_TASK_COMPLETED;
+    weft_member members[16];
+    const weft_member end[] = {
+        {"completedMs", weft_int(pub->completed_ms)},
+        {"seq", weft_uint(task->end_seq)},
+        {"error", weft_str_or_none(pub->error)},
+        {"reason", weft_str_or_none(pub->reason)},
+        {"stopReason", weft_str_or_none(pub->stop_reason)},
+        {"exitCode", weft_int(pub->exit_code)},
+        {"signal", pub->signal ? weft_int(pub->signal) : weft_none()},
+        {"output", weft_strn(pub->tail.data, pub->tail.len)},
+        {"outputBytes", weft_uint(pub->output_bytes)},
+        {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
+        {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()},
+        {"outputTruncated", pub->output_cut ? weft_bool(true) : weft_none()},
+    };
+    add_document(piece, TASK, pub->id,
+                 WEFT_OBJ({"state", weft_str(weft__task_states[pub->state])}, {"at", weft_uint(piece->engine->applied)},
+                          {"createdMs", weft_int(pub->created_ms)}, {"startedMs", weft_int(pub->started_ms)},
+                          {"attempt", weft_int(pub->attempt)}, {"task", weft__task_data(task, members)},
+                          {"end", over ? weft_obj(end, sizeof end / sizeof end[0]) : weft_none()}));
+}
+
+static weft_val raw_or_none(const char *json) {
+    return json ? weft_raw(json, strlen(json)) : weft_none();
+}
+
+#define SESSION_MEMBERS 13
+static weft_val session_data(const weft_session *pub, weft_member members[SESSION_MEMBERS],
+                             weft_member facts[WEFT_SESSION_FACTS]) {
+    size_t known = 0;
+    for (size_t i = 0; i < WEFT_SESSION_FACTS; i++)
+        if (pub->facts[i])
+            facts[known++] = (weft_member){weft__session_facts[i], raw_or_none(pub->facts[i])};
+    const weft_member all[SESSION_MEMBERS] = {
+        {"sessionId", weft_str(pub->id)},
+        {"agent", weft_str(pub->agent)},
+        {"agentSessionId", weft_str_or_none(pub->agent_session)},
+        {"beneath", *pub->folder ? weft_str(pub->folder) : weft_none()},
+        {"title", weft_str_or_none(pub->title)},
+        {"settings", raw_or_none(pub->settings)},
+        {"mcpServers", raw_or_none(pub->servers)},
+        {"facts", known ? weft_obj(facts, known) : weft_none()},
+        {"closed", pub->closed ? weft_bool(true) : weft_none()},
+        {"createdMs", weft_int(pub->created_ms)},
+        {"updatedMs", weft_int(pub->updated_ms)},
+        {"tasks", weft_uint(pub->tasks)},
+        {"task", weft_str_or_none(pub->task)},
+    };
+    memcpy(members, all, sizeof all);
+    return weft_obj(members, SESSION_MEMBERS);
+}
+
+static void add_session(struct piece *piece, const known_session *session) {
+    weft_member members[SESSION_MEMBERS], facts[WEFT_SESSION_FACTS];
+    add_document(piece, SESSION, session->pub.id, session_data(&session->pub, members, facts));
+}
+
+int weft__saved_session(weft_engine *engine, const known_session *session, weft_buf *out) {
+    weft_member members[SESSION_MEMBERS], facts[WEFT_SESSION_FACTS];
+    weft_val data = session_data(&session->pub, members, facts);
+    return weft__write_val(out, engine->alloc, &data);
+}
+
+void weft__saved_session_key(const char *id, char ret[ENGINE_ID + 16]) {
+    snprintf(ret, KEY_BYTES, "%s%s", SESSION, id);
+}
+
+static void add_question(struct piece *piece, const known_question *question) {
+    const weft_question *pub = &question->pub;
+    weft_member members[24];
+    weft_val data = weft__question_data(question, members);
+    const weft_member more[] = {
+        {"state", weft_str(weft__question_states[pub->state])},
+        {"createdMs", weft_int(pub->created_ms)},
+        {"orphaned", weft_bool(pub->orphaned)},
+        {"acted", pub->acted ? weft_bool(true) : weft_none()},
+        {"option", weft_str_or_none(pub->option)},
+        {"by", weft_str_or_none(pub->by)},
+        {"text", weft_str_or_none(pub->text)},
+    };
+    memcpy(members + data.len, more, sizeof more);
+    add_document(piece, QUESTION, pub->id, weft_obj(members, data.len + sizeof more / sizeof more[0]));
+}
+
+static void add_changed(struct piece *piece, saved_mark *mark) {
+    if (mark->kind == SAVED_TASK)
+        add_task(piece, WEFT_CONTAINER(mark, known_task, saved));
+    else if (mark->kind == SAVED_SESSION)
+        add_session(piece, WEFT_CONTAINER(mark, known_session, saved));
+    else
+        add_question(piece, WEFT_CONTAINER(mark, known_question, saved));
+    if (piece->r < 0)
+        return;
+    mark->saved = true;
+    weft__list_remove(&mark->link);
+    piece->engine->changed_count--;
+}
+
+/* Deleted first: what was forgotten and is known again has a document in this piece or a later one. */
+static void add_forgotten(struct piece *piece) {
+    weft_engine *engine = piece->engine;
+    while (!weft__list_empty(&engine->forgotten) && !piece_is_full(piece)) {
+        forgotten *first = WEFT_CONTAINER(engine->forgotten.next, forgotten, link);
+        add_key(piece, first->key, "");
+        piece->count++;
+        weft__list_remove(&first->link);
+        weft__free(engine->alloc, first);
+        engine->forgotten_count--;
+    }
+}
+
+static void add_hub(struct piece *piece) {
+    weft_engine *engine = piece->engine;
+    const uint64_t *of = engine->counts.of;
+    weft_buf switches = {0}, ages = {0}, firings = {0};
+    int r = weft__retention_write_switches(engine, &switches);
+    if (r >= 0)
+        r = weft__firings_write(engine, &firings);
+    if (r >= 0)
+        r = weft__age_write(&engine->age, engine->alloc, &ages);
+    if (r >= 0)
+        add_document(piece, HUB, "",
+                     WEFT_OBJ({"gseq", weft_uint(engine->applied)}, {"seq", weft_uint(engine->hub_seq)},
+                              {"tasks", weft_uint(engine->next_task)}, {"questions", weft_uint(engine->next_question)},
+                              {"observedMs", weft_int(weft__retention_observed(engine))},
+                              {"totals", WEFT_OBJ({"completed", weft_uint(of[WEFT_TASK_COMPLETED])},
+                                                  {"failed", weft_uint(of[WEFT_TASK_FAILED])},
+                                                  {"cancelled", weft_uint(of[WEFT_TASK_CANCELLED])})},
+                              {"agent", weft_str_or_none(engine->chosen)},
+                              {"switches", weft_raw(weft__buf_head(&switches), weft__buf_len(&switches))},
+                              {"fired", weft_raw(weft__buf_head(&firings), weft__buf_len(&firings))},
+                              {"ages", weft_raw(weft__buf_head(&ages), weft__buf_len(&ages))}));
+    else
+        piece->r = r;
+    weft__buf_done(&switches, engine->alloc);
+    weft__buf_done(&ages, engine->alloc);
+    weft__buf_done(&firings, engine->alloc);
+}
+
+static bool fill_piece(struct piece *piece) {
+    weft_engine *engine = piece->engine;
+    add_forgotten(piece);
+    while (!weft__list_empty(&engine->changed) && !piece_is_full(piece))
+        add_changed(piece, WEFT_CONTAINER(engine->changed.next, saved_mark, link));
+    bool last = weft__list_empty(&engine->changed) && weft__list_empty(&engine->forgotten);
+    if (last && piece->r >= 0)
+        add_hub(piece);
+    return last;
+}
+
+/* What was written is not: everything is to be saved again. */
+static void save_failed(weft_engine *engine) {
+    engine->save_wanted = false;
+    mark_all(engine);
+    engine->unsaved_events = 0; /* and not before as much has come again */
+    weft__retention_save_failed(engine);
+    weft__stop_check(engine);
+}
+
+static void saved(void *ctx, int r, const weft_event *events, size_t count, bool repeat) {
+    saving *made = ctx;
+    weft_engine *engine = made->engine;
+    (void) events, (void) count, (void) repeat;
+    uint64_t gseq = made->gseq;
+    bool last = made->last;
+    weft__free(made->alloc, made);
+    if (!engine)
+        return;
+    engine->saving = NULL;
+    if (r < 0) {
+        engine->save_failed = true;
+        save_failed(engine);
+        return;
+    }
+    engine->save_failed = false;
+    if (last) {
+        engine->saved_gseq = gseq;
+        weft__retention_saved(engine, gseq);
+    }
+    if (!last || engine->save_wanted)
+        weft__save(engine);
+    weft__stop_check(engine);
+}
+
+static int send_piece(struct piece *piece, bool last) {
+    weft_engine *engine = piece->engine;
+    saving *made = piece->r < 0 ? NULL : weft__zalloc(engine->alloc, sizeof *made);
+    if (!made)
+        return piece->r < 0 ? piece->r : -ENOMEM;
+    *made = (saving){.engine = engine, .alloc = engine->alloc, .gseq = engine->applied, .last = last};
+    place_documents(piece);
+    int r = weft__store_append(engine->store, &(weft_append){.documents = piece->documents, .document_count = piece->count},
+                               saved, made);
+    if (r < 0)
+        weft__free(engine->alloc, made);
+    else
+        engine->saving = made;
+    return r;
+}
+
+void weft__save(weft_engine *engine) {
+    engine->save_wanted = engine->saving != NULL;
+    if (engine->saving)
+        return;
+    struct piece *piece = weft__zalloc(engine->alloc, sizeof *piece);
+    int r = piece ? 0 : -ENOMEM;
+    if (piece) {
+        piece->engine = engine;
+        bool last = fill_piece(piece);
+        if (last)
+            engine->unsaved_events = 0;
+        r = send_piece(piece, last);
+        weft__buf_done(&piece->text, engine->alloc);
+        weft__free(engine->alloc, piece);
+    }
+    engine->save_failed = r < 0;
+    if (r < 0)
+        save_failed(engine);
+}
+
+bool weft__save_unfinished(const weft_engine *engine) {
+    return engine->saving || (!engine->save_failed && engine->unsaved_events);
+}
+
+void weft__saved_drop(weft_engine *engine) {
+    if (engine->saving)
+        engine->saving->engine = NULL;
+    while (!weft__list_empty(&engine->forgotten)) {
+        forgotten *first = WEFT_CONTAINER(engine->forgotten.next, forgotten, link);
+        weft__list_remove(&first->link);
+        weft__free(engine->alloc, first);
+    }
+}
+
+/* ---- reading ---- */
+
+/* It is kept until everything is read: what is known of tasks changes the counts. */
+static int restore_hub(weft_engine *engine, const weft_json *data) {
+    weft_event event = {.gseq = (uint64_t) weft__int_between(data, "gseq", 0, 0, INT64_MAX)};
+    weft_json switches = weft_get(data, "switches"), totals = weft_get(data, "totals"), ages = weft_get(data, "ages");
+    weft_json firings = weft_get(data, "fired");
+    weft__age_read(&engine->age, &ages, engine->limits.keep_ms);
+    int r = weft__retention_apply_counted(engine, &event, data);
+    for (int state = WEFT_TASK_COMPLETED; state < WEFT_TASK_STATES; state++)
+        engine->saved_counts.of[state] = (uint64_t) weft__int_between(&totals, weft__task_states[state], 0, 0, INT64_MAX);
+    if (r >= 0)
+        r = weft__agent_apply_chosen(engine, &event, data);
+    for (weft_iter it = weft_iterate(&switches); r >= 0 && weft_next(&it);)
+        r = weft__retention_apply_switched(engine, &(weft_event){.time_ms = weft_get_int(&it.value, "time", 0)}, &it.value);
+    if (r >= 0)
+        r = weft__firings_restore(engine, &firings);
+    if (r < 0)
+        return r;
+    engine->saved_gseq = event.gseq;
+    engine->hub_seq = (uint64_t) weft__int_between(data, "seq", 0, 0, INT64_MAX);
+    return 0;
+}
+
+static bool begins(const char *text, const char *prefix) {
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static int restore(weft_engine *engine, const char *key, const weft_json *data) {
+    if (weft_typeof(data) != WEFT_OBJECT)
+        return -EBADMSG;
+    return strcmp(key, HUB) == 0   ? restore_hub(engine, data)
+           : begins(key, TASK)     ? weft__task_restore(engine, data)
+           : begins(key, SESSION)  ? weft__session_restore(engine, data)
+           : begins(key, QUESTION) ? weft__question_restore(engine, data)
+                                   : 0; /* somebody else's */
+}
+
+int weft__saved_restore(weft_engine *engine, const weft_event *document) {
+    weft_doc *doc = NULL;
+    int r = weft_doc_parse(document->data.data, document->data.len, engine->alloc, &doc);
+    if (r == -ENOMEM)
+        return r;
+    r = doc ? restore(engine, document->stream, weft_doc_root(doc)) : -EBADMSG;
+    weft_doc_free(doc);
+    if (r == -EBADMSG) {
+        weft__note(engine, "what was saved as %.64s cannot be read and is passed over", document->stream);
+        engine->skipped++;
+    }
+    return r == -EBADMSG ? 0 : r;
+}
+
+void weft__saved_restored(weft_engine *engine) {
+    for (int state = WEFT_TASK_COMPLETED; state < WEFT_TASK_STATES; state++)
+        engine->counts.of[state] = engine->saved_counts.of[state];
+}

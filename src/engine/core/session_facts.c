@@ -1,0 +1,158 @@
+/* What agents say holds for their sessions: modes, models, options, commands, titles. Only the last of each counts, so what
+ * comes while an append is under way replaces what waits, and an agent that says it often costs no more than one that does
+ * not. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine_private.h"
+
+/* Of one fact: a list of a few hundred commands. */
+#define FACT_BYTES ((size_t) 64 * 1024)
+
+/* Outlives its session. */
+typedef struct telling {
+    weft_engine *engine;
+    char id[ENGINE_ID];
+} telling;
+
+/* ---- being told ---- */
+
+/* The newest that is known, whether stored or not; NULL: nothing is. */
+static const char *newest_fact(const known_session *session, size_t fact) {
+    return session->told[fact]      ? session->told[fact]
+           : session->telling[fact] ? session->telling[fact]
+                                    : session->facts[fact];
+}
+
+static bool is_news(const known_session *session, size_t fact, const weft_json *value) {
+    const char *known = newest_fact(session, fact);
+    if (!known)
+        return weft_typeof(value) != WEFT_NULL;
+    return strlen(known) != value->len || memcmp(known, value->text, value->len) != 0;
+}
+
+static void note_fact(weft_engine *engine, known_session *session, size_t fact, const weft_json *value) {
+    if (!value->text || !is_news(session, fact, value))
+        return;
+    char *copy = value->len <= FACT_BYTES ? weft__strndup(engine->alloc, value->text, value->len) : NULL;
+    if (!copy) {
+        weft__note(engine, "%s: what its agent says of its %s cannot be kept: %s", session->pub.id,
+                   weft__session_facts[fact], value->len > FACT_BYTES ? "it is too long" : "memory is short");
+        return;
+    }
+    weft__free(engine->alloc, session->told[fact]);
+    session->told[fact] = copy;
+    if (weft__list_empty(&session->told_at))
+        weft__list_push(&engine->told, &session->told_at);
+    weft__sessions_soon(engine);
+}
+
+void weft__session_told(weft_engine *engine, const char *id, const char *name, const weft_json *value) {
+    known_session *session = weft__session_known(engine, id);
+    for (size_t i = 0; session && i < WEFT_SESSION_FACTS; i++)
+        if (strcmp(name, weft__session_facts[i]) == 0)
+            note_fact(engine, session, i, value);
+    if (session && strcmp(name, "modes") == 0) {
+        weft_json mode = weft_get(value, "currentModeId");
+        note_fact(engine, session, WEFT_SESSION_MODE, &mode);
+    }
+}
+
+void weft__session_named(weft_engine *engine, const char *id, const char *agent_session) {
+    const known_session *session = weft__session_known(engine, id);
+    struct draft draft = {.engine = engine};
+    /* One that is being created has been given its name. */
+    if (!session || !session->stored)
+        return;
+    const char *known = session->pub.agent_session;
+    if (known == agent_session || (known && agent_session && strcmp(known, agent_session) == 0))
+        return;
+    weft__draft_add(&draft, WEFT_STREAM_HUB, "session.agent",
+                    WEFT_OBJ({"sessionId", weft_str(id)}, {"agentSessionId", weft_str_or_none(agent_session)}));
+    /* Without it the next task begins a new conversation, and says so. */
+    if (weft__draft_send(&draft, NULL, NULL, NULL) < 0)
+        weft__note(engine, "%s: its agent's name for it could not be stored", id);
+}
+
+/* ---- storing ---- */
+
+static bool is_telling(const known_session *session) {
+    for (size_t i = 0; i < WEFT_SESSION_FACTS; i++)
+        if (session->telling[i])
+            return true;
+    return false;
+}
+
+/* Those that could not be stored wait again, unless something newer does. */
+static void take_back(weft_engine *engine, known_session *session) {
+    for (size_t i = 0; i < WEFT_SESSION_FACTS; i++) {
+        if (!session->telling[i])
+            continue;
+        if (session->told[i])
+            weft__free(engine->alloc, session->telling[i]);
+        else
+            session->told[i] = session->telling[i];
+        session->telling[i] = NULL;
+    }
+    if (weft__list_empty(&session->told_at))
+        weft__list_push(&engine->told, &session->told_at);
+}
+
+static void facts_stored(void *ctx, int r) {
+    telling *made = ctx;
+    weft_engine *engine = made->engine;
+    known_session *session = weft__session_known(engine, made->id);
+    weft__free(engine->alloc, made);
+    if (!session || engine->phase == GONE)
+        return;
+    if (r < 0) {
+        take_back(engine, session);
+        weft__again(engine, &engine->session_timer, r);
+        return;
+    }
+    for (size_t i = 0; i < WEFT_SESSION_FACTS; i++)
+        session->telling[i] = weft__free(engine->alloc, session->telling[i]);
+    if (!weft__list_empty(&session->told_at))
+        weft__sessions_soon(engine);
+}
+
+static int send_facts(weft_engine *engine, known_session *session) {
+    struct draft draft = {.engine = engine};
+    telling *made = weft__alloc(engine->alloc, sizeof *made);
+    if (!made)
+        return -ENOMEM;
+    made->engine = engine;
+    snprintf(made->id, sizeof made->id, "%s", session->pub.id);
+    for (size_t i = 0; i < WEFT_SESSION_FACTS; i++) {
+        session->telling[i] = session->told[i];
+        session->told[i] = NULL;
+        if (session->telling[i])
+            weft__draft_add(&draft, WEFT_STREAM_HUB, "session.state",
+                            WEFT_OBJ({"sessionId", weft_str(session->pub.id)}, {"name", weft_str(weft__session_facts[i])},
+                                     {"value", weft_raw(session->telling[i], strlen(session->telling[i]))}));
+    }
+    weft__list_remove(&session->told_at);
+    int r = weft__draft_send(&draft, NULL, facts_stored, made);
+    if (r < 0) {
+        weft__free(engine->alloc, made);
+        take_back(engine, session);
+    }
+    return r;
+}
+
+void weft__facts_send(weft_engine *engine) {
+    if (engine->stop_sent)
+        return;
+    for (weft_link *link = engine->told.next, *next; link != &engine->told; link = next) {
+        known_session *session = WEFT_CONTAINER(link, known_session, told_at);
+        next = link->next;
+        if (!session->stored || is_telling(session) || session->job)
+            continue;
+        int r = send_facts(engine, session);
+        if (r < 0) {
+            weft__again(engine, &engine->session_timer, r);
+            return;
+        }
+    }
+}

@@ -1,0 +1,17 @@
+/* WebSockets, plain or in TLS. */
+#include "frame.h"
+#include "server.h"
+#include "transport.h"
+
+const weft_transport weft__ws_transport = {.scheme = {"ws", WEFT_URL_WEB, 80, WEFT_NETWORK | WEFT_OVER_HTTP | WEFT_UPGRADES},
+                                           .framing = &weft_websocket_client,
+                                           .handshake = &weft__ws_handshake,
+                                           .begin = weft__begin_tcp,
+                                           .listen = weft__listener_bind_net};
+
+const weft_transport weft__wss_transport = {
+    .scheme = {"wss", WEFT_URL_WEB, 443, WEFT_NETWORK | WEFT_OVER_TLS | WEFT_OVER_HTTP | WEFT_UPGRADES},
+    .framing = &weft_websocket_client,
+    .handshake = &weft__ws_handshake,
+    .begin = weft__begin_tcp,
+    .listen = weft__listener_bind_net};
