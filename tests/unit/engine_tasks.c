@@ -489,7 +489,7 @@ TEST(numbers_are_lost_again_and_again) {
     CHECK_STR(t.id, "task-0010");
     CHECK_STR(t.session, first.session);
     CHECK_INT(state_of(&w, t.id), WEFT_TASK_QUEUED);
-    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "x", .session = first.session}, &t), -EBUSY);
+    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "x", .session = first.session, .unless_busy = true}, &t), -EBUSY);
     CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "x", .group = "g"}, &t), -EBUSY);
     take_number(&other, "task", 99);
     CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "never", .group = "h", .key = "k"}, &t), -EAGAIN);
