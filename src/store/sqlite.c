@@ -265,6 +265,8 @@ static int open_sqlite(const weft_store_opts *opts, weft_store **ret, char *ret_
     weft_sq *sq = weft__zalloc(opts->alloc, sizeof *sq);
     if (!sq)
         return -ENOMEM;
+    /* Nobody asks how much memory SQLite has, and counting takes a lock for each piece. Refused once SQLite is in use. */
+    (void) sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     sq->base.alloc = opts->alloc;
     sq->mark = -1;
     sq->vfs = opts->vfs;

@@ -94,6 +94,12 @@ static void reset_renderings(weft_hub_clients *clients) {
     weft__event_forms_reset(clients);
 }
 
+/* Most clients of a dialect are told nothing of most events, which is known from the first of them on. */
+static bool says_nothing(const weft_subscription *subscription) {
+    const weft_rendering *rendering = subscription->rendering;
+    return rendering && rendering->done && !rendering->count && rendering->r >= 0;
+}
+
 static void on_engine_event(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
     weft_hub_clients *clients = WEFT_CONTAINER(listener, weft_hub_clients, listener);
     clients->told = event->gseq;
@@ -104,7 +110,8 @@ static void on_engine_event(weft_event_listener *listener, const weft_event *eve
     for (weft_link *at = clients->live.next; at != &clients->live;) {
         weft_subscription *subscription = WEFT_CONTAINER(at, weft_subscription, live);
         at = at->next;
-        tell_subscription(subscription, event, data);
+        if (!says_nothing(subscription))
+            tell_subscription(subscription, event, data);
     }
     lose_failing(clients);
     reset_renderings(clients);

@@ -183,7 +183,8 @@ static void take(weft_automation *automation, const weft_event *event, const wef
         if (question)
             weft__automation_answered(automation, question);
     }
-    if (!source)
+    /* Without rules nobody asks how deep a task is. Where there are rules later, those that run are found then. */
+    if (!source || !automation->rule_count)
         return;
     if (strcmp(source, "queue") == 0) {
         const char *id = weft__automation_text(data, "taskId", room, sizeof room);
