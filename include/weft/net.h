@@ -256,6 +256,11 @@ WEFT_API const char *weft_peer_trouble(const weft_peer *peer);
  * around one call. -EINVAL: a header that cannot be; -ENOTSUP: this peer is no client over HTTP. Nothing has changed then.
  */
 WEFT_API int weft_peer_set_headers(weft_peer *peer, const weft_header *headers);
+/* http: listen to server-sent events from now on, with the headers there are now: what weft_connect_opts.events does from
+ * the start, for a server that first gives a session's id (MCP). 0 also when it listens already. A server that refuses has
+ * no events: on_reply has heard its status, and the client goes on without. -ENOTSUP: this peer is no client over HTTP;
+ * -ENOTCONN: it is closed. */
+WEFT_API int weft_peer_listen(weft_peer *peer);
 
 /* Connect and wait until it is ready. The peer brings a loop of its own; only the blocking functions below drive it. */
 WEFT_API int weft_connect(const char *url, weft_peer **ret);
