@@ -215,6 +215,8 @@ WEFT_API int weft_http_reply_status(const weft_http_reply *reply);
 /* The value of a header, case does not matter; {NULL, 0}: it is not there. */
 WEFT_API weft_bytes weft_http_reply_header(const weft_http_reply *reply, const char *name);
 
+/* Over HTTP all calls of a peer share one connection: each is a POST, sent at once, and the answers come in the same order.
+ * One that takes long holds up those behind it. For calls side by side take a peer each, or ws://. */
 typedef struct weft_connect_opts {
     weft_service *service;       /* methods the other side may call; NULL: none */
     const weft_framing *framing; /* byte streams: NULL is NDJSON */
@@ -223,7 +225,7 @@ typedef struct weft_connect_opts {
     int64_t timeout_ms;         /* for connecting: 10 s; <0 none */
     bool reconnect;             /* keep trying: after 100 ms, twice as long each time, at most 16 s, +-50 %; a refusal
                                    (-EACCES, -EOPNOTSUPP) is final */
-    bool events;                /* http: also listen to server-sent events */
+    bool events;                /* http: also listen to server-sent events, on a connection of their own */
     const weft_header *headers; /* http and ws: sent with every request; NULL: none. Not those of the protocol itself: Host,
                                    Content-Length, Content-Type, Accept, Connection, Upgrade, Sec-WebSocket-*. Copied */
     bool no_deflate;            /* WebSocket: do not offer compression */

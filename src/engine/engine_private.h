@@ -1,6 +1,6 @@
 /* The inside of the engine, for its own files: what it knows, how it writes to the journal, and who acts on what came back.
  *
- *   engine.c       life, the follower, ears            start.c      reading the journal, settling what ran
+ *   engine.c       life, the follower, listeners       start.c      reading the journal, settling what ran
  *   journal.c      drafts and appends under way        fold.c       which event changes what
  *   task.c         what is known of tasks              submit.c     the commands: submit, cancel
  *   task_output.c  what a task said, read back         queue.c      who runs next
@@ -141,7 +141,7 @@ struct weft_engine {
     int64_t trouble_noted; /* when that was last said in the log; 0: never */
     int64_t trouble_since; /* monotonic */
     weft_timer probe;      /* to try whether it is over, although nobody wants to store anything */
-    weft_link ears, ear_at, ear_stop;
+    weft_link listeners, listener_at, listener_stop;
 
     weft_map tasks, keys, sessions, questions;
     weft_link all_tasks, queue, ended, slots, all_sessions, all_questions;
