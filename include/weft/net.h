@@ -215,6 +215,8 @@ WEFT_API int weft_http_reply_status(const weft_http_reply *reply);
 /* The value of a header, case does not matter; {NULL, 0}: it is not there. */
 WEFT_API weft_bytes weft_http_reply_header(const weft_http_reply *reply, const char *name);
 
+/* Over HTTP all calls of a peer share one connection: each is a POST, sent at once, and the answers come in the same order.
+ * One that takes long holds up those behind it. For calls side by side take a peer each, or ws://. */
 typedef struct weft_connect_opts {
     weft_service *service;       /* methods the other side may call; NULL: none */
     const weft_framing *framing; /* byte streams: NULL is NDJSON */
@@ -223,7 +225,7 @@ typedef struct weft_connect_opts {
     int64_t timeout_ms;         /* for connecting: 10 s; <0 none */
     bool reconnect;             /* keep trying: after 100 ms, twice as long each time, at most 16 s, +-50 %; a refusal
                                    (-EACCES, -EOPNOTSUPP) is final */
-    bool events;                /* http: also listen to server-sent events */
+    bool events;                /* http: also listen to server-sent events, on a connection of their own */
     const weft_header *headers; /* http and ws: sent with every request; NULL: none. Not those of the protocol itself: Host,
                                    Content-Length, Content-Type, Accept, Connection, Upgrade, Sec-WebSocket-*. Copied */
     bool no_deflate;            /* WebSocket: do not offer compression */
@@ -256,6 +258,11 @@ WEFT_API const char *weft_peer_trouble(const weft_peer *peer);
  * around one call. -EINVAL: a header that cannot be; -ENOTSUP: this peer is no client over HTTP. Nothing has changed then.
  */
 WEFT_API int weft_peer_set_headers(weft_peer *peer, const weft_header *headers);
+/* http: listen to server-sent events from now on, with the headers there are now: what weft_connect_opts.events does from
+ * the start, for a server that first gives a session's id (MCP). 0 also when it listens already. A server that refuses has
+ * no events: on_reply has heard its status, and the client goes on without. -ENOTSUP: this peer is no client over HTTP;
+ * -ENOTCONN: it is closed. */
+WEFT_API int weft_peer_listen(weft_peer *peer);
 
 /* Connect and wait until it is ready. The peer brings a loop of its own; only the blocking functions below drive it. */
 WEFT_API int weft_connect(const char *url, weft_peer **ret);

@@ -1,59 +1,79 @@
-/* Every verb, store, driver and dialect of the program. A new one is a file and a line here; a verb is declared here too. */
+/* Every verb, store, driver and dialect of the program, each kind in one table. A new one is its own file and one line here.
+ * Transports are libweft's: net/transports.c. */
 #include "wiring.h"
 
 #include "process.h"
 
-extern const weft_verb weft__serve_verb, weft__call_verb, weft__notify_verb, weft__listen_verb, weft__methods_verb,
-    weft__describe_verb, weft__ping_verb, weft__bridge_verb, weft__bench_verb, weft__completion_verb, weft__version_verb,
-    weft__help_verb_row, weft__start_verb, weft__stop_verb, weft__restart_verb, weft__status_verb, weft__logs_verb,
-    weft__config_verb, weft__task_verb, weft__chat_verb, weft__answer_verb, weft__agents_verb, weft__automation_verb,
-    weft__events_verb, weft__doctor_verb, weft__man_verb, weft__trust_verb, weft__token_verb;
-
 int weft__demo_main(int argc, char **argv);
 
-/* One per line, so that adding one changes one. */
 /* clang-format off */
-const weft_verb *const weft__verbs[] = {
-    &weft__serve_verb,
-    &weft__start_verb,
-    &weft__stop_verb,
-    &weft__restart_verb,
-    &weft__status_verb,
-    &weft__logs_verb,
-    &weft__doctor_verb,
-    &weft__config_verb,
-    &weft__trust_verb,
-    &weft__token_verb,
-    &weft__task_verb,
-    &weft__chat_verb,
-    &weft__answer_verb,
-    &weft__agents_verb,
-    &weft__automation_verb,
-    &weft__events_verb,
-    &weft__call_verb,
-    &weft__notify_verb,
-    &weft__listen_verb,
-    &weft__methods_verb,
-    &weft__describe_verb,
-    &weft__ping_verb,
-    &weft__bridge_verb,
-    &weft__bench_verb,
-    &weft__completion_verb,
-    &weft__man_verb,
-    &weft__version_verb,
-    &weft__help_verb_row,
-    NULL,
-};
+/* In the order of the help. */
+#define VERBS(ROW)             \
+    ROW(weft__serve_verb)      \
+    ROW(weft__start_verb)      \
+    ROW(weft__stop_verb)       \
+    ROW(weft__restart_verb)    \
+    ROW(weft__status_verb)     \
+    ROW(weft__logs_verb)       \
+    ROW(weft__doctor_verb)     \
+    ROW(weft__config_verb)     \
+    ROW(weft__trust_verb)      \
+    ROW(weft__token_verb)      \
+    ROW(weft__task_verb)       \
+    ROW(weft__chat_verb)       \
+    ROW(weft__answer_verb)     \
+    ROW(weft__agents_verb)     \
+    ROW(weft__automation_verb) \
+    ROW(weft__events_verb)     \
+    ROW(weft__call_verb)       \
+    ROW(weft__notify_verb)     \
+    ROW(weft__listen_verb)     \
+    ROW(weft__methods_verb)    \
+    ROW(weft__describe_verb)   \
+    ROW(weft__ping_verb)       \
+    ROW(weft__bridge_verb)     \
+    ROW(weft__bench_verb)      \
+    ROW(weft__completion_verb) \
+    ROW(weft__man_verb)        \
+    ROW(weft__version_verb)    \
+    ROW(weft__help_verb_row)
 
+/* The first that lasts is the usual one. */
+#define STORES(ROW)   \
+    ROW(weft__sqlite) \
+    ROW(weft__memory)
+
+#define DRIVERS(ROW)       \
+    ROW(weft__driver_acp)  \
+    ROW(weft__driver_cli)  \
+    ROW(weft__driver_demo)
+
+/* Where several claim a connection or a method, the first has it. */
+#define DIALECTS(ROW)      \
+    ROW(weft__aiwg)        \
+    ROW(weft__cdev)        \
+    ROW(weft__hub_methods)
+/* clang-format on */
+
+#define VERB(row) extern const weft_verb row;
+#define STORE(row) extern const weft_store_kind row;
+#define DRIVER(row) extern const weft_driver row;
+#define DIALECT(row) extern const weft_dialect row;
+#define LISTED(row) &row,
+
+VERBS(VERB)
+STORES(STORE)
+DRIVERS(DRIVER)
+DIALECTS(DIALECT)
+
+const weft_verb *const weft__verbs[] = {VERBS(LISTED) NULL};
+const weft_store_kind *const weft__stores[] = {STORES(LISTED) NULL};
+const weft_driver *const weft__drivers[] = {DRIVERS(LISTED) NULL};
+const weft_dialect *const weft__dialect_list[] = {DIALECTS(LISTED) NULL};
+
+/* The program as a part of itself. */
 const weft_inner weft__inner[] = {
     {"__guard", weft__guard_main},
     {"__demo", weft__demo_main},
     {0},
 };
-/* clang-format on */
-
-const weft_store_kind *const weft__stores[] = {&weft__sqlite, &weft__memory, NULL};
-
-const weft_driver *const weft__drivers[] = {&weft__driver_acp, &weft__driver_cli, &weft__driver_demo, NULL};
-
-const weft_dialect *const weft__dialect_list[] = {&weft__aiwg, &weft__cdev, &weft__hub_methods, NULL};

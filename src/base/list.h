@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Writing through a link may change the head that lies inside another structure. gcc 12 does not see it everywhere: in a loop
- * that moved members from one list to another it read the heads once, before the loop, which then never ended. */
+/* Writing through a link may change the head that lies inside another structure. gcc 12 does not see it everywhere: in a
+ * loop that moved members from one list to another it read the heads once, before the loop, which then never ended. */
 typedef struct __attribute__((may_alias)) weft_link {
     struct weft_link *prev, *next;
 } weft_link;

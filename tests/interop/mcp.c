@@ -1,7 +1,7 @@
 /* A client of MCP's Streamable HTTP (revision 2025-06-18) in its shortest form, to see that libweft has what it takes: a
  * session's id from an answer's header in every later request, and answers as server-sent events.
  *
- *     interop_mcp URL TOOL ARGUMENTS
+ *     interop_mcp URL TOOL ARGUMENTS [listen]
  *
  * Prints one line of JSON for each answer and each notification. Exit status 1 when something fails. */
 #include <stdio.h>
@@ -55,7 +55,7 @@ int main(int argc, char **argv) {
     WEFT_AUTO(weft_peer) peer = NULL;
     session self = {0};
     char trouble[200] = "";
-    if (argc != 4)
+    if (argc < 4)
         return 2;
     weft_connect_opts opts = {.no_batch = true,
                               .data = &self,
@@ -71,6 +71,8 @@ int main(int argc, char **argv) {
                           {"clientInfo", WEFT_OBJ({"name", weft_str("weft")}, {"version", weft_str(weft_version())})}));
     if (r >= 0)
         r = weft_notify(peer, "notifications/initialized", weft_none());
+    if (r >= 0 && argc > 4)
+        r = weft_peer_listen(peer); /* what the server says unasked; it wants the session's id there, too */
     if (r >= 0)
         r = call(peer, "tools/list", weft_none());
     if (r >= 0)

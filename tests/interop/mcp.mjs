@@ -33,8 +33,8 @@ await patiently(new Promise((resolve, reject) => {
     server.on('exit', code => reject(new Error(`the server ended (${code}): ${talk}`)));
 }), 'the server');
 
-const mcp = async (tool, args) => {
-    const { stdout, stderr, code } = await output(path.join(build, 'tests/interop_mcp'), [`http://localhost:${port}/mcp`, tool, JSON.stringify(args)]);
+const mcp = async (tool, args, ...more) => {
+    const { stdout, stderr, code } = await output(path.join(build, 'tests/interop_mcp'), [`http://localhost:${port}/mcp`, tool, JSON.stringify(args), ...more]);
     check(code === 0, `interop_mcp ended with ${code}: ${stdout}${stderr}\n${talk}`);
     return stdout.split('\n').filter(Boolean).map(line => JSON.parse(line));
 };
@@ -50,6 +50,14 @@ test('a session, its tools, and a call', async () => {
 test('an answer that takes its time', async () => {
     const said = await mcp('multi-greet', { name: 'Weft' });
     same(said[2].result.content[0].text, 'Good morning, Weft!');
+});
+
+/* They come beside the answers, on a GET that must show the session's id. */
+test('what the server says unasked', async () => {
+    const said = await mcp('start-notification-stream', { interval: 50, count: 5 }, 'listen');
+    const told = said.filter(line => line.notification === 'notifications/message');
+    check(told.length > 0 && /Periodic notification #\d/.test(told[0].params.data), `a notification: ${JSON.stringify(said)}`);
+    check(said.some(line => /Started sending/.test(line.result?.content?.[0]?.text)), 'the answer');
 });
 
 await run();

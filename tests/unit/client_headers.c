@@ -9,7 +9,9 @@ typedef struct scene {
     weft_peer *peer;
     char seen[200]; /* what the server saw: its X-Session */
     char session[50];
-    int replies, status, answers, r, notes;
+    int replies, status, answers, r, notes, listeners, closed;
+    bool deaf;         /* the server has no stream beside the calls */
+    weft_http *stream; /* it, until the server ends it */
     long result;
 } scene;
 
@@ -36,6 +38,21 @@ static void answer_call(weft_http *http, void *ctx) {
     weft_doc_free(doc);
     weft_http_write(http, BYTES(text));
     weft_http_end(http);
+}
+
+/* The stream beside the calls, which only a session may have. */
+static void answer_listener(weft_http *http, void *ctx) {
+    scene *s = ctx;
+    const char *session = weft_http_header(http, "x-session"), *accept = weft_http_header(http, "accept");
+    s->listeners++;
+    CHECK(accept && strcmp(accept, "text/event-stream") == 0);
+    if (!session || strcmp(session, "abc") != 0 || s->deaf) {
+        weft_http_answer(http, s->deaf ? 405 : 400, "text/plain", BYTES("no"));
+        return;
+    }
+    CHECK_INT(weft_http_begin(http, &(weft_http_answer_opts){.type = "text/event-stream"}, NULL), 0);
+    weft_http_write(http, BYTES("data: {\"jsonrpc\":\"2.0\",\"method\":\"note\"}\n\n"));
+    s->stream = http;
 }
 
 static void on_reply(weft_peer *peer, const weft_http_reply *reply, void *data) {
@@ -70,17 +87,24 @@ static void call(scene *s, const char *method) {
     WORLD_UNTIL(s->w, s->answers == answers + 1);
 }
 
+static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
+    (void) peer, (void) why;
+    ((scene *) data)->closed += state == WEFT_CLOSED;
+}
+
 static void scene_open(scene *s, const weft_connect_opts *more) {
     char url[64];
     *s = (scene){.w = world_new(NULL, NULL)};
     CHECK_INT(weft_server_listen(s->w->server, "http://127.0.0.1:0/rpc", NULL), 0);
     CHECK_INT(weft_server_route(s->w->server, "POST", "/mcp", answer_call, s), 0);
     CHECK_INT(weft_server_route(s->w->server, "DELETE", "/mcp", answer_call, s), 0);
+    CHECK_INT(weft_server_route(s->w->server, "GET", "/mcp", answer_listener, s), 0);
     snprintf(url, sizeof url, "http://127.0.0.1:%d/mcp", world_port(s->w, 0));
     weft_connect_opts opts = *more;
     opts.data = s;
     opts.on_reply = on_reply;
     opts.on_notification = on_note;
+    opts.on_state = on_state;
     CHECK_INT(weft_connect_on(s->w->loop, url, &opts, &s->peer), 0);
 }
 
@@ -108,6 +132,62 @@ TEST(an_answer_as_events) {
     call(&s, "three");
     CHECK_STR(s.seen, "POST -");
     CHECK_INT(s.notes, 3);
+    scene_close(&s);
+}
+
+/* A session's id comes with the first answer; only then is there something to listen to. */
+TEST(listens_once_there_is_a_session) {
+    scene s;
+    scene_open(&s, &(weft_connect_opts){0});
+    call(&s, "initialize");
+    CHECK_INT(s.notes, 1);
+    CHECK_INT(s.listeners, 0);
+    CHECK_INT(weft_peer_listen(s.peer), 0);
+    CHECK_INT(weft_peer_listen(s.peer), 0);
+    WORLD_UNTIL(s.w, s.notes == 2);
+    CHECK_INT(s.listeners, 1);
+    /* When the server ends it, it is asked for again, with the same headers. */
+    weft_http_end(s.stream);
+    WORLD_UNTIL(s.w, s.notes == 3);
+    CHECK_INT(s.listeners, 2);
+    call(&s, "another");
+    CHECK_INT(s.result, 42);
+    weft_http_end(s.stream);
+    scene_close(&s);
+}
+
+/* The calls go on, whether it has none or wants another header. */
+TEST(a_server_without_events_is_no_failure) {
+    for (int deaf = 0; deaf < 2; deaf++) {
+        scene s;
+        scene_open(&s, &(weft_connect_opts){0});
+        s.deaf = deaf;
+        if (deaf)
+            call(&s, "initialize");
+        CHECK_INT(weft_peer_listen(s.peer), 0);
+        int status = deaf ? 405 : 400;
+        WORLD_UNTIL(s.w, s.status == status);
+        call(&s, "one");
+        CHECK_INT(s.result, 42);
+        CHECK_INT(s.listeners, 1);
+        CHECK_INT(s.closed, 0);
+        /* And it may be asked again. */
+        s.deaf = false;
+        CHECK_INT(weft_peer_listen(s.peer), 0);
+        WORLD_UNTIL(s.w, s.listeners == 2 && s.stream);
+        weft_http_end(s.stream);
+        scene_close(&s);
+    }
+}
+
+TEST(only_clients_over_http_listen) {
+    scene s;
+    weft_peer *peer = NULL;
+    scene_open(&s, &(weft_connect_opts){0});
+    CHECK_INT(weft_server_listen(s.w->server, "mem:there", NULL), 0);
+    CHECK_INT(weft_connect_on(s.w->loop, "mem:there", NULL, &peer), 0);
+    CHECK_INT(weft_peer_listen(peer), -ENOTSUP);
+    weft_peer_free(peer);
     scene_close(&s);
 }
 
@@ -176,6 +256,9 @@ TEST(other_methods) {
 /* clang-format off */
 TEST_MAIN(
     CASE(an_answer_as_events)
+    CASE(listens_once_there_is_a_session)
+    CASE(a_server_without_events_is_no_failure)
+    CASE(only_clients_over_http_listen)
     CASE(redirects_are_not_followed)
     CASE(headers_that_cannot_be)
     CASE(other_methods)

@@ -295,15 +295,15 @@ TEST(a_session_has_one_task) {
     engine_end(&w);
 }
 
-typedef struct mortal_ear {
+typedef struct mortal_listener {
     weft_event_listener listener;
     int heard;
     engine_world *world;
-    struct mortal_ear *other;
-} mortal_ear;
+    struct mortal_listener *other;
+} mortal_listener;
 
 static void hear_once(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
-    mortal_ear *mortal = WEFT_CONTAINER(listener, mortal_ear, listener);
+    mortal_listener *mortal = WEFT_CONTAINER(listener, mortal_listener, listener);
     (void) event;
     (void) data;
     mortal->heard++;
@@ -315,7 +315,8 @@ static void hear_once(weft_event_listener *listener, const weft_event *event, co
 
 TEST(ears_come_and_go_while_they_are_told) {
     engine_world w;
-    mortal_ear late = {.listener = {.on_event = hear_once}}, first = {.listener = {.on_event = hear_once}, .other = &late};
+    mortal_listener late = {.listener = {.on_event = hear_once}},
+                    first = {.listener = {.on_event = hear_once}, .other = &late};
     engine_begin(&w, &weft__memory);
     late.world = first.world = &w;
     weft__engine_listen(w.engine, &first.listener);

@@ -1,6 +1,6 @@
 /* The inside of the engine, for its own files: what it knows, how it writes to the journal, and who acts on what came back.
  *
- *   engine.c       life, the follower, listeners            start.c      reading the journal, settling what ran
+ *   engine.c       life, the follower, listeners       start.c      reading the journal, settling what ran
  *   journal.c      drafts and appends under way        fold.c       which event changes what
  *   task.c         what is known of tasks              submit.c     the commands: submit, cancel
  *   task_output.c  what a task said, read back         queue.c      who runs next

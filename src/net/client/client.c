@@ -92,6 +92,12 @@ static void hold_loop(weft_client *client, bool hold) {
         weft__loop_release(client->loop);
 }
 
+void weft__client_want_events(weft_client *client, bool wanted) {
+    client->opts.events = wanted;
+    if (client->state == WEFT_CONNECTED)
+        hold_loop(client, wanted);
+}
+
 /* May free the peer. */
 static void set_state(weft_client *client, weft_state state, int why) {
     assert(moves[client->state] & TO(state));
@@ -202,8 +208,10 @@ void weft__client_ready(weft_client *client, weft_wire *wire) {
     weft__timer_stop(client->loop, &client->attempt);
     client->connected_at = weft_loop_now(client->loop);
     int r = weft__peer_online(client->peer, wire->deflate, client->connected_at);
-    if (r == 0 && client->transport->scheme.flags & WEFT_LAZY)
+    if (r == 0 && client->transport->scheme.flags & WEFT_LAZY) {
         weft__http_client_again(weft__peer_framing_state(client->peer));
+        weft__events_prepare(client);
+    }
     if (r < 0)
         weft__client_lost(client, wire, r);
     else if (client->state != WEFT_CONNECTED)
@@ -212,7 +220,7 @@ void weft__client_ready(weft_client *client, weft_wire *wire) {
         weft__client_schedule(client);
         weft__wire_flush(wire);
         if (client->opts.events && client->transport->scheme.flags & WEFT_LAZY)
-            weft__events_start(client);
+            weft__events_again(client);
     }
     weft__client_unref(client);
 }

@@ -49,6 +49,7 @@ struct weft_client {
     int why;                    /* the last failure */
     weft_wire *wire;            /* NULL: none */
     struct weft_events *events; /* HTTP: listening to server-sent events; NULL: not */
+    bool events_may_fail;       /* asked for by weft_peer_listen(): a server that has none is no failure */
     weft_backoff events_backoff;
     weft_timer events_again;
     struct sockaddr_storage address; /* where they come from */
@@ -110,6 +111,9 @@ void weft__given_close(weft_given *given);
 
 /* The peer of a private loop is gone: let what is closing close. */
 void weft__loop_run_out(weft_loop *loop);
+
+/* Whether server-sent events are wanted: if so, they keep the loop alive while it is connected. */
+void weft__client_want_events(weft_client *client, bool wanted);
 
 /* ---- client_wire.c ---- */
 

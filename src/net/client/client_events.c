@@ -75,9 +75,14 @@ static int take_events_body(weft_events *events, char *data, size_t len) {
 }
 
 /* Asking again would not help: the same token is refused again, a server without events has none in a second either. The
- * client ends, and this listener with it. */
+ * client ends, and this listener with it; or this listener alone, where events were asked for in passing. */
 static int refuse_listening(weft_events *events, int status) {
     weft_client *client = events->client;
+    if (client->events_may_fail) {
+        let_go_of_events(events);
+        weft__client_want_events(client, false);
+        return -ECONNRESET;
+    }
     client->trouble[0] = '\0';
     int r = weft__http_refused(client, status, " when asked for events");
     weft__client_lost(client, client->wire, r == -EACCES ? r : -EOPNOTSUPP);
@@ -235,15 +240,30 @@ static int listen_now(weft_client *client) {
     return 0;
 }
 
-void weft__events_start(weft_client *client) {
+void weft__events_prepare(weft_client *client) {
     client->address_size = sizeof client->address;
-    if (getpeername(client->wire->stream.fd, (struct sockaddr *) &client->address, &client->address_size) == 0)
-        weft__events_again(client);
+    if (getpeername(client->wire->stream.fd, (struct sockaddr *) &client->address, &client->address_size) < 0)
+        client->address_size = 0;
 }
 
 void weft__events_again(weft_client *client) {
-    if (!client->events && listen_now(client) < 0)
+    if (client->address_size && !client->events && listen_now(client) < 0)
         listen_again_later(client);
+}
+
+int weft_peer_listen(weft_peer *peer) {
+    weft_client *client = weft__client_of(peer);
+    if (!client || !(client->transport->scheme.flags & WEFT_LAZY))
+        return -ENOTSUP;
+    if (client->state == WEFT_CLOSED)
+        return -ENOTCONN;
+    if (client->opts.events)
+        return 0;
+    client->events_may_fail = true;
+    weft__client_want_events(client, true);
+    if (client->state == WEFT_CONNECTED)
+        weft__events_again(client);
+    return 0;
 }
 
 void weft__events_stop(weft_client *client) {

@@ -5,9 +5,9 @@
 
 #include "client.h"
 
-/* Listen at the address that the client's wire, which is ready, is connected to. Failing is not fatal: it is tried again. */
-void weft__events_start(weft_client *client);
-/* The same address, after a while. */
+/* Remember the address that the client's wire, which is ready, is connected to. */
+void weft__events_prepare(weft_client *client);
+/* Listen there, if nobody does yet. Failing is not fatal: it is tried again. */
 void weft__events_again(weft_client *client);
 void weft__events_stop(weft_client *client);
 
