@@ -143,7 +143,7 @@ static const weft_error_row get_errors[] = {WEFT_ERROR_PARAMS, ERROR_SESSION, {0
 static const weft_error_row create_errors[] = {
     WEFT_ERROR_PARAMS,
     WEFT_ERROR_AGENT,
-    {403, "The caller may not have programs started", "forbidden"},
+    {403, "The caller may not name folders and programs", "forbidden"},
     {404, "The agent does not know this session", "agentSessionNotFound"},
     ERROR_BY_AGENT,
     WEFT_ERROR_STOPPING,

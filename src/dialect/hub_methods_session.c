@@ -11,7 +11,7 @@
 
 #define LIST_DEFAULT 20
 #define LIST_MAX 1000
-#define EXEC "exec" /* the scope of who may have programs started: MCP servers are such */
+#define EXEC "exec" /* the scope of who may name programs and folders for an agent */
 
 /* ---- showing ---- */
 
@@ -231,7 +231,7 @@ const weft_param weft__hub_create_params[] = {
     {"agent", WEFT_PARAM_str, offsetof(struct create, agent), WEFT_NULLABLE | WEFT_NONEMPTY,
      "who; the default agent when absent"},
     {"folder", WEFT_PARAM_str, offsetof(struct create, folder), WEFT_NULLABLE | WEFT_NONEMPTY,
-     "where it works, in the project's folder; that itself when absent"},
+     "where it works, in the project's folder; that itself when absent; needs the scope exec"},
     {"title", WEFT_PARAM_str, offsetof(struct create, title), WEFT_NULLABLE | WEFT_NONEMPTY,
      "for people; at most 1024 bytes"},
     {"agentSessionId", WEFT_PARAM_str, offsetof(struct create, agentSessionId), WEFT_NULLABLE | WEFT_NONEMPTY,
@@ -300,8 +300,8 @@ int weft__hub_session_create(weft_req *req, const weft_json *params, void *ctx) 
     const struct create *in = weft_req_params(req);
     weft_buf settings = {0}, servers = {0};
     (void) params;
-    if (in->mcpServers.text && !weft_has_scope(weft_req_identity(req), EXEC))
-        return weft__say_error(req, 403, "forbidden", "MCP servers need the scope exec");
+    if ((in->mcpServers.text || in->folder) && !weft_has_scope(weft_req_identity(req), EXEC))
+        return weft__say_error(req, 403, "forbidden", "To name a folder or MCP servers the scope exec is needed");
     int r = write_settings(in, hub->alloc, &settings);
     if (r >= 0)
         r = write_copy(&in->mcpServers, hub->alloc, &servers);
