@@ -1,12 +1,16 @@
 /* Requests of connections that are no clients, and requests that are open when their connection or the hub goes. */
 #include "hub_world.h"
 
-static weft_peer *peer_of(hub_world *w) {
+static weft_peer *peer_with(hub_world *w, const char *scopes) {
     weft_identity who = {
-        .transport = "mem", .dialect = "weft", .name = "", .scopes = "*", .address = "", .authenticated = true};
+        .transport = "mem", .dialect = "weft", .name = "", .scopes = scopes, .address = "", .authenticated = true};
     weft_peer *peer = NULL;
     CHECK_INT(weft_peer_new(w->service, &(weft_peer_opts){.framing = &weft_ndjson, .identity = &who}, &peer), 0);
     return peer;
+}
+
+static weft_peer *peer_of(hub_world *w) {
+    return peer_with(w, "*");
 }
 
 static void say(weft_peer *peer, const char *text) {
@@ -73,4 +77,30 @@ TEST(requests_that_are_still_open_at_the_end) {
     weft_peer_free(c);
 }
 
-TEST_MAIN(CASE(who_cannot_listen_cannot_subscribe) CASE(requests_that_are_still_open_at_the_end))
+/* Who may work may not name what is run, nor where. */
+TEST(programs_and_folders_need_their_scope) {
+    static const char servers[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session.create\",\"params\":{\"mcpServers\":[{\"name\":\"x\"}]}}\n";
+    static const char folder[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"session.create\",\"params\":{\"folder\":\"x\"}}\n";
+    hub_world w;
+    CHECK_INT(hub_init(&w, &(hub_opts){0}), 0);
+    weft_peer *peer = peer_with(&w, "read work admin metrics");
+    say(peer, servers);
+    hub_settle(&w);
+    CHECK(says(peer, "\"id\":1,\"error\":{\"code\":403") && says(peer, "forbidden"));
+    say(peer, folder);
+    hub_settle(&w);
+    CHECK(says(peer, "\"id\":2,\"error\":{\"code\":403"));
+    weft_peer_free(peer);
+    peer = peer_with(&w, "work exec");
+    say(peer, servers);
+    say(peer, folder);
+    hub_settle(&w);
+    CHECK(says(peer, "agentCannot") && says(peer, "there is no such folder") && !says(peer, "forbidden"));
+    weft_peer_free(peer);
+    hub_done(&w);
+}
+
+TEST_MAIN(CASE(programs_and_folders_need_their_scope) CASE(who_cannot_listen_cannot_subscribe)
+              CASE(requests_that_are_still_open_at_the_end))

@@ -277,6 +277,10 @@ static int submit_again(weft_engine *engine, submission *made) {
     weft__list_push(&before.task->repeats, &made->task->repeats);
     weft__list_remove(&before.task->repeats);
     take_place(engine, made);
+    if (before.made) {
+        before.made->claims--;
+        made->made->claims++;
+    }
     if (before.made && !before.made->stored)
         weft__session_drop(engine, before.made);
     if (!before.task->stored)
@@ -298,7 +302,7 @@ static void finish_submit(void *ctx, int r) {
     leave_place(made);
     weft__list_push(&task->repeats, &repeats);
     weft__list_remove(&task->repeats);
-    known_session *session = made->made ? NULL : weft__session_known(engine, task->pub.session);
+    known_session *session = made->made ? made->made : weft__session_known(engine, task->pub.session);
     if (session)
         session->claims--;
     weft__sessions_soon(engine);
@@ -345,8 +349,8 @@ static int submit_new(weft_engine *engine, const weft_task_spec *spec, const str
         weft__task_drop(engine, made->task);
         return r;
     }
-    if (choice->session)
-        choice->session->claims++;
+    /* Also of one that comes with it: that may be found before the task is. */
+    (choice->session ? choice->session : made->made)->claims++;
     if (made->waits)
         engine->queueing++;
     take_place(engine, made);
