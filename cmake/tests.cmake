@@ -28,7 +28,7 @@ foreach(source ${sources})
   endif()
 endforeach()
 
-# The simulation: thousands of runs of the engine and the feed on virtual time, one for each seed.
+# The simulation: thousands of runs of the engine and its clients on virtual time, one for each seed.
 file(GLOB sources CONFIGURE_DEPENDS tests/sim/*.c)
 add_executable(test_sim ${sources})
 target_link_libraries(test_sim PRIVATE weft_app test_support)

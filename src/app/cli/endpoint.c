@@ -9,8 +9,8 @@
 #include <strings.h>
 
 #include "daemon.h"
-#include "home.h"
-#include "say.h"
+#include "daemon_folder.h"
+#include "failure.h"
 
 /* Longer than any token there is; a file that is not one is noticed before it is sent anywhere. */
 #define MAX_TOKEN 4096
@@ -48,7 +48,7 @@ weft_exit weft__url_check(const weft_app *app, const char *text, weft_url *ret) 
 
 static weft_exit fail_absent(const weft_app *app, const char *folder) {
     static const char next[] = "\"weft start\" starts one, \"weft serve\" in the foreground. For another, say where: a URL.";
-    weft_exit foreign = folder ? WEFT_DONE : weft__home_check(app);
+    weft_exit foreign = folder ? WEFT_DONE : weft__daemon_folder_check(app);
     if (foreign)
         return foreign;
     if (!folder)

@@ -41,7 +41,7 @@ void weft__option_tables(const weft_verb *verb, const weft_option *ret[WEFT_OPTI
     if (verb->options)
         ret[count++] = verb->options;
     if (verb->reaches)
-        ret[count++] = weft__reach_options;
+        ret[count++] = weft__connection_options;
     ret[count++] = weft__common_options;
     ret[count] = NULL;
 }

@@ -1,8 +1,8 @@
 /* weft-methods(7): what a hub answers, from the rows its dispatcher works with. */
 #include <string.h>
 
+#include "failure.h"
 #include "man.h"
-#include "say.h"
 #include "wiring.h"
 
 static const char *const types[] = {

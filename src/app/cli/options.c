@@ -6,7 +6,7 @@
 
 #include "app.h"
 #include "config.h"
-#include "say.h"
+#include "failure.h"
 
 /* An option and the settings its value goes to. */
 typedef struct place {
@@ -26,7 +26,7 @@ const weft_option weft__common_options[] = {
     {0},
 };
 
-const weft_option weft__reach_options[] = {
+const weft_option weft__connection_options[] = {
     WEFT_OPTION(weft_reach, timeout_ms, time, "timeout", 't', "TIME",
                 "how long to wait in all: 500ms, 5s, 2m (default 30s)"),
     WEFT_OPTION(weft_reach, token_file, text, "token-file", 0, "FILE", "the token to show; else the variable WEFT_TOKEN"),
@@ -46,7 +46,7 @@ static size_t places_of(weft_app *app, place ret[3]) {
     if (app->verb->options)
         ret[count++] = (place){app->verb->options, app->settings};
     if (app->verb->reaches)
-        ret[count++] = (place){weft__reach_options, (char *) &app->reach};
+        ret[count++] = (place){weft__connection_options, (char *) &app->reach};
     ret[count++] = (place){weft__common_options, (char *) &app->common};
     return count;
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "buf.h"
-#include "say.h"
+#include "failure.h"
 #include "write.h"
 
 /* No peer takes a larger message. */
@@ -155,8 +155,9 @@ weft_val weft__params_val(const weft_doc *doc) {
 }
 
 /* Params are read before anything is connected: a mistake in them costs nobody a connection. */
-weft_exit weft__say_method(weft_app *app, weft_exit (*say)(weft_line *line, weft_app *app, const weft_doc *params)) {
-    weft_line line = {0};
+weft_exit weft__params_run(weft_app *app,
+                           weft_exit (*say)(weft_connection *connection, weft_app *app, const weft_doc *params)) {
+    weft_connection connection = {0};
     WEFT_AUTO(weft_doc) params = NULL;
     bool has_url = app->arg_count && weft__is_url(app->args[0]);
     if (app->arg_count < (has_url ? 2 : 1))
@@ -166,9 +167,9 @@ weft_exit weft__say_method(weft_app *app, weft_exit (*say)(weft_line *line, weft
     if (status == WEFT_DONE && !has_url && !is_whole(*typed))
         status = weft__params_check(app, app->args[0], params);
     if (status == WEFT_DONE)
-        status = weft__line_open(app, &line);
+        status = weft__connection_open(app, &connection);
     if (status == WEFT_DONE)
-        status = say(&line, app, params);
-    weft__line_done(&line);
+        status = say(&connection, app, params);
+    weft__connection_done(&connection);
     return status;
 }

@@ -2,9 +2,9 @@
  * their own clients send such, but a person who typed agnet=claude did not mean the default agent. */
 #include <string.h>
 
+#include "failure.h"
 #include "hub.h"
 #include "params.h"
-#include "say.h"
 #include "wiring.h"
 
 static const weft_method *find_row(const weft_dialect *dialect, const char *method) {

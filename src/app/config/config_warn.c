@@ -1,6 +1,6 @@
 /* Saying what is wrong with a configuration to people. */
 #include "config.h"
-#include "say.h"
+#include "failure.h"
 
 void weft__warn_about(const weft_app *app, const weft_remark *remark) {
     const char *kind = remark->error ? "" : "warning: ";

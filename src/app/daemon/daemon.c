@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "daemon_folder.h"
+#include "failure.h"
 #include "guards.h"
-#include "home.h"
 #include "private_file.h"
-#include "say.h"
 
 /* In the environment of every program that an agent runs: whose it is. */
 #define WEFT_HUB_MARK "WEFT_HUB_ID"
@@ -116,7 +116,7 @@ weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, bool wanted) {
     }
     if (daemon->background)
         umask(077);
-    weft_exit status = weft__home_make(app);
+    weft_exit status = weft__daemon_folder_make(app);
     if (status)
         return status;
     pid_t holder = 0;
@@ -127,7 +127,7 @@ weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, bool wanted) {
         return weft__fail(app, WEFT_FAILED, NULL, "%s: %s", app->layout->lock, weft__private_why(r));
     daemon->held = true;
     forget_pid(app->layout);
-    weft__home_withdraw(app->layout);
+    weft__daemon_folder_withdraw(app->layout);
     status = open_log(daemon);
     if (status == WEFT_DONE)
         adopt_orphans(daemon);
@@ -143,7 +143,7 @@ void weft__daemon_offer(weft_daemon *daemon, weft_server *server) {
 static int write_pid(const weft_layout *layout) {
     char text[32];
     int n = snprintf(text, sizeof text, "%ld\n", (long) getpid());
-    return weft__home_put(layout->pid, text, (size_t) n);
+    return weft__daemon_folder_put(layout->pid, text, (size_t) n);
 }
 
 /* Closing the pipes of "weft start" is what tells it that we are ready. Talk for people goes nowhere from then on. */

@@ -15,7 +15,7 @@
 #include "alloc.h"
 #include "buf.h"
 #include "daemon.h"
-#include "say.h"
+#include "failure.h"
 #include "serve_tell.h"
 #include "spinner.h"
 

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "daemon.h"
+#include "failure.h"
 #include "private_file.h"
-#include "say.h"
 #include "spinner.h"
 
 /* After SIGKILL only the kernel is in the way. */

@@ -9,7 +9,7 @@
 #include "agents.h"
 #include "alloc.h"
 #include "config.h"
-#include "say.h"
+#include "failure.h"
 #include "trust.h"
 
 struct weft_serve_config {

@@ -9,12 +9,12 @@
 #include "aiwg_state.h"
 #include "alloc.h"
 #include "config.h"
+#include "daemon_folder.h"
 #include "descent.h"
 #include "event_stream.h"
-#include "home.h"
+#include "failure.h"
 #include "hub_clients.h"
 #include "loop.h"
-#include "say.h"
 #include "trust.h"
 #include "wiring.h"
 
@@ -329,7 +329,7 @@ void weft__serve_hub_ready(weft_serve_hub *self) {
     const weft_layout *layout = self->opts.app->layout;
     if (!layout->aiwg || !self->opts.daemon->held)
         return;
-    int r = weft__aiwg_state_new(&self->hub, layout->home, layout->socket, weft__home_put, &self->state);
+    int r = weft__aiwg_state_new(&self->hub, layout->home, layout->socket, weft__daemon_folder_put, &self->state);
     if (r >= 0)
         r = weft__aiwg_state_trouble(self->state);
     if (r < 0)

@@ -10,7 +10,7 @@
 
 #include "alloc.h"
 #include "daemon.h"
-#include "say.h"
+#include "failure.h"
 #include "serve.h"
 #include "tls.h"
 #include "trust_view.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "say.h"
+#include "failure.h"
 #include "serve.h"
 
 bool weft__serve_is_network(weft_scheme scheme) {

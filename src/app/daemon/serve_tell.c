@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "home.h"
-#include "say.h"
+#include "daemon_folder.h"
+#include "failure.h"
 
 /* Of the commands to try, so that what is said of them stands in a column. */
 #define VERBS_WIDTH 33
@@ -41,7 +41,7 @@ bool weft__serve_publish(const weft_serve_facts *facts) {
                               {"tokenFile", facts->token ? weft_str(token_path(facts)) : weft_none()},
                               {"agent", WEFT_OBJ({"name", weft_str(facts->agent)}, {"driver", weft_str(facts->driver)})});
     if (facts->held) {
-        r = weft__home_publish(app->layout, about);
+        r = weft__daemon_folder_publish(app->layout, about);
         if (r < 0)
             weft__warn(app, "weft serve: %s: %s", app->layout->endpoint, weft_strerror(r));
     }

@@ -52,10 +52,10 @@ static weft_val seconds_stamp(int64_t seconds, char text[WEFT_STAMP]) {
 
 static int refuse_change(weft_req *req, int r, const char *why) {
     if (r == -EEXIST)
-        return weft__say_error(req, 409, "tokenExists", "%s", why);
+        return weft__reply_error(req, 409, "tokenExists", "%s", why);
     if (r == -ENOSPC)
-        return weft__say_error(req, 409, "tooManyTokens", "%s", why);
-    return weft__say_error(req, 507, "storageFailed", "%s", why);
+        return weft__reply_error(req, 409, "tooManyTokens", "%s", why);
+    return weft__reply_error(req, 507, "storageFailed", "%s", why);
 }
 
 struct add {
@@ -71,12 +71,12 @@ static const weft_param add_params[] = {
 
 static int judge_add(weft_req *req, const struct add *in, weft_token_row *ret) {
     if (!weft__token_is_name(in->name))
-        return weft__say_invalid(req, "/name",
-                                 "name must be 1 to 64 letters, digits, dots, dashes and underscores, and not \"token\"");
+        return weft__reply_invalid(req, "/name",
+                                   "name must be 1 to 64 letters, digits, dots, dashes and underscores, and not \"token\"");
     if (weft__token_scopes(in->scopes ? in->scopes : "read work", ret->scopes) < 0)
-        return weft__say_invalid(req, "/scopes", "scopes must be some of " WEFT_TOKEN_SCOPE_NAMES);
+        return weft__reply_invalid(req, "/scopes", "scopes must be some of " WEFT_TOKEN_SCOPE_NAMES);
     if (in->expiresIn < 0 || in->expiresIn > MAX_LIFE_S)
-        return weft__say_invalid(req, "/expiresIn", "expiresIn must be 0 or a number of seconds, at most a hundred years");
+        return weft__reply_invalid(req, "/expiresIn", "expiresIn must be 0 or a number of seconds, at most a hundred years");
     snprintf(ret->name, sizeof ret->name, "%s", in->name);
     ret->expires_at = in->expiresIn ? (int64_t) time(NULL) + in->expiresIn : 0;
     return 1;
@@ -144,7 +144,7 @@ static int revoke_token(weft_req *req, const weft_json *params, void *ctx) {
     (void) params;
     int r = weft__tokens_remove(self->layout, in->name, why);
     if (r == 0)
-        return weft__say_error(req, 404, "tokenNotFound", "there is no token %.64s", in->name);
+        return weft__reply_error(req, 404, "tokenNotFound", "there is no token %.64s", in->name);
     if (r > 0)
         r = weft__serve_tokens_apply(self, why);
     return r < 0 ? refuse_change(req, r, why) : weft_reply(req, WEFT_OBJ({"revoked", weft_str(in->name)}));

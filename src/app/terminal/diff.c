@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "talk.h"
+#include "terminal_status.h"
 
 /* Of lines on each side that are compared with each other; beyond it, all that differs is replaced by all there is. */
 #define MAX_COMPARED 1000

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "home.h"
-#include "person.h"
-#include "say.h"
+#include "daemon_folder.h"
+#include "failure.h"
+#include "stdin_lines.h"
 
 static void say_nothing(void *ctx, const weft_remark *remark) {
     (void) ctx;
@@ -133,7 +133,7 @@ weft_exit weft__trust_view_record(const weft_trust_view *view) {
     weft_trust_entry entry;
     char why[WEFT_TRUST_WHY] = "";
     int lock = weft__trust_lock(why);
-    int r = lock < 0 ? lock : view->trust.folder == WEFT_FOLDER_ABSENT ? weft__home_fill(view->app->layout) : 0;
+    int r = lock < 0 ? lock : view->trust.folder == WEFT_FOLDER_ABSENT ? weft__daemon_folder_fill(view->app->layout) : 0;
     if (r >= 0)
         r = fill_entry(view, &entry);
     if (r >= 0)
@@ -167,7 +167,7 @@ static weft_exit ask_or_refuse(weft_trust_view *view) {
     char why[WEFT_TRUST_WHY];
     weft__trust_view_peek(view);
     weft__trust_view_reason(view, why);
-    if (!weft__person_is_there() || app->common.json || view->trust.failed < 0) {
+    if (!weft__stdin_is_person() || app->common.json || view->trust.failed < 0) {
         weft__trust_view_put(view, &app->err, true);
         return refuse_strange(view);
     }

@@ -9,8 +9,8 @@
 #include "agents.h"
 #include "buf.h"
 #include "daemon.h"
+#include "failure.h"
 #include "hub_methods.h"
-#include "say.h"
 #include "serve.h"
 #include "write.h"
 

@@ -19,8 +19,8 @@
 #include "agent_program.h"
 #include "agents.h"
 #include "alloc.h"
-#include "person.h"
-#include "say.h"
+#include "failure.h"
+#include "stdin_lines.h"
 
 extern char **environ;
 
@@ -190,7 +190,7 @@ static weft_exit confirm(const installing *self) {
     FILE *to = self->app->err.file;
     fprintf(to, "This downloads %s and what it needs with npm, into\n    %s\nScripts of packages are not run.\n",
             self->agent->package, self->home);
-    if (!weft__person_is_there())
+    if (!weft__stdin_is_person())
         return weft__fail(self->app, WEFT_USAGE, "Say --yes if that is wanted.", "nothing was downloaded");
     fputs("Go on? [y/N] ", to);
     fflush(to);

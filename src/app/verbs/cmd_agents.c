@@ -4,11 +4,11 @@
 
 #include "agents_here.h"
 #include "agents_install.h"
-#include "ask.h"
 #include "daemon.h"
-#include "say.h"
+#include "failure.h"
+#include "hub_call.h"
+#include "subcommand.h"
 #include "table.h"
-#include "words.h"
 
 typedef struct settings {
     const char *url;
@@ -83,7 +83,7 @@ static weft_exit list(weft_app *app) {
     WEFT_AUTO(weft_doc) here = NULL;
     WEFT_ANSWER answer = {0};
     if (how->url || has_daemon(app)) {
-        weft_exit status = weft__ask_once(app, how->url, "agent.list", weft_none(), &answer);
+        weft_exit status = weft__hub_call_once(app, how->url, "agent.list", weft_none(), &answer);
         return status ? status : put(app, answer.result);
     }
     weft_exit status = weft__agents_here(app, &here);
@@ -93,19 +93,20 @@ static weft_exit list(weft_app *app) {
 /* ---- use ---- */
 
 /* It may be chosen before it is installed, but then the next task fails. */
-static void warn_missing(weft_line *line, const char *name) {
+static void warn_missing(weft_connection *connection, const char *name) {
     WEFT_ANSWER answer = {0};
-    if (weft__line_try(line, "agent.list", weft_none(), &answer) < 0 || answer.error)
+    if (weft__connection_try(connection, "agent.list", weft_none(), &answer) < 0 || answer.error)
         return;
     weft_json agents = weft_get(answer.result, "agents");
     for (weft_iter it = weft_iterate(&agents); weft_next(&it);)
         if (strcmp(weft_get_str(&it.value, "name", ""), name) == 0 && !weft_get_bool(&it.value, "found", true))
-            weft__warn(line->app, "but it is not installed. %s", weft_get_str(&it.value, "advice", ""));
+            weft__warn(connection->app, "but it is not installed. %s", weft_get_str(&it.value, "advice", ""));
 }
 
-static weft_exit use_on(weft_app *app, weft_line *line, const char *name) {
+static weft_exit use_on(weft_app *app, weft_connection *connection, const char *name) {
     WEFT_ANSWER answer = {0};
-    weft_exit status = weft__ask(line, "agent.use", WEFT_OBJ({"agent", name ? weft_str(name) : weft_null()}), &answer);
+    weft_exit status =
+        weft__hub_call(connection, "agent.use", WEFT_OBJ({"agent", name ? weft_str(name) : weft_null()}), &answer);
     if (status)
         return status;
     const char *now = weft_get_str(answer.result, "default", "");
@@ -115,20 +116,20 @@ static weft_exit use_on(weft_app *app, weft_line *line, const char *name) {
         fprintf(app->err.file, "%s is the default from now on, also after a restart\n", name);
     else
         fprintf(app->err.file, "the default is as configured again: %s\n", now);
-    warn_missing(line, now);
+    warn_missing(connection, now);
     return WEFT_DONE;
 }
 
 static weft_exit use(weft_app *app) {
     const settings *how = app->settings;
     const char *name = app->arg_count ? app->args[0] : NULL;
-    weft_line line;
+    weft_connection connection;
     if (!name == !how->reset)
         return weft__misused(app, name ? "a name or --reset, not both" : "which agent, or --reset?");
-    weft_exit status = weft__ask_open(app, how->url, &line);
+    weft_exit status = weft__hub_call_open(app, how->url, &connection);
     if (status == WEFT_DONE)
-        status = use_on(app, &line, name);
-    weft__line_done(&line);
+        status = use_on(app, &connection, name);
+    weft__connection_done(&connection);
     return status;
 }
 
@@ -141,7 +142,7 @@ static weft_exit install(weft_app *app) {
 
 /* ---- the verb ---- */
 
-static const weft_word words[] = {
+static const weft_subcommand words[] = {
     {"list", " url ", NULL, 0, 0, list},
     {"use", " reset url ", NULL, 0, 1, use},
     {"install", " yes ", "which agent?", 1, 1, install},
@@ -149,7 +150,7 @@ static const weft_word words[] = {
 };
 
 static weft_exit run(weft_app *app) {
-    return weft__word_run(app, words, "list");
+    return weft__subcommand_run(app, words, "list");
 }
 
 static const weft_option options[] = {

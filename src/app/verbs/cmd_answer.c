@@ -2,12 +2,12 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "ask.h"
-#include "asked.h"
-#include "person.h"
-#include "say.h"
+#include "failure.h"
+#include "hub_call.h"
+#include "question_text.h"
+#include "stdin_lines.h"
 #include "table.h"
-#include "when.h"
+#include "time_text.h"
 
 typedef struct settings {
     const char *url, *text;
@@ -16,7 +16,7 @@ typedef struct settings {
 
 typedef struct answering {
     weft_app *app;
-    weft_line line;
+    weft_connection connection;
     weft_answer list;
     weft_json questions;
 } answering;
@@ -26,10 +26,10 @@ typedef struct answering {
 static weft_exit send_answer(answering *self, const char *id, const char *option, const char *text) {
     const weft_app *app = self->app;
     WEFT_ANSWER answer = {0};
-    weft_exit status = weft__ask(&self->line, "question.answer",
-                                 WEFT_OBJ({"questionId", weft_str(id)}, {"option", weft_str(option)},
-                                          {"text", text && *text ? weft_str(text) : weft_none()}),
-                                 &answer);
+    weft_exit status = weft__hub_call(&self->connection, "question.answer",
+                                      WEFT_OBJ({"questionId", weft_str(id)}, {"option", weft_str(option)},
+                                               {"text", text && *text ? weft_str(text) : weft_none()}),
+                                      &answer);
     if (status)
         return status;
     if (app->common.json)
@@ -50,9 +50,9 @@ static weft_exit ask_person(answering *self, const weft_json *question) {
         if (!fgets(line, sizeof line, stdin) || !line[strspn(line, " \t\n")])
             return WEFT_DONE;
         line[strcspn(line, "\n")] = '\0';
-        r = weft__asked_option(question, line, &option, &text);
+        r = weft__question_option(question, line, &option, &text);
         if (r <= 0)
-            fprintf(self->app->err.file, "%s\n", weft__asked_why(r));
+            fprintf(self->app->err.file, "%s\n", weft__question_option_why(r));
     }
     return send_answer(self, weft_get_str(question, "id", ""), option, text);
 }
@@ -73,10 +73,10 @@ static bool is_open(const weft_json *question) {
 }
 
 static int add(weft_table *table, const weft_json *question) {
-    char age[WEFT_WHEN_TEXT] = "";
-    int64_t asked = weft__when_get(question, "createdAt");
+    char age[WEFT_TIME_TEXT] = "";
+    int64_t asked = weft__time_get(question, "createdAt");
     if (asked)
-        weft__duration(age, weft__when_now() - asked);
+        weft__duration(age, weft__time_now() - asked);
     const char *cells[] = {weft_get_str(question, "id", ""), weft_get_str(question, "state", ""),
                            weft_get_str(question, "taskId", weft_get_str(question, "ruleId", "-")), age,
                            weft_get_str(question, "title", "")};
@@ -102,7 +102,7 @@ static void put_details(const answering *self) {
         if (!is_open(&it.value))
             continue;
         fputc('\n', self->app->out.file);
-        weft__asked_put(&self->app->out, &it.value);
+        weft__question_put(&self->app->out, &it.value);
         last = weft_get_str(&it.value, "id", last);
     }
     fflush(self->app->out.file);
@@ -111,7 +111,7 @@ static void put_details(const answering *self) {
 }
 
 static bool can_ask(const weft_app *app) {
-    return weft__person_is_there() && app->out.terminal && !app->common.json;
+    return weft__stdin_is_person() && app->out.terminal && !app->common.json;
 }
 
 static weft_exit show_all(answering *self) {
@@ -126,7 +126,7 @@ static weft_exit show_all(answering *self) {
     }
     weft_json only = weft_at(&self->questions, 0);
     if (weft_count(&self->questions) == 1 && is_open(&only) && can_ask(app)) {
-        weft__asked_put(&app->out, &only);
+        weft__question_put(&app->out, &only);
         return ask_person(self, &only);
     }
     put_table(self);
@@ -139,7 +139,7 @@ static weft_exit show_one(answering *self, const weft_json *question) {
         weft__put_line(&self->app->out, weft_copy(question));
         return WEFT_DONE;
     }
-    weft__asked_put(&self->app->out, question);
+    weft__question_put(&self->app->out, question);
     return is_open(question) && can_ask(self->app) ? ask_person(self, question) : WEFT_DONE;
 }
 
@@ -151,7 +151,7 @@ static weft_exit answer_with(answering *self, const char *id, const char *option
     weft_json question;
     const char *text, *chosen = option;
     bool number = option[strspn(option, "0123456789")] == '\0';
-    if (number && find(self, id, &question) && weft__asked_option(&question, option, &chosen, &text) <= 0)
+    if (number && find(self, id, &question) && weft__question_option(&question, option, &chosen, &text) <= 0)
         return weft__fail(self->app, WEFT_USAGE, "\"weft answer\" shows what can be answered.", "%s has no option %s", id,
                           option);
     return send_answer(self, id, chosen, how->text);
@@ -163,7 +163,7 @@ static weft_exit act(answering *self) {
     weft_json question;
     bool all = how->all || self->app->arg_count == 1;
     weft_exit status =
-        weft__ask(&self->line, "question.list", WEFT_OBJ({"all", all ? weft_bool(true) : weft_none()}), &self->list);
+        weft__hub_call(&self->connection, "question.list", WEFT_OBJ({"all", all ? weft_bool(true) : weft_none()}), &self->list);
     if (status)
         return status;
     self->questions = weft_get(self->list.result, "questions");
@@ -184,11 +184,11 @@ static weft_exit run(weft_app *app) {
         return weft__misused(app, "\"%s\" has no place here; a reason is --text", app->args[2]);
     if (how->text && app->arg_count != 2)
         return weft__misused(app, "--text goes with an answer");
-    weft_exit status = weft__ask_open(app, how->url, &self.line);
+    weft_exit status = weft__hub_call_open(app, how->url, &self.connection);
     if (status == WEFT_DONE)
         status = act(&self);
     weft_answer_done(&self.list);
-    weft__line_done(&self.line);
+    weft__connection_done(&self.connection);
     return status;
 }
 

@@ -1,11 +1,11 @@
 /* weft automation: the rules of the hub, on and off. */
 #include <string.h>
 
-#include "ask.h"
-#include "say.h"
+#include "failure.h"
+#include "hub_call.h"
+#include "subcommand.h"
 #include "table.h"
-#include "when.h"
-#include "words.h"
+#include "time_text.h"
 
 typedef struct settings {
     const char *url;
@@ -55,10 +55,10 @@ static void put_errors(const weft_app *app, const weft_json *rules) {
 }
 
 static int add_execution(weft_table *table, const weft_json *done) {
-    char age[WEFT_WHEN_TEXT] = "";
-    int64_t when = weft__when_get(done, "timestamp");
+    char age[WEFT_TIME_TEXT] = "";
+    int64_t when = weft__time_get(done, "timestamp");
     if (when)
-        weft__duration(age, weft__when_now() - when);
+        weft__duration(age, weft__time_now() - when);
     return add_row(table, (const char *const[]){weft_get_str(done, "ruleId", ""), age, weft_get_str(done, "eventType", ""),
                                                 weft_get_str(done, "status", ""),
                                                 weft_get_str(done, "error", weft_get_str(done, "taskId", "")), NULL});
@@ -95,7 +95,7 @@ static weft_exit status(weft_app *app) {
     static const char *const done_heads[] = {"LATELY", "AGO", "EVENT", "STATUS", "", NULL};
     const settings *how = app->settings;
     WEFT_ANSWER answer = {0};
-    weft_exit failed = weft__ask_once(app, how->url, "automation.status", weft_none(), &answer);
+    weft_exit failed = weft__hub_call_once(app, how->url, "automation.status", weft_none(), &answer);
     if (failed)
         return failed;
     if (app->common.json) {
@@ -118,8 +118,8 @@ static weft_exit status(weft_app *app) {
 static weft_exit turn(weft_app *app, const char *method, const char *word) {
     const settings *how = app->settings;
     WEFT_ANSWER answer = {0};
-    weft_exit failed = weft__ask_once(app, how->url, method,
-                                      WEFT_OBJ({"ruleId", app->arg_count ? weft_str(app->args[0]) : weft_none()}), &answer);
+    weft_exit failed = weft__hub_call_once(
+        app, how->url, method, WEFT_OBJ({"ruleId", app->arg_count ? weft_str(app->args[0]) : weft_none()}), &answer);
     if (failed)
         return failed;
     /* AIWG's way to say that there is none. */
@@ -143,7 +143,7 @@ static weft_exit disable(weft_app *app) {
 
 /* ---- the verb ---- */
 
-static const weft_word words[] = {
+static const weft_subcommand words[] = {
     {"status", " url ", NULL, 0, 0, status},
     {"enable", " url ", NULL, 0, 1, enable},
     {"disable", " url ", NULL, 0, 1, disable},
@@ -151,7 +151,7 @@ static const weft_word words[] = {
 };
 
 static weft_exit run(weft_app *app) {
-    return weft__word_run(app, words, "status");
+    return weft__subcommand_run(app, words, "status");
 }
 
 static const weft_option options[] = {

@@ -7,10 +7,10 @@
 #include "clock.h"
 #include "debug.h"
 #include "endpoint.h"
+#include "failure.h"
 #include "latency.h"
 #include "loop.h"
 #include "progress.h"
-#include "say.h"
 #include "signals.h"
 
 #define CONNECTIONS 4

@@ -7,13 +7,13 @@
 
 #include "app.h"
 #include "buf.h"
+#include "daemon_folder.h"
 #include "debug.h"
 #include "endpoint.h"
-#include "home.h"
+#include "failure.h"
 #include "link.h"
 #include "list.h"
 #include "message.h"
-#include "say.h"
 #include "serve.h"
 #include "signals.h"
 
@@ -465,7 +465,7 @@ static weft_exit get_listen_token(bridge *self, const weft_url *url) {
     if (is_auth_none(how) || asks_for_certificates(how, url))
         return WEFT_DONE;
     self->token_path = self->app->layout->token;
-    return weft__home_token(self->app, &self->from.token);
+    return weft__daemon_folder_token(self->app, &self->from.token);
 }
 
 static weft_exit check_listen(bridge *self) {

@@ -1,8 +1,8 @@
 /* weft call: one request, its result on standard output. */
 #include "app.h"
+#include "connection.h"
+#include "failure.h"
 #include "params.h"
-#include "reach.h"
-#include "say.h"
 
 static void put_result(const weft_app *app, const weft_json *result) {
     if (app->out.terminal && !app->common.json)
@@ -12,16 +12,16 @@ static void put_result(const weft_app *app, const weft_json *result) {
     fputc('\n', app->out.file);
 }
 
-static weft_exit call(weft_line *line, weft_app *app, const weft_doc *params) {
+static weft_exit call(weft_connection *connection, weft_app *app, const weft_doc *params) {
     WEFT_ANSWER answer = {0};
-    weft_exit status = weft__line_call(line, app->args[0], weft__params_val(params), &answer);
+    weft_exit status = weft__connection_call(connection, app->args[0], weft__params_val(params), &answer);
     if (status == WEFT_DONE)
         put_result(app, answer.result);
     return status;
 }
 
 static weft_exit run(weft_app *app) {
-    return weft__say_method(app, call);
+    return weft__params_run(app, call);
 }
 
 static const char *const examples[] = {

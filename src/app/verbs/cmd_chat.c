@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "attend.h"
-#include "say.h"
+#include "failure.h"
 #include "task.h"
+#include "task_follow.h"
 
 typedef struct settings {
     const char *url, *agent, *session;
@@ -14,7 +14,7 @@ typedef struct settings {
 
 typedef struct chatting {
     weft_app *app;
-    weft_attend attend;
+    weft_task_follow follow;
     char *message; /* the only one; NULL: as they are typed */
     char session[256];
     weft_exit worst;
@@ -25,13 +25,13 @@ static void on_line(void *ctx, const char *line);
 
 static void next(chatting *self) {
     if (self->talks) {
-        weft__talk_clear(&self->attend.talk);
+        weft__terminal_clear(&self->follow.terminal);
         weft__ink(&self->app->err, WEFT_INK_BOLD);
         fputs("> ", self->app->err.file);
         weft__plain(&self->app->err);
         fflush(self->app->err.file);
     }
-    weft__attend_want(&self->attend, on_line, self);
+    weft__task_follow_want(&self->follow, on_line, self);
 }
 
 /* chat.send is for those who have nothing else to say: it takes no agent and no session. */
@@ -39,17 +39,17 @@ static void send_message(chatting *self, const char *message) {
     const settings *how = self->app->settings;
     const char *session = *self->session ? self->session : how->session;
     char key[WEFT_KEY_LEN];
-    weft__attend_key(key);
+    weft__task_follow_key(key);
     weft_val meta = WEFT_OBJ({"weft/idempotencyKey", weft_str(key)});
     if (self->message && !how->agent && !session && !how->timeout_ms)
-        weft__attend_submit(&self->attend, "chat.send", WEFT_OBJ({"message", weft_str(message)}, {"_meta", meta}));
+        weft__task_follow_submit(&self->follow, "chat.send", WEFT_OBJ({"message", weft_str(message)}, {"_meta", meta}));
     else
-        weft__attend_submit(&self->attend, "task.submit",
-                            WEFT_OBJ({"prompt", weft_str(message)},
-                                     {"agent", how->agent && !session ? weft_str(how->agent) : weft_none()},
-                                     {"sessionId", weft_str_or_none(session)},
-                                     {"timeoutMs", how->timeout_ms ? weft_int(how->timeout_ms) : weft_none()},
-                                     {"metadata", WEFT_OBJ({"source", weft_str("chat")})}, {"_meta", meta}));
+        weft__task_follow_submit(&self->follow, "task.submit",
+                                 WEFT_OBJ({"prompt", weft_str(message)},
+                                          {"agent", how->agent && !session ? weft_str(how->agent) : weft_none()},
+                                          {"sessionId", weft_str_or_none(session)},
+                                          {"timeoutMs", how->timeout_ms ? weft_int(how->timeout_ms) : weft_none()},
+                                          {"metadata", WEFT_OBJ({"source", weft_str("chat")})}, {"_meta", meta}));
 }
 
 static void on_line(void *ctx, const char *line) {
@@ -64,11 +64,11 @@ static void on_line(void *ctx, const char *line) {
     }
     if (self->talks)
         fputc('\n', self->app->err.file);
-    weft__attend_end(&self->attend, self->worst);
+    weft__task_follow_end(&self->follow, self->worst);
 }
 
-static void on_begin(weft_attend *attend) {
-    chatting *self = attend->opts->ctx;
+static void on_begin(weft_task_follow *follow) {
+    chatting *self = follow->opts->ctx;
     if (self->message) {
         send_message(self, self->message);
         return;
@@ -79,50 +79,50 @@ static void on_begin(weft_attend *attend) {
 }
 
 /* One answer that failed does not end a conversation, but a script should know. */
-static void on_done(weft_attend *attend, weft_exit how) {
-    chatting *self = attend->opts->ctx;
-    snprintf(self->session, sizeof self->session, "%s", attend->session);
+static void on_done(weft_task_follow *follow, weft_exit how) {
+    chatting *self = follow->opts->ctx;
+    snprintf(self->session, sizeof self->session, "%s", follow->session);
     if (self->message) {
-        weft__attend_end(attend, how);
+        weft__task_follow_end(follow, how);
         return;
     }
     if (how && !self->talks)
         self->worst = how;
-    weft__talk_break(&attend->talk);
+    weft__terminal_break(&follow->terminal);
     next(self);
 }
 
 /* A person may say it again in a moment, or say something else; but no agent or session of that name will be there then. */
-static void on_refused(weft_attend *attend, weft_exit how) {
-    chatting *self = attend->opts->ctx;
+static void on_refused(weft_task_follow *follow, weft_exit how) {
+    chatting *self = follow->opts->ctx;
     if (self->talks && (how == WEFT_BUSY || *self->session))
         next(self);
     else
-        weft__attend_end(attend, how);
+        weft__task_follow_end(follow, how);
 }
 
-static void on_idle_signal(weft_attend *attend) {
-    chatting *self = attend->opts->ctx;
+static void on_idle_signal(weft_task_follow *follow) {
+    chatting *self = follow->opts->ctx;
     if (self->talks)
         fputc('\n', self->app->err.file);
-    weft__attend_end(attend, self->talks ? WEFT_DONE : WEFT_INTERRUPTED);
+    weft__task_follow_end(follow, self->talks ? WEFT_DONE : WEFT_INTERRUPTED);
 }
 
 static weft_exit chat(chatting *self) {
     const settings *how = self->app->settings;
-    weft_attend_opts opts = {.url = how->url,
-                             .ctx = self,
-                             .on_begin = on_begin,
-                             .on_done = on_done,
-                             .on_refused = on_refused,
-                             .on_idle_signal = on_idle_signal};
+    weft_task_follow_opts opts = {.url = how->url,
+                                  .ctx = self,
+                                  .on_begin = on_begin,
+                                  .on_done = on_done,
+                                  .on_refused = on_refused,
+                                  .on_idle_signal = on_idle_signal};
     if (self->app->arg_count) {
         weft_exit status = weft__prompt_read(self->app, &self->message);
         if (status)
             return status;
     }
-    self->talks = !self->message && weft__person_is_there();
-    weft_exit status = weft__attend_run(&self->attend, self->app, &opts);
+    self->talks = !self->message && weft__stdin_is_person();
+    weft_exit status = weft__task_follow_run(&self->follow, self->app, &opts);
     if (status == WEFT_DONE && self->talks && *self->session)
         fprintf(self->app->err.file, "  Go on with it later: weft chat --session %s\n", self->session);
     return status;

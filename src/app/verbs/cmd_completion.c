@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "app.h"
-#include "say.h"
+#include "failure.h"
 
 typedef void writer(FILE *to);
 

@@ -10,7 +10,7 @@
 #include "alloc.h"
 #include "config.h"
 #include "daemon.h"
-#include "say.h"
+#include "failure.h"
 #include "trust.h"
 
 /* It answers in a millisecond, or it is stuck. */

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "app.h"
-#include "reach.h"
-#include "say.h"
+#include "connection.h"
+#include "failure.h"
 
 static void put_str(const weft_app *app, const char *text) {
     weft__put_text(&app->out, text, strlen(text));
@@ -112,9 +112,9 @@ static weft_exit not_there(const weft_app *app, const weft_json *methods, const 
     return weft__fail(app, WEFT_NOT_FOUND, next, "there is no method %s", name);
 }
 
-static weft_exit describe(weft_line *line, weft_app *app, const char *name) {
+static weft_exit describe(weft_connection *connection, weft_app *app, const char *name) {
     WEFT_ANSWER answer = {0};
-    weft_exit status = weft__line_call(line, "rpc.discover", weft_none(), &answer);
+    weft_exit status = weft__connection_call(connection, "rpc.discover", weft_none(), &answer);
     if (status)
         return status;
     weft_json methods = weft_get(answer.result, "methods");
@@ -131,14 +131,14 @@ static weft_exit describe(weft_line *line, weft_app *app, const char *name) {
 }
 
 static weft_exit run(weft_app *app) {
-    weft_line line = {0};
+    weft_connection connection = {0};
     bool has_url = app->arg_count && weft__is_url(app->args[0]);
     if (app->arg_count != 1U + has_url)
         return weft__misused(app, app->arg_count <= has_url ? "which method?" : "one method at a time");
-    weft_exit status = weft__line_open(app, &line);
+    weft_exit status = weft__connection_open(app, &connection);
     if (status == WEFT_DONE)
-        status = describe(&line, app, app->args[0]);
-    weft__line_done(&line);
+        status = describe(&connection, app, app->args[0]);
+    weft__connection_done(&connection);
     return status;
 }
 

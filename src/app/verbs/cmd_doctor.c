@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "doctor.h"
-#include "say.h"
+#include "failure.h"
 
 static const char *const words[] = {"ok", "warning", "problem"};
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "live.h"
-#include "say.h"
+#include "event_follow.h"
+#include "failure.h"
+#include "time_text.h"
 #include "utf8.h"
-#include "when.h"
 
 /* Everything up to the last event there is comes at once. When it does not, either the hub is slow or the rest is no longer
  * kept; the hub is asked, and when it has answered and still nothing came, there is no more. */
@@ -27,8 +27,8 @@ typedef struct settings {
 typedef struct looking {
     weft_app *app;
     const settings *how;
-    weft_live live;
-    weft_talk talk;
+    weft_event_follow events;
+    weft_terminal terminal;
     weft_timer silence;
     uint64_t head; /* where to end; 0: never */
     bool asked;
@@ -42,12 +42,12 @@ typedef struct looking {
 /* The time of day, what happened to whom, and the data, cut to the terminal. */
 static void put_words(const looking *self, const weft_json *event) {
     const weft_screen *out = &self->app->out;
-    char when[WEFT_WHEN_TEXT];
+    char when[WEFT_TIME_TEXT];
     const char *type = weft_get_str(event, "type", "");
     weft_json data = weft_get(event, "data");
     int n = fprintf(out->file, "%lld ", (long long) weft_get_int(event, "gseq", 0));
     weft__ink(out, WEFT_INK_DIM);
-    n += fprintf(out->file, "%s ", weft__time_of_day(when, weft__when_get(event, "time")));
+    n += fprintf(out->file, "%s ", weft__time_of_day(when, weft__time_get(event, "time")));
     weft__plain(out);
     weft__ink(out, WEFT_INK_BOLD);
     weft__put_text(out, type, strlen(type));
@@ -74,7 +74,7 @@ static bool wanted_type(const weft_texts *types, const char *type) {
  * for is left out here. */
 static bool is_wanted(const looking *self, const weft_json *event) {
     weft_json data = weft_get(event, "data");
-    if (weft__when_get(event, "time") < self->since_ms)
+    if (weft__time_get(event, "time") < self->since_ms)
         return false;
     if (self->how->follow)
         return true;
@@ -91,11 +91,11 @@ static void on_event(void *ctx, const weft_json *event) {
     if (self->how->follow)
         fflush(self->app->out.file);
     if (ferror(self->app->out.file))
-        weft__live_end(&self->live, WEFT_FAILED);
-    else if (self->head && self->live.gseq >= self->head)
-        weft__live_end(&self->live, WEFT_DONE);
+        weft__event_follow_end(&self->events, WEFT_FAILED);
+    else if (self->head && self->events.gseq >= self->head)
+        weft__event_follow_end(&self->events, WEFT_DONE);
     else if (self->head)
-        weft__timer_set(self->live.loop, &self->silence, weft__loop_fresh_now(self->live.loop) + SILENCE_MS);
+        weft__timer_set(self->events.loop, &self->silence, weft__loop_fresh_now(self->events.loop) + SILENCE_MS);
 }
 
 /* ---- the subscription ---- */
@@ -109,20 +109,20 @@ static weft_exit fail_late(const looking *self) {
 static void on_alive(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     looking *self = ctx;
     (void) peer, (void) answer;
-    if (r >= 0 && self->live.gseq == self->asked_at)
-        weft__live_end(&self->live, WEFT_DONE);
+    if (r >= 0 && self->events.gseq == self->asked_at)
+        weft__event_follow_end(&self->events, WEFT_DONE);
 }
 
 static void on_silence(weft_timer *timer) {
     looking *self = (looking *) ((char *) timer - offsetof(looking, silence));
-    if (self->asked && self->asked_at == self->live.gseq) {
-        weft__live_end(&self->live, fail_late(self));
+    if (self->asked && self->asked_at == self->events.gseq) {
+        weft__event_follow_end(&self->events, fail_late(self));
         return;
     }
     self->asked = true;
-    self->asked_at = self->live.gseq;
-    weft__timer_set(self->live.loop, timer, weft__loop_fresh_now(self->live.loop) + STUCK_MS);
-    weft__live_call(&self->live, "daemon.status", weft_none(), on_alive);
+    self->asked_at = self->events.gseq;
+    weft__timer_set(self->events.loop, timer, weft__loop_fresh_now(self->events.loop) + STUCK_MS);
+    weft__event_follow_call(&self->events, "daemon.status", weft_none(), on_alive);
 }
 
 static void on_ready(void *ctx, uint64_t head) {
@@ -130,10 +130,10 @@ static void on_ready(void *ctx, uint64_t head) {
     if (self->how->follow)
         return;
     self->head = head;
-    if (self->live.gseq >= head)
-        weft__live_end(&self->live, WEFT_DONE);
+    if (self->events.gseq >= head)
+        weft__event_follow_end(&self->events, WEFT_DONE);
     else
-        weft__timer_set(self->live.loop, &self->silence, weft__loop_fresh_now(self->live.loop) + SILENCE_MS);
+        weft__timer_set(self->events.loop, &self->silence, weft__loop_fresh_now(self->events.loop) + SILENCE_MS);
 }
 
 static void on_gap(void *ctx, const char *reason) {
@@ -144,12 +144,12 @@ static void on_gap(void *ctx, const char *reason) {
 /* Whoever follows has asked for so much time; whoever does not has asked for all events. */
 static void on_limit(void *ctx) {
     looking *self = ctx;
-    weft__live_end(&self->live, self->how->follow ? WEFT_DONE : fail_late(self));
+    weft__event_follow_end(&self->events, self->how->follow ? WEFT_DONE : fail_late(self));
 }
 
 static void on_close(void *ctx) {
     looking *self = ctx;
-    weft__timer_stop(self->live.loop, &self->silence);
+    weft__timer_stop(self->events.loop, &self->silence);
 }
 
 /* ---- the position ---- */
@@ -163,7 +163,7 @@ static bool is_epoch(const char *text, size_t len) {
 }
 
 /* "EPOCH:POS" or "POS". */
-static bool read_position(looking *self, const char *text, weft_live_from *ret) {
+static bool read_position(looking *self, const char *text, weft_event_follow_from *ret) {
     const char *colon = strchr(text, ':'), *digits = colon ? colon + 1 : text;
     char *end;
     errno = 0;
@@ -179,31 +179,31 @@ static bool read_position(looking *self, const char *text, weft_live_from *ret) 
     return true;
 }
 
-static weft_exit read_since(looking *self, weft_live_from *ret) {
+static weft_exit read_since(looking *self, weft_event_follow_from *ret) {
     const char *text = self->how->since;
     if (!text)
         return WEFT_DONE;
     ret->now = strcmp(text, "now") == 0;
-    if (ret->now || read_position(self, text, ret) || weft__when_typed(text, weft__when_now(), &self->since_ms) >= 0)
+    if (ret->now || read_position(self, text, ret) || weft__time_typed(text, weft__time_now(), &self->since_ms) >= 0)
         return WEFT_DONE;
     return weft__misused(
-        self->app, "--since does not understand \"%s\"; it takes a position (1234, EPOCH:1234), " WEFT_WHEN_FORMS ", or now",
+        self->app, "--since does not understand \"%s\"; it takes a position (1234, EPOCH:1234), " WEFT_TIME_FORMS ", or now",
         text);
 }
 
 /* ---- the verb ---- */
 
 static weft_exit run(weft_app *app) {
-    looking self = {.app = app, .how = app->settings, .talk = {.app = app}};
-    weft_live_opts opts = {.url = self.how->url,
-                           .limit_ms = self.how->limit_ms,
-                           .talk = &self.talk,
-                           .ctx = &self,
-                           .on_ready = on_ready,
-                           .on_event = on_event,
-                           .on_gap = on_gap,
-                           .on_limit = on_limit,
-                           .on_close = on_close};
+    looking self = {.app = app, .how = app->settings, .terminal = {.app = app}};
+    weft_event_follow_opts opts = {.url = self.how->url,
+                                   .limit_ms = self.how->limit_ms,
+                                   .terminal = &self.terminal,
+                                   .ctx = &self,
+                                   .on_ready = on_ready,
+                                   .on_event = on_event,
+                                   .on_gap = on_gap,
+                                   .on_limit = on_limit,
+                                   .on_close = on_close};
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here; did you mean --type or --task?", app->args[0]);
     weft_exit status = read_since(&self, &opts.from);
@@ -214,7 +214,7 @@ static weft_exit run(weft_app *app) {
         opts.from.types = self.how->types.count ? &self.how->types : NULL;
     }
     weft__timer_init(&self.silence, on_silence);
-    return weft__live_run(&self.live, app, &opts);
+    return weft__event_follow_run(&self.events, app, &opts);
 }
 
 static const weft_option options[] = {

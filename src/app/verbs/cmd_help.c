@@ -1,6 +1,6 @@
 /* weft help: all verbs, or one. */
 #include "app.h"
-#include "say.h"
+#include "failure.h"
 
 static void put_json(const weft_app *app) {
     weft_val items[64];

@@ -6,8 +6,8 @@
 #include "app.h"
 #include "debug.h"
 #include "endpoint.h"
+#include "failure.h"
 #include "loop.h"
-#include "say.h"
 #include "signals.h"
 
 typedef struct settings {

@@ -12,9 +12,9 @@
 
 #include "buf.h"
 #include "daemon.h"
+#include "failure.h"
 #include "private_file.h"
-#include "say.h"
-#include "when.h"
+#include "time_text.h"
 
 #define USUAL_LINES 50
 /* A longer line is shown in pieces. Only logged messages are that long. */
@@ -78,9 +78,9 @@ static void put_foreign(const weft_app *app, const char *line, size_t len) {
 static bool is_older(reading *self, const weft_json *entry) {
     if (!self->since_ms)
         return false;
-    int64_t when = entry ? weft__when_get(entry, "timestamp") : 0;
+    int64_t when = entry ? weft__time_get(entry, "timestamp") : 0;
     if (entry && !when)
-        when = weft__when_get(entry, "time");
+        when = weft__time_get(entry, "time");
     if (when >= self->since_ms)
         self->since_ms = 0;
     return self->since_ms != 0;
@@ -287,8 +287,8 @@ static weft_exit run(weft_app *app) {
     weft_exit status = read_lines(app, how->lines ? how->lines : how->since ? "all" : NULL, &lines);
     if (status)
         return status;
-    if (how->since && weft__when_typed(how->since, weft__when_now(), &self.since_ms) < 0)
-        return weft__misused(app, "--since does not understand \"%s\"; it takes " WEFT_WHEN_FORMS, how->since);
+    if (how->since && weft__time_typed(how->since, weft__time_now(), &self.since_ms) < 0)
+        return weft__misused(app, "--since does not understand \"%s\"; it takes " WEFT_TIME_FORMS, how->since);
     int r = weft__daemon_choose(app, how->aiwg);
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));

@@ -1,7 +1,7 @@
 /* weft man: manual pages, made from the rows of the verbs and of the methods, as roff for man(1). */
 #include "app.h"
+#include "failure.h"
 #include "man.h"
-#include "say.h"
 
 typedef struct settings {
     bool methods, list;

@@ -3,8 +3,8 @@
 
 #include "app.h"
 #include "buf.h"
-#include "reach.h"
-#include "say.h"
+#include "connection.h"
+#include "failure.h"
 #include "write.h"
 
 /* A longer name gets a line of its own before its help. */
@@ -70,14 +70,15 @@ static void put_json(const weft_app *app, const weft_json *document, const weft_
     weft__buf_done(&out, NULL);
 }
 
-static weft_exit list(weft_line *line, weft_app *app) {
+static weft_exit list(weft_connection *connection, weft_app *app) {
     WEFT_ANSWER answer = {0};
-    weft_exit status = weft__line_call(line, "rpc.discover", weft_none(), &answer);
+    weft_exit status = weft__connection_call(connection, "rpc.discover", weft_none(), &answer);
     if (status)
         return status;
     weft_json methods = weft_get(answer.result, "methods");
     if (weft_typeof(&methods) != WEFT_ARRAY)
-        return weft__fail(app, WEFT_FAILED, NULL, "%s: its rpc.discover is not an OpenRPC document", line->target.shown);
+        return weft__fail(app, WEFT_FAILED, NULL, "%s: its rpc.discover is not an OpenRPC document",
+                          connection->target.shown);
     if (app->common.json)
         put_json(app, answer.result, &methods);
     else
@@ -86,13 +87,13 @@ static weft_exit list(weft_line *line, weft_app *app) {
 }
 
 static weft_exit run(weft_app *app) {
-    weft_line line = {0};
+    weft_connection connection = {0};
     if (app->arg_count > 1 || (app->arg_count && !weft__is_url(app->args[0])))
         return weft__misused(app, "\"%s\" has no place here", app->args[app->arg_count - 1]);
-    weft_exit status = weft__line_open(app, &line);
+    weft_exit status = weft__connection_open(app, &connection);
     if (status == WEFT_DONE)
-        status = list(&line, app);
-    weft__line_done(&line);
+        status = list(&connection, app);
+    weft__connection_done(&connection);
     return status;
 }
 

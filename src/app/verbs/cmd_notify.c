@@ -1,18 +1,18 @@
 /* weft notify: one notification, sent and not answered. */
 #include "app.h"
+#include "connection.h"
+#include "failure.h"
 #include "params.h"
-#include "reach.h"
-#include "say.h"
 
 #define FLUSH_MS (10 * 1000)
 
-static weft_exit notify(weft_line *line, weft_app *app, const weft_doc *params) {
+static weft_exit notify(weft_connection *connection, weft_app *app, const weft_doc *params) {
     int64_t timeout = app->reach.timeout_ms ? app->reach.timeout_ms : FLUSH_MS;
-    int r = weft_notify(line->peer, app->args[0], weft__params_val(params));
+    int r = weft_notify(connection->peer, app->args[0], weft__params_val(params));
     if (r >= 0)
-        r = weft_flush(line->peer, timeout);
+        r = weft_flush(connection->peer, timeout);
     if (r < 0)
-        return weft__line_fail(line, app->args[0], r);
+        return weft__connection_fail(connection, app->args[0], r);
     if (app->common.json)
         weft__put_line(&app->out, WEFT_OBJ({"sent", weft_bool(true)}));
     weft__remark(app, "sent");
@@ -20,7 +20,7 @@ static weft_exit notify(weft_line *line, weft_app *app, const weft_doc *params) 
 }
 
 static weft_exit run(weft_app *app) {
-    return weft__say_method(app, notify);
+    return weft__params_run(app, notify);
 }
 
 static const char *const examples[] = {

@@ -1,8 +1,8 @@
 /* weft ping: is somebody there, and how long does a round trip take? */
 #include "app.h"
 #include "clock.h"
-#include "reach.h"
-#include "say.h"
+#include "connection.h"
+#include "failure.h"
 
 typedef struct ping {
     int64_t count; /* 0: once */
@@ -20,47 +20,47 @@ static void add_time(times *all, double ms) {
     all->answered++;
 }
 
-static void put_time(const weft_app *app, const weft_line *line, int64_t number, double ms, bool knows_ping) {
+static void put_time(const weft_app *app, const weft_connection *connection, int64_t number, double ms, bool knows_ping) {
     if (app->common.json) {
-        weft__put_line(&app->out, WEFT_OBJ({"url", weft_str(line->target.shown)}, {"number", weft_int(number)},
+        weft__put_line(&app->out, WEFT_OBJ({"url", weft_str(connection->target.shown)}, {"number", weft_int(number)},
                                            {"ms", weft_num(ms)}, {"ping", weft_bool(knows_ping)}));
         return;
     }
     fputs("answer from ", app->out.file);
-    fprintf(app->out.file, "%s in %.3f ms%s\n", line->target.shown, ms, knows_ping ? "" : " (it has no method ping)");
+    fprintf(app->out.file, "%s in %.3f ms%s\n", connection->target.shown, ms, knows_ping ? "" : " (it has no method ping)");
     fflush(app->out.file);
 }
 
 /* An answer is an answer: a server without a method ping says so, and that is a round trip too. */
-static weft_exit ping_once(weft_line *line, int64_t number, times *all) {
+static weft_exit ping_once(weft_connection *connection, int64_t number, times *all) {
     WEFT_ANSWER answer = {0};
-    const weft_app *app = line->app;
+    const weft_app *app = connection->app;
     int64_t begun = weft__clock_ns();
-    int r = weft__line_try(line, "ping", weft_none(), &answer);
+    int r = weft__connection_try(connection, "ping", weft_none(), &answer);
     double ms = (double) (weft__clock_ns() - begun) / 1e6;
     if (r < 0)
-        return weft__line_fail(line, "ping", r);
+        return weft__connection_fail(connection, "ping", r);
     if (answer.error && answer.error->code != WEFT_METHOD_NOT_FOUND)
         return weft__fail_refused(app, "ping", answer.error, NULL);
     add_time(all, ms);
-    put_time(app, line, number, ms, !answer.error);
+    put_time(app, connection, number, ms, !answer.error);
     return WEFT_DONE;
 }
 
 static weft_exit run(weft_app *app) {
     const ping *how = app->settings;
-    weft_line line = {0};
+    weft_connection connection = {0};
     times all = {0};
     int64_t count = how->count ? how->count : 1;
     if (app->arg_count > 1 || (app->arg_count && !weft__is_url(app->args[0])))
         return weft__misused(app, "\"%s\" is no URL", app->args[app->arg_count - 1]);
-    weft_exit status = weft__line_open(app, &line);
+    weft_exit status = weft__connection_open(app, &connection);
     for (int64_t i = 1; i <= count && status == WEFT_DONE; i++)
-        status = ping_once(&line, i, &all);
+        status = ping_once(&connection, i, &all);
     if (all.answered > 1 && !app->common.json)
         fprintf(app->out.file, "%lld answers, least %.3f ms, mean %.3f ms, most %.3f ms\n", (long long) all.answered,
                 all.least, all.sum / (double) all.answered, all.most);
-    weft__line_done(&line);
+    weft__connection_done(&connection);
     return status;
 }
 

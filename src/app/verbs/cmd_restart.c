@@ -5,7 +5,7 @@
 
 #include "alloc.h"
 #include "daemon.h"
-#include "say.h"
+#include "failure.h"
 #include "serve.h"
 
 /* All options of "weft serve" are zero when they are not given. --aiwg says which daemon is meant. */

@@ -8,10 +8,10 @@
 
 #include "app.h"
 #include "daemon.h"
+#include "daemon_folder.h"
 #include "debug.h"
-#include "home.h"
+#include "failure.h"
 #include "loop.h"
-#include "say.h"
 #include "serve.h"
 #include "serve_hub.h"
 #include "serve_tell.h"
@@ -194,7 +194,7 @@ static weft_exit get_token(serving *self, bool network) {
     if (!network)
         return WEFT_DONE;
     return self->how->token_file ? weft__token_read(self->app, self->how->token_file, &self->token)
-                                 : weft__home_token(self->app, &self->token);
+                                 : weft__daemon_folder_token(self->app, &self->token);
 }
 
 /* Those that were given out by name. */
@@ -377,7 +377,7 @@ static weft_exit run(weft_app *app) {
         return weft__misused(app, "\"%s\" has no place here; to serve at a URL, write --listen URL", app->args[0]);
     const weft_serve_settings *typed = app->settings;
     app->layout = typed->aiwg ? &weft__layout_aiwg : &weft__layout_weft;
-    weft_exit status = weft__home_check(app);
+    weft_exit status = weft__daemon_folder_check(app);
     if (status == WEFT_DONE)
         status = weft__trust_gate(app, typed, false);
     if (status == WEFT_DONE)
@@ -391,7 +391,7 @@ static weft_exit run(weft_app *app) {
     self.how = weft__serve_config_settings(self.config);
     status = open_and_serve(&self);
     if (self.published)
-        weft__home_withdraw(app->layout);
+        weft__daemon_folder_withdraw(app->layout);
     weft__signals_close(&self.signals);
     if (self.loop)
         weft__timer_stop(self.loop, &self.end);

@@ -4,8 +4,8 @@
 
 #include "alloc.h"
 #include "daemon.h"
-#include "home.h"
-#include "say.h"
+#include "daemon_folder.h"
+#include "failure.h"
 #include "serve.h"
 #include "trust_view.h"
 
@@ -32,7 +32,7 @@ static weft_exit run(weft_app *app) {
         r = weft__daemon_args(getpid(), app->verb->name, &args, &memory);
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
-    status = weft__home_check(app);
+    status = weft__daemon_folder_check(app);
     if (status == WEFT_DONE && weft__daemon_holder(app->layout, &holder) == 0) /* one that runs is only told of */
         status = weft__trust_gate(app, how, true);
     if (status == WEFT_DONE)

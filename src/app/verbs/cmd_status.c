@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "connection.h"
 #include "daemon.h"
-#include "reach.h"
-#include "say.h"
+#include "failure.h"
 
 /* It answers in a millisecond, or it is stuck. */
 #define ANSWER_MS 5000
@@ -120,15 +120,16 @@ static weft_exit put_absent(const weft_app *app, const char *state, pid_t pid, c
     return WEFT_UNREACHABLE;
 }
 
-static weft_exit ask(weft_app *app, weft_line *line, pid_t pid) {
+static weft_exit ask(weft_app *app, weft_connection *connection, pid_t pid) {
     WEFT_ANSWER answer = {0};
     WEFT_ANSWER agents = {0};
-    weft_exit status = weft__line_open(app, line);
+    weft_exit status = weft__connection_open(app, connection);
     if (status == WEFT_DONE)
-        status = weft__line_call(line, "daemon.status", weft_none(), &answer);
+        status = weft__connection_call(connection, "daemon.status", weft_none(), &answer);
     if (status)
         return status;
-    bool listed = !app->common.json && weft__line_try(line, "agent.list", weft_none(), &agents) >= 0 && !agents.error;
+    bool listed =
+        !app->common.json && weft__connection_try(connection, "agent.list", weft_none(), &agents) >= 0 && !agents.error;
     if (app->common.json)
         weft__put_line(&app->out, WEFT_OBJ({"state", weft_str("running")}, {"pid", pid ? weft_int(pid) : weft_none()},
                                            {"status", weft_copy(answer.result)}));
@@ -141,7 +142,7 @@ static weft_exit run(weft_app *app) {
     const settings *how = app->settings;
     char url[128], next[PATH_MAX + 64], folder[PATH_MAX];
     char *args[] = {url, NULL};
-    weft_line line = {0};
+    weft_connection connection = {0};
     pid_t pid = 0;
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here", app->args[0]);
@@ -160,8 +161,8 @@ static weft_exit run(weft_app *app) {
     app->args = args;
     app->arg_count = 1;
     app->reach.timeout_ms = ANSWER_MS;
-    weft_exit status = ask(app, &line, pid);
-    weft__line_done(&line);
+    weft_exit status = ask(app, &connection, pid);
+    weft__connection_done(&connection);
     return status;
 }
 

@@ -1,6 +1,6 @@
 /* weft stop: end the daemon of this project. */
 #include "daemon.h"
-#include "say.h"
+#include "failure.h"
 
 typedef struct settings {
     int64_t timeout_ms; /* 0: the usual */

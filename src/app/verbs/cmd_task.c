@@ -1,31 +1,31 @@
 /* weft task: what the hub has to do. Submitting and watching have files of their own. */
 #include <string.h>
 
-#include "ask.h"
-#include "say.h"
-#include "stop_words.h"
+#include "failure.h"
+#include "hub_call.h"
+#include "stop_reason.h"
+#include "subcommand.h"
 #include "table.h"
-#include "talk.h"
 #include "task.h"
-#include "when.h"
-#include "words.h"
+#include "terminal_status.h"
+#include "time_text.h"
 
 /* --timeout is how long a task may run when one is submitted, and how long to wait for the answer otherwise. */
 static weft_exit ask(weft_app *app, const char *method, weft_val params, weft_answer *ret) {
     const weft_task_settings *how = app->settings;
     app->reach.timeout_ms = how->timeout_ms;
-    return weft__ask_once(app, how->url, method, params, ret);
+    return weft__hub_call_once(app, how->url, method, params, ret);
 }
 
 /* For what takes more than one question. */
-static weft_exit on_line(weft_app *app, weft_exit (*run)(weft_app *app, weft_line *line)) {
+static weft_exit on_line(weft_app *app, weft_exit (*run)(weft_app *app, weft_connection *connection)) {
     const weft_task_settings *how = app->settings;
-    weft_line line;
+    weft_connection connection;
     app->reach.timeout_ms = how->timeout_ms;
-    weft_exit status = weft__ask_open(app, how->url, &line);
+    weft_exit status = weft__hub_call_open(app, how->url, &connection);
     if (status == WEFT_DONE)
-        status = run(app, &line);
-    weft__line_done(&line);
+        status = run(app, &connection);
+    weft__connection_done(&connection);
     return status;
 }
 
@@ -33,27 +33,27 @@ static weft_exit on_line(weft_app *app, weft_exit (*run)(weft_app *app, weft_lin
 
 /* What only our own hub says of tasks: their agents and sessions. Anybody else's does not know the method, and that is fine:
  * ret stays empty. */
-static void ask_about(weft_line *line, const weft_val *ids, size_t count, weft_answer *ret) {
-    if (count == 0 || weft__line_try(line, "task.about", WEFT_OBJ({"taskIds", weft_arr(ids, count)}), ret) < 0)
+static void ask_about(weft_connection *connection, const weft_val *ids, size_t count, weft_answer *ret) {
+    if (count == 0 || weft__connection_try(connection, "task.about", WEFT_OBJ({"taskIds", weft_arr(ids, count)}), ret) < 0)
         *ret = (weft_answer){0};
 }
 
-static void ask_about_all(weft_line *line, const weft_json *tasks, weft_answer *ret) {
+static void ask_about_all(weft_connection *connection, const weft_json *tasks, weft_answer *ret) {
     size_t count = weft_count(tasks), i = 0;
     weft_val *ids = weft__alloc(NULL, (count + 1) * sizeof *ids);
     for (weft_iter it = weft_iterate(tasks); ids && i < count && weft_next(&it); i++)
         ids[i] = weft_str(weft_get_str(&it.value, "id", ""));
-    ask_about(line, ids, i, ret);
+    ask_about(connection, ids, i, ret);
     weft__free(NULL, ids);
 }
 
 /* ---- list ---- */
 
-static const char *took(char ret[WEFT_WHEN_TEXT], const weft_json *task) {
-    int64_t from = weft__when_get(task, "startedAt"), to = weft__when_get(task, "completedAt");
+static const char *took(char ret[WEFT_TIME_TEXT], const weft_json *task) {
+    int64_t from = weft__time_get(task, "startedAt"), to = weft__time_get(task, "completedAt");
     if (!from)
         return "";
-    return weft__duration(ret, (to ? to : weft__when_now()) - from);
+    return weft__duration(ret, (to ? to : weft__time_now()) - from);
 }
 
 /* How it ended says more than that it ended: why an agent stopped, or why the task failed. */
@@ -66,10 +66,10 @@ static const char *put_state(char *ret, size_t size, const weft_json *task, cons
 }
 
 static int add_task(weft_table *table, const weft_json *task, const weft_json *about) {
-    char age[WEFT_WHEN_TEXT] = "", time[WEFT_WHEN_TEXT];
-    int64_t created = weft__when_get(task, "createdAt");
+    char age[WEFT_TIME_TEXT] = "", time[WEFT_TIME_TEXT];
+    int64_t created = weft__time_get(task, "createdAt");
     if (created)
-        weft__duration(age, weft__when_now() - created);
+        weft__duration(age, weft__time_now() - created);
     char state[64];
     const char *cells[] = {weft_get_str(task, "id", ""),
                            put_state(state, sizeof state, task, about),
@@ -103,12 +103,12 @@ static weft_exit put_list(weft_app *app, const weft_json *tasks, const weft_json
     return r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : WEFT_DONE;
 }
 
-static weft_exit list_on(weft_app *app, weft_line *line) {
+static weft_exit list_on(weft_app *app, weft_connection *connection) {
     const weft_task_settings *how = app->settings;
     WEFT_ANSWER answer = {0};
     WEFT_ANSWER about = {0};
-    weft_exit status = weft__ask(
-        line, "task.list",
+    weft_exit status = weft__hub_call(
+        connection, "task.list",
         WEFT_OBJ({"state", weft_str_or_none(how->state)}, {"limit", how->limit ? weft_int(how->limit) : weft_none()}),
         &answer);
     if (status)
@@ -120,7 +120,7 @@ static weft_exit list_on(weft_app *app, weft_line *line) {
         weft__put_line(&app->out, WEFT_OBJ({"tasks", weft_copy(&tasks)}));
         return WEFT_DONE;
     }
-    ask_about_all(line, &tasks, &about);
+    ask_about_all(connection, &tasks, &about);
     weft_json abouts = weft_get(about.result, "tasks");
     return put_list(app, &tasks, &abouts);
 }
@@ -147,7 +147,7 @@ static void put_text(const weft_app *app, const char *label, const char *text) {
 
 static void put_stop(const weft_app *app, const char *stop_reason) {
     char text[200];
-    const char *why = weft__stop_words(stop_reason);
+    const char *why = weft__stop_reason_text(stop_reason);
     if (!why)
         return;
     snprintf(text, sizeof text, "%.64s: %s", stop_reason, why);
@@ -163,12 +163,12 @@ static void put_number(const weft_app *app, const char *label, const weft_json *
 }
 
 static void put_time(const weft_app *app, const char *label, const weft_json *task, const char *name) {
-    char text[WEFT_WHEN_TEXT], ago[WEFT_WHEN_TEXT];
-    int64_t when = weft__when_get(task, name);
+    char text[WEFT_TIME_TEXT], ago[WEFT_TIME_TEXT];
+    int64_t when = weft__time_get(task, name);
     if (!when)
         return;
     put_label(app, label);
-    fprintf(app->out.file, "%s, %s ago\n", weft__time_of_day(text, when), weft__duration(ago, weft__when_now() - when));
+    fprintf(app->out.file, "%s, %s ago\n", weft__time_of_day(text, when), weft__duration(ago, weft__time_now() - when));
 }
 
 static void put_output(const weft_app *app, const weft_json *task) {
@@ -182,7 +182,7 @@ static void put_output(const weft_app *app, const weft_json *task) {
 }
 
 static void put_task(const weft_app *app, const weft_json *task, const weft_json *about) {
-    char time[WEFT_WHEN_TEXT];
+    char time[WEFT_TIME_TEXT];
     int64_t attempt = weft_get_int(about, "attempt", 0);
     put_text(app, "task", weft_get_str(task, "id", ""));
     put_text(app, "state", weft_get_str(task, "state", ""));
@@ -205,12 +205,12 @@ static void put_task(const weft_app *app, const weft_json *task, const weft_json
     put_output(app, task);
 }
 
-static weft_exit get_on(weft_app *app, weft_line *line) {
+static weft_exit get_on(weft_app *app, weft_connection *connection) {
     const weft_task_settings *how = app->settings;
     const weft_val id = weft_str(app->args[0]);
     WEFT_ANSWER answer = {0};
     WEFT_ANSWER about = {0};
-    weft_exit status = weft__ask(line, "task.get", WEFT_OBJ({"taskId", id}), &answer);
+    weft_exit status = weft__hub_call(connection, "task.get", WEFT_OBJ({"taskId", id}), &answer);
     if (status)
         return status;
     if (app->common.json) {
@@ -221,7 +221,7 @@ static weft_exit get_on(weft_app *app, weft_line *line) {
         put_output(app, answer.result);
         return WEFT_DONE;
     }
-    ask_about(line, &id, 1, &about);
+    ask_about(connection, &id, 1, &about);
     weft_json abouts = weft_get(about.result, "tasks"), only = weft_at(&abouts, 0);
     put_task(app, answer.result, &only);
     return WEFT_DONE;
@@ -262,7 +262,7 @@ static weft_exit stats(weft_app *app) {
 
 /* ---- the verb ---- */
 
-static const weft_word words[] = {
+static const weft_subcommand words[] = {
     {"submit", " agent priority timeout retries session wait once url ", "what is to be done?", 1, SIZE_MAX,
      weft__task_submit_word},
     {"list", " state limit timeout url ", NULL, 0, 0, list},
@@ -274,7 +274,7 @@ static const weft_word words[] = {
 };
 
 static weft_exit run(weft_app *app) {
-    return weft__word_run(app, words, "list");
+    return weft__subcommand_run(app, words, "list");
 }
 
 static const weft_option options[] = {

@@ -7,15 +7,15 @@
 #include <unistd.h>
 
 #include "alloc.h"
-#include "ask.h"
 #include "daemon.h"
-#include "home.h"
-#include "say.h"
+#include "daemon_folder.h"
+#include "failure.h"
+#include "hub_call.h"
 #include "stamp.h"
+#include "subcommand.h"
 #include "table.h"
+#include "time_text.h"
 #include "token_file.h"
-#include "when.h"
-#include "words.h"
 
 typedef struct settings {
     const char *url, *scope, *expires;
@@ -54,7 +54,7 @@ static weft_exit find_hub(weft_app *app, bool *ret_ask) {
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     if (r == 0)
         return weft__fail(app, WEFT_NOT_FOUND, "\"weft start\" makes one.", "there is no hub in this folder or above it");
-    weft_exit status = weft__home_check(app);
+    weft_exit status = weft__daemon_folder_check(app);
     *ret_ask = status == WEFT_DONE && weft__daemon_holder(app->layout, &holder) == 1;
     return status;
 }
@@ -95,7 +95,7 @@ static void put_added(const weft_app *app, const char *name, const char *scopes,
 static weft_exit add_by_daemon(weft_app *app, const char *scopes, int64_t life) {
     const settings *how = app->settings;
     WEFT_ANSWER answer = {0};
-    weft_exit failed = weft__ask_once(
+    weft_exit failed = weft__hub_call_once(
         app, how->url, "token.add",
         WEFT_OBJ({"name", weft_str(app->args[0])}, {"scopes", weft_str(scopes)}, {"expiresIn", weft_int(life)}), &answer);
     if (failed)
@@ -168,7 +168,7 @@ static int put_row(listing *self, const char *name, const char *scopes, const ch
 static weft_exit list_by_daemon(listing *self) {
     const settings *how = self->app->settings;
     WEFT_ANSWER answer = {0};
-    weft_exit failed = weft__ask_once(self->app, how->url, "token.list", weft_none(), &answer);
+    weft_exit failed = weft__hub_call_once(self->app, how->url, "token.list", weft_none(), &answer);
     if (failed)
         return failed;
     weft_json tokens = weft_get(answer.result, "tokens");
@@ -211,7 +211,7 @@ static weft_exit list(weft_app *app) {
 static weft_exit revoke_by_daemon(weft_app *app) {
     const settings *how = app->settings;
     WEFT_ANSWER answer = {0};
-    return weft__ask_once(app, how->url, "token.revoke", WEFT_OBJ({"name", weft_str(app->args[0])}), &answer);
+    return weft__hub_call_once(app, how->url, "token.revoke", WEFT_OBJ({"name", weft_str(app->args[0])}), &answer);
 }
 
 static weft_exit revoke_in_file(weft_app *app) {
@@ -238,7 +238,7 @@ static weft_exit revoke_one(weft_app *app) {
 
 /* ---- the verb ---- */
 
-static const weft_word words[] = {
+static const weft_subcommand words[] = {
     {"add", " url scope expires ", "which name should the token have?", 1, 1, add},
     {"list", " url ", NULL, 0, 0, list},
     {"revoke", " url ", "which token? Give its name", 1, 1, revoke_one},
@@ -246,7 +246,7 @@ static const weft_word words[] = {
 };
 
 static weft_exit run(weft_app *app) {
-    return weft__word_run(app, words, "list");
+    return weft__subcommand_run(app, words, "list");
 }
 
 static const weft_option options[] = {

@@ -7,9 +7,9 @@
 
 #include "alloc.h"
 #include "daemon.h"
-#include "home.h"
-#include "person.h"
-#include "say.h"
+#include "daemon_folder.h"
+#include "failure.h"
+#include "stdin_lines.h"
 #include "trust_view.h"
 
 typedef struct settings {
@@ -118,7 +118,7 @@ static weft_exit decide(weft_trust_view *view, bool yes) {
                           "the configuration has a mistake, so what it would allow cannot be shown");
     if (weft__trust_view_is_fine(view) && !yes)
         return tell_trusted(view, "trusted");
-    if (!yes && (app->common.json || !weft__person_is_there()))
+    if (!yes && (app->common.json || !weft__stdin_is_person()))
         return refuse_to_guess(view);
     if (!yes) {
         weft__trust_view_reason(view, why);
@@ -140,7 +140,7 @@ static weft_exit trust(weft_app *app, bool yes) {
     int r = weft__daemon_project(app->layout);
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
-    weft_exit status = weft__home_check(app);
+    weft_exit status = weft__daemon_folder_check(app);
     if (status)
         return status;
     if (r == 0 && access(app->layout->config, F_OK) < 0)

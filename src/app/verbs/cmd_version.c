@@ -4,7 +4,7 @@
 #include <zlib.h>
 
 #include "app.h"
-#include "say.h"
+#include "failure.h"
 
 static weft_exit run(weft_app *app) {
     if (app->arg_count)

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ask.h"
 #include "daemon.h"
 #include "doctor.h"
+#include "hub_call.h"
 #include "private_file.h"
 #include "store.h"
 #include "trust_view.h"

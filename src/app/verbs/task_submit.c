@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attend.h"
 #include "buf.h"
-#include "say.h"
+#include "failure.h"
+#include "task_follow.h"
 #include "utf8_stream.h"
 
 /* The hub takes less; this is what is read before it can say so. */
@@ -100,29 +100,29 @@ static weft_exit put_submitted(weft_app *app, const weft_json *result) {
 static weft_exit submit(weft_app *app, weft_val params) {
     const weft_task_settings *how = app->settings;
     WEFT_ANSWER answer = {0};
-    weft_exit status = weft__ask_once(app, how->url, "task.submit", params, &answer);
+    weft_exit status = weft__hub_call_once(app, how->url, "task.submit", params, &answer);
     return status ? status : put_submitted(app, answer.result);
 }
 
 /* ---- with ---- */
 
-static void on_begin(weft_attend *attend) {
-    const weft_val *params = attend->opts->ctx;
-    weft__attend_submit(attend, "task.submit", *params);
+static void on_begin(weft_task_follow *follow) {
+    const weft_val *params = follow->opts->ctx;
+    weft__task_follow_submit(follow, "task.submit", *params);
 }
 
-static void on_done(weft_attend *attend, weft_exit how) {
-    weft__attend_end(attend, how);
+static void on_done(weft_task_follow *follow, weft_exit how) {
+    weft__task_follow_end(follow, how);
 }
 
 static weft_exit submit_and_wait(weft_app *app, weft_val params) {
     const weft_task_settings *how = app->settings;
-    weft_attend *attend = weft__zalloc(NULL, sizeof *attend);
-    if (!attend)
+    weft_task_follow *follow = weft__zalloc(NULL, sizeof *follow);
+    if (!follow)
         return weft__fail(app, WEFT_FAILED, NULL, "out of memory");
-    weft_attend_opts opts = {.url = how->url, .ctx = &params, .on_begin = on_begin, .on_done = on_done};
-    weft_exit status = weft__attend_run(attend, app, &opts);
-    weft__free(NULL, attend);
+    weft_task_follow_opts opts = {.url = how->url, .ctx = &params, .on_begin = on_begin, .on_done = on_done};
+    weft_exit status = weft__task_follow_run(follow, app, &opts);
+    weft__free(NULL, follow);
     return status;
 }
 
@@ -147,7 +147,7 @@ weft_exit weft__task_submit_word(weft_app *app) {
     if (status)
         return status;
     /* Whoever waits may have to send it twice, over two connections: once is meant. */
-    weft__attend_key(key);
+    weft__task_follow_key(key);
     const char *once = how->once ? how->once : how->wait ? key : NULL;
     weft_val params = WEFT_OBJ({"prompt", weft_str(prompt)}, {"agent", weft_str_or_none(how->agent)},
                                {"priority", how->priority ? weft_int(priority) : weft_none()},

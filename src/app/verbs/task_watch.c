@@ -3,30 +3,30 @@
 
 #include <string.h>
 
-#include "attend.h"
-#include "say.h"
-#include "stop_words.h"
+#include "failure.h"
+#include "stop_reason.h"
+#include "task_follow.h"
 
 /* ---- one ---- */
 
-static void on_begin(weft_attend *attend) {
-    weft__attend_watch(attend, attend->app->args[0]);
+static void on_begin(weft_task_follow *follow) {
+    weft__task_follow_watch(follow, follow->app->args[0]);
 }
 
-static void on_done(weft_attend *attend, weft_exit how) {
-    weft__attend_end(attend, how);
+static void on_done(weft_task_follow *follow, weft_exit how) {
+    weft__task_follow_end(follow, how);
 }
 
 /* Who only watches takes nothing with them. */
 static weft_exit watch_one(weft_app *app) {
     const weft_task_settings *how = app->settings;
-    weft_attend *attend = weft__zalloc(NULL, sizeof *attend);
-    if (!attend)
+    weft_task_follow *follow = weft__zalloc(NULL, sizeof *follow);
+    if (!follow)
         return weft__fail(app, WEFT_FAILED, NULL, "out of memory");
-    weft_attend_opts opts = {
+    weft_task_follow_opts opts = {
         .url = how->url, .limit_ms = how->timeout_ms, .on_begin = on_begin, .on_done = on_done, .only_watches = true};
-    weft_exit status = weft__attend_run(attend, app, &opts);
-    weft__free(NULL, attend);
+    weft_exit status = weft__task_follow_run(follow, app, &opts);
+    weft__free(NULL, follow);
     return status;
 }
 
@@ -34,34 +34,34 @@ static weft_exit watch_one(weft_app *app) {
 
 typedef struct watching {
     weft_app *app;
-    weft_live live;
-    weft_talk talk;
+    weft_event_follow events;
+    weft_terminal terminal;
     char speaker[WEFT_TASK_ID]; /* whose line is open */
 } watching;
 
 /* A line of whoever speaks begins with its name; who is interrupted begins a new line. */
 static void put_said(watching *self, const char *task, const char *text, size_t len) {
     const weft_screen *out = &self->app->out;
-    if (self->talk.middle && strcmp(self->speaker, task) != 0)
-        weft__talk_break(&self->talk);
+    if (self->terminal.middle && strcmp(self->speaker, task) != 0)
+        weft__terminal_break(&self->terminal);
     snprintf(self->speaker, sizeof self->speaker, "%s", task);
     for (const char *end = text + len; text < end;) {
         const char *line = memchr(text, '\n', (size_t) (end - text));
         size_t n = (size_t) ((line ? line + 1 : end) - text);
-        if (!self->talk.middle) {
+        if (!self->terminal.middle) {
             weft__ink(out, WEFT_INK_DIM);
             weft__put_text(out, task, strlen(task));
             fputs(" | ", out->file);
             weft__plain(out);
         }
-        weft__talk_data(&self->talk, text, n);
+        weft__terminal_data(&self->terminal, text, n);
         text += n;
     }
 }
 
 static void put_state(watching *self, const char *task, const char *ink, const char *what, const char *more) {
     const weft_screen *out = &self->app->out;
-    weft__talk_break(&self->talk);
+    weft__terminal_break(&self->terminal);
     weft__ink(out, ink);
     weft__put_text(out, task, strlen(task));
     fprintf(out->file, " %s", what);
@@ -73,7 +73,7 @@ static void put_state(watching *self, const char *task, const char *ink, const c
 }
 
 static void put_task_event(watching *self, const char *task, const char *what, const weft_json *data) {
-    const char *stop = weft__stop_words(weft_get_str(data, "stopReason", NULL));
+    const char *stop = weft__stop_reason_text(weft_get_str(data, "stopReason", NULL));
     const char *more = weft_get_str(data, "error", weft_get_str(data, "prompt", stop ? stop : ""));
     bool bad = strcmp(what, "failed") == 0;
     if (strcmp(what, "process") != 0)
@@ -109,7 +109,7 @@ static void put_event(watching *self, const char *type, const weft_json *data) {
 static void on_ready(void *ctx, uint64_t head) {
     watching *self = ctx;
     (void) head;
-    if (self->app->err.terminal && !self->live.was_ready)
+    if (self->app->err.terminal && !self->events.was_ready)
         fputs("watching all tasks; Ctrl-C ends it\n", self->app->err.file);
 }
 
@@ -121,28 +121,28 @@ static void on_event(void *ctx, const weft_json *event) {
     else
         put_event(self, weft_get_str(event, "type", ""), &data);
     if (ferror(self->app->out.file))
-        weft__live_end(&self->live, WEFT_FAILED);
+        weft__event_follow_end(&self->events, WEFT_FAILED);
 }
 
 static void on_gap(void *ctx, const char *reason) {
     watching *self = ctx;
-    weft__talk_line(&self->talk, WEFT_INK_WARN, "%s", weft__gap_words(reason));
+    weft__terminal_line(&self->terminal, WEFT_INK_WARN, "%s", weft__gap_words(reason));
 }
 
 static weft_exit watch_all(weft_app *app) {
     static const weft_texts types = {.items = {"task.", "question.", "session.output", "session.update"}, .count = 4};
     const weft_task_settings *how = app->settings;
-    watching self = {.app = app, .talk = {.app = app}};
-    weft_live_opts opts = {.url = how->url,
-                           .from = {.now = true, .types = &types},
-                           .limit_ms = how->timeout_ms,
-                           .talk = &self.talk,
-                           .ctx = &self,
-                           .on_ready = on_ready,
-                           .on_event = on_event,
-                           .on_gap = on_gap};
-    weft_exit status = weft__live_run(&self.live, app, &opts);
-    weft__talk_break(&self.talk);
+    watching self = {.app = app, .terminal = {.app = app}};
+    weft_event_follow_opts opts = {.url = how->url,
+                                   .from = {.now = true, .types = &types},
+                                   .limit_ms = how->timeout_ms,
+                                   .terminal = &self.terminal,
+                                   .ctx = &self,
+                                   .on_ready = on_ready,
+                                   .on_event = on_event,
+                                   .on_gap = on_gap};
+    weft_exit status = weft__event_follow_run(&self.events, app, &opts);
+    weft__terminal_break(&self.terminal);
     return status;
 }
 

@@ -20,8 +20,8 @@ static int failed(const weft_hub *hub) {
 }
 
 static int refuse(weft_req *req, int r) {
-    return weft__say_error(req, AIWG_UNAVAILABLE, "subsystemUnavailable", "Automation is not available: %s",
-                           r == -ENOSYS ? "it was not started" : weft_strerror(r));
+    return weft__reply_error(req, AIWG_UNAVAILABLE, "subsystemUnavailable", "Automation is not available: %s",
+                             r == -ENOSYS ? "it was not started" : weft_strerror(r));
 }
 
 int weft__aiwg_automation_status(weft_req *req, const weft_json *params, void *ctx) {
@@ -51,13 +51,13 @@ const weft_param weft__aiwg_rule_params[] = {
 
 /* The seed answers "enabled", the original "success" for a rule: both are said. */
 static int say_switched(weft_req *req, bool enabled, bool success) {
-    return weft__say(req, WEFT_OBJ({"enabled", weft_bool(enabled)}, {"success", weft_bool(success)}));
+    return weft__reply_val(req, WEFT_OBJ({"enabled", weft_bool(enabled)}, {"success", weft_bool(success)}));
 }
 
 static void on_switched(void *ctx, int r) {
     struct switching *switching = ctx;
     if (r < 0)
-        weft__say_failure(switching->req, r);
+        weft__reply_failure(switching->req, r);
     else
         say_switched(switching->req, switching->enabled, true);
     weft__free(switching->hub->alloc, switching);
@@ -79,8 +79,8 @@ static int switch_to(weft_req *req, const weft_hub *hub, bool enabled) {
     if (r == -ENOENT)
         return say_switched(weft__req_keep(req), false, false);
     if (r == -EINVAL)
-        return weft__say_invalid(req, "/ruleId", "the rule %s is not valid; automation.status says why", in->ruleId);
-    return weft__say_failure(req, r);
+        return weft__reply_invalid(req, "/ruleId", "the rule %s is not valid; automation.status says why", in->ruleId);
+    return weft__reply_failure(req, r);
 }
 
 int weft__aiwg_enable(weft_req *req, const weft_json *params, void *ctx) {

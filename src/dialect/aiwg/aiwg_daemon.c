@@ -33,7 +33,7 @@ int weft__aiwg_stop(weft_req *req, const weft_json *params, void *ctx) {
     weft_hub *hub = ctx;
     const struct stop *in = weft_req_params(req);
     (void) params;
-    weft__say(weft__req_keep(req), WEFT_OBJ({"stopping", weft_bool(true)}));
+    weft__reply_val(weft__req_keep(req), WEFT_OBJ({"stopping", weft_bool(true)}));
     hub->host->stop(hub->host->ctx, in->force);
     return 0;
 }

@@ -46,26 +46,27 @@ const weft_param weft__aiwg_submit_params[] = {
 static int refuse_submit(weft_req *req, const weft_hub *hub, const weft_task_spec *spec, const char *path, int r) {
     switch (r) {
     case -ENOENT:
-        return weft__say_no_agent(req, hub, WEFT_INVALID_PARAMS, "invalidParams", "/agent", spec->agent ? spec->agent : "");
+        return weft__reply_no_agent(req, hub, WEFT_INVALID_PARAMS, "invalidParams", "/agent",
+                                    spec->agent ? spec->agent : "");
     case -ESRCH:
-        return weft__say_invalid(req, "/sessionId", "there is no session %s", spec->session ? spec->session : "");
+        return weft__reply_invalid(req, "/sessionId", "there is no session %s", spec->session ? spec->session : "");
     case -EBUSY:
-        return weft__say_error(req, 409, "sessionBusy", "The session has a task already: %s",
-                               spec->session ? spec->session : "");
+        return weft__reply_error(req, 409, "sessionBusy", "The session has a task already: %s",
+                                 spec->session ? spec->session : "");
     case -ENOBUFS:
-        return weft__say_error(req, AIWG_QUEUE_FULL, "queueFull", "Queue full: %zu tasks are waiting",
-                               weft__engine_limits(hub->engine)->max_queue);
+        return weft__reply_error(req, AIWG_QUEUE_FULL, "queueFull", "Queue full: %zu tasks are waiting",
+                                 weft__engine_limits(hub->engine)->max_queue);
     default:
-        return weft__say_not_submitted(req, hub, path, r);
+        return weft__reply_not_submitted(req, hub, path, r);
     }
 }
 
 static void on_submitted(void *ctx, int r, const weft_task *task) {
     weft_req *req = ctx;
     if (r < 0)
-        weft__say_failure(req, r);
+        weft__reply_failure(req, r);
     else
-        weft__say(req, WEFT_OBJ({"taskId", weft_str(task->id)}, {"state", weft_str(weft__task_states[task->state])}));
+        weft__reply_val(req, WEFT_OBJ({"taskId", weft_str(task->id)}, {"state", weft_str(weft__task_states[task->state])}));
 }
 
 static bool is_known(const weft_iter *it) {
@@ -133,12 +134,12 @@ int weft__aiwg_submit(weft_req *req, const weft_json *params, void *ctx) {
     if (r < 0)
         return r;
     if (in->retries < 0 || in->retries > MAX_RETRIES)
-        return weft__say_invalid(req, "/retries", "retries must be from 0 to %d", MAX_RETRIES);
+        return weft__reply_invalid(req, "/retries", "retries must be from 0 to %d", MAX_RETRIES);
     r = make_metadata(hub, params, &in->metadata, &metadata);
     if (r < 0)
         weft__buf_done(&metadata, hub->alloc);
     if (r == -E2BIG)
-        return weft__say_invalid(req, "/metadata", "metadata must not be longer than %d bytes", MAX_METADATA);
+        return weft__reply_invalid(req, "/metadata", "metadata must not be longer than %d bytes", MAX_METADATA);
     if (r < 0)
         return r;
     weft_task_spec spec = {.prompt = in->prompt,
@@ -173,9 +174,9 @@ const struct weft_aiwg_chat weft__aiwg_chat_defaults = {.priority = CHAT_PRIORIT
 static void on_chatted(void *ctx, int r, const weft_task *task) {
     weft_req *req = ctx;
     if (r < 0)
-        weft__say_failure(req, r);
+        weft__reply_failure(req, r);
     else
-        weft__say(req, WEFT_OBJ({"taskId", weft_str(task->id)}));
+        weft__reply_val(req, WEFT_OBJ({"taskId", weft_str(task->id)}));
 }
 
 int weft__aiwg_chat(weft_req *req, const weft_json *params, void *ctx) {
@@ -203,13 +204,13 @@ const weft_param weft__aiwg_id_params[] = {
 };
 
 static int refuse_unknown(weft_req *req, const char *id) {
-    return weft__say_error(req, AIWG_TASK_NOT_FOUND, "taskNotFound", "Task not found: %s", id);
+    return weft__reply_error(req, AIWG_TASK_NOT_FOUND, "taskNotFound", "Task not found: %s", id);
 }
 
 static int refuse_ended(weft_req *req, const weft_task *task) {
     const char *state = task ? weft__task_states[task->state] : "over";
-    return weft__say_error(req, AIWG_TASK_NOT_CANCELLABLE, "taskNotCancellable", "Task cannot be cancelled: it is %s",
-                           state);
+    return weft__reply_error(req, AIWG_TASK_NOT_CANCELLABLE, "taskNotCancellable", "Task cannot be cancelled: it is %s",
+                             state);
 }
 
 static void on_cancelled(void *ctx, int r, const weft_task *task) {
@@ -217,9 +218,9 @@ static void on_cancelled(void *ctx, int r, const weft_task *task) {
     if (r == -EALREADY)
         refuse_ended(req, task);
     else if (r < 0)
-        weft__say_failure(req, r);
+        weft__reply_failure(req, r);
     else
-        weft__say(req, WEFT_OBJ({"cancelled", weft_bool(true)}));
+        weft__reply_val(req, WEFT_OBJ({"cancelled", weft_bool(true)}));
 }
 
 int weft__aiwg_cancel(weft_req *req, const weft_json *params, void *ctx) {
@@ -233,7 +234,7 @@ int weft__aiwg_cancel(weft_req *req, const weft_json *params, void *ctx) {
         return refuse_unknown(req, in->taskId);
     if (r == -EALREADY)
         return refuse_ended(req, weft__task_find(hub->engine, in->taskId));
-    return r < 0 ? weft__say_failure(req, r) : 0;
+    return r < 0 ? weft__reply_failure(req, r) : 0;
 }
 
 /* ---- showing ---- */
@@ -302,7 +303,7 @@ int weft__aiwg_list(weft_req *req, const weft_json *params, void *ctx) {
     weft_buf out = {0};
     (void) params;
     if (in->limit < 0)
-        return weft__say_invalid(req, "/limit", "limit must not be negative");
+        return weft__reply_invalid(req, "/limit", "limit must not be negative");
     in->limit = in->limit == 0 ? LIST_DEFAULT : in->limit > LIST_MAX ? LIST_MAX : in->limit;
     int r = write_list(&out, hub, in);
     if (r >= 0)
@@ -345,7 +346,7 @@ static int say_task(const struct get *get, const weft_task *task, weft_bytes out
     if (r >= 0)
         r = write_task(&out, alloc, task, weft_raw(weft__buf_head(&text), weft__buf_len(&text)), cut);
     if (r >= 0)
-        weft__say(get->req, weft_raw(weft__buf_head(&out), weft__buf_len(&out)));
+        weft__reply_val(get->req, weft_raw(weft__buf_head(&out), weft__buf_len(&out)));
     weft__buf_done(&text, alloc);
     weft__buf_done(&out, alloc);
     return r;
@@ -372,9 +373,9 @@ static void on_output(void *ctx, int r, weft_bytes output) {
     if (!task)
         refuse_unknown(get->req, get->id);
     else if (r < 0)
-        weft__say_error(get->req, 507, "storageFailed", "The output cannot be read: %s", weft_strerror(r));
+        weft__reply_error(get->req, 507, "storageFailed", "The output cannot be read: %s", weft_strerror(r));
     else if ((r = say_task(get, task, output)) < 0)
-        weft__say_error(get->req, WEFT_INTERNAL_ERROR, "outOfMemory", "The output cannot be shown: %s", weft_strerror(r));
+        weft__reply_error(get->req, WEFT_INTERNAL_ERROR, "outOfMemory", "The output cannot be shown: %s", weft_strerror(r));
     weft__free(get->hub->alloc, get);
 }
 
@@ -398,7 +399,7 @@ int weft__aiwg_get(weft_req *req, const weft_json *params, void *ctx) {
     if (r >= 0)
         return 0;
     weft__free(hub->alloc, get);
-    return weft__say_failure(req, r);
+    return weft__reply_failure(req, r);
 }
 
 int weft__aiwg_stats(weft_req *req, const weft_json *params, void *ctx) {

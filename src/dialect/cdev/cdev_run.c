@@ -39,10 +39,10 @@ static bool runs_side_by_side(const weft_hub *hub) {
 /* ---- answering ---- */
 
 static void say_running(const struct run *run, const weft_task *task) {
-    weft__say(run->req, WEFT_OBJ({"status", weft_str(task->state == WEFT_TASK_QUEUED ? "queued" : "started")},
-                                 {"session_id", weft_str(task->session)}, {"agent_type", weft_str(task->runs_on)},
-                                 {"pid", task->pid ? weft_int(task->pid) : weft_none()},
-                                 {"mode", weft_str(run->resumes ? "continue" : "new")}));
+    weft__reply_val(run->req, WEFT_OBJ({"status", weft_str(task->state == WEFT_TASK_QUEUED ? "queued" : "started")},
+                                       {"session_id", weft_str(task->session)}, {"agent_type", weft_str(task->runs_on)},
+                                       {"pid", task->pid ? weft_int(task->pid) : weft_none()},
+                                       {"mode", weft_str(run->resumes ? "continue" : "new")}));
 }
 
 static void say_ended(const struct run *run, const weft_task *task) {
@@ -74,7 +74,7 @@ static bool on_task(void *ctx, const weft_event *event, const weft_json *data) {
     struct run *run = ctx;
     const weft_task *task = event ? weft__task_find(run->hub->engine, weft_get_str(data, "taskId", "")) : NULL;
     if (!task)
-        weft__say_failure(run->req, -ESHUTDOWN);
+        weft__reply_failure(run->req, -ESHUTDOWN);
     else if (!settle(run, task))
         return true;
     weft__free(run->hub->alloc, run);
@@ -91,7 +91,7 @@ static void on_submitted(void *ctx, int r, const weft_task *task) {
     struct run *run = ctx;
     weft_hub_client *client = client_of(run);
     if (r < 0)
-        weft__say_failure(run->req, r);
+        weft__reply_failure(run->req, r);
     else if (client)
         weft__hub_client_started(client, task->session);
     if (r >= 0 && !settle(run, task)) {
@@ -108,16 +108,16 @@ static void on_submitted(void *ctx, int r, const weft_task *task) {
 static int refuse_run(weft_req *req, const weft_hub *hub, const weft_task_spec *spec, int r) {
     switch (r) {
     case -ENOENT:
-        return weft__say_no_agent(req, hub, CDEV_NO_AGENT, "agentNotConfigured", "/agent_type",
-                                  spec->agent ? spec->agent : "");
+        return weft__reply_no_agent(req, hub, CDEV_NO_AGENT, "agentNotConfigured", "/agent_type",
+                                    spec->agent ? spec->agent : "");
     case -ESRCH:
-        return weft__say_error(req, CDEV_NO_SESSION, "sessionNotFound", "Session not found: %s", spec->session);
+        return weft__reply_error(req, CDEV_NO_SESSION, "sessionNotFound", "Session not found: %s", spec->session);
     case -EBUSY:
-        return weft__say_error(req, CDEV_BUSY, "agentBusy", "An agent is already running");
+        return weft__reply_error(req, CDEV_BUSY, "agentBusy", "An agent is already running");
     case -ENOBUFS:
-        return weft__say_error(req, 429, "rateLimited", "Too many tasks are waiting");
+        return weft__reply_error(req, 429, "rateLimited", "Too many tasks are waiting");
     default:
-        return weft__say_not_submitted(req, hub, "/prompt", r);
+        return weft__reply_not_submitted(req, hub, "/prompt", r);
     }
 }
 
@@ -125,11 +125,11 @@ static int refuse_run(weft_req *req, const weft_hub *hub, const weft_task_spec *
 static int check(weft_req *req, const weft_hub *hub, const struct run_params *in, bool *ret_resumes) {
     *ret_resumes = in->mode && strcmp(in->mode, "continue") == 0;
     if (in->mode && !*ret_resumes && strcmp(in->mode, "new") != 0)
-        return weft__say_invalid(req, "/mode", "mode must be \"new\" or \"continue\""), -EINVAL;
+        return weft__reply_invalid(req, "/mode", "mode must be \"new\" or \"continue\""), -EINVAL;
     if (*ret_resumes && (!in->session_id || !*in->session_id))
-        return weft__say_invalid(req, "/session_id", "session_id is missing, and mode is \"continue\""), -EINVAL;
+        return weft__reply_invalid(req, "/session_id", "session_id is missing, and mode is \"continue\""), -EINVAL;
     if (in->agent_type && !weft__agent_find(weft__engine_agents(hub->engine), in->agent_type))
-        return weft__say_no_agent(req, hub, CDEV_NO_AGENT, "agentNotConfigured", "/agent_type", in->agent_type), -EINVAL;
+        return weft__reply_no_agent(req, hub, CDEV_NO_AGENT, "agentNotConfigured", "/agent_type", in->agent_type), -EINVAL;
     return 0;
 }
 
@@ -171,7 +171,7 @@ const weft_param weft__cdev_stop_params[] = {
 };
 
 static int refuse_idle(weft_req *req) {
-    return weft__say_error(req, CDEV_IDLE, "agentIdle", "No agent is currently running");
+    return weft__reply_error(req, CDEV_IDLE, "agentIdle", "No agent is currently running");
 }
 
 /* It ended by itself meanwhile: it has stopped all the same. */
@@ -179,9 +179,9 @@ static void on_stopped(void *ctx, int r, const weft_task *task) {
     weft_req *req = ctx;
     (void) task;
     if (r < 0 && r != -EALREADY)
-        weft__say_failure(req, r);
+        weft__reply_failure(req, r);
     else
-        weft__say(req, WEFT_OBJ({"status", weft_str("stopped")}));
+        weft__reply_val(req, WEFT_OBJ({"status", weft_str("stopped")}));
 }
 
 int weft__cdev_stop(weft_req *req, const weft_json *params, void *ctx) {
@@ -192,12 +192,12 @@ int weft__cdev_stop(weft_req *req, const weft_json *params, void *ctx) {
     const weft_session *session =
         in->session_id ? weft__session_find(hub->engine, in->session_id) : weft__cdev_session(hub, weft_req_peer(req));
     if (!session && in->session_id)
-        return weft__say_error(req, CDEV_NO_SESSION, "sessionNotFound", "Session not found: %s", in->session_id);
+        return weft__reply_error(req, CDEV_NO_SESSION, "sessionNotFound", "Session not found: %s", in->session_id);
     if (!session || !session->busy || !session->task)
         return refuse_idle(req);
     int r = weft__task_cancel(hub->engine, session->task, weft__who(weft_req_identity(req), who), on_stopped,
                               weft__req_keep(req));
     if (r == -ENOENT || r == -EALREADY)
         return refuse_idle(req);
-    return r < 0 ? weft__say_failure(req, r) : 0;
+    return r < 0 ? weft__reply_failure(req, r) : 0;
 }

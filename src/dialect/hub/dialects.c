@@ -64,9 +64,9 @@ static int answer_by_dialect(weft_req *req, const weft_json *params, void *ctx) 
 }
 
 static int refuse_other_dialect(weft_req *req, const weft_dialect *wanted) {
-    return weft__say_error(req, WEFT_INVALID_REQUEST, "dialectDecided",
-                           "This connection speaks %s already; open another one to speak %s",
-                           weft_req_identity(req)->dialect, wanted->name);
+    return weft__reply_error(req, WEFT_INVALID_REQUEST, "dialectDecided",
+                             "This connection speaks %s already; open another one to speak %s",
+                             weft_req_identity(req)->dialect, wanted->name);
 }
 
 /* Which row answers a request that says which dialect the connection speaks. */
@@ -107,8 +107,8 @@ static int ask_people(void *ctx, const weft_gate_request *request) {
     const weft_hub_host *host = hub->host;
     if (!host || !host->is_agent || !host->is_agent(host->ctx, request->identity))
         return 0;
-    weft__say_error(request->req, 403, "agentMayNot", "%s is not for agents: the caller is a process of one, or has ended",
-                    request->method->name);
+    weft__reply_error(request->req, 403, "agentMayNot", "%s is not for agents: the caller is a process of one, or has ended",
+                      request->method->name);
     return -EACCES;
 }
 

@@ -91,9 +91,9 @@ struct choosing {
 static void on_chosen(void *ctx, int r) {
     struct choosing *choosing = ctx;
     if (r < 0)
-        weft__say_failure(choosing->req, r);
+        weft__reply_failure(choosing->req, r);
     else
-        weft__say(choosing->req, WEFT_OBJ({"default", default_name(choosing->hub)}));
+        weft__reply_val(choosing->req, WEFT_OBJ({"default", default_name(choosing->hub)}));
     weft__free(choosing->hub->alloc, choosing);
 }
 
@@ -110,8 +110,8 @@ int weft__hub_use(weft_req *req, const weft_json *params, void *ctx) {
         return 0;
     weft__free(hub->alloc, choosing);
     if (r == -ENOENT)
-        return weft__say_no_agent(weft__req_keep(req), hub, WEFT_INVALID_PARAMS, "invalidParams", "/agent", in->agent);
-    return weft__say_failure(req, r);
+        return weft__reply_no_agent(weft__req_keep(req), hub, WEFT_INVALID_PARAMS, "invalidParams", "/agent", in->agent);
+    return weft__reply_failure(req, r);
 }
 
 /* ---- sessions ---- */
@@ -155,7 +155,7 @@ int weft__hub_sessions(weft_req *req, const weft_json *params, void *ctx) {
     (void) params;
     uint64_t total = 0;
     if (in->limit < 0)
-        return weft__say_invalid(req, "/limit", "limit must not be negative");
+        return weft__reply_invalid(req, "/limit", "limit must not be negative");
     int r = write_sessions(&out, hub, in->limit == 0 ? LIST_DEFAULT : MIN(in->limit, LIST_MAX), &total);
     if (r >= 0)
         r = weft_reply(

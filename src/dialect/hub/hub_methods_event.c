@@ -47,9 +47,10 @@ struct subscribing {
 };
 
 static int say_subscribed(const weft_hub *hub, weft_req *req, int r, uint64_t head) {
-    return weft__say(req, WEFT_OBJ({"resumed", weft_bool(r == 0)},
-                                   {"epoch", weft_str(weft__store_epoch(weft__engine_store(hub->engine)))},
-                                   {"head", weft_uint(head)}, {"reason", r ? weft_str(weft__gap_name(r)) : weft_none()}));
+    return weft__reply_val(req,
+                           WEFT_OBJ({"resumed", weft_bool(r == 0)},
+                                    {"epoch", weft_str(weft__store_epoch(weft__engine_store(hub->engine)))},
+                                    {"head", weft_uint(head)}, {"reason", r ? weft_str(weft__gap_name(r)) : weft_none()}));
 }
 
 static void on_subscribed(void *ctx, int r, uint64_t head) {
@@ -60,9 +61,9 @@ static void on_subscribed(void *ctx, int r, uint64_t head) {
      * one before it is what the client believes to have: it must come back. */
     bool failed = req && !weft_req_peer(req);
     if (r == -ECANCELED)
-        weft__say_error(req, WEFT_CANCELLED, "superseded", "Something else was subscribed meanwhile");
+        weft__reply_error(req, WEFT_CANCELLED, "superseded", "Something else was subscribed meanwhile");
     else if (r < 0)
-        failed |= weft__say_error(req, 507, "storageFailed", "The events cannot be read: %s", weft_strerror(r)) < 0;
+        failed |= weft__reply_error(req, 507, "storageFailed", "The events cannot be read: %s", weft_strerror(r)) < 0;
     else
         failed |= say_subscribed(hub, req, r, head) < 0;
     if (failed && r != -ECANCELED)
@@ -76,7 +77,7 @@ static int read_types(weft_req *req, const weft_hub *hub, const weft_json *types
     *ret = NULL;
     *ret_count = count;
     if (count > WEFT_CLIENT_WATCHES)
-        return weft__say_invalid(req, "/types", "there may be at most %d types", WEFT_CLIENT_WATCHES), -EINVAL;
+        return weft__reply_invalid(req, "/types", "there may be at most %d types", WEFT_CLIENT_WATCHES), -EINVAL;
     if (!count)
         return 0;
     const char **list = weft__alloc(hub->alloc, count * sizeof *list);
@@ -88,7 +89,7 @@ static int read_types(weft_req *req, const weft_hub *hub, const weft_json *types
             bool is_short = weft_typeof(&it.value) == WEFT_STRING && weft_text(&it.value, &text) >= 0 &&
                             !memchr(text.data, '\0', text.len);
             weft__free(hub->alloc, (void *) list);
-            return is_short ? -ENOMEM : (weft__say_invalid(req, "/types", "types must be strings"), -EINVAL);
+            return is_short ? -ENOMEM : (weft__reply_invalid(req, "/types", "types must be strings"), -EINVAL);
         }
     *ret = list;
     return 0;
@@ -118,13 +119,13 @@ static int refuse_subscription(weft_req *req, int r) {
     case -ENOMEM:
         return r;
     case -EMFILE:
-        return weft__say_error(req, 429, "tooManySubscriptions", "A connection may have %d subscriptions; end one of them",
-                               WEFT_CLIENT_SUBSCRIPTIONS);
+        return weft__reply_error(req, 429, "tooManySubscriptions", "A connection may have %d subscriptions; end one of them",
+                                 WEFT_CLIENT_SUBSCRIPTIONS);
     case -EINVAL:
-        return weft__say_invalid(req, "/id", "id must not be longer than %d bytes, and stream not than %d",
-                                 WEFT_SUBSCRIPTION_ID, WEFT_STORE_NAME);
+        return weft__reply_invalid(req, "/id", "id must not be longer than %d bytes, and stream not than %d",
+                                   WEFT_SUBSCRIPTION_ID, WEFT_STORE_NAME);
     default:
-        return weft__say_failure(req, r);
+        return weft__reply_failure(req, r);
     }
 }
 
@@ -141,16 +142,16 @@ int weft__hub_subscribe(weft_req *req, const weft_json *params, void *ctx) {
     (void) params;
     weft_hub_client *client = weft__hub_client_of(hub->clients, weft_req_peer(req));
     if (!client)
-        return weft__say_error(req, WEFT_INVALID_REQUEST, "cannotListen",
-                               "Events cannot be delivered here; connect by socket or WebSocket, or read GET /events");
+        return weft__reply_error(req, WEFT_INVALID_REQUEST, "cannotListen",
+                                 "Events cannot be delivered here; connect by socket or WebSocket, or read GET /events");
     /* A longer text is no epoch of any journal: "" answers epochChanged, as any other does that is not the present one. */
     const char *epoch = in->epoch && strlen(in->epoch) > WEFT_EPOCH ? "" : in->epoch;
     weft_subscription_spec spec = {
         .id = in->id, .epoch = epoch, .stream = in->stream, .task = in->taskId, .session = in->sessionId};
     if (!read_after(&in->after, &spec))
-        return weft__say_invalid(req, "/after", "after must be an integer, 0 or more");
+        return weft__reply_invalid(req, "/after", "after must be an integer, 0 or more");
     if (!read_class(in->class, &spec))
-        return weft__say_invalid(req, "/class", "class must be \"log\" or \"state\"");
+        return weft__reply_invalid(req, "/class", "class must be \"log\" or \"state\"");
     int r = read_types(req, hub, &in->types, &types, &count);
     if (r < 0)
         return r;
@@ -168,7 +169,7 @@ int weft__hub_unsubscribe(weft_req *req, const weft_json *params, void *ctx) {
     weft_hub_client *client = weft__hub_client_of(hub->clients, weft_req_peer(req));
     bool found = client && weft__hub_client_unsubscribe(client, in->id);
     if (in->id && !found)
-        return weft__say_error(req, 404, "subscriptionNotFound", "There is no subscription \"%.256s\"", in->id);
+        return weft__reply_error(req, 404, "subscriptionNotFound", "There is no subscription \"%.256s\"", in->id);
     int r = weft_reply(req, weft_obj(NULL, 0));
     if (r < 0 && client)
         weft__hub_client_lose(client); /* it was told that this failed */

@@ -104,7 +104,7 @@ static int refuse_option(weft_req *req, const weft_question *question, const cha
 }
 
 static int refuse_unknown(weft_req *req, const char *id) {
-    return weft__say_error(req, 404, "questionNotFound", "Question not found: %s", id);
+    return weft__reply_error(req, 404, "questionNotFound", "Question not found: %s", id);
 }
 
 /* It is over: say how it ended, so that whoever asked can show it. */
@@ -133,10 +133,10 @@ static void on_answered(void *ctx, int r, const weft_question *question) {
     if (r == -EALREADY)
         refuse_resolved(req, weft__question_find(hub->engine, answering->id));
     else if (r < 0)
-        weft__say_failure(req, r);
+        weft__reply_failure(req, r);
     else
-        weft__say(req, WEFT_OBJ({"answered", weft_bool(true)}, {"questionId", weft_str(question->id)},
-                                {"option", option_of(question)}));
+        weft__reply_val(req, WEFT_OBJ({"answered", weft_bool(true)}, {"questionId", weft_str(question->id)},
+                                      {"option", option_of(question)}));
     weft__free(hub->alloc, answering);
 }
 
@@ -187,5 +187,5 @@ int weft__hub_answer(weft_req *req, const weft_json *params, void *ctx) {
         return refuse_option(req, question, in->option, why);
     if (r == -EALREADY)
         return refuse_resolved(weft__req_keep(req), question);
-    return r == -ENOENT ? refuse_unknown(req, in->questionId) : weft__say_failure(req, r);
+    return r == -ENOENT ? refuse_unknown(req, in->questionId) : weft__reply_failure(req, r);
 }

@@ -47,7 +47,7 @@ int weft__hub_about(weft_req *req, const weft_json *params, void *ctx) {
     weft_buf out = {0};
     (void) params;
     if (weft_count(&in->taskIds) > MAX_IDS)
-        return weft__say_invalid(req, "/taskIds", "taskIds must not be more than %d", MAX_IDS);
+        return weft__reply_invalid(req, "/taskIds", "taskIds must not be more than %d", MAX_IDS);
     int r = write_all(&out, hub, &in->taskIds);
     if (r >= 0)
         r = weft_reply(req, WEFT_OBJ({"tasks", weft_raw(weft__buf_head(&out), weft__buf_len(&out))}));

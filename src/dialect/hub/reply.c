@@ -29,11 +29,11 @@ weft_req *weft__req_keep(weft_req *req) {
     return weft_req_is_notification(req) ? NULL : req;
 }
 
-int weft__say(weft_req *req, weft_val result) {
+int weft__reply_val(weft_req *req, weft_val result) {
     return req ? weft_reply(req, result) : 0;
 }
 
-int weft__say_error(weft_req *req, int code, const char *reason, const char *format, ...) {
+int weft__reply_error(weft_req *req, int code, const char *reason, const char *format, ...) {
     char message[MAX_MESSAGE];
     va_list args;
     va_start(args, format);
@@ -42,7 +42,7 @@ int weft__say_error(weft_req *req, int code, const char *reason, const char *for
     return req ? weft_refuse(req, code, message, reason) : 0;
 }
 
-int weft__say_invalid(weft_req *req, const char *path, const char *format, ...) {
+int weft__reply_invalid(weft_req *req, const char *path, const char *format, ...) {
     char message[MAX_MESSAGE] = "Invalid params: ";
     size_t begun = strlen(message);
     va_list args;
@@ -64,8 +64,8 @@ static int say_too_long(weft_req *req, const weft_hub *hub, const char *path) {
 /* More than this nobody reads in a message; agent.list has them all. */
 #define MAX_NAMED 32
 
-int weft__say_no_agent(weft_req *req, const weft_hub *hub, int code, const char *reason, const char *path,
-                       const char *name) {
+int weft__reply_no_agent(weft_req *req, const weft_hub *hub, int code, const char *reason, const char *path,
+                         const char *name) {
     const weft_agents *agents = weft__engine_agents(hub->engine);
     weft_val known[MAX_NAMED];
     char message[MAX_MESSAGE];
@@ -82,24 +82,24 @@ int weft__say_no_agent(weft_req *req, const weft_hub *hub, int code, const char 
                      WEFT_OBJ({"reason", weft_str(reason)}, {"path", weft_str(path)}, {"known", weft_arr(known, count)}));
 }
 
-int weft__say_failure(weft_req *req, int r) {
+int weft__reply_failure(weft_req *req, int r) {
     if (r == -ESHUTDOWN)
-        return weft__say_error(req, 503, "shuttingDown", "The daemon is stopping");
+        return weft__reply_error(req, 503, "shuttingDown", "The daemon is stopping");
     if (r == -ENOTUNIQ)
-        return weft__say_error(req, 409, "idempotencyKeyReused",
-                               "The idempotency key was used before, for a task with other params");
+        return weft__reply_error(req, 409, "idempotencyKeyReused",
+                                 "The idempotency key was used before, for a task with other params");
     if (r == -EXFULL && req)
         return weft_fail(req, 503, "Too much is waiting to be stored: try again in a moment",
                          WEFT_OBJ({"reason", weft_str("storeBusy")}, {"retryAfterMs", weft_int(STORE_AGAIN_MS)}));
-    return weft__say_error(req, 507, "storageFailed", "It could not be stored: %s", weft_strerror(r));
+    return weft__reply_error(req, 507, "storageFailed", "It could not be stored: %s", weft_strerror(r));
 }
 
-int weft__say_not_submitted(weft_req *req, const weft_hub *hub, const char *path, int r) {
+int weft__reply_not_submitted(weft_req *req, const weft_hub *hub, const char *path, int r) {
     if (r == -EINVAL)
-        return weft__say_invalid(req, path, "%s must not be empty", path + 1);
+        return weft__reply_invalid(req, path, "%s must not be empty", path + 1);
     if (r == -EMSGSIZE)
         return say_too_long(req, hub, path);
-    return weft__say_failure(req, r);
+    return weft__reply_failure(req, r);
 }
 
 int weft__idempotency_key(weft_req *req, char ret[WEFT_KEY]) {
@@ -112,7 +112,8 @@ int weft__idempotency_key(weft_req *req, char ret[WEFT_KEY]) {
     int n = snprintf(ret, WEFT_KEY, "%s: %s", weft__who(weft_req_identity(req), who), text);
     if (*text && n < WEFT_KEY)
         return 0;
-    weft__say_invalid(req, "/_meta/weft~1idempotencyKey", "the key must be a string of 1 to %d bytes", WEFT_KEY - WEFT_WHO);
+    weft__reply_invalid(req, "/_meta/weft~1idempotencyKey", "the key must be a string of 1 to %d bytes",
+                        WEFT_KEY - WEFT_WHO);
     return -EINVAL;
 }
 

@@ -17,18 +17,19 @@ const char *weft__who(const weft_identity *identity, char text[WEFT_WHO]);
 extern const weft_param weft__no_params[];
 
 weft_req *weft__req_keep(weft_req *req);
-int weft__say(weft_req *req, weft_val result);
-int weft__say_error(weft_req *req, int code, const char *reason, const char *format, ...) WEFT_PRINTF(4, 5);
+int weft__reply_val(weft_req *req, weft_val result);
+int weft__reply_error(weft_req *req, int code, const char *reason, const char *format, ...) WEFT_PRINTF(4, 5);
 /* A field that passed the table and is wrong nevertheless: -32602, with its path. */
-int weft__say_invalid(weft_req *req, const char *path, const char *format, ...) WEFT_PRINTF(3, 4);
+int weft__reply_invalid(weft_req *req, const char *path, const char *format, ...) WEFT_PRINTF(3, 4);
 /* The agent that was named is none; known ones are listed. */
-int weft__say_no_agent(weft_req *req, const weft_hub *hub, int code, const char *reason, const char *path, const char *name);
+int weft__reply_no_agent(weft_req *req, const weft_hub *hub, int code, const char *reason, const char *path,
+                         const char *name);
 /* What is nobody's fault: 503 while stopping or when the store's queue is full, otherwise 507. */
-int weft__say_failure(weft_req *req, int r);
+int weft__reply_failure(weft_req *req, int r);
 
 /* A task that could not be submitted, as far as all say it alike: its prompt, which has this path, or what is nobody's
  * fault. */
-int weft__say_not_submitted(weft_req *req, const weft_hub *hub, const char *path, int r);
+int weft__reply_not_submitted(weft_req *req, const weft_hub *hub, const char *path, int r);
 
 /* The rows of those, for a method's own. */
 #define WEFT_ERROR_STOPPING                                                                                                 \

@@ -284,7 +284,7 @@ static int start(weft_automation *automation, const weft_automation_opts *opts) 
     if (r < 0)
         return r;
     weft__automation_find_deep(automation);
-    weft__engine_listen(automation->engine, &automation->ear);
+    weft__engine_listen(automation->engine, &automation->listener);
     return weft__automation_remember(automation);
 }
 
@@ -298,8 +298,8 @@ int weft__automation_new(weft_engine *engine, const weft_automation_opts *opts, 
     automation->on_note = opts->on_note;
     automation->ctx = opts->ctx;
     automation->enabled = automation->configured = opts->enabled;
-    automation->ear.on_event = weft__automation_hear;
-    weft__list_init(&automation->ear.link);
+    automation->listener.on_event = weft__automation_hear;
+    weft__list_init(&automation->listener.link);
     weft__list_init(&automation->firings);
     weft__list_init(&automation->held);
     int r = start(automation, opts);
@@ -314,7 +314,7 @@ int weft__automation_new(weft_engine *engine, const weft_automation_opts *opts, 
 weft_automation *weft__automation_free(weft_automation *automation) {
     if (!automation)
         return NULL;
-    weft__engine_unlisten(&automation->ear);
+    weft__engine_unlisten(&automation->listener);
     automation->ready = false;
     weft__automation_forget(automation);
     weft__automation_release(automation);

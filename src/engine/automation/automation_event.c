@@ -215,8 +215,8 @@ static void hold(weft_automation *automation, const weft_event *event) {
     automation->held_count++;
 }
 
-void weft__automation_hear(weft_event_listener *ear, const weft_event *event, const weft_json *data) {
-    weft_automation *automation = WEFT_CONTAINER(ear, weft_automation, ear);
+void weft__automation_hear(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
+    weft_automation *automation = WEFT_CONTAINER(listener, weft_automation, listener);
     const char *source = source_of(event);
     bool ours = strcmp(event->type, "rule.fired") == 0 || strcmp(event->type, "automation.switched") == 0 ||
                 is_question_over(event->type);

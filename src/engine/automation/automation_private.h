@@ -59,7 +59,7 @@ struct weft_automation {
     known_rule *rules;
     size_t rule_count;
     weft_doc *jobs; /* as configured; NULL: none */
-    weft_event_listener ear;
+    weft_event_listener listener;
 
     bool ready;          /* the journal was read */
     uint64_t past_until; /* gseq: what is up to here is the past */
@@ -99,7 +99,7 @@ void weft__automation_begin(weft_automation *automation);
 
 /* ---- automation_event.c ---- */
 
-void weft__automation_hear(weft_event_listener *ear, const weft_event *event, const weft_json *data);
+void weft__automation_hear(weft_event_listener *listener, const weft_event *event, const weft_json *data);
 /* What was held. */
 void weft__automation_release(weft_automation *automation);
 /* The depth of a change of a file that is seen now. */

@@ -1,4 +1,4 @@
-/* The engine's life: following the journal, telling the ears, stopping. Starting is in start.c.
+/* The engine's life: following the journal, telling the listeners, stopping. Starting is in start.c.
  *
  *     new ──start──▶ folding ──journal read──▶ recovering ──what was running is settled──▶ ready ──stop──▶ stopping ──▶
  * stopped
@@ -70,31 +70,31 @@ static weft_engine_limits fill_limits(const weft_engine_limits *given) {
     return limits;
 }
 
-/* ---- ears ---- */
+/* ---- listeners ---- */
 
-void weft__engine_listen(weft_engine *engine, weft_event_listener *ear) {
-    weft__list_push(&engine->ears, &ear->link);
+void weft__engine_listen(weft_engine *engine, weft_event_listener *listener) {
+    weft__list_push(&engine->listeners, &listener->link);
 }
 
-void weft__engine_unlisten(weft_event_listener *ear) {
-    weft__list_remove(&ear->link);
+void weft__engine_unlisten(weft_event_listener *listener) {
+    weft__list_remove(&listener->link);
 }
 
-/* Two marks in the list make it safe: ears may go while they are told, and those that come have not heard of it. */
-static void tell_ears(weft_engine *engine, const weft_event *event, const weft_json *data) {
-    if (weft__list_empty(&engine->ears))
+/* Two marks in the list make it safe: listeners may go while they are told, and those that come have not heard of it. */
+static void tell_listeners(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    if (weft__list_empty(&engine->listeners))
         return;
-    weft__list_push(&engine->ears, &engine->ear_stop);
-    weft__list_push(engine->ears.next, &engine->ear_at);
-    while (engine->ear_at.next != &engine->ear_stop) {
-        weft_link *next = engine->ear_at.next;
-        weft__list_remove(&engine->ear_at);
-        weft__list_push(next->next, &engine->ear_at);
-        weft_event_listener *ear = WEFT_CONTAINER(next, weft_event_listener, link);
-        ear->on_event(ear, event, data);
+    weft__list_push(&engine->listeners, &engine->listener_stop);
+    weft__list_push(engine->listeners.next, &engine->listener_at);
+    while (engine->listener_at.next != &engine->listener_stop) {
+        weft_link *next = engine->listener_at.next;
+        weft__list_remove(&engine->listener_at);
+        weft__list_push(next->next, &engine->listener_at);
+        weft_event_listener *listener = WEFT_CONTAINER(next, weft_event_listener, link);
+        listener->on_event(listener, event, data);
     }
-    weft__list_remove(&engine->ear_at);
-    weft__list_remove(&engine->ear_stop);
+    weft__list_remove(&engine->listener_at);
+    weft__list_remove(&engine->listener_stop);
 }
 
 /* ---- following ---- */
@@ -114,7 +114,7 @@ static int deliver(weft_engine *engine, const weft_event *event) {
     if (r >= 0) {
         engine->applied = event->gseq;
         weft__retention_count(engine, event);
-        tell_ears(engine, event, data);
+        tell_listeners(engine, event, data);
         weft__act(engine, event, data);
     }
     weft_doc_free(doc);
@@ -306,21 +306,9 @@ void weft__engine_stop(weft_engine *engine, bool force, void (*on_stopped)(void 
 
 static void init_lists(weft_engine *engine) {
     weft_link *lists[] = {
-        &engine->sent,
-        &engine->reads,
-        &engine->ears,
-        &engine->ear_at,
-        &engine->ear_stop,
-        &engine->all_tasks,
-        &engine->queue,
-        &engine->ended,
-        &engine->slots,
-        &engine->all_sessions,
-        &engine->all_questions,
-        &engine->answers,
-        &engine->queueing_groups,
-        &engine->changed,
-        &engine->forgotten,
+        &engine->sent,          &engine->reads,   &engine->listeners,       &engine->listener_at, &engine->listener_stop,
+        &engine->all_tasks,     &engine->queue,   &engine->ended,           &engine->slots,       &engine->all_sessions,
+        &engine->all_questions, &engine->answers, &engine->queueing_groups, &engine->changed,     &engine->forgotten,
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         weft__list_init(lists[i]);
@@ -388,8 +376,8 @@ weft_engine *weft__engine_free(weft_engine *engine) {
         weft__session_drop(engine, WEFT_CONTAINER(engine->all_sessions.next, known_session, link));
     while (!weft__list_empty(&engine->all_questions))
         weft__question_drop(engine, WEFT_CONTAINER(engine->all_questions.next, known_question, link));
-    while (!weft__list_empty(&engine->ears))
-        weft__list_remove(engine->ears.next);
+    while (!weft__list_empty(&engine->listeners))
+        weft__list_remove(engine->listeners.next);
     weft_timer *timers[] = {&engine->again, &engine->queue_timer, &engine->drain_timer, &engine->retention_timer,
                             &engine->probe};
     for (size_t i = 0; i < sizeof timers / sizeof timers[0]; i++)

@@ -70,7 +70,7 @@ int weft__engine_start(weft_engine *engine, void (*on_ready)(void *ctx, int r), 
  * once; the callback that came last is the one that runs. */
 void weft__engine_stop(weft_engine *engine, bool force, void (*on_stopped)(void *ctx), void *ctx);
 /* Kill what runs, forget everything. Commands under way complete with -ECANCELED, questions that were asked do not. From
- * on_ready and on_stopped, but not from an ear or a completion of a command. Returns NULL. */
+ * on_ready and on_stopped, but not from a listener or a completion of a command. Returns NULL. */
 weft_engine *weft__engine_free(weft_engine *engine);
 
 /* Limits and agents from a configuration that was read again. agents is borrowed from now on; running tasks keep theirs, so

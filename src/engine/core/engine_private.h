@@ -1,6 +1,6 @@
 /* The inside of the engine, for its own files: what it knows, how it writes to the journal, and who acts on what came back.
  *
- *   engine.c       life, the follower, ears            start.c      reading the journal, settling what ran
+ *   engine.c       life, the follower, listeners            start.c      reading the journal, settling what ran
  *   journal.c      drafts and appends under way        fold.c       which event changes what
  *   task.c         what is known of tasks              submit.c     the commands: submit, cancel
  *   task_output.c  what a task said, read back         queue.c      who runs next
@@ -141,7 +141,7 @@ struct weft_engine {
     int64_t trouble_noted; /* when that was last said in the log; 0: never */
     int64_t trouble_since; /* monotonic */
     weft_timer probe;      /* to try whether it is over, although nobody wants to store anything */
-    weft_link ears, ear_at, ear_stop;
+    weft_link listeners, listener_at, listener_stop;
 
     weft_map tasks, keys, sessions, questions;
     weft_link all_tasks, queue, ended, slots, all_sessions, all_questions;
@@ -220,7 +220,7 @@ int weft__member(const weft_json *data, const char *name, const char **ret);
 /* A member that is one of our ids; NULL when it is not. Needs no memory. */
 const char *weft__id(const weft_json *data, const char *name, char ret[ENGINE_ID]);
 /* Is a member this string? */
-bool weft__says(const weft_json *data, const char *name, const char *text);
+bool weft__field_is(const weft_json *data, const char *name, const char *text);
 
 /* start.c */
 void weft__start_init(weft_engine *engine);

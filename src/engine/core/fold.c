@@ -35,7 +35,7 @@ const char *weft__id(const weft_json *data, const char *name, char ret[ENGINE_ID
     return ret;
 }
 
-bool weft__says(const weft_json *data, const char *name, const char *text) {
+bool weft__field_is(const weft_json *data, const char *name, const char *text) {
     weft_json member = weft_get(data, name);
     weft_bytes is;
     return weft_text(&member, &is) >= 0 && is.len == strlen(text) && memcmp(is.data, text, is.len) == 0;

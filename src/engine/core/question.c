@@ -122,7 +122,7 @@ static const char *option_name(const weft_json *options, const char *id) {
     if (strcmp(id, WEFT_OPTION_DENIED) == 0)
         return "deny";
     for (weft_iter it = weft_iterate(options); weft_next(&it);)
-        if (weft__says(&it.value, "id", id))
+        if (weft__field_is(&it.value, "id", id))
             return weft_get_str(&it.value, "name", id);
     return NULL;
 }
@@ -265,7 +265,7 @@ int weft__question_restore(weft_engine *engine, const weft_json *data) {
     question->saved.saved = true;
     question->pub.orphaned = weft_get_bool(data, "orphaned", false);
     for (size_t i = WEFT_QUESTION_ANSWERED; i < sizeof types / sizeof types[0]; i++)
-        if (r >= 0 && weft__says(data, "state", weft__question_states[i])) {
+        if (r >= 0 && weft__field_is(data, "state", weft__question_states[i])) {
             event.type = types[i];
             r = weft__question_apply_over(engine, &event, data);
         }

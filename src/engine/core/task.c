@@ -224,8 +224,8 @@ static bool is_as_said(const known_task *task, const weft_json *data) {
     const weft_task *pub = &task->pub;
     weft_json metadata = weft_get(data, "metadata");
     bool same_metadata = strlen(pub->metadata) == metadata.len && memcmp(pub->metadata, metadata.text, metadata.len) == 0;
-    return same_metadata && weft__says(data, "prompt", pub->prompt) && weft__says(data, "runsOn", pub->runs_on) &&
-           weft__says(data, "sessionId", pub->session) && (!pub->key || weft__says(data, "key", pub->key));
+    return same_metadata && weft__field_is(data, "prompt", pub->prompt) && weft__field_is(data, "runsOn", pub->runs_on) &&
+           weft__field_is(data, "sessionId", pub->session) && (!pub->key || weft__field_is(data, "key", pub->key));
 }
 
 int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const weft_json *data) {
@@ -448,7 +448,7 @@ int weft__task_apply_ended(weft_engine *engine, const weft_event *event, const w
 
 static weft_task_state state_named(const weft_json *data) {
     weft_task_state state = WEFT_TASK_QUEUED;
-    while (state < WEFT_TASK_STATES && !weft__says(data, "state", weft__task_states[state]))
+    while (state < WEFT_TASK_STATES && !weft__field_is(data, "state", weft__task_states[state]))
         state++;
     return state;
 }
@@ -550,11 +550,11 @@ weft_bytes weft__text_end(const char *text, size_t len, size_t max) {
 int weft__output_text(const weft_event *event, const weft_json *data, weft_bytes *ret) {
     weft_json text, update = weft_get(data, "update"), content = weft_get(&update, "content");
     if (strcmp(event->type, "session.output") == 0) {
-        if (!weft__says(data, "stream", "stdout"))
+        if (!weft__field_is(data, "stream", "stdout"))
             return 0;
         text = weft_get(data, "text");
     } else {
-        if (!weft__says(&update, "sessionUpdate", "agent_message_chunk") || !weft__says(&content, "type", "text"))
+        if (!weft__field_is(&update, "sessionUpdate", "agent_message_chunk") || !weft__field_is(&content, "type", "text"))
             return 0;
         text = weft_get(&content, "text");
     }

@@ -53,7 +53,7 @@ static int take_event(reading *to, const weft_event *event) {
     if (r < 0)
         return r == -ENOMEM ? r : 0;
     const weft_json *data = weft_doc_root(doc);
-    if (weft__says(data, "taskId", to->task) && (r = weft__output_text(event, data, &text)) > 0)
+    if (weft__field_is(data, "taskId", to->task) && (r = weft__output_text(event, data, &text)) > 0)
         r = add(to, text);
     weft_doc_free(doc);
     return r;

@@ -1,6 +1,6 @@
 /* Showing a question. The detail is what came from the agent: for a permission, the tool call of the Agent Client Protocol.
  */
-#include "asked.h"
+#include "question_text.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,8 +9,8 @@
 
 #include "diff.h"
 #include "option.h"
-#include "talk.h"
-#include "when.h"
+#include "terminal_status.h"
+#include "time_text.h"
 
 /* Nobody reads more than this before saying yes; --json has all of it. */
 #define MAX_LINES 200
@@ -131,15 +131,15 @@ static void put_detail(const weft_screen *screen, const weft_json *detail) {
 
 static void put_about(const weft_screen *screen, const weft_json *question) {
     const char *task = weft_get_str(question, "taskId", weft_get_str(question, "ruleId", ""));
-    int64_t asked = weft__when_get(question, "createdAt"), until = weft__when_get(question, "expiresAt");
-    char text[WEFT_WHEN_TEXT];
+    int64_t asked = weft__time_get(question, "createdAt"), until = weft__time_get(question, "expiresAt");
+    char text[WEFT_TIME_TEXT];
     weft__ink(screen, WEFT_INK_DIM);
     fputs("  ", screen->file);
     weft__put_text(screen, task, strlen(task));
     if (asked)
-        fprintf(screen->file, "%s%s ago", *task ? ", " : "", weft__duration(text, weft__when_now() - asked));
+        fprintf(screen->file, "%s%s ago", *task ? ", " : "", weft__duration(text, weft__time_now() - asked));
     if (until)
-        fprintf(screen->file, ", open for %s", weft__duration(text, until - weft__when_now()));
+        fprintf(screen->file, ", open for %s", weft__duration(text, until - weft__time_now()));
     if (weft_get_bool(question, "orphaned", false))
         fputs(", whoever asked is gone; the answer is kept for when it asks again", screen->file);
     weft__plain(screen);
@@ -174,7 +174,7 @@ static void put_options(const weft_screen *screen, const weft_json *options) {
         fputs("  deny: none of these; the agent is told that nothing was chosen\n", screen->file);
 }
 
-void weft__asked_put(const weft_screen *to, const weft_json *question) {
+void weft__question_put(const weft_screen *to, const weft_json *question) {
     const weft_screen exact = {.file = to->file, .terminal = true, .colour = to->colour, .exact = true}, *screen = &exact;
     weft_screen title_screen = exact;
     weft_json id = weft_get(question, "id"), title = weft_get(question, "title");
@@ -235,7 +235,7 @@ static int meant(const weft_json *options, const char *answer, size_t len, const
     return r;
 }
 
-int weft__asked_option(const weft_json *question, const char *answer, const char **ret, const char **ret_text) {
+int weft__question_option(const weft_json *question, const char *answer, const char **ret, const char **ret_text) {
     weft_json options = weft_get(question, "options");
     while (isspace((unsigned char) *answer))
         answer++;
@@ -252,7 +252,7 @@ int weft__asked_option(const weft_json *question, const char *answer, const char
     return meant(&options, answer, first, ret);
 }
 
-const char *weft__asked_why(int r) {
+const char *weft__question_option_why(int r) {
     return r == 0        ? "That is none of them."
            : r == -EPERM ? "It can only be allowed for good: type that option's number."
                          : "Several of them could be meant: type a number.";

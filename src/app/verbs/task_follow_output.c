@@ -2,29 +2,29 @@
  * the Agent Client Protocol, version 1. */
 #include <string.h>
 
-#include "attend.h"
 #include "buf.h"
+#include "task_follow.h"
 #include "visible.h"
 
 /* Bytes of a tool's title that are shown. */
 #define MAX_TITLE 500
 
-static void put_chunk(weft_attend *self, const weft_json *update) {
+static void put_chunk(weft_task_follow *self, const weft_json *update) {
     weft_json text = weft_pointer(update, "/content/text");
     weft_bytes bytes;
     if (weft_text(&text, &bytes) >= 0)
-        weft__talk_data(&self->talk, bytes.data, bytes.len);
+        weft__terminal_data(&self->terminal, bytes.data, bytes.len);
 }
 
-static void put_thought(weft_attend *self, const weft_json *update) {
+static void put_thought(weft_task_follow *self, const weft_json *update) {
     const weft_screen *err = &self->app->err;
     weft_json text = weft_pointer(update, "/content/text");
     weft_bytes bytes;
     if (!self->app->common.verbose || weft_text(&text, &bytes) < 0)
         return;
-    weft__talk_clear(&self->talk);
+    weft__terminal_clear(&self->terminal);
     if (self->app->out.terminal)
-        weft__talk_break(&self->talk);
+        weft__terminal_break(&self->terminal);
     weft__ink(err, WEFT_INK_DIM);
     weft__put_prose(err, bytes.data, bytes.len);
     weft__plain(err);
@@ -43,16 +43,16 @@ static int make_title(const weft_json *update, weft_buf *ret) {
 }
 
 /* Once when it begins, once when it failed; in between the bottom line moves. */
-static void put_tool(weft_attend *self, const weft_json *update, bool begins) {
+static void put_tool(weft_task_follow *self, const weft_json *update, bool begins) {
     bool failed = strcmp(weft_get_str(update, "status", ""), "failed") == 0;
     weft_buf title = {0};
     if ((begins || failed) && make_title(update, &title) >= 0)
-        weft__talk_line(&self->talk, begins ? WEFT_INK_DIM : WEFT_INK_WARN, "· %s%s", weft__buf_head(&title),
-                        begins ? "" : " failed");
+        weft__terminal_line(&self->terminal, begins ? WEFT_INK_DIM : WEFT_INK_WARN, "· %s%s", weft__buf_head(&title),
+                            begins ? "" : " failed");
     weft__buf_done(&title, NULL);
 }
 
-static void take_plan(weft_attend *self, const weft_json *update) {
+static void take_plan(weft_task_follow *self, const weft_json *update) {
     weft_json entries = weft_get(update, "entries");
     const char *now = NULL;
     size_t done = 0, all = 0;
@@ -67,7 +67,7 @@ static void take_plan(weft_attend *self, const weft_json *update) {
                  now ? now : "");
 }
 
-static void put_update(weft_attend *self, const weft_json *update) {
+static void put_update(weft_task_follow *self, const weft_json *update) {
     const char *kind = weft_get_str(update, "sessionUpdate", "");
     if (strcmp(kind, "agent_message_chunk") == 0)
         put_chunk(self, update);
@@ -79,23 +79,23 @@ static void put_update(weft_attend *self, const weft_json *update) {
         take_plan(self, update);
 }
 
-static void put_output(weft_attend *self, const weft_json *data) {
+static void put_output(weft_task_follow *self, const weft_json *data) {
     weft_json text = weft_get(data, "text");
     weft_bytes bytes;
     if (weft_text(&text, &bytes) < 0)
         return;
     if (strcmp(weft_get_str(data, "stream", "stdout"), "stderr") != 0) {
-        weft__talk_data(&self->talk, bytes.data, bytes.len);
+        weft__terminal_data(&self->terminal, bytes.data, bytes.len);
         return;
     }
-    weft__talk_clear(&self->talk);
+    weft__terminal_clear(&self->terminal);
     weft__put_prose(&self->app->err, bytes.data, bytes.len);
     fflush(self->app->err.file);
 }
 
-void weft__attend_said(weft_attend *self, const char *type, const weft_json *data) {
+void weft__task_follow_output(weft_task_follow *self, const char *type, const weft_json *data) {
     weft_json update = weft_get(data, "update");
-    if (self->talk.silent)
+    if (self->terminal.silent)
         return;
     if (strcmp(type, "session.output") == 0)
         put_output(self, data);

@@ -1,21 +1,21 @@
 /* The connection, its subscription, and going on after a loss. */
-#include "live.h"
+#include "event_follow.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "debug.h"
-#include "say.h"
+#include "failure.h"
 
-static void subscribe(weft_live *self);
+static void subscribe(weft_event_follow *self);
 
-static void clear(const weft_live *self) {
-    if (self->opts.talk)
-        weft__talk_clear(self->opts.talk);
+static void clear(const weft_event_follow *self) {
+    if (self->opts.terminal)
+        weft__terminal_clear(self->opts.terminal);
 }
 
-void weft__live_end(weft_live *self, weft_exit status) {
+void weft__event_follow_end(weft_event_follow *self, weft_exit status) {
     if (self->over)
         return;
     self->over = true;
@@ -23,12 +23,12 @@ void weft__live_end(weft_live *self, weft_exit status) {
     weft_loop_stop(self->loop);
 }
 
-static void out_of_memory(weft_live *self) {
+static void out_of_memory(weft_event_follow *self) {
     clear(self);
-    weft__live_end(self, weft__fail(self->app, WEFT_FAILED, NULL, "out of memory"));
+    weft__event_follow_end(self, weft__fail(self->app, WEFT_FAILED, NULL, "out of memory"));
 }
 
-void weft__live_call(weft_live *self, const char *method, weft_val params, weft_on_answer *on_answer) {
+void weft__event_follow_call(weft_event_follow *self, const char *method, weft_val params, weft_on_answer *on_answer) {
     /* How long the hub takes is its business; a connection that is lost ends the call. */
     weft_call_opts opts = {.on_answer = on_answer, .ctx = self->opts.ctx, .timeout_ms = -1};
     if (!self->over && weft_call_start(self->peer, method, params, &opts, NULL) < 0)
@@ -38,7 +38,7 @@ void weft__live_call(weft_live *self, const char *method, weft_val params, weft_
 /* ---- events ---- */
 
 static void on_notification(weft_peer *peer, const char *method, const weft_json *params, void *data) {
-    weft_live *self = data;
+    weft_event_follow *self = data;
     (void) peer;
     if (self->over || !self->ready || strcmp(method, "event") != 0)
         return;
@@ -62,7 +62,7 @@ const char *weft__gap_words(const char *reason) {
 }
 
 /* What is still kept is worth having; a position that does not exist yet is waited for from now on. */
-static void step_over(weft_live *self, const char *reason) {
+static void step_over(weft_event_follow *self, const char *reason) {
     if (self->opts.on_gap)
         self->opts.on_gap(self->opts.ctx, reason);
     if (self->over)
@@ -74,7 +74,7 @@ static void step_over(weft_live *self, const char *reason) {
     subscribe(self);
 }
 
-static void hold(weft_live *self, const weft_json *result) {
+static void hold(weft_event_follow *self, const weft_json *result) {
     uint64_t head = (uint64_t) weft_get_int(result, "head", 0);
     snprintf(self->epoch, sizeof self->epoch, "%s", weft_get_str(result, "epoch", ""));
     if (!self->positioned)
@@ -86,17 +86,17 @@ static void hold(weft_live *self, const weft_json *result) {
     self->was_ready = true;
 }
 
-static void on_subscribed(weft_live *self, int r, const weft_answer *answer) {
+static void on_subscribed(weft_event_follow *self, int r, const weft_answer *answer) {
     if (r == -ECONNRESET || r == -ENOTCONN)
         return; /* on_state() says more */
     if (r < 0) {
         clear(self);
-        weft__live_end(self, weft__fail_at(self->app, self->target.shown, r, NULL));
+        weft__event_follow_end(self, weft__fail_at(self->app, self->target.shown, r, NULL));
     } else if (answer->error && answer->error->code == 503 && self->positioned) {
         return; /* it is stopping and will close the connection */
     } else if (answer->error) {
         clear(self);
-        weft__live_end(self, weft__ask_refused(self->app, "event.subscribe", answer->error));
+        weft__event_follow_end(self, weft__hub_call_refused(self->app, "event.subscribe", answer->error));
     } else if (*weft_get_str(answer->result, "reason", "")) {
         step_over(self, weft_get_str(answer->result, "reason", ""));
     } else {
@@ -106,13 +106,13 @@ static void on_subscribed(weft_live *self, int r, const weft_answer *answer) {
 
 /* One call, and which subscription it was for: memory that goes with its answer. */
 typedef struct asking {
-    weft_live *live;
+    weft_event_follow *events;
     uint64_t round;
 } asking;
 
 static void on_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     asking *ask = ctx;
-    weft_live *self = ask->live;
+    weft_event_follow *self = ask->events;
     bool current = ask->round == self->round;
     (void) peer;
     weft__free(NULL, ask);
@@ -120,8 +120,8 @@ static void on_answer(weft_peer *peer, int r, const weft_answer *answer, void *c
         on_subscribed(self, r, answer);
 }
 
-static void subscribe(weft_live *self) {
-    const weft_live_from *from = &self->opts.from;
+static void subscribe(weft_event_follow *self) {
+    const weft_event_follow_from *from = &self->opts.from;
     const char *epoch = self->positioned ? self->epoch : from->epoch;
     weft_val types[WEFT_MAX_TEXTS];
     size_t count = from->types ? from->types->count : 0;
@@ -146,7 +146,7 @@ static void subscribe(weft_live *self) {
     }
 }
 
-void weft__live_turn(weft_live *self, const weft_live_from *from) {
+void weft__event_follow_turn(weft_event_follow *self, const weft_event_follow_from *from) {
     self->opts.from = *from;
     self->positioned = false;
     if (!self->over && !self->lost)
@@ -156,15 +156,15 @@ void weft__live_turn(weft_live *self, const weft_live_from *from) {
 /* ---- the connection ---- */
 
 static void on_token_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
-    weft_live *self = ctx;
+    weft_event_follow *self = ctx;
     (void) peer;
     if (self->over || r < 0 || !answer->error || answer->error->code == WEFT_METHOD_NOT_FOUND)
         return;
     clear(self);
-    weft__live_end(self, weft__fail_refused(self->app, "weft.auth", answer->error, "The server refused the token."));
+    weft__event_follow_end(self, weft__fail_refused(self->app, "weft.auth", answer->error, "The server refused the token."));
 }
 
-static void on_connected(weft_live *self) {
+static void on_connected(weft_event_follow *self) {
     weft__timer_stop(self->loop, &self->patience);
     if (self->lost) {
         clear(self);
@@ -179,35 +179,37 @@ static void on_connected(weft_live *self) {
 }
 
 static void on_impatient(weft_timer *timer) {
-    weft_live *self = (weft_live *) ((char *) timer - offsetof(weft_live, patience));
+    weft_event_follow *self = (weft_event_follow *) ((char *) timer - offsetof(weft_event_follow, patience));
     clear(self);
-    weft__live_end(
+    weft__event_follow_end(
         self, weft__fail(self->app, WEFT_UNREACHABLE,
                          "\"weft start\" starts the daemon of a folder; what was submitted is then in \"weft task list\".",
                          "%s: the connection was lost and could not be made again", self->target.shown));
 }
 
 static void on_limit(weft_timer *timer) {
-    weft_live *self = (weft_live *) ((char *) timer - offsetof(weft_live, limit));
+    weft_event_follow *self = (weft_event_follow *) ((char *) timer - offsetof(weft_event_follow, limit));
     clear(self);
     if (!self->was_ready)
-        weft__live_end(self, weft__fail(self->app, WEFT_TOO_LATE, "Wait longer with --timeout, for example --timeout 60s.",
-                                        "%s: no answer in time", self->target.shown));
+        weft__event_follow_end(self,
+                               weft__fail(self->app, WEFT_TOO_LATE, "Wait longer with --timeout, for example --timeout 60s.",
+                                          "%s: no answer in time", self->target.shown));
     else if (self->lost)
-        weft__live_end(self, weft__fail(self->app, WEFT_UNREACHABLE, NULL,
-                                        "%s: the connection was lost and was not made again in time", self->target.shown));
+        weft__event_follow_end(self,
+                               weft__fail(self->app, WEFT_UNREACHABLE, NULL,
+                                          "%s: the connection was lost and was not made again in time", self->target.shown));
     else if (self->opts.on_limit)
         self->opts.on_limit(self->opts.ctx);
     else
-        weft__live_end(self, WEFT_DONE);
+        weft__event_follow_end(self, WEFT_DONE);
 }
 
-static void on_lost(weft_live *self, bool for_good, int why) {
+static void on_lost(weft_event_follow *self, bool for_good, int why) {
     const char *trouble = weft_peer_trouble(self->peer);
     self->ready = false;
     if (for_good || !self->was_connected) {
         clear(self);
-        weft__live_end(self, weft__target_fail(self->app, &self->target, why, trouble));
+        weft__event_follow_end(self, weft__target_fail(self->app, &self->target, why, trouble));
         return;
     }
     if (self->lost)
@@ -221,7 +223,7 @@ static void on_lost(weft_live *self, bool for_good, int why) {
 }
 
 static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
-    weft_live *self = data;
+    weft_event_follow *self = data;
     self->peer = peer;
     if (self->over)
         return;
@@ -232,21 +234,21 @@ static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
 }
 
 static void on_signal(void *ctx) {
-    weft_live *self = ctx;
+    weft_event_follow *self = ctx;
     if (self->opts.on_signal)
         self->opts.on_signal(self->opts.ctx);
     else
-        weft__live_end(self, WEFT_DONE);
+        weft__event_follow_end(self, WEFT_DONE);
 }
 
 /* The terminal is gone. */
 static void on_hangup(void *ctx) {
-    weft__live_end(ctx, WEFT_FAILED);
+    weft__event_follow_end(ctx, WEFT_FAILED);
 }
 
 /* ---- its life ---- */
 
-static int open_all(weft_live *self) {
+static int open_all(weft_event_follow *self) {
     int r = weft_loop_new(NULL, &self->loop);
     if (r >= 0)
         r = weft__debug_service(&self->service);
@@ -269,7 +271,7 @@ static int open_all(weft_live *self) {
     return weft_connect_on(self->loop, self->target.url, &opts, &self->peer);
 }
 
-static weft_exit run_all(weft_live *self) {
+static weft_exit run_all(weft_event_follow *self) {
     int r = open_all(self);
     if (r >= 0)
         weft_loop_run(self->loop);
@@ -293,9 +295,9 @@ static weft_exit run_all(weft_live *self) {
     return ended ? self->status : WEFT_FAILED;
 }
 
-weft_exit weft__live_run(weft_live *self, weft_app *app, const weft_live_opts *opts) {
-    *self = (weft_live){.app = app, .opts = *opts};
-    weft_exit status = weft__ask_target(app, opts->url, &self->target);
+weft_exit weft__event_follow_run(weft_event_follow *self, weft_app *app, const weft_event_follow_opts *opts) {
+    *self = (weft_event_follow){.app = app, .opts = *opts};
+    weft_exit status = weft__hub_call_target(app, opts->url, &self->target);
     if (status == WEFT_DONE)
         status = run_all(self);
     weft__target_done(&self->target);

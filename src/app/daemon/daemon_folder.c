@@ -1,5 +1,5 @@
 /* The daemon's folder. Files appear whole (written beside, then moved) and private (0600 from their first instant). */
-#include "home.h"
+#include "daemon_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "failure.h"
 #include "private_file.h"
-#include "say.h"
 #include "trust.h"
 
 /* 256 bits: as many as the hash it is compared by. */
@@ -54,7 +54,7 @@ static int make_folder(const char *path, mode_t mode) {
     return check_folder(path, mode == 0700);
 }
 
-weft_exit weft__home_check(const weft_app *app) {
+weft_exit weft__daemon_folder_check(const weft_app *app) {
     const char *home = app->layout->home;
     struct stat info;
     if (lstat(home, &info) < 0 || !S_ISDIR(info.st_mode) || info.st_uid == geteuid())
@@ -65,7 +65,7 @@ weft_exit weft__home_check(const weft_app *app) {
                       "the %s in this folder belongs to %s", home, owner ? owner->pw_name : "another user");
 }
 
-int weft__home_fill(const weft_layout *layout) {
+int weft__daemon_folder_fill(const weft_layout *layout) {
     static const char ignore[] = "*\n";
     char path[64];
     snprintf(path, sizeof path, "%s/.gitignore", layout->home);
@@ -77,11 +77,11 @@ int weft__home_fill(const weft_layout *layout) {
     return r == -EEXIST ? 0 : r;
 }
 
-weft_exit weft__home_make(const weft_app *app) {
+weft_exit weft__daemon_folder_make(const weft_app *app) {
     static const char elsewhere[] = "It is made where the daemon is started: go to a folder that you may write to.";
     const char *home = app->layout->home;
     char why[WEFT_TRUST_WHY] = "";
-    int r = weft__trust_enter(app->layout, weft__home_fill, why);
+    int r = weft__trust_enter(app->layout, weft__daemon_folder_fill, why);
     if (r == -EKEYREJECTED)
         return weft__fail(app, WEFT_UNAUTHORISED, WEFT_TRUST_NEXT, "%s", why);
     bool here = strncmp(why, home, strlen(home)) == 0, forbidden = r == -EACCES || r == -EROFS;
@@ -155,11 +155,11 @@ static weft_exit check_token(const weft_app *app) {
     return WEFT_DONE;
 }
 
-weft_exit weft__home_token(const weft_app *app, char **ret) {
+weft_exit weft__daemon_folder_token(const weft_app *app, char **ret) {
     const char *path = app->layout->token;
     char why[WEFT_TRUST_WHY] = "";
     struct stat info;
-    weft_exit status = weft__home_make(app);
+    weft_exit status = weft__daemon_folder_make(app);
     if (status)
         return status;
     int r = lstat(path, &info) < 0 && errno == ENOENT ? make_token(app->layout, why) : 0;
@@ -169,7 +169,7 @@ weft_exit weft__home_token(const weft_app *app, char **ret) {
     return status ? status : weft__token_read(app, path, ret);
 }
 
-int weft__home_put(const char *path, const char *text, size_t len) {
+int weft__daemon_folder_put(const char *path, const char *text, size_t len) {
     char temporary[64];
     snprintf(temporary, sizeof temporary, "%s.new", path);
     unlink(temporary); /* of one that was killed between the two steps */
@@ -181,17 +181,17 @@ int weft__home_put(const char *path, const char *text, size_t len) {
     return r;
 }
 
-int weft__home_publish(const weft_layout *layout, weft_val endpoint) {
+int weft__daemon_folder_publish(const weft_layout *layout, weft_val endpoint) {
     char *text;
     size_t len;
     int r = weft_to_text(endpoint, NULL, &text, &len);
     if (r < 0)
         return r;
-    r = weft__home_put(layout->endpoint, text, len);
+    r = weft__daemon_folder_put(layout->endpoint, text, len);
     weft_text_free(text, NULL);
     return r;
 }
 
-void weft__home_withdraw(const weft_layout *layout) {
+void weft__daemon_folder_withdraw(const weft_layout *layout) {
     unlink(layout->endpoint);
 }

@@ -1,12 +1,12 @@
 /* Asking the hub, and what its refusals mean to people. */
-#include "ask.h"
+#include "hub_call.h"
 
 #include <string.h>
 
-#include "say.h"
+#include "failure.h"
 
 /* A URL on the command line is the first argument for those who look for one. */
-weft_exit weft__ask_target(weft_app *app, const char *url, weft_target *ret) {
+weft_exit weft__hub_call_target(weft_app *app, const char *url, weft_target *ret) {
     *ret = (weft_target){0};
     if (url)
         return weft__target_of(app, url, ret);
@@ -17,16 +17,16 @@ weft_exit weft__ask_target(weft_app *app, const char *url, weft_target *ret) {
     return status;
 }
 
-weft_exit weft__ask_open(weft_app *app, const char *url, weft_line *ret) {
+weft_exit weft__hub_call_open(weft_app *app, const char *url, weft_connection *ret) {
     char **args = app->args;
     size_t count = app->arg_count;
     char *only[] = {(char *) (uintptr_t) url, NULL};
-    *ret = (weft_line){.app = app};
+    *ret = (weft_connection){.app = app};
     if (url && !weft__is_url(url))
         return weft__misused(app, "\"%s\" is no URL", url);
     app->args = only;
     app->arg_count = url ? 1 : 0;
-    weft_exit status = weft__line_open(app, ret);
+    weft_exit status = weft__connection_open(app, ret);
     app->args = args;
     app->arg_count = count;
     return status;
@@ -67,22 +67,22 @@ static const char *next_of(const weft_error *error) {
     return NULL;
 }
 
-weft_exit weft__ask_refused(const weft_app *app, const char *method, const weft_error *error) {
+weft_exit weft__hub_call_refused(const weft_app *app, const char *method, const weft_error *error) {
     return weft__fail_plainly(app, method, error, next_of(error));
 }
 
-weft_exit weft__ask(weft_line *line, const char *method, weft_val params, weft_answer *ret) {
-    int r = weft__line_try(line, method, params, ret);
+weft_exit weft__hub_call(weft_connection *connection, const char *method, weft_val params, weft_answer *ret) {
+    int r = weft__connection_try(connection, method, params, ret);
     if (r < 0)
-        return weft__line_fail(line, method, r);
-    return ret->error ? weft__ask_refused(line->app, method, ret->error) : WEFT_DONE;
+        return weft__connection_fail(connection, method, r);
+    return ret->error ? weft__hub_call_refused(connection->app, method, ret->error) : WEFT_DONE;
 }
 
-weft_exit weft__ask_once(weft_app *app, const char *url, const char *method, weft_val params, weft_answer *ret) {
-    weft_line line;
-    weft_exit status = weft__ask_open(app, url, &line);
+weft_exit weft__hub_call_once(weft_app *app, const char *url, const char *method, weft_val params, weft_answer *ret) {
+    weft_connection connection;
+    weft_exit status = weft__hub_call_open(app, url, &connection);
     if (status == WEFT_DONE)
-        status = weft__ask(&line, method, params, ret);
-    weft__line_done(&line);
+        status = weft__hub_call(&connection, method, params, ret);
+    weft__connection_done(&connection);
     return status;
 }

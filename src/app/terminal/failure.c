@@ -1,6 +1,6 @@
 /* Talk, on standard error, and the exit statuses that go with it. Text of the other side goes through the screen's filter.
  */
-#include "say.h"
+#include "failure.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* What the program says when something goes wrong: what, why, and what to do next. */
-#ifndef WEFT_SAY_H
-#define WEFT_SAY_H
+#ifndef WEFT_FAILURE_H
+#define WEFT_FAILURE_H
 
 #include "app.h"
 

@@ -1,10 +1,10 @@
 /* ACP's stop reasons. One that is not known here is no secret either, but has no words. */
-#include "stop_words.h"
+#include "stop_reason.h"
 
 #include <stddef.h>
 #include <string.h>
 
-const char *weft__stop_words(const char *stop_reason) {
+const char *weft__stop_reason_text(const char *stop_reason) {
     static const char *const rows[][2] = {
         {"max_tokens", "the agent reached its limit of tokens"},
         {"max_turn_requests", "the agent reached its limit of requests in one turn"},

@@ -1,16 +1,16 @@
 /* Whoever types on standard input, a person or a pipe: lines, one at a time and only when one is wanted. Editing a line is
  * the terminal's business. */
-#ifndef WEFT_PERSON_H
-#define WEFT_PERSON_H
+#ifndef WEFT_STDIN_LINES_H
+#define WEFT_STDIN_LINES_H
 
 #include "buf.h"
 #include "watch.h"
 
-/* A line without its end, borrowed; NULL: the input has ended. What is longer than WEFT_PERSON_LINE comes in pieces. */
+/* A line without its end, borrowed; NULL: the input has ended. What is longer than WEFT_STDIN_LINE comes in pieces. */
 typedef void weft_on_line(void *ctx, const char *line);
-#define WEFT_PERSON_LINE (1024 * 1024)
+#define WEFT_STDIN_LINE (1024 * 1024)
 
-typedef struct weft_person {
+typedef struct weft_stdin_lines {
     weft_loop *loop;
     weft_watch *watch; /* NULL: a file, which never lets anybody wait */
     int fd;
@@ -21,14 +21,14 @@ typedef struct weft_person {
     weft_later later;
     weft_on_line *on_line; /* NULL: no line is wanted */
     void *ctx;
-} weft_person;
+} weft_stdin_lines;
 
 /* Is there a person who can be asked something: a terminal on both sides? */
-bool weft__person_is_there(void);
+bool weft__stdin_is_person(void);
 
-int weft__person_open(weft_person *person, weft_loop *loop);
+int weft__stdin_lines_open(weft_stdin_lines *stdin_lines, weft_loop *loop);
 /* One line, later; NULL: none any more. */
-void weft__person_want(weft_person *person, weft_on_line *on_line, void *ctx);
-void weft__person_close(weft_person *person);
+void weft__stdin_lines_want(weft_stdin_lines *stdin_lines, weft_on_line *on_line, void *ctx);
+void weft__stdin_lines_close(weft_stdin_lines *stdin_lines);
 
 #endif

@@ -3,22 +3,22 @@
 #include <errno.h>
 #include <string.h>
 
-#include "asked.h"
-#include "attend.h"
-#include "say.h"
+#include "failure.h"
+#include "question_text.h"
+#include "task_follow.h"
 
 static void on_line(void *ctx, const char *line);
 
-static void prompt(weft_attend *self) {
-    weft__talk_clear(&self->talk);
+static void prompt(weft_task_follow *self) {
+    weft__terminal_clear(&self->terminal);
     fputs("your answer (a number, and a reason if you like): ", self->app->err.file);
     fflush(self->app->err.file);
-    weft__attend_want(self, on_line, self);
+    weft__task_follow_want(self, on_line, self);
 }
 
-void weft__attend_forget(weft_attend *self) {
-    if (*self->question && self->person.open)
-        weft__person_want(&self->person, NULL, NULL);
+void weft__task_follow_forget(weft_task_follow *self) {
+    if (*self->question && self->stdin_lines.open)
+        weft__stdin_lines_want(&self->stdin_lines, NULL, NULL);
     *self->question = '\0';
     self->open = weft_doc_free(self->open);
 }
@@ -26,47 +26,47 @@ void weft__attend_forget(weft_attend *self) {
 /* ---- answering ---- */
 
 static void on_answered(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
-    weft_attend *self = ctx;
+    weft_task_follow *self = ctx;
     (void) peer;
-    if (r < 0 || self->live.over)
+    if (r < 0 || self->events.over)
         return; /* a connection that was lost: it is shown again if it is still open */
     if (answer->error)
-        weft__talk_line(&self->talk, WEFT_INK_WARN, "%s: %s", self->ours, answer->error->message);
-    weft__attend_look(self);
+        weft__terminal_line(&self->terminal, WEFT_INK_WARN, "%s: %s", self->ours, answer->error->message);
+    weft__task_follow_questions(self);
 }
 
-static void send_answer(weft_attend *self, const char *option, const char *text) {
+static void send_answer(weft_task_follow *self, const char *option, const char *text) {
     snprintf(self->ours, sizeof self->ours, "%s", self->question);
-    weft__live_call(&self->live, "question.answer",
-                    WEFT_OBJ({"questionId", weft_str(self->question)}, {"option", weft_str(option)},
-                             {"text", *text ? weft_str(text) : weft_none()}),
-                    on_answered);
-    weft__attend_forget(self);
+    weft__event_follow_call(&self->events, "question.answer",
+                            WEFT_OBJ({"questionId", weft_str(self->question)}, {"option", weft_str(option)},
+                                     {"text", *text ? weft_str(text) : weft_none()}),
+                            on_answered);
+    weft__task_follow_forget(self);
 }
 
 static void on_line(void *ctx, const char *line) {
-    weft_attend *self = ctx;
+    weft_task_follow *self = ctx;
     const char *text, *option;
     if (!*self->question)
         return;
     if (!line) {
         fputc('\n', self->app->err.file);
-        weft__talk_line(&self->talk, NULL, "It stays open: weft answer %s allow", self->question);
-        weft__attend_forget(self);
+        weft__terminal_line(&self->terminal, NULL, "It stays open: weft answer %s allow", self->question);
+        weft__task_follow_forget(self);
         return;
     }
-    int r = weft__asked_option(weft_doc_root(self->open), line, &option, &text);
+    int r = weft__question_option(weft_doc_root(self->open), line, &option, &text);
     if (r > 0) {
         send_answer(self, option, text);
         return;
     }
-    weft__talk_line(&self->talk, WEFT_INK_WARN, "%s", weft__asked_why(r));
+    weft__terminal_line(&self->terminal, WEFT_INK_WARN, "%s", weft__question_option_why(r));
     prompt(self);
 }
 
 /* ---- showing ---- */
 
-static bool was_shown(weft_attend *self, const char *id) {
+static bool was_shown(weft_task_follow *self, const char *id) {
     char word[WEFT_TASK_ID + 2];
     snprintf(word, sizeof word, "%s ", id);
     if (strstr(self->shown, word))
@@ -78,24 +78,24 @@ static bool was_shown(weft_attend *self, const char *id) {
     return false;
 }
 
-static void put(weft_attend *self, const weft_json *question) {
-    weft__talk_clear(&self->talk);
+static void put(weft_task_follow *self, const weft_json *question) {
+    weft__terminal_clear(&self->terminal);
     if (self->app->out.terminal)
-        weft__talk_break(&self->talk);
-    weft__asked_put(&self->app->err, question);
+        weft__terminal_break(&self->terminal);
+    weft__question_put(&self->app->err, question);
     fflush(self->app->err.file);
 }
 
-static void show(weft_attend *self, const weft_json *question) {
+static void show(weft_task_follow *self, const weft_json *question) {
     const char *id = weft_get_str(question, "id", "");
-    bool asks = weft__person_is_there() && !self->app->common.json && !self->person.ended;
+    bool asks = weft__stdin_is_person() && !self->app->common.json && !self->stdin_lines.ended;
     if (*self->question || strlen(id) >= sizeof self->question)
         return; /* one at a time: the others when this one is over */
     if (was_shown(self, id) && !asks)
         return;
     if (!asks) {
         put(self, question);
-        weft__talk_line(&self->talk, NULL, "  Answer from anywhere: weft answer %s allow|deny", id);
+        weft__terminal_line(&self->terminal, NULL, "  Answer from anywhere: weft answer %s allow|deny", id);
         return;
     }
     if (weft_doc_keep(question, NULL, &self->open) < 0)
@@ -106,9 +106,9 @@ static void show(weft_attend *self, const weft_json *question) {
 }
 
 static void on_list(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
-    weft_attend *self = ctx;
+    weft_task_follow *self = ctx;
     (void) peer;
-    if (r < 0 || answer->error || !*self->task || self->live.over)
+    if (r < 0 || answer->error || !*self->task || self->events.over)
         return;
     weft_json questions = weft_get(answer->result, "questions");
     for (weft_iter it = weft_iterate(&questions); weft_next(&it);)
@@ -117,11 +117,11 @@ static void on_list(weft_peer *peer, int r, const weft_answer *answer, void *ctx
             show(self, &it.value);
 }
 
-void weft__attend_look(weft_attend *self) {
-    weft__live_call(&self->live, "question.list", weft_none(), on_list);
+void weft__task_follow_questions(weft_task_follow *self) {
+    weft__event_follow_call(&self->events, "question.list", weft_none(), on_list);
 }
 
-void weft__attend_resolved(weft_attend *self, const char *type, const weft_json *data) {
+void weft__task_follow_resolved(weft_task_follow *self, const char *type, const weft_json *data) {
     const char *id = weft_get_str(data, "questionId", "");
     const char *option = weft_get_str(data, "option", ""), *by = weft_get_str(data, "by", "");
     option = *option ? option : weft_get_str(data, "name", "");
@@ -129,9 +129,9 @@ void weft__attend_resolved(weft_attend *self, const char *type, const weft_json 
         return;
     fputc('\n', self->app->err.file);
     if (*option)
-        weft__talk_line(&self->talk, NULL, "%s was answered with %s%s%s", id, option, *by ? " by " : "", by);
+        weft__terminal_line(&self->terminal, NULL, "%s was answered with %s%s%s", id, option, *by ? " by " : "", by);
     else
-        weft__talk_line(&self->talk, NULL, "%s is over: %s", id, type + strlen("question."));
-    weft__attend_forget(self);
-    weft__attend_look(self);
+        weft__terminal_line(&self->terminal, NULL, "%s is over: %s", id, type + strlen("question."));
+    weft__task_follow_forget(self);
+    weft__task_follow_questions(self);
 }

@@ -1,5 +1,5 @@
 /* Reading lines without making standard input non-blocking for everybody who shares it. */
-#include "person.h"
+#include "stdin_lines.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,15 +8,15 @@
 
 #define BLOCK 4096
 
-bool weft__person_is_there(void) {
+bool weft__stdin_is_person(void) {
     return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
 }
 
 /* Hand out the first line of the buffer, or the rest of it at the end. false: there is none. */
-static bool deliver(weft_person *self) {
+static bool deliver(weft_stdin_lines *self) {
     size_t len = weft__buf_len(&self->buf);
     char *head = weft__buf_head(&self->buf), *end = len ? memchr(head, '\n', len) : NULL;
-    bool cut = !end && (self->ended || len >= WEFT_PERSON_LINE);
+    bool cut = !end && (self->ended || len >= WEFT_STDIN_LINE);
     weft_on_line *on_line = self->on_line;
     if (!end && !cut)
         return false;
@@ -36,7 +36,7 @@ static bool deliver(weft_person *self) {
 }
 
 /* 1 there may be more, 0 not now. */
-static int read_some(weft_person *self) {
+static int read_some(weft_stdin_lines *self) {
     if (weft__buf_reserve(&self->buf, NULL, BLOCK) < 0) {
         self->ended = true;
         return 0;
@@ -52,7 +52,7 @@ static int read_some(weft_person *self) {
 }
 
 static void on_ready(void *ctx, unsigned what) {
-    weft_person *self = ctx;
+    weft_stdin_lines *self = ctx;
     (void) what;
     if (!self->on_line)
         return;
@@ -61,7 +61,7 @@ static void on_ready(void *ctx, unsigned what) {
 }
 
 static void on_later(weft_later *later) {
-    weft_person *self = (weft_person *) ((char *) later - offsetof(weft_person, later));
+    weft_stdin_lines *self = (weft_stdin_lines *) ((char *) later - offsetof(weft_stdin_lines, later));
     if (!self->on_line || deliver(self))
         return;
     if (self->watch) {
@@ -72,8 +72,8 @@ static void on_later(weft_later *later) {
         read_some(self);
 }
 
-int weft__person_open(weft_person *self, weft_loop *loop) {
-    *self = (weft_person){.loop = loop, .flags = -1, .open = true};
+int weft__stdin_lines_open(weft_stdin_lines *self, weft_loop *loop) {
+    *self = (weft_stdin_lines){.loop = loop, .flags = -1, .open = true};
     weft__later_init(&self->later, on_later);
     self->fd = open("/proc/self/fd/0", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (self->fd < 0) {
@@ -88,7 +88,7 @@ int weft__person_open(weft_person *self, weft_loop *loop) {
     return r == -EPERM || r >= 0 ? 0 : r;
 }
 
-void weft__person_want(weft_person *self, weft_on_line *on_line, void *ctx) {
+void weft__stdin_lines_want(weft_stdin_lines *self, weft_on_line *on_line, void *ctx) {
     self->on_line = on_line;
     self->ctx = ctx;
     if (on_line)
@@ -97,7 +97,7 @@ void weft__person_want(weft_person *self, weft_on_line *on_line, void *ctx) {
         weft__watch_set(self->watch, 0);
 }
 
-void weft__person_close(weft_person *self) {
+void weft__stdin_lines_close(weft_stdin_lines *self) {
     if (!self->open)
         return;
     self->watch = weft__watch_free(self->watch);
