@@ -1,6 +1,6 @@
 /* git FOLDER FILES: "git status" of a repository with so many files, through the engine's part for git and as a person would
  * run it, in turns. The repository is made in the folder first; some of its files are changed and some are new. Prints one
- * JSON line: the medians, and the median of the rounds' ratios. */
+ * JSON line: the medians of the times, the processor's time per round, and the ratios of both. */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -88,8 +89,20 @@ static double ms_since(uint64_t begun) {
     return (double) (now_ns() - begun) / 1e6;
 }
 
+static double seconds(struct timeval at) {
+    return (double) at.tv_sec + (double) at.tv_usec / 1e6;
+}
+
+/* Of this process, its threads and the programs that have ended. */
+static double cpu_ms(void) {
+    struct rusage own, programs;
+    getrusage(RUSAGE_SELF, &own);
+    getrusage(RUSAGE_CHILDREN, &programs);
+    return 1e3 * (seconds(own.ru_utime) + seconds(own.ru_stime) + seconds(programs.ru_utime) + seconds(programs.ru_stime));
+}
+
 int main(int argc, char **argv) {
-    double plain[ROUNDS], ours[ROUNDS], ratio[ROUNDS];
+    double plain[ROUNDS], ours[ROUNDS], ratio[ROUNDS], plain_cpu = 0, our_cpu = 0;
     weft_loop *loop;
     weft_git *git;
     if (argc != 3)
@@ -105,17 +118,23 @@ int main(int argc, char **argv) {
     plain_git(argv[1], "status", NULL, NULL); /* its index knows the files' times from now on */
     size_t count = our_status(loop, git);
     for (int i = 0; i < ROUNDS; i++) {
+        double cpu = cpu_ms();
         uint64_t begun = now_ns();
         plain_git(argv[1], "status", NULL, NULL);
         plain[i] = ms_since(begun);
+        plain_cpu += cpu_ms() - cpu;
+        cpu = cpu_ms();
         begun = now_ns();
         if (our_status(loop, git) != count)
             die("the answers differ");
         ours[i] = ms_since(begun);
+        our_cpu += cpu_ms() - cpu;
         ratio[i] = ours[i] / plain[i];
     }
-    printf("{\"files\":%d,\"entries\":%zu,\"plain_ms\":%.1f,\"weft_ms\":%.1f,\"ratio\":%.2f}\n", files, count,
-           median(plain, ROUNDS), median(ours, ROUNDS), median(ratio, ROUNDS));
+    printf("{\"files\":%d,\"entries\":%zu,\"plain_ms\":%.1f,\"weft_ms\":%.1f,\"ratio\":%.2f,\"plain_cpu_ms\":%.1f,"
+           "\"weft_cpu_ms\":%.1f,\"cpu_ratio\":%.2f}\n",
+           files, count, median(plain, ROUNDS), median(ours, ROUNDS), median(ratio, ROUNDS), plain_cpu / ROUNDS,
+           our_cpu / ROUNDS, our_cpu / plain_cpu);
     weft__git_free(git);
     weft_loop_free(loop);
     return 0;
