@@ -232,4 +232,14 @@ kill "$pid"
 ended "$pid"
 like "WEFT_DEBUG logs" '"note":"hello"' "$(cat "$talk")"
 unlike "without secrets" "s3cret" "$(cat "$talk")"
+
+# A child that speaks to its parent alone keeps nothing; a scheme is the same in capitals.
+for url in stdio: STDIO:; do
+    mkdir "$there/child" && cd "$there/child" || exit 1
+    run timeout 60 "$weft" call "exec:$weft serve --listen $url" ping
+    exits "$url is served" 0
+    like "$url answers" '"pong":true' "$out"
+    is "$url leaves nothing" "" "$(ls -A)"
+    cd "$there" && rm -rf child
+done
 close

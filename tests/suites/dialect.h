@@ -469,7 +469,7 @@ static int dialect_say_alone(dialect_world *w, const char *name, size_t which, l
     *ret_done = w->memory.count < before + n;
     weft_doc_free(doc);
     weft_bytes out = w->clients[0].peer ? weft_peer_output(w->clients[0].peer) : (weft_bytes){"", 0};
-    *ret = strndup(out.data ? out.data : "", out.len);
+    *ret = weft__strndup(NULL, out.data ? out.data : "", out.len); /* it does not look behind */
     hub_disconnect(&w->clients[0]);
     return r;
 }
