@@ -18,7 +18,10 @@ ROWS, TASKS, REPLAY = 1_000_000, 20_000, 10_000
 PATIENCE = 60  # seconds for a hub to be ready or gone
 
 # The targets.
-SUBMIT_ONE = 0.7              # of an append with its own fdatasync
+SUBMIT_ONE = 0.8              # of an append with its own fdatasync
+SUBMIT_MANY_CPU_NS = 20_000   # of the hub, for one of 64 clients' submissions
+READY_CLEAN_MS = 30           # a million rows, after a clean stop
+READY_KILLED_MS = 600         # and after kill -9
 SUBMIT_MANY = 30_000          # a second, where the disk takes 100,000 in batches: the ratio of the two
 SUBMIT_MANY_RAW = 100_000
 IDLE_MIB = 16
@@ -136,7 +139,10 @@ def submit(bench):
             r = hub.measure("submit", "-c", clients, "-t", seconds, url, hub.folder)
             spread = f"{r['ratio_low']:.2f}..{r['ratio_high']:.2f}"
             line = f"{title:28}{r['raw']:>10,}{r['rate']:>11,}{r['ratio']:>8.2f}{spread:>16}{r['p50_us']:>9,}{r['cpu_ns']:>9,}"
-            yield line + (f"  ≥ {target}  {bench.verdict(r['ratio'] >= target)}" if target else "")
+            line += f"  ≥ {target}  {bench.verdict(r['ratio'] >= target)}" if target else ""
+            if url == hub.ws:
+                line += f"; CPU ≤ {SUBMIT_MANY_CPU_NS:,}  {bench.verdict(r['cpu_ns'] <= SUBMIT_MANY_CPU_NS)}"
+            yield line
 
 
 def read_file(path):
@@ -180,6 +186,11 @@ def cold_starts(hub, path, repeats):
     return min(clean), min(read), min(killed), min(check)
 
 
+def within(bench, ms, target):
+    """The targets are those of a million rows; with --quick there are fewer."""
+    return "" if bench.quick else f"  ≤ {target} ms  {bench.verdict(ms <= target)}"
+
+
 def journal(bench):
     rows, tasks = (200_000, 4_000) if bench.quick else (ROWS, TASKS)
     yield f"A journal of {rows:,} rows, {tasks:,} tasks of them"
@@ -189,8 +200,10 @@ def journal(bench):
     with hub:
         clean, read, killed, check = cold_starts(hub, path, 3 if bench.quick else 5)
         rss, pss = memory(hub.process.pid)
-        yield f"{'ready after a clean stop':28}{clean:>9,.0f} ms{clean / read:>8.2f} × a plain read of the file ({read:,.0f} ms)"
-        yield f"{'ready after kill -9':28}{killed:>9,.0f} ms{killed / check:>8.2f} × SQLite's integrity check alone ({check:,.0f} ms)"
+        yield f"{'ready after a clean stop':28}{clean:>9,.0f} ms{clean / read:>8.2f} × a plain read of the file ({read:,.0f} ms)" + \
+              within(bench, clean, READY_CLEAN_MS)
+        yield f"{'ready after kill -9':28}{killed:>9,.0f} ms{killed / check:>8.2f} × SQLite's integrity check alone ({check:,.0f} ms)" + \
+              within(bench, killed, READY_KILLED_MS)
         yield f"{'memory when ready':28}{rss:>9.1f} MiB resident, {pss:.1f} MiB proportional"
         bench.record(summary="journal", rows=rows, clean_ms=clean, read_ms=read, killed_ms=killed, check_ms=check, rss_mib=rss, pss_mib=pss)
         r = hub.measure("replay", hub.unix, REPLAY)

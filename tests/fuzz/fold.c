@@ -192,6 +192,7 @@ static const struct type {
     {"hub.counted", {{"tasks", "#"}, {"questions", "#"}, {"totals", "{\"completed\":#,\"failed\":-1,\"cancelled\":9}"}}},
     {"hub.started", {{"pid", "#"}, {"version", "\"9.9.9\""}}},
     {"hub.from.tomorrow", {{"taskId", "\"task-000#\""}, {"v", "#"}}},
+    {"rule.fired", {{"ruleId", "\"rule-#\""}, {"status", "\"approved\""}, {"questionId", "\"question-000#\""}}},
 };
 #define TYPES (sizeof types / sizeof types[0])
 
