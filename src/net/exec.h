@@ -31,7 +31,4 @@ void weft__child_end(weft_child *child, void (*on_gone)(void *ctx), void *ctx);
 /* Take the next step of ending it now. For tests, which do not wait. */
 void weft__child_hurry(weft_child *child);
 
-/* The program that would run, or -ENOENT or -EACCES. For tests. */
-int weft__find_program(const char *name, const char *path, char *ret, size_t size);
-
 #endif
