@@ -168,10 +168,7 @@ static inline void clean(scene *s) {
     snprintf(path, sizeof path, "%s/weft-demo.txt", s->folder);
     unlink(path);
     CHECK_INT(rmdir(s->folder), 0);
-    int64_t until = kit_now() + PATIENCE_MS;
-    while (!kit_no_children() && kit_now() < until)
-        usleep(1000);
-    CHECK(kit_no_children());
+    CHECK(kit_children_go());
     CHECK_INT(kit_open_fds(), fds_before);
 }
 

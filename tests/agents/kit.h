@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -83,13 +84,19 @@ static inline int kit_marked(const char *mark) {
     return count;
 }
 
-/* Those that are left when all have gone, or the time is over. */
-static inline int kit_wait_gone(const char *mark, int64_t within_ms) {
+/* How many there are when there are as many as wanted, or the time is over. They are not our children: nothing but /proc
+ * tells of them, so it is looked at again and again. */
+static inline int kit_wait_marked(const char *mark, int wanted, int64_t within_ms) {
     int64_t until = kit_now() + within_ms;
     int count;
-    while ((count = kit_marked(mark)) && kit_now() < until)
-        usleep(2000);
+    while ((count = kit_marked(mark)) != wanted && kit_now() < until)
+        poll(NULL, 0, 2);
     return count;
+}
+
+/* Those that are left when all have gone, or the time is over. */
+static inline int kit_wait_gone(const char *mark, int64_t within_ms) {
+    return kit_wait_marked(mark, 0, within_ms);
 }
 
 /* ---- what must be the same before and after ---- */
@@ -107,6 +114,42 @@ static inline int kit_open_fds(void) {
 /* No child is left, not even a zombie. */
 static inline bool kit_no_children(void) {
     return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD;
+}
+
+/* The same, without collecting any: guards are collected by who started them. */
+static inline bool kit_all_collected(void) {
+    siginfo_t info;
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == -1 && errno == ECHILD;
+}
+
+/* Guards of what was freed have a moment to go. */
+static inline bool kit_children_go(void) {
+    int64_t until = kit_now() + PATIENCE_MS;
+    while (!kit_no_children() && kit_now() < until)
+        poll(NULL, 0, 1); /* no descriptor tells of children that nobody has a pidfd of */
+    return kit_no_children();
+}
+
+/* ---- what waits to be read ---- */
+
+/* The most that lies in one of this process's pipes and sockets. */
+static inline int kit_unread(void) {
+    DIR *dir = opendir("/proc/self/fd");
+    struct dirent *entry;
+    int most = 0, count;
+    while (dir && (entry = readdir(dir)))
+        if (isdigit((unsigned char) entry->d_name[0]) && atoi(entry->d_name) > 2 &&
+            ioctl(atoi(entry->d_name), FIONREAD, &count) == 0 && count > most)
+            most = count;
+    if (dir)
+        closedir(dir);
+    return most;
+}
+
+/* So many turns of the loop, none of which waits: what is ready is taken by then, by whoever wants it. */
+static inline void kit_turn(weft_loop *loop, int turns) {
+    while (turns-- > 0)
+        weft_loop_once(loop, false);
 }
 
 /* Run the loop until something has become true. */

@@ -3,6 +3,7 @@
  *     agent_naughty MODE...     modes are done in turn; what a mode prints says that it has been done */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,12 +94,10 @@ static void bomb(int most) {
             linger();
         }
         pid_t pid = fork();
-        if (pid < 0)
-            usleep(1000);
-        else if (pid == 0 && *count % 7 == 0)
+        if (pid == 0 && *count % 7 == 0)
             setsid();
-        if (*count > most)
-            usleep(500);
+        if (pid < 0 || *count > most)
+            sched_yield();
     }
 }
 

@@ -92,7 +92,7 @@ def second_signal(first, second):
             connection.call("task.submit", prompt="x")
             wait_until("it runs", lambda: processes_with(marker))
             hub.process.send_signal(first)
-            time.sleep(0.2)
+            wait_until("it is stopping", lambda: not os.path.exists(os.path.join(hub.home, "daemon.pid")))
             since = time.monotonic()
             hub.process.send_signal(second)
             ended_well(hub, marker)

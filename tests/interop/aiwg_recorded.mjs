@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
-import { check, cleanup, headers, lines, optional, patiently, run, same, scratch, skip, source, test } from './kit.mjs';
+import { check, cleanup, headers, lines, message, optional, patiently, run, same, scratch, skip, source, test } from './kit.mjs';
 
 const recording = path.resolve(source, '../shared/data/aiwg/aiwg-2026.2.10-wire-transcript.txt');
 if (!fs.existsSync(recording)) {
@@ -271,11 +271,15 @@ test('a line containing null is refused, and the next is answered', async () => 
 
 test('a character that is split over two writes arrives whole', async () => {
     const bytes = Buffer.from(`${JSON.stringify({ jsonrpc: '2.0', id: 'split', method: 'chat.send', params: { message: 'ä€😀' } })}\n`);
+    const other = await lines(`unix:${socket}`);
     for (let at = 0; at < bytes.length; at++) {
         await pipe.raw(bytes.subarray(at, at + 1));
-        if (bytes[at] & 0x80)
-            await new Promise(resolve => setTimeout(resolve, 5));
+        if (!(bytes[at] & 0x80))
+            continue;
+        other.send(message('ping', {}, at)); /* who answers another connection has read this byte */
+        while (JSON.parse(await other.receive()).id !== at);
     }
+    other.close();
     const { id, result: { taskId } } = JSON.parse(await answer());
     same(id, 'split');
     same((await call('task.get', { taskId })).result.prompt, 'ä€😀');

@@ -1,5 +1,5 @@
 /* What the tests with other people's programs share: a list of tests, servers to start, and one way to send and receive texts
- * over every transport. Not a test itself. Nothing here sleeps; PATIENCE only keeps a failure from taking for ever. */
+ * over every transport. Not a test itself. PATIENCE only keeps a failure from taking for ever. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -270,12 +270,22 @@ function cutHeaders(bytes) {
 }
 
 /* Our half may end before theirs: allowHalfOpen. */
+/* A Unix socket whose queue of connections is full says EAGAIN at once, where TCP would wait: a server that has not had the
+ * processor for a moment. Nothing tells when there is room again. */
 export async function connect(url) {
     const where = url.startsWith('unix:') ? { path: url.slice(5) } : { host: '127.0.0.1', port: Number(/:(\d+)/.exec(url.slice(4))[1]) };
-    const socket = net.connect({ ...where, allowHalfOpen: true });
-    socket.setNoDelay(true);
-    await once(socket, 'connect');
-    return socket;
+    for (const until = Date.now() + PATIENCE;;) {
+        const socket = net.connect({ ...where, allowHalfOpen: true });
+        socket.setNoDelay(true);
+        try {
+            await once(socket, 'connect');
+            return socket;
+        } catch (error) {
+            if (error.code !== 'EAGAIN' || Date.now() > until)
+                throw error;
+            await new Promise(resolve => setTimeout(resolve, 5));
+        }
+    }
 }
 
 const frameLine = text => `${oneLine(text)}\n`;

@@ -666,10 +666,7 @@ static inline void suite_clean(suite_world *w) {
     weft_loop_run(w->loop);
     weft_loop_free(w->loop);
     CHECK_INT(rmdir(w->folder), 0);
-    int64_t until = kit_now() + PATIENCE_MS;
-    while (!kit_no_children() && kit_now() < until)
-        usleep(1000);
-    CHECK(kit_no_children());
+    CHECK(kit_children_go());
     CHECK_INT(kit_open_fds(), w->fds);
 }
 

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "find_program.h"
 #include "harness.h"
 
 /* ---- finding ---- */

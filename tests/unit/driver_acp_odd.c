@@ -489,7 +489,6 @@ TEST(last_words) {
     scene s;
     SCRIPT(&s, PROMPTED, "chunk=one", "err=two", "chunk=three", DONE, "exit=0");
     CHECK(start_with(&s, "do it", NULL, NULL));
-    usleep(1000);
     finish(&s);
     CHECK(s.end.ok);
     HEARD(&s, "chunk one\n");
@@ -558,10 +557,10 @@ TEST(paused_at_the_end) {
     s.pause_after = "chunk one";
     CHECK(start_with(&s, "hi", NULL, NULL));
     KIT_UNTIL(s.loop, !s.pause_after);
-    for (int i = 0; i < 100; i++) { /* twice as long as we wait for what does not come */
-        weft_loop_once(s.loop, false);
-        usleep(10000);
-    }
+    KIT_UNTIL(s.loop, kit_all_collected());
+    kit_turn(s.loop, 100);
+    weft__loop_set_now(s.loop, weft_loop_now(s.loop) + 1000); /* twice as long as we wait for what does not come */
+    kit_turn(s.loop, 100);
     CHECK_INT(s.ends, 0);
     NOT_HEARD(&s, "two");
     one_run_pause(s.run, false);

@@ -575,9 +575,7 @@ TEST(nothing_outlives_a_killed_daemon) {
     /* 3 programs, 3 families of six that stay, two left behind, one stopped; and 3 guards and their keepers, into which only
      * root may look. Who forked twice may be about to go. */
     int wanted = 3 + 3 * 6 + 2 + 1 + (geteuid() == 0 ? 2 * 3 : 0);
-    for (int i = 0; i < 500 && kit_marked(mark) != wanted; i++)
-        usleep(10000);
-    CHECK_INT(kit_marked(mark), wanted);
+    CHECK_INT(kit_wait_marked(mark, wanted, PATIENCE_MS), wanted);
     kill(host, SIGKILL);
     waitpid(host, NULL, 0);
     CHECK_INT(kit_wait_gone(mark, 5000), 0);

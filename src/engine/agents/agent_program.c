@@ -12,7 +12,7 @@
 #include <weft/json.h>
 
 #include "alloc.h"
-#include "exec.h"
+#include "find_program.h"
 
 /* ---- inside and outside ---- */
 

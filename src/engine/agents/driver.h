@@ -38,7 +38,7 @@ typedef struct weft_process_spec {
     weft_loop *loop;
     const weft_alloc *alloc;
     const weft_agent *agent;
-    const char *program;          /* this binary: it guards what runs, and it is the demo agent */
+    const char *program;          /* it guards what runs, and it is the demo agent; NULL: this binary */
     const char *folder;           /* absolute; where the process is started */
     const char *task;             /* in the environment as WEFT_TASK_ID; NULL: the process may serve several */
     int64_t grace_ms;             /* between asking its processes to end and killing them; 0: the default */

@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "exec.h"
+#include "find_program.h"
 #include "guard.h"
 #include "process.h"
 
@@ -283,6 +283,7 @@ static void prepare(void) {
     prctl(PR_SET_NAME, WEFT_GUARD_NAME);
     fcntl(WEFT_GUARD_CONTROL, F_SETFD, FD_CLOEXEC);
     fcntl(WEFT_GUARD_ORDER, F_SETFD, FD_CLOEXEC);
+    close(WEFT_GUARD_SELF);
 }
 
 /* A session of its own, so that no signal to a group reaches both processes. */
@@ -333,3 +334,9 @@ int weft__guard_main(int argc, char **argv) {
         return 1;
     return child == 0 ? guard_program(&self) : weft__guard_keep(child, WEFT_GUARD_CONTROL);
 }
+
+#ifdef WEFT_GUARD_ALONE /* the image that guard_image.h tells of */
+int main(int argc, char **argv) {
+    return weft__guard_main(argc, argv);
+}
+#endif

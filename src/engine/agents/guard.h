@@ -11,8 +11,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The descriptors of a guard besides the three it hands on to the program. */
-enum { WEFT_GUARD_CONTROL = 3, WEFT_GUARD_ORDER = 4, WEFT_GUARD_FDS = 5 };
+/* The descriptors of a guard besides the three it hands on to the program. The last is what it was started from, if that is
+ * the image in memory. */
+enum { WEFT_GUARD_CONTROL = 3, WEFT_GUARD_ORDER = 4, WEFT_GUARD_SELF = 5, WEFT_GUARD_FDS = 6 };
 
 /* Both processes of a guard are called so; who descends from one of them belongs to an agent. */
 #define WEFT_GUARD_NAME "weft-guard"

@@ -19,6 +19,7 @@
 
 #include "buf.h"
 #include "guard.h"
+#include "guard_image.h"
 #include "guards.h"
 #include "watch.h"
 
@@ -28,6 +29,11 @@
 #define MAX_ORDER (8u << 20)
 /* What a guard may take to kill everything, beyond the grace time. One that takes longer was stopped, or is being traced. */
 #define GUARD_MS 1500
+
+/* This program, also when another version has been put in its place; and the image, as the child sees it. */
+#define OWN_FILE "/proc/self/exe"
+#define IMAGE_FILE "/proc/self/fd/5"
+_Static_assert(WEFT_GUARD_SELF == 5, "IMAGE_FILE names it");
 
 /* waitid(P_PIDFD) is newer than some headers. */
 #define BY_PIDFD ((idtype_t) 3)
@@ -220,11 +226,13 @@ static int lay(const weft_process_opts *opts, plumbing *ret) {
 
 /* ---- starting the guard ---- */
 
-static int set_files(posix_spawn_file_actions_t *files, const plumbing *p) {
+static int set_files(posix_spawn_file_actions_t *files, const plumbing *p, int image) {
     static const int numbers[PLACES] = {0, 1, 2, WEFT_GUARD_CONTROL, WEFT_GUARD_ORDER};
     int r = 0;
     for (int i = 0; r == 0 && i < PLACES; i++)
         r = posix_spawn_file_actions_adddup2(files, p->theirs[i], numbers[i]);
+    if (r == 0 && image >= 0)
+        r = posix_spawn_file_actions_adddup2(files, image, WEFT_GUARD_SELF);
     if (r == 0)
         r = posix_spawn_file_actions_addclosefrom_np(files, WEFT_GUARD_FDS);
     return r;
@@ -243,8 +251,9 @@ static int set_attributes(posix_spawnattr_t *attr) {
     return r;
 }
 
-/* The program's name among the arguments is for people who look at the list of processes. */
-static int spawn(const weft_process_opts *opts, const plumbing *p, pid_t *ret) {
+/* From a file, or from the image if there is one. The program's name among the arguments is for people who look at the list
+ * of processes. */
+static int spawn_from(const char *file, int image, const weft_process_opts *opts, const plumbing *p, pid_t *ret) {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     const char *argv[] = {"weft", "__guard", opts->argv[0], NULL};
@@ -253,16 +262,32 @@ static int spawn(const weft_process_opts *opts, const plumbing *p, pid_t *ret) {
         return -r;
     r = posix_spawnattr_init(&attr);
     if (r == 0) {
-        r = set_files(&files, p);
+        r = set_files(&files, p, image);
         if (r == 0)
             r = set_attributes(&attr);
         if (r == 0)
-            r = posix_spawn(ret, opts->guard ? opts->guard : "/proc/self/exe", &files, &attr,
-                            (char *const *) (uintptr_t) argv, environ);
+            r = posix_spawn(ret, file, &files, &attr, (char *const *) (uintptr_t) argv, environ);
         posix_spawnattr_destroy(&attr);
     }
     posix_spawn_file_actions_destroy(&files);
     return -r;
+}
+
+/* Not because something is short just now: the kernel does not want to run it, whatever the reason. */
+static bool is_refusal(int r) {
+    return r < 0 && r != -EAGAIN && r != -ENOMEM && r != -EMFILE && r != -ENFILE;
+}
+
+/* A program that is "this one", by the name OWN_FILE, is so only below a guard that is this one too. */
+static int spawn(const weft_process_opts *opts, const plumbing *p, pid_t *ret) {
+    int image = opts->guard || strcmp(opts->argv[0], OWN_FILE) == 0 ? -ENOENT : weft__guard_image(WEFT_GUARD_FDS);
+    if (image >= 0) {
+        int r = spawn_from(IMAGE_FILE, image, opts, p, ret);
+        if (!is_refusal(r))
+            return r;
+        weft__guard_image_refuse();
+    }
+    return spawn_from(opts->guard ? opts->guard : OWN_FILE, -1, opts, p, ret);
 }
 
 /* ---- what the guard says ---- */

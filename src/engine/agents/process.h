@@ -1,6 +1,6 @@
-/* A program and everything it starts, under a guard. The guard is this binary again ("weft __guard"): it has a pipe to us,
- * is the reaper of all that the program leaves behind, and when we tell it to, or are gone ourselves, nothing of that stays,
- * whatever session or group it moved to.
+/* A program and everything it starts, under a guard: the small program that this one carries (guard_image.h), or this
+ * binary again ("weft __guard"). It has a pipe to us, is the reaper of all that the program leaves behind, and when we tell
+ * it to, or are gone ourselves, nothing of that stays, whatever session or group it moved to.
  *
  * The program gets a process group of its own, the signals, the umask and the descriptor limit that we were started with,
  * and no descriptor of ours but its three. */
@@ -23,7 +23,7 @@ typedef struct weft_process_end {
 typedef struct weft_process_opts {
     weft_loop *loop;
     const weft_alloc *alloc;
-    const char *guard;       /* this binary; NULL: /proc/self/exe */
+    const char *guard; /* the file to start the guard from; NULL: what this program carries (guard_image.h), or itself */
     const char *const *argv; /* a name without a slash is looked for in the absolute folders of PATH */
     const char *const *env;  /* NAME=VALUE, besides ours; NULL: none */
     const char *folder;      /* to start in */

@@ -331,7 +331,7 @@ static void init_lists(weft_engine *engine) {
 
 int weft__engine_new(const weft_engine_opts *opts, weft_engine **ret) {
     weft_engine *engine = weft__zalloc(opts->alloc, sizeof *engine);
-    const char *program = opts->program ? opts->program : "/proc/self/exe", *folder = opts->folder ? opts->folder : "/";
+    const char *folder = opts->folder ? opts->folder : "/";
     if (!engine)
         return -ENOMEM;
     engine->opts = *opts;
@@ -341,9 +341,10 @@ int weft__engine_new(const weft_engine_opts *opts, weft_engine **ret) {
     engine->agents = opts->agents;
     engine->limits = fill_limits(&opts->limits);
     init_lists(engine);
-    engine->program = weft__strndup(engine->alloc, program, strlen(program));
+    if (opts->program)
+        engine->program = weft__strndup(engine->alloc, opts->program, strlen(opts->program));
     engine->folder = weft__strndup(engine->alloc, folder, strlen(folder));
-    int r = engine->program && engine->folder ? 0 : -ENOMEM;
+    int r = (engine->program || !opts->program) && engine->folder ? 0 : -ENOMEM;
     if (r >= 0)
         r = weft__watch_new(engine->loop, weft__store_fd(engine->store), on_store, engine, &engine->watch);
     if (r < 0) {

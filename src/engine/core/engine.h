@@ -47,7 +47,7 @@ typedef struct weft_engine_opts {
     const weft_alloc *alloc;
     const weft_agents *agents;         /* borrowed */
     const weft_driver *const *drivers; /* NULL-terminated; borrowed */
-    const char *program;               /* this binary; NULL: /proc/self/exe */
+    const char *program;               /* this binary; NULL: the one that runs */
     const char *folder;                /* absolute */
     const weft_passage *passages;      /* what agents may ask of their client; borrowed; NULL: nothing but permission */
     void *passage_ctx;                 /* for the handlers of these */

@@ -28,7 +28,4 @@ void weft__child_on_exit(weft_child *child, void (*on_exit)(void *ctx, int statu
  * more. Takes the child. */
 void weft__child_end(weft_child *child, void (*on_gone)(void *ctx), void *ctx);
 
-/* The program that would run, or -ENOENT or -EACCES. For tests. */
-int weft__find_program(const char *name, const char *path, char *ret, size_t size);
-
 #endif
