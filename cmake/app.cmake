@@ -1,9 +1,10 @@
-# src/app/*.c is the program, build/weft. It may include what every layer declares. All but main.c is a library too, of which a
+# src/app is the program, build/weft. It may include what every layer declares. All but main.c is a library too, of which a
 # unit test takes the files it is about.
-file(GLOB sources CONFIGURE_DEPENDS src/app/*.c)
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/app/*.c)
+weft_rooms(src/app rooms)
 list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/src/app/main.c)
 add_library(weft_app STATIC ${sources})
-target_include_directories(weft_app PUBLIC src/app)
+target_include_directories(weft_app PUBLIC ${rooms})
 target_link_libraries(weft_app PUBLIC weft_internal weft_program libweft PkgConfig::UV PkgConfig::SSL m)
 add_executable(weft src/app/main.c)
 target_link_libraries(weft PRIVATE weft_app)

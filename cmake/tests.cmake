@@ -9,7 +9,8 @@ target_link_libraries(test_support PUBLIC weft_internal weft_program libweft Pkg
 
 # ThreadSanitizer is slow and has something to say only where threads may be: around the network and the store, and where a
 # test starts some.
-file(GLOB net_headers RELATIVE ${PROJECT_SOURCE_DIR}/src/net src/net/*.h)
+file(GLOB_RECURSE net_headers src/net/*.h)
+list(TRANSFORM net_headers REPLACE ".*/" "")
 list(JOIN net_headers "|" net_headers)
 set(uses_threads "pthread_create|uv_|weft_(loop_new|connect|serve)|STORE_SUITE|#include \"(${net_headers}|store/world.h)\"")
 
@@ -27,7 +28,7 @@ foreach(source ${sources})
   endif()
 endforeach()
 
-# The simulation: thousands of runs of the engine and the feed on virtual time, one for each seed.
+# The simulation: thousands of runs of the engine and its clients on virtual time, one for each seed.
 file(GLOB sources CONFIGURE_DEPENDS tests/sim/*.c)
 add_executable(test_sim ${sources})
 target_link_libraries(test_sim PRIVATE weft_app test_support)

@@ -37,7 +37,7 @@ banned() {
 
 # As the build has it: without our own headers cppcheck takes our macros for broken code.
 include_path() {
-    find src -mindepth 1 -maxdepth 1 -type d -printf '-I%p '
+    find src -mindepth 1 -type d -printf '-I%p '
 }
 
 banned='(^|[^a-z_])(strcpy|strcat|sprintf|vsprintf|gets|system|popen|alloca) *\('
@@ -51,8 +51,8 @@ if command -v cppcheck >/dev/null; then
     # It cannot expand the schemas of those two tables, where a macro stands in its own argument.
     # shellcheck disable=SC2046
     cppcheck --quiet --std=c11 --language=c --enable=warning,performance,portability --inline-suppr \
-        --suppress=missingIncludeSystem --suppress=unknownMacro:src/dialect/own.c \
-        --suppress=unknownMacro:src/dialect/aiwg.c --error-exitcode=1 -D__GNUC__ -D_GNU_SOURCE -I include $(include_path) src include || status=1
+        --suppress=missingIncludeSystem --suppress=unknownMacro:src/dialect/hub/hub_methods.c \
+        --suppress=unknownMacro:src/dialect/aiwg/aiwg.c --error-exitcode=1 -D__GNUC__ -D_GNU_SOURCE -I include $(include_path) src include || status=1
 fi
 
 # A function begins at a line that ends in "{" in the first column's scope and ends at the next "}" in the first column; the

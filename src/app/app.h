@@ -77,7 +77,7 @@ typedef struct weft_reach {
     bool insecure;
     bool content_length;
 } weft_reach;
-extern const weft_option weft__reach_options[];
+extern const weft_option weft__connection_options[];
 
 /* ---- verbs ---- */
 

@@ -4,8 +4,8 @@
 
 #include "alloc.h"
 #include "app.h"
+#include "failure.h"
 #include "process.h"
-#include "say.h"
 
 static weft_exit unknown_verb(const weft_app *app, const char *name) {
     weft_suggestion suggestion = {.typed = name};

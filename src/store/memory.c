@@ -65,7 +65,7 @@ static void hand_back(weft_store *store, weft_job *job, int r) {
     weft__list_init(&jobs);
     job->r = r;
     weft__list_push(&jobs, &job->link);
-    weft__tray_put(&store->tray, &jobs);
+    weft__completions_put(&store->completions, &jobs);
 }
 
 /* Rows */
@@ -261,10 +261,10 @@ static void deliver_to(memory *m, const weft_append_job *job) {
         made = &m->missed;
         made->upto = upto;
         if (!weft__list_empty(&made->job.link))
-            return; /* still on the tray: it now speaks of more */
+            return; /* still on the completions: it now speaks of more */
     }
     weft__list_push(&jobs, &made->job.link);
-    weft__tray_put(&m->base.tray, &jobs);
+    weft__completions_put(&m->base.completions, &jobs);
 }
 
 static void append_done(weft_store *store, weft_append_job *job, int r) {
@@ -279,7 +279,7 @@ static void append_done(weft_store *store, weft_append_job *job, int r) {
             deliver_to(other, job);
     }
     weft__append_done(job, &jobs);
-    weft__tray_put(&store->tray, &jobs);
+    weft__completions_put(&store->completions, &jobs);
 }
 
 static void append(weft_store *store, weft_append_job *job) {
@@ -489,7 +489,7 @@ static int open_memory(const weft_store_opts *opts, weft_store **ret, char *ret_
     weft__list_init(&m->link);
     int r = join_journal(m, opts->beside);
     if (r >= 0)
-        r = weft__tray_init(&m->base.tray);
+        r = weft__completions_init(&m->base.completions);
     if (r < 0) {
         leave_journal(m);
         weft__free(opts->alloc, m);
@@ -507,7 +507,7 @@ static void close_memory(weft_store *store) {
 static void free_memory(weft_store *store) {
     memory *m = (memory *) (void *) store;
     leave_journal(m);
-    weft__tray_done(&store->tray);
+    weft__completions_done(&store->completions);
     weft__free(store->alloc, m);
 }
 

@@ -240,14 +240,14 @@ static int open_parts(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
     if (r >= 0)
         r = open_whole(sq, opts, ret_why);
     if (r >= 0)
-        r = weft__tray_init(&sq->base.tray);
+        r = weft__completions_init(&sq->base.completions);
     if (r < 0)
         return r;
     memcpy(sq->base.epoch, sq->state.epoch, sizeof sq->base.epoch);
     sq->base.told = (uint64_t) sq->state.head;
     r = start_threads(sq);
     if (r < 0)
-        weft__tray_done(&sq->base.tray);
+        weft__completions_done(&sq->base.completions);
     else if (!sq->checked)
         weft__sq_checker_start(sq);
     return r;
@@ -342,7 +342,7 @@ static void free_sqlite(weft_store *store) {
     weft_sq *sq = (weft_sq *) (void *) store;
     weft__sq_streams_drop(sq);
     weft__files_done(store);
-    weft__tray_done(&store->tray);
+    weft__completions_done(&store->completions);
     weft__free(store->alloc, sq->path);
     weft__free(store->alloc, sq);
 }

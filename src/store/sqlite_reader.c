@@ -186,7 +186,7 @@ void *weft__sq_reader_main(void *ctx) {
     while (weft__sq_worker_take(&sq->reader, -1, 1, &jobs) > 0) {
         weft_job *job = WEFT_CONTAINER(jobs.next, weft_job, link);
         job->r = weft__sq_worker_stopping(&sq->reader) ? -ECANCELED : read_page(sq, (weft_read_job *) (void *) job);
-        weft__tray_put(&sq->base.tray, &jobs);
+        weft__completions_put(&sq->base.completions, &jobs);
     }
     return NULL;
 }

@@ -111,7 +111,7 @@ static void hand_in(weft_sq *sq, weft_link *jobs) {
         else
             weft__list_push(&done, &job->link);
     }
-    weft__tray_put(&sq->base.tray, &done);
+    weft__completions_put(&sq->base.completions, &done);
 }
 
 static void run_group(weft_sq *sq, weft_link *jobs) {

@@ -259,7 +259,7 @@ static void finish(weft_store *store, weft_job *job) {
 void weft__store_dispatch(weft_store *store) {
     assert(!store->dispatching);
     weft_link jobs;
-    weft__tray_take(&store->tray, &jobs);
+    weft__completions_take(&store->completions, &jobs);
     store->dispatching = true;
     while (!weft__list_empty(&jobs)) {
         weft_job *job = WEFT_CONTAINER(jobs.next, weft_job, link);
@@ -300,7 +300,7 @@ weft_store *weft__store_close(weft_store *store) {
 }
 
 int weft__store_fd(const weft_store *store) {
-    return store->tray.fd;
+    return store->completions.fd;
 }
 
 const char *weft__store_epoch(const weft_store *store) {

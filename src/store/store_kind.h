@@ -1,9 +1,9 @@
 /* What a kind of store implements: one table. Checking arguments, copying, limits, completions and followers are done once,
- * in store.c, tray.c, delivery.c and follow.c, for all kinds.
+ * in store.c, completions.c, delivery.c and follow.c, for all kinds.
  *
  * A kind is given jobs that own copies of everything. It works on them on whatever thread it likes, leaves the outcome in
- * the job and hands each back once, with weft__tray_put(), from any thread. Jobs come back in the order in which the work
- * took effect; appends in the order of their gseq.
+ * the job and hands each back once, with weft__completions_put(), from any thread. Jobs come back in the order in which the
+ * work took effect; appends in the order of their gseq.
  *
  * A kind also delivers what has become durable, whoever wrote it: its own appends and those of other writers of the same
  * journal. Followers hear from deliveries alone; an append that comes back only completes. */
@@ -75,22 +75,22 @@ typedef struct weft_trim_job {
 } weft_trim_job;
 
 /* Where finished jobs wait for the owner's thread. */
-typedef struct weft_tray {
+typedef struct weft_completions {
     pthread_mutex_t lock;
     weft_link jobs;
     int fd;
-} weft_tray;
+} weft_completions;
 
-int weft__tray_init(weft_tray *tray);
-void weft__tray_done(weft_tray *tray);
+int weft__completions_init(weft_completions *completions);
+void weft__completions_done(weft_completions *completions);
 /* Hand in a list of finished jobs, which is empty afterwards. From any thread. */
-void weft__tray_put(weft_tray *tray, weft_link *jobs);
-/* Put an append and, if it stored something, the delivery of its events before it, onto a list for the tray. */
+void weft__completions_put(weft_completions *completions, weft_link *jobs);
+/* Put an append and, if it stored something, the delivery of its events before it, onto a list for the completions. */
 void weft__append_done(weft_append_job *job, weft_link *jobs);
 /* A delivery with copies of the events, which another handle's writer made durable; NULL: no memory. */
 weft_delivery *weft__delivery_new(const weft_alloc *alloc, const weft_event *events, size_t count);
 /* Take all that is there. */
-void weft__tray_take(weft_tray *tray, weft_link *ret_jobs);
+void weft__completions_take(weft_completions *completions, weft_link *ret_jobs);
 
 struct weft_store_kind {
     const char *name;
@@ -125,13 +125,13 @@ typedef struct weft_store_file {
     bool ours_alone;         /* nobody else writes to it, so its time of change is ours */
 } weft_store_file;
 
-/* What every kind's store begins with. The owner's thread only, apart from what is fixed after open: alloc, epoch, tray,
- * files. */
+/* What every kind's store begins with. The owner's thread only, apart from what is fixed after open: alloc, epoch,
+ * completions, files. */
 struct weft_store {
     const weft_store_kind *kind;
     const weft_alloc *alloc;
     char epoch[WEFT_EPOCH + 1];
-    weft_tray tray;
+    weft_completions completions;
     size_t max_event, max_queue;
     size_t queued; /* bytes of appends that have not come back */
     uint64_t told; /* the last gseq followers have heard of */

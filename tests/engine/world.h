@@ -132,7 +132,7 @@ static inline void play_append(weft_store *store, weft_append_job *job) {
     weft__list_init(&jobs);
     job->job.r = play_store_fails;
     weft__list_push(&jobs, &job->job.link);
-    weft__tray_put(&store->tray, &jobs);
+    weft__completions_put(&store->completions, &jobs);
 }
 
 static inline const weft_store_kind *play_store(void) {
@@ -153,7 +153,7 @@ typedef struct engine_world {
     int ready, ready_r, stopped;
     int64_t wall;   /* 0: the real one */
     int64_t steady; /* stands still unless the test moves it */
-    weft_event_listener ear;
+    weft_event_listener listener;
     char heard[65536]; /* types, with a blank behind each */
     size_t heard_len;
     uint64_t last_gseq;
@@ -196,8 +196,8 @@ static inline int64_t world_steady(void *ctx) {
     return ((engine_world *) ctx)->steady;
 }
 
-static inline void world_hear(weft_event_listener *ear, const weft_event *event, const weft_json *data) {
-    engine_world *world = WEFT_CONTAINER(ear, engine_world, ear);
+static inline void world_hear(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
+    engine_world *world = WEFT_CONTAINER(listener, engine_world, listener);
     (void) data;
     CHECK(event->gseq > world->last_gseq);
     world->last_gseq = event->gseq;
@@ -267,8 +267,8 @@ static inline int world_start(engine_world *world) {
     int r = weft__engine_new(&world->opts, &world->engine);
     if (r < 0)
         return r;
-    world->ear.on_event = world_hear;
-    weft__engine_listen(world->engine, &world->ear);
+    world->listener.on_event = world_hear;
+    weft__engine_listen(world->engine, &world->listener);
     r = weft__engine_start(world->engine, world_ready, world);
     if (r < 0)
         return r;

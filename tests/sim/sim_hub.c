@@ -34,7 +34,7 @@ static struct {
     weft_hub hub;
     weft_hub_host host;
     hub_conn conns[MAX_CONNS];
-    weft_event_listener ear;
+    weft_event_listener listener;
     uint64_t told; /* the last event that connections were told of */
 } box;
 
@@ -276,8 +276,8 @@ static void start_engine(void) {
     box.life = STARTING;
 }
 
-static void on_event(weft_event_listener *ear, const weft_event *event, const weft_json *data) {
-    (void) ear, (void) data;
+static void on_event(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
+    (void) listener, (void) data;
     box.told = event->gseq;
 }
 
@@ -295,9 +295,9 @@ static void start_clients(void) {
     if (weft_service_new(&opts, &box.service) < 0)
         abort();
     box.hub.service = box.service;
-    box.ear.on_event = on_event;
+    box.listener.on_event = on_event;
     box.told = weft__store_head(box.store);
-    weft__engine_listen(box.engine, &box.ear);
+    weft__engine_listen(box.engine, &box.listener);
     if (weft__hub_clients_new(&box.hub, box.dialects, &box.hub.clients) < 0)
         abort();
 }

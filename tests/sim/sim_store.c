@@ -23,7 +23,7 @@ static void hand_back(weft_job *job, int r) {
     weft__list_init(&jobs);
     job->r = r;
     weft__list_push(&jobs, &job->link);
-    weft__tray_put(&disk.store->tray, &jobs);
+    weft__completions_put(&disk.store->completions, &jobs);
 }
 
 /* ---- ghosts ---- */
@@ -77,7 +77,7 @@ static void do_append(weft_append_job *job, int fail) {
     }
 }
 
-/* Read everything behind the owner's back: the job is taken off the tray before anybody sees it. */
+/* Read everything behind the owner's back: the job is taken off the completions before anybody sees it. */
 static weft_read_job *read_all(void) {
     sim_fail_memory(0);
     weft_read_job *job = weft__zalloc(sim_alloc(), sizeof *job);
@@ -87,9 +87,9 @@ static weft_read_job *read_all(void) {
     job->arena.alloc = sim_alloc();
     job->query = (weft_query){.oldest = true, .max_events = (size_t) truth_head() + 1, .max_bytes = SIZE_MAX};
     weft__memory.read(disk.store, job);
-    weft__tray_take(&disk.store->tray, &jobs);
+    weft__completions_take(&disk.store->completions, &jobs);
     weft__list_remove(&job->job.link);
-    weft__tray_put(&disk.store->tray, &jobs);
+    weft__completions_put(&disk.store->completions, &jobs);
     return job;
 }
 

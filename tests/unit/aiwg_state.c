@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon_folder.h"
 #include "engine/world.h"
 
 static int64_t uptime_s(void *ctx) {
@@ -102,7 +103,7 @@ TEST(the_files) {
               0);
     weft_hub hub = {.engine = w.engine, .host = &host};
     enter();
-    REQUIRE(weft__aiwg_state_new(&hub, &weft__layout_aiwg, &state) == 0);
+    REQUIRE(weft__aiwg_state_new(&hub, ".aiwg/daemon", ".aiwg/daemon/daemon.sock", weft__daemon_folder_put, &state) == 0);
     CHECK_INT(weft__aiwg_state_trouble(state), 0);
     weft_doc *doc = read_doc(".aiwg/daemon/state.json"), *beat = read_doc(".aiwg/daemon/heartbeat");
     is_at(doc, "/started_at", "\"2026-01-31T12:00:00.000Z\"");
@@ -141,8 +142,7 @@ TEST(a_folder_that_cannot_be_written_to) {
     weft_aiwg_state *state = NULL;
     engine_begin(&w, &weft__memory);
     weft_hub hub = {.engine = w.engine, .host = &host};
-    static const weft_layout nowhere = {.home = "/nowhere/at/all", .socket = "s"};
-    REQUIRE(weft__aiwg_state_new(&hub, &nowhere, &state) == 0);
+    REQUIRE(weft__aiwg_state_new(&hub, "/nowhere/at/all", "s", weft__daemon_folder_put, &state) == 0);
     CHECK_INT(weft__aiwg_state_trouble(state), -ENOENT);
     weft__aiwg_state_free(state);
     engine_end(&w);

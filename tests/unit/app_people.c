@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "asked.h"
 #include "diff.h"
 #include "harness.h"
+#include "question_text.h"
 #include "table.h"
-#include "talk.h"
-#include "when.h"
+#include "terminal_status.h"
+#include "time_text.h"
 
 /* What a function writes to a screen. Owned. */
 typedef void writer(const weft_screen *screen, const void *what);
@@ -62,7 +62,7 @@ TEST(what_an_answer_means) {
     REQUIRE(weft_doc_parse(question_text, strlen(question_text), NULL, &doc) == 0);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *text = NULL, *option = NULL;
-        int r = weft__asked_option(weft_doc_root(doc), rows[i].typed, &option, &text);
+        int r = weft__question_option(weft_doc_root(doc), rows[i].typed, &option, &text);
         test_row(rows[i].typed);
         if (rows[i].option) {
             CHECK_INT(r, 1);
@@ -77,7 +77,7 @@ TEST(what_an_answer_means) {
 }
 
 static void put_question(const weft_screen *screen, const void *what) {
-    weft__asked_put(screen, what);
+    weft__question_put(screen, what);
 }
 
 TEST(a_question_is_shown_whole) {
@@ -188,7 +188,7 @@ TEST(times_of_the_wire) {
         weft_doc *doc = NULL;
         test_row(rows[i].text);
         REQUIRE(weft_doc_parse(rows[i].text, strlen(rows[i].text), NULL, &doc) == 0);
-        CHECK_INT(weft__when_of(weft_doc_root(doc)), rows[i].ms);
+        CHECK_INT(weft__time_of(weft_doc_root(doc)), rows[i].ms);
         weft_doc_free(doc);
     }
     test_row(NULL);
@@ -261,7 +261,7 @@ TEST(times_that_are_typed) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         int64_t ms = none;
         test_row(rows[i].text);
-        CHECK_INT(weft__when_typed(rows[i].text, now, &ms), rows[i].ms == none ? -EINVAL : 0);
+        CHECK_INT(weft__time_typed(rows[i].text, now, &ms), rows[i].ms == none ? -EINVAL : 0);
         CHECK_INT(ms, rows[i].ms);
     }
     test_row(NULL);
@@ -283,7 +283,7 @@ TEST(durations) {
                 {3600000, "1 h 0 min"},
                 {86399999, "23 h 59 min"},
                 {86400000, "1 d 0 h"}};
-    char text[WEFT_WHEN_TEXT];
+    char text[WEFT_TIME_TEXT];
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         CHECK_STR(weft__duration(text, rows[i].ms), rows[i].text);
 }

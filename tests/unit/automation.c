@@ -11,7 +11,7 @@ typedef struct scene {
     char note[512];
     int notes;
     int switched, switched_r;
-    weft_event_listener ear;
+    weft_event_listener listener;
     char fired[4096];  /* "rule/status/error " */
     char notices[512]; /* messages */
     char *status;
@@ -23,8 +23,8 @@ static void on_note(void *ctx, const char *line) {
     snprintf(s->note, sizeof s->note, "%s", line);
 }
 
-static void hear(weft_event_listener *ear, const weft_event *event, const weft_json *data) {
-    scene *s = WEFT_CONTAINER(ear, scene, ear);
+static void hear(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
+    scene *s = WEFT_CONTAINER(listener, scene, listener);
     size_t at = strlen(s->fired);
     if (strcmp(event->type, "rule.fired") == 0)
         snprintf(s->fired + at, sizeof s->fired - at, "%s/%s%s%s ", weft_get_str(data, "ruleId", "?"),
@@ -40,8 +40,8 @@ static void automate(scene *s) {
     s->opts.ctx = s;
     s->opts.rules = s->rules ? weft_doc_root(s->rules) : NULL;
     s->opts.jobs = s->jobs ? weft_doc_root(s->jobs) : NULL;
-    s->ear = (weft_event_listener){.on_event = hear};
-    weft__engine_listen(s->w.engine, &s->ear);
+    s->listener = (weft_event_listener){.on_event = hear};
+    weft__engine_listen(s->w.engine, &s->listener);
     CHECK_INT(weft__automation_new(s->w.engine, &s->opts, &s->automation), 0);
 }
 

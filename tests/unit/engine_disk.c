@@ -11,7 +11,7 @@
 
 /* What somebody was told: events heard, and commands that were acknowledged. */
 typedef struct told {
-    weft_event_listener ear;
+    weft_event_listener listener;
     uint64_t gseq[MAX_TOLD];
     char type[MAX_TOLD][32];
     size_t count;
@@ -25,8 +25,8 @@ typedef struct scene {
     told told;
 } scene;
 
-static void hear(weft_event_listener *ear, const weft_event *event, const weft_json *data) {
-    told *t = WEFT_CONTAINER(ear, told, ear);
+static void hear(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
+    told *t = WEFT_CONTAINER(listener, told, listener);
     (void) data;
     REQUIRE(t->count < MAX_TOLD);
     t->gseq[t->count] = event->gseq;
@@ -101,8 +101,8 @@ static void ask_and_answer(scene *s, weft_run *run) {
 
 static void play(scene *s) {
     weft_run *run;
-    s->told.ear = (weft_event_listener){.on_event = hear};
-    weft__engine_listen(s->w.engine, &s->told.ear);
+    s->told.listener = (weft_event_listener){.on_event = hear};
+    weft__engine_listen(s->w.engine, &s->told.listener);
     submit_one(s, 0, "one");
     submit_one(s, 1, "two");
     if ((run = live_run())) {

@@ -296,29 +296,29 @@ TEST(a_session_has_one_task) {
 }
 
 typedef struct mortal_ear {
-    weft_event_listener ear;
+    weft_event_listener listener;
     int heard;
     engine_world *world;
     struct mortal_ear *other;
 } mortal_ear;
 
-static void hear_once(weft_event_listener *ear, const weft_event *event, const weft_json *data) {
-    mortal_ear *mortal = WEFT_CONTAINER(ear, mortal_ear, ear);
+static void hear_once(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
+    mortal_ear *mortal = WEFT_CONTAINER(listener, mortal_ear, listener);
     (void) event;
     (void) data;
     mortal->heard++;
-    weft__engine_unlisten(&mortal->ear);
+    weft__engine_unlisten(&mortal->listener);
     if (mortal->other)
-        weft__engine_listen(mortal->world->engine, &mortal->other->ear);
+        weft__engine_listen(mortal->world->engine, &mortal->other->listener);
     mortal->other = NULL;
 }
 
 TEST(ears_come_and_go_while_they_are_told) {
     engine_world w;
-    mortal_ear late = {.ear = {.on_event = hear_once}}, first = {.ear = {.on_event = hear_once}, .other = &late};
+    mortal_ear late = {.listener = {.on_event = hear_once}}, first = {.listener = {.on_event = hear_once}, .other = &late};
     engine_begin(&w, &weft__memory);
     late.world = first.world = &w;
-    weft__engine_listen(w.engine, &first.ear);
+    weft__engine_listen(w.engine, &first.listener);
     CHECK_INT(weft__engine_append(w.engine, "files", "file.create", WEFT_OBJ({"path", weft_str("a")}), NULL, NULL), 0);
     engine_settle(&w);
     CHECK_INT(first.heard, 1);

@@ -129,13 +129,13 @@ TEST(kept_errors) {
 
 /* ---- one notification for many ---- */
 
-typedef struct ear {
+typedef struct listener {
     char heard[3][64];
     int count;
-} ear;
+} listener;
 
 static void on_notification(weft_peer *peer, const char *method, const weft_json *params, void *data) {
-    ear *e = data;
+    listener *e = data;
     (void) peer;
     CHECK_STR(method, "news");
     if (e->count < 3)
@@ -147,7 +147,7 @@ static void share(size_t padding, bool spoken_before) {
     weft_service *service;
     weft_shared *shared;
     weft_peer *from[KIT_FRAMINGS], *to[KIT_FRAMINGS];
-    ear ears[KIT_FRAMINGS] = {0};
+    listener listeners[KIT_FRAMINGS] = {0};
     char *text = malloc(padding + 1);
     memset(text, ' ', padding);
     text[padding] = '\0';
@@ -155,10 +155,11 @@ static void share(size_t padding, bool spoken_before) {
     for (size_t i = 0; i < KIT_FRAMINGS; i++) {
         const kit_framing *f = &kit_framings[i];
         weft_peer_new(service, &(weft_peer_opts){.framing = f->server, .deflate = f->deflate}, &from[i]);
-        weft_peer_new(NULL,
-                      &(weft_peer_opts){
-                          .framing = f->client, .deflate = f->deflate, .data = &ears[i], .on_notification = on_notification},
-                      &to[i]);
+        weft_peer_new(
+            NULL,
+            &(weft_peer_opts){
+                .framing = f->client, .deflate = f->deflate, .data = &listeners[i], .on_notification = on_notification},
+            &to[i]);
         /* A framing that is detected must have heard something to know what it is. */
         if (spoken_before || f->server == &weft_detect) {
             weft_notify(to[i], "hello", weft_none());
@@ -174,9 +175,9 @@ static void share(size_t padding, bool spoken_before) {
     for (size_t i = 0; i < KIT_FRAMINGS; i++) {
         weft_notify(from[i], "news", WEFT_ARR(weft_int(2)));
         CHECK_INT(kit_pass(from[i], to[i], 7, 0), 0);
-        CHECK_INT(ears[i].count, 3);
-        CHECK(strncmp(ears[i].heard[0], "[1,\"", 4) == 0 && strcmp(ears[i].heard[0], ears[i].heard[1]) == 0);
-        CHECK_STR(ears[i].heard[2], "[2]");
+        CHECK_INT(listeners[i].count, 3);
+        CHECK(strncmp(listeners[i].heard[0], "[1,\"", 4) == 0 && strcmp(listeners[i].heard[0], listeners[i].heard[1]) == 0);
+        CHECK_STR(listeners[i].heard[2], "[2]");
         weft_peer_free(from[i]);
         weft_peer_free(to[i]);
     }

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon_folder.h"
 #include "harness.h"
-#include "home.h"
 #include "peek.h"
 
 #define MAX_ENTRIES 4096 /* as in trust_file.c */
@@ -189,7 +189,7 @@ static weft_trust_folder look(void) {
 }
 
 static int begin(void) {
-    return weft__trust_enter(&weft__layout_weft, weft__home_fill, why);
+    return weft__trust_enter(&weft__layout_weft, weft__daemon_folder_fill, why);
 }
 
 static bool journal_is_strange(void) {

@@ -1,0 +1,11 @@
+# A folder and the folders in it that have headers or sources, for an include path.
+function(weft_rooms folder ret)
+  set(found ${PROJECT_SOURCE_DIR}/${folder})
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS ${folder}/*.h)
+  foreach(file ${files})
+    get_filename_component(room ${file} DIRECTORY)
+    list(APPEND found ${room})
+  endforeach()
+  list(REMOVE_DUPLICATES found)
+  set(${ret} ${found} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,120 @@
+/* Connecting and calling for verbs that wait. */
+#include "connection.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "clock.h"
+#include "debug.h"
+#include "failure.h"
+#include "spinner.h"
+
+/* Asking what methods there are, to say which one was meant, must not make a mistake slow. */
+#define SUGGEST_MS 2000
+
+static int64_t time_left_ms(const weft_connection *connection) {
+    if (connection->until_ns == INT64_MAX)
+        return 0;
+    int64_t left = (connection->until_ns - weft__clock_ns()) / 1000000;
+    return left > 1 ? left : 1;
+}
+
+/* An open call only hears that the connection was lost; why it was is told here. */
+static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
+    weft_connection *connection = data;
+    (void) peer;
+    if (state == WEFT_CLOSED || state == WEFT_DISCONNECTED)
+        connection->why = why;
+}
+
+weft_exit weft__connection_fail(const weft_connection *connection, const char *method, int r) {
+    bool lost = r == -ECONNRESET || r == -ENOTCONN;
+    if (r == -ETIMEDOUT)
+        return weft__fail(connection->app, WEFT_TOO_LATE, "Wait longer with --timeout, for example --timeout 60s.",
+                          "%s: no answer in time", method);
+    return weft__fail_at(connection->app, connection->target.shown, lost && connection->why < 0 ? connection->why : r,
+                         weft_peer_trouble(connection->peer));
+}
+
+static weft_exit show_token(weft_connection *connection) {
+    WEFT_ANSWER answer = {0};
+    if (!weft__target_shows_by_call(&connection->target))
+        return WEFT_DONE;
+    int r = weft__connection_try(connection, "weft.auth", WEFT_OBJ({"token", weft_str(connection->target.token)}), &answer);
+    if (r < 0)
+        return weft__connection_fail(connection, "weft.auth", r);
+    /* A server that asks for no token does not know the method. */
+    if (!answer.error || answer.error->code == WEFT_METHOD_NOT_FOUND)
+        return WEFT_DONE;
+    return weft__fail_refused(connection->app, "weft.auth", answer.error, "The server refused the token.");
+}
+
+static weft_exit connect_line(weft_connection *connection) {
+    const weft_app *app = connection->app;
+    weft_connect_opts opts = weft__target_opts(app, &connection->target, connection->service);
+    opts.data = connection;
+    opts.on_state = on_state;
+    weft__spinner_start(app, connection->target.shown);
+    int r = weft_connect_with(connection->target.url, &opts, &connection->peer);
+    weft__spinner_stop();
+    if (r < 0)
+        return weft__target_fail(app, &connection->target, r, connection->target.trouble);
+    weft__remark(app, "connected to %s", connection->target.shown);
+    return show_token(connection);
+}
+
+weft_exit weft__connection_open(weft_app *app, weft_connection *ret) {
+    int64_t timeout = app->reach.timeout_ms;
+    *ret = (weft_connection){.app = app, .until_ns = timeout ? weft__clock_ns() + timeout * 1000000 : INT64_MAX};
+    weft_exit status = weft__target_take(app, &ret->target);
+    if (status)
+        return status;
+    int r = weft__debug_service(&ret->service);
+    return r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : connect_line(ret);
+}
+
+void weft__connection_done(weft_connection *connection) {
+    connection->peer = weft_peer_free(connection->peer);
+    connection->service = weft_service_unref(connection->service);
+    weft__target_done(&connection->target);
+}
+
+int weft__connection_try(weft_connection *connection, const char *method, weft_val params, weft_answer *ret) {
+    weft_call_opts opts = {.timeout_ms = time_left_ms(connection)};
+    weft__spinner_start(connection->app, method);
+    int r = weft_call_with(connection->peer, method, params, &opts, ret);
+    weft__spinner_stop();
+    return r;
+}
+
+/* On a method that is not there: the nearest one that is. The name lives in the document. */
+static const char *nearest_method(weft_connection *connection, const char *method, weft_answer *document) {
+    weft_call_opts opts = {.timeout_ms = SUGGEST_MS};
+    weft_suggestion suggestion = {.typed = method};
+    if (weft_call_with(connection->peer, "rpc.discover", weft_none(), &opts, document) < 0 || document->error)
+        return NULL;
+    weft_json methods = weft_get(document->result, "methods");
+    for (weft_iter it = weft_iterate(&methods); weft_next(&it);)
+        weft__suggest(&suggestion, weft_get_str(&it.value, "name", ""));
+    return suggestion.best;
+}
+
+static weft_exit explain_refusal(weft_connection *connection, const char *method, const weft_error *error) {
+    WEFT_ANSWER document = {0};
+    char next[256] = "\"weft methods\" lists what there is.";
+    if (error->code != WEFT_METHOD_NOT_FOUND)
+        return weft__fail_refused(connection->app, method, error, NULL);
+    const char *nearest = nearest_method(connection, method, &document);
+    if (nearest)
+        snprintf(next, sizeof next, "Did you mean %s?", nearest);
+    return weft__fail_refused(connection->app, method, error, next);
+}
+
+weft_exit weft__connection_call(weft_connection *connection, const char *method, weft_val params, weft_answer *ret) {
+    int64_t begun = weft__clock_ns();
+    int r = weft__connection_try(connection, method, params, ret);
+    if (r < 0)
+        return weft__connection_fail(connection, method, r);
+    weft__remark(connection->app, "answered in %.3f ms", (double) (weft__clock_ns() - begun) / 1e6);
+    return ret->error ? explain_refusal(connection, method, ret->error) : WEFT_DONE;
+}

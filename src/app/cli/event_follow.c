@@ -1,0 +1,305 @@
+/* The connection, its subscription, and going on after a loss. */
+#include "event_follow.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "debug.h"
+#include "failure.h"
+
+static void subscribe(weft_event_follow *self);
+
+static void clear(const weft_event_follow *self) {
+    if (self->opts.terminal)
+        weft__terminal_clear(self->opts.terminal);
+}
+
+void weft__event_follow_end(weft_event_follow *self, weft_exit status) {
+    if (self->over)
+        return;
+    self->over = true;
+    self->status = status;
+    weft_loop_stop(self->loop);
+}
+
+static void out_of_memory(weft_event_follow *self) {
+    clear(self);
+    weft__event_follow_end(self, weft__fail(self->app, WEFT_FAILED, NULL, "out of memory"));
+}
+
+void weft__event_follow_call(weft_event_follow *self, const char *method, weft_val params, weft_on_answer *on_answer) {
+    /* How long the hub takes is its business; a connection that is lost ends the call. */
+    weft_call_opts opts = {.on_answer = on_answer, .ctx = self->opts.ctx, .timeout_ms = -1};
+    if (!self->over && weft_call_start(self->peer, method, params, &opts, NULL) < 0)
+        out_of_memory(self);
+}
+
+/* ---- events ---- */
+
+static void on_notification(weft_peer *peer, const char *method, const weft_json *params, void *data) {
+    weft_event_follow *self = data;
+    (void) peer;
+    if (self->over || !self->ready || strcmp(method, "event") != 0)
+        return;
+    uint64_t gseq = (uint64_t) weft_get_int(params, "gseq", 0);
+    if (gseq <= self->gseq)
+        return;
+    self->gseq = gseq;
+    self->opts.on_event(self->opts.ctx, params);
+}
+
+/* ---- the subscription ---- */
+
+const char *weft__gap_words(const char *reason) {
+    if (strcmp(reason, "trimmed") == 0)
+        return "what came behind this position is no longer kept; going on with the oldest there is";
+    if (strcmp(reason, "epochChanged") == 0)
+        return "the journal was begun anew, earlier positions mean nothing in it; going on with its beginning";
+    if (strcmp(reason, "futureSeq") == 0)
+        return "there is no such position yet; going on with what comes next";
+    return reason;
+}
+
+/* What is still kept is worth having; a position that does not exist yet is waited for from now on. */
+static void step_over(weft_event_follow *self, const char *reason) {
+    if (self->opts.on_gap)
+        self->opts.on_gap(self->opts.ctx, reason);
+    if (self->over)
+        return;
+    self->positioned = false;
+    self->opts.from.epoch = NULL;
+    self->opts.from.after = 0;
+    self->opts.from.now = strcmp(reason, "futureSeq") == 0;
+    subscribe(self);
+}
+
+static void hold(weft_event_follow *self, const weft_json *result) {
+    uint64_t head = (uint64_t) weft_get_int(result, "head", 0);
+    snprintf(self->epoch, sizeof self->epoch, "%s", weft_get_str(result, "epoch", ""));
+    if (!self->positioned)
+        self->gseq = self->opts.from.now ? head : self->opts.from.after;
+    self->positioned = true;
+    self->ready = true;
+    weft__remark(self->app, "epoch %s, behind event %" PRIu64 " of %" PRIu64, self->epoch, self->gseq, head);
+    self->opts.on_ready(self->opts.ctx, head);
+    self->was_ready = true;
+}
+
+static void on_subscribed(weft_event_follow *self, int r, const weft_answer *answer) {
+    if (r == -ECONNRESET || r == -ENOTCONN)
+        return; /* on_state() says more */
+    if (r < 0) {
+        clear(self);
+        weft__event_follow_end(self, weft__fail_at(self->app, self->target.shown, r, NULL));
+    } else if (answer->error && answer->error->code == 503 && self->positioned) {
+        return; /* it is stopping and will close the connection */
+    } else if (answer->error) {
+        clear(self);
+        weft__event_follow_end(self, weft__hub_call_refused(self->app, "event.subscribe", answer->error));
+    } else if (*weft_get_str(answer->result, "reason", "")) {
+        step_over(self, weft_get_str(answer->result, "reason", ""));
+    } else {
+        hold(self, answer->result);
+    }
+}
+
+/* One call, and which subscription it was for: memory that goes with its answer. */
+typedef struct asking {
+    weft_event_follow *events;
+    uint64_t round;
+} asking;
+
+static void on_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+    asking *ask = ctx;
+    weft_event_follow *self = ask->events;
+    bool current = ask->round == self->round;
+    (void) peer;
+    weft__free(NULL, ask);
+    if (current && !self->over)
+        on_subscribed(self, r, answer);
+}
+
+static void subscribe(weft_event_follow *self) {
+    const weft_event_follow_from *from = &self->opts.from;
+    const char *epoch = self->positioned ? self->epoch : from->epoch;
+    weft_val types[WEFT_MAX_TEXTS];
+    size_t count = from->types ? from->types->count : 0;
+    bool now = from->now && !self->positioned;
+    asking *ask = weft__zalloc(NULL, sizeof *ask);
+    if (!ask) {
+        out_of_memory(self);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        types[i] = weft_str(from->types->items[i]);
+    *ask = (asking){self, ++self->round};
+    self->ready = false;
+    weft_val params =
+        WEFT_OBJ({"after", now ? weft_none() : weft_uint(self->positioned ? self->gseq : from->after)},
+                 {"epoch", epoch && !now ? weft_str(epoch) : weft_none()},
+                 {"types", count ? weft_arr(types, count) : weft_none()}, {"taskId", weft_str_or_none(from->task)});
+    if (weft_call_start(self->peer, "event.subscribe", params, &(weft_call_opts){.on_answer = on_answer, .ctx = ask}, NULL) <
+        0) {
+        weft__free(NULL, ask);
+        out_of_memory(self);
+    }
+}
+
+void weft__event_follow_turn(weft_event_follow *self, const weft_event_follow_from *from) {
+    self->opts.from = *from;
+    self->positioned = false;
+    if (!self->over && !self->lost)
+        subscribe(self);
+}
+
+/* ---- the connection ---- */
+
+static void on_token_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+    weft_event_follow *self = ctx;
+    (void) peer;
+    if (self->over || r < 0 || !answer->error || answer->error->code == WEFT_METHOD_NOT_FOUND)
+        return;
+    clear(self);
+    weft__event_follow_end(self, weft__fail_refused(self->app, "weft.auth", answer->error, "The server refused the token."));
+}
+
+static void on_connected(weft_event_follow *self) {
+    weft__timer_stop(self->loop, &self->patience);
+    if (self->lost) {
+        clear(self);
+        weft__warn(self->app, "connected again");
+    }
+    self->was_connected = true;
+    self->lost = false;
+    if (weft__target_shows_by_call(&self->target) && weft__target_show(self->peer, &self->target, on_token_answer, self) < 0)
+        out_of_memory(self);
+    else
+        subscribe(self);
+}
+
+static void on_impatient(weft_timer *timer) {
+    weft_event_follow *self = (weft_event_follow *) ((char *) timer - offsetof(weft_event_follow, patience));
+    clear(self);
+    weft__event_follow_end(
+        self, weft__fail(self->app, WEFT_UNREACHABLE,
+                         "\"weft start\" starts the daemon of a folder; what was submitted is then in \"weft task list\".",
+                         "%s: the connection was lost and could not be made again", self->target.shown));
+}
+
+static void on_limit(weft_timer *timer) {
+    weft_event_follow *self = (weft_event_follow *) ((char *) timer - offsetof(weft_event_follow, limit));
+    clear(self);
+    if (!self->was_ready)
+        weft__event_follow_end(self,
+                               weft__fail(self->app, WEFT_TOO_LATE, "Wait longer with --timeout, for example --timeout 60s.",
+                                          "%s: no answer in time", self->target.shown));
+    else if (self->lost)
+        weft__event_follow_end(self,
+                               weft__fail(self->app, WEFT_UNREACHABLE, NULL,
+                                          "%s: the connection was lost and was not made again in time", self->target.shown));
+    else if (self->opts.on_limit)
+        self->opts.on_limit(self->opts.ctx);
+    else
+        weft__event_follow_end(self, WEFT_DONE);
+}
+
+static void on_lost(weft_event_follow *self, bool for_good, int why) {
+    const char *trouble = weft_peer_trouble(self->peer);
+    self->ready = false;
+    if (for_good || !self->was_connected) {
+        clear(self);
+        weft__event_follow_end(self, weft__target_fail(self->app, &self->target, why, trouble));
+        return;
+    }
+    if (self->lost)
+        return;
+    self->lost = true;
+    clear(self);
+    weft__warn(self->app, "%s; trying again%s", *trouble ? trouble : weft_strerror(why),
+               self->target.here ? ". If the daemon is gone, \"weft start\" starts it" : "");
+    if (self->opts.patience_ms > 0)
+        weft__timer_set(self->loop, &self->patience, weft__after(weft__loop_fresh_now(self->loop), self->opts.patience_ms));
+}
+
+static void on_state(weft_peer *peer, weft_state state, int why, void *data) {
+    weft_event_follow *self = data;
+    self->peer = peer;
+    if (self->over)
+        return;
+    if (state == WEFT_CONNECTED)
+        on_connected(self);
+    else if (state != WEFT_CONNECTING)
+        on_lost(self, state == WEFT_CLOSED, why);
+}
+
+static void on_signal(void *ctx) {
+    weft_event_follow *self = ctx;
+    if (self->opts.on_signal)
+        self->opts.on_signal(self->opts.ctx);
+    else
+        weft__event_follow_end(self, WEFT_DONE);
+}
+
+/* The terminal is gone. */
+static void on_hangup(void *ctx) {
+    weft__event_follow_end(ctx, WEFT_FAILED);
+}
+
+/* ---- its life ---- */
+
+static int open_all(weft_event_follow *self) {
+    int r = weft_loop_new(NULL, &self->loop);
+    if (r >= 0)
+        r = weft__debug_service(&self->service);
+    if (r < 0)
+        return r;
+    weft__timer_init(&self->patience, on_impatient);
+    weft__timer_init(&self->limit, on_limit);
+    if (self->opts.limit_ms > 0)
+        weft__timer_set(self->loop, &self->limit, weft__loop_fresh_now(self->loop) + self->opts.limit_ms);
+    self->signals.on_hangup = on_hangup;
+    r = weft__signals_open(&self->signals, self->loop, on_signal, self);
+    if (r < 0)
+        return r;
+    weft_connect_opts opts = weft__target_opts(self->app, &self->target, self->service);
+    opts.reconnect = self->target.scheme != WEFT_STDIO && self->target.scheme != WEFT_EXEC;
+    opts.extras = true;
+    opts.data = self;
+    opts.on_state = on_state;
+    opts.on_notification = on_notification;
+    return weft_connect_on(self->loop, self->target.url, &opts, &self->peer);
+}
+
+static weft_exit run_all(weft_event_follow *self) {
+    int r = open_all(self);
+    if (r >= 0)
+        weft_loop_run(self->loop);
+    bool ended = self->over;
+    self->over = true;
+    clear(self);
+    if (r >= 0 && self->opts.on_close)
+        self->opts.on_close(self->opts.ctx);
+    if (self->loop) {
+        weft__timer_stop(self->loop, &self->patience);
+        weft__timer_stop(self->loop, &self->limit);
+    }
+    weft__signals_close(&self->signals);
+    self->peer = weft_peer_free(self->peer);
+    if (self->loop)
+        weft_loop_run(self->loop); /* its good-bye takes a turn or two */
+    self->loop = weft_loop_free(self->loop);
+    self->service = weft_service_unref(self->service);
+    if (r < 0)
+        return weft__target_fail(self->app, &self->target, r, self->target.trouble);
+    return ended ? self->status : WEFT_FAILED;
+}
+
+weft_exit weft__event_follow_run(weft_event_follow *self, weft_app *app, const weft_event_follow_opts *opts) {
+    *self = (weft_event_follow){.app = app, .opts = *opts};
+    weft_exit status = weft__hub_call_target(app, opts->url, &self->target);
+    if (status == WEFT_DONE)
+        status = run_all(self);
+    weft__target_done(&self->target);
+    return status;
+}

@@ -1,0 +1,88 @@
+/* Asking the hub, and what its refusals mean to people. */
+#include "hub_call.h"
+
+#include <string.h>
+
+#include "failure.h"
+
+/* A URL on the command line is the first argument for those who look for one. */
+weft_exit weft__hub_call_target(weft_app *app, const char *url, weft_target *ret) {
+    *ret = (weft_target){0};
+    if (url)
+        return weft__target_of(app, url, ret);
+    size_t count = app->arg_count;
+    app->arg_count = 0;
+    weft_exit status = weft__target_take(app, ret);
+    app->arg_count = count;
+    return status;
+}
+
+weft_exit weft__hub_call_open(weft_app *app, const char *url, weft_connection *ret) {
+    char **args = app->args;
+    size_t count = app->arg_count;
+    char *only[] = {(char *) (uintptr_t) url, NULL};
+    *ret = (weft_connection){.app = app};
+    if (url && !weft__is_url(url))
+        return weft__misused(app, "\"%s\" is no URL", url);
+    app->args = only;
+    app->arg_count = url ? 1 : 0;
+    weft_exit status = weft__connection_open(app, ret);
+    app->args = args;
+    app->arg_count = count;
+    return status;
+}
+
+/* By data.reason, which is the same in every dialect. */
+static const char *next_of(const weft_error *error) {
+    static const struct {
+        const char *reason, *next;
+    } rows[] = {
+        {"taskNotFound", "\"weft task list\" shows which there are."},
+        {"taskNotCancellable", "It has ended already: \"weft task get ID\" shows how."},
+        {"queueFull", "Wait until some have ended (\"weft task list\"), or cancel one."},
+        {"subsystemUnavailable", "\"weft status\" and \"weft logs\" say what did not start."},
+        {"agentNotFound", "\"weft agents\" shows which there are."},
+        {"sessionNotFound", "\"weft call session.list\" shows which there are."},
+        {"sessionBusy", "One message at a time: wait for its task, or cancel it."},
+        {"questionNotFound", "\"weft answer\" shows which are open."},
+        {"questionResolved", "Somebody was first, or nobody waits for it any more: \"weft answer\" shows which are open."},
+        {"tokenNotFound", "\"weft token list\" shows which there are."},
+        {"tokenExists", "\"weft token revoke NAME\" takes it back."},
+        {"ruleNotFound", "\"weft automation\" shows which there are."},
+        {"shuttingDown", "The daemon is stopping; \"weft start\" starts it again."},
+        {"storeBusy", "The disk cannot keep up. Nothing was stored: try again in a moment."},
+        {"storageFailed", "The disk refused it: \"weft doctor\" looks at it. Nothing was stored."},
+    };
+    const char *reason = weft_get_str(&error->data, "reason", "");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(rows[i].reason, reason) == 0)
+            return rows[i].next;
+    const char *path = weft_get_str(&error->data, "path", "");
+    if (strcmp(path, "/agent") == 0)
+        return "\"weft agents\" shows which there are.";
+    if (strcmp(path, "/sessionId") == 0)
+        return "\"weft call session.list\" shows which there are.";
+    if (error->code == WEFT_METHOD_NOT_FOUND)
+        return "What answers there is no hub, or an older one: \"weft methods\" lists what it has.";
+    return NULL;
+}
+
+weft_exit weft__hub_call_refused(const weft_app *app, const char *method, const weft_error *error) {
+    return weft__fail_plainly(app, method, error, next_of(error));
+}
+
+weft_exit weft__hub_call(weft_connection *connection, const char *method, weft_val params, weft_answer *ret) {
+    int r = weft__connection_try(connection, method, params, ret);
+    if (r < 0)
+        return weft__connection_fail(connection, method, r);
+    return ret->error ? weft__hub_call_refused(connection->app, method, ret->error) : WEFT_DONE;
+}
+
+weft_exit weft__hub_call_once(weft_app *app, const char *url, const char *method, weft_val params, weft_answer *ret) {
+    weft_connection connection;
+    weft_exit status = weft__hub_call_open(app, url, &connection);
+    if (status == WEFT_DONE)
+        status = weft__hub_call(&connection, method, params, ret);
+    weft__connection_done(&connection);
+    return status;
+}

@@ -1,0 +1,383 @@
+/* Putting the hub together. */
+#include "serve_hub.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "aiwg_state.h"
+#include "alloc.h"
+#include "config.h"
+#include "daemon_folder.h"
+#include "descent.h"
+#include "event_stream.h"
+#include "failure.h"
+#include "hub_clients.h"
+#include "loop.h"
+#include "trust.h"
+#include "wiring.h"
+
+/* What the server needs to say good-bye after the last task has ended, out of the time a stop may take. */
+#define GOOD_BYE_MS 2000
+
+struct weft_serve_hub {
+    weft_serve_hub_opts opts;
+    weft_store *store;
+    weft_engine *engine;
+    weft_automation *automation;
+    weft_dialects *dialects;
+    weft_agents agents; /* the lists stay when the configuration is read again, this does not */
+    weft_hub hub;
+    weft_hub_host host;
+    weft_aiwg_state *state; /* of an AIWG daemon, in files; NULL: it is none */
+    char folder[PATH_MAX];
+    bool ready;
+    int ready_r;
+    weft_later stop; /* asked for by a client, whose answer goes out first */
+    bool stop_force;
+};
+
+/* ---- what only the program knows ---- */
+
+static int64_t uptime_s(void *ctx) {
+    const weft_serve_hub *self = ctx;
+    return (weft__clock_ns() - self->opts.daemon->started_ns) / 1000000000;
+}
+
+static int about(void *ctx, char **ret, size_t *ret_len) {
+    const weft_serve_hub *self = ctx;
+    return weft__daemon_about(self->opts.daemon, ret, ret_len);
+}
+
+static void stop_now(weft_later *later) {
+    weft_serve_hub *self = WEFT_CONTAINER(later, weft_serve_hub, stop);
+    self->opts.on_stop(self->opts.ctx, self->stop_force);
+}
+
+static void stop_soon(void *ctx, bool force) {
+    weft_serve_hub *self = ctx;
+    self->stop_force |= force;
+    weft__later(self->opts.loop, &self->stop);
+}
+
+/* ---- agents among the callers ---- */
+
+/* The scopes of a connection that was an agent's when it was made. */
+static const char agent_scopes[] = WEFT_READ " " WEFT_WORK " agent";
+
+static bool is_network(const weft_identity *who) {
+    return who->port > 0 && *who->address;
+}
+
+/* A Unix socket was judged when it was connected: a person's process that has ended since then, and closed the socket behind
+ * its request, is a person's. Who holds the other end of a network connection can only be asked while somebody does. */
+static bool is_agent(void *ctx, const weft_identity *who) {
+    (void) ctx;
+    if (is_network(who))
+        return weft__connection_of_agent(who->address, who->port) != 0;
+    return strcmp(who->scopes, agent_scopes) == 0;
+}
+
+/* Whoever cannot be found any more counts as an agent: a process that connects, hands its socket on and ends has its
+ * reasons. A peer whose number is 0 is beyond our namespace of processes, where no descendant of ours can be. */
+static bool is_connected_by_agent(const weft_identity *who) {
+    if (strcmp(who->transport, "unix") != 0 || who->pid == 0)
+        return false;
+    return who->pid < 0 || weft__descends_from_guard((pid_t) who->pid) != 0;
+}
+
+/* A Unix socket's credentials are those of the process that connected. It is looked at now, while it is there, because its
+ * number may be another's later. */
+static int know_agent(weft_peer *peer) {
+    weft_identity who = *weft_peer_identity(peer);
+    if (!is_connected_by_agent(&who))
+        return 0;
+    who.scopes = agent_scopes;
+    return weft_peer_set_identity(peer, &who);
+}
+
+static void note(void *ctx, const char *line) {
+    const weft_serve_hub *self = ctx;
+    weft__warn(self->opts.app, "weft serve: %s", line);
+}
+
+/* ---- opening ---- */
+
+static const char *store_path(const weft_serve_hub *self) {
+    const char *told = self->opts.how->store_path;
+    return told ? told : self->opts.app->layout->store;
+}
+
+static weft_exit explain_store(const weft_serve_hub *self, int r, const char *why) {
+    const char *path = store_path(self);
+    if (r == -EKEYREJECTED)
+        return weft__fail(self->opts.app, WEFT_UNAUTHORISED, WEFT_TRUST_NEXT, "%s: %s", path, why);
+    if (r == -EUCLEAN)
+        return weft__fail(self->opts.app, WEFT_FAILED,
+                          "\"weft doctor\" looks at it closely. To begin anew and keep the damaged files beside it, set "
+                          "store.on_damage\nto \"quarantine\".",
+                          "%s is damaged: %s", path, why);
+    if (r == -EBUSY)
+        return weft__fail(self->opts.app, WEFT_BUSY, NULL, "%s: %s", path, why);
+    return weft__fail(self->opts.app, WEFT_FAILED, NULL, "%s: %s", path, *why ? why : weft_strerror(r));
+}
+
+static weft_exit explain_record(const weft_serve_hub *self, int r, const char *why) {
+    bool strange = r == -EKEYREJECTED;
+    return weft__fail(self->opts.app, strange ? WEFT_UNAUTHORISED : WEFT_FAILED,
+                      strange ? WEFT_TRUST_NEXT : WEFT_TRUST_PLACE, "%s", why);
+}
+
+/* Only the journal on record is opened, and whatever opening makes of it is on record before anything of it runs. */
+static weft_exit open_recorded(weft_serve_hub *self, weft_store_opts *opts, char *why) {
+    const weft_layout *layout = self->opts.app->layout;
+    char expected[WEFT_EPOCH + 1], trouble[WEFT_TRUST_WHY] = "";
+    int r = weft__trust_open_begin(layout, opts->path, expected, trouble);
+    if (r < 0)
+        return explain_record(self, r, trouble);
+    opts->expect = expected;
+    int opened = weft__store_open(&weft__sqlite, opts, &self->store, why);
+    r = weft__trust_open_end(layout, opts->path, opened < 0 ? NULL : weft__store_epoch(self->store), trouble);
+    if (opened < 0)
+        return explain_store(self, opened, why);
+    return r < 0 ? explain_record(self, r, trouble) : WEFT_DONE;
+}
+
+static weft_exit open_store(weft_serve_hub *self) {
+    char why[WEFT_STORE_WHY] = "";
+    const weft_serve_settings *how = self->opts.how;
+    weft_store_opts opts = {.path = store_path(self),
+                            .on_damage = how->quarantine ? WEFT_DAMAGE_QUARANTINE : WEFT_DAMAGE_REFUSE};
+    weft_exit status = WEFT_DONE;
+    if (self->opts.keep)
+        status = open_recorded(self, &opts, why);
+    else {
+        int r = weft__store_open(&weft__memory, &opts, &self->store, why);
+        status = r < 0 ? explain_store(self, r, why) : WEFT_DONE;
+    }
+    if (status)
+        return status;
+    if (*why)
+        weft__warn(self->opts.app, "weft serve: %s", why);
+    return WEFT_DONE;
+}
+
+/* A stop has so much time in all. The tasks get what is not needed for the good-bye: most of it to go on, and the rest,
+ * but not more than their grace time, to end when they are asked to. */
+static weft_engine_limits limits_of(const weft_serve_settings *how) {
+    weft_engine_limits limits = how->engine;
+    int64_t grace_ms = how->server.grace_ms ? how->server.grace_ms : WEFT_SERVE_GRACE_MS;
+    int64_t tasks_ms = grace_ms > 2 * GOOD_BYE_MS ? grace_ms - GOOD_BYE_MS : grace_ms / 2 + 1;
+    int64_t end_ms = tasks_ms * 3 / 8 + 1, asked_ms = limits.grace_ms ? limits.grace_ms : end_ms;
+    limits.drain_kill_ms = asked_ms < end_ms ? asked_ms : end_ms;
+    limits.drain_ms = tasks_ms > limits.drain_kill_ms ? tasks_ms - limits.drain_kill_ms : 1;
+    return limits;
+}
+
+static int make(weft_serve_hub *self) {
+    const weft_serve_settings *how = self->opts.how;
+    weft_engine_opts opts = {.loop = self->opts.loop,
+                             .store = self->store,
+                             .agents = &self->agents,
+                             .drivers = weft__drivers,
+                             .folder = getcwd(self->folder, sizeof self->folder),
+                             .requeue = how->requeue,
+                             .limits = limits_of(how),
+                             .on_note = note,
+                             .ctx = self};
+    if (!opts.folder)
+        return -errno;
+    self->agents = how->agents;
+    int r = weft__engine_new(&opts, &self->engine);
+    return r < 0 ? r : weft__dialects_new(weft__dialect_list, &self->hub, NULL, &self->dialects);
+}
+
+static bool read_flag(void *ctx, const char *name) {
+    const weft_serve_hub *self = ctx;
+    return weft__key_flag(self->opts.how, name);
+}
+
+weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub **ret) {
+    weft_serve_hub *self = weft__zalloc(NULL, sizeof *self);
+    if (!self)
+        return weft__fail(opts->app, WEFT_FAILED, NULL, "out of memory");
+    self->opts = *opts;
+    self->host = (weft_hub_host){.version = weft_version(),
+                                 .started_at = opts->daemon->started_at,
+                                 .uptime_s = uptime_s,
+                                 .about = about,
+                                 .stop = stop_soon,
+                                 .is_agent = is_agent,
+                                 .flag = read_flag,
+                                 .ctx = self};
+    self->hub.host = &self->host;
+    weft__later_init(&self->stop, stop_now);
+    weft_exit status = open_store(self);
+    int r = status ? 0 : make(self);
+    if (r < 0)
+        status = weft__fail(opts->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    self->hub.engine = self->engine;
+    if (status)
+        weft__serve_hub_close(self);
+    else
+        *ret = self;
+    return status;
+}
+
+const weft_gate *const *weft__serve_hub_gates(const weft_serve_hub *self) {
+    return weft__dialects_gates(self->dialects);
+}
+
+/* The scheme is known by its name; a path has a meaning only where it is a URL's. */
+const char *weft__serve_hub_dialect(const weft_serve_hub *self, const char *url) {
+    weft_url parsed;
+    if (weft__url_parse(url, NULL, &parsed, NULL) < 0)
+        return "";
+    const char *path = *parsed.path == '/' && parsed.scheme != WEFT_UNIX ? parsed.path : "";
+    const char *dialect = weft__dialects_endpoint(self->dialects, parsed.name, path);
+    weft__url_done(&parsed, NULL);
+    return dialect;
+}
+
+const weft_method *weft__serve_hub_methods(const weft_serve_hub *self) {
+    return weft__dialects_methods(self->dialects);
+}
+
+/* ---- beginning ---- */
+
+static void on_ready(void *ctx, int r) {
+    weft_serve_hub *self = ctx;
+    self->ready = true;
+    self->ready_r = r;
+}
+
+static int begin(weft_serve_hub *self) {
+    int r = weft__hub_clients_new(&self->hub, self->dialects, &self->hub.clients);
+    if (r >= 0)
+        r = weft__engine_start(self->engine, on_ready, self);
+    while (r >= 0 && !self->ready)
+        if (weft_loop_once(self->opts.loop, true) < 0)
+            r = -EIO;
+    return r < 0 ? r : self->ready_r;
+}
+
+/* What cannot start is noted and answered for; the daemon works without. */
+static void automate(weft_serve_hub *self, const weft_serve_settings *how) {
+    weft_automation_opts opts = weft__serve_automation(how);
+    opts.on_note = note;
+    opts.ctx = self;
+    self->hub.automation = NULL;
+    weft__automation_free(self->automation);
+    self->automation = NULL;
+    int r = weft__automation_new(self->engine, &opts, &self->automation);
+    self->hub.automation_failed = r;
+    if (r < 0)
+        weft__warn(self->opts.app, "weft serve: automation: %s", weft_strerror(r));
+    else
+        self->hub.automation = self->automation;
+}
+
+/* Whether work may be sent here: for whoever balances load or waits for a start. /health only says that somebody is there.
+ */
+static void on_readyz(weft_http *http, void *ctx) {
+    static const char ready[] = "{\"status\":\"ready\"}", stopping[] = "{\"status\":\"stopping\"}";
+    const weft_serve_hub *self = ctx;
+    char unable[256];
+    int r = weft__engine_trouble(self->engine);
+    int n = snprintf(unable, sizeof unable, "{\"status\":\"storageFailed\",\"error\":\"%.200s\"}", weft_strerror(r));
+    if (self->hub.stopping)
+        weft_http_answer(http, 503, "application/json", (weft_bytes){stopping, sizeof stopping - 1});
+    else if (r < 0)
+        weft_http_answer(http, 503, "application/json", (weft_bytes){unable, (size_t) n});
+    else
+        weft_http_answer(http, 200, "application/json", (weft_bytes){ready, sizeof ready - 1});
+}
+
+static int add_routes(weft_serve_hub *self, weft_server *server) {
+    int r = weft_server_route(server, "GET", "/readyz", on_readyz, self);
+    if (r >= 0)
+        r = weft__event_stream_route(&self->hub, server);
+    if (r >= 0)
+        r = weft_server_login(server, NULL);
+    return r < 0 ? r : weft_server_public(server, "/readyz");
+}
+
+weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
+    self->hub.server = server;
+    self->hub.service = weft_server_service(server);
+    int r = add_routes(self, server);
+    if (r < 0)
+        return weft__fail(self->opts.app, WEFT_FAILED, NULL, "/readyz, /events and /login: %s", weft_strerror(r));
+    r = begin(self);
+    if (r < 0)
+        return weft__fail(self->opts.app, WEFT_FAILED, "\"weft doctor\" looks at the store.", "the journal: %s",
+                          weft_strerror(r));
+    automate(self, self->opts.how);
+    return WEFT_DONE;
+}
+
+const weft_agent *weft__serve_hub_agent(const weft_serve_hub *self) {
+    return weft__agent_default(self->engine);
+}
+
+uint64_t weft__serve_hub_running(const weft_serve_hub *self) {
+    return weft__task_counts(self->engine).of[WEFT_TASK_RUNNING];
+}
+
+void weft__serve_hub_ready(weft_serve_hub *self) {
+    const weft_layout *layout = self->opts.app->layout;
+    if (!layout->aiwg || !self->opts.daemon->held)
+        return;
+    int r = weft__aiwg_state_new(&self->hub, layout->home, layout->socket, weft__daemon_folder_put, &self->state);
+    if (r >= 0)
+        r = weft__aiwg_state_trouble(self->state);
+    if (r < 0)
+        weft__warn(self->opts.app, "weft serve: %s: %s", layout->home, weft_strerror(r));
+}
+
+void weft__serve_hub_opened(weft_serve_hub *self, weft_peer *peer) {
+    if (know_agent(peer) < 0) /* memory is short, and it would pass for a person */
+        weft_peer_free(peer);
+    else
+        weft__hub_clients_open(self->hub.clients, peer);
+}
+
+void weft__serve_hub_closed(weft_serve_hub *self, weft_peer *peer) {
+    weft__hub_clients_close(self->hub.clients, peer);
+}
+
+void weft__serve_hub_drained(weft_serve_hub *self, weft_peer *peer) {
+    weft__hub_clients_drain(self->hub.clients, peer);
+}
+
+void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how) {
+    weft_engine_limits limits = limits_of(how);
+    self->agents = how->agents;
+    weft__engine_set(self->engine, &self->agents, &limits);
+    if (how->automation_changed) /* otherwise rules go on resting, and nothing is watched anew */
+        automate(self, how);
+}
+
+/* ---- ending ---- */
+
+void weft__serve_hub_stop(weft_serve_hub *self, bool force, void (*on_stopped)(void *ctx), void *ctx) {
+    self->hub.stopping = true;
+    self->hub.automation = NULL;
+    self->automation = weft__automation_free(self->automation);
+    weft__engine_stop(self->engine, force, on_stopped, ctx);
+}
+
+weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self) {
+    if (!self)
+        return NULL;
+    weft__later_cancel(&self->stop);
+    self->hub.server = NULL;
+    weft__aiwg_state_free(self->state);
+    weft__hub_clients_free(self->hub.clients);
+    weft__automation_free(self->automation);
+    weft__engine_free(self->engine);
+    weft__dialects_free(self->dialects);
+    weft__store_close(self->store);
+    return weft__free(NULL, self);
+}

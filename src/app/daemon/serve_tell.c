@@ -1,0 +1,122 @@
+/* Telling where a daemon is and what to do with it. */
+#include "serve_tell.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon_folder.h"
+#include "failure.h"
+
+/* Of the commands to try, so that what is said of them stands in a column. */
+#define VERBS_WIDTH 33
+
+static const char *url_with(const weft_server *server, const char *scheme) {
+    const char *url;
+    for (size_t i = 0; (url = weft_server_url(server, i)); i++)
+        if (strncmp(url, scheme, strlen(scheme)) == 0)
+            return url;
+    return NULL;
+}
+
+/* The file the token is in, for people and their scripts. */
+static const char *token_path(const weft_serve_facts *facts) {
+    return facts->how->token_file ? facts->how->token_file : facts->app->layout->token;
+}
+
+bool weft__serve_publish(const weft_serve_facts *facts) {
+    const weft_app *app = facts->app;
+    weft_val urls[WEFT_MAX_TEXTS + 1];
+    char folder[PATH_MAX];
+    size_t count = 0;
+    int r = -ENOENT;
+    for (const char *url; count <= WEFT_MAX_TEXTS && (url = weft_server_url(facts->server, count)); count++)
+        urls[count] = weft_str(url);
+    weft_val about = WEFT_OBJ({"pid", weft_int(getpid())}, {"version", weft_str(weft_version())},
+                              {"folder", weft_str(getcwd(folder, sizeof folder))}, {"urls", weft_arr(urls, count)},
+                              {"unix", weft_str_or_none(url_with(facts->server, "unix:"))},
+                              {"http", weft_str_or_none(url_with(facts->server, "http"))},
+                              {"ws", weft_str_or_none(url_with(facts->server, "ws"))},
+                              {"tokenFile", facts->token ? weft_str(token_path(facts)) : weft_none()},
+                              {"agent", WEFT_OBJ({"name", weft_str(facts->agent)}, {"driver", weft_str(facts->driver)})});
+    if (facts->held) {
+        r = weft__daemon_folder_publish(app->layout, about);
+        if (r < 0)
+            weft__warn(app, "weft serve: %s: %s", app->layout->endpoint, weft_strerror(r));
+    }
+    if (app->common.json && !facts->on_stdio)
+        weft__put_line(&app->out, about);
+    return r >= 0;
+}
+
+/* ---- for people ---- */
+
+static void say_where(const weft_serve_facts *facts, FILE *to) {
+    const char *url;
+    for (size_t i = 0; (url = weft_server_url(facts->server, i)); i++)
+        fprintf(to, "listening on %s\n", url);
+}
+
+/* The rest of the world has no weft. */
+static void say_curl(const weft_serve_facts *facts, FILE *to) {
+    const char *http = url_with(facts->server, "http");
+    if (!http)
+        return;
+    fputs("\nAny other program may ask too, for example:\n    curl -H 'Content-Type: application/json' ", to);
+    if (facts->token)
+        fprintf(to, "-H \"Authorization: Bearer $(cat %s)\" ", token_path(facts));
+    fprintf(to, "%s-d '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"task.list\"}' %s\n",
+            strncmp(http, "https", 5) == 0 ? "-k " : "", http);
+}
+
+static void say_call(const weft_serve_facts *facts, FILE *to, const char *url) {
+    bool shows = facts->token && strncmp(url, "unix:", 5) != 0;
+    fprintf(to, "    %s call %s%s%s%s task.submit prompt=hello\n", program_invocation_name, shows ? "--token-file " : "",
+            shows ? token_path(facts) : "", shows ? " " : "", url);
+}
+
+/* Only the demo is known to ask. Others may, or may do what they like: a program as it is configured never asks. */
+void weft__serve_say_verbs(FILE *to, const char *agent, const char *driver) {
+    bool demo = strcmp(driver, "demo") == 0, acp = strcmp(driver, "acp") == 0, cli = strcmp(driver, "cli") == 0;
+    char answers[128];
+    snprintf(answers, sizeof answers, "%s%.64s%s", cli ? "runs " : "", demo ? "an agent" : agent,
+             cli ? " with it" : " answers");
+    const char *const rows[][2] = {
+        {"task submit --wait \"hello\"", answers},
+        {demo  ? "task submit --wait \"write a file\""
+         : acp ? "answer"
+               : NULL,
+         demo ? "it asks before it changes anything" : "what it asks for, if it asks"},
+        {"task list", "what was done, and what is going on"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (rows[i][0])
+            fprintf(to, "    %s %-*s  # %s\n", program_invocation_name, VERBS_WIDTH, rows[i][0], rows[i][1]);
+}
+
+static void say_agent(const weft_serve_facts *facts, FILE *to) {
+    bool demo = strcmp(facts->driver, "demo") == 0, cli = strcmp(facts->driver, "cli") == 0;
+    fprintf(to, "The agent is \"%s\"%s; \"%s agents\" shows the others.\n", facts->agent,
+            demo  ? ", which is built in and costs nothing"
+            : cli ? ", a program that does what it does without asking"
+                  : "",
+            program_invocation_name);
+}
+
+void weft__serve_say_what_next(const weft_serve_facts *facts) {
+    FILE *to = facts->app->err.file;
+    say_where(facts, to);
+    if (facts->on_stdio)
+        return;
+    fprintf(to, "\nTry, in another terminal%s:\n", facts->held ? " in this folder" : "");
+    if (facts->held) {
+        weft__serve_say_verbs(to, facts->agent, facts->driver);
+        say_agent(facts, to);
+    } else {
+        say_call(facts, to, weft_server_url(facts->server, 0));
+    }
+    say_curl(facts, to);
+    fputs("\nCtrl-C stops it.\n", to);
+    fflush(to);
+}

@@ -1,0 +1,224 @@
+/* Talk, on standard error, and the exit statuses that go with it. Text of the other side goes through the screen's filter.
+ */
+#include "failure.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "daemon_log.h"
+
+#define MAX_SENTENCE 1024
+
+static void put_what(const weft_app *app, const char *what) {
+    weft__ink(&app->err, WEFT_INK_BAD);
+    fprintf(app->err.file, "weft%s%s:", app->verb ? " " : "", app->verb ? app->verb->name : "");
+    weft__plain(&app->err);
+    fputc(' ', app->err.file);
+    weft__put_text(&app->err, what, strlen(what));
+    fputc('\n', app->err.file);
+}
+
+static void put_next(const weft_app *app, const char *next) {
+    for (const char *end; next && *next; next = *end ? end + 1 : end) {
+        end = strchrnul(next, '\n');
+        fputs("  ", app->err.file);
+        weft__put_text(&app->err, next, (size_t) (end - next));
+        fputc('\n', app->err.file);
+    }
+}
+
+weft_exit weft__fail(const weft_app *app, weft_exit status, const char *next, const char *format, ...) {
+    char what[MAX_SENTENCE];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    if (app->common.json)
+        weft__put_line(&app->out, WEFT_OBJ({"error", WEFT_OBJ({"exit", weft_int(status)}, {"message", weft_str(what)})}));
+    if (app->log)
+        weft__log_put(app->log, WEFT_LOG_ERROR, what);
+    put_what(app, what);
+    put_next(app, next);
+    return status;
+}
+
+weft_exit weft__misused(const weft_app *app, const char *format, ...) {
+    char what[MAX_SENTENCE], next[MAX_SENTENCE];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    if (app->verb)
+        snprintf(next, sizeof next, "usage: weft %s [options]%s%s\nweft %s -h shows examples.", app->verb->name,
+                 *app->verb->usage ? " " : "", app->verb->usage, app->verb->name);
+    else
+        snprintf(next, sizeof next, "weft -h lists the verbs.");
+    return weft__fail(app, WEFT_USAGE, next, "%s", what);
+}
+
+static void talk(const weft_app *app, const char *level, const char *ink, const char *format, va_list args) {
+    char line[MAX_SENTENCE];
+    vsnprintf(line, sizeof line, format, args);
+    if (app->log)
+        weft__log_put(app->log, level, line);
+    weft__ink(&app->err, ink);
+    weft__put_text(&app->err, line, strlen(line));
+    weft__plain(&app->err);
+    fputc('\n', app->err.file);
+}
+
+void weft__remark(const weft_app *app, const char *format, ...) {
+    va_list args;
+    if (!app->common.verbose)
+        return;
+    va_start(args, format);
+    talk(app, WEFT_LOG_DEBUG, WEFT_INK_DIM, format, args);
+    va_end(args);
+}
+
+void weft__warn(const weft_app *app, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    talk(app, WEFT_LOG_WARN, WEFT_INK_WARN, format, args);
+    va_end(args);
+}
+
+/* ---- our failures ---- */
+
+static weft_exit exit_of(int r) {
+    switch (-r) {
+    case EINVAL:
+        return WEFT_USAGE;
+    case EACCES:
+    case EPERM:
+        return WEFT_UNAUTHORISED;
+    case ETIMEDOUT:
+        return WEFT_TOO_LATE;
+    case EAGAIN:
+    case EBUSY:
+    case EADDRINUSE:
+    case ENOBUFS:
+        return WEFT_BUSY;
+    case EOPNOTSUPP:
+        return WEFT_NOT_FOUND;
+    case ECONNREFUSED:
+    case ECONNRESET:
+    case ECONNABORTED:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case EHOSTDOWN:
+    case ENETDOWN:
+    case EADDRNOTAVAIL:
+    case ENOTCONN:
+    case ENOENT:
+    case ENOTSOCK:
+    case ENOTDIR:
+    case EPIPE:
+        return WEFT_UNREACHABLE;
+    default:
+        return WEFT_FAILED;
+    }
+}
+
+static const char *next_of(weft_exit status) {
+    switch (status) {
+    case WEFT_UNREACHABLE:
+        return "Is it running, and is this where it listens? \"weft serve\" starts a daemon in a folder.";
+    case WEFT_UNAUTHORISED:
+        return "Show a token: --token-file FILE, or the environment variable WEFT_TOKEN. A daemon keeps its own in "
+               ".weft/token.";
+    case WEFT_TOO_LATE:
+        return "Wait longer with --timeout, for example --timeout 60s.";
+    case WEFT_BUSY:
+        return "Try again in a moment.";
+    default:
+        return NULL;
+    }
+}
+
+weft_exit weft__fail_at(const weft_app *app, const char *url, int r, const char *trouble) {
+    /* A path that a web server does not know is not a socket that is missing. */
+    bool web = strncmp(url, "http", 4) == 0 || strncmp(url, "ws", 2) == 0;
+    weft_exit status = web && r == -ENOENT ? WEFT_NOT_FOUND : exit_of(r);
+    const char *why = trouble && *trouble ? trouble : weft_strerror(r);
+    /* Some sentences name the endpoint already. */
+    bool named = strncmp(why, url, strlen(url)) == 0;
+    return weft__fail(app, status, next_of(status), "%s%s%s", named ? "" : url, named ? "" : ": ", why);
+}
+
+/* ---- their refusals ---- */
+
+static bool ends_with(const char *text, const char *end) {
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static bool is_one_of(const char *text, const char *const *list) {
+    for (; *list; list++)
+        if (strcmp(text, *list) == 0)
+            return true;
+    return false;
+}
+
+static weft_exit exit_of_error(const weft_error *error) {
+    static const char *const busy[] = {"queueFull", "agentBusy", "sessionBusy", "rateLimited", "resourceUnavailable", NULL};
+    const char *reason = weft_get_str(&error->data, "reason", "");
+    if (error->code == WEFT_METHOD_NOT_FOUND)
+        return WEFT_REFUSED;
+    if (error->code == 401 || error->code == 403)
+        return WEFT_UNAUTHORISED;
+    if (error->code == 404 || ends_with(reason, "NotFound"))
+        return WEFT_NOT_FOUND;
+    if (error->code == 429 || error->code == 503 || is_one_of(reason, busy))
+        return WEFT_BUSY;
+    if (error->code == 408 || error->code == 504)
+        return WEFT_TOO_LATE;
+    return WEFT_REFUSED;
+}
+
+/* The whole error, for a program to read. */
+static void put_error_json(const weft_app *app, weft_exit status, const weft_error *error) {
+    weft_val data = error->data.text ? weft_copy(&error->data) : weft_none();
+    weft__put_line(&app->out,
+                   WEFT_OBJ({"error", WEFT_OBJ({"code", weft_int(error->code)}, {"message", weft_str(error->message)},
+                                               {"data", data}, {"exit", weft_int(status)})}));
+}
+
+static void put_data(const weft_app *app, const weft_error *error) {
+    if (!error->data.text)
+        return;
+    fputs("  data: ", app->err.file);
+    weft__put_compact(&app->err, &error->data);
+    fputc('\n', app->err.file);
+}
+
+weft_exit weft__fail_refused(const weft_app *app, const char *method, const weft_error *error, const char *next) {
+    char what[MAX_SENTENCE];
+    weft_exit status = exit_of_error(error);
+    if (app->common.json)
+        put_error_json(app, status, error);
+    snprintf(what, sizeof what, "%s: %s (%d)", method, error->message, error->code);
+    put_what(app, what);
+    put_data(app, error);
+    put_next(app, next ? next : next_of(status == WEFT_UNAUTHORISED || status == WEFT_BUSY ? status : WEFT_REFUSED));
+    return status;
+}
+
+/* The hub begins some of its messages with the name of their code. */
+static const char *plain(const char *message) {
+    static const char prefix[] = "Invalid params: ";
+    size_t n = strlen(prefix);
+    return strncmp(message, prefix, n) == 0 && message[n] ? message + n : message;
+}
+
+weft_exit weft__fail_plainly(const weft_app *app, const char *method, const weft_error *error, const char *next) {
+    if (app->common.verbose || error->code == WEFT_METHOD_NOT_FOUND)
+        return weft__fail_refused(app, method, error, next);
+    weft_exit status = exit_of_error(error);
+    if (app->common.json)
+        put_error_json(app, status, error);
+    put_what(app, plain(error->message));
+    put_next(app, next ? next : next_of(status == WEFT_UNAUTHORISED || status == WEFT_BUSY ? status : WEFT_REFUSED));
+    return status;
+}

@@ -1,0 +1,50 @@
+/* weft call: one request, its result on standard output. */
+#include "app.h"
+#include "connection.h"
+#include "failure.h"
+#include "params.h"
+
+static void put_result(const weft_app *app, const weft_json *result) {
+    if (app->out.terminal && !app->common.json)
+        weft__put_pretty(&app->out, result);
+    else
+        weft__put_compact(&app->out, result);
+    fputc('\n', app->out.file);
+}
+
+static weft_exit call(weft_connection *connection, weft_app *app, const weft_doc *params) {
+    WEFT_ANSWER answer = {0};
+    weft_exit status = weft__connection_call(connection, app->args[0], weft__params_val(params), &answer);
+    if (status == WEFT_DONE)
+        put_result(app, answer.result);
+    return status;
+}
+
+static weft_exit run(weft_app *app) {
+    return weft__params_run(app, call);
+}
+
+static const char *const examples[] = {
+    "weft call ping",
+    "the daemon of this folder",
+    "weft call echo text=hi n=3 tags='[\"a\",\"b\"]'",
+    "params by name; numbers, true, false, null, objects and arrays are JSON, the rest are strings",
+    "weft call ws://127.0.0.1:8080/ subtract '[42,23]'",
+    "any endpoint, params by position",
+    "weft call 'exec:my-server --stdio' initialize @params.json --content-length",
+    "a program's stdio, params from a file (- for standard input)",
+    NULL,
+};
+
+const weft_verb weft__call_verb = {
+    .name = "call",
+    .help = "call a method and print its result",
+    .begins = "JSON-RPC with anybody",
+    .usage = "[URL] METHOD [name=value... | '{...}' | '[...]' | @FILE | -]",
+    .examples = examples,
+    .about = "name=value   JSON if it is a number, true, false, null, an object or an array; otherwise a string\n"
+             "name:=json   JSON, or a mistake\n"
+             "name==text   a string, whatever it looks like\n",
+    .reaches = true,
+    .run = run,
+};

@@ -1,0 +1,456 @@
+/* weft serve: a daemon in the current folder, until it is told to stop. */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "daemon.h"
+#include "daemon_folder.h"
+#include "debug.h"
+#include "failure.h"
+#include "loop.h"
+#include "serve.h"
+#include "serve_hub.h"
+#include "serve_tell.h"
+#include "serve_tokens.h"
+#include "signals.h"
+#include "trust_view.h"
+
+#define FIRST_PORT 16180
+#define PORT_TRIES 100
+/* What closing everything may take after the loop has stopped, out of the time a stop may take. */
+#define CLOSING_MS 1000
+
+typedef struct serving {
+    weft_app *app;
+    weft_serve_config *config;
+    const weft_serve_settings *how;
+    weft_loop *loop;
+    weft_serve_hub *hub;
+    weft_service *service;
+    weft_server *server;
+    weft_signals signals;
+    weft_daemon daemon;
+    weft_timer end; /* a stop has taken its time */
+    char *token;    /* NULL: none is needed */
+    weft_serve_tokens *tokens;
+    int signals_seen;
+    bool stopping;
+    bool published;
+    bool on_stdio;
+} serving;
+
+/* ---- opening ---- */
+
+/* The server says something; connections of others are the more interesting part. */
+static void on_note(weft_server *server, const char *line, void *data) {
+    const serving *self = data;
+    (void) server;
+    weft__warn(self->app, "weft serve: %s", line);
+}
+
+/* Messages are logged past the log, on standard error: it must be asked whether it has become too large. */
+static void on_message(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text) {
+    serving *self = ctx;
+    weft__debug_message(NULL, peer, outgoing, text);
+    weft__log_rotate(&self->daemon.log);
+}
+
+/* Ten thousand connections need more descriptors than the usual soft limit. */
+static void raise_descriptor_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static void on_open(weft_server *server, weft_peer *peer, void *data) {
+    (void) server;
+    weft__serve_hub_opened(((serving *) data)->hub, peer);
+}
+
+static void on_close(weft_server *server, weft_peer *peer, int why, void *data) {
+    (void) server, (void) why;
+    weft__serve_hub_closed(((serving *) data)->hub, peer);
+}
+
+static void on_drain(weft_server *server, weft_peer *peer, void *data) {
+    (void) server;
+    weft__serve_hub_drained(((serving *) data)->hub, peer);
+}
+
+static int open_server(serving *self) {
+    weft_service_opts opts = {
+        .methods = weft__serve_hub_methods(self->hub),
+        .gates = weft__serve_hub_gates(self->hub),
+        .title = "weft",
+        .version = weft_version(),
+        .limits = self->how->limits,
+        .on_message = weft__debug_wanted() ? on_message : NULL,
+        .ctx = self,
+    };
+    weft_server_opts server_opts = self->how->server;
+    int r = weft_service_new(&opts, &self->service);
+    if (r >= 0)
+        r = weft_service_add(self->service, &weft__serve_echo);
+    server_opts.service = self->service;
+    server_opts.on_note = on_note;
+    server_opts.on_open = on_open;
+    server_opts.on_close = on_close;
+    server_opts.on_drain = on_drain;
+    server_opts.data = self;
+    return r < 0 ? r : weft_server_new(self->loop, &server_opts, &self->server);
+}
+
+static int listen_at(serving *self, const char *url, bool network) {
+    const weft_serve_settings *how = self->how;
+    weft_listen_opts opts = {
+        .tls = {.cert = how->tls_cert, .key = how->tls_key, .ca = how->tls_ca},
+        .tokens = network && self->token ? self->tokens->tokens : NULL,
+        .hosts = how->hosts.count ? how->hosts.items : NULL,
+        .origins = how->origins.count ? how->origins.items : NULL,
+        .dialect = weft__serve_hub_dialect(self->hub, url),
+    };
+    return weft_server_listen(self->server, url, &opts);
+}
+
+static weft_exit explain_listen(const serving *self, const char *url, int r) {
+    if (r == -EADDRINUSE)
+        return weft__fail(self->app, WEFT_BUSY, "Perhaps a daemon is running here already: weft ping", "%s: %s", url,
+                          weft_strerror(r));
+    return weft__fail(self->app, r == -EINVAL || r == -ENOTSOCK ? WEFT_USAGE : WEFT_FAILED, NULL, "%s: %s", url,
+                      r == -ENOTSOCK ? "there is a file that is no socket" : weft_strerror(r));
+}
+
+/* HTTP and WebSocket share the first free port. */
+static weft_exit listen_on_port(serving *self) {
+    char url[64];
+    int r = -EADDRINUSE, port = FIRST_PORT;
+    for (; port < FIRST_PORT + PORT_TRIES && r == -EADDRINUSE; port++) {
+        snprintf(url, sizeof url, "http://127.0.0.1:%d/rpc", port);
+        r = listen_at(self, url, true);
+    }
+    if (r >= 0) {
+        snprintf(url, sizeof url, "ws://127.0.0.1:%d/ws", port - 1);
+        r = listen_at(self, url, true);
+    }
+    return r < 0 ? explain_listen(self, url, r) : WEFT_DONE;
+}
+
+/* The socket by which the other verbs find us. */
+static weft_exit listen_at_home(serving *self) {
+    char url[64];
+    snprintf(url, sizeof url, "unix:%s", self->app->layout->socket);
+    int r = self->daemon.held ? listen_at(self, url, false) : 0;
+    return r < 0 ? explain_listen(self, url, r) : WEFT_DONE;
+}
+
+static weft_exit listen_as_told(serving *self) {
+    for (size_t i = 0; i < self->how->listen.count; i++) {
+        const char *text = self->how->listen.items[i];
+        weft_url url;
+        weft_exit status = weft__url_check(self->app, text, &url);
+        if (status)
+            return status;
+        bool network = weft__serve_is_network(url.scheme);
+        self->on_stdio |= url.scheme == WEFT_STDIO;
+        weft__url_done(&url, NULL);
+        int r = listen_at(self, text, network);
+        if (r < 0)
+            return explain_listen(self, text, r);
+    }
+    return WEFT_DONE;
+}
+
+/* ---- the token ---- */
+
+/* All the URLs are looked at before anything is opened or made. *ret_network: one of them is on the network. */
+static weft_exit check_urls(const serving *self, bool *ret_network) {
+    *ret_network = self->how->listen.count == 0;
+    for (size_t i = 0; i < self->how->listen.count; i++) {
+        weft_url url;
+        weft_exit status = weft__url_check(self->app, self->how->listen.items[i], &url);
+        if (status)
+            return status;
+        *ret_network |= weft__serve_is_network(url.scheme);
+        status = weft__serve_check(self->app, self->how, &url);
+        weft__url_done(&url, NULL);
+        if (status)
+            return status;
+    }
+    return WEFT_DONE;
+}
+
+static weft_exit get_token(serving *self, bool network) {
+    if (self->how->auth && strcmp(self->how->auth, "none") == 0) {
+        if (network)
+            weft__warn(self->app, "weft serve: --auth none: every user and program of this machine may call this daemon");
+        return WEFT_DONE;
+    }
+    if (!network)
+        return WEFT_DONE;
+    return self->how->token_file ? weft__token_read(self->app, self->how->token_file, &self->token)
+                                 : weft__daemon_folder_token(self->app, &self->token);
+}
+
+/* Those that were given out by name. */
+static weft_exit get_tokens(serving *self) {
+    char why[WEFT_TRUST_WHY] = "";
+    self->tokens = weft__zalloc(NULL, sizeof *self->tokens);
+    if (!self->tokens)
+        return weft__fail(self->app, WEFT_FAILED, NULL, "out of memory");
+    self->tokens->layout = self->app->layout;
+    self->tokens->first = self->token;
+    if (weft__serve_tokens_load(self->tokens, why) < 0)
+        weft__warn(self->app, "weft serve: %s", why);
+    return WEFT_DONE;
+}
+
+static void reload_tokens(serving *self) {
+    char why[WEFT_TRUST_WHY] = "";
+    if (weft__serve_tokens_apply(self->tokens, why) < 0)
+        weft__warn(self->app, "weft serve: %s", why);
+}
+
+/* ---- running ---- */
+
+static void on_stopped(weft_server *server, void *ctx) {
+    (void) server;
+    weft_loop_stop(((serving *) ctx)->loop);
+}
+
+/* Whoever watched the last tasks has been told how they ended. */
+static void on_hub_stopped(void *ctx) {
+    serving *self = ctx;
+    weft_server_stop(self->server, on_stopped, self);
+}
+
+static void end_due(weft_timer *timer) {
+    weft_loop_stop(WEFT_CONTAINER(timer, serving, end)->loop);
+}
+
+static void limit_stop(serving *self) {
+    int64_t ms = self->how->server.grace_ms ? self->how->server.grace_ms : WEFT_SERVE_GRACE_MS;
+    ms = ms > 2 * CLOSING_MS ? ms - CLOSING_MS : ms / 2 + 1;
+    weft__timer_set(self->loop, &self->end, weft__loop_fresh_now(self->loop) + ms);
+}
+
+static void stop(void *ctx, bool force) {
+    serving *self = ctx;
+    if (!self->stopping) {
+        weft__daemon_stopping(&self->daemon);
+        limit_stop(self);
+    }
+    self->stopping = true;
+    weft__serve_hub_stop(self->hub, force, on_hub_stopped, self);
+}
+
+/* Whoever pressed Ctrl-C should know why nothing seems to happen. */
+static void say_stopping(const serving *self) {
+    uint64_t running = weft__serve_hub_running(self->hub);
+    if (running && !self->daemon.background)
+        weft__warn(self->app, "stopping when %llu task%s ended, in some seconds at most; once more stops at once",
+                   (unsigned long long) running, running == 1 ? " has" : "s have");
+    else
+        weft__remark(self->app, "stopping; once more to stop at once");
+}
+
+/* The first asks for an orderly end, the second for any end. */
+static void on_signal(void *ctx) {
+    serving *self = ctx;
+    if (self->signals_seen++ > 0) {
+        weft_loop_stop(self->loop);
+        return;
+    }
+    say_stopping(self);
+    stop(self, false);
+}
+
+static void on_hangup(void *ctx) {
+    serving *self = ctx;
+    if (!weft__serve_config_reload(self->config, self->server))
+        on_signal(self);
+    else
+        reload_tokens(self);
+}
+
+static void on_config(void *ctx, const weft_serve_settings *now) {
+    serving *self = ctx;
+    if (!self->stopping)
+        weft__serve_hub_set(self->hub, now);
+}
+
+static weft_exit serve(serving *self) {
+    weft__serve_config_hear(self->config, on_config, self);
+    self->signals.on_hangup = on_hangup;
+    int r = weft__signals_open(&self->signals, self->loop, on_signal, self);
+    if (r < 0)
+        return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    const weft_agent *agent = weft__serve_hub_agent(self->hub);
+    weft_serve_facts facts = {.app = self->app,
+                              .server = self->server,
+                              .how = self->how,
+                              .agent = agent ? agent->name : "",
+                              .driver = agent ? agent->driver : "",
+                              .token = self->token != NULL,
+                              .held = self->daemon.held,
+                              .on_stdio = self->on_stdio};
+    self->published = weft__serve_publish(&facts);
+    weft__serve_hub_ready(self->hub);
+    weft_exit status = weft__daemon_ready(&self->daemon);
+    if (status)
+        return status;
+    if (!self->daemon.background)
+        weft__serve_say_what_next(&facts);
+    weft_loop_run(self->loop);
+    return WEFT_DONE;
+}
+
+/* Does what happens outlive us? Not when that was asked for, and not in a child that speaks to its parent alone. */
+static bool keeps(const serving *self) {
+    const weft_serve_settings *typed = self->app->settings;
+    bool child = typed->listen.count == 1 && strncmp(typed->listen.items[0], "stdio:", 6) == 0;
+    return !child && strcmp(self->how->store_kind, "memory") != 0;
+}
+
+/* Is this the daemon of its folder? Not one that keeps nothing and was given places of its own to listen at: it is
+ * somebody's child, or beside the daemon on purpose. */
+static bool is_projects(const serving *self) {
+    const weft_serve_settings *typed = self->app->settings;
+    return keeps(self) || typed->listen.count == 0;
+}
+
+static weft_exit open_hub(serving *self) {
+    int r = weft_loop_new(NULL, &self->loop);
+    if (r < 0)
+        return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    weft_serve_hub_opts opts = {.app = self->app,
+                                .loop = self->loop,
+                                .daemon = &self->daemon,
+                                .how = self->how,
+                                .keep = keeps(self),
+                                .on_stop = stop,
+                                .ctx = self};
+    weft_exit status = weft__serve_hub_open(&opts, &self->hub);
+    if (status)
+        return status;
+    r = open_server(self);
+    if (r < 0)
+        return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    weft__daemon_offer(&self->daemon, self->server);
+    r = weft__serve_tokens_offer(self->tokens, self->server);
+    if (r < 0)
+        return weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    return weft__serve_hub_start(self->hub, self->server);
+}
+
+static weft_exit open_and_serve(serving *self) {
+    bool network;
+    weft_exit status = check_urls(self, &network);
+    if (status == WEFT_DONE)
+        status = weft__daemon_enter(&self->daemon, self->app, is_projects(self));
+    if (status == WEFT_DONE)
+        status = get_token(self, network);
+    if (status == WEFT_DONE)
+        status = get_tokens(self);
+    if (status)
+        return status;
+    raise_descriptor_limit();
+    signal(SIGPIPE, SIG_IGN); /* standard output may be a peer that leaves */
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a disk that is full: an error, not our end */
+    status = open_hub(self);
+    if (status == WEFT_DONE)
+        status = listen_at_home(self);
+    if (status == WEFT_DONE)
+        status = self->how->listen.count ? listen_as_told(self) : listen_on_port(self);
+    return status ? status : serve(self);
+}
+
+static weft_exit run(weft_app *app) {
+    serving self = {.app = app, .daemon.app = app};
+    weft__timer_init(&self.end, end_due);
+    if (app->arg_count)
+        return weft__misused(app, "\"%s\" has no place here; to serve at a URL, write --listen URL", app->args[0]);
+    const weft_serve_settings *typed = app->settings;
+    app->layout = typed->aiwg ? &weft__layout_aiwg : &weft__layout_weft;
+    weft_exit status = weft__daemon_folder_check(app);
+    if (status == WEFT_DONE)
+        status = weft__trust_gate(app, typed, false);
+    if (status == WEFT_DONE)
+        status = weft__serve_config_new(app, &self.config);
+    if (status == WEFT_DONE && weft__serve_config_is_strange(self.config)) { /* it was changed a moment ago */
+        status = weft__fail(app, WEFT_UNAUTHORISED, WEFT_TRUST_NEXT, "the configuration is not on record");
+        weft__serve_config_free(self.config);
+    }
+    if (status)
+        return status;
+    self.how = weft__serve_config_settings(self.config);
+    status = open_and_serve(&self);
+    if (self.published)
+        weft__daemon_folder_withdraw(app->layout);
+    weft__signals_close(&self.signals);
+    if (self.loop)
+        weft__timer_stop(self.loop, &self.end);
+    weft_server_free(self.server);
+    weft_service_unref(self.service);
+    weft__serve_hub_close(self.hub);
+    weft_loop_free(self.loop);
+    weft__free(NULL, self.tokens);
+    weft__free(NULL, self.token);
+    weft__serve_config_free(self.config);
+    weft__daemon_leave(&self.daemon); /* the last, so that who waits for our end finds nothing of us */
+    return status;
+}
+
+const weft_option weft__serve_options[] = {
+    WEFT_OPTION(weft_serve_settings, listen, list, "listen", 'l', "URL", "serve here instead of the usual places"),
+    {.name = "auth",
+     .kind = WEFT_OPTION_text,
+     .value = "HOW",
+     .offset = offsetof(weft_serve_settings, auth),
+     .help = "what network clients must show",
+     .choices = "token none"},
+    WEFT_OPTION(weft_serve_settings, token_file, text, "token-file", 0, "FILE",
+                "the token (default .weft/token, made on the first start)"),
+    WEFT_OPTION(weft_serve_settings, tls_cert, text, "tls-cert", 0, "FILE", "certificate for tls://, wss:// and https://"),
+    WEFT_OPTION(weft_serve_settings, tls_key, text, "tls-key", 0, "FILE", "the key that belongs to it"),
+    WEFT_OPTION(weft_serve_settings, tls_ca, text, "tls-ca", 0, "FILE", "clients must have a certificate signed by this"),
+    WEFT_OPTION(weft_serve_settings, hosts, list, "allow-host", 0, "NAME", "a Host header to accept besides loopback's"),
+    WEFT_OPTION(weft_serve_settings, origins, list, "allow-origin", 0, "ORIGIN",
+                "a web page's origin to accept besides our own"),
+    WEFT_OPTION(weft_serve_settings, insecure_listen, flag, "insecure-listen", 0, NULL,
+                "listen beyond this machine without TLS"),
+    WEFT_OPTION(weft_serve_settings, rate, number, "rate", 0, "N", "requests a minute for a network client (default 6000)"),
+    WEFT_OPTION(weft_serve_settings, no_rate, flag, "no-rate", 0, NULL, "as many requests as they like"),
+    WEFT_OPTION(weft_serve_settings, aiwg, flag, "aiwg", 0, NULL, "be an AIWG daemon: its files in .aiwg, its agent"),
+    {0},
+};
+
+static const char *const examples[] = {
+    "weft serve",
+    "on the Unix socket .weft/daemon.sock, and on http and ws at 127.0.0.1:16180 with a token",
+    "weft serve --listen unix:/tmp/x.sock --listen tcp://127.0.0.1:4000",
+    "somewhere else",
+    "weft serve --listen wss://0.0.0.0:8443/ws --tls-cert cert.pem --tls-key key.pem --allow-host example.org",
+    "for other machines",
+    NULL,
+};
+
+const weft_verb weft__serve_verb = {
+    .name = "serve",
+    .help = "be the hub of this folder, in the foreground",
+    .begins = "a hub for this folder",
+    .usage = "",
+    .examples = examples,
+    .about =
+        "It runs agents, stores what happens in .weft, and answers everything \"weft methods\" lists. WEFT_DEBUG=1 logs\n"
+        "every message on standard error, secrets removed. SIGINT and SIGTERM let tasks and open requests finish (10 s\n"
+        "at most); a second one does not. SIGHUP reads the configuration again; \"weft config -h\" has more about that.\n",
+    .options = weft__serve_options,
+    .settings_size = sizeof(weft_serve_settings),
+    .run = run,
+};

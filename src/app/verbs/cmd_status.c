@@ -1,0 +1,191 @@
+/* weft status: does the daemon of this project run, and how is it? */
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "connection.h"
+#include "daemon.h"
+#include "failure.h"
+
+/* It answers in a millisecond, or it is stuck. */
+#define ANSWER_MS 5000
+
+typedef struct settings {
+    bool aiwg;
+} settings;
+
+/* ---- for people ---- */
+
+static void put_label(const weft_app *app, const char *label) {
+    weft__ink(&app->out, WEFT_INK_BOLD);
+    fprintf(app->out.file, "%-10s", label);
+    weft__plain(&app->out);
+}
+
+static void put_text(const weft_app *app, const char *label, const char *text) {
+    put_label(app, label);
+    weft__put_text(&app->out, text, strlen(text));
+    fputc('\n', app->out.file);
+}
+
+static void put_duration(FILE *to, long long seconds) {
+    if (seconds >= 24 * 3600)
+        fprintf(to, "%lld d ", seconds / (24 * 3600));
+    if (seconds >= 3600)
+        fprintf(to, "%lld h ", seconds / 3600 % 24);
+    if (seconds >= 60)
+        fprintf(to, "%lld min ", seconds / 60 % 60);
+    fprintf(to, "%lld s", seconds % 60);
+}
+
+static void put_running(const weft_app *app, const weft_json *status) {
+    put_label(app, "running");
+    fprintf(app->out.file, "pid %lld, for ", (long long) weft_get_int(status, "pid", 0));
+    put_duration(app->out.file, (long long) weft_get_int(status, "uptime_seconds", 0));
+    fprintf(app->out.file, ", %s\n", weft_get_str(status, "health", "healthy"));
+}
+
+/* Why it is not healthy: each part says what is the matter with it. */
+static void put_troubles(const weft_app *app, const weft_json *parts) {
+    for (weft_iter it = weft_iterate(parts); weft_next(&it);) {
+        const char *error = weft_get_str(&it.value, "error", ""), *name = weft_str_of(&it.name, "");
+        if (!*error)
+            continue;
+        put_label(app, "trouble");
+        weft__put_text(&app->out, name, strlen(name));
+        fputs(": ", app->out.file);
+        weft__put_text(&app->out, error, strlen(error));
+        fputc('\n', app->out.file);
+    }
+}
+
+static void put_skipped(const weft_app *app, const weft_json *parts) {
+    weft_json skipped = weft_pointer(parts, "/store/skipped_events");
+    if (!skipped.text)
+        return;
+    put_label(app, "journal");
+    fprintf(app->out.file, "%lld events cannot be read and were passed over\n", (long long) weft_int_of(&skipped, 0));
+}
+
+/* Which of two is in force: the configuration, or what somebody has chosen or switched since. */
+static void put_choices(const weft_app *app, const weft_json *parts, const weft_json *agents) {
+    weft_json automation = weft_get(parts, "automation"), configured = weft_get(&automation, "configured");
+    const char *agent = agents ? weft_get_str(agents, "configured", NULL) : NULL;
+    if (agents) {
+        put_label(app, "agent");
+        fprintf(app->out.file, "%s, ", weft_get_str(agents, "default", "none"));
+        fprintf(app->out.file, "%s%s\n",
+                agent ? "chosen with \"weft agents use\"; the configuration says " : "as configured", agent ? agent : "");
+    }
+    put_label(app, "rules");
+    fprintf(app->out.file, "%s, %s\n", weft_get_bool(&automation, "enabled", false) ? "on" : "off",
+            !configured.text                   ? "as configured"
+            : weft_bool_of(&configured, false) ? "switched by hand; the configuration says on"
+                                               : "switched by hand; the configuration says off");
+}
+
+static void put_all(const weft_app *app, const weft_json *status, const weft_json *agents) {
+    weft_json ours = weft_get(status, "weft"), urls = weft_get(&ours, "urls");
+    weft_json clients = weft_pointer(status, "/subsystems/ipc/clients");
+    weft_json parts = weft_get(status, "subsystems"), tasks = weft_get(&parts, "supervisor");
+    put_running(app, status);
+    put_troubles(app, &parts);
+    put_skipped(app, &parts);
+    put_text(app, "folder", weft_get_str(&ours, "folder", ""));
+    for (weft_iter it = weft_iterate(&urls); weft_next(&it);)
+        put_text(app, "endpoint", weft_str_of(&it.value, ""));
+    put_label(app, "tasks");
+    fprintf(app->out.file, "%lld running, %lld waiting\n", (long long) weft_get_int(&tasks, "running", 0),
+            (long long) weft_get_int(&tasks, "queued", 0));
+    put_choices(app, &parts, agents);
+    put_label(app, "clients");
+    fprintf(app->out.file, "%lld, this one included\n", (long long) weft_int_of(&clients, 0));
+    put_label(app, "requests");
+    fprintf(app->out.file, "%lld, %lld answered with an error\n", (long long) weft_get_int(&ours, "requests", 0),
+            (long long) weft_get_int(&ours, "errors", 0));
+    put_label(app, "memory");
+    fprintf(app->out.file, "%.1f MiB\n", (double) weft_get_int(&ours, "memoryBytes", 0) / (1024 * 1024));
+}
+
+/* ---- asking ---- */
+
+/* Not there, or not yet. */
+static weft_exit put_absent(const weft_app *app, const char *state, pid_t pid, const char *next) {
+    if (app->common.json)
+        weft__put_line(&app->out, WEFT_OBJ({"state", weft_str(state)}, {"pid", pid ? weft_int(pid) : weft_none()}));
+    else
+        fprintf(app->out.file, "%s\n", state);
+    if (!app->common.json)
+        fprintf(app->err.file, "  %s\n", next);
+    return WEFT_UNREACHABLE;
+}
+
+static weft_exit ask(weft_app *app, weft_connection *connection, pid_t pid) {
+    WEFT_ANSWER answer = {0};
+    WEFT_ANSWER agents = {0};
+    weft_exit status = weft__connection_open(app, connection);
+    if (status == WEFT_DONE)
+        status = weft__connection_call(connection, "daemon.status", weft_none(), &answer);
+    if (status)
+        return status;
+    bool listed =
+        !app->common.json && weft__connection_try(connection, "agent.list", weft_none(), &agents) >= 0 && !agents.error;
+    if (app->common.json)
+        weft__put_line(&app->out, WEFT_OBJ({"state", weft_str("running")}, {"pid", pid ? weft_int(pid) : weft_none()},
+                                           {"status", weft_copy(answer.result)}));
+    else
+        put_all(app, answer.result, listed ? agents.result : NULL);
+    return WEFT_DONE;
+}
+
+static weft_exit run(weft_app *app) {
+    const settings *how = app->settings;
+    char url[128], next[PATH_MAX + 64], folder[PATH_MAX];
+    char *args[] = {url, NULL};
+    weft_connection connection = {0};
+    pid_t pid = 0;
+    if (app->arg_count)
+        return weft__misused(app, "\"%s\" has no place here", app->args[0]);
+    int found = weft__daemon_choose(app, how->aiwg);
+    int r = found == 1 ? weft__daemon_holder(app->layout, &pid) : found;
+    snprintf(url, sizeof url, "unix:%s", app->layout->socket);
+    snprintf(next, sizeof next, "\"weft start\" starts the daemon of %s.", getcwd(folder, sizeof folder) ? folder : "here");
+    if (r < 0)
+        return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    if (found == 0 || (r == 0 && !weft__daemon_answers(app->layout)))
+        return put_absent(app, "not running", 0, found ? next : "\"weft start\" starts a daemon here.");
+    /* Where it listens is written just before it is ready, and stays until its end. */
+    if (pid && !weft__daemon_is_ready(app->layout, pid))
+        return put_absent(app, access(app->layout->endpoint, F_OK) == 0 ? "stopping" : "starting", pid,
+                          "\"weft start\" waits until one is ready.");
+    app->args = args;
+    app->arg_count = 1;
+    app->reach.timeout_ms = ANSWER_MS;
+    weft_exit status = ask(app, &connection, pid);
+    weft__connection_done(&connection);
+    return status;
+}
+
+static const weft_option options[] = {
+    WEFT_OPTION_AIWG(settings),
+    {0},
+};
+
+static const char *const examples[] = {
+    "weft status",
+    "exit status 0: it runs; 3: it does not",
+    "weft status --json | jq .status.weft.memoryBytes",
+    "everything it says, as JSON",
+    NULL,
+};
+
+const weft_verb weft__status_verb = {
+    .name = "status",
+    .help = "say how the daemon of this project is",
+    .usage = "",
+    .examples = examples,
+    .about = "Asks it with daemon.status on its Unix socket.\n",
+    .options = options,
+    .settings_size = sizeof(settings),
+    .run = run,
+};

@@ -1,0 +1,96 @@
+/* Staying with one task until it has ended: what its agent says goes to standard output as it comes, how it is stands in the
+ * bottom line, its questions are put to the person at the terminal. One connection may follow one task after another, as a
+ * conversation does. */
+#ifndef WEFT_TASK_FOLLOW_H
+#define WEFT_TASK_FOLLOW_H
+
+#include "event_follow.h"
+#include "stdin_lines.h"
+
+#define WEFT_TASK_ID 64
+
+typedef struct weft_task_follow weft_task_follow;
+
+typedef struct weft_task_follow_opts {
+    const char *url;
+    void *ctx;
+    bool only_watches; /* a signal leaves the task alone */
+    int64_t limit_ms;  /* how long to stay at most; 0: until the end of the task */
+    /* Connected: submit, or watch. */
+    void (*on_begin)(weft_task_follow *follow);
+    /* The task has ended with this status, which has been explained. */
+    void (*on_done)(weft_task_follow *follow, weft_exit how);
+    /* What was submitted was refused with this status, which has been explained; NULL: the end. */
+    void (*on_refused)(weft_task_follow *follow, weft_exit how);
+    /* A signal while there is no task; NULL: the end. */
+    void (*on_idle_signal)(weft_task_follow *follow);
+} weft_task_follow_opts;
+
+struct weft_task_follow {
+    weft_app *app;
+    const weft_task_follow_opts *opts;
+    weft_event_follow events;
+    weft_terminal terminal;
+    weft_stdin_lines stdin_lines;
+    weft_timer tick;  /* the bottom line */
+    weft_timer leave; /* after Ctrl-C: no longer than this */
+    bool begun;
+
+    /* what is being submitted */
+    const char *method;
+    char *params; /* owned, JSON: it may have to be sent again */
+    size_t params_len;
+    uint64_t before; /* the position before it was submitted */
+
+    /* the task */
+    char task[WEFT_TASK_ID]; /* "": none */
+    char session[256];
+    bool running;
+    bool ended;  /* its last event has come; with --json the whole of it is still awaited */
+    bool gapped; /* its last event may have been missed */
+    int64_t begun_ns;
+    int64_t place; /* in the queue, from 1; 0: unknown */
+    bool asking_place;
+    int signals;
+    int64_t signalled_ns; /* the last one */
+    bool cancelling;      /* the hub was asked to cancel it, and has not refused */
+
+    char reason[64]; /* why it failed, from its last event; a task itself does not say */
+    char plan[128];
+
+    /* its questions */
+    char question[WEFT_TASK_ID]; /* the one that is before the person; "": none */
+    weft_doc *open;              /* the same, whole */
+    char shown[1024];            /* ids of those that were shown, a blank behind each */
+    char ours[WEFT_TASK_ID];     /* the one we have answered last */
+};
+
+/* Connect, and run until weft__task_follow_end(). */
+weft_exit weft__task_follow_run(weft_task_follow *follow, weft_app *app, const weft_task_follow_opts *opts);
+void weft__task_follow_end(weft_task_follow *follow, weft_exit status);
+
+/* Submit by task.submit or chat.send, and stay with what comes of it. params is written now. */
+void weft__task_follow_submit(weft_task_follow *follow, const char *method, weft_val params);
+/* Stay with a task that is there already, from its beginning. */
+void weft__task_follow_watch(weft_task_follow *follow, const char *task);
+
+/* A line of the person's, or of whatever standard input is. */
+void weft__task_follow_want(weft_task_follow *follow, weft_on_line *on_line, void *ctx);
+/* A key that makes sending the same again safe. */
+#define WEFT_KEY_LEN 33
+void weft__task_follow_key(char ret[WEFT_KEY_LEN]);
+
+/* ---- attend_said.c ---- */
+
+/* What the agent says: session.output and session.update. */
+void weft__task_follow_output(weft_task_follow *follow, const char *type, const weft_json *data);
+
+/* ---- attend_asked.c ---- */
+
+/* See which questions of the task are open, and put the first one that was not shown before the person. */
+void weft__task_follow_questions(weft_task_follow *follow);
+/* One is over. */
+void weft__task_follow_resolved(weft_task_follow *follow, const char *type, const weft_json *data);
+void weft__task_follow_forget(weft_task_follow *follow);
+
+#endif

@@ -1,0 +1,137 @@
+/* The questions of a task: put before the person at the terminal, or, where there is none, told how to be answered from
+ * elsewhere. An event only says that it is time to look; the hub knows what is open now. */
+#include <errno.h>
+#include <string.h>
+
+#include "failure.h"
+#include "question_text.h"
+#include "task_follow.h"
+
+static void on_line(void *ctx, const char *line);
+
+static void prompt(weft_task_follow *self) {
+    weft__terminal_clear(&self->terminal);
+    fputs("your answer (a number, and a reason if you like): ", self->app->err.file);
+    fflush(self->app->err.file);
+    weft__task_follow_want(self, on_line, self);
+}
+
+void weft__task_follow_forget(weft_task_follow *self) {
+    if (*self->question && self->stdin_lines.open)
+        weft__stdin_lines_want(&self->stdin_lines, NULL, NULL);
+    *self->question = '\0';
+    self->open = weft_doc_free(self->open);
+}
+
+/* ---- answering ---- */
+
+static void on_answered(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+    weft_task_follow *self = ctx;
+    (void) peer;
+    if (r < 0 || self->events.over)
+        return; /* a connection that was lost: it is shown again if it is still open */
+    if (answer->error)
+        weft__terminal_line(&self->terminal, WEFT_INK_WARN, "%s: %s", self->ours, answer->error->message);
+    weft__task_follow_questions(self);
+}
+
+static void send_answer(weft_task_follow *self, const char *option, const char *text) {
+    snprintf(self->ours, sizeof self->ours, "%s", self->question);
+    weft__event_follow_call(&self->events, "question.answer",
+                            WEFT_OBJ({"questionId", weft_str(self->question)}, {"option", weft_str(option)},
+                                     {"text", *text ? weft_str(text) : weft_none()}),
+                            on_answered);
+    weft__task_follow_forget(self);
+}
+
+static void on_line(void *ctx, const char *line) {
+    weft_task_follow *self = ctx;
+    const char *text, *option;
+    if (!*self->question)
+        return;
+    if (!line) {
+        fputc('\n', self->app->err.file);
+        weft__terminal_line(&self->terminal, NULL, "It stays open: weft answer %s allow", self->question);
+        weft__task_follow_forget(self);
+        return;
+    }
+    int r = weft__question_option(weft_doc_root(self->open), line, &option, &text);
+    if (r > 0) {
+        send_answer(self, option, text);
+        return;
+    }
+    weft__terminal_line(&self->terminal, WEFT_INK_WARN, "%s", weft__question_option_why(r));
+    prompt(self);
+}
+
+/* ---- showing ---- */
+
+static bool was_shown(weft_task_follow *self, const char *id) {
+    char word[WEFT_TASK_ID + 2];
+    snprintf(word, sizeof word, "%s ", id);
+    if (strstr(self->shown, word))
+        return true;
+    size_t used = strlen(self->shown);
+    if (used + strlen(word) >= sizeof self->shown)
+        used = 0;
+    snprintf(self->shown + used, sizeof self->shown - used, "%s", word);
+    return false;
+}
+
+static void put(weft_task_follow *self, const weft_json *question) {
+    weft__terminal_clear(&self->terminal);
+    if (self->app->out.terminal)
+        weft__terminal_break(&self->terminal);
+    weft__question_put(&self->app->err, question);
+    fflush(self->app->err.file);
+}
+
+static void show(weft_task_follow *self, const weft_json *question) {
+    const char *id = weft_get_str(question, "id", "");
+    bool asks = weft__stdin_is_person() && !self->app->common.json && !self->stdin_lines.ended;
+    if (*self->question || strlen(id) >= sizeof self->question)
+        return; /* one at a time: the others when this one is over */
+    if (was_shown(self, id) && !asks)
+        return;
+    if (!asks) {
+        put(self, question);
+        weft__terminal_line(&self->terminal, NULL, "  Answer from anywhere: weft answer %s allow|deny", id);
+        return;
+    }
+    if (weft_doc_keep(question, NULL, &self->open) < 0)
+        return;
+    snprintf(self->question, sizeof self->question, "%s", id);
+    put(self, weft_doc_root(self->open));
+    prompt(self);
+}
+
+static void on_list(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+    weft_task_follow *self = ctx;
+    (void) peer;
+    if (r < 0 || answer->error || !*self->task || self->events.over)
+        return;
+    weft_json questions = weft_get(answer->result, "questions");
+    for (weft_iter it = weft_iterate(&questions); weft_next(&it);)
+        if (strcmp(weft_get_str(&it.value, "taskId", ""), self->task) == 0 &&
+            strcmp(weft_get_str(&it.value, "state", "open"), "open") == 0)
+            show(self, &it.value);
+}
+
+void weft__task_follow_questions(weft_task_follow *self) {
+    weft__event_follow_call(&self->events, "question.list", weft_none(), on_list);
+}
+
+void weft__task_follow_resolved(weft_task_follow *self, const char *type, const weft_json *data) {
+    const char *id = weft_get_str(data, "questionId", "");
+    const char *option = weft_get_str(data, "option", ""), *by = weft_get_str(data, "by", "");
+    option = *option ? option : weft_get_str(data, "name", "");
+    if (!*id || strcmp(id, self->question) != 0)
+        return;
+    fputc('\n', self->app->err.file);
+    if (*option)
+        weft__terminal_line(&self->terminal, NULL, "%s was answered with %s%s%s", id, option, *by ? " by " : "", by);
+    else
+        weft__terminal_line(&self->terminal, NULL, "%s is over: %s", id, type + strlen("question."));
+    weft__task_follow_forget(self);
+    weft__task_follow_questions(self);
+}

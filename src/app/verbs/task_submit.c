@@ -1,0 +1,161 @@
+/* weft task submit: give the hub something to do, and, with --wait, stay until it is done. */
+#include "task.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "buf.h"
+#include "failure.h"
+#include "task_follow.h"
+#include "utf8_stream.h"
+
+/* The hub takes less; this is what is read before it can say so. */
+#define MAX_PROMPT (32 * 1024 * 1024)
+#define CHUNK (64 * 1024)
+
+/* ---- the prompt ---- */
+
+static int read_all(FILE *file, weft_buf *ret) {
+    for (size_t n = 1; n > 0;) {
+        int r = weft__buf_reserve(ret, NULL, CHUNK);
+        if (r < 0)
+            return r;
+        errno = 0;
+        n = fread(weft__buf_tail(ret), 1, CHUNK, file);
+        ret->end += n;
+        if (weft__buf_len(ret) > MAX_PROMPT)
+            return -EFBIG;
+    }
+    return !ferror(file) ? 0 : errno ? -errno : -EIO;
+}
+
+static int read_file(const char *path, weft_buf *ret) {
+    bool own = strcmp(path, "-") != 0;
+    FILE *file = own ? fopen(path, "re") : stdin;
+    if (!file)
+        return -errno;
+    int r = read_all(file, ret);
+    if (own)
+        fclose(file);
+    return r;
+}
+
+static int join(char **args, weft_buf *ret) {
+    int r = 0;
+    for (char **arg = args; *arg && r >= 0; arg++) {
+        r = arg > args ? weft__buf_put(ret, NULL, " ", 1) : 0;
+        if (r >= 0)
+            r = weft__buf_put(ret, NULL, *arg, strlen(*arg));
+    }
+    return r;
+}
+
+/* Why it is none; NULL: it is. */
+static const char *not_text(const char *text, size_t len) {
+    if (memchr(text, '\0', len))
+        return "there is a NUL in it";
+    return weft__utf8_valid(text, len) ? NULL : "it is not UTF-8";
+}
+
+weft_exit weft__prompt_read(const weft_app *app, char **ret) {
+    const char *first = app->args[0];
+    bool from_stdin = app->arg_count == 1 && strcmp(first, "-") == 0;
+    bool from_file = app->arg_count == 1 && first[0] == '@' && first[1];
+    const char *where = from_stdin ? "standard input" : from_file ? first + 1 : "the prompt";
+    weft_buf text = {0};
+    int r = from_stdin ? read_file("-", &text) : from_file ? read_file(first + 1, &text) : join(app->args, &text);
+    size_t len = weft__buf_len(&text);
+    while (from_stdin + from_file && len && weft__buf_head(&text)[len - 1] == '\n')
+        len--;
+    const char *odd = r >= 0 && len ? not_text(weft__buf_head(&text), len) : NULL;
+    char *prompt = r >= 0 && len && !odd ? weft__strndup(NULL, weft__buf_head(&text), len) : NULL;
+    weft__buf_done(&text, NULL);
+    if (odd)
+        return weft__fail(app, WEFT_USAGE, NULL, "%s: this is not text: %s", where, odd);
+    if (r < 0)
+        return weft__fail(app, r == -ENOENT ? WEFT_USAGE : WEFT_FAILED, NULL, "%s: %s", where, weft_strerror(r));
+    if (len == 0)
+        return weft__misused(app, "%s is empty", where);
+    *ret = prompt;
+    return prompt ? WEFT_DONE : weft__fail(app, WEFT_FAILED, NULL, "out of memory");
+}
+
+/* ---- without waiting ---- */
+
+static weft_exit put_submitted(weft_app *app, const weft_json *result) {
+    const char *id = weft_get_str(result, "taskId", "");
+    if (app->common.json) {
+        weft__put_line(&app->out, weft_copy(result));
+        return WEFT_DONE;
+    }
+    weft__put_text(&app->out, id, strlen(id));
+    fputc('\n', app->out.file);
+    if (app->err.terminal)
+        fprintf(app->err.file, "  %s. Watch it: weft task watch %s\n", weft_get_str(result, "state", "queued"), id);
+    return WEFT_DONE;
+}
+
+static weft_exit submit(weft_app *app, weft_val params) {
+    const weft_task_settings *how = app->settings;
+    WEFT_ANSWER answer = {0};
+    weft_exit status = weft__hub_call_once(app, how->url, "task.submit", params, &answer);
+    return status ? status : put_submitted(app, answer.result);
+}
+
+/* ---- with ---- */
+
+static void on_begin(weft_task_follow *follow) {
+    const weft_val *params = follow->opts->ctx;
+    weft__task_follow_submit(follow, "task.submit", *params);
+}
+
+static void on_done(weft_task_follow *follow, weft_exit how) {
+    weft__task_follow_end(follow, how);
+}
+
+static weft_exit submit_and_wait(weft_app *app, weft_val params) {
+    const weft_task_settings *how = app->settings;
+    weft_task_follow *follow = weft__zalloc(NULL, sizeof *follow);
+    if (!follow)
+        return weft__fail(app, WEFT_FAILED, NULL, "out of memory");
+    weft_task_follow_opts opts = {.url = how->url, .ctx = &params, .on_begin = on_begin, .on_done = on_done};
+    weft_exit status = weft__task_follow_run(follow, app, &opts);
+    weft__free(NULL, follow);
+    return status;
+}
+
+/* ---- the word ---- */
+
+static weft_exit read_priority(const weft_app *app, const char *text, int64_t *ret) {
+    char *end;
+    errno = 0;
+    *ret = strtoll(text, &end, 10);
+    if (errno || end == text || *end)
+        return weft__misused(app, "--priority wants a whole number, not \"%s\"", text);
+    return WEFT_DONE;
+}
+
+weft_exit weft__task_submit_word(weft_app *app) {
+    const weft_task_settings *how = app->settings;
+    int64_t priority = 0;
+    char *prompt = NULL, key[WEFT_KEY_LEN];
+    weft_exit status = how->priority ? read_priority(app, how->priority, &priority) : WEFT_DONE;
+    if (status == WEFT_DONE)
+        status = weft__prompt_read(app, &prompt);
+    if (status)
+        return status;
+    /* Whoever waits may have to send it twice, over two connections: once is meant. */
+    weft__task_follow_key(key);
+    const char *once = how->once ? how->once : how->wait ? key : NULL;
+    weft_val params = WEFT_OBJ({"prompt", weft_str(prompt)}, {"agent", weft_str_or_none(how->agent)},
+                               {"priority", how->priority ? weft_int(priority) : weft_none()},
+                               {"timeoutMs", how->timeout_ms ? weft_int(how->timeout_ms) : weft_none()},
+                               {"retries", how->retries ? weft_int(how->retries) : weft_none()},
+                               {"sessionId", weft_str_or_none(how->session)},
+                               {"_meta", once ? WEFT_OBJ({"weft/idempotencyKey", weft_str(once)}) : weft_none()});
+    status = how->wait ? submit_and_wait(app, params) : submit(app, params);
+    weft__free(NULL, prompt);
+    return status;
+}

@@ -1,0 +1,122 @@
+/* What the handlers of all dialects say alike. */
+#include "reply.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_MESSAGE 1024
+#define STORE_AGAIN_MS 1000 /* a disk that is not broken has stored a full queue by then */
+
+const weft_param weft__no_params[] = {{0}};
+
+weft_val weft__stamp_val(int64_t ms, char text[WEFT_STAMP]) {
+    return ms ? weft_str(weft__stamp(ms, text)) : weft_null();
+}
+
+const char *weft__who(const weft_identity *identity, char text[WEFT_WHO]) {
+    if (*identity->name)
+        snprintf(text, WEFT_WHO, "%s", identity->name);
+    else if (identity->uid >= 0)
+        snprintf(text, WEFT_WHO, "uid %lld", (long long) identity->uid);
+    else
+        snprintf(text, WEFT_WHO, "%s", *identity->address ? identity->address : "unknown");
+    return text;
+}
+
+weft_req *weft__req_keep(weft_req *req) {
+    return weft_req_is_notification(req) ? NULL : req;
+}
+
+int weft__reply_val(weft_req *req, weft_val result) {
+    return req ? weft_reply(req, result) : 0;
+}
+
+int weft__reply_error(weft_req *req, int code, const char *reason, const char *format, ...) {
+    char message[MAX_MESSAGE];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    return req ? weft_refuse(req, code, message, reason) : 0;
+}
+
+int weft__reply_invalid(weft_req *req, const char *path, const char *format, ...) {
+    char message[MAX_MESSAGE] = "Invalid params: ";
+    size_t begun = strlen(message);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message + begun, sizeof message - begun, format, args);
+    va_end(args);
+    if (!req)
+        return 0;
+    return weft_fail(req, WEFT_INVALID_PARAMS, message,
+                     WEFT_OBJ({"reason", weft_str("invalidParams")}, {"path", weft_str(path)}));
+}
+
+static int say_too_long(weft_req *req, const weft_hub *hub, const char *path) {
+    char message[MAX_MESSAGE];
+    snprintf(message, sizeof message, "The prompt is longer than %zu bytes", weft__engine_limits(hub->engine)->max_prompt);
+    return req ? weft_fail(req, 413, message, WEFT_OBJ({"reason", weft_str("tooLarge")}, {"path", weft_str(path)})) : 0;
+}
+
+/* More than this nobody reads in a message; agent.list has them all. */
+#define MAX_NAMED 32
+
+int weft__reply_no_agent(weft_req *req, const weft_hub *hub, int code, const char *reason, const char *path,
+                         const char *name) {
+    const weft_agents *agents = weft__engine_agents(hub->engine);
+    weft_val known[MAX_NAMED];
+    char message[MAX_MESSAGE];
+    size_t count = agents->count < MAX_NAMED ? agents->count : MAX_NAMED;
+    int n = snprintf(message, sizeof message, "There is no agent \"%.200s\"; there is ", name);
+    for (size_t i = 0; i < count; i++) {
+        known[i] = weft_str(agents->list[i].name);
+        if (n >= 0 && (size_t) n < sizeof message)
+            n += snprintf(message + n, sizeof message - (size_t) n, "%s%s", i ? ", " : "", agents->list[i].name);
+    }
+    if (!req)
+        return 0;
+    return weft_fail(req, code, message,
+                     WEFT_OBJ({"reason", weft_str(reason)}, {"path", weft_str(path)}, {"known", weft_arr(known, count)}));
+}
+
+int weft__reply_failure(weft_req *req, int r) {
+    if (r == -ESHUTDOWN)
+        return weft__reply_error(req, 503, "shuttingDown", "The daemon is stopping");
+    if (r == -ENOTUNIQ)
+        return weft__reply_error(req, 409, "idempotencyKeyReused",
+                                 "The idempotency key was used before, for a task with other params");
+    if (r == -EXFULL && req)
+        return weft_fail(req, 503, "Too much is waiting to be stored: try again in a moment",
+                         WEFT_OBJ({"reason", weft_str("storeBusy")}, {"retryAfterMs", weft_int(STORE_AGAIN_MS)}));
+    return weft__reply_error(req, 507, "storageFailed", "It could not be stored: %s", weft_strerror(r));
+}
+
+int weft__reply_not_submitted(weft_req *req, const weft_hub *hub, const char *path, int r) {
+    if (r == -EINVAL)
+        return weft__reply_invalid(req, path, "%s must not be empty", path + 1);
+    if (r == -EMSGSIZE)
+        return say_too_long(req, hub, path);
+    return weft__reply_failure(req, r);
+}
+
+int weft__idempotency_key(weft_req *req, char ret[WEFT_KEY]) {
+    weft_json key = weft_req_meta(req, "weft/idempotencyKey");
+    char who[WEFT_WHO];
+    ret[0] = '\0';
+    if (!key.text)
+        return 0;
+    const char *text = weft_str_of(&key, "");
+    int n = snprintf(ret, WEFT_KEY, "%s: %s", weft__who(weft_req_identity(req), who), text);
+    if (*text && n < WEFT_KEY)
+        return 0;
+    weft__reply_invalid(req, "/_meta/weft~1idempotencyKey", "the key must be a string of 1 to %d bytes",
+                        WEFT_KEY - WEFT_WHO);
+    return -EINVAL;
+}
+
+weft_val weft__early_stop(const char *stop_reason) {
+    return weft_str_or_none(stop_reason && strcmp(stop_reason, "end_turn") != 0 ? stop_reason : NULL);
+}

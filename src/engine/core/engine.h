@@ -1,0 +1,323 @@
+/* The engine: agents, sessions, tasks and questions, as read models over a journal of events.
+ *
+ * A command checks what can be checked, appends events and completes when they are durable. The engine acts on events when
+ * the store delivers them, never when it sends them: reading the journal again at the next start leads to the same state.
+ * Nothing is told, and nothing starts to run, before it is stored.
+ *
+ * The engine speaks no protocol and knows no client: dialects call it and render its events. It does not open the store and
+ * does not read the configuration. Everything happens on the loop's thread; completions never run inside the call that
+ * caused them. */
+#ifndef WEFT_ENGINE_H
+#define WEFT_ENGINE_H
+
+#include "driver.h"
+#include "events.h"
+#include "list.h"
+#include "store.h"
+
+typedef struct weft_engine weft_engine;
+
+/* Zero means the default in the comment. */
+typedef struct weft_engine_limits {
+    size_t max_running;        /* tasks at a time: 4; SIZE_MAX: none, the queue stands still */
+    size_t max_queue;          /* tasks waiting: 100 */
+    size_t max_tasks;          /* that have ended and are remembered in memory: 10,000, and at most 128 MiB of them */
+    size_t max_sessions;       /* that have no task and are remembered: 10,000 */
+    size_t max_turns;          /* tasks of one session that have not ended: the one that runs and those behind it: 20 */
+    size_t max_questions;      /* open at a time: 1,000 */
+    size_t max_question_bytes; /* of all that are open: 32 MiB */
+    size_t max_prompt;         /* bytes: 1 MiB */
+    int64_t timeout_ms;        /* of a task: 2 h; <0 none */
+    int64_t idle_ms;           /* how long an agent is kept without a turn: 5 min; <0 not at all, it ends with its turn */
+    size_t max_idle;           /* agents that are kept so: 8 */
+    int64_t grace_ms;          /* between SIGTERM and SIGKILL: 5 s */
+    int64_t drain_ms;          /* how long running tasks may go on when the engine stops: 10 s */
+    int64_t drain_kill_ms;     /* and how long they may then take to end, before they are killed: 5 s */
+    int64_t question_ms;       /* how long a question waits: <=0 for ever */
+    int64_t retry_ms;          /* before the first retry: 1 s, then twice as long each time, at most 60 s */
+    int64_t again_ms;          /* between two attempts to store what must not be lost: 1 s */
+    uint64_t keep_bytes;       /* of all events: 1 GiB */
+    int64_t keep_ms;           /* 30 days */
+    uint64_t keep_output;      /* bytes of one session's stream: 16 MiB */
+} weft_engine_limits;
+
+typedef struct weft_engine_opts {
+    weft_loop *loop;
+    weft_store *store; /* borrowed; the engine dispatches it */
+    const weft_alloc *alloc;
+    const weft_agents *agents;         /* borrowed */
+    const weft_driver *const *drivers; /* NULL-terminated; borrowed */
+    const char *program;               /* this binary; NULL: /proc/self/exe */
+    const char *folder;                /* absolute */
+    const weft_passage *passages;      /* what agents may ask of their client; borrowed; NULL: nothing but permission */
+    void *passage_ctx;                 /* for the handlers of these */
+    bool requeue;                      /* tasks that ran when the daemon died are queued again instead of failed */
+    weft_engine_limits limits;
+    int64_t (*wall_ms)(void *ctx);                /* NULL: the system's clock */
+    int64_t (*steady_ms)(void *ctx);              /* one that nobody sets; NULL: the time since the machine was started */
+    void (*on_note)(void *ctx, const char *line); /* for a log; may be NULL */
+    void *ctx;
+} weft_engine_opts;
+
+/* ---- its life ---- */
+
+int weft__engine_new(const weft_engine_opts *opts, weft_engine **ret);
+/* Read the journal. on_ready runs once, later: 0, everything is as it was, what was running has been failed or queued again
+ * and that is durable; <0 the store's failure. */
+int weft__engine_start(weft_engine *engine, void (*on_ready)(void *ctx, int r), void *ctx);
+/* Nothing new is taken or started. Running tasks may go on for drain_ms and are then ended and failed with the reason
+ * daemonStopped, at once with force; queued ones stay for the next start. on_stopped runs once, later, when all that is
+ * durable, or cannot be made so: what the journal has as running the next start fails or queues again. Again with force: at
+ * once; the callback that came last is the one that runs. */
+void weft__engine_stop(weft_engine *engine, bool force, void (*on_stopped)(void *ctx), void *ctx);
+/* Kill what runs, forget everything. Commands under way complete with -ECANCELED, questions that were asked do not. From
+ * on_ready and on_stopped, but not from a listener or a completion of a command. Returns NULL. */
+weft_engine *weft__engine_free(weft_engine *engine);
+
+/* Limits and agents from a configuration that was read again. agents is borrowed from now on; running tasks keep theirs, so
+ * the old ones must stay. */
+void weft__engine_set(weft_engine *engine, const weft_agents *agents, const weft_engine_limits *limits);
+/* What somebody switched: automation as a whole (rule NULL), or one rule. */
+void weft__engine_each_switch(const weft_engine *engine,
+                              void (*each)(void *ctx, const char *rule, bool enabled, int64_t time_ms), void *ctx);
+
+const weft_engine_limits *weft__engine_limits(const weft_engine *engine); /* with the defaults filled in */
+const weft_agents *weft__engine_agents(const weft_engine *engine);
+weft_loop *weft__engine_loop(const weft_engine *engine);
+weft_store *weft__engine_store(const weft_engine *engine);
+const char *weft__engine_folder(const weft_engine *engine);
+const weft_alloc *weft__engine_alloc(const weft_engine *engine);
+/* The wall clock. */
+int64_t weft__engine_now(const weft_engine *engine);
+/* Events of the journal that could not be read and were passed over, since the start. */
+uint64_t weft__engine_skipped(const weft_engine *engine);
+/* Storing fails at the moment: the last append's errno, or what is wrong with the store's files. 0: all is well. */
+int weft__engine_trouble(const weft_engine *engine);
+
+/* ---- listening to events ---- */
+
+/* Every event of every stream, in the order of gseq, once, after it was applied to the read models. Embedded in its owner.
+ * Not called for the journal that weft__engine_start() reads. */
+typedef struct weft_event_listener {
+    weft_link link;
+    void (*on_event)(struct weft_event_listener *listener, const weft_event *event, const weft_json *data);
+} weft_event_listener;
+void weft__engine_listen(weft_engine *engine, weft_event_listener *listener);
+void weft__engine_unlisten(weft_event_listener *listener);
+
+/* Append an event of one's own: automation, files, notices. data is written now. done may be NULL. -EAGAIN: the journal has
+ * not been read yet (so all commands); -ESHUTDOWN: the engine has stopped. */
+int weft__engine_append(weft_engine *engine, const char *stream, const char *type, weft_val data,
+                        void (*done)(void *ctx, int r), void *ctx);
+
+/* ---- tasks ---- */
+
+typedef enum weft_task_state {
+    WEFT_TASK_QUEUED,
+    WEFT_TASK_RUNNING,
+    WEFT_TASK_COMPLETED,
+    WEFT_TASK_FAILED,
+    WEFT_TASK_CANCELLED,
+    WEFT_TASK_STATES,
+} weft_task_state;
+extern const char *const weft__task_states[WEFT_TASK_STATES]; /* "queued", ... */
+
+/* Borrowed until the next turn of the loop. Strings are never NULL but where it says so. */
+typedef struct weft_task {
+    const char *id; /* "task-0000" */
+    uint64_t number;
+    const char *prompt;
+    const char *agent;   /* as the caller named it; NULL: it did not */
+    const char *runs_on; /* the name of a configured agent */
+    const char *session;
+    const char *metadata; /* JSON, an object */
+    const char *key;      /* idempotency; NULL: none */
+    int64_t priority;
+    weft_task_state state;
+    bool stopping;                                /* it runs, but was asked to end */
+    int64_t created_ms, started_ms, completed_ms; /* wall clock; 0: not yet */
+    int64_t timeout_ms;                           /* <0 none */
+    int64_t attempt, retries;
+    int64_t depth;              /* of causes: 0 a person's */
+    pid_t pid;                  /* 0: none */
+    const char *error, *reason; /* of a failure; NULL */
+    const char *stop_reason;    /* NULL: none */
+    int exit_code, signal;      /* -1, 0: none */
+    weft_bytes tail;            /* the end of its output, of the last attempt, at most WEFT_TASK_TAIL bytes */
+    uint64_t output_bytes;      /* all of it, in this attempt */
+    bool output_cut;            /* it said more than that, which could not be kept */
+} weft_task;
+
+/* Zero means the default or none. Borrowed. */
+typedef struct weft_task_spec {
+    const char *prompt;
+    const char *agent;
+    const char *session;  /* go on with this one, on its agent */
+    const char *metadata; /* JSON, an object; NULL: {} */
+    const char *key;      /* a repeat with the same key is the same task */
+    int64_t priority;
+    int64_t timeout_ms; /* 0: the agent's or the engine's; <0 none */
+    int64_t retries;
+    int64_t depth;
+    const char *group; /* refuse it with -EBUSY when a task of the same group is queued or running; NULL: of none */
+    bool unless_busy;  /* refuse it with -EBUSY when its session has one; otherwise it waits behind that */
+} weft_task_spec;
+
+/* r 0: the task as it is stored, running already if there was a slot. <0: nothing was stored. task is borrowed. */
+typedef void weft_task_done(void *ctx, int r, const weft_task *task);
+
+/* Fails now: -EINVAL an empty prompt, metadata that is no object, a key over 1 KiB, an agent that is not the session's;
+ * -EMSGSIZE a prompt or metadata (1 MiB) too long; -ENOENT no such agent; -ESRCH no such session; -ESTALE that session is
+ * closed, or about to be; -EBUSY that session, or its group, has a task already; -EDQUOT so many wait in that session
+ * already; -ENOBUFS the queue is full; -ESHUTDOWN the engine is stopping. Or later, with the store's error, or -EEXIST: the
+ * key's task is in the journal, but no longer remembered. -ENOTUNIQ: the key was used for another task, with another prompt,
+ * agent, session or other params.
+ *
+ * Tasks of one session run one after the other, in the order in which they were stored, whatever their priority: each is
+ * the next turn of the conversation. One that is tried again keeps its place before those behind it. */
+int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task_done *done, void *ctx);
+/* by is for people. done when it has ended, and its processes if they end with it, and that is durable. -ENOENT, -EALREADY
+ * it has ended, -ESHUTDOWN. A task that ends by itself meanwhile: done with -EALREADY. */
+int weft__task_cancel(weft_engine *engine, const char *id, const char *by, weft_task_done *done, void *ctx);
+const weft_task *weft__task_find(const weft_engine *engine, const char *id);
+/* From the newest to the oldest; NULL ends it. */
+const weft_task *weft__task_newest(const weft_engine *engine);
+const weft_task *weft__task_older(const weft_engine *engine, const weft_task *task);
+/* The one that will run n-th of those that wait; NULL past the end. */
+const weft_task *weft__task_waiting(const weft_engine *engine, size_t n);
+/* By state, ever since the journal began. */
+typedef struct weft_task_counts {
+    uint64_t of[WEFT_TASK_STATES];
+} weft_task_counts;
+weft_task_counts weft__task_counts(const weft_engine *engine);
+/* All its output that is kept (standard output, or the text of its messages), at most max bytes of the end of it. Read from
+ * the store unless the tail is all. */
+typedef void weft_output_done(void *ctx, int r, weft_bytes output);
+int weft__task_output(weft_engine *engine, const char *id, size_t max, weft_output_done *done, void *ctx);
+
+/* ---- sessions ---- */
+
+/* What holds for a session, as its agent said it last; see on_state in driver.h. */
+typedef enum weft_session_fact {
+    WEFT_SESSION_MODES,
+    WEFT_SESSION_MODE,
+    WEFT_SESSION_MODELS,
+    WEFT_SESSION_OPTIONS,
+    WEFT_SESSION_COMMANDS,
+    WEFT_SESSION_TITLE,
+    WEFT_SESSION_FACTS,
+} weft_session_fact;
+extern const char *const weft__session_facts[WEFT_SESSION_FACTS]; /* "modes", ... */
+
+typedef struct weft_session {
+    const char *id;
+    const char *agent;
+    const char *agent_session;             /* NULL: unknown */
+    const char *folder;                    /* beneath the engine's; "": that itself */
+    const char *title;                     /* that somebody gave it; NULL: none */
+    const char *settings;                  /* JSON, see session_settings.h; NULL: nothing was chosen */
+    const char *servers;                   /* JSON, the MCP servers in the form of ACP, with their secrets; NULL: none */
+    const char *facts[WEFT_SESSION_FACTS]; /* JSON; NULL: unknown */
+    bool closed;                           /* it takes no tasks until it is resumed */
+    const char *task;                      /* the last one's id; NULL: none yet */
+    const char *turn;                      /* the id of the one that runs, or will next; NULL: none */
+    size_t turns;                          /* tasks that are queued or running */
+    bool busy;                             /* there are some */
+    int64_t created_ms, updated_ms;
+    uint64_t tasks;
+} weft_session;
+/* A new one, on its own. Zero means none. Borrowed. */
+typedef struct weft_session_order {
+    const char *agent;         /* NULL: the default */
+    const char *folder;        /* beneath the engine's, relative or absolute; NULL: that itself */
+    const char *title;         /* at most 1 KiB */
+    const char *settings;      /* JSON (session_settings.h), at most WEFT_SETTINGS_BYTES */
+    const char *servers;       /* JSON: ACP's mcpServers, at most 32 and 64 KiB */
+    const char *agent_session; /* a conversation that the agent knows of: it is opened before anything is stored */
+} weft_session_order;
+
+/* r 0: the session as it is stored. <0: nothing was; error is a sentence of the agent's or NULL. Both are borrowed. */
+typedef void weft_session_done(void *ctx, int r, const weft_session *session, const char *error);
+
+/* Each fails now, or completes later: with the store's error; with -EOPNOTSUPP the agent cannot, -ENOENT it does not know
+ * that conversation, -EREMOTEIO it refused, or -EPIPE or -ETIMEDOUT it did not answer.
+ *
+ * create: -ENOENT no such agent; -EINVAL a title, settings or servers that are none; -EMSGSIZE; -EOPNOTSUPP the driver has
+ * no settings, servers or conversations; -EXDEV the folder lies elsewhere, -ENOTDIR there is none. For the others: -ESRCH no
+ * such session; -ESTALE it is being closed or deleted. set: a mode, a model or an option (session_settings.h), or the name
+ * "title" with a string or null. Where the session is open in a process, the agent takes it first; otherwise it is set when
+ * the session is opened. -EINVAL: no such setting. open: in a process, without a task, so that what holds for it is known.
+ * -EBUSY: it has a task, or is being opened. close: its tasks are cancelled, its place in a process is given up. -EALREADY.
+ * resume: it takes tasks again. -EALREADY.
+ * remove: it is closed, then deleted: the agent's own copy, its stream, its tasks and questions that have ended, and it.
+ * done gets no session; with an error beside r 0 the agent still has its copy, and that says why. */
+int weft__session_create(weft_engine *engine, const weft_session_order *order, weft_session_done *done, void *ctx);
+int weft__session_set(weft_engine *engine, const char *id, const weft_session_setting *setting, const char *by,
+                      weft_session_done *done, void *ctx);
+int weft__session_open(weft_engine *engine, const char *id, weft_session_done *done, void *ctx);
+int weft__session_close(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx);
+int weft__session_resume(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx);
+int weft__session_remove(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx);
+const weft_session *weft__session_find(const weft_engine *engine, const char *id);
+const weft_session *weft__session_newest(const weft_engine *engine);
+const weft_session *weft__session_older(const weft_engine *engine, const weft_session *session);
+
+/* ---- agents ---- */
+
+/* The agent for tasks that name none: the chosen one, else the configured one. */
+const weft_agent *weft__agent_default(const weft_engine *engine);
+/* Was it chosen by weft__agent_choose(), and not by the configuration? */
+bool weft__agent_is_chosen(const weft_engine *engine);
+/* The conversations that an agent knows of, also those that began elsewhere: a page of them as ACP has it, {sessions,
+ * nextCursor}. folder: only those beneath the engine's folder that were held there; NULL: in all. done as in driver.h.
+ * -ENOENT no such agent; -EOPNOTSUPP it cannot; -EXDEV, -ENOTDIR as above. */
+int weft__agent_sessions(weft_engine *engine, const char *agent, const char *folder, const char *cursor,
+                         weft_driver_done *done, void *ctx);
+/* Choose it for good; NULL: as configured. -ENOENT. */
+int weft__agent_choose(weft_engine *engine, const char *name, void (*done)(void *ctx, int r), void *ctx);
+
+/* ---- questions ---- */
+
+typedef enum weft_question_state {
+    WEFT_QUESTION_OPEN,
+    WEFT_QUESTION_ANSWERED,
+    WEFT_QUESTION_EXPIRED,
+    WEFT_QUESTION_WITHDRAWN,
+} weft_question_state;
+extern const char *const weft__question_states[]; /* "open", ... */
+
+typedef struct weft_question {
+    const char *id;                    /* "question-0000" */
+    const char *task, *session, *rule; /* NULL where it is not about one */
+    const char *kind;                  /* "permission" of an agent, "approval" of a rule */
+    const char *title;
+    const char *options; /* JSON: [{"id","name","kind"}] */
+    const char *detail;  /* JSON: what exactly is asked for, as it came */
+    weft_question_state state;
+    bool orphaned; /* the agent that asked has gone with an earlier daemon; the answer is kept for when it asks again */
+    int64_t created_ms, expires_ms; /* 0: never */
+    const char *option, *by, *text; /* the answer; NULL: none */
+} weft_question;
+
+typedef struct weft_question_spec {
+    const char *task, *session, *rule, *kind, *title;
+    weft_val options, detail;
+} weft_question_spec;
+
+/* Ask. on_asked: it is stored, or r < 0. -EINVAL: no kind, no title, one over 16 KiB, or no options with ids; -ENOBUFS too
+ * many are open, or too many bytes of them. on_answer runs once when it is answered (option and the person's name), expires,
+ * or is withdrawn (option NULL); not again after a restart: who asks then must find its question by weft__question_find().
+ */
+typedef void weft_question_done(void *ctx, int r, const weft_question *question);
+int weft__question_ask(weft_engine *engine, const weft_question_spec *spec, weft_question_done *on_asked,
+                       weft_question_done *on_answer, void *ctx);
+/* The first valid answer wins. -ENOENT, -EINVAL no such option, -EALREADY, now or later, somebody was first or it is over.
+ * text may be NULL. */
+int weft__question_answer(weft_engine *engine, const char *id, const char *option, const char *by, const char *text,
+                          weft_question_done *done, void *ctx);
+const weft_question *weft__question_find(const weft_engine *engine, const char *id);
+/* The open ones, oldest first; with all also those that are over and still remembered (1,000). */
+const weft_question *weft__question_first(const weft_engine *engine, bool all);
+const weft_question *weft__question_next(const weft_engine *engine, const weft_question *question, bool all);
+
+#endif

@@ -1,0 +1,438 @@
+/* The inside of the engine, for its own files: what it knows, how it writes to the journal, and who acts on what came back.
+ *
+ *   engine.c       life, the follower, listeners            start.c      reading the journal, settling what ran
+ *   journal.c      drafts and appends under way        fold.c       which event changes what
+ *   task.c         what is known of tasks              submit.c     the commands: submit, cancel
+ *   task_output.c  what a task said, read back         queue.c      who runs next
+ *   session.c      what is known of sessions           run.c        one run of a driver, from start to end
+ *   question.c     questions and their answers         outbox.c     what a run says, on its way to the store
+ *   agent.c        which agent                         retention.c  what is no longer kept
+ *   agent_pool.c   the agents' processes that live     saved.c      what is known, saved by key
+ *   session_commands.c  create, set, close, delete     session_facts.c  what agents say holds for a session
+ *
+ * A thing that is being stored is in its map already, with stored false, so that what is in flight counts where it must; it
+ * cannot be found from outside before its event was delivered. */
+#ifndef WEFT_ENGINE_PRIVATE_H
+#define WEFT_ENGINE_PRIVATE_H
+
+#include "age.h"
+#include "buf.h"
+#include "engine.h"
+#include "loop.h"
+#include "map.h"
+#include "sum.h"
+#include "watch.h"
+
+#define ENGINE_ID 32 /* room for "task-" and a number */
+/* Of tasks and questions: every reader of JSON can hold it, and nobody comes so far by counting. */
+#define ENGINE_NUMBERS ((uint64_t) 1 << 53)
+
+/* Whether something is saved as it is known. */
+typedef enum saved_kind { SAVED_TASK, SAVED_SESSION, SAVED_QUESTION } saved_kind;
+typedef struct saved_mark {
+    weft_link link; /* it has changed since */
+    saved_kind kind;
+    bool saved; /* there is a document of it */
+} saved_mark;
+
+/* What is known */
+
+typedef struct known_session {
+    weft_session pub;
+    weft_node node;
+    weft_link link; /* oldest first */
+    bool stored;
+    bool read_back;          /* its stream was read at the start */
+    bool opening;            /* in a process, without a task: no task starts meanwhile */
+    size_t claims;           /* tasks for it that are being stored */
+    weft_link turns;         /* tasks that wait or run, in the order in which they do: pub.turns of them */
+    struct session_job *job; /* it is being closed or deleted */
+    saved_mark saved;
+    char *agent_session, *folder, *title, *settings, *servers; /* the memory of pub's */
+    char *facts[WEFT_SESSION_FACTS];                           /* likewise, */
+    char *told[WEFT_SESSION_FACTS],
+        *telling[WEFT_SESSION_FACTS]; /* those to be stored, and those on their way; NULL: none */
+    weft_link told_at;                /* in engine->told: there are some */
+    char task[ENGINE_ID];
+    uint64_t bytes; /* of its stream, since it was last trimmed */
+    const char *stream;
+    char text[];
+} known_session;
+
+/* Somebody waits for a task: to be stored, or to end. */
+typedef struct waiter {
+    weft_link link;
+    weft_task_done *done;
+    void *ctx;
+} waiter;
+
+typedef struct known_task {
+    weft_task pub;
+    weft_engine *engine;
+    weft_node node, key_node;
+    weft_link all;   /* oldest first */
+    weft_link place; /* in the queue, or among those that have ended, in the order of ending */
+    weft_link slot;  /* among those that take one: running, or about to */
+    bool stored;
+    bool submitted;         /* by a command of ours that is not answered yet */
+    bool starting;          /* task.started is under way */
+    bool ending;            /* task.cancelled of a queued task is under way */
+    bool leaving;           /* its session is being closed, so it is being cancelled */
+    const char *group;      /* NULL: none */
+    weft_link group_at;     /* in engine->queueing_groups */
+    weft_link waiters;      /* for its end */
+    weft_link repeats;      /* the same key, while it was being stored */
+    int64_t not_before;     /* of a retry, monotonic */
+    known_session *session; /* NULL: forgotten */
+    weft_link turn;         /* in its session */
+    struct run *run;
+    uint64_t output_from, output_to; /* seq of its first and last event in the session's stream; 0: none */
+    char *tail;                      /* tail_cap bytes, of which the end is shown */
+    size_t tail_len, tail_cap;
+    char *ended; /* the strings of its end */
+    char *by;    /* who cancels it */
+    size_t bytes;
+    saved_mark saved;
+    uint64_t end_seq;  /* of the event that ended it */
+    uint64_t saved_at; /* gseq up to which the document that was read at the start knows of it */
+    char id[ENGINE_ID];
+    char text[];
+} known_task;
+
+typedef struct known_question {
+    weft_question pub;
+    weft_node node;
+    weft_link link; /* oldest first */
+    bool stored;
+    bool configured; /* the configuration's answer is on its way behind it: nobody else may end it */
+    weft_engine *engine;
+    struct run *run; /* that asked; NULL: none, or gone */
+    char *key;       /* the driver's name for it */
+    weft_question_done *on_asked, *on_answer;
+    void *ctx;
+    weft_timer expiry;
+    saved_mark saved;
+    uint64_t number;
+    int64_t timeout_ms;
+    size_t bytes;                          /* of what is asked */
+    const char *close_type, *close_reason; /* it is to be closed so; NULL: not yet */
+    char *answer;                          /* the strings of the answer */
+    const char *digest;
+    char id[ENGINE_ID];
+    char text[];
+} known_question;
+
+/* The engine */
+
+typedef enum phase { NEW, FOLDING, RECOVERING, READY, STOPPING, STOPPED, GONE } phase;
+
+struct weft_engine {
+    weft_engine_opts opts;
+    weft_engine_limits limits;
+    const weft_alloc *alloc;
+    weft_loop *loop;
+    weft_store *store;
+    const weft_agents *agents;
+    char *folder, *program;
+    phase phase;
+
+    weft_watch *watch;
+    weft_follow *follow;
+    struct folding *folding;
+    uint64_t applied; /* gseq of the last event the read models have seen */
+    bool fresh;       /* there was no journal */
+    uint64_t skipped; /* events that could not be read */
+    weft_timer again; /* to follow on, when memory was short */
+    weft_link sent;   /* appends under way */
+    size_t lagging;   /* of them, stored but not yet applied */
+    weft_link reads;  /* outputs being read */
+    int trouble;
+    int64_t trouble_noted; /* when that was last said in the log; 0: never */
+    int64_t trouble_since; /* monotonic */
+    weft_timer probe;      /* to try whether it is over, although nobody wants to store anything */
+    weft_link listeners, listener_at, listener_stop;
+
+    weft_map tasks, keys, sessions, questions;
+    weft_link all_tasks, queue, ended, slots, all_sessions, all_questions;
+    weft_link processes, pool_requests; /* agent_pool.c's */
+    weft_later pool_later;
+    weft_link session_jobs, told; /* session_commands.c's, session_facts.c's */
+    weft_later session_later;
+    weft_timer session_timer;
+    size_t fact_bytes; /* of all sessions */
+    size_t ended_count, ended_bytes, queue_count;
+    size_t queueing;           /* submitted to wait, not yet stored */
+    weft_link queueing_groups; /* those of them that have a group */
+    size_t ends;               /* ends of tasks under way */
+    size_t session_count, question_count, question_over;
+    size_t question_bytes; /* of the open ones */
+    uint64_t next_task, next_question;
+    weft_task_counts counts;
+    char *chosen; /* agent; NULL: as configured */
+
+    weft_timer queue_timer, drain_timer, retention_timer;
+    uint64_t bytes_since;         /* delivered since the last retention */
+    int64_t retained;             /* when that was; monotonic */
+    weft_age age;                 /* what is too old */
+    bool retaining;               /* it is due: when everything is saved, what is too old goes */
+    weft_link switches;           /* of automation.switched */
+    weft_link changed, forgotten; /* since it was saved */
+    size_t changed_count, forgotten_count, unsaved_events;
+    struct saving *saving;         /* under way */
+    bool save_wanted, save_failed; /* as soon as that is done; the last one */
+    uint64_t saved_gseq;           /* everything up to here is saved, durably */
+    uint64_t hub_seq;              /* of the last event of the hub's stream that was applied */
+    weft_task_counts saved_counts; /* as they were read at the start */
+    weft_later tidy, answer_later, ready_later, stopped_later;
+    weft_link answers;
+    void (*on_ready)(void *ctx, int r);
+    void *ready_ctx;
+    int ready_r;
+    void (*on_stopped)(void *ctx);
+    void *stopped_ctx;
+    bool force, stop_sent;
+};
+
+/* journal.c */
+
+/* Events to be appended together. A failure is remembered until it is sent. */
+struct draft {
+    weft_engine *engine;
+    weft_buf text;
+    weft_event few[4]; /* what most drafts have */
+    weft_event *more;  /* instead of them, when there are more; NULL: there are not */
+    size_t count, cap;
+    int r;
+    const char *counter; /* NULL, or the append takes this number of it; borrowed */
+    uint64_t number;
+    const weft_document *document; /* written with the events; NULL: none. Borrowed */
+};
+/* stream and type are borrowed until the draft is sent. */
+void weft__draft_add(struct draft *draft, const char *stream, const char *type, weft_val data);
+/* r 0: stored and applied; 1: an append with this key was there before and nothing was stored; <0. */
+typedef void sent_done(void *ctx, int r);
+/* The draft is over in any case. done runs if 0 is returned, also when the engine is freed. */
+int weft__draft_send(struct draft *draft, const char *key, sent_done *done, void *ctx);
+/* Run the completions of what has been applied by now. */
+void weft__journal_settle(weft_engine *engine);
+void weft__journal_drop(weft_engine *engine);
+void weft__journal_init(weft_engine *engine);
+
+/* fold.c */
+
+/* Change the read models. -ENOMEM: nothing was changed. -EBADMSG: nor was it, and never can be; see weft__skip(). */
+int weft__apply(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* Do what is to be done now that it has happened. */
+void weft__act(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* An event that cannot be read was passed over: count it and say so. */
+void weft__skip(weft_engine *engine, const weft_event *event);
+/* The number of an event's task or question; -EBADMSG when it is none or is not the one in its id. */
+int weft__number(const weft_json *data, const char *id, void (*name)(char ret[ENGINE_ID], uint64_t number), uint64_t *ret);
+/* A whole number, at least low and at most high. */
+int64_t weft__int_between(const weft_json *data, const char *name, int64_t fallback, int64_t low, int64_t high);
+/* A member as a C string, borrowed from the document; NULL when it is absent or no string. */
+int weft__member(const weft_json *data, const char *name, const char **ret);
+/* A member that is one of our ids; NULL when it is not. Needs no memory. */
+const char *weft__id(const weft_json *data, const char *name, char ret[ENGINE_ID]);
+/* Is a member this string? */
+bool weft__field_is(const weft_json *data, const char *name, const char *text);
+
+/* start.c */
+void weft__start_init(weft_engine *engine);
+/* The engine is ready, or will not be (r < 0). */
+void weft__started(weft_engine *engine, int r);
+void weft__start_drop(weft_engine *engine);
+
+/* engine.c */
+/* Everything after what has been applied, and what comes. */
+int weft__follow(weft_engine *engine);
+/* Forget what is beyond the limits; nothing may be borrowed. */
+void weft__tidy(weft_engine *engine);
+/* Try what failed with r again in a while: set this timer. */
+void weft__again(weft_engine *engine, weft_timer *timer, int r);
+void weft__note(weft_engine *engine, const char *format, ...) WEFT_PRINTF(2, 3);
+void weft__stop_check(weft_engine *engine);
+/* Answer a command in a later turn of the loop. */
+int weft__answer_later(weft_engine *engine, const char *id, int r, weft_task_done *done, void *ctx);
+
+/* task.c */
+known_task *weft__task_known(const weft_engine *engine, const char *id);
+known_task *weft__task_of(const weft_engine *engine, const weft_json *data); /* stored, by its taskId */
+typedef struct task_parts {
+    const char *id, *prompt, *agent, *runs_on, *session, *metadata, *key, *group;
+    uint64_t number;
+    int64_t priority, timeout_ms, retries, depth;
+} task_parts;
+int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **ret);
+known_task *weft__task_drop(weft_engine *engine, known_task *task);
+/* From the document that was saved of it. */
+int weft__task_restore(weft_engine *engine, const weft_json *data);
+/* At a start: those that ended are not remembered longer than the events that say so; these are gone up to seq. */
+void weft__task_forget_trimmed(weft_engine *engine, uint64_t seq);
+/* A session is deleted: so are its tasks that have ended. */
+void weft__task_forget_session(weft_engine *engine, const char *session);
+/* As task.queued says it. */
+weft_val weft__task_data(const known_task *task, weft_member members[16]);
+/* "task-0007": a kind of at most 16 characters and a number of at least four digits. Every submission needs some, and
+ * snprintf() takes as long as the rest of making a task. */
+void weft__name_numbered(char ret[ENGINE_ID], const char *kind, uint64_t number);
+void weft__task_id(char ret[ENGINE_ID], uint64_t number);
+int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__task_apply_started(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__task_apply_process(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__task_apply_retrying(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__task_apply_ended(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__task_apply_output(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__task_apply_counted(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* Forget the oldest of what has ended, down to the limits. */
+void weft__task_tidy(weft_engine *engine);
+/* Text of an agent's in an event of a session's stream: standard output, or what a message says. 0: there is none. */
+int weft__output_text(const weft_event *event, const weft_json *data, weft_bytes *ret);
+/* The end of a text, at most max bytes, not beginning within a character. */
+weft_bytes weft__text_end(const char *text, size_t len, size_t max);
+
+/* submit.c */
+void weft__waiters_run(weft_engine *engine, weft_link *waiters, int r, const weft_task *task);
+/* The task has ended, or is queued again, and that is durable. */
+void weft__task_settle(weft_engine *engine, known_task *task);
+/* Cancel a task that somebody waits for: queued, or about to start. */
+void weft__task_cancel_waiting(weft_engine *engine, known_task *task);
+
+/* queue.c */
+bool weft__slot_free(const weft_engine *engine, const char *agent);
+void weft__queue_put(weft_engine *engine, known_task *task);
+void weft__queue_run(weft_engine *engine);
+void weft__queue_init(weft_engine *engine);
+
+/* run.c */
+struct run;
+/* Look at what there is to do, in this turn of the loop. */
+void weft__run_soon(struct run *run);
+void weft__run_start(weft_engine *engine, known_task *task);
+/* A person's cancel, or the engine's stop. */
+void weft__run_cancel(struct run *run);
+void weft__run_stop(struct run *run, bool force);
+bool weft__run_is_ending(const struct run *run);
+void weft__run_answer(struct run *run, known_question *question);
+struct run *weft__run_free(struct run *run);
+
+/* session.c */
+known_session *weft__session_known(const weft_engine *engine, const char *id);
+int weft__session_new(weft_engine *engine, const char *id, const char *agent, known_session **ret);
+known_session *weft__session_drop(weft_engine *engine, known_session *session);
+void weft__session_stored(weft_engine *engine, known_session *session, int64_t now);
+/* Title, folder, settings and servers; NULL: as it is. -ENOMEM. */
+int weft__session_fill(weft_engine *engine, known_session *session, const weft_session *from);
+/* A task of it waits or runs, behind those with a lower number; it no longer does. */
+void weft__session_join(known_session *session, known_task *task);
+void weft__session_leave(known_task *task);
+/* May the task that is its next run now? */
+bool weft__session_free(const known_session *session);
+int weft__session_apply_created(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__session_apply_agent(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__session_apply_state(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__session_apply_set(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__session_apply_closed(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__session_apply_deleted(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* From the document that was saved of it. */
+int weft__session_restore(weft_engine *engine, const weft_json *data);
+void weft__session_tidy(weft_engine *engine);
+
+/* session_facts.c */
+/* The agent says that this holds for a session: it is stored if it is news. */
+void weft__session_told(weft_engine *engine, const char *id, const char *name, const weft_json *value);
+/* The agent's own name for it; NULL: it cannot be gone on with. */
+void weft__session_named(weft_engine *engine, const char *id, const char *agent_session);
+void weft__facts_send(weft_engine *engine);
+
+/* session_commands.c */
+void weft__sessions_init(weft_engine *engine);
+/* Look at what there is to do, in this turn of the loop. */
+void weft__sessions_soon(weft_engine *engine);
+/* session.set was stored: a process that has the session open must know. */
+void weft__session_act_set(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* What is under way completes with -ECANCELED. */
+void weft__sessions_drop(weft_engine *engine);
+
+/* question.c */
+/* Which question, and whose: said in every event of its life, so that who hears of it need not know it. */
+#define WEFT_OF_QUESTION(question)                                                                                          \
+    {"questionId", weft_str((question)->id)}, {"taskId", weft_str_or_none((question)->pub.task)}, {                         \
+        "sessionId", weft_str_or_none((question)->pub.session)                                                              \
+    }
+typedef struct question_parts {
+    const char *id, *task, *session, *rule, *kind, *title, *digest;
+    weft_bytes options, detail; /* JSON */
+    uint64_t number;
+    int64_t timeout_ms;
+} question_parts;
+known_question *weft__question_known(const weft_engine *engine, const char *id);
+int weft__question_restore(weft_engine *engine, const weft_json *data);
+void weft__question_id(char ret[ENGINE_ID], uint64_t number);
+int weft__question_new(weft_engine *engine, const question_parts *parts, known_question **ret);
+known_question *weft__question_drop(weft_engine *engine, known_question *question);
+int weft__question_apply_asked(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__question_apply_over(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__question_apply_orphaned(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__question_apply_adopted(weft_engine *engine, const weft_event *event, const weft_json *data);
+void weft__question_act_asked(weft_engine *engine, const weft_event *event, const weft_json *data);
+void weft__question_act_over(weft_engine *engine, const weft_event *event, const weft_json *data);
+void weft__question_tidy(weft_engine *engine);
+weft_val weft__question_data(const known_question *question, weft_member members[16]);
+/* Record that it is over without an answer; somebody may be quicker. */
+void weft__question_close(weft_engine *engine, known_question *question, const char *type, const char *reason);
+/* The task has ended: so have its questions. */
+void weft__question_withdraw_all(weft_engine *engine, const char *task);
+/* Its session is deleted: so are its questions that are over. */
+void weft__question_forget_session(weft_engine *engine, const char *session);
+void weft__question_set_expiry(weft_engine *engine, known_question *question);
+
+/* question_ask.c */
+/* What a run asks, as a question that is not stored yet or was orphaned. 0 with NULL: it cannot be asked. */
+int weft__question_of_run(weft_engine *engine, struct run *run, const weft_task *task, const char *key, weft_val asked,
+                          known_question **ret);
+
+/* agent.c */
+int weft__agent_apply_chosen(weft_engine *engine, const weft_event *event, const weft_json *data);
+
+/* output.c */
+void weft__reads_drop(weft_engine *engine);
+
+/* retention.c */
+void weft__retention_init(weft_engine *engine);
+void weft__retention_begin(weft_engine *engine);
+/* Remove what is too old or too much, soon. */
+void weft__retention_start(weft_engine *engine);
+/* Everything up to gseq is saved, or it could not be. */
+void weft__retention_saved(weft_engine *engine, uint64_t gseq);
+void weft__retention_save_failed(weft_engine *engine);
+/* As an array of {enabled, ruleId, time}. */
+int weft__retention_write_switches(const weft_engine *engine, weft_buf *out);
+void weft__retention_count(weft_engine *engine, const weft_event *event);
+int weft__retention_apply_kept(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__retention_apply_switched(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__retention_apply_counted(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__retention_apply_stopped(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* How long the journal has been observed, in all. */
+int64_t weft__retention_observed(const weft_engine *engine);
+void weft__retention_drop(weft_engine *engine);
+
+/* saved.c */
+void weft__saved_init(saved_mark *mark, saved_kind kind);
+/* An event was applied: what it speaks of has changed. */
+void weft__saved_note(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* It is no longer known. */
+void weft__saved_forget(weft_engine *engine, saved_mark *mark, const char *id);
+/* The document of a session, and its key. */
+int weft__saved_session(weft_engine *engine, const known_session *session, weft_buf *out);
+void weft__saved_session_key(const char *id, char ret[ENGINE_ID + 16]);
+/* Save what has changed, now, or after the save under way. */
+void weft__save(weft_engine *engine);
+void weft__save_if_due(weft_engine *engine);
+bool weft__save_unfinished(const weft_engine *engine);
+/* At a start: a document; and all of them. */
+int weft__saved_restore(weft_engine *engine, const weft_event *document);
+void weft__saved_restored(weft_engine *engine);
+void weft__saved_drop(weft_engine *engine);
+
+#endif

@@ -1,0 +1,138 @@
+/* Which event changes what, and what follows from it: the one table through which the journal is read at the start and
+ * everything that is delivered later. Applying changes what is known and nothing else; acting is for what happens now. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "engine_private.h"
+
+#define SKIP_NOTES 20 /* lines in the log: enough to see what is wrong */
+
+typedef struct fold {
+    const char *type;
+    int (*apply)(weft_engine *engine, const weft_event *event, const weft_json *data);
+    void (*act)(weft_engine *engine, const weft_event *event, const weft_json *data); /* NULL: nothing */
+} fold;
+
+int weft__member(const weft_json *data, const char *name, const char **ret) {
+    weft_json member = weft_get(data, name);
+    weft_bytes text;
+    *ret = weft_str_of(&member, NULL);
+    if (*ret || weft_typeof(&member) != WEFT_STRING)
+        return 0;
+    /* One with a NUL in it, or no memory to decode it: only the second is a failure. */
+    return weft_text(&member, &text) >= 0 && memchr(text.data, '\0', text.len) ? 0 : -ENOMEM;
+}
+
+/* Ours are plain, and a plain string is read without memory. */
+const char *weft__id(const weft_json *data, const char *name, char ret[ENGINE_ID]) {
+    weft_json member = weft_get(data, name);
+    weft_bytes text;
+    if (weft_text(&member, &text) < 0 || text.len >= ENGINE_ID)
+        return NULL;
+    memcpy(ret, text.data, text.len);
+    ret[text.len] = '\0';
+    return ret;
+}
+
+bool weft__field_is(const weft_json *data, const char *name, const char *text) {
+    weft_json member = weft_get(data, name);
+    weft_bytes is;
+    return weft_text(&member, &is) >= 0 && is.len == strlen(text) && memcmp(is.data, text, is.len) == 0;
+}
+
+int64_t weft__int_between(const weft_json *data, const char *name, int64_t fallback, int64_t low, int64_t high) {
+    return weft__clamp(weft_get_int(data, name, fallback), low, high);
+}
+
+int weft__number(const weft_json *data, const char *id, void (*name)(char ret[ENGINE_ID], uint64_t number), uint64_t *ret) {
+    char expected[ENGINE_ID];
+    int64_t number = weft_get_int(data, "number", -1);
+    if (!id || number < 0 || (uint64_t) number >= ENGINE_NUMBERS)
+        return -EBADMSG;
+    name(expected, (uint64_t) number);
+    if (strcmp(expected, id) != 0)
+        return -EBADMSG;
+    *ret = (uint64_t) number;
+    return 0;
+}
+
+void weft__skip(weft_engine *engine, const weft_event *event) {
+    if (++engine->skipped <= SKIP_NOTES)
+        weft__note(engine, "event %" PRIu64 " of the journal (%.64s) cannot be read and is passed over%s", event->gseq,
+                   event->type, engine->skipped == SKIP_NOTES ? "; further ones are counted, not listed" : "");
+}
+
+static void act_queue(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    (void) event;
+    (void) data;
+    weft__queue_run(engine);
+}
+
+static void act_started(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    (void) event;
+    known_task *task = weft__task_of(engine, data);
+    if (task && task->pub.state == WEFT_TASK_RUNNING && !task->run)
+        weft__run_start(engine, task);
+}
+
+/* A question of a task that has ended is not open: also one that was left by an earlier run. At a start, start.c does it. */
+static void act_ended(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    char id[ENGINE_ID];
+    if (engine->phase >= READY && weft__id(data, "taskId", id))
+        weft__question_withdraw_all(engine, id);
+    act_queue(engine, event, data);
+}
+
+static const fold folds[] = {
+    {"session.output", weft__task_apply_output, NULL},
+    {"session.update", weft__task_apply_output, NULL},
+    {"session.created", weft__session_apply_created, NULL},
+    {"session.agent", weft__session_apply_agent, NULL},
+    {"session.state", weft__session_apply_state, NULL},
+    {"session.set", weft__session_apply_set, weft__session_act_set},
+    {"session.closed", weft__session_apply_closed, NULL},
+    {"session.resumed", weft__session_apply_closed, NULL},
+    {"session.deleted", weft__session_apply_deleted, NULL},
+    {"task.queued", weft__task_apply_queued, act_queue},
+    {"task.started", weft__task_apply_started, act_started},
+    {"task.process", weft__task_apply_process, NULL},
+    {"task.retrying", weft__task_apply_retrying, act_queue},
+    {"task.completed", weft__task_apply_ended, act_ended},
+    {"task.failed", weft__task_apply_ended, act_ended},
+    {"task.cancelled", weft__task_apply_ended, act_ended},
+    {"question.asked", weft__question_apply_asked, weft__question_act_asked},
+    {"question.answered", weft__question_apply_over, weft__question_act_over},
+    {"question.expired", weft__question_apply_over, weft__question_act_over},
+    {"question.withdrawn", weft__question_apply_over, weft__question_act_over},
+    {"question.orphaned", weft__question_apply_orphaned, NULL},
+    {"question.adopted", weft__question_apply_adopted, weft__question_act_over},
+    {"agent.chosen", weft__agent_apply_chosen, NULL},
+    {"automation.switched", weft__retention_apply_switched, NULL},
+    {"hub.counted", weft__retention_apply_counted, NULL},
+    {"hub.stopped", weft__retention_apply_stopped, NULL},
+    {"hub.kept", weft__retention_apply_kept, NULL},
+};
+
+static const fold *find(const char *type) {
+    for (size_t i = 0; i < sizeof folds / sizeof folds[0]; i++)
+        if (strcmp(folds[i].type, type) == 0)
+            return &folds[i];
+    return NULL;
+}
+
+int weft__apply(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    const fold *row = find(event->type);
+    if (row && weft_typeof(data) != WEFT_OBJECT)
+        return -EBADMSG;
+    int r = row ? row->apply(engine, event, data) : 0;
+    if (r >= 0)
+        weft__saved_note(engine, event, data);
+    return r;
+}
+
+void weft__act(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    const fold *row = find(event->type);
+    if (row && row->act)
+        row->act(engine, event, data);
+}

@@ -1,0 +1,375 @@
+/* What is known of sessions: conversations with one agent, each with a stream of its own for what the agent says.
+ *
+ *     created ──session.closed──▶ closed ──session.resumed──▶ created     either ──session.deleted──▶ gone
+ *
+ * A session begins with session.created, by a command or with the first task that goes to none. */
+#include <errno.h>
+#include <string.h>
+
+#include "engine_private.h"
+
+/* What agents say of all sessions together. It is said again whenever a session is opened, so the oldest goes first. */
+#define ALL_FACT_BYTES ((size_t) 64 << 20)
+
+const char *const weft__session_facts[WEFT_SESSION_FACTS] = {"modes", "mode", "models", "options", "commands", "title"};
+
+known_session *weft__session_known(const weft_engine *engine, const char *id) {
+    weft_node *node = id ? weft__map_find(&engine->sessions, id) : NULL;
+    return node ? WEFT_CONTAINER(node, known_session, node) : NULL;
+}
+
+/* ---- its texts ---- */
+
+/* text NULL: none. What pub shows is set by the caller. */
+static int put_text(weft_engine *engine, char **to, const char *text, size_t len) {
+    char *copy = text ? weft__strndup(engine->alloc, text, len) : NULL;
+    if (text && !copy)
+        return -ENOMEM;
+    weft__free(engine->alloc, *to);
+    *to = copy;
+    return 0;
+}
+
+static void show_texts(known_session *session) {
+    weft_session *pub = &session->pub;
+    pub->agent_session = session->agent_session;
+    pub->folder = session->folder ? session->folder : "";
+    pub->title = session->title;
+    pub->settings = session->settings;
+    pub->servers = session->servers;
+    for (size_t i = 0; i < WEFT_SESSION_FACTS; i++)
+        pub->facts[i] = session->facts[i];
+}
+
+static int put_string(weft_engine *engine, known_session *session, char **to, const char *text) {
+    int r = put_text(engine, to, text, text ? strlen(text) : 0);
+    show_texts(session);
+    return r;
+}
+
+int weft__session_fill(weft_engine *engine, known_session *session, const weft_session *from) {
+    int r = from->title ? put_string(engine, session, &session->title, from->title) : 0;
+    if (r >= 0 && from->folder && *from->folder)
+        r = put_string(engine, session, &session->folder, from->folder);
+    if (r >= 0 && from->settings)
+        r = put_string(engine, session, &session->settings, from->settings);
+    if (r >= 0 && from->servers)
+        r = put_string(engine, session, &session->servers, from->servers);
+    if (r >= 0 && from->agent_session)
+        r = put_string(engine, session, &session->agent_session, from->agent_session);
+    return r;
+}
+
+/* len 0: it is no longer known. */
+static int put_fact(weft_engine *engine, known_session *session, weft_session_fact fact, const char *text, size_t len) {
+    size_t before = session->facts[fact] ? strlen(session->facts[fact]) : 0;
+    int r = put_text(engine, &session->facts[fact], len ? text : NULL, len);
+    if (r >= 0)
+        engine->fact_bytes += len - before;
+    if (engine->fact_bytes > ALL_FACT_BYTES)
+        weft__later(engine->loop, &engine->tidy);
+    show_texts(session);
+    return r;
+}
+
+/* ---- life ---- */
+
+int weft__session_new(weft_engine *engine, const char *id, const char *agent, known_session **ret) {
+    size_t id_len = strlen(id) + 1, agent_len = strlen(agent) + 1, stream = sizeof WEFT_STREAM_SESSION - 1;
+    known_session *session = weft__zalloc(engine->alloc, sizeof *session + stream + id_len + agent_len);
+    if (!session)
+        return -ENOMEM;
+    memcpy(session->text, WEFT_STREAM_SESSION, stream);
+    session->stream = session->text;
+    session->pub.id = memcpy(session->text + stream, id, id_len);
+    session->pub.agent = memcpy(session->text + stream + id_len, agent, agent_len);
+    weft__list_init(&session->link);
+    weft__list_init(&session->turns);
+    weft__list_init(&session->told_at);
+    weft__saved_init(&session->saved, SAVED_SESSION);
+    weft__map_put(&engine->sessions, &session->node, session->pub.id);
+    show_texts(session);
+    *ret = session;
+    return 0;
+}
+
+known_session *weft__session_drop(weft_engine *engine, known_session *session) {
+    if (!session)
+        return NULL;
+    if (session->stored)
+        engine->session_count--;
+    weft__saved_forget(engine, &session->saved, session->pub.id);
+    weft__list_remove(&session->link);
+    weft__list_remove(&session->told_at);
+    weft__map_remove(&engine->sessions, &session->node);
+    for (size_t i = 0; i < WEFT_SESSION_FACTS; i++) {
+        put_fact(engine, session, (weft_session_fact) i, NULL, 0);
+        weft__free(engine->alloc, session->told[i]);
+        weft__free(engine->alloc, session->telling[i]);
+    }
+    char *texts[] = {session->agent_session, session->folder, session->title, session->settings, session->servers};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        weft__free(engine->alloc, texts[i]);
+    return weft__free(engine->alloc, session);
+}
+
+void weft__session_stored(weft_engine *engine, known_session *session, int64_t now) {
+    session->stored = true;
+    session->pub.created_ms = session->pub.updated_ms = now;
+    /* Nobody counted what an earlier daemon kept of it: as if it were full. */
+    session->bytes = engine->phase == FOLDING ? engine->limits.keep_output : 0;
+    engine->session_count++;
+    weft__list_push(&engine->all_sessions, &session->link);
+    weft__sessions_soon(engine);
+    if (engine->session_count > engine->limits.max_sessions)
+        weft__later(engine->loop, &engine->tidy);
+}
+
+/* ---- turns ---- */
+
+static void count_turns(known_session *session, size_t turns) {
+    bool any = !weft__list_empty(&session->turns);
+    session->pub.turns = turns;
+    session->pub.busy = any;
+    session->pub.turn = any ? WEFT_CONTAINER(session->turns.next, known_task, turn)->id : NULL;
+}
+
+/* From the end, because most come in their order. */
+void weft__session_join(known_session *session, known_task *task) {
+    weft_link *after = session->turns.prev;
+    while (after != &session->turns && WEFT_CONTAINER(after, known_task, turn)->pub.number > task->pub.number)
+        after = after->prev;
+    weft__list_push(after->next, &task->turn);
+    task->session = session;
+    count_turns(session, session->pub.turns + 1);
+    if (session->job)
+        weft__sessions_soon(task->engine);
+}
+
+void weft__session_leave(known_task *task) {
+    known_session *session = task->session;
+    task->session = NULL;
+    if (!session)
+        return;
+    weft__list_remove(&task->turn);
+    count_turns(session, session->pub.turns - 1);
+    if (session->job)
+        weft__sessions_soon(task->engine);
+}
+
+bool weft__session_free(const known_session *session) {
+    return !session->job && !session->opening;
+}
+
+/* ---- events ---- */
+
+static known_session *session_of(const weft_engine *engine, const weft_json *data) {
+    char id[ENGINE_ID];
+    known_session *session = weft__session_known(engine, weft__id(data, "sessionId", id));
+    return session && session->stored ? session : NULL;
+}
+
+/* What session.created says besides who it is. */
+static int read_order(weft_engine *engine, known_session *session, const weft_json *data) {
+    weft_session from = {0};
+    weft_json settings = weft_get(data, "settings");
+    if (weft__member(data, "title", &from.title) < 0 || weft__member(data, "beneath", &from.folder) < 0 ||
+        weft__member(data, "agentSessionId", &from.agent_session) < 0)
+        return -ENOMEM;
+    int r = weft__session_fill(engine, session, &from);
+    if (r >= 0 && weft_typeof(&settings) == WEFT_OBJECT && settings.len <= WEFT_SETTINGS_BYTES)
+        r = put_text(engine, &session->settings, settings.text, settings.len);
+    show_texts(session);
+    return r;
+}
+
+int weft__session_apply_created(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    char id[ENGINE_ID];
+    const char *agent;
+    if (!weft__id(data, "sessionId", id) || !*id)
+        return 0;
+    known_session *session = weft__session_known(engine, id);
+    if (session && session->stored)
+        return 0;
+    /* One that was submitted here is known already, with its agent. */
+    if (!session) {
+        if (weft__member(data, "agent", &agent) < 0 || weft__session_new(engine, id, agent ? agent : "", &session) < 0)
+            return -ENOMEM;
+        if (read_order(engine, session, data) < 0) {
+            weft__session_drop(engine, session);
+            return -ENOMEM;
+        }
+    }
+    uint64_t number = (uint64_t) weft__int_between(data, "number", -1, -1, (int64_t) ENGINE_NUMBERS - 1) + 1;
+    if (number > engine->next_task)
+        engine->next_task = number;
+    weft__session_stored(engine, session, event->time_ms);
+    return 0;
+}
+
+int weft__session_apply_agent(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    const char *name;
+    if (weft__member(data, "agentSessionId", &name) < 0)
+        return -ENOMEM;
+    known_session *session = session_of(engine, data);
+    if (!session)
+        return 0;
+    if (put_string(engine, session, &session->agent_session, name) < 0)
+        return -ENOMEM;
+    session->pub.updated_ms = event->time_ms;
+    return 0;
+}
+
+int weft__session_apply_state(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    known_session *session = session_of(engine, data);
+    weft_json value = weft_get(data, "value");
+    (void) event;
+    if (!value.text)
+        return -EBADMSG;
+    for (size_t i = 0; session && i < WEFT_SESSION_FACTS; i++)
+        if (weft__field_is(data, "name", weft__session_facts[i]))
+            return put_fact(engine, session, (weft_session_fact) i, value.text,
+                            weft_typeof(&value) == WEFT_NULL ? 0 : value.len);
+    return 0;
+}
+
+static int apply_title(weft_engine *engine, known_session *session, const weft_json *data) {
+    const char *title;
+    if (weft__member(data, "value", &title) < 0)
+        return -ENOMEM;
+    return put_string(engine, session, &session->title, title);
+}
+
+int weft__session_apply_set(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    known_session *session = session_of(engine, data);
+    weft_session_setting setting = {.value = weft_get(data, "value")};
+    char *settings;
+    if (weft__member(data, "name", &setting.name) < 0 || weft__member(data, "option", &setting.option) < 0)
+        return -ENOMEM;
+    if (!session)
+        return 0;
+    session->pub.updated_ms = event->time_ms;
+    if (setting.name && strcmp(setting.name, "title") == 0)
+        return apply_title(engine, session, data);
+    int r = weft__settings_put(session->settings, &setting, engine->alloc, &settings);
+    if (r < 0)
+        return r == -ENOMEM ? r : -EBADMSG;
+    /* An agent need not say what it was told to do. */
+    if (strcmp(setting.name, "mode") == 0)
+        r = put_fact(engine, session, WEFT_SESSION_MODE, setting.value.text, setting.value.len);
+    if (r < 0) {
+        weft__free(engine->alloc, settings);
+        return r;
+    }
+    weft__free(engine->alloc, session->settings);
+    session->settings = settings;
+    show_texts(session);
+    return 0;
+}
+
+int weft__session_apply_closed(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    known_session *session = session_of(engine, data);
+    if (!session)
+        return 0;
+    session->pub.closed = strcmp(event->type, "session.closed") == 0;
+    session->pub.updated_ms = event->time_ms;
+    return 0;
+}
+
+/* A command that is under way finds it gone. */
+int weft__session_apply_deleted(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    known_session *session = session_of(engine, data);
+    (void) event;
+    if (!session)
+        return 0;
+    if (session->pub.turns || session->claims)
+        return -EBADMSG; /* nobody deletes one that has tasks */
+    weft__task_forget_session(engine, session->pub.id);
+    weft__question_forget_session(engine, session->pub.id);
+    if (session->job) {
+        /* Its document goes now; the rest when the command is answered, a moment later. */
+        session->stored = false;
+        engine->session_count--;
+        weft__list_remove(&session->link);
+        weft__saved_forget(engine, &session->saved, session->pub.id);
+        session->saved.saved = false;
+    } else
+        weft__session_drop(engine, session);
+    return 0;
+}
+
+/* ---- saved ---- */
+
+static int restore_facts(weft_engine *engine, known_session *session, const weft_json *data) {
+    weft_json facts = weft_get(data, "facts");
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < WEFT_SESSION_FACTS; i++) {
+        weft_json fact = weft_get(&facts, weft__session_facts[i]);
+        if (fact.text)
+            r = put_fact(engine, session, (weft_session_fact) i, fact.text, fact.len);
+    }
+    return r;
+}
+
+int weft__session_restore(weft_engine *engine, const weft_json *data) {
+    const weft_event event = {.time_ms = weft_get_int(data, "createdMs", 0)};
+    weft_json servers = weft_get(data, "mcpServers");
+    int r = weft__session_apply_created(engine, &event, data);
+    known_session *session = session_of(engine, data);
+    if (r < 0 || !session)
+        return r < 0 ? r : -EBADMSG;
+    if (weft_typeof(&servers) == WEFT_ARRAY)
+        r = put_text(engine, &session->servers, servers.text, servers.len);
+    if (r >= 0)
+        r = restore_facts(engine, session, data);
+    show_texts(session);
+    if (r < 0)
+        return r;
+    session->pub.closed = weft_get_bool(data, "closed", false);
+    session->pub.updated_ms = weft_get_int(data, "updatedMs", session->pub.created_ms);
+    session->pub.tasks = (uint64_t) weft__int_between(data, "tasks", 0, 0, INT64_MAX);
+    if (weft__id(data, "task", session->task))
+        session->pub.task = session->task;
+    session->saved.saved = true;
+    return 0;
+}
+
+/* ---- limits ---- */
+
+static void forget_facts(weft_engine *engine) {
+    for (weft_link *link = engine->all_sessions.next; engine->fact_bytes > ALL_FACT_BYTES && link != &engine->all_sessions;
+         link = link->next)
+        for (size_t i = 0; i < WEFT_SESSION_FACTS; i++)
+            put_fact(engine, WEFT_CONTAINER(link, known_session, link), (weft_session_fact) i, NULL, 0);
+}
+
+void weft__session_tidy(weft_engine *engine) {
+    weft_link *link = engine->all_sessions.next;
+    while (engine->session_count > engine->limits.max_sessions && link != &engine->all_sessions) {
+        known_session *session = WEFT_CONTAINER(link, known_session, link);
+        link = link->next;
+        /* Tasks that have ended and are still remembered only name it. */
+        if (!session->pub.turns && !session->claims && weft__session_free(session))
+            weft__session_drop(engine, session);
+    }
+    forget_facts(engine);
+}
+
+/* ---- for everybody ---- */
+
+const weft_session *weft__session_find(const weft_engine *engine, const char *id) {
+    known_session *session = weft__session_known(engine, id);
+    return session && session->stored ? &session->pub : NULL;
+}
+
+static const weft_session *at(const weft_engine *engine, const weft_link *link) {
+    return link == &engine->all_sessions ? NULL : &WEFT_CONTAINER(link, known_session, link)->pub;
+}
+
+const weft_session *weft__session_newest(const weft_engine *engine) {
+    return at(engine, engine->all_sessions.prev);
+}
+
+const weft_session *weft__session_older(const weft_engine *engine, const weft_session *session) {
+    return at(engine, WEFT_CONTAINER(session, known_session, pub)->link.prev);
+}

@@ -1,0 +1,629 @@
+/* What is known of tasks: those that wait and run, and as many of those that have ended as the limits allow.
+ *
+ *     queued ──task.started──▶ running ──task.completed, .failed, .cancelled──▶ ended
+ *     queued ──task.cancelled──▶ ended        running ──task.retrying──▶ queued */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine_private.h"
+#include "pack.h"
+#include "utf8.h"
+
+/* Of prompts and ends of output of tasks that have ended: what 10,000 usual ones need several times over. */
+#define ENDED_BYTES ((size_t) 128 << 20)
+#define MAX_ATTEMPTS 1000000000 /* of one task, as the journal may say: one more can still be counted */
+
+const char *const weft__task_states[WEFT_TASK_STATES] = {"queued", "running", "completed", "failed", "cancelled"};
+
+static bool is_over(const known_task *task) {
+    return task->pub.state >= WEFT_TASK_COMPLETED;
+}
+
+known_task *weft__task_known(const weft_engine *engine, const char *id) {
+    weft_node *node = id ? weft__map_find(&engine->tasks, id) : NULL;
+    return node ? WEFT_CONTAINER(node, known_task, node) : NULL;
+}
+
+known_task *weft__task_of(const weft_engine *engine, const weft_json *data) {
+    char id[ENGINE_ID];
+    known_task *task = weft__task_known(engine, weft__id(data, "taskId", id));
+    return task && task->stored ? task : NULL;
+}
+
+void weft__name_numbered(char ret[ENGINE_ID], const char *kind, uint64_t number) {
+    char digits[20], *at = digits + sizeof digits;
+    size_t len = strlen(kind);
+    do
+        *--at = (char) ('0' + number % 10);
+    while (number /= 10);
+    while (at > digits + sizeof digits - 4)
+        *--at = '0';
+    memcpy(ret, kind, len);
+    memcpy(ret + len, at, (size_t) (digits + sizeof digits - at));
+    ret[len + (size_t) (digits + sizeof digits - at)] = '\0';
+}
+
+void weft__task_id(char ret[ENGINE_ID], uint64_t number) {
+    weft__name_numbered(ret, "task-", number);
+}
+
+/* ---- life ---- */
+
+static void fill(known_task *task, const task_parts *parts) {
+    char *at = task->text;
+    task->pub = (weft_task){
+        .id = task->id,
+        .number = parts->number,
+        .prompt = weft__pack(&at, parts->prompt),
+        .agent = weft__pack(&at, parts->agent),
+        .runs_on = weft__pack(&at, parts->runs_on),
+        .session = weft__pack(&at, parts->session),
+        .metadata = weft__pack(&at, parts->metadata),
+        .key = weft__pack(&at, parts->key),
+        .priority = parts->priority,
+        .timeout_ms = parts->timeout_ms,
+        .retries = parts->retries,
+        .depth = parts->depth,
+        .exit_code = -1,
+        .tail = {"", 0},
+    };
+    task->group = weft__pack(&at, parts->group);
+    memcpy(task->id, parts->id, strnlen(parts->id, sizeof task->id - 1)); /* the rest is zeroes */
+}
+
+int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **ret) {
+    size_t text = weft__pack_size(parts->prompt) + weft__pack_size(parts->agent) + weft__pack_size(parts->runs_on) +
+                  weft__pack_size(parts->session) + weft__pack_size(parts->metadata) + weft__pack_size(parts->key) +
+                  weft__pack_size(parts->group);
+    known_task *task = weft__zalloc(engine->alloc, sizeof *task + text);
+    if (!task)
+        return -ENOMEM;
+    fill(task, parts);
+    task->engine = engine;
+    task->bytes = sizeof *task + text;
+    weft__list_init(&task->all);
+    weft__list_init(&task->place);
+    weft__list_init(&task->slot);
+    weft__list_init(&task->group_at);
+    weft__list_init(&task->turn);
+    weft__list_init(&task->waiters);
+    weft__list_init(&task->repeats);
+    weft__saved_init(&task->saved, SAVED_TASK);
+    weft__map_put(&engine->tasks, &task->node, task->id);
+    if (task->pub.key && !weft__map_find(&engine->keys, task->pub.key))
+        weft__map_put(&engine->keys, &task->key_node, task->pub.key);
+    *ret = task;
+    return 0;
+}
+
+known_task *weft__task_drop(weft_engine *engine, known_task *task) {
+    if (!task)
+        return NULL;
+    assert(!task->run && weft__list_empty(&task->waiters) && weft__list_empty(&task->repeats));
+    weft__saved_forget(engine, &task->saved, task->id);
+    weft__list_remove(&task->all);
+    weft__list_remove(&task->place);
+    weft__list_remove(&task->slot);
+    weft__list_remove(&task->group_at);
+    weft__session_leave(task);
+    weft__map_remove(&engine->tasks, &task->node);
+    weft__map_remove(&engine->keys, &task->key_node);
+    weft__free(engine->alloc, task->tail);
+    weft__free(engine->alloc, task->ended);
+    weft__free(engine->alloc, task->by);
+    return weft__free(engine->alloc, task);
+}
+
+void weft__task_tidy(weft_engine *engine) {
+    /* The one that ended last stays whatever its size. */
+    while ((engine->ended_count > engine->limits.max_tasks || engine->ended_bytes > ENDED_BYTES) &&
+           engine->ended_count > 1) {
+        weft_link *link = engine->ended.next;
+        known_task *task = WEFT_CONTAINER(link, known_task, place);
+        if (task->run || !weft__list_empty(&task->waiters))
+            return;
+        engine->ended_count--;
+        engine->ended_bytes -= task->bytes;
+        weft__task_drop(engine, task);
+    }
+}
+
+/* ---- queued ---- */
+
+weft_val weft__task_data(const known_task *task, weft_member members[16]) {
+    const weft_task *pub = &task->pub;
+    const weft_member all[] = {
+        {"taskId", weft_str(pub->id)},
+        {"number", weft_uint(pub->number)},
+        {"prompt", weft_str(pub->prompt)},
+        {"agent", weft_str(pub->agent)},
+        {"runsOn", weft_str(pub->runs_on)},
+        {"priority", weft_int(pub->priority)},
+        {"sessionId", weft_str(pub->session)},
+        {"metadata", weft_raw(pub->metadata, strlen(pub->metadata))},
+        {"timeoutMs", weft_int(pub->timeout_ms)},
+        {"retries", weft_int(pub->retries)},
+        {"depth", weft_int(pub->depth)},
+        {"key", weft_str_or_none(pub->key)},
+        {"group", weft_str_or_none(task->group)},
+    };
+    memcpy(members, all, sizeof all);
+    return weft_obj(members, sizeof all / sizeof all[0]);
+}
+
+static int read_parts(const weft_json *data, task_parts *ret) {
+    const struct {
+        const char *name;
+        const char **to;
+    } strings[] = {
+        {"taskId", &ret->id},         {"prompt", &ret->prompt}, {"agent", &ret->agent}, {"runsOn", &ret->runs_on},
+        {"sessionId", &ret->session}, {"key", &ret->key},       {"group", &ret->group},
+    };
+    *ret = (task_parts){0};
+    for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
+        if (weft__member(data, strings[i].name, strings[i].to) < 0)
+            return -ENOMEM;
+    ret->priority = weft_get_int(data, "priority", 0);
+    ret->timeout_ms = weft__int_between(data, "timeoutMs", -1, -1, INT64_MAX);
+    ret->retries = weft__int_between(data, "retries", 0, 0, MAX_ATTEMPTS);
+    ret->depth = weft__int_between(data, "depth", 0, 0, MAX_ATTEMPTS);
+    if (!ret->group && weft_get_bool(data, "alone", false))
+        ret->group = "agent/run";
+    ret->prompt = ret->prompt ? ret->prompt : "";
+    ret->runs_on = ret->runs_on ? ret->runs_on : "";
+    /* It becomes the name of a stream. */
+    if (!ret->session || !*ret->session || strlen(ret->session) >= ENGINE_ID)
+        return -EBADMSG;
+    return weft__number(data, ret->id, weft__task_id, &ret->number);
+}
+
+static int task_from(weft_engine *engine, const weft_json *data, known_task **ret) {
+    task_parts parts;
+    weft_json metadata = weft_get(data, "metadata");
+    int r = read_parts(data, &parts);
+    if (r < 0)
+        return r;
+    bool given = weft_typeof(&metadata) == WEFT_OBJECT;
+    char *text = weft__strndup(engine->alloc, given ? metadata.text : "{}", given ? metadata.len : 2);
+    if (!text)
+        return -ENOMEM;
+    parts.metadata = text;
+    r = weft__task_new(engine, &parts, ret);
+    weft__free(engine->alloc, text);
+    return r;
+}
+
+/* Its session may have been forgotten, or trimmed away; a task that waits or runs always has one. */
+static int need_session(weft_engine *engine, const known_task *task, int64_t now) {
+    known_session *session = weft__session_known(engine, task->pub.session);
+    if (session && session->stored)
+        return 0;
+    int r = session ? 0 : weft__session_new(engine, task->pub.session, task->pub.runs_on, &session);
+    if (r >= 0)
+        weft__session_stored(engine, session, now);
+    return r;
+}
+
+static void join_session(weft_engine *engine, known_task *task, int64_t now) {
+    known_session *session = weft__session_known(engine, task->pub.session);
+    if (!session)
+        return;
+    weft__session_join(session, task);
+    session->pub.tasks++;
+    session->pub.updated_ms = now;
+    memcpy(session->task, task->id, sizeof session->task);
+    session->pub.task = session->task;
+}
+
+/* Is what we are about to store what this event says? */
+static bool is_as_said(const known_task *task, const weft_json *data) {
+    const weft_task *pub = &task->pub;
+    weft_json metadata = weft_get(data, "metadata");
+    bool same_metadata = strlen(pub->metadata) == metadata.len && memcmp(pub->metadata, metadata.text, metadata.len) == 0;
+    return same_metadata && weft__field_is(data, "prompt", pub->prompt) && weft__field_is(data, "runsOn", pub->runs_on) &&
+           weft__field_is(data, "sessionId", pub->session) && (!pub->key || weft__field_is(data, "key", pub->key));
+}
+
+int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    char id[ENGINE_ID];
+    known_task *task = weft__task_known(engine, weft__id(data, "taskId", id));
+    if (task && task->stored)
+        return 0;
+    if (task && !is_as_said(task, data)) {
+        /* Another writer was quicker with this number: ours will be refused. */
+        weft__map_remove(&engine->tasks, &task->node);
+        task = NULL;
+    }
+    int r = task ? 0 : task_from(engine, data, &task);
+    if (r >= 0 && task)
+        r = need_session(engine, task, event->time_ms);
+    if (r < 0 || !task) {
+        /* One that is being stored stays: the event comes again. */
+        if (task && weft__list_empty(&task->slot) && !task->submitted)
+            weft__task_drop(engine, task);
+        return r;
+    }
+    task->stored = true;
+    task->pub.created_ms = event->time_ms;
+    weft__list_push(&engine->all_tasks, &task->all);
+    weft__queue_put(engine, task);
+    engine->counts.of[WEFT_TASK_QUEUED]++;
+    if (task->pub.number >= engine->next_task)
+        engine->next_task = task->pub.number + 1;
+    join_session(engine, task, event->time_ms);
+    return 0;
+}
+
+/* ---- running ---- */
+
+static void leave_queue(weft_engine *engine, known_task *task) {
+    weft__list_remove(&task->place);
+    engine->queue_count--;
+    engine->counts.of[WEFT_TASK_QUEUED]--;
+}
+
+static void leave_slot(weft_engine *engine, known_task *task) {
+    weft__list_remove(&task->slot);
+    engine->counts.of[WEFT_TASK_RUNNING]--;
+    task->pub.pid = 0;
+    task->pub.stopping = false;
+}
+
+/* An attempt begins with nothing said: what the one before it said is in the session's stream. */
+static void forget_output(known_task *task) {
+    task->tail_len = 0;
+    task->pub.tail = (weft_bytes){"", 0};
+    task->pub.output_bytes = 0;
+    task->output_from = task->output_to = 0;
+    task->pub.output_cut = false;
+}
+
+int weft__task_apply_started(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    known_task *task = weft__task_of(engine, data);
+    if (!task || task->pub.state != WEFT_TASK_QUEUED)
+        return 0;
+    leave_queue(engine, task);
+    if (weft__list_empty(&task->slot))
+        weft__list_push(&engine->slots, &task->slot);
+    task->pub.state = WEFT_TASK_RUNNING;
+    engine->counts.of[WEFT_TASK_RUNNING]++;
+    task->pub.attempt = weft__int_between(data, "attempt", task->pub.attempt + 1, 0, MAX_ATTEMPTS);
+    task->pub.started_ms = event->time_ms;
+    forget_output(task);
+    return 0;
+}
+
+int weft__task_apply_process(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    known_task *task = weft__task_of(engine, data);
+    (void) event;
+    if (task && task->pub.state == WEFT_TASK_RUNNING)
+        task->pub.pid = (pid_t) weft__int_between(data, "pid", 0, 0, INT_MAX);
+    return 0;
+}
+
+int weft__task_apply_retrying(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    known_task *task = weft__task_of(engine, data);
+    (void) event;
+    if (!task || task->pub.state != WEFT_TASK_RUNNING)
+        return 0;
+    leave_slot(engine, task);
+    task->pub.state = WEFT_TASK_QUEUED;
+    task->pub.started_ms = 0;
+    engine->counts.of[WEFT_TASK_QUEUED]++;
+    weft__queue_put(engine, task);
+    /* At a start nobody knows how much of the delay is over; little is lost by not waiting for the rest. */
+    int64_t delay = weft__int_between(data, "delayMs", 0, 0, INT64_MAX);
+    task->not_before = engine->phase == FOLDING ? 0 : weft__add_ms(weft_loop_now(engine->loop), delay);
+    return 0;
+}
+
+/* ---- ended ---- */
+
+static weft_task_state state_after(const char *type) {
+    return strcmp(type, "task.completed") == 0 ? WEFT_TASK_COMPLETED
+           : strcmp(type, "task.failed") == 0  ? WEFT_TASK_FAILED
+                                               : WEFT_TASK_CANCELLED;
+}
+
+/* What its end needs memory for. */
+typedef struct ending {
+    const char *error, *reason, *stop_reason;
+    char *strings;
+    char *tail; /* NULL: it has one already */
+    size_t tail_len;
+} ending;
+
+static int prepare_end(weft_engine *engine, const known_task *task, const weft_json *data, ending *ret) {
+    weft_json output = weft_get(data, "output");
+    weft_bytes text = {"", 0};
+    *ret = (ending){0};
+    if (weft__member(data, "error", &ret->error) < 0 || weft__member(data, "reason", &ret->reason) < 0 ||
+        weft__member(data, "stopReason", &ret->stop_reason) < 0 || weft_text(&output, &text) == -ENOMEM)
+        return -ENOMEM;
+    size_t size = weft__pack_size(ret->error) + weft__pack_size(ret->reason) + weft__pack_size(ret->stop_reason);
+    if (size && !(ret->strings = weft__alloc(engine->alloc, size)))
+        return -ENOMEM;
+    char *at = ret->strings;
+    ret->error = weft__pack(&at, ret->error);
+    ret->reason = weft__pack(&at, ret->reason);
+    ret->stop_reason = weft__pack(&at, ret->stop_reason);
+    text = weft__text_end(text.data, text.len, WEFT_TASK_TAIL);
+    if (!task->tail && text.len) {
+        ret->tail = weft__strndup(engine->alloc, text.data, text.len);
+        ret->tail_len = text.len;
+    }
+    if (!task->tail && text.len && !ret->tail) {
+        weft__free(engine->alloc, ret->strings);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+/* It will not grow any more: no more memory than it needs. */
+static void settle_tail(weft_engine *engine, known_task *task, const ending *end) {
+    if (end->tail) {
+        task->tail = end->tail;
+        task->tail_len = task->tail_cap = end->tail_len;
+        task->pub.tail = (weft_bytes){task->tail, task->tail_len};
+    } else if (task->tail) {
+        size_t len = task->pub.tail.len;
+        /* An empty one may be a literal. */
+        memmove(task->tail, task->pub.tail.data, len);
+        char *less = weft__resize(engine->alloc, task->tail, len ? len : 1);
+        task->tail = less ? less : task->tail;
+        task->tail_len = task->tail_cap = len;
+        task->pub.tail = (weft_bytes){task->tail, len};
+    }
+}
+
+/* At least 0. */
+static uint64_t read_count(const weft_json *data, const char *name, uint64_t fallback) {
+    int64_t count = weft_get_int(data, name, -1);
+    return count < 0 ? fallback : (uint64_t) count;
+}
+
+static void take_end(weft_engine *engine, known_task *task, const weft_json *data, const ending *end) {
+    task->ended = end->strings;
+    task->pub.error = end->error;
+    task->pub.reason = end->reason;
+    task->pub.stop_reason = end->stop_reason;
+    task->pub.exit_code = (int) weft__int_between(data, "exitCode", -1, -1, INT_MAX);
+    task->pub.signal = (int) weft__int_between(data, "signal", 0, 0, INT_MAX);
+    task->pub.output_bytes = read_count(data, "outputBytes", task->pub.output_bytes);
+    task->output_from = read_count(data, "outputFrom", task->output_from);
+    task->output_to = read_count(data, "outputTo", task->output_to);
+    task->pub.output_cut = weft_get_bool(data, "outputTruncated", task->pub.output_cut);
+    settle_tail(engine, task, end);
+}
+
+static void leave_session(known_task *task, int64_t now) {
+    if (task->session)
+        task->session->pub.updated_ms = now;
+    weft__session_leave(task);
+}
+
+int weft__task_apply_ended(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    weft_task_state state = state_after(event->type);
+    known_task *task = weft__task_of(engine, data);
+    ending end;
+    if (!task) { /* queued so long ago that this is no longer kept */
+        engine->counts.of[state]++;
+        return 0;
+    }
+    if (is_over(task)) {
+        /* Its document is newer than the counts. */
+        engine->counts.of[state] += engine->phase == FOLDING && event->gseq <= task->saved_at;
+        return 0;
+    }
+    if (prepare_end(engine, task, data, &end) < 0)
+        return -ENOMEM;
+    if (task->pub.state == WEFT_TASK_QUEUED)
+        leave_queue(engine, task);
+    else
+        leave_slot(engine, task);
+    weft__list_remove(&task->slot);
+    take_end(engine, task, data, &end);
+    task->pub.state = state;
+    task->pub.completed_ms = event->time_ms;
+    task->end_seq = event->seq;
+    task->bytes += task->tail_cap;
+    engine->counts.of[state]++;
+    engine->ended_count++;
+    engine->ended_bytes += task->bytes;
+    weft__list_push(&engine->ended, &task->place);
+    leave_session(task, event->time_ms);
+    weft__later(engine->loop, &engine->tidy);
+    return 0;
+}
+
+/* ---- saved ---- */
+
+static weft_task_state state_named(const weft_json *data) {
+    weft_task_state state = WEFT_TASK_QUEUED;
+    while (state < WEFT_TASK_STATES && !weft__field_is(data, "state", weft__task_states[state]))
+        state++;
+    return state;
+}
+
+/* By time, because what ended first is forgotten first; from the end, because most are in order. */
+static void put_ended(weft_engine *engine, known_task *task) {
+    weft_link *after = engine->ended.prev;
+    while (after != &engine->ended && WEFT_CONTAINER(after, known_task, place)->pub.completed_ms > task->pub.completed_ms)
+        after = after->prev;
+    weft__list_push(after->next, &task->place);
+    task->bytes += task->tail_cap;
+    engine->ended_count++;
+    engine->ended_bytes += task->bytes;
+}
+
+/* Waits or runs. */
+static void put_alive(weft_engine *engine, known_task *task) {
+    weft__session_join(weft__session_known(engine, task->pub.session), task);
+    engine->counts.of[task->pub.state]++;
+    if (task->pub.state == WEFT_TASK_QUEUED)
+        weft__queue_put(engine, task);
+    else
+        weft__list_push(&engine->slots, &task->slot);
+}
+
+int weft__task_restore(weft_engine *engine, const weft_json *data) {
+    char id[ENGINE_ID];
+    weft_task_state state = state_named(data);
+    known_task *task = NULL;
+    ending end = {0};
+    weft_json asked = weft_get(data, "task"), ended = weft_get(data, "end");
+    if (state == WEFT_TASK_STATES || weft_typeof(&asked) != WEFT_OBJECT ||
+        weft__task_known(engine, weft__id(&asked, "taskId", id)))
+        return -EBADMSG;
+    int r = task_from(engine, &asked, &task);
+    if (r >= 0)
+        r = state >= WEFT_TASK_COMPLETED ? prepare_end(engine, task, &ended, &end)
+                                         : need_session(engine, task, weft_get_int(data, "createdMs", 0));
+    if (r < 0) {
+        weft__task_drop(engine, task);
+        return r;
+    }
+    task->stored = task->saved.saved = true;
+    task->saved_at = read_count(data, "at", 0);
+    task->pub.state = state;
+    task->pub.attempt = weft__int_between(data, "attempt", 0, 0, MAX_ATTEMPTS);
+    task->pub.created_ms = weft_get_int(data, "createdMs", 0);
+    task->pub.started_ms = weft_get_int(data, "startedMs", 0);
+    weft__list_push(&engine->all_tasks, &task->all);
+    if (task->pub.number >= engine->next_task)
+        engine->next_task = task->pub.number + 1;
+    if (state < WEFT_TASK_COMPLETED) {
+        put_alive(engine, task);
+        return 0;
+    }
+    task->pub.completed_ms = weft_get_int(&ended, "completedMs", 0);
+    task->end_seq = read_count(&ended, "seq", 0);
+    take_end(engine, task, &ended, &end);
+    put_ended(engine, task);
+    return 0;
+}
+
+void weft__task_forget_trimmed(weft_engine *engine, uint64_t seq) {
+    for (weft_link *link = engine->ended.next, *next; link != &engine->ended; link = next) {
+        known_task *task = WEFT_CONTAINER(link, known_task, place);
+        next = link->next;
+        if (task->end_seq > seq)
+            continue;
+        engine->ended_count--;
+        engine->ended_bytes -= task->bytes;
+        weft__task_drop(engine, task);
+    }
+}
+
+/* One whose end is still being told stays. */
+void weft__task_forget_session(weft_engine *engine, const char *session) {
+    for (weft_link *link = engine->ended.next, *next; link != &engine->ended; link = next) {
+        known_task *task = WEFT_CONTAINER(link, known_task, place);
+        next = link->next;
+        if (strcmp(task->pub.session, session) != 0 || task->run || !weft__list_empty(&task->waiters) || task->submitted)
+            continue;
+        engine->ended_count--;
+        engine->ended_bytes -= task->bytes;
+        weft__task_drop(engine, task);
+    }
+}
+
+int weft__task_apply_counted(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    (void) event;
+    weft_json totals = weft_get(data, "totals");
+    uint64_t tasks = read_count(data, "tasks", 0), questions = read_count(data, "questions", 0);
+    if (tasks > ENGINE_NUMBERS || questions > ENGINE_NUMBERS)
+        return -EBADMSG;
+    if (tasks > engine->next_task)
+        engine->next_task = tasks;
+    if (questions > engine->next_question)
+        engine->next_question = questions;
+    for (int state = WEFT_TASK_COMPLETED; state < WEFT_TASK_STATES; state++)
+        engine->counts.of[state] = read_count(&totals, weft__task_states[state], engine->counts.of[state]);
+    return 0;
+}
+
+/* ---- output ---- */
+
+weft_bytes weft__text_end(const char *text, size_t len, size_t max) {
+    size_t from = len > max ? weft__utf8_from(text, len, len - max) : 0;
+    return (weft_bytes){text + from, len - from};
+}
+
+int weft__output_text(const weft_event *event, const weft_json *data, weft_bytes *ret) {
+    weft_json text, update = weft_get(data, "update"), content = weft_get(&update, "content");
+    if (strcmp(event->type, "session.output") == 0) {
+        if (!weft__field_is(data, "stream", "stdout"))
+            return 0;
+        text = weft_get(data, "text");
+    } else {
+        if (!weft__field_is(&update, "sessionUpdate", "agent_message_chunk") || !weft__field_is(&content, "type", "text"))
+            return 0;
+        text = weft_get(&content, "text");
+    }
+    int r = weft_text(&text, ret);
+    return r == -EINVAL ? 0 : r < 0 ? r : 1;
+}
+
+/* Twice the tail, so that it is moved once in a while and not for every line. */
+static int add_tail(weft_engine *engine, known_task *task, weft_bytes text) {
+    size_t cap = 2 * WEFT_TASK_TAIL;
+    if (!task->tail && !(task->tail = weft__alloc(engine->alloc, cap)))
+        return -ENOMEM;
+    task->tail_cap = cap;
+    size_t total = text.len;
+    text = weft__text_end(text.data, text.len, WEFT_TASK_TAIL);
+    if (task->tail_len + text.len > cap) {
+        weft_bytes rest = weft__text_end(task->tail, task->tail_len, WEFT_TASK_TAIL);
+        memmove(task->tail, rest.data, rest.len);
+        task->tail_len = rest.len;
+    }
+    memcpy(task->tail + task->tail_len, text.data, text.len);
+    task->tail_len += text.len;
+    task->pub.tail = weft__text_end(task->tail, task->tail_len, WEFT_TASK_TAIL);
+    task->pub.output_bytes += total;
+    return 0;
+}
+
+int weft__task_apply_output(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    known_task *task = weft__task_of(engine, data);
+    weft_bytes text;
+    if (!task || task->pub.state != WEFT_TASK_RUNNING)
+        return 0;
+    int r = weft__output_text(event, data, &text);
+    if (r > 0 && text.len)
+        r = add_tail(engine, task, text);
+    if (r < 0)
+        return r;
+    if (!task->output_from)
+        task->output_from = event->seq;
+    task->output_to = event->seq;
+    return 0;
+}
+
+/* ---- for everybody ---- */
+
+const weft_task *weft__task_find(const weft_engine *engine, const char *id) {
+    known_task *task = weft__task_known(engine, id);
+    return task && task->stored ? &task->pub : NULL;
+}
+
+static const weft_task *at(const weft_engine *engine, const weft_link *link) {
+    return link == &engine->all_tasks ? NULL : &WEFT_CONTAINER(link, known_task, all)->pub;
+}
+
+const weft_task *weft__task_newest(const weft_engine *engine) {
+    return at(engine, engine->all_tasks.prev);
+}
+
+const weft_task *weft__task_older(const weft_engine *engine, const weft_task *task) {
+    return at(engine, WEFT_CONTAINER(task, known_task, pub)->all.prev);
+}
+
+weft_task_counts weft__task_counts(const weft_engine *engine) {
+    return engine->counts;
+}

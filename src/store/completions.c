@@ -1,0 +1,56 @@
+/* Finished jobs cross from the store's threads to the owner's here. The descriptor is readable while something lies on the
+ * tray; it is written once for the first job, not for each. */
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "store_kind.h"
+
+/* Move a whole list behind another. */
+static void splice(weft_link *to, weft_link *from) {
+    if (weft__list_empty(from))
+        return;
+    from->next->prev = to->prev;
+    from->prev->next = to;
+    to->prev->next = from->next;
+    to->prev = from->prev;
+    weft__list_init(from);
+}
+
+int weft__completions_init(weft_completions *completions) {
+    weft__list_init(&completions->jobs);
+    completions->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (completions->fd < 0)
+        return -errno;
+    int r = pthread_mutex_init(&completions->lock, NULL);
+    if (r != 0)
+        close(completions->fd);
+    return -r;
+}
+
+void weft__completions_done(weft_completions *completions) {
+    pthread_mutex_destroy(&completions->lock);
+    close(completions->fd);
+}
+
+void weft__completions_put(weft_completions *completions, weft_link *jobs) {
+    if (weft__list_empty(jobs))
+        return;
+    pthread_mutex_lock(&completions->lock);
+    bool first = weft__list_empty(&completions->jobs);
+    splice(&completions->jobs, jobs);
+    /* Inside the lock, so that the owner cannot have emptied the completions and left the descriptor readable for nothing.
+     * Cannot fail: the counter is nowhere near its end. */
+    if (first)
+        (void) eventfd_write(completions->fd, 1);
+    pthread_mutex_unlock(&completions->lock);
+}
+
+void weft__completions_take(weft_completions *completions, weft_link *ret_jobs) {
+    eventfd_t count;
+    pthread_mutex_lock(&completions->lock);
+    (void) eventfd_read(completions->fd, &count);
+    weft__list_init(ret_jobs);
+    splice(ret_jobs, &completions->jobs);
+    pthread_mutex_unlock(&completions->lock);
+}
