@@ -69,15 +69,22 @@ exits "it is gone" 5
 weft session delete "$id"
 exits "and cannot be deleted again" 5
 
-# One that began elsewhere is gone on with.
-weft session new
-weft session prompt "$out" hello
+# One that the agent has from elsewhere is gone on with, once.
+printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}' \
+    '{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"'"$PWD"'","mcpServers":[]}}' |
+    "$program" __demo >elsewhere
+own=$(grep -o 'demo-[0-9a-f]*' elsewhere | head -n 1)
+weft call agent.sessions
+like "the agent knows of it" "$own" "$out"
+weft session new --resume "$own"
+exits "go on with it" 0
+id=$out
+weft session show "$id" --json
+is "that is it" "$own" "$(field "$out" .session.agentSessionId)"
+like "what it offers is known" availableModes "$out"
+weft session new --resume "$own"
+exits "once" 8
+weft session prompt "$id" hello
 task=$out
 until_true state "$task" completed
-weft call agent.sessions
-own=$(field "$out" .sessions.0.agentSessionId)
-weft session new --resume "$own"
-exits "go on with one that the agent knows of" 0
-weft session show "$out" --json
-is "that is it" "$own" "$(field "$out" .session.agentSessionId)"
 close

@@ -117,6 +117,10 @@ static int refuse_command(weft_req *req, const char *id, int r, const char *why)
         return refuse_by_agent(req, r, why);
     if (r == -ESRCH)
         return refuse_unknown(req, id);
+    if (r == -EUSERS)
+        return weft__reply_error(req, 503, "agentsBusy", "Too many agents are being asked: try again in a moment");
+    if (r == -EEXIST)
+        return weft__reply_error(req, 409, "agentSessionTaken", "Another session goes on with this one of the agent's");
     if (r == -ESTALE)
         return weft__reply_error(req, 409, "sessionClosed", "The session is closed, or about to be: %s", id);
     return weft__reply_failure(req, r);
@@ -264,6 +268,18 @@ static int write_copy(const weft_json *json, const weft_alloc *alloc, weft_buf *
     return r < 0 ? r : weft__buf_put(out, alloc, "", 1);
 }
 
+/* Say which of ours has it: that is the one to use. */
+static int refuse_taken(weft_req *req, const weft_hub *hub, const struct create *in) {
+    const weft_agent *usual = weft__agent_default(hub->engine);
+    const char *agent = in->agent ? in->agent : usual ? usual->name : "";
+    const weft_session *ours = weft__session_find_own(hub->engine, agent, in->agentSessionId);
+    if (!req)
+        return 0;
+    return weft_fail(
+        req, 409, "Another session goes on with this one of the agent's",
+        WEFT_OBJ({"reason", weft_str("agentSessionTaken")}, {"sessionId", weft_str_or_none(ours ? ours->id : NULL)}));
+}
+
 static int refuse_create(weft_req *req, const weft_hub *hub, const struct create *in, int r) {
     switch (r) {
     case -ENOENT:
@@ -279,6 +295,8 @@ static int refuse_create(weft_req *req, const weft_hub *hub, const struct create
         return weft__reply_invalid(req, "", "the title, an option or an MCP server is none");
     case -EMSGSIZE:
         return weft__reply_invalid(req, "", "there are too many options or MCP servers, or they are too long");
+    case -EEXIST:
+        return refuse_taken(req, hub, in);
     default:
         return refuse_command(req, "", r, NULL);
     }
