@@ -66,7 +66,7 @@ TEST(what_cannot_be_submitted) {
     large[1 << 20] = '\0';
     CHECK_INT(submit(&w, large, &t), 0);
     free(large);
-    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "x", .session = "session-0000"}, &t), -EBUSY);
+    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "x", .session = "session-0000", .unless_busy = true}, &t), -EBUSY);
     CHECK_INT(weft__task_counts(w.engine).of[WEFT_TASK_RUNNING], 1);
     engine_end(&w);
 }
@@ -280,7 +280,7 @@ TEST(a_session_goes_on) {
     engine_end(&w);
 }
 
-/* Two submissions for one session in one turn: the second finds it taken. */
+/* Two submissions for one session in one turn, for callers that do not want to wait: the second finds it taken. */
 TEST(a_session_has_one_task) {
     engine_world w;
     task_outcome t, a = {0};
@@ -288,7 +288,7 @@ TEST(a_session_has_one_task) {
     CHECK_INT(submit(&w, "x", &t), 0);
     play_end(play_of(t.id), true);
     ENGINE_UNTIL(&w, state_of(&w, t.id) == WEFT_TASK_COMPLETED);
-    weft_task_spec spec = {.prompt = "x", .session = t.session};
+    weft_task_spec spec = {.prompt = "x", .session = t.session, .unless_busy = true};
     CHECK_INT(weft__task_submit(w.engine, &spec, task_done, &a), 0);
     CHECK_INT(weft__task_submit(w.engine, &spec, task_done, &a), -EBUSY);
     CHECK(engine_wait(&w, &a.times, 1));

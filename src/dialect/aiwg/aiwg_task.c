@@ -149,7 +149,8 @@ int weft__aiwg_submit(weft_req *req, const weft_json *params, void *ctx) {
                            .key = *key ? key : NULL,
                            .priority = in->priority,
                            .timeout_ms = in->timeoutMs,
-                           .retries = in->retries};
+                           .retries = in->retries,
+                           .unless_busy = true};
     r = weft__task_submit(hub->engine, &spec, on_submitted, weft__req_keep(req));
     weft__buf_done(&metadata, hub->alloc);
     return r < 0 ? refuse_submit(weft__req_keep(req), hub, &spec, "/prompt", r) : 0;

@@ -151,7 +151,8 @@ int weft__cdev_run(weft_req *req, const weft_json *params, void *ctx) {
                            .session = resumes ? in->session_id : NULL,
                            .metadata = "{\"source\":\"cdev\"}",
                            .key = *key ? key : NULL,
-                           .group = runs_side_by_side(hub) ? NULL : GROUP};
+                           .group = runs_side_by_side(hub) ? NULL : GROUP,
+                           .unless_busy = true};
     r = weft__task_submit(hub->engine, &spec, on_submitted, run);
     if (r >= 0)
         return 0;
@@ -193,9 +194,9 @@ int weft__cdev_stop(weft_req *req, const weft_json *params, void *ctx) {
         in->session_id ? weft__session_find(hub->engine, in->session_id) : weft__cdev_session(hub, weft_req_peer(req));
     if (!session && in->session_id)
         return weft__reply_error(req, CDEV_NO_SESSION, "sessionNotFound", "Session not found: %s", in->session_id);
-    if (!session || !session->busy || !session->task)
+    if (!session || !session->turn)
         return refuse_idle(req);
-    int r = weft__task_cancel(hub->engine, session->task, weft__who(weft_req_identity(req), who), on_stopped,
+    int r = weft__task_cancel(hub->engine, session->turn, weft__who(weft_req_identity(req), who), on_stopped,
                               weft__req_keep(req));
     if (r == -ENOENT || r == -EALREADY)
         return refuse_idle(req);

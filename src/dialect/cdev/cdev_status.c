@@ -42,7 +42,8 @@ int weft__cdev_status(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const weft_hub_host *host = hub->host;
     const weft_session *session = weft__cdev_session(hub, weft_req_peer(req));
-    const weft_task *task = session && session->task ? weft__task_find(hub->engine, session->task) : NULL;
+    const char *id = !session ? NULL : session->turn ? session->turn : session->task;
+    const weft_task *task = id ? weft__task_find(hub->engine, id) : NULL;
     const weft_agent *agent = weft__agent_default(hub->engine);
     const char *folder = weft__engine_folder(hub->engine), *state = state_of(task);
     bool watching = hub->automation && weft__automation_health(hub->automation).watching;

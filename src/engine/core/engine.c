@@ -51,6 +51,7 @@ static weft_engine_limits fill_limits(const weft_engine_limits *given) {
         .max_queue = or_size(given->max_queue, 100),
         .max_tasks = or_size(given->max_tasks, 10000),
         .max_sessions = or_size(given->max_sessions, 10000),
+        .max_turns = or_size(given->max_turns, 20),
         .max_questions = or_size(given->max_questions, 1000),
         .max_question_bytes = or_size(given->max_question_bytes, 32 << 20),
         .max_prompt = or_size(given->max_prompt, 1 << 20),

@@ -23,6 +23,7 @@ typedef struct weft_engine_limits {
     size_t max_queue;          /* tasks waiting: 100 */
     size_t max_tasks;          /* that have ended and are remembered in memory: 10,000, and at most 128 MiB of them */
     size_t max_sessions;       /* that have no task and are remembered: 10,000 */
+    size_t max_turns;          /* tasks of one session that have not ended: the one that runs and those behind it: 20 */
     size_t max_questions;      /* open at a time: 1,000 */
     size_t max_question_bytes; /* of all that are open: 32 MiB */
     size_t max_prompt;         /* bytes: 1 MiB */
@@ -159,6 +160,7 @@ typedef struct weft_task_spec {
     int64_t retries;
     int64_t depth;
     const char *group; /* refuse it with -EBUSY when a task of the same group is queued or running; NULL: of none */
+    bool unless_busy;  /* refuse it with -EBUSY when its session has one; otherwise it waits behind that */
 } weft_task_spec;
 
 /* r 0: the task as it is stored, running already if there was a slot. <0: nothing was stored. task is borrowed. */
@@ -166,9 +168,12 @@ typedef void weft_task_done(void *ctx, int r, const weft_task *task);
 
 /* Fails now: -EINVAL an empty prompt, metadata that is no object, a key over 1 KiB, an agent that is not the session's;
  * -EMSGSIZE a prompt or metadata (1 MiB) too long; -ENOENT no such agent; -ESRCH no such session; -EBUSY that session, or
- * its group, has a task already; -ENOBUFS the queue is full; -ESHUTDOWN the engine is stopping. Or later, with the
- * store's error, or -EEXIST: the key's task is in the journal, but no longer remembered. -ENOTUNIQ: the key was used for
- * another task, with another prompt, agent, session or other params. */
+ * its group, has a task already; -EDQUOT so many wait in that session already; -ENOBUFS the queue is full; -ESHUTDOWN the
+ * engine is stopping. Or later, with the store's error, or -EEXIST: the key's task is in the journal, but no longer
+ * remembered. -ENOTUNIQ: the key was used for another task, with another prompt, agent, session or other params.
+ *
+ * Tasks of one session run one after the other, in the order in which they were stored, whatever their priority: each is
+ * the next turn of the conversation. One that is tried again keeps its place before those behind it. */
 int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task_done *done, void *ctx);
 /* by is for people. done when it has ended, and its processes if they end with it, and that is durable. -ENOENT, -EALREADY
  * it has ended, -ESHUTDOWN. A task that ends by itself meanwhile: done with -EALREADY. */
@@ -196,7 +201,9 @@ typedef struct weft_session {
     const char *agent;
     const char *agent_session; /* NULL: unknown */
     const char *task;          /* the last one's id; NULL: none yet */
-    bool busy;                 /* that one is queued or running */
+    const char *turn;          /* the id of the one that runs, or will next; NULL: none */
+    size_t turns;              /* tasks that are queued or running */
+    bool busy;                 /* there are some */
     int64_t created_ms, updated_ms;
     uint64_t tasks;
 } weft_session;

@@ -41,13 +41,13 @@ typedef struct known_session {
     weft_node node;
     weft_link link; /* oldest first */
     bool stored;
-    bool claimed;   /* a task for it is being stored */
+    size_t claims;  /* tasks for it that are being stored */
     bool read_back; /* its stream was read at the start */
     saved_mark saved;
     char *agent_session;
     char task[ENGINE_ID];
-    uint64_t bytes; /* of its stream, since it was last trimmed */
-    uint64_t refs;  /* tasks that wait or run */
+    uint64_t bytes;  /* of its stream, since it was last trimmed */
+    weft_link turns; /* tasks that wait or run, in the order in which they do: pub.turns of them */
     const char *stream;
     char text[];
 } known_session;
@@ -76,6 +76,7 @@ typedef struct known_task {
     weft_link repeats;      /* the same key, while it was being stored */
     int64_t not_before;     /* of a retry, monotonic */
     known_session *session; /* NULL: forgotten */
+    weft_link turn;         /* in its session */
     struct run *run;
     uint64_t output_from, output_to; /* seq of its first and last event in the session's stream; 0: none */
     char *tail;                      /* tail_cap bytes, of which the end is shown */
@@ -304,6 +305,9 @@ known_session *weft__session_known(const weft_engine *engine, const char *id);
 int weft__session_new(weft_engine *engine, const char *id, const char *agent, known_session **ret);
 known_session *weft__session_drop(weft_engine *engine, known_session *session);
 void weft__session_stored(weft_engine *engine, known_session *session, int64_t now);
+/* A task of it waits or runs, behind those with a lower number; it no longer does. */
+void weft__session_join(known_session *session, known_task *task);
+void weft__session_leave(known_task *task);
 int weft__session_apply_created(weft_engine *engine, const weft_event *event, const weft_json *data);
 int weft__session_apply_agent(weft_engine *engine, const weft_event *event, const weft_json *data);
 void weft__session_tidy(weft_engine *engine);

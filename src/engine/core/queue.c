@@ -1,5 +1,6 @@
 /* Who runs next: the highest priority first, in the order of arrival within one, as long as there is a slot over all and one
- * of its agent's. A task that waits for a slot of its agent's does not hold up those behind it. */
+ * of its agent's. A task that waits for a slot of its agent's, or for the one before it in its session, does not hold up
+ * those behind it. */
 #include "engine_private.h"
 
 #include <string.h>
@@ -62,13 +63,18 @@ static int start(weft_engine *engine, known_task *task) {
     return r;
 }
 
+/* Every task before it in its session has ended. */
+static bool has_its_turn(const known_task *task) {
+    return !task->session || task->session->turns.next == &task->turn;
+}
+
 /* The first that may run; *ret_due is when one more may. */
 static known_task *next(weft_engine *engine, int64_t *ret_due) {
     int64_t now = weft_loop_now(engine->loop);
     *ret_due = INT64_MAX;
     for (weft_link *link = engine->queue.next; link != &engine->queue; link = link->next) {
         known_task *task = WEFT_CONTAINER(link, known_task, place);
-        if (task->starting || task->ending || !weft__slot_free(engine, task->pub.runs_on))
+        if (task->starting || task->ending || !has_its_turn(task) || !weft__slot_free(engine, task->pub.runs_on))
             continue;
         if (task->not_before <= now)
             return task;

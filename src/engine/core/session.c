@@ -19,6 +19,7 @@ int weft__session_new(weft_engine *engine, const char *id, const char *agent, kn
     session->pub.id = memcpy(session->text + stream, id, id_len);
     session->pub.agent = memcpy(session->text + stream + id_len, agent, agent_len);
     weft__list_init(&session->link);
+    weft__list_init(&session->turns);
     weft__saved_init(&session->saved, SAVED_SESSION);
     weft__map_put(&engine->sessions, &session->node, session->pub.id);
     *ret = session;
@@ -45,6 +46,36 @@ void weft__session_stored(weft_engine *engine, known_session *session, int64_t n
     engine->session_count++;
     weft__list_push(&engine->all_sessions, &session->link);
 }
+
+/* ---- turns ---- */
+
+static void count_turns(known_session *session, size_t turns) {
+    bool any = !weft__list_empty(&session->turns);
+    session->pub.turns = turns;
+    session->pub.busy = any;
+    session->pub.turn = any ? WEFT_CONTAINER(session->turns.next, known_task, turn)->id : NULL;
+}
+
+/* From the end, because most come in their order. */
+void weft__session_join(known_session *session, known_task *task) {
+    weft_link *after = session->turns.prev;
+    while (after != &session->turns && WEFT_CONTAINER(after, known_task, turn)->pub.number > task->pub.number)
+        after = after->prev;
+    weft__list_push(after->next, &task->turn);
+    task->session = session;
+    count_turns(session, session->pub.turns + 1);
+}
+
+void weft__session_leave(known_task *task) {
+    known_session *session = task->session;
+    task->session = NULL;
+    if (!session)
+        return;
+    weft__list_remove(&task->turn);
+    count_turns(session, session->pub.turns - 1);
+}
+
+/* ---- events ---- */
 
 int weft__session_apply_created(weft_engine *engine, const weft_event *event, const weft_json *data) {
     char id[ENGINE_ID];
@@ -85,7 +116,7 @@ void weft__session_tidy(weft_engine *engine) {
         known_session *session = WEFT_CONTAINER(link, known_session, link);
         link = link->next;
         /* Tasks that have ended and are still remembered only name it. */
-        if (!session->refs && !session->claimed)
+        if (!session->pub.turns && !session->claims)
             weft__session_drop(engine, session);
     }
 }

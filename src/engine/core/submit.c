@@ -79,7 +79,8 @@ static int choose(weft_engine *engine, const weft_task_spec *spec, struct choice
     int r = choose_agent(engine, spec, ret);
     if (r < 0)
         return r;
-    return ret->session && (ret->session->pub.busy || ret->session->claimed) ? -EBUSY : 0;
+    size_t turns = ret->session ? ret->session->pub.turns + ret->session->claims : 0;
+    return turns && spec->unless_busy ? -EBUSY : turns >= engine->limits.max_turns ? -EDQUOT : 0;
 }
 
 static bool is_of_group(const known_task *task, const char *group) {
@@ -125,8 +126,10 @@ static int check(weft_engine *engine, const weft_task_spec *spec) {
 
 /* It may run at once if nothing that came before it could. What waits in the queue now waits for a slot that is not free, or
  * for its time; what is on its way there is not known yet, so it is let go first. */
-static bool may_run(const weft_engine *engine, const weft_agent *agent) {
-    return weft__slot_free(engine, agent->name) && !engine->queueing;
+static bool may_run(const weft_engine *engine, const struct choice *choice) {
+    const known_session *session = choice->session;
+    return weft__slot_free(engine, choice->agent->name) && !engine->queueing &&
+           (!session || (!session->pub.turns && !session->claims));
 }
 
 static void finish_submit(void *ctx, int r) {
@@ -145,12 +148,12 @@ static void finish_submit(void *ctx, int r) {
         task->starting = false;
     weft__list_push(&task->repeats, &repeats);
     weft__list_remove(&task->repeats);
+    known_session *session = made->made ? NULL : weft__session_known(engine, task->pub.session);
+    if (session)
+        session->claims--;
     if (r == 1) /* the key was there before: a task that is forgotten, or another node's */
         r = -EEXIST;
     if (r < 0 && !task->stored) {
-        known_session *session = made->made ? NULL : weft__session_known(engine, task->pub.session);
-        if (session)
-            session->claimed = false;
         /* Another writer may have taken its name meanwhile. */
         if (made->made && !made->made->stored)
             weft__session_drop(engine, made->made);
@@ -261,7 +264,7 @@ static int submit_new(weft_engine *engine, const weft_task_spec *spec, const str
     }
     made->task->submitted = true;
     if (choice->session)
-        choice->session->claimed = true;
+        choice->session->claims++;
     if (runs) {
         made->task->starting = true;
         weft__list_push(&engine->slots, &made->task->slot);
@@ -288,7 +291,7 @@ int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task
         return r;
     if (spec->group && group_is_busy(engine, spec->group))
         return -EBUSY;
-    bool waits = !may_run(engine, choice.agent);
+    bool waits = !may_run(engine, &choice);
     if (waits && engine->queue_count + engine->queueing >= engine->limits.max_queue)
         return -ENOBUFS;
     submission *made = weft__zalloc(engine->alloc, sizeof *made);

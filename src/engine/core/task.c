@@ -89,6 +89,7 @@ int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **re
     weft__list_init(&task->place);
     weft__list_init(&task->slot);
     weft__list_init(&task->group_at);
+    weft__list_init(&task->turn);
     weft__list_init(&task->waiters);
     weft__list_init(&task->repeats);
     weft__saved_init(&task->saved, SAVED_TASK);
@@ -108,6 +109,7 @@ known_task *weft__task_drop(weft_engine *engine, known_task *task) {
     weft__list_remove(&task->place);
     weft__list_remove(&task->slot);
     weft__list_remove(&task->group_at);
+    weft__session_leave(task);
     weft__map_remove(&engine->tasks, &task->node);
     weft__map_remove(&engine->keys, &task->key_node);
     weft__free(engine->alloc, task->tail);
@@ -207,12 +209,10 @@ static int need_session(weft_engine *engine, const known_task *task, int64_t now
 }
 
 static void join_session(weft_engine *engine, known_task *task, int64_t now) {
-    known_session *session = task->session = weft__session_known(engine, task->pub.session);
+    known_session *session = weft__session_known(engine, task->pub.session);
     if (!session)
         return;
-    session->claimed = false;
-    session->refs++;
-    session->pub.busy = true;
+    weft__session_join(session, task);
     session->pub.tasks++;
     session->pub.updated_ms = now;
     memcpy(session->task, task->id, sizeof session->task);
@@ -401,13 +401,9 @@ static void take_end(weft_engine *engine, known_task *task, const weft_json *dat
 }
 
 static void leave_session(known_task *task, int64_t now) {
-    known_session *session = task->session;
-    task->session = NULL;
-    if (!session)
-        return;
-    session->refs--;
-    session->pub.busy = session->refs > 0;
-    session->pub.updated_ms = now;
+    if (task->session)
+        task->session->pub.updated_ms = now;
+    weft__session_leave(task);
 }
 
 int weft__task_apply_ended(weft_engine *engine, const weft_event *event, const weft_json *data) {
@@ -466,9 +462,7 @@ static void put_ended(weft_engine *engine, known_task *task) {
 
 /* Waits or runs. */
 static void put_alive(weft_engine *engine, known_task *task) {
-    known_session *session = task->session = weft__session_known(engine, task->pub.session);
-    session->refs++;
-    session->pub.busy = true;
+    weft__session_join(weft__session_known(engine, task->pub.session), task);
     engine->counts.of[task->pub.state]++;
     if (task->pub.state == WEFT_TASK_QUEUED)
         weft__queue_put(engine, task);
