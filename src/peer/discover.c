@@ -110,6 +110,10 @@ static void write_method(writer *w, const weft_method *row) {
         raw(w, ",\"x-scope\":");
         str(w, row->scope);
     }
+    if (row->timeout_ms > 0) {
+        raw(w, ",\"x-timeoutMs\":");
+        number(w, row->timeout_ms);
+    }
     if (!row->params)
         raw(w, ",\"x-params\":\"any\"");
     raw(w, "}");

@@ -8,4 +8,7 @@
  * weft_shared_send(). */
 int weft__shared_frame(weft_shared *shared, weft_peer *peer, weft_bytes *ret);
 
+/* Any message in place of a notification, for protocols that are not JSON-RPC. */
+int weft__shared_message(weft_service *service, weft_val message, weft_shared **ret);
+
 #endif
