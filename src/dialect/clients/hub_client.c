@@ -60,6 +60,20 @@ void weft__hub_client_unwatch(weft_hub_client *client, const char *session) {
         forget_watched(client, watched);
 }
 
+void weft__hub_client_unwatch_all(weft_hub_client *client) {
+    while (client->watch_count)
+        forget_watched(client, &client->watches[client->watch_count - 1]);
+}
+
+uint64_t weft__hub_client_watches_since(const weft_hub_client *client, const char *session) {
+    const weft_watched *watched = find_watched(client, session);
+    return watched ? watched->since : client->clients->told;
+}
+
+const char *weft__hub_client_watched(const weft_hub_client *client) {
+    return client->watch_count ? client->watches[0].session : NULL;
+}
+
 bool weft__hub_client_hears(const weft_hub_client *client, const char *session, uint64_t gseq) {
     const weft_watched *watched = find_watched(client, session);
     return watched && (!gseq || gseq > watched->since);
@@ -147,6 +161,18 @@ int weft__hub_client_decide(weft_hub_client *client, const weft_dialect *dialect
     if (r >= 0)
         client->decided = dialect;
     return r;
+}
+
+size_t weft__hub_client_variant(const weft_hub_client *client) {
+    return client->words ? client->words->rendering->variant : 0;
+}
+
+unsigned weft__hub_client_flags(const weft_hub_client *client) {
+    return client->flags;
+}
+
+void weft__hub_client_set_flags(weft_hub_client *client, unsigned flags) {
+    client->flags = flags;
 }
 
 /* ---- its subscriptions ---- */
@@ -246,6 +272,20 @@ weft_peer *weft__hub_client_peer(const weft_hub_client *client) {
     return client->peer;
 }
 
+uint64_t weft__hub_client_number(const weft_hub_client *client) {
+    return client->number;
+}
+
+/* Those that are lost have gone, as far as anybody who wants to tell them something is concerned. */
+weft_hub_client *weft__hub_clients_find(const weft_hub_clients *clients, uint64_t number) {
+    for (const weft_link *at = clients->list.next; at != &clients->list; at = at->next) {
+        weft_hub_client *client = WEFT_CONTAINER(at, weft_hub_client, link);
+        if (client->number == number)
+            return client;
+    }
+    return NULL;
+}
+
 /* They stay in the list: whoever loses the client may stand in the midst of one of them. */
 void weft__hub_client_lose(weft_hub_client *client) {
     weft_hub_clients *clients = client->clients;
@@ -288,6 +328,7 @@ void weft__hub_clients_open(weft_hub_clients *clients, weft_peer *peer) {
     clients->peer_data = clients->opened ? clients->peer_data : weft_peer_data(peer);
     clients->opened = true;
     client->clients = clients;
+    client->number = ++clients->last_number;
     client->peer = peer;
     weft__list_init(&client->subscriptions);
     weft__list_push(&clients->list, &client->link);

@@ -59,6 +59,7 @@ typedef struct weft_watched {
 struct weft_hub_client {
     weft_link link; /* in clients->list, or clients->lost */
     weft_hub_clients *clients;
+    uint64_t number;
     weft_peer *peer;
     weft_link subscriptions;
     size_t subscription_count; /* without the dialect's */
@@ -67,9 +68,10 @@ struct weft_hub_client {
     weft_subscription *words;    /* of its dialect; one of the subscriptions */
     weft_watched *watches;
     size_t watch_count, watch_cap;
-    char *session; /* that it started last */
-    bool failing;  /* it could not be told something: lost as soon as the others have been told */
-    bool lost;     /* will be closed before the loop waits again */
+    char *session;  /* that it started last */
+    unsigned flags; /* of its dialect */
+    bool failing;   /* it could not be told something: lost as soon as the others have been told */
+    bool lost;      /* will be closed before the loop waits again */
 };
 
 /* ---- renderings ---- */
@@ -90,6 +92,7 @@ struct weft_rendering {
     const weft_dialect *dialect;
     size_t variant;
     uint64_t gseq;
+    uint64_t beat;
     int r;     /* the first failure */
     bool done; /* it was rendered already */
     weft_rendered *items;
@@ -104,6 +107,7 @@ struct weft_hub_clients {
     const weft_alloc *alloc;
     weft_event_listener listener;
     uint64_t told; /* the last event heard */
+    uint64_t last_number;
     weft_link list, live, lost, awaits, calls;
     weft_later bury;
     void *peer_data; /* what peers have as theirs before they are opened */
@@ -113,6 +117,7 @@ struct weft_hub_clients {
     struct weft_beat {
         weft_hub_clients *clients;
         weft_timer timer;
+        uint64_t count;
     } beats[WEFT_DIALECTS];
     struct {
         const char *id; /* borrowed from the subscription that needed it first */
