@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,8 @@
  * then nothing without the mark is killed. */
 #define MAX_FOREIGN 64
 #define MAX_MARK 128
+/* Few run at once; whoever starts them has a queue. */
+#define MAX_HELPERS 64
 /* A guard that was stopped once may have been stopped by mistake. One that is stopped again and again does no work. */
 #define MAX_STOPS 3
 /* The kernel gives out at most so much environment: a quarter of the largest stack that is usual. */
@@ -48,6 +51,14 @@ static struct {
     int children; /* an eventfd: SIGCHLD came */
     weft_watch *watch;
 } guards = {.children = -1};
+
+/* Of any thread. The lock is held while one is started and while orphans are killed, so that each is on the list before
+ * anybody looks. */
+static struct {
+    pthread_mutex_t lock;
+    pid_t list[MAX_HELPERS];
+    size_t count;
+} helpers = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- the mark ---- */
 
@@ -203,19 +214,45 @@ static bool is_spared(void *ctx, pid_t child) {
     char name[24];
     (void) ctx;
     if (is_living_guard(child) || is_among(guards.leaving, guards.leaving_count, child) ||
-        is_among(guards.foreign, guards.foreign_count, child))
+        is_among(guards.foreign, guards.foreign_count, child) || is_among(helpers.list, helpers.count, child))
         return true;
     snprintf(name, sizeof name, "%ld", (long) child);
     return guards.foreign_count && !process_bears(name, guards.mark);
 }
 
 int weft__guards_kill_orphans(void) {
-    return guards.adopted ? weft__tree_kill(is_spared, NULL) : 0;
+    if (!guards.adopted)
+        return 0;
+    pthread_mutex_lock(&helpers.lock);
+    int r = weft__tree_kill(is_spared, NULL);
+    pthread_mutex_unlock(&helpers.lock);
+    return r;
 }
 
 static void kill_orphans_now(void) {
     for (int i = 0; i < WAITED_ROUNDS && weft__guards_kill_orphans() > 0; i++)
         poll(NULL, 0, 1);
+}
+
+/* ---- helpers ---- */
+
+int weft__guards_start_helper(int (*start)(void *ctx, pid_t *ret), void *ctx, pid_t *ret) {
+    pthread_mutex_lock(&helpers.lock);
+    int r = helpers.count < MAX_HELPERS ? start(ctx, ret) : -EAGAIN;
+    if (r >= 0)
+        helpers.list[helpers.count++] = *ret;
+    pthread_mutex_unlock(&helpers.lock);
+    return r;
+}
+
+void weft__guards_helper_gone(pid_t pid) {
+    pthread_mutex_lock(&helpers.lock);
+    for (size_t i = 0; i < helpers.count; i++)
+        if (helpers.list[i] == pid) {
+            helpers.list[i] = helpers.list[--helpers.count];
+            break;
+        }
+    pthread_mutex_unlock(&helpers.lock);
 }
 
 /* ---- guards that are going ---- */

@@ -1,7 +1,7 @@
 /* The guards of this process, and what is left of those that were killed. A daemon calls weft__guards_adopt(): it becomes a
  * subreaper, so that whatever loses its guard becomes its child, and can be found and ended here.
  *
- * State of the whole process, as being somebody's parent is. Used from the thread of the loop only. */
+ * State of the whole process, as being somebody's parent is. Used from the thread of the loop only, but for helpers. */
 #ifndef WEFT_GUARDS_H
 #define WEFT_GUARDS_H
 
@@ -30,6 +30,13 @@ void weft__guards_remove(weft_guard_entry *entry);
 void weft__guards_leave(weft_guard_entry *entry);
 /* Collect those that have gone. */
 void weft__guards_collect(void);
+
+/* A helper is a program of ours without a guard, because we wait for it and it ends by itself: git. It is our child as an
+ * orphan is, and must not be taken for one. start() starts it; nothing is killed meanwhile. From any thread. -EAGAIN: there
+ * are too many, or what start() says. */
+int weft__guards_start_helper(int (*start)(void *ctx, pid_t *ret), void *ctx, pid_t *ret);
+/* It was collected. From any thread. */
+void weft__guards_helper_gone(pid_t pid);
 
 /* Kill what has lost its guard. The number that were left before it; 0: none, or this process has adopted nothing. Call
  * again until then. */

@@ -1,0 +1,231 @@
+/* Two ways to the same file: the kernel's and ours; see beneath.h. */
+#include "beneath.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const char *const closed_names[] = {".git", ".weft"};
+
+bool weft__beneath_closed(weft_bytes name) {
+    for (size_t i = 0; i < sizeof closed_names / sizeof closed_names[0]; i++)
+        if (name.len == strlen(closed_names[i]) && strncasecmp(name.data, closed_names[i], name.len) == 0)
+            return true;
+    return false;
+}
+
+/* The next name of a path; false: there is none. */
+static bool next_name(const char **at, weft_bytes *ret) {
+    while (**at == '/')
+        ++*at;
+    size_t len = strcspn(*at, "/");
+    *ret = (weft_bytes){*at, len};
+    *at += len;
+    return len > 0;
+}
+
+static bool has_closed_name(const char *path) {
+    weft_bytes name;
+    while (next_name(&path, &name))
+        if (weft__beneath_closed(name))
+            return true;
+    return false;
+}
+
+int weft__beneath_check(weft_bytes path, char ret[PATH_MAX]) {
+    if (!path.len || memchr(path.data, '\0', path.len))
+        return -EINVAL;
+    if (path.len >= PATH_MAX)
+        return -ENAMETOOLONG;
+    if (*path.data == '/')
+        return -EXDEV;
+    memcpy(ret, path.data, path.len);
+    ret[path.len] = '\0';
+    return has_closed_name(ret) ? -EACCES : 0;
+}
+
+/* ---- the kernel's way ---- */
+
+/* A name with a link in it is refused here (-ELOOP), so that the names in the path are the names of what is opened. */
+static int open_by_kernel(int root, const char *path, int flags) {
+    struct open_how how = {
+        .flags = (unsigned) flags,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS,
+    };
+    long fd;
+    int tries = 0;
+    do /* -EAGAIN: something was renamed meanwhile, and the kernel cannot be sure about ".." */
+        fd = syscall(SYS_openat2, root, path, &how, sizeof how);
+    while (fd < 0 && (errno == EINTR || (errno == EAGAIN && ++tries < 16)));
+    return fd < 0 ? -errno : (int) fd;
+}
+
+/* ---- our way ---- */
+
+/* What is still to be walked, its end at the end of the room: a link's target is put before it. */
+typedef struct walk {
+    int folders[WEFT_BENEATH_DEPTH]; /* the first is the root, and not ours to close */
+    int depth;
+    int links;
+    bool follow;
+    char *rest;
+    char room[2 * PATH_MAX];
+} walk;
+
+static void go_up_to(walk *w, int depth) {
+    while (w->depth > depth)
+        close(w->folders[--w->depth]);
+}
+
+static int put_before(walk *w, const char *text) {
+    size_t len = strlen(text);
+    if (len + 1 > (size_t) (w->rest - w->room))
+        return -ENAMETOOLONG;
+    if (*w->rest) /* a slash behind the last name would mean a folder */
+        *--w->rest = '/';
+    w->rest -= len;
+    memcpy(w->rest, text, len);
+    return 0;
+}
+
+static int follow_link(walk *w, const char *name) {
+    char target[PATH_MAX];
+    if (!w->follow || ++w->links > WEFT_BENEATH_LINKS_MAX)
+        return -ELOOP;
+    ssize_t n = readlinkat(w->folders[w->depth - 1], name, target, sizeof target - 1);
+    if (n < 0)
+        return errno == EINVAL ? -ELOOP : -errno; /* it is none any more */
+    target[n] = '\0';
+    if (*target == '/')
+        return -EXDEV;
+    return put_before(w, target);
+}
+
+static int enter(walk *w, const char *name) {
+    if (w->depth == WEFT_BENEATH_DEPTH)
+        return -ENAMETOOLONG;
+    int fd = openat(w->folders[w->depth - 1], name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    w->folders[w->depth++] = fd;
+    return 0;
+}
+
+static bool is_link(const walk *w, const char *name) {
+    struct stat st;
+    return fstatat(w->folders[w->depth - 1], name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+}
+
+static int step_back(walk *w) {
+    if (w->depth == 1)
+        return -EXDEV;
+    go_up_to(w, w->depth - 1);
+    return 0;
+}
+
+/* One name that more follow behind, or that ends in a slash. */
+static int walk_folder(walk *w, const char *name) {
+    if (strcmp(name, ".") == 0)
+        return 0;
+    if (strcmp(name, "..") == 0)
+        return step_back(w);
+    int r = enter(w, name);
+    return (r == -ENOTDIR || r == -ELOOP) && is_link(w, name) ? follow_link(w, name) : r;
+}
+
+/* The last name. 0: it was a link, there is more to walk. With O_PATH, O_NOFOLLOW opens the link itself, which is not what
+ * was asked for. */
+static int walk_last(walk *w, const char *name, int flags, int *ret) {
+    bool path_only = flags & O_PATH;
+    if (!path_only || !is_link(w, name)) {
+        int fd = openat(w->folders[w->depth - 1], name, flags);
+        if (fd >= 0) {
+            *ret = fd;
+            return 1;
+        }
+        if (errno != ELOOP && !(errno == ENOTDIR && is_link(w, name)))
+            return -errno;
+    }
+    return follow_link(w, name);
+}
+
+/* 1 it is open, 0 go on. */
+static int walk_on(walk *w, int flags, int *ret) {
+    char name[NAME_MAX + 1];
+    weft_bytes next;
+    const char *at = w->rest;
+    bool more = next_name(&at, &next);
+    bool last = !more || *at == '\0';
+    if (next.len > NAME_MAX)
+        return -ENAMETOOLONG;
+    if (weft__beneath_closed(next))
+        return -EACCES;
+    memcpy(name, next.data, next.len);
+    name[next.len] = '\0';
+    w->rest += next.data + next.len - w->rest;
+    if (!last || strcmp(name, "..") == 0)
+        return walk_folder(w, name);
+    return walk_last(w, more ? name : ".", flags, ret);
+}
+
+static int open_by_walking(int root, const char *path, int flags, bool follow) {
+    walk w;
+    int r, fd = -1;
+    w.depth = 1;
+    w.links = 0;
+    w.follow = follow;
+    w.folders[0] = root;
+    w.rest = w.room + sizeof w.room - 1;
+    *w.rest = '\0';
+    size_t len = strlen(path);
+    w.rest -= len;
+    memcpy(w.rest, path, len);
+    do
+        r = walk_on(&w, flags, &fd);
+    while (r == 0);
+    go_up_to(&w, 1);
+    return r < 0 ? r : fd;
+}
+
+/* ---- both ---- */
+
+int weft__beneath_open(int root, const char *path, int flags, unsigned how) {
+    bool follow = how & WEFT_BENEATH_LINKS;
+    int r = -ENOSYS;
+    flags |= O_CLOEXEC | O_NOFOLLOW;
+    if (strlen(path) >= PATH_MAX)
+        return -ENAMETOOLONG;
+    if (*path == '/')
+        return -EXDEV;
+    if (has_closed_name(path))
+        return -EACCES;
+    if (!(how & WEFT_BENEATH_WALK))
+        r = open_by_kernel(root, path, flags);
+    /* Kernels before 5.6 do not have it, and filters of system calls answer what they like. For a link to a folder the
+     * kernel says -ENOTDIR. */
+    bool refused = r == -ENOSYS || r == -EPERM || r == -EAGAIN || ((r == -ELOOP || r == -ENOTDIR) && follow);
+    return refused ? open_by_walking(root, path, flags, follow) : r;
+}
+
+int weft__beneath_parent(int root, const char *path, unsigned how, char ret_name[NAME_MAX + 1]) {
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t len = (size_t) (name - path);
+    if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return -EINVAL;
+    if (strlen(name) > NAME_MAX || len >= sizeof folder)
+        return -ENAMETOOLONG;
+    if (weft__beneath_closed((weft_bytes){name, strlen(name)}))
+        return -EACCES;
+    memcpy(folder, path, len);
+    folder[len] = '\0';
+    int fd = weft__beneath_open(root, len ? folder : ".", O_PATH | O_DIRECTORY, how & ~(unsigned) WEFT_BENEATH_LINKS);
+    if (fd >= 0)
+        strcpy(ret_name, name);
+    return fd;
+}
