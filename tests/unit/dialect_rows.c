@@ -74,7 +74,7 @@ TEST(discovery_shows_all_of_them) {
             snprintf(name, sizeof name, "{\"name\":\"%s\",\"summary\":", row->name);
             CHECK(strstr(text, name) != NULL);
         }
-    CHECK_INT(count, 33);
+    CHECK_INT(count, 37);
     weft_text_free(text, NULL);
     hub_done(&w);
 }

@@ -27,6 +27,8 @@ struct weft_serve_hub {
     weft_engine *engine;
     weft_automation *automation;
     weft_dialects *dialects;
+    weft_files *files;
+    weft_git *git;
     weft_agents agents; /* the lists stay when the configuration is read again, this does not */
     weft_hub hub;
     weft_hub_host host;
@@ -278,6 +280,20 @@ static void automate(weft_serve_hub *self, const weft_serve_settings *how) {
         self->hub.automation = self->automation;
 }
 
+/* Without them the hub still does its work: their methods say what is missing. */
+static void serve_folder(weft_serve_hub *self) {
+    weft_files_opts files = {.loop = self->opts.loop, .folder = self->folder, .umask = 077};
+    weft_git_opts git = {.loop = self->opts.loop, .folder = self->folder};
+    int r = weft__files_new(&files, &self->files);
+    if (r < 0)
+        weft__warn(self->opts.app, "weft serve: files: %s", weft_strerror(r));
+    r = weft__git_new(&git, &self->git);
+    if (r < 0)
+        weft__warn(self->opts.app, "weft serve: git: %s", weft_strerror(r));
+    self->hub.files = self->files;
+    self->hub.git = self->git;
+}
+
 /* Whether work may be sent here: for whoever balances load or waits for a start. /health only says that somebody is there.
  */
 static void on_readyz(weft_http *http, void *ctx) {
@@ -313,6 +329,7 @@ weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
     if (r < 0)
         return weft__fail(self->opts.app, WEFT_FAILED, "\"weft doctor\" looks at the store.", "the journal: %s",
                           weft_strerror(r));
+    serve_folder(self);
     automate(self, self->opts.how);
     return WEFT_DONE;
 }
@@ -374,6 +391,8 @@ weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self) {
     weft__later_cancel(&self->stop);
     self->hub.server = NULL;
     weft__aiwg_state_free(self->state);
+    weft__files_free(self->files); /* before the clients, who free what waits for them */
+    weft__git_free(self->git);
     weft__hub_clients_free(self->hub.clients);
     weft__automation_free(self->automation);
     weft__engine_free(self->engine);

@@ -56,6 +56,8 @@
         S_IS("supportedAgents", S_LIST(S_STRING)) "," \
         S_IS("features", S_LIST(S_STRING)) "," \
         S_IS("agent", S_OBJECT) "," \
+        S_IS("git", S_OBJECT) "," \
+        S_IS("file", S_OBJECT) "," \
         S_IS("notifications", S_LIST(S_STRING)) "," \
         S_IS("timeouts", S_OBJECT), \
         "\"agents\",\"supportedAgents\",\"features\"")) "," \
@@ -117,6 +119,58 @@
     S_IS("hasMore", S_BOOL) "," \
     S_IS("last_seq", S_COUNT), \
     "\"session_id\",\"messages\",\"total\",\"count\",\"limit\",\"offset\",\"has_more\",\"hasMore\",\"last_seq\"")
+
+#define S_PATHS S_LIST(S_STRING)
+
+#define S_GIT_STATUS S_OF( \
+    S_IS("branch", S_STRING) "," \
+    S_IS("head", S_STRING) "," \
+    S_IS("upstream", S_STRING) "," \
+    S_IS("ahead", S_COUNT) "," \
+    S_IS("behind", S_COUNT) "," \
+    S_IS("staged", S_PATHS) "," \
+    S_IS("unstaged", S_PATHS) "," \
+    S_IS("untracked", S_PATHS) "," \
+    S_IS("conflicted", S_PATHS) "," \
+    S_IS("files", S_LIST(S_OF( \
+        S_IS("path", S_STRING) "," S_IS("index", S_STRING) "," S_IS("worktree", S_STRING) "," S_IS("orig_path", S_STRING), \
+        "\"path\",\"index\",\"worktree\""))) "," \
+    S_IS("is_clean", S_BOOL) "," \
+    S_IS("repo_name", S_STRING) "," \
+    S_IS("repo_root", S_STRING) "," \
+    S_IS("truncated", S_TRUE), \
+    "\"staged\",\"unstaged\",\"untracked\",\"conflicted\",\"files\",\"is_clean\",\"repo_name\",\"repo_root\"")
+
+#define S_GIT_DIFF S_OF( \
+    S_IS("path", S_STRING) "," \
+    S_IS("diff", S_STRING) "," \
+    S_IS("is_staged", S_BOOL) "," \
+    S_IS("is_new", S_BOOL) "," \
+    S_IS("is_truncated", S_BOOL) "," \
+    S_IS("additions", S_COUNT) "," \
+    S_IS("deletions", S_COUNT), \
+    "\"path\",\"diff\",\"is_staged\",\"is_new\",\"is_truncated\"")
+
+#define S_FILE S_OF( \
+    S_IS("path", S_STRING) "," \
+    S_IS("content", S_STRING) "," \
+    S_IS("encoding", "{\"enum\":[\"utf-8\",\"base64\"]}") "," \
+    S_IS("size", S_COUNT) "," \
+    S_IS("truncated", S_BOOL) "," \
+    S_IS("modified", S_TIME), \
+    "\"path\",\"content\",\"encoding\",\"size\",\"truncated\"")
+
+#define S_FILE_LIST S_OF( \
+    S_IS("path", S_STRING) "," \
+    S_IS("entries", S_LIST(S_OF( \
+        S_IS("name", S_STRING) "," \
+        S_IS("type", "{\"enum\":[\"file\",\"directory\",\"link\",\"other\"]}") "," \
+        S_IS("size", S_COUNT) "," \
+        S_IS("modified", S_TIME), \
+        "\"name\",\"type\""))) "," \
+    S_IS("total_count", S_COUNT) "," \
+    S_IS("truncated", S_BOOL), \
+    "\"path\",\"entries\",\"total_count\",\"truncated\"")
 
 #define S_ELEMENT S_OF( \
     S_IS("id", S_STRING) "," \
@@ -191,6 +245,16 @@ static const weft_error_row transcript_errors[] = {
     WEFT_ERROR_STORAGE,
     {0},
 };
+#define NO_FILE                                                                                                             \
+    { CDEV_NO_FILE, "Requested file not found", "fileNotFound" }
+#define TOO_MANY                                                                                                            \
+    { 429, "Too many of these are waiting", "rateLimited" }
+#define TOO_LONG                                                                                                            \
+    { WEFT_CANCELLED, "It took too long", "deadlineExceeded" }
+static const weft_error_row file_errors[] = {WEFT_ERROR_PARAMS, NO_FILE, TOO_MANY, TOO_LONG, WEFT_ERROR_STOPPING, {0}};
+static const weft_error_row git_errors[] = {
+    WEFT_ERROR_PARAMS,   NO_FILE, {CDEV_GIT_FAILED, "Git operation failed", "gitFailed"}, TOO_MANY, TOO_LONG,
+    WEFT_ERROR_STOPPING, {0}};
 static const weft_error_row params_errors[] = {WEFT_ERROR_PARAMS, {0}};
 static const weft_error_row no_errors[] = {{0}};
 
@@ -249,6 +313,38 @@ static const weft_method methods[] = {
      .result = S_OF(S_IS("status", "{\"const\":\"sent\"}") "," S_IS("tool_use_id", S_STRING), "\"status\",\"tool_use_id\""),
      .errors = respond_errors,
      .flags = WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE},
+    {.name = "git/status",
+     .handler = weft__cdev_git_status,
+     .params = weft__no_params,
+     .help = "the branch, and which files are staged, changed, new or in conflict",
+     .scope = WEFT_READ,
+     .result = S_GIT_STATUS,
+     .errors = git_errors,
+     .timeout_ms = CDEV_GIT_MS},
+    {.name = "git/diff",
+     .handler = weft__cdev_git_diff,
+     .params = weft__cdev_git_diff_params,
+     .help = "how a file was changed",
+     .scope = WEFT_READ,
+     .result = S_GIT_DIFF,
+     .errors = git_errors,
+     .timeout_ms = CDEV_GIT_MS},
+    {.name = "file/get",
+     .handler = weft__cdev_file_get,
+     .params = weft__cdev_file_get_params,
+     .help = "what is in a file of the project",
+     .scope = WEFT_READ,
+     .result = S_FILE,
+     .errors = file_errors,
+     .timeout_ms = CDEV_READ_MS},
+    {.name = "file/list",
+     .handler = weft__cdev_file_list,
+     .params = weft__cdev_file_list_params,
+     .help = "what is in a folder of the project",
+     .scope = WEFT_READ,
+     .result = S_FILE_LIST,
+     .errors = file_errors,
+     .timeout_ms = CDEV_READ_MS},
     {.name = "session/list",
      .handler = weft__cdev_sessions,
      .params = weft__cdev_sessions_params,

@@ -68,6 +68,18 @@ struct weft_transcript_item;
 /* The elements of one item, behind each other, each with a comma before it. -ENOMEM. */
 int weft__cdev_write_elements(const weft_alloc *alloc, const struct weft_transcript_item *item, weft_buf *out);
 
+/* ---- cdev_file.c ---- */
+weft_handler weft__cdev_file_get, weft__cdev_file_list;
+extern const weft_param weft__cdev_file_get_params[], weft__cdev_file_list_params[];
+/* The answer where there is no such file, and why. */
+int weft__cdev_no_file(weft_req *req, const char *path, const char *why);
+
+/* ---- cdev_git.c ---- */
+weft_handler weft__cdev_git_status, weft__cdev_git_diff;
+extern const weft_param weft__cdev_git_diff_params[];
+/* Is the project in a repository? */
+bool weft__cdev_git_enabled(const weft_hub *hub);
+
 /* ---- cdev_events.c ---- */
 void weft__cdev_render(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data);
 void weft__cdev_beat(const weft_hub *hub, weft_rendering *rendering);

@@ -111,10 +111,13 @@ static int answer_initialize(weft_req *req, const weft_hub *hub, weft_bytes name
     char workspace[CDEV_WORKSPACE];
     return weft_reply(
         req, WEFT_OBJ({"protocolVersion", weft_str(PROTOCOL)}, {"serverInfo", server}, {"server_info", server},
-                      {"capabilities", WEFT_OBJ({"agents", agents}, {"supportedAgents", agents}, {"features", features},
-                                                {"agent", WEFT_OBJ({"run", yes}, {"stop", yes}, {"respond", yes},
-                                                                   {"sessions", yes}, {"sessionWatch", yes})},
-                                                {"notifications", notifications(room)}, {"timeouts", timeouts()})},
+                      {"capabilities",
+                       WEFT_OBJ({"agents", agents}, {"supportedAgents", agents}, {"features", features},
+                                {"agent", WEFT_OBJ({"run", yes}, {"stop", yes}, {"respond", yes}, {"sessions", yes},
+                                                   {"sessionWatch", yes})},
+                                {"git", WEFT_OBJ({"status", yes}, {"diff", yes})},
+                                {"file", WEFT_OBJ({"get", yes}, {"list", yes}, {"maxFileSize", weft_int(WEFT_FILE_READ)})},
+                                {"notifications", notifications(room)}, {"timeouts", timeouts()})},
                       {"workspace_id", weft_str(weft__cdev_workspace(hub, workspace))},
                       {"pending", weft_raw(pending.data, pending.len)}));
 }

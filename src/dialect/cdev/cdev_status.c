@@ -73,17 +73,18 @@ int weft__cdev_status(weft_req *req, const weft_json *params, void *ctx) {
     bool watching = hub->automation && weft__automation_health(hub->automation).watching;
     char workspace[CDEV_WORKSPACE];
     (void) params;
-    return weft_reply(req, WEFT_OBJ({"session_id", weft_str_or_none(session ? session->id : NULL)},
-                                    {"agent_session_id", weft_str_or_none(session ? session->agent_session : NULL)},
-                                    {"agent_state", weft_str(state)}, {"claude_state", weft_str(state)},
-                                    {"agent_type", weft_str_or_none(session ? session->agent
-                                                                    : agent ? agent->name
-                                                                            : NULL)},
-                                    {"connected_clients", weft_uint(hub->server ? weft_server_clients(hub->server) : 0)},
-                                    {"repo_path", weft_str(weft__engine_folder(hub->engine))},
-                                    {"repo_name", weft_str(weft__cdev_repo_name(hub))},
-                                    {"uptime_seconds", weft_int(host->uptime_s(host->ctx))},
-                                    {"version", weft_str(host->version)}, {"agent_version", weft_str(host->version)},
-                                    {"watcher_enabled", weft_bool(watching)}, {"git_enabled", weft_bool(false)},
-                                    {"workspace_id", weft_str(weft__cdev_workspace(hub, workspace))}));
+    return weft_reply(req,
+                      WEFT_OBJ({"session_id", weft_str_or_none(session ? session->id : NULL)},
+                               {"agent_session_id", weft_str_or_none(session ? session->agent_session : NULL)},
+                               {"agent_state", weft_str(state)}, {"claude_state", weft_str(state)},
+                               {"agent_type", weft_str_or_none(session ? session->agent
+                                                               : agent ? agent->name
+                                                                       : NULL)},
+                               {"connected_clients", weft_uint(hub->server ? weft_server_clients(hub->server) : 0)},
+                               {"repo_path", weft_str(weft__engine_folder(hub->engine))},
+                               {"repo_name", weft_str(weft__cdev_repo_name(hub))},
+                               {"uptime_seconds", weft_int(host->uptime_s(host->ctx))}, {"version", weft_str(host->version)},
+                               {"agent_version", weft_str(host->version)}, {"watcher_enabled", weft_bool(watching)},
+                               {"git_enabled", weft_bool(weft__cdev_git_enabled(hub))},
+                               {"workspace_id", weft_str(weft__cdev_workspace(hub, workspace))}));
 }

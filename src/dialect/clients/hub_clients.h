@@ -41,6 +41,15 @@ void weft__hub_clients_drain(weft_hub_clients *clients, weft_peer *peer);
 typedef bool weft_on_task(void *ctx, const weft_event *event, const weft_json *data);
 int weft__hub_clients_await(weft_hub_clients *clients, const char *task, weft_on_task *on_event, void *ctx);
 
+/* Something that waits for a completion which does not come any more when its owner goes first: of files, of git. Embedded
+ * in what waits. on_end frees it when the clients go; otherwise weft__hub_wait_over() comes first. */
+typedef struct weft_hub_wait {
+    weft_link link;
+    void (*on_end)(struct weft_hub_wait *wait);
+} weft_hub_wait;
+void weft__hub_wait(weft_hub_clients *clients, weft_hub_wait *wait);
+void weft__hub_wait_over(weft_hub_wait *wait);
+
 /* ---- one client ---- */
 
 /* NULL for a peer that was not opened. */

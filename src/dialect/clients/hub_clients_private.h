@@ -108,7 +108,7 @@ struct weft_hub_clients {
     weft_event_listener listener;
     uint64_t told; /* the last event heard */
     uint64_t last_number;
-    weft_link list, live, lost, awaits, calls;
+    weft_link list, live, lost, awaits, waits, calls;
     weft_later bury;
     void *peer_data; /* what peers have as theirs before they are opened */
     bool opened;

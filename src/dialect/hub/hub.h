@@ -5,6 +5,8 @@
 
 #include "automation.h"
 #include "engine.h"
+#include "files.h"
+#include "git.h"
 
 typedef struct weft_hub weft_hub;
 typedef struct weft_dialect weft_dialect;
@@ -34,6 +36,8 @@ struct weft_hub {
     weft_server *server;
     weft_service *service;
     weft_hub_clients *clients;
+    weft_files *files; /* NULL: the project's files are not served */
+    weft_git *git;     /* NULL: nor is git */
     const weft_hub_host *host;
     const weft_alloc *alloc;
     bool stopping;
