@@ -8,6 +8,8 @@
 
 #include "aiwg_state.h"
 #include "alloc.h"
+#include "cdev_old.h"
+#include "cdev_rest.h"
 #include "config.h"
 #include "daemon_folder.h"
 #include "descent.h"
@@ -315,6 +317,8 @@ static int add_routes(weft_serve_hub *self, weft_server *server) {
     if (r >= 0)
         r = weft__event_stream_route(&self->hub, server);
     if (r >= 0)
+        r = weft__cdev_rest_routes(&self->hub, server);
+    if (r >= 0)
         r = weft_server_login(server, NULL);
     return r < 0 ? r : weft_server_public(server, "/readyz");
 }
@@ -324,7 +328,7 @@ weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
     self->hub.service = weft_server_service(server);
     int r = add_routes(self, server);
     if (r < 0)
-        return weft__fail(self->opts.app, WEFT_FAILED, NULL, "/readyz, /events and /login: %s", weft_strerror(r));
+        return weft__fail(self->opts.app, WEFT_FAILED, NULL, "the HTTP routes: %s", weft_strerror(r));
     r = begin(self);
     if (r < 0)
         return weft__fail(self->opts.app, WEFT_FAILED, "\"weft doctor\" looks at the store.", "the journal: %s",
@@ -358,6 +362,10 @@ void weft__serve_hub_opened(weft_serve_hub *self, weft_peer *peer) {
         weft_peer_free(peer);
     else
         weft__hub_clients_open(self->hub.clients, peer);
+}
+
+bool weft__serve_hub_raw(weft_serve_hub *self, weft_peer *peer, weft_bytes body) {
+    return weft__cdev_old_take(&self->hub, peer, body);
 }
 
 void weft__serve_hub_closed(weft_serve_hub *self, weft_peer *peer) {

@@ -11,6 +11,7 @@
 #include "daemon_folder.h"
 #include "debug.h"
 #include "failure.h"
+#include "link.h"
 #include "loop.h"
 #include "serve.h"
 #include "serve_hub.h"
@@ -83,6 +84,12 @@ static void on_drain(weft_server *server, weft_peer *peer, void *data) {
     weft__serve_hub_drained(((serving *) data)->hub, peer);
 }
 
+static bool on_raw(weft_peer *peer, weft_bytes body, bool binary, void *data) {
+    const serving *self = weft__service_ctx(weft_peer_service(peer));
+    (void) binary, (void) data;
+    return weft__serve_hub_raw(self->hub, peer, body);
+}
+
 static int open_server(serving *self) {
     weft_service_opts opts = {
         .methods = weft__serve_hub_methods(self->hub),
@@ -102,6 +109,7 @@ static int open_server(serving *self) {
     server_opts.on_open = on_open;
     server_opts.on_close = on_close;
     server_opts.on_drain = on_drain;
+    server_opts.on_raw = on_raw;
     server_opts.data = self;
     return r < 0 ? r : weft_server_new(self->loop, &server_opts, &self->server);
 }

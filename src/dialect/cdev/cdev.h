@@ -23,7 +23,10 @@ enum { CDEV_PLAIN, CDEV_EVENT, CDEV_OLD };
 extern const char *const weft__cdev_variants[];
 
 /* What it remembers of a client. */
-enum { CDEV_PARALLEL = 1 << 0 }; /* its runs may go on beside each other */
+enum {
+    CDEV_PARALLEL = 1 << 0,    /* its runs may go on beside each other */
+    CDEV_INITIALIZED = 1 << 1, /* it speaks JSON-RPC: what it hears stays in that form */
+};
 
 /* ---- cdev_initialize.c ---- */
 weft_handler weft__cdev_initialize, weft__cdev_initialized, weft__cdev_shutdown;

@@ -41,7 +41,8 @@ static void tell_as(const cdev_note *note, const char *name, weft_val payload, c
     char prefixed[MOST_NAME] = "event/";
     switch (weft__render_variant(note->rendering)) {
     case CDEV_OLD:
-        weft__render_message(note->rendering, note->only,
+        /* There was one session, and everybody heard of it. */
+        weft__render_message(note->rendering, NULL,
                              WEFT_OBJ({"event", weft_str(name)}, {"timestamp", weft_str(time)}, {"payload", payload}));
         break;
     case CDEV_EVENT:

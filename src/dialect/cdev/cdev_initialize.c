@@ -65,7 +65,7 @@ static bool wants_parallel(const weft_json *capabilities) {
 static int set_up(weft_hub_client *client, const weft_json *capabilities) {
     size_t variant = wants_events(capabilities) ? CDEV_EVENT : CDEV_PLAIN;
     unsigned flags = weft__hub_client_flags(client) & ~(unsigned) CDEV_PARALLEL;
-    weft__hub_client_set_flags(client, flags | (wants_parallel(capabilities) ? CDEV_PARALLEL : 0));
+    weft__hub_client_set_flags(client, flags | CDEV_INITIALIZED | (wants_parallel(capabilities) ? CDEV_PARALLEL : 0));
     if (weft__hub_client_variant(client) == variant)
         return 0;
     return weft__hub_client_speak(client, "cdev", weft__cdev_variants[variant]);

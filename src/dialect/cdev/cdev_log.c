@@ -66,7 +66,7 @@ static void log_update(const struct log *log, const weft_json *update) {
 
 void weft__cdev_tell_log(const cdev_note *note, const weft_event *event, const weft_json *data) {
     const char *session = weft_get_str(data, "sessionId", "");
-    if (!weft__render_wanted(note->rendering, session))
+    if (weft__render_variant(note->rendering) != CDEV_OLD && !weft__render_wanted(note->rendering, session))
         return;
     const weft_session *known = weft__session_find(note->hub->engine, session);
     weft_json text = weft_get(data, "text"), update = weft_get(data, "update");

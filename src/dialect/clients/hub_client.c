@@ -121,7 +121,15 @@ static int set_identity(weft_peer *peer, const char *dialect) {
     return weft_peer_set_identity(peer, &who);
 }
 
+/* Where other words for the same events go on: one that is behind has not said everything yet. */
+static uint64_t words_at(const weft_hub_client *client, const weft_rendering *next) {
+    const weft_subscription *words = client->words;
+    bool behind = words && next && words->rendering->dialect == next->dialect && words->state != WEFT_SUBSCRIPTION_LIVE;
+    return behind ? words->at : client->clients->told;
+}
+
 static int replace_words(weft_hub_client *client, weft_rendering *rendering) {
+    uint64_t at = words_at(client, rendering);
     weft_subscription *words = NULL;
     if (rendering) {
         int r = weft__subscription_new(client, NULL, NULL, &words);
@@ -133,7 +141,7 @@ static int replace_words(weft_hub_client *client, weft_rendering *rendering) {
     client->words = words;
     if (words) {
         weft__list_push(&client->subscriptions, &words->link);
-        weft__subscription_begin(words);
+        weft__subscription_begin(words, at);
     }
     return 0;
 }

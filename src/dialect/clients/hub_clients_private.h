@@ -158,8 +158,8 @@ void weft__subscription_stop(weft_subscription *subscription);
 void weft__subscription_pause(weft_subscription *subscription, const weft_event *event);
 /* There is room again. */
 void weft__subscription_resume(weft_subscription *subscription);
-/* With the others, from the position of the last event that anybody was told. */
-void weft__subscription_begin(weft_subscription *subscription);
+/* With the others, from this gseq on. */
+void weft__subscription_begin(weft_subscription *subscription, uint64_t at);
 /* A live one: is this for it? 1 or 0; -ENOMEM. */
 int weft__subscription_wants(const weft_subscription *subscription, const weft_event *event, const weft_json *data);
 int weft__subscription_send(weft_subscription *subscription, const weft_event *event);
