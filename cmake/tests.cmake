@@ -12,7 +12,7 @@ target_link_libraries(test_support PUBLIC weft_internal weft_program libweft Pkg
 file(GLOB_RECURSE net_headers src/net/*.h)
 list(TRANSFORM net_headers REPLACE ".*/" "")
 list(JOIN net_headers "|" net_headers)
-set(uses_threads "pthread_create|uv_|weft_(loop_new|connect|serve)|STORE_SUITE|#include \"(${net_headers}|store/world.h)\"")
+set(uses_threads "pthread_create|uv_|weft_(loop_new|connect|serve)|STORE_SUITE|#include \"(${net_headers}|store/world.h|git_world.h)\"")
 
 file(GLOB sources CONFIGURE_DEPENDS tests/unit/*.c)
 foreach(source ${sources})

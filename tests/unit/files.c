@@ -156,6 +156,15 @@ static const struct {
     {".Weft", -EACCES, "", 1},
     {"to-git/config", -EACCES, "", -ELOOP},
     {"to-token", -EACCES, "", -ELOOP},
+    {".aiwg/daemon/token", -EACCES, "", 1},
+    {".aiwg/./Daemon//token", -EACCES, "", 1},
+    {".aiwg/notes/../daemon/token", -EACCES, "", 1},
+    {"d/../.aiwg/daemon/token", -EACCES, "", 1},
+    {"to-aiwg/daemon/token", -EACCES, "", -ELOOP},
+    {"to-aiwg/notes/../daemon/token", -EACCES, "", -ELOOP},
+    {".aiwg/notes/to-token", -EACCES, "", -ELOOP},
+    {".aiwg/notes/n", 0, "N", 1},
+    {"daemon", 0, "D", 1},
     {".gitignore", 0, "I", 1},
     {"-rf", 0, "R", 1},
     {"\xff\xfe", 0, "X", 1},
@@ -176,6 +185,14 @@ static void make_readable(place *p) {
     put(p, ".git/config", "hidden");
     dir(p, "d/.weft");
     put(p, "d/.weft/token", "hidden");
+    put(p, "daemon", "D");
+    dir(p, ".aiwg");
+    dir(p, ".aiwg/notes");
+    put(p, ".aiwg/notes/n", "N");
+    dir(p, ".aiwg/daemon");
+    put(p, ".aiwg/daemon/token", "hidden");
+    link_to(p, "../daemon/token", ".aiwg/notes/to-token");
+    link_to(p, ".aiwg", "to-aiwg");
     link_to(p, "a", "to-a");
     link_to(p, "../a", "d/to-a");
     link_to(p, "d", "to-d");
@@ -480,7 +497,7 @@ TEST(lists) {
         list_as(&p, "to-d", 0, how, text, sizeof text);
         CHECK_TEXT(text, strlen(text), "b-1 e/0 to-a@0 up@0 ");
         list_as(&p, ".", 0, how, text, sizeof text);
-        CHECK(strncmp(text, "-rf-1 .gitignore-1 a-1 d/0 hard-1 pipe?0 socket?0 ", 48) == 0);
+        CHECK(strncmp(text, "-rf-1 .aiwg/0 .gitignore-1 a-1 d/0 daemon-1 hard-1 pipe?0 socket?0 ", 66) == 0);
         CHECK(strstr(text, "\xff\xfe-1 ") != NULL);
         list_as(&p, "d/e", 0, how, text, sizeof text);
         CHECK_TEXT(text, strlen(text), "");

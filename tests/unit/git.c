@@ -3,6 +3,8 @@
 #include "git.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 
 #include "git_world.h"
@@ -424,6 +426,35 @@ TEST(commit) {
     CHECK_INT(ASK(&w, WEFT_GIT_STAGE, .all = true), WEFT_GIT_OK);
     CHECK_INT(ASK(&w, WEFT_GIT_COMMIT, .message = {large, WEFT_GIT_MESSAGE}), WEFT_GIT_OK);
     free(large);
+    git_world_end(&w);
+}
+
+static void *try_unshare(void *ctx) {
+    *(int *) ctx = unshare(CLONE_FS);
+    return NULL;
+}
+
+/* A daemon's own umask is not for the user's files, and stays as it is. */
+TEST(umask_of_the_user) {
+    git_world w;
+    struct stat st;
+    pthread_t thread;
+    int allowed = -1;
+    const char *paths[] = {"a", NULL};
+    if (pthread_create(&thread, NULL, try_unshare, &allowed) == 0)
+        pthread_join(thread, NULL);
+    if (allowed < 0) {
+        test_skip("this container does not let a thread have its own umask");
+        return;
+    }
+    begin_with_commit(&w);
+    git_world_close(&w);
+    CHECK_INT(unlink(at(&w, "repo/a")), 0);
+    mode_t before = umask(077);
+    CHECK_INT(git_world_open(&w, "repo", (weft_git_opts){.may_write = true, .set_umask = true, .umask = 022}), 0);
+    CHECK_INT(ASK(&w, WEFT_GIT_DISCARD, .paths = paths), WEFT_GIT_OK);
+    CHECK_INT(umask(before), 077);
+    CHECK(stat(at(&w, "repo/a"), &st) == 0 && (st.st_mode & 0777) == 0644);
     git_world_end(&w);
 }
 
@@ -901,9 +932,10 @@ TEST(a_running_git_is_no_orphan) {
 
 TEST_MAIN(CASE(status) CASE(status_and_its_upstream) CASE(conflicts) CASE(diff) CASE(diff_does_not_depend_on_taste)
               CASE(diff_of_new_files) CASE(log) CASE(branches) CASE(reading_writes_nothing) CASE(only_the_folder)
-                  CASE(stage_unstage_discard) CASE(commit) CASE(hooks_of_the_user) CASE(hook_that_leaves_something_behind)
-                      CASE(untrusted_repositories_are_read_only) CASE(arguments_that_look_like_options) CASE(many_paths)
-                          CASE(no_repository) CASE(no_git) CASE(dubious_ownership) CASE(worktrees_and_submodules)
-                              CASE(cancel) CASE(time_out) CASE(deaf_programs) CASE(queue) CASE(free_while_running)
-                                  CASE(writes_take_turns) CASE(a_read_does_not_wait_for_a_hook) CASE(strange_programs)
-                                      CASE(every_allocation_fails_once) CASE(a_running_git_is_no_orphan))
+                  CASE(stage_unstage_discard) CASE(commit) CASE(umask_of_the_user) CASE(hooks_of_the_user)
+                      CASE(hook_that_leaves_something_behind) CASE(untrusted_repositories_are_read_only)
+                          CASE(arguments_that_look_like_options) CASE(many_paths) CASE(no_repository) CASE(no_git)
+                              CASE(dubious_ownership) CASE(worktrees_and_submodules) CASE(cancel) CASE(time_out)
+                                  CASE(deaf_programs) CASE(queue) CASE(free_while_running) CASE(writes_take_turns)
+                                      CASE(a_read_does_not_wait_for_a_hook) CASE(strange_programs)
+                                          CASE(every_allocation_fails_once) CASE(a_running_git_is_no_orphan))

@@ -403,6 +403,65 @@ TEST(folders_that_became_links) {
     git_world_end(&w);
 }
 
+/* A hub's own files among those of the repository: their content is not shown. */
+TEST(tokens_are_not_shown_nor_restored) {
+    static const char *const paths[] = {".weft/token", "sub/.Weft/token", ".aiwg/daemon/token", "sub/.aiwg/daemon/x"};
+    static const weft_git_side sides[] = {WEFT_GIT_UNSTAGED, WEFT_GIT_BOTH, WEFT_GIT_STAGED};
+    git_world w;
+    char path[64];
+    begin_evil(&w);
+    dir(&w, "repo/sub");
+    dir(&w, "repo/.weft");
+    dir(&w, "repo/sub/.Weft");
+    dir(&w, "repo/.aiwg");
+    dir(&w, "repo/.aiwg/daemon");
+    dir(&w, "repo/sub/.aiwg");
+    dir(&w, "repo/sub/.aiwg/daemon");
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < 4; i++) {
+            snprintf(path, sizeof path, "repo/%s", paths[i]);
+            put(&w, path, round ? "secret\n" : "bait\n");
+        }
+        if (!round) {
+            GIT(&w, "add", ".");
+            GIT(&w, "commit", "-qm", "bait");
+        }
+    }
+    change(&w);
+    CHECK_INT(git_world_open(&w, "repo", (weft_git_opts){0}), 0);
+    for (size_t k = 0; k < 3; k++) {
+        if (sides[k] == WEFT_GIT_STAGED)
+            GIT(&w, "add", ".");
+        CHECK_INT(ASK(&w, WEFT_GIT_DIFF_OF, .side = sides[k]), WEFT_GIT_OK);
+        CHECK(strstr(w.text, "+two") && !strstr(w.text, "secret"));
+        CHECK_INT(w.diff.files, 1);
+        for (size_t i = 0; i < 4; i++) {
+            CHECK_INT(ASK(&w, WEFT_GIT_DIFF_OF, .side = sides[k], .path = paths[i]), WEFT_GIT_OK);
+            CHECK_SAID(&w, "");
+        }
+        CHECK_INT(ASK(&w, WEFT_GIT_DIFF_OF, .side = sides[k], .path = "sub"), WEFT_GIT_OK);
+        CHECK_SAID(&w, "");
+    }
+    /* With the repository's own content in its place, its author would know the token. */
+    GIT(&w, "reset", "-q");
+    weft__git_set_may_write(w.git, true);
+    for (size_t i = 0; i < 4; i++) {
+        const char *one[] = {paths[i], NULL}, *all[] = {".", "sub", NULL};
+        char text[16];
+        ASK(&w, WEFT_GIT_DISCARD, .paths = one);
+        ASK(&w, WEFT_GIT_DISCARD, .paths = all);
+        ASK(&w, WEFT_GIT_DISCARD, .paths = one, .untracked = true);
+        ASK(&w, WEFT_GIT_STAGE, .paths = one);
+        snprintf(path, sizeof path, "repo/%s", paths[i]);
+        CHECK_STR(small_file(at(&w, path), text, sizeof text), "secret\n");
+    }
+    CHECK_INT(ASK(&w, WEFT_GIT_STAGE, .all = true), WEFT_GIT_OK);
+    CHECK_INT(ASK(&w, WEFT_GIT_STATUS), WEFT_GIT_OK);
+    CHECK_INT(w.status.staged, 0); /* a.x was restored, the others stay as they are */
+    CHECK_INT(w.status.unstaged, 4);
+    git_world_end(&w);
+}
+
 /* ---- things that hang or are too many ---- */
 
 TEST(pipes_in_the_configuration) {
@@ -442,4 +501,4 @@ TEST(too_many_filters) {
 
 TEST_MAIN(CASE(programs_do_not_run) CASE(variables_of_another_repository) CASE(core_worktree_is_overruled)
               CASE(git_file_that_leads_elsewhere) CASE(repository_within_the_files) CASE(folders_that_became_links)
-                  CASE(pipes_in_the_configuration) CASE(too_many_filters))
+                  CASE(tokens_are_not_shown_nor_restored) CASE(pipes_in_the_configuration) CASE(too_many_filters))

@@ -73,6 +73,12 @@ void weft__process_remember(void) {
         found.files = (struct rlimit){1024, 1024};
 }
 
+mode_t weft__process_umask(void) {
+    if (!found.known)
+        weft__process_remember();
+    return found.umask;
+}
+
 /* ---- the order ---- */
 
 static size_t count_of(const char *const *list) {

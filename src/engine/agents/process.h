@@ -38,6 +38,8 @@ typedef struct weft_process_opts {
 /* What the daemon found when it started, before it raised limits or changed its umask; guards give it back to programs. Call
  * once, early in main(). */
 void weft__process_remember(void);
+/* The umask of then: the user's, for files that are made for the user. */
+mode_t weft__process_umask(void);
 
 /* Start it. Everything is copied. ret_fds are our ends of its stdin, stdout and stderr: pipes, non-blocking, close-on-exec,
  * owned by the caller. <0: nothing was started. A program that is not there is told by on_end. */

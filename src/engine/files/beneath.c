@@ -10,13 +10,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static const char *const closed_names[] = {".git", ".weft"};
+static bool is_name(weft_bytes name, const char *which) {
+    return name.len == strlen(which) && strncasecmp(name.data, which, name.len) == 0;
+}
 
 bool weft__beneath_closed(weft_bytes name) {
-    for (size_t i = 0; i < sizeof closed_names / sizeof closed_names[0]; i++)
-        if (name.len == strlen(closed_names[i]) && strncasecmp(name.data, closed_names[i], name.len) == 0)
-            return true;
-    return false;
+    return is_name(name, ".git") || is_name(name, ".weft");
+}
+
+/* Of a name in a folder, of which is known whether it is an .aiwg. */
+static bool is_closed(weft_bytes name, bool in_aiwg) {
+    return weft__beneath_closed(name) || (in_aiwg && is_name(name, "daemon"));
 }
 
 /* The next name of a path; false: there is none. */
@@ -29,10 +33,23 @@ static bool next_name(const char **at, weft_bytes *ret) {
     return len > 0;
 }
 
+/* What the names say by themselves. Behind a ".." they do not say which folder they are in. */
 static bool has_closed_name(const char *path) {
     weft_bytes name;
+    bool in_aiwg = false;
+    while (next_name(&path, &name)) {
+        if (is_closed(name, in_aiwg))
+            return true;
+        if (!is_name(name, "."))
+            in_aiwg = is_name(name, ".aiwg");
+    }
+    return false;
+}
+
+static bool goes_back(const char *path) {
+    weft_bytes name;
     while (next_name(&path, &name))
-        if (weft__beneath_closed(name))
+        if (is_name(name, ".."))
             return true;
     return false;
 }
@@ -58,10 +75,9 @@ static int open_by_kernel(int root, const char *path, int flags) {
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS,
     };
     long fd;
-    int tries = 0;
-    do /* -EAGAIN: something was renamed meanwhile, and the kernel cannot be sure about ".." */
+    do
         fd = syscall(SYS_openat2, root, path, &how, sizeof how);
-    while (fd < 0 && (errno == EINTR || (errno == EAGAIN && ++tries < 16)));
+    while (fd < 0 && errno == EINTR);
     return fd < 0 ? -errno : (int) fd;
 }
 
@@ -70,6 +86,7 @@ static int open_by_kernel(int root, const char *path, int flags) {
 /* What is still to be walked, its end at the end of the room: a link's target is put before it. */
 typedef struct walk {
     int folders[WEFT_BENEATH_DEPTH]; /* the first is the root, and not ours to close */
+    bool aiwg[WEFT_BENEATH_DEPTH];   /* it has this name */
     int depth;
     int links;
     bool follow;
@@ -112,6 +129,7 @@ static int enter(walk *w, const char *name) {
     int fd = openat(w->folders[w->depth - 1], name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return -errno;
+    w->aiwg[w->depth] = strcasecmp(name, ".aiwg") == 0;
     w->folders[w->depth++] = fd;
     return 0;
 }
@@ -163,7 +181,7 @@ static int walk_on(walk *w, int flags, int *ret) {
     bool last = !more || *at == '\0';
     if (next.len > NAME_MAX)
         return -ENAMETOOLONG;
-    if (weft__beneath_closed(next))
+    if (is_closed(next, w->aiwg[w->depth - 1]))
         return -EACCES;
     memcpy(name, next.data, next.len);
     name[next.len] = '\0';
@@ -180,6 +198,7 @@ static int open_by_walking(int root, const char *path, int flags, bool follow) {
     w.links = 0;
     w.follow = follow;
     w.folders[0] = root;
+    w.aiwg[0] = false;
     w.rest = w.room + sizeof w.room - 1;
     *w.rest = '\0';
     size_t len = strlen(path);
@@ -204,7 +223,7 @@ int weft__beneath_open(int root, const char *path, int flags, unsigned how) {
         return -EXDEV;
     if (has_closed_name(path))
         return -EACCES;
-    if (!(how & WEFT_BENEATH_WALK))
+    if (!(how & WEFT_BENEATH_WALK) && !goes_back(path))
         r = open_by_kernel(root, path, flags);
     /* Kernels before 5.6 do not have it, and filters of system calls answer what they like. For a link to a folder the
      * kernel says -ENOTDIR. */
@@ -220,7 +239,7 @@ int weft__beneath_parent(int root, const char *path, unsigned how, char ret_name
         return -EINVAL;
     if (strlen(name) > NAME_MAX || len >= sizeof folder)
         return -ENAMETOOLONG;
-    if (weft__beneath_closed((weft_bytes){name, strlen(name)}))
+    if (has_closed_name(path))
         return -EACCES;
     memcpy(folder, path, len);
     folder[len] = '\0';

@@ -6,8 +6,9 @@
  * target walked like a part of the path; ".." goes back to the folder we came from, which is held open. So nothing depends
  * on what a name meant a moment ago, and no path is ever compared with another.
  *
- * Some names are closed, wherever they are and in capitals too: .git and .weft. The first holds hooks and, in its
- * configuration, programs and passwords; the second tokens. They are closed as well to a link that leads there. */
+ * Some names are closed, wherever they are and in capitals too: .git, .weft, and daemon in .aiwg. The first holds hooks and,
+ * in its configuration, programs and passwords; the others hold a hub's token and journal. They are closed as well to a link
+ * that leads there. */
 #ifndef WEFT_BENEATH_H
 #define WEFT_BENEATH_H
 
@@ -23,7 +24,7 @@ enum {
 #define WEFT_BENEATH_LINKS_MAX 40 /* links in one path, as in the kernel */
 #define WEFT_BENEATH_DEPTH 256    /* folders in one path; each is a descriptor while it is walked */
 
-/* A closed name? */
+/* A name that is closed in every folder? */
 bool weft__beneath_closed(weft_bytes name);
 /* Is it a path we work with at all? -EINVAL: it is empty or has a NUL; -ENAMETOOLONG; -EXDEV: it is absolute; -EACCES: a
  * closed name is in it. ret gets it with its end. */

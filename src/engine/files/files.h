@@ -1,5 +1,5 @@
 /* The files beneath one folder, for clients and agents: read, list, write. Nothing outside of it is reached, by whatever
- * path or link (beneath.h); .git and .weft are closed. Only regular files are read and written, so that nobody waits for a
+ * path or link (beneath.h), and some names are closed. Only regular files are read and written, so that nobody waits for a
  * pipe or reaches a device.
  *
  * weft_files works on threads of its own (workers.h) and answers on the loop's. The functions below it do the work, and may

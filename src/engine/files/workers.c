@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "watch.h"
@@ -20,6 +22,8 @@ struct weft_workers {
     int fd;
     unsigned max_threads, threads; /* the loop's */
     size_t max_waiting, unfinished;
+    bool set_umask;
+    mode_t umask;
     pthread_t thread[WEFT_WORKERS_MAX];
 
     pthread_mutex_t lock; /* of all that follows */
@@ -48,6 +52,9 @@ static weft_work *next_work(weft_workers *workers) {
 
 static void *worker_main(void *ctx) {
     weft_workers *workers = ctx;
+    /* A daemon in the background has 077, which is right for its own files. What git makes for the user is the user's. */
+    if (workers->set_umask && unshare(CLONE_FS) == 0)
+        umask(workers->umask);
     pthread_mutex_lock(&workers->lock);
     for (weft_work *work; (work = next_work(workers));) {
         pthread_mutex_unlock(&workers->lock);
@@ -147,6 +154,8 @@ int weft__workers_new(const weft_workers_opts *opts, weft_workers **ret) {
     if (workers->max_threads > WEFT_WORKERS_MAX)
         workers->max_threads = WEFT_WORKERS_MAX;
     workers->max_waiting = opts->max_waiting ? opts->max_waiting : MAX_WAITING;
+    workers->set_umask = opts->set_umask;
+    workers->umask = opts->umask;
     weft__list_init(&workers->waiting);
     weft__list_init(&workers->finished);
     pthread_mutex_init(&workers->lock, NULL);

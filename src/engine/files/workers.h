@@ -26,6 +26,9 @@ typedef struct weft_workers_opts {
     const weft_alloc *alloc; /* is used from the threads too */
     unsigned threads;        /* at most; 0: 2 */
     size_t max_waiting;      /* work that no thread has begun; 0: 256 */
+    bool set_umask; /* the threads, and programs that they start, have this umask instead of the process's, where the
+                       system lets a thread have its own */
+    mode_t umask;
 } weft_workers_opts;
 
 int weft__workers_new(const weft_workers_opts *opts, weft_workers **ret);

@@ -240,7 +240,11 @@ static int open_git(weft_git *git, const weft_git_opts *opts) {
     if (r == 0)
         r = weft__git_env_init(&git->env, git->folder, git->alloc);
     if (r == 0)
-        r = weft__workers_new(&(weft_workers_opts){.loop = opts->loop, .alloc = opts->alloc, .threads = WEFT_GIT_AT_ONCE},
+        r = weft__workers_new(&(weft_workers_opts){.loop = opts->loop,
+                                                   .alloc = opts->alloc,
+                                                   .threads = WEFT_GIT_AT_ONCE,
+                                                   .set_umask = opts->set_umask,
+                                                   .umask = opts->umask},
                               &git->workers);
     return r;
 }

@@ -147,6 +147,8 @@ typedef struct weft_git_opts {
     const char *program;       /* NULL: git in PATH, but none in the folder */
     bool may_write;            /* the user has trusted this repository */
     int64_t read_ms, write_ms; /* 0: as above */
+    bool set_umask;            /* for what git makes; else the process's */
+    mode_t umask;
 } weft_git_opts;
 
 /* -ENOENT, -ENOTDIR: the folder. That git is not installed is told by the calls. The environment is copied now. */

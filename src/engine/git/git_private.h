@@ -83,11 +83,17 @@ struct weft_git_call {
 
 /* ---- for the rows, on a thread ---- */
 
+/* Pathspecs, ending with NULL: a hub's own files, if a repository has them among its own. Their content is not shown,
+ * because it is the token; nor are they restored, because then the token would be what the repository says. */
+extern const char *const weft__git_closed[];
+#define WEFT_GIT_CLOSED 2 /* so many */
+
 typedef struct weft_git_run {
     const char *const *argv; /* what follows "git" and the options that all have */
     weft_bytes input;
     size_t max_output;
     bool write, read_on;
+    bool magic; /* its paths are pathspecs; else they mean themselves */
 } weft_git_run;
 
 /* Find the repository and read its settings. false: the result says why not. */

@@ -1,4 +1,5 @@
 /* status, diff, log and branches. Each names every option on which a configuration could change what is printed. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,7 @@ typedef struct args {
 } args;
 
 static void add(args *a, const char *text) {
+    assert(a->count < WEFT_GIT_ARGS - 1);
     a->list[a->count++] = text;
 }
 
@@ -91,7 +93,7 @@ static bool run_diff_of(weft_git_call *call, const char *against) {
                                          "--unified=3",
                                          "--find-renames",
                                          NULL};
-    char path[2 * PATH_MAX], relative[PATH_MAX + 16];
+    char path[2 * PATH_MAX], literal[2 * PATH_MAX + 16], relative[PATH_MAX + 16];
     args a = {0};
     add_all(&a, always);
     snprintf(relative, sizeof relative, "--relative=%s", call->repository.prefix);
@@ -99,9 +101,12 @@ static bool run_diff_of(weft_git_call *call, const char *against) {
     if (against)
         add(&a, against);
     add(&a, "--");
-    if (call->request.path)
-        add(&a, weft__git_in_top(call, call->request.path, path));
-    return weft__git_run(call, &(weft_git_run){.argv = a.list, .max_output = diff_max(call)});
+    if (call->request.path) {
+        snprintf(literal, sizeof literal, ":(literal)%s", weft__git_in_top(call, call->request.path, path));
+        add(&a, literal);
+    }
+    add_all(&a, weft__git_closed);
+    return weft__git_run(call, &(weft_git_run){.argv = a.list, .max_output = diff_max(call), .magic = true});
 }
 
 /* ---- the diff of a file that git does not know ---- */

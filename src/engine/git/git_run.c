@@ -10,6 +10,9 @@
 
 #define SETTINGS_MAX (1u << 20) /* bytes of names in a configuration */
 
+const char *const weft__git_closed[WEFT_GIT_CLOSED + 1] = {":(exclude,glob,icase)**/.weft/**",
+                                                           ":(exclude,glob,icase)**/.aiwg/daemon/**", NULL};
+
 void weft__git_fail(weft_git_call *call, int r) {
     call->result.r = r;
 }
@@ -51,16 +54,18 @@ static weft_git_refusal refusal_of(const char *errors) {
 /* ---- running ---- */
 
 static int run_with(weft_git_call *call, const weft_git_run *run, const char *const *env) {
-    static const char *const first[] = {"git", "--no-pager", "--literal-pathspecs"};
     const weft_git *git = call->git;
-    size_t count = 0;
+    size_t count = 0, first = 0;
     while (run->argv[count])
         count++;
     const char **argv = weft__alloc(git->alloc, (count + 4) * sizeof *argv);
     if (!argv)
         return -ENOMEM;
-    memcpy(argv, first, sizeof first);
-    memcpy(argv + 3, run->argv, (count + 1) * sizeof *argv);
+    argv[first++] = "git";
+    argv[first++] = "--no-pager";
+    if (!run->magic)
+        argv[first++] = "--literal-pathspecs";
+    memcpy(argv + first, run->argv, (count + 1) * sizeof *argv);
     weft__command_end_done(&call->end, git->alloc);
     int r = weft__command_run(
         &(weft_command){

@@ -1,6 +1,7 @@
 /* stage, unstage, discard and commit: with the user's own configuration and hooks. Paths go through standard input where git
  * takes them there, each ended by NUL, so that none can be an option and there may be many. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "git_private.h"
@@ -27,17 +28,28 @@ static int check_paths(const weft_git_request *request) {
     return request->all ? 0 : check_list(request->paths);
 }
 
-/* All of them in the repository's top, one after the other. */
+/* The request's paths as pathspecs, one after the other, and then what is left alone. */
 static int join_paths(const weft_git_call *call, weft_buf *ret) {
+    static const char literal[] = ":(literal)";
     const weft_alloc *alloc = call->git->alloc;
     const char *prefix = call->repository.prefix;
     int r = 0;
     for (const char *const *path = call->request.paths; r == 0 && *path; path++) {
-        r = weft__buf_put(ret, alloc, prefix, strlen(prefix));
+        r = weft__buf_put(ret, alloc, literal, sizeof literal - 1);
+        if (r == 0)
+            r = weft__buf_put(ret, alloc, prefix, strlen(prefix));
         if (r == 0)
             r = weft__buf_put(ret, alloc, *path, strlen(*path) + 1);
     }
+    for (const char *const *closed = weft__git_closed; r == 0 && *closed; closed++)
+        r = weft__buf_put(ret, alloc, *closed, strlen(*closed) + 1);
     return r;
+}
+
+static void run_write(weft_git_call *call, const char *const *argv, weft_bytes input) {
+    weft__git_run_well(
+        call,
+        &(weft_git_run){.argv = argv, .input = input, .max_output = SAID, .write = true, .read_on = true, .magic = true});
 }
 
 static void run_on_paths(weft_git_call *call, const char *const *argv) {
@@ -46,18 +58,16 @@ static void run_on_paths(weft_git_call *call, const char *const *argv) {
     if (r < 0)
         weft__git_fail(call, r);
     else
-        weft__git_run_well(call, &(weft_git_run){.argv = argv,
-                                                 .input = {weft__buf_head(&paths), weft__buf_len(&paths)},
-                                                 .max_output = SAID,
-                                                 .write = true,
-                                                 .read_on = true});
+        run_write(call, argv, (weft_bytes){weft__buf_head(&paths), weft__buf_len(&paths)});
     weft__buf_done(&paths, call->git->alloc);
 }
 
 static void run_on_all(weft_git_call *call, const char *verb, const char *option) {
-    const char *prefix = call->repository.prefix;
-    const char *argv[] = {verb, option, "--", *prefix ? prefix : ".", NULL};
-    weft__git_run_well(call, &(weft_git_run){.argv = argv, .max_output = SAID, .write = true, .read_on = true});
+    char folder[PATH_MAX + 16];
+    const char *argv[5 + WEFT_GIT_CLOSED] = {verb, option, "--", folder};
+    memcpy(argv + 4, weft__git_closed, WEFT_GIT_CLOSED * sizeof *argv);
+    snprintf(folder, sizeof folder, ":(literal)%s", *call->repository.prefix ? call->repository.prefix : ".");
+    run_write(call, argv, (weft_bytes){0});
 }
 
 /* ---- the rows ---- */
@@ -88,8 +98,8 @@ static void run_clean(weft_git_call *call) {
     static const char *const first[] = {"clean", "--force", "-d", "--quiet", "--"};
     const weft_alloc *alloc = call->git->alloc;
     weft_buf paths = {0};
-    size_t count = 0;
-    while (call->request.paths[count])
+    size_t count = WEFT_GIT_CLOSED;
+    for (const char *const *path = call->request.paths; *path; path++)
         count++;
     const char **argv = weft__zalloc(alloc, (count + 6) * sizeof *argv);
     int r = argv ? join_paths(call, &paths) : -ENOMEM;
@@ -98,7 +108,7 @@ static void run_clean(weft_git_call *call) {
         memcpy(argv, first, sizeof first);
         for (size_t i = 0; i < count; i++, at += strlen(at) + 1)
             argv[5 + i] = at;
-        weft__git_run_well(call, &(weft_git_run){.argv = argv, .max_output = SAID, .write = true, .read_on = true});
+        run_write(call, argv, (weft_bytes){0});
     } else
         weft__git_fail(call, r);
     weft__buf_done(&paths, alloc);
