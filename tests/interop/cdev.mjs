@@ -300,6 +300,39 @@ test('REST: no token, a wrong one, a strange Host or Origin: nothing, on any pat
     phone.close();
 });
 
+/* ---- what changes in the project ---- */
+
+test('a change of a file is told, what git makes of it, and its diff', async () => {
+    const [phone, app] = [await Phone.connect(), await Phone.connect()];
+    await phone.call('initialize', {});
+    app.pipe.send(JSON.stringify({ command: 'get_status' }));
+    await app.hears(({ event }) => event === 'status_response', 'the old form');
+    /* The watch begins with the first client and needs a moment to look at everything: until then nothing is told. */
+    let written = 0;
+    const told = phone.hears(is('file_changed', ({ path: name }) => name.startsWith('watched-')), 'that a file was made');
+    const writing = setInterval(() => fs.writeFileSync(path.join(project, `watched-${written++}.txt`), 'hello\n'), 200);
+    const { params } = await told.finally(() => clearInterval(writing));
+    same([params.change, params.size], ['created', 6]);
+    check(/^ws-[0-9a-f]{16}$/.test(params.workspace_id) && params.timestamp, JSON.stringify(params));
+    const status = await phone.hears(is('git_status_changed', ({ changed_files: files }) => files.includes(params.path)), 'git\'s status');
+    same([status.params.branch, status.params.has_conflicts, status.params.is_clean, status.params.staged_count], ['main', false, false, 1]);
+    const diff = await phone.hears(is('git_diff', ({ file }) => file.startsWith('watched-')), 'a diff');
+    same([diff.params.additions, diff.params.deletions, diff.params.is_new_file, diff.params.is_staged], [1, 0, true, false]);
+    check(diff.params.diff.includes('+hello'), diff.params.diff);
+    await app.hears(({ event, payload }) => event === 'file_changed' && payload.path === params.path, 'the same in the old form');
+    fs.appendFileSync(path.join(project, 'b.txt'), 'more\n');
+    const changed = await phone.hears(is('git_diff', ({ file }) => file === 'b.txt'), 'the diff of a file that git knows');
+    same([changed.params.additions, changed.params.is_new_file], [1, false]);
+    fs.rmSync(path.join(project, params.path));
+    await phone.hears(is('file_changed', ({ path: name, change }) => name === params.path && change === 'deleted'), 'that it was deleted');
+    git('add', 'b.txt');
+    git('commit', '-qm', 'second');
+    await phone.hears(is('git_status_changed', params => params.staged_count === 0), 'a commit');
+    same((await phone.call('status/get')).watcher_enabled, true);
+    phone.close();
+    app.close();
+});
+
 /* ---- before JSON-RPC ---- */
 
 test('commands of the old protocol on the same socket', async () => {

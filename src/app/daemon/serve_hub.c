@@ -8,6 +8,7 @@
 
 #include "aiwg_state.h"
 #include "alloc.h"
+#include "cdev_changes.h"
 #include "cdev_old.h"
 #include "cdev_rest.h"
 #include "config.h"
@@ -31,6 +32,7 @@ struct weft_serve_hub {
     weft_dialects *dialects;
     weft_files *files;
     weft_git *git;
+    weft_cdev_changes *changes;
     weft_agents agents; /* the lists stay when the configuration is read again, this does not */
     weft_hub hub;
     weft_hub_host host;
@@ -63,6 +65,13 @@ static void stop_soon(void *ctx, bool force) {
     weft_serve_hub *self = ctx;
     self->stop_force |= force;
     weft__later(self->opts.loop, &self->stop);
+}
+
+/* The first client that may show the project makes us watch it: nobody else needs that. */
+static void show(void *ctx) {
+    const weft_serve_hub *self = ctx;
+    if (self->changes && !self->hub.stopping)
+        weft__cdev_changes_start(self->changes);
 }
 
 /* ---- agents among the callers ---- */
@@ -213,6 +222,7 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
                                  .about = about,
                                  .stop = stop_soon,
                                  .is_agent = is_agent,
+                                 .show = show,
                                  .flag = read_flag,
                                  .ctx = self};
     self->hub.host = &self->host;
@@ -286,7 +296,10 @@ static void automate(weft_serve_hub *self, const weft_serve_settings *how) {
 static void serve_folder(weft_serve_hub *self) {
     weft_files_opts files = {.loop = self->opts.loop, .folder = self->folder, .umask = 077};
     weft_git_opts git = {.loop = self->opts.loop, .folder = self->folder};
-    int r = weft__files_new(&files, &self->files);
+    int r = weft__cdev_changes_new(&self->hub, note, self, &self->changes);
+    if (r < 0)
+        weft__warn(self->opts.app, "weft serve: watching: %s", weft_strerror(r));
+    r = weft__files_new(&files, &self->files);
     if (r < 0)
         weft__warn(self->opts.app, "weft serve: files: %s", weft_strerror(r));
     r = weft__git_new(&git, &self->git);
@@ -360,8 +373,11 @@ void weft__serve_hub_ready(weft_serve_hub *self) {
 void weft__serve_hub_opened(weft_serve_hub *self, weft_peer *peer) {
     if (know_agent(peer) < 0) /* memory is short, and it would pass for a person */
         weft_peer_free(peer);
-    else
+    else {
+        if (strcmp(weft_peer_identity(peer)->dialect, weft__cdev.name) == 0)
+            show(self);
         weft__hub_clients_open(self->hub.clients, peer);
+    }
 }
 
 bool weft__serve_hub_raw(weft_serve_hub *self, weft_peer *peer, weft_bytes body) {
@@ -399,6 +415,7 @@ weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self) {
     weft__later_cancel(&self->stop);
     self->hub.server = NULL;
     weft__aiwg_state_free(self->state);
+    weft__cdev_changes_free(self->changes);
     weft__files_free(self->files); /* before the clients, who free what waits for them */
     weft__git_free(self->git);
     weft__hub_clients_free(self->hub.clients);

@@ -166,16 +166,6 @@ static void tell_resolved(const cdev_note *note, const weft_event *event, const 
               {"reason", copy(data, "reason")});
 }
 
-/* ---- files ---- */
-
-static void tell_file(const cdev_note *note, const weft_event *event, const weft_json *data) {
-    const char *change = strcmp(event->type, "file.create") == 0   ? "created"
-                         : strcmp(event->type, "file.delete") == 0 ? "deleted"
-                                                                   : "modified";
-    CDEV_TELL(note, "file_changed", {"path", copy(data, "path")}, {"change", weft_str(change)},
-              {"size", copy(data, "size")});
-}
-
 /* ---- the table ---- */
 
 static const struct {
@@ -198,9 +188,6 @@ static const struct {
     {"question.answered", tell_resolved},
     {"question.expired", tell_resolved},
     {"question.withdrawn", tell_resolved},
-    {"file.create", tell_file},
-    {"file.modify", tell_file},
-    {"file.delete", tell_file},
 };
 
 void weft__cdev_render(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {

@@ -139,6 +139,8 @@ int weft__cdev_initialize(weft_req *req, const weft_json *params, void *ctx) {
     weft_buf names = {0}, pending = {0};
     if (!weft__cdev_claims(params))
         return refuse_protocol(req);
+    if (client && hub->host->show)
+        hub->host->show(hub->host->ctx);
     int r = client ? set_up(client, &in->capabilities) : 0;
     if (r >= 0)
         r = write_names(&names, hub->alloc, weft__engine_agents(hub->engine));

@@ -70,7 +70,7 @@ int weft__cdev_status(weft_req *req, const weft_json *params, void *ctx) {
     const weft_session *session = weft__cdev_session(hub, weft_req_peer(req));
     const weft_agent *agent = weft__agent_default(hub->engine);
     const char *state = weft__cdev_state_of(task_of(hub, session));
-    bool watching = hub->automation && weft__automation_health(hub->automation).watching;
+    bool watching = hub->watching || (hub->automation && weft__automation_health(hub->automation).watching);
     char workspace[CDEV_WORKSPACE];
     (void) params;
     return weft_reply(req,

@@ -41,6 +41,13 @@ void weft__hub_clients_drain(weft_hub_clients *clients, weft_peer *peer);
 typedef bool weft_on_task(void *ctx, const weft_event *event, const weft_json *data);
 int weft__hub_clients_await(weft_hub_clients *clients, const char *task, weft_on_task *on_event, void *ctx);
 
+/* Tell all live connections of a dialect something that is no event: who does not listen now, or reads too slowly, is not
+ * told later either. tell is called once for each variant that somebody hears. */
+typedef void weft_hub_tell(const weft_hub *hub, weft_rendering *rendering, void *ctx);
+void weft__hub_clients_tell(weft_hub_clients *clients, const weft_dialect *dialect, weft_hub_tell *tell, void *ctx);
+/* Is there one? */
+bool weft__hub_clients_listen(const weft_hub_clients *clients, const weft_dialect *dialect);
+
 /* Something that waits for a completion which does not come any more when its owner goes first: of files, of git. Embedded
  * in what waits. on_end frees it when the clients go; otherwise weft__hub_wait_over() comes first. */
 typedef struct weft_hub_wait {

@@ -199,12 +199,11 @@ void weft__rendering_reset(weft_rendering *rendering) {
     rendering->r = 0;
 }
 
-/* A beat is no event: who does not listen at the moment does not need it later. */
-static void beat_variant(weft_hub_clients *clients, weft_rendering *rendering, uint64_t beat) {
+/* A beat is no event: who does not listen at the moment does not need it later. The same holds for whatever is told so. */
+static void tell_variant(weft_hub_clients *clients, weft_rendering *rendering, weft_hub_tell *tell, void *ctx) {
     weft__rendering_reset(rendering);
     rendering->gseq = clients->told;
-    rendering->beat = beat;
-    rendering->dialect->beat(clients->hub, rendering);
+    tell(clients->hub, rendering, ctx);
     for (weft_link *at = clients->live.next; at != &clients->live; at = at->next) {
         weft_subscription *subscription = WEFT_CONTAINER(at, weft_subscription, live);
         if (subscription->rendering == rendering && !weft_peer_full(subscription->client->peer))
@@ -220,11 +219,42 @@ static bool has_listener(const weft_hub_clients *clients, const weft_rendering *
     return false;
 }
 
-void weft__rendering_beat(weft_hub_clients *clients, size_t dialect) {
-    uint64_t beat = ++clients->beats[dialect].count;
+static void tell_beat(const weft_hub *hub, weft_rendering *rendering, void *ctx) {
+    rendering->beat = *(const uint64_t *) ctx;
+    rendering->dialect->beat(hub, rendering);
+}
+
+static void tell_variants(weft_hub_clients *clients, size_t dialect, weft_hub_tell *tell, void *ctx) {
     for (size_t v = 0; v < WEFT_VARIANTS; v++)
         if (has_listener(clients, &clients->renderings[dialect][v]))
-            beat_variant(clients, &clients->renderings[dialect][v], beat);
+            tell_variant(clients, &clients->renderings[dialect][v], tell, ctx);
+}
+
+void weft__rendering_beat(weft_hub_clients *clients, size_t dialect) {
+    uint64_t beat = ++clients->beats[dialect].count;
+    tell_variants(clients, dialect, tell_beat, &beat);
+}
+
+static size_t index_of(const weft_hub_clients *clients, const weft_dialect *dialect) {
+    size_t index = 0;
+    const weft_dialect *known;
+    while ((known = weft__dialects_at(clients->dialects, index)) && known != dialect)
+        index++;
+    return known ? index : SIZE_MAX;
+}
+
+void weft__hub_clients_tell(weft_hub_clients *clients, const weft_dialect *dialect, weft_hub_tell *tell, void *ctx) {
+    size_t index = index_of(clients, dialect);
+    if (index != SIZE_MAX)
+        tell_variants(clients, index, tell, ctx);
+}
+
+bool weft__hub_clients_listen(const weft_hub_clients *clients, const weft_dialect *dialect) {
+    size_t index = index_of(clients, dialect);
+    for (size_t v = 0; index != SIZE_MAX && v < WEFT_VARIANTS; v++)
+        if (has_listener(clients, &clients->renderings[index][v]))
+            return true;
+    return false;
 }
 
 /* ---- the event itself ---- */

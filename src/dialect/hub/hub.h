@@ -24,6 +24,8 @@ typedef struct weft_hub_host {
     void (*stop)(void *ctx, bool force);
     /* Does this caller belong to an agent? NULL: nobody does. */
     bool (*is_agent)(void *ctx, const weft_identity *who);
+    /* A client shows the project: its files are watched from now on. NULL: nobody watches them. */
+    void (*show)(void *ctx);
     /* A flag of the configuration, by its name there: how a dialect reads what is set for it alone. NULL: none is set. */
     bool (*flag)(void *ctx, const char *name);
     void *ctx;
@@ -40,6 +42,7 @@ struct weft_hub {
     weft_git *git;     /* NULL: nor is git */
     const weft_hub_host *host;
     const weft_alloc *alloc;
+    bool watching; /* the project's files are watched for clients that show them */
     bool stopping;
 };
 
