@@ -4,8 +4,9 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
+import http from 'node:http';
 import path from 'node:path';
-import { build, check, cleanup, needed, optional, patiently, request, run, same, scratch, skip, source, test, webSocket } from './kit.mjs';
+import { build, check, cleanup, examples, needed, optional, output, patiently, request, run, same, scratch, skip, source, test, webSocket } from './kit.mjs';
 
 const Ajv = needed('ajv');
 needed('ws');
@@ -298,6 +299,49 @@ test('REST: no token, a wrong one, a strange Host or Origin: nothing, on any pat
     const phone = await Phone.connect();
     check(!JSON.stringify(await phone.call('session/list', { limit: 1000 })).includes('echo never'), 'something ran');
     phone.close();
+});
+
+/* ---- the example ---- */
+
+const client = (where, protocol, ...words) => output(path.join(examples, 'cdev-client'), [...protocol ? ['--protocol', protocol] : [], where, ...words], { env: { ...process.env, WEFT_TOKEN: token } });
+
+test('the example runs an agent by either protocol, and finds out which', async () => {
+    for (const [protocol, said] of [[undefined, 'JSON-RPC'], ['auto', 'JSON-RPC'], ['jsonrpc', 'JSON-RPC'], ['rest', 'REST']]) {
+        const { code, stdout, stderr } = await client(host, protocol, `echo hello ${protocol}`);
+        same([code, stdout, stderr], [0, `hello ${protocol}\n`, `cdev-client: ${said}\n`], protocol);
+    }
+    const refused = await client(host, 'jsonrpc', '');
+    same([refused.code, /-32602/.test(refused.stderr)], [1, true]);
+});
+
+/* A server of the time before JSON-RPC: it drops what it does not know without a word, or says that it does not know it. */
+test('the example falls back where a server knows no JSON-RPC', async () => {
+    const { WebSocketServer } = needed('ws');
+    for (const words of ['nothing', 'no']) {
+        const told = new Set();
+        const server = http.createServer((asked, answer) => {
+            asked.resume().on('end', () => {
+                answer.setHeader('Content-Type', 'application/json').end(JSON.stringify({ status: 'started', session_id: 's1', pid: 1, mode: 'new' }));
+                for (const payload of [['claude_log', { line: 'old line', stream: 'stdout' }], ['claude_status', { state: 'idle', session_id: 's1' }]])
+                    told.forEach(socket => socket.send(JSON.stringify({ event: payload[0], timestamp: new Date().toISOString(), payload: payload[1] })));
+            });
+        }).listen(0, '127.0.0.1');
+        await once(server, 'listening');
+        const sockets = new WebSocketServer({ server, path: '/ws' });
+        sockets.on('connection', socket => {
+            told.add(socket);
+            socket.on('message', text => {
+                const { jsonrpc, id } = JSON.parse(text);
+                if (jsonrpc && words === 'no')
+                    socket.send(JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } }));
+            });
+        });
+        const { code, stdout, stderr } = await client(`127.0.0.1:${server.address().port}`, 'auto', 'hello');
+        same([code, stdout, stderr], [0, 'old line\n', 'cdev-client: REST\n'], words);
+        sockets.close();
+        server.closeAllConnections();
+        server.close();
+    }
 });
 
 /* ---- what changes in the project ---- */
