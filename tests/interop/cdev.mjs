@@ -409,6 +409,15 @@ test('commands of the old protocol on the same socket', async () => {
 /* The lines of a transcript and those that were told live, as one text. */
 const textOf = messages => messages.filter(({ role, kind }) => role === 'assistant' && kind === 'text').map(({ content }) => content).join('');
 
+/* A line may be cut by the end of a chunk: there the transcript and what is told meet within it. */
+function linesOf(phone, messages, since_seq) {
+    const live = phone.heard('claude_log').filter(({ line }) => !line.startsWith('{'));
+    check(live.every(({ seq }) => seq > since_seq), 'something was told twice');
+    const text = textOf(messages), lines = text.split('\n'), rest = live.map(({ line }) => line);
+    const joined = lines.pop() + (rest.length && !text.endsWith('\n') ? rest.shift() : '');
+    return [...lines, joined, ...rest].filter(line => line);
+}
+
 test('who joins late has everything once: the transcript, then what is told', async () => {
     const first = await Phone.connect();
     const { session_id } = await first.call('agent/run', { prompt: 'lines 20000' });
@@ -425,20 +434,15 @@ test('who joins late has everything once: the transcript, then what is told', as
         }
         late.push({ phone, messages, since_seq });
     }
-    await first.hears(isState('idle', session_id), 'the end of the run');
+    const { params: end } = await first.hears(isState('idle', session_id), 'the end of the run');
     const whole = textOf((await first.call('session/messages', { session_id, limit: 500 })).messages);
     const want = whole.split('\n').filter(line => line);
     same(want.length, 20000);
     same(first.heard('claude_log').map(({ line }) => line).filter(line => line).length, 20000);
     for (const { phone, messages, since_seq } of late) {
-        await phone.hears(isState('idle', session_id), 'the end of the run');
-        const live = phone.heard('claude_log');
-        check(live.every(({ seq }) => seq > since_seq), 'something was told twice');
-        const text = textOf(messages), lines = text.split('\n');
-        /* A line may be cut by the end of a chunk: there the transcript and what is told meet within it. */
-        const rest = live.map(({ line }) => line);
-        const joined = lines.pop() + (rest.length && !text.endsWith('\n') ? rest.shift() : '');
-        same([...lines, joined, ...rest].filter(line => line), want, 'all lines');
+        if (since_seq < end.seq) /* otherwise the run was over when it came */
+            await phone.hears(isState('idle', session_id), 'the end of the run');
+        same(linesOf(phone, messages, since_seq), want, 'all lines');
         phone.close();
     }
     first.close();
@@ -454,7 +458,10 @@ test('a question goes to all; the first answer wins; the rest are told', async (
     const { tool_use_id } = asked[0].params;
     const late = await Phone.connect();
     same((await late.call('initialize')).pending.map(question => question.tool_use_id), [tool_use_id]);
-    same((await late.call('session/watch', { session_id })).pending.map(question => question.tool_use_id), [tool_use_id]);
+    const { pending, since_seq } = await late.call('session/watch', { session_id });
+    same(pending.map(question => question.tool_use_id), [tool_use_id]);
+    const { messages } = await late.call('session/messages', { session_id, until_seq: since_seq });
+    same(messages[0].content, 'ask');
     const answers = await Promise.all(phones.map(phone => phone.ask('agent/respond', { tool_use_id, response: 'allow' })));
     same(answers.filter(({ result }) => result).length, 1, 'winners');
     same(answers.filter(({ error }) => error?.code === 409).length, 4, 'the others');
@@ -462,6 +469,9 @@ test('a question goes to all; the first answer wins; the rest are told', async (
     for (const phone of [...phones, late])
         same((await phone.hears(resolved, 'that it is answered')).params.state, 'answered');
     await late.hears(isState('idle', session_id), 'its end');
+    const whole = textOf((await late.call('session/messages', { session_id })).messages);
+    check(late.heard('claude_log').length > 0 && textOf(messages).length < whole.length, 'it came in the middle');
+    same(linesOf(late, messages, since_seq).join(''), whole.replaceAll('\n', ''), 'what it knows');
     for (const phone of [...phones, late]) {
         same(phone.told.filter(resolved).length, 1, 'told once');
         phone.close();
