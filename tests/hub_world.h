@@ -153,6 +153,8 @@ static inline void hub_turn(hub_world *world, int wait_ms) {
     int timeout = weft_loop_timeout_ms(world->loop);
     poll(&fd, 1, timeout < 0 || timeout > wait_ms ? wait_ms : timeout);
     weft_loop_once(world->loop, false);
+    if (world->service) /* a server would do it */
+        weft_service_deliver(world->service);
 }
 
 #define HUB_UNTIL(world, condition)                                                                                         \

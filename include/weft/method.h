@@ -89,6 +89,8 @@ typedef struct weft_method {
     unsigned flags;
     void *ctx;            /* handed to the handler; NULL: the service's */
     const void *defaults; /* what the struct of WEFT_END holds where params say nothing; NULL: zeroes */
+    int64_t timeout_ms;   /* a request of a peer that is not answered by then is answered as if its caller's deadline had
+                             passed (-32800, data.reason "deadlineExceeded"); 0: it may take as long as it likes */
 } weft_method;
 
 /* The struct that the params were bound to by the method's table, which ends with WEFT_END. Yours to change until the

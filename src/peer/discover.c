@@ -110,6 +110,10 @@ static void write_method_doc(writer *w, const weft_method *row) {
         doc_raw(w, ",\"x-scope\":");
         doc_str(w, row->scope);
     }
+    if (row->timeout_ms > 0) {
+        doc_raw(w, ",\"x-timeoutMs\":");
+        doc_number(w, row->timeout_ms);
+    }
     if (!row->params)
         doc_raw(w, ",\"x-params\":\"any\"");
     doc_raw(w, "}");

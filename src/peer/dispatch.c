@@ -122,6 +122,8 @@ static bool bind_params(weft_req *req, const weft_json *params, weft_params_memo
 static bool pass_checks(weft_req *req, const weft_json *params, weft_params_memory *memory) {
     if (req->meta.data)
         weft__req_read_deadline(req);
+    if (req->row->timeout_ms > 0)
+        weft__req_limit(req, req->row->timeout_ms);
     if (req->deadline <= req->peer->now) {
         weft_refuse(req, WEFT_CANCELLED, "The deadline of the request has passed", "deadlineExceeded");
         return false;
@@ -140,7 +142,7 @@ static WEFT_NOINLINE void start_checked(weft_req *req, const weft_json *params) 
 
 /* It has been let in. */
 static inline void start_admitted(weft_req *req, const weft_json *params) {
-    if (req->meta.data || req->row->params)
+    if (req->meta.data || req->row->params || req->row->timeout_ms)
         start_checked(req, params);
     else
         run_handler(req, params);

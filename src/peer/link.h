@@ -76,6 +76,8 @@ void weft__service_unset_wake(weft_service *service, const void *ctx);
 
 /* A service's limits, with no zeroes left. */
 const weft_limits *weft__service_limits(const weft_service *service);
+/* weft_service_opts.ctx: what belongs to all its peers, also for callbacks that get only what belongs to one. */
+void *weft__service_ctx(const weft_service *service);
 
 const weft_alloc *weft__peer_alloc(const weft_peer *peer);
 /* For who knows which framing it is. */

@@ -249,6 +249,8 @@ void *weft_req_params(weft_req *req) {
 
 int weft_req_pass_on(weft_req *req, const weft_method *row, const weft_json *params, void *ctx) {
     weft_params_memory memory;
+    if (row->timeout_ms > 0)
+        weft__req_limit(req, row->timeout_ms);
     int r = weft__params_bind(req, row, params, &memory);
     if (r >= 0)
         r = row->handler(req, params, ctx);

@@ -244,6 +244,11 @@ void weft__req_read_deadline(weft_req *req) {
         req->deadline = req->peer->now + (ms > 0 ? ms : 0);
 }
 
+void weft__req_limit(weft_req *req, int64_t ms) {
+    int64_t now = req->peer->now, latest = ms < INT64_MAX - now ? now + ms : INT64_MAX;
+    req->deadline = latest < req->deadline ? latest : req->deadline;
+}
+
 /* The handler will answer later: the text that the request lies in is about to go. */
 static int keep_id(weft_req *req) {
     if (!(req->flags & REQ_TOKEN_KNOWN))

@@ -113,6 +113,8 @@ int weft__req_finish_kept(weft_req *req, weft_bytes outcome);
 int weft__req_defer(weft_req *req, bool whole);
 /* When the caller stops waiting, if its params say so. */
 void weft__req_read_deadline(weft_req *req);
+/* It has at most so long, whatever its caller says. */
+void weft__req_limit(weft_req *req, int64_t ms);
 /* The caller does not want it any more. */
 void weft__req_abandon(weft_req *req, int why);
 void weft__req_abandon_all(weft_peer *peer, int why);

@@ -199,6 +199,10 @@ void weft__req_dispose(weft_req *req) {
         weft_service_unref(service); /* a request that outlives its connection keeps the service */
 }
 
+void *weft__service_ctx(const weft_service *service) {
+    return service->ctx;
+}
+
 const weft_limits *weft__service_limits(const weft_service *service) {
     return &service->limits;
 }

@@ -79,11 +79,6 @@ static void make_ready(service_call *call) {
         wake_service(service);
 }
 
-static void on_answer_written(weft_peer *peer, void *data) {
-    (void) peer;
-    make_ready(data);
-}
-
 static int64_t time_ms(const weft_service *service) {
     return service->now_us ? service->now_us(service->ctx) / 1000 : 0;
 }
@@ -104,12 +99,20 @@ static void on_peer_freed(weft_peer *peer, void *carrier) {
 
 static const weft_carrier carrier_table = {.free = on_peer_freed, .now = now_of};
 
+/* The peer has no data: a program that keeps its own things there must not find ours. */
+static void on_answer_written(weft_peer *peer, void *data) {
+    service_call *call = weft__peer_carrier(peer, &carrier_table);
+    (void) data;
+    if (call)
+        make_ready(call);
+}
+
 /* ---- starting ---- */
 
 /* The peer holds a reference to the service, as every peer does. Those of calls are counted, so that it is noticed when
  * there are no others. It is there until the call is over, whoever frees it before. */
 static int make_call_peer(service_call *call, const weft_identity *who) {
-    weft_peer_opts opts = {.framing = &weft__body, .identity = who, .data = call, .on_output = on_answer_written};
+    weft_peer_opts opts = {.framing = &weft__body, .identity = who, .on_output = on_answer_written};
     int r = weft_peer_new(call->service, &opts, &call->peer);
     if (r < 0)
         return r;

@@ -6,6 +6,8 @@
 
 #include "encode.h"
 #include "send.h"
+#include "shared.h"
+#include "write.h"
 
 /* NDJSON, Content-Length, WebSocket plain and with compression, server-sent events. */
 #define MAX_KINDS 8
@@ -21,18 +23,28 @@ struct weft_shared {
     } kind[MAX_KINDS];
 };
 
-int weft_shared_new(weft_service *service, const char *method, weft_val params, weft_shared **ret) {
+/* With a method it is a notification, otherwise the value itself. */
+static int make_shared(weft_service *service, const char *method, weft_val value, weft_shared **ret) {
     weft_shared *shared = weft__zalloc(service->alloc, sizeof *shared);
     if (!shared)
         return -ENOMEM;
     shared->service = weft_service_ref(service);
-    int r = weft__write_request(&shared->body, service->alloc, 0, method, &params, NULL);
+    int r = method ? weft__write_request(&shared->body, service->alloc, 0, method, &value, NULL)
+                   : weft__write_val(&shared->body, service->alloc, &value);
     if (r < 0) {
         weft_shared_free(shared);
         return r;
     }
     *ret = shared;
     return 0;
+}
+
+int weft_shared_new(weft_service *service, const char *method, weft_val params, weft_shared **ret) {
+    return make_shared(service, method, params, ret);
+}
+
+int weft__shared_message(weft_service *service, weft_val message, weft_shared **ret) {
+    return make_shared(service, NULL, message, ret);
 }
 
 static int frame_body(weft_peer *peer, weft_buf *out, const weft_buf *body) {

@@ -92,7 +92,7 @@ test('what a phone starts, a shell sees as a task', async () => {
     await mobile.hears(isStatus('idle'), 'its end');
     await other.hears(isStatus('idle'), 'its end elsewhere');
     check(!other.told.some(({ method }) => method === 'claude_log'), 'a log went to who does not watch');
-    check(mobile.told.every(({ method }) => method.startsWith('claude_')), 'only its own words');
+    check(mobile.told.every(({ method }) => /^(claude_|session_start$)/.test(method)), 'only its own words');
     const [task] = await shell.call('task.list', { limit: 1 });
     same([task.prompt, task.state, task.metadata], ['echo hello there', 'completed', { source: 'cdev' }]);
     check(task.output.includes('hello there'), task.output);

@@ -6,7 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "hub_world.h"
+#include "hub_client.h"
 #include "link.h"
 
 /* Over the hard limit of a connection's queue, under what is kept of a session's output. */
@@ -626,6 +626,75 @@ TEST(a_dialect_that_beats) {
     weft_peer_free(b);
 }
 
+/* cdev's, in both of its forms, in less than its 30 seconds. */
+TEST(cdev_has_a_heartbeat) {
+    static weft_dialect quick;
+    static const weft_dialect *const only[] = {&quick, NULL};
+    hub_world w;
+    hub_client plain, old;
+    quick = weft__cdev;
+    CHECK_INT(quick.beat_ms, 30000);
+    quick.beat_ms = 10;
+    CHECK_INT(hub_init(&w, &(hub_opts){.dialects = only}), 0);
+    hub_connect(&w, "cdev", &plain);
+    hub_connect(&w, "cdev", &old);
+    CHECK_INT(weft__hub_client_speak(weft__hub_client_of(w.hub.clients, old.peer), "cdev", "old"), 0);
+    HUB_TOLD(&plain,
+             "{\"jsonrpc\":\"2.0\",\"method\":\"heartbeat\",\"params\":{\"server_time\":\"2026-01-01T00:00:00.000Z\","
+             "\"sequence\":1,\"claude_status\":\"idle\",\"uptime_seconds\":17,\"workspace_id\":\"ws-");
+    HUB_TOLD(&plain, "\"sequence\":2,");
+    HUB_TOLD(&old, "{\"event\":\"heartbeat\",\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"payload\":{\"server_time\":"
+                   "\"2026-01-01T00:00:00.000Z\",\"sequence\":1,\"claude_status\":\"idle\",\"uptime_seconds\":17,");
+    hub_disconnect(&plain);
+    hub_disconnect(&old);
+    hub_done(&w);
+}
+
+static void count_answer(void *ctx, int r, const weft_answer *answer) {
+    CHECK_INT(r, 0);
+    CHECK(answer && answer->result);
+    ++*(int *) ctx;
+}
+
+/* REST has no connection: what such a call starts belongs to no client, and nothing of it is taken for one. */
+TEST(a_call_without_a_connection_is_no_client) {
+    hub_world w;
+    hub_client phone;
+    int answers = 0;
+    weft_identity who = {
+        .transport = "http", .dialect = "", .name = "rest", .scopes = "*", .address = "", .authenticated = true};
+    CHECK_INT(hub_init(&w, &(hub_opts){0}), 0);
+    hub_connect(&w, "cdev", &phone);
+    CHECK_INT(
+        weft_service_call(w.service, &who, "agent/run", WEFT_OBJ({"prompt", weft_str("x")}), count_answer, &answers, NULL),
+        0);
+    HUB_UNTIL(&w, hub_run(&w, "task-0000"));
+    hub_run(&w, "task-0000")->host->on_process(hub_run(&w, "task-0000")->ctx, 77);
+    CHECK_INT(weft_service_call(w.service, &who, "status/get", weft_none(), count_answer, &answers, NULL), 0);
+    CHECK_INT(weft_service_call(w.service, &who, "session/unwatch", weft_none(), count_answer, &answers, NULL), 0);
+    hub_settle(&w);
+    CHECK_INT(answers, 3);
+    hub_disconnect(&phone);
+    hub_done(&w);
+}
+
+/* A number finds its client as long as that is there, and nobody else afterwards. */
+TEST(clients_have_numbers) {
+    hub_world w;
+    hub_client a, b;
+    CHECK_INT(hub_init(&w, &(hub_opts){0}), 0);
+    hub_connect(&w, "cdev", &a);
+    weft_hub_client *first = weft__hub_client_of(w.hub.clients, a.peer);
+    uint64_t number = weft__hub_client_number(first);
+    CHECK(weft__hub_clients_find(w.hub.clients, number) == first);
+    CHECK(weft__hub_clients_find(w.hub.clients, number + 1) == NULL);
+    hub_disconnect(&a);
+    hub_connect(&w, "cdev", &b);
+    CHECK(weft__hub_clients_find(w.hub.clients, number) == NULL);
+    hub_disconnect(&b);
+    hub_done(&w);
+}
+
 TEST(watching_has_a_limit) {
     hub_world w;
     char name[16];
@@ -659,4 +728,6 @@ TEST_MAIN(CASE(a_slow_reader_misses_nothing) CASE(a_slow_reader_misses_nothing_o
                   CASE(a_noisy_session_hurts_nobody_else) CASE(a_noisy_session_hurts_nobody_else_with_sqlite)
                       CASE(who_missed_something_is_closed) CASE(closing_says_come_back) CASE(a_subscription_ends_at_any_time)
                           CASE(a_name_that_several_have_is_the_speakers) CASE(only_what_somebody_hears_is_rendered)
-                              CASE(a_dialect_that_beats) CASE(watching_has_a_limit))
+                              CASE(a_dialect_that_beats) CASE(cdev_has_a_heartbeat)
+                                  CASE(a_call_without_a_connection_is_no_client) CASE(clients_have_numbers)
+                                      CASE(watching_has_a_limit))

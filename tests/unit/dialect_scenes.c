@@ -27,6 +27,7 @@
  * allocation failing: then only survival and tidiness are checked. */
 #include <ctype.h>
 
+#include "cdev_old.h"
 #include "hub_world.h"
 #include "link.h"
 #include "scene_file.h"
@@ -140,11 +141,16 @@ static void on_free(weft_peer *peer, void *carrier) {
 
 static const weft_carrier carrier = {.free = on_free};
 
+static bool on_raw(weft_peer *peer, weft_bytes body, bool binary, void *data) {
+    (void) binary, (void) data;
+    return weft__cdev_old_take(&hub_stage->hub, peer, body);
+}
+
 static void connect_as(play *p, const char *name, const char *dialect) {
     weft_identity who = {
         .transport = "unix", .dialect = dialect, .name = "", .scopes = "*", .address = "", .uid = 1000, .pid = 1};
     connection *c = &p->connections[p->connection_count];
-    weft_peer_opts opts = {.framing = &weft_ndjson, .identity = &who, .on_drain = on_drain};
+    weft_peer_opts opts = {.framing = &weft_ndjson, .identity = &who, .on_drain = on_drain, .on_raw = on_raw};
     who.authenticated = true;
     if (p->connection_count == MAX_CONNECTIONS || weft_peer_new(p->world.service, &opts, &c->peer) < 0)
         return;

@@ -349,8 +349,10 @@ TEST(a_dialect_in_two_spellings) {
     CHECK_INT(weft__hub_client_speak(client, "cdev", "none"), -EINVAL);
     CHECK_INT(weft__hub_client_speak(client, "cdev", "event"), 0);
     hub_say(&plain, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"task.submit\",\"params\":{\"prompt\":\"x\"}}");
+    HUB_TOLD(&plain, "\"method\":\"session_start\"");
     HUB_TOLD(&plain, "\"method\":\"claude_status\"");
     HUB_TOLD(&plain, "\"id\":1");
+    HUB_TOLD(&event, "\"method\":\"event/session_start\"");
     HUB_TOLD(&event, "\"method\":\"event/claude_status\"");
     HUB_SILENT(&event);
     hub_disconnect(&plain);

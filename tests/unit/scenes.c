@@ -187,6 +187,7 @@ static const weft_method methods[] = {
     {"soon", later, .flags = WEFT_SOON | WEFT_CHANGES},
     {"look", later, .flags = WEFT_SOON},
     {"watch", watch},
+    {"limited", later, .timeout_ms = 1000},
     {"count", count_up},
     {"whoami", whoami, .flags = WEFT_OPEN},
     {"admin", echo, .scope = "admin"},

@@ -8,6 +8,9 @@
 
 #include "aiwg_state.h"
 #include "alloc.h"
+#include "cdev_changes.h"
+#include "cdev_old.h"
+#include "cdev_rest.h"
 #include "config.h"
 #include "daemon_folder.h"
 #include "descent.h"
@@ -28,6 +31,9 @@ struct weft_serve_hub {
     weft_engine *engine;
     weft_automation *automation;
     weft_dialects *dialects;
+    weft_files *files;
+    weft_git *git;
+    weft_cdev_changes *changes;
     weft_agents agents; /* the lists stay when the configuration is read again, this does not */
     weft_hub hub;
     weft_hub_host host;
@@ -60,6 +66,13 @@ static void stop_soon(void *ctx, bool force) {
     weft_serve_hub *self = ctx;
     self->stop_force |= force;
     weft__later(self->opts.loop, &self->stop);
+}
+
+/* The first client that may show the project makes us watch it: nobody else needs that. */
+static void show(void *ctx) {
+    const weft_serve_hub *self = ctx;
+    if (self->changes && !self->hub.stopping)
+        weft__cdev_changes_start(self->changes);
 }
 
 /* ---- agents among the callers ---- */
@@ -211,6 +224,7 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
                                  .about = hub_about,
                                  .stop = stop_soon,
                                  .is_agent = is_agent,
+                                 .show = show,
                                  .flag = read_flag,
                                  .ctx = self};
     self->hub.host = &self->host;
@@ -280,6 +294,23 @@ static void start_automation(weft_serve_hub *self, const weft_serve_settings *ho
         self->hub.automation = self->automation;
 }
 
+/* Without them the hub still does its work: their methods say what is missing. */
+static void serve_folder(weft_serve_hub *self) {
+    weft_files_opts files = {.loop = self->opts.loop, .folder = self->folder, .umask = 077};
+    weft_git_opts git = {.loop = self->opts.loop, .folder = self->folder};
+    int r = weft__cdev_changes_new(&self->hub, warn_of_note, self, &self->changes);
+    if (r < 0)
+        weft__warn(self->opts.app, "weft serve: watching: %s", weft_strerror(r));
+    r = weft__files_new(&files, &self->files);
+    if (r < 0)
+        weft__warn(self->opts.app, "weft serve: files: %s", weft_strerror(r));
+    r = weft__git_new(&git, &self->git);
+    if (r < 0)
+        weft__warn(self->opts.app, "weft serve: git: %s", weft_strerror(r));
+    self->hub.files = self->files;
+    self->hub.git = self->git;
+}
+
 /* Whether work may be sent here: for whoever balances load or waits for a start. /health only says that somebody is there.
  */
 static void on_readyz(weft_http *http, void *ctx) {
@@ -301,6 +332,8 @@ static int add_routes(weft_serve_hub *self, weft_server *server) {
     if (r >= 0)
         r = weft__event_stream_route(&self->hub, server);
     if (r >= 0)
+        r = weft__cdev_rest_routes(&self->hub, server);
+    if (r >= 0)
         r = weft_server_login(server, NULL);
     return r < 0 ? r : weft_server_public(server, "/readyz");
 }
@@ -310,11 +343,12 @@ weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
     self->hub.service = weft_server_service(server);
     int r = add_routes(self, server);
     if (r < 0)
-        return weft__fail(self->opts.app, WEFT_FAILED, NULL, "/readyz, /events and /login: %s", weft_strerror(r));
+        return weft__fail(self->opts.app, WEFT_FAILED, NULL, "the HTTP routes: %s", weft_strerror(r));
     r = start_engine(self);
     if (r < 0)
         return weft__fail(self->opts.app, WEFT_FAILED, "\"weft doctor\" looks at the store.", "the journal: %s",
                           weft_strerror(r));
+    serve_folder(self);
     start_automation(self, self->opts.how);
     return WEFT_DONE;
 }
@@ -341,8 +375,15 @@ void weft__serve_hub_ready(weft_serve_hub *self) {
 void weft__serve_hub_opened(weft_serve_hub *self, weft_peer *peer) {
     if (know_agent(peer) < 0) /* memory is short, and it would pass for a person */
         weft_peer_free(peer);
-    else
+    else {
+        if (strcmp(weft_peer_identity(peer)->dialect, weft__cdev.name) == 0)
+            show(self);
         weft__hub_clients_open(self->hub.clients, peer);
+    }
+}
+
+bool weft__serve_hub_raw(weft_serve_hub *self, weft_peer *peer, weft_bytes body) {
+    return weft__cdev_old_take(&self->hub, peer, body);
 }
 
 void weft__serve_hub_closed(weft_serve_hub *self, weft_peer *peer) {
@@ -376,6 +417,9 @@ weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self) {
     weft__later_cancel(&self->stop);
     self->hub.server = NULL;
     weft__aiwg_state_free(self->state);
+    weft__cdev_changes_free(self->changes);
+    weft__files_free(self->files); /* before the clients, who free what waits for them */
+    weft__git_free(self->git);
     weft__hub_clients_free(self->hub.clients);
     weft__automation_free(self->automation);
     weft__engine_free(self->engine);

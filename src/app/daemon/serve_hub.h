@@ -43,6 +43,8 @@ void weft__serve_hub_ready(weft_serve_hub *self);
 void weft__serve_hub_opened(weft_serve_hub *self, weft_peer *peer);
 void weft__serve_hub_closed(weft_serve_hub *self, weft_peer *peer);
 void weft__serve_hub_drained(weft_serve_hub *self, weft_peer *peer);
+/* on_raw: true, it was a command of a protocol that is not JSON-RPC, and is taken. */
+bool weft__serve_hub_raw(weft_serve_hub *self, weft_peer *peer, weft_bytes body);
 /* The configuration was read again. */
 void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how);
 /* Take nothing new, let what runs end (not with force), then tell. Again with force is fine. */

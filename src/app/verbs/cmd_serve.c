@@ -11,6 +11,7 @@
 #include "daemon_folder.h"
 #include "debug.h"
 #include "failure.h"
+#include "link.h"
 #include "loop.h"
 #include "serve.h"
 #include "serve_hub.h"
@@ -92,6 +93,12 @@ static int answer_echo(weft_req *req, const weft_json *params, void *ctx) {
 /* For trying out a connection; rpc.discover is the library's, everything else the dialects'. */
 static const weft_method echo_row = {.name = "echo", .handler = answer_echo, .help = "answer the params as they came"};
 
+static bool on_client_raw(weft_peer *peer, weft_bytes body, bool binary, void *data) {
+    const serving *self = weft__service_ctx(weft_peer_service(peer));
+    (void) binary, (void) data;
+    return weft__serve_hub_raw(self->hub, peer, body);
+}
+
 static int open_server(serving *self) {
     weft_service_opts opts = {
         .methods = weft__serve_hub_methods(self->hub),
@@ -111,6 +118,7 @@ static int open_server(serving *self) {
     server_opts.on_open = on_client_open;
     server_opts.on_close = on_client_close;
     server_opts.on_drain = on_client_drain;
+    server_opts.on_raw = on_client_raw;
     server_opts.data = self;
     return r < 0 ? r : weft_server_new(self->loop, &server_opts, &self->server);
 }

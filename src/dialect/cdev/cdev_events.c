@@ -1,152 +1,212 @@
-/* What happens, in cdev's words: claude_log for those who watch the session, claude_status for everybody. */
-#include <errno.h>
+/* What happens, in cdev's words: a row for each type of event that it has a word for. Logs and errors are for those who
+ * watch the session, everything else is for every cdev connection. */
 #include <string.h>
 
 #include "cdev.h"
-#include "hub_clients.h"
 #include "reply.h"
 
-static weft_val copy_or_none(const weft_json *data, const char *name) {
+/* In the seed's words, as cdev's server names them, or as the events of the protocol before JSON-RPC:
+ * docs/decisions/0065-cdev-whole.md. */
+const char *const weft__cdev_variants[] = {"plain", "event", "old", NULL};
+
+const char *const weft__cdev_notifications[] = {
+    "claude_log",
+    "claude_status",
+    "claude_waiting",
+    "claude_permission",
+    "claude_permission_resolved",
+    "claude_session_info",
+    "file_changed",
+    "git_diff",
+    "git_status_changed",
+    "session_start",
+    "session_end",
+    "error",
+    "heartbeat",
+    NULL,
+};
+
+/* ---- saying it ---- */
+
+static bool has_member(const weft_member *members, size_t count, const char *name) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(members[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+#define MOST_NAME 64
+
+static void tell_as(const cdev_note *note, const char *name, weft_val payload, const char *time) {
+    char prefixed[MOST_NAME] = "event/";
+    switch (weft__render_variant(note->rendering)) {
+    case CDEV_OLD:
+        /* There was one session, and everybody heard of it. */
+        weft__render_message(note->rendering, NULL,
+                             WEFT_OBJ({"event", weft_str(name)}, {"timestamp", weft_str(time)}, {"payload", payload}));
+        break;
+    case CDEV_EVENT:
+        strncat(prefixed, name, sizeof prefixed - strlen(prefixed) - 1);
+        weft__render_notify(note->rendering, note->only, prefixed, payload);
+        break;
+    default:
+        weft__render_notify(note->rendering, note->only, name, payload);
+    }
+}
+
+void weft__cdev_tell(const cdev_note *note, const char *name, const weft_member *payload, size_t count) {
+    char time[WEFT_STAMP], workspace[CDEV_WORKSPACE];
+    weft_member all[CDEV_PAYLOAD + 5];
+    bool named = has_member(payload, count, "session_id");
+    memcpy(all, payload, count * sizeof *all);
+    all[count++] = (weft_member){"workspace_id", weft_str(weft__cdev_workspace(note->hub, workspace))};
+    all[count++] = (weft_member){"session_id", named ? weft_none() : weft_str_or_none(note->session)};
+    all[count++] = (weft_member){"agent_type", weft_str_or_none(note->agent)};
+    all[count++] = (weft_member){"timestamp", weft_str(weft__stamp(note->time_ms, time))};
+    all[count++] = (weft_member){"seq", note->seq ? weft_uint(note->seq) : weft_none()};
+    tell_as(note, name, weft_obj(all, count), time);
+}
+
+static weft_val copy(const weft_json *data, const char *name) {
     weft_json value = weft_get(data, name);
     return value.text ? weft_copy(&value) : weft_none();
 }
 
-/* In the seed's words, or as cdev's server names them: docs/decisions/0046-subscriptions.md. */
-const char *const weft__cdev_variants[] = {"plain", "event", NULL};
-
-static const char *name_for(const weft_rendering *rendering, const char *plain, const char *event) {
-    return weft__render_variant(rendering) ? event : plain;
-}
-
-/* ---- logs ---- */
-
-/* Notifications of one event. A notification of an empty line is 180 bytes, so 64 KiB of line ends would be more than a
- * connection may have in its queue: of so many lines several go into one. */
-#define MOST_LINES 4096
-
-struct log {
-    const weft_hub *hub;
-    weft_rendering *rendering;
-    const char *session, *agent;
-    const char *stream;
-    const char *time;
-};
-
-static void tell_line(const struct log *log, weft_val line, weft_val parsed) {
-    weft__render_notify(log->rendering, log->session, name_for(log->rendering, "claude_log", "event/claude_log"),
-                        WEFT_OBJ({"line", line}, {"stream", weft_str(log->stream)}, {"parsed", parsed},
-                                 {"session_id", weft_str(log->session)}, {"agent_type", weft_str_or_none(log->agent)},
-                                 {"timestamp", weft_str(log->time)}));
-}
-
-/* A line that is an object or an array is shown as what it is, too. */
-static void log_line(const struct log *log, const char *line, size_t len) {
-    weft_doc *doc = NULL;
-    int r = len && (*line == '{' || *line == '[') ? weft_doc_parse(line, len, log->hub->alloc, &doc) : 0;
-    if (r == -ENOMEM)
-        weft__render_fail(log->rendering, r);
-    tell_line(log, weft_strn(line, len), doc ? weft_copy(weft_doc_root(doc)) : weft_none());
-    weft_doc_free(doc);
-}
-
-/* Where the n-th line from here ends, its line end not included. */
-static const char *end_of(const char *from, const char *end, size_t n) {
-    const char *at = from;
-    for (; (at = memchr(at, '\n', (size_t) (end - at))); at++)
-        if (--n == 0)
-            return at;
-    return end;
-}
-
-static size_t count_lines(weft_bytes text) {
-    size_t count = 1;
-    for (size_t i = 0; i < text.len; i++)
-        count += text.data[i] == '\n';
-    return count;
-}
-
-static void log_text(const struct log *log, const weft_json *value) {
-    weft_bytes text;
-    int r = weft_text(value, &text);
-    if (r == -ENOMEM)
-        weft__render_fail(log->rendering, r);
-    if (r < 0)
-        return;
-    size_t at_once = 1 + count_lines(text) / MOST_LINES;
-    for (const char *line = text.data, *end = text.data + text.len; line < end;) {
-        const char *stop = end_of(line, end, at_once);
-        size_t len = (size_t) (stop - line);
-        log_line(log, line, len && line[len - 1] == '\r' ? len - 1 : len);
-        line = stop + 1;
-    }
-}
-
-/* What an agent writes is lines; whatever else it does is said as the update itself. */
-static void log_update(const struct log *log, const weft_json *update) {
-    weft_json text = weft_pointer(update, "/content/text");
-    if (strcmp(weft__render_text(log->rendering, update, "sessionUpdate", ""), "agent_message_chunk") == 0 &&
-        weft_typeof(&text) == WEFT_STRING)
-        log_text(log, &text);
-    else if (update->text)
-        tell_line(log, weft_strn(update->text, update->len), weft_copy(update));
-}
-
-static void tell_log(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
-    const char *session = weft__render_text(rendering, data, "sessionId", "");
-    char time[WEFT_STAMP];
-    if (!weft__render_wanted(rendering, session))
-        return;
-    const weft_session *known_session = weft__session_find(hub->engine, session);
-    weft_json text = weft_get(data, "text"), update = weft_get(data, "update");
-    struct log log = {.hub = hub,
-                      .rendering = rendering,
-                      .session = session,
-                      .agent = known_session ? known_session->agent : NULL,
-                      .stream =
-                          strcmp(weft__render_text(rendering, data, "stream", ""), "stderr") == 0 ? "stderr" : "stdout",
-                      .time = weft__stamp(event->time_ms, time)};
-    if (strcmp(event->type, "session.output") == 0)
-        log_text(&log, &text);
-    else
-        log_update(&log, &update);
-}
-
 /* ---- status ---- */
 
-/* A state for each event that changes it. */
-static const struct {
-    const char *type, *state;
-} states[] = {
-    {"task.started", "starting"}, {"task.process", "running"}, {"task.retrying", "starting"},
-    {"task.completed", "idle"},   {"task.failed", "idle"},     {"task.cancelled", "idle"},
-};
-
-static void tell_status(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data,
-                        const char *state) {
-    const weft_task *task = weft__task_find(hub->engine, weft__render_text(rendering, data, "taskId", ""));
-    char time[WEFT_STAMP], started[WEFT_STAMP];
+static void tell_status(const cdev_note *note, const weft_json *data, const char *state) {
+    const weft_task *task = weft__task_find(note->hub->engine, weft__render_text(note->rendering, data, "taskId", ""));
+    char started[WEFT_STAMP];
     bool runs = strcmp(state, "running") == 0;
-    weft__render_notify(
-        rendering, NULL, name_for(rendering, "claude_status", "event/claude_status"),
-        WEFT_OBJ({"state", weft_str(state)}, {"prompt", task ? weft_str(task->prompt) : weft_none()},
-                 {"pid", copy_or_none(data, "pid")},
-                 {"started_at",
-                  runs && task && task->started_ms ? weft_str(weft__stamp(task->started_ms, started)) : weft_none()},
-                 {"error", copy_or_none(data, "error")}, {"exit_code", copy_or_none(data, "exitCode")},
-                 {"stop_reason", weft__early_stop(weft__render_text(rendering, data, "stopReason", NULL))},
-                 {"session_id", weft_str_or_none(task ? task->session : NULL)},
-                 {"agent_type", weft_str_or_none(task ? task->runs_on : NULL)},
-                 {"timestamp", weft_str(weft__stamp(event->time_ms, time))}));
+    cdev_note own = *note;
+    own.session = task ? task->session : weft__render_text(note->rendering, data, "sessionId", NULL);
+    own.agent = task ? task->runs_on : NULL;
+    CDEV_TELL(
+        &own, "claude_status", {"state", weft_str(state)}, {"prompt", task ? weft_str(task->prompt) : weft_none()},
+        {"pid", copy(data, "pid")},
+        {"started_at", runs && task && task->started_ms ? weft_str(weft__stamp(task->started_ms, started)) : weft_none()},
+        {"error", copy(data, "error")}, {"exit_code", copy(data, "exitCode")},
+        {"stop_reason", weft__early_stop(weft__render_text(note->rendering, data, "stopReason", NULL))});
 }
 
+static void tell_starting(const cdev_note *note, const weft_event *event, const weft_json *data) {
+    (void) event;
+    tell_status(note, data, "starting");
+}
+
+static void tell_running(const cdev_note *note, const weft_event *event, const weft_json *data) {
+    (void) event;
+    tell_status(note, data, "running");
+}
+
+static void tell_idle(const cdev_note *note, const weft_event *event, const weft_json *data) {
+    (void) event;
+    tell_status(note, data, "idle");
+}
+
+/* Who watches the session is also told in the word for errors. */
+static void tell_failed(const cdev_note *note, const weft_event *event, const weft_json *data) {
+    const weft_task *task = weft__task_find(note->hub->engine, weft__render_text(note->rendering, data, "taskId", ""));
+    cdev_note own = *note;
+    own.only = own.session = task ? task->session : weft__render_text(note->rendering, data, "sessionId", "");
+    own.agent = task ? task->runs_on : NULL;
+    tell_idle(note, event, data);
+    CDEV_TELL(&own, "error", {"code", weft_str("CLAUDE_ERROR")},
+              {"message", weft_str(weft__render_text(note->rendering, data, "error", ""))},
+              {"details", WEFT_OBJ({"reason", copy(data, "reason")}, {"exit_code", copy(data, "exitCode")})});
+}
+
+/* ---- sessions ---- */
+
+static void tell_session_start(const cdev_note *note, const weft_event *event, const weft_json *data) {
+    cdev_note own = *note;
+    (void) event;
+    own.agent = weft__render_text(note->rendering, data, "agent", NULL);
+    CDEV_TELL(&own, "session_start", {"session_id", copy(data, "sessionId")},
+              {"repo_path", weft_str(weft__engine_folder(note->hub->engine))},
+              {"repo_name", weft_str(weft__cdev_repo_name(note->hub))},
+              {"agent_version", weft_str(note->hub->host->version)});
+}
+
+static void tell_session_info(const cdev_note *note, const weft_event *event, const weft_json *data) {
+    (void) event;
+    CDEV_TELL(note, "claude_session_info", {"session_id", copy(data, "sessionId")},
+              {"agent_session_id", copy(data, "agentSessionId")});
+}
+
+static void tell_session_end(const cdev_note *note, const weft_event *event, const weft_json *data) {
+    CDEV_TELL(note, "session_end", {"session_id", copy(data, "sessionId")},
+              {"reason", weft_str(strcmp(event->type, "session.deleted") == 0 ? "deleted" : "closed")});
+}
+
+/* ---- questions ---- */
+
+/* The original has its input as a text. */
+static void tell_question(const cdev_note *note, const weft_event *event, const weft_json *data) {
+    bool permission =
+        strcmp(weft__render_text(note->rendering, data, "kind", ""), "permission") == 0 || weft_get(data, "ruleId").text;
+    weft_json input = weft_pointer(data, "/detail/rawInput"), kind = weft_pointer(data, "/detail/kind"),
+              call = weft_pointer(data, "/detail/toolCallId"), detail = weft_get(data, "detail");
+    cdev_note own = *note;
+    (void) event;
+    input = input.text ? input : detail;
+    own.session = weft__render_text(note->rendering, data, "sessionId", NULL);
+    CDEV_TELL(&own, permission ? "claude_permission" : "claude_waiting", {"tool_use_id", copy(data, "questionId")},
+              {"tool_name", kind.text ? weft_copy(&kind) : copy(data, "kind")},
+              {"input", input.text ? weft_strn(input.text, input.len) : weft_str("")}, {"description", copy(data, "title")},
+              {"tool_call_id", call.text ? weft_copy(&call) : weft_none()}, {"options", copy(data, "options")});
+}
+
+/* The rest are told: somebody has answered, or nobody needs to any more. */
+static void tell_resolved(const cdev_note *note, const weft_event *event, const weft_json *data) {
+    cdev_note own = *note;
+    own.session = weft__render_text(note->rendering, data, "sessionId", NULL);
+    weft_json name = weft_get(data, "name");
+    CDEV_TELL(&own, "claude_permission_resolved", {"tool_use_id", copy(data, "questionId")},
+              {"state", weft_str(strchr(event->type, '.') + 1)},
+              {"response", name.text ? weft_copy(&name) : copy(data, "option")}, {"answered_by", copy(data, "by")},
+              {"reason", copy(data, "reason")});
+}
+
+/* ---- the table ---- */
+
+static const struct {
+    const char *type;
+    void (*tell)(const cdev_note *note, const weft_event *event, const weft_json *data);
+} words[] = {
+    {"session.output", weft__cdev_tell_log},
+    {"session.update", weft__cdev_tell_log},
+    {"task.started", tell_starting},
+    {"task.process", tell_running},
+    {"task.retrying", tell_starting},
+    {"task.completed", tell_idle},
+    {"task.failed", tell_failed},
+    {"task.cancelled", tell_idle},
+    {"session.created", tell_session_start},
+    {"session.agent", tell_session_info},
+    {"session.closed", tell_session_end},
+    {"session.deleted", tell_session_end},
+    {"question.asked", tell_question},
+    {"question.answered", tell_resolved},
+    {"question.expired", tell_resolved},
+    {"question.withdrawn", tell_resolved},
+};
+
 void weft__cdev_render(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
-    if (strcmp(event->type, "session.output") == 0 || strcmp(event->type, "session.update") == 0) {
-        tell_log(hub, rendering, event, data);
-        return;
-    }
-    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
-        if (strcmp(states[i].type, event->type) == 0) {
-            tell_status(hub, rendering, event, data, states[i].state);
+    cdev_note note = {.hub = hub, .rendering = rendering, .time_ms = event->time_ms, .seq = event->gseq};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(words[i].type, event->type) == 0) {
+            words[i].tell(&note, event, data);
             return;
         }
+}
+
+/* Who hears nothing for 45 seconds believes that the connection is gone. */
+void weft__cdev_beat(const weft_hub *hub, weft_rendering *rendering) {
+    int64_t now = weft__engine_now(hub->engine);
+    char time[WEFT_STAMP];
+    cdev_note note = {.hub = hub, .rendering = rendering, .time_ms = now};
+    CDEV_TELL(&note, "heartbeat", {"server_time", weft_str(weft__stamp(now, time))},
+              {"sequence", weft_uint(weft__render_beat(rendering))}, {"claude_status", weft_str(weft__cdev_state(hub))},
+              {"uptime_seconds", weft_int(hub->host->uptime_s(hub->host->ctx))});
 }

@@ -17,7 +17,7 @@ struct run {
 };
 
 struct run_params {
-    const char *prompt, *mode, *session_id, *agent_type;
+    const char *prompt, *mode, *session_id, *agent_type, *sessionId, *agentType;
 };
 const weft_param weft__cdev_run_params[] = {
     {"prompt", WEFT_PARAM_str, offsetof(struct run_params, prompt), WEFT_REQUIRED | WEFT_NONEMPTY,
@@ -26,13 +26,18 @@ const weft_param weft__cdev_run_params[] = {
     {"session_id", WEFT_PARAM_str, offsetof(struct run_params, session_id), WEFT_NULLABLE, "the session to continue"},
     {"agent_type", WEFT_PARAM_str, offsetof(struct run_params, agent_type), WEFT_NULLABLE,
      "the name of an agent; the default agent when absent"},
+    {"sessionId", WEFT_PARAM_str, offsetof(struct run_params, sessionId), WEFT_NULLABLE, "the same as session_id"},
+    {"agentType", WEFT_PARAM_str, offsetof(struct run_params, agentType), WEFT_NULLABLE, "the same as agent_type"},
     WEFT_END(struct run_params),
 };
 
-/* What this dialect starts is one at a time, unless the configuration says otherwise. */
+/* What this dialect starts is one at a time, unless the configuration or the client's initialize says otherwise. */
 #define GROUP "agent/run"
 
-static bool runs_side_by_side(const weft_hub *hub) {
+static bool runs_side_by_side(const weft_hub *hub, weft_req *req) {
+    const weft_hub_client *client = weft__hub_client_of(hub->clients, weft_req_peer(req));
+    if (client && (weft__hub_client_flags(client) & CDEV_PARALLEL))
+        return true;
     return hub->host->flag && hub->host->flag(hub->host->ctx, "cdev.parallel");
 }
 
@@ -111,7 +116,7 @@ static int refuse_run(weft_req *req, const weft_hub *hub, const weft_task_spec *
         return weft__reply_no_agent(req, hub, CDEV_NO_AGENT, "agentNotConfigured", "/agent_type",
                                     spec->agent ? spec->agent : "");
     case -ESRCH:
-        return weft__reply_error(req, CDEV_NO_SESSION, "sessionNotFound", "Session not found: %s", spec->session);
+        return weft__cdev_no_session(req, spec->session);
     case -EBUSY:
         return weft__reply_error(req, CDEV_BUSY, "agentBusy", "An agent is already running");
     case -ENOBUFS:
@@ -135,11 +140,13 @@ static int check_run(weft_req *req, const weft_hub *hub, const struct run_params
 
 int weft__cdev_run(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
-    const struct run_params *in = weft_req_params(req);
+    struct run_params *in = weft_req_params(req);
     char key[WEFT_KEY];
     bool resumes;
     (void) params;
     int r = weft__idempotency_key(req, key);
+    in->session_id = in->session_id ? in->session_id : in->sessionId;
+    in->agent_type = in->agent_type ? in->agent_type : in->agentType;
     if (r < 0 || (r = check_run(req, hub, in, &resumes)) < 0)
         return r;
     struct run *run = weft__alloc(hub->alloc, sizeof *run);
@@ -151,7 +158,7 @@ int weft__cdev_run(weft_req *req, const weft_json *params, void *ctx) {
                            .session = resumes ? in->session_id : NULL,
                            .metadata = "{\"source\":\"cdev\"}",
                            .key = *key ? key : NULL,
-                           .group = runs_side_by_side(hub) ? NULL : GROUP,
+                           .group = runs_side_by_side(hub, req) ? NULL : GROUP,
                            .unless_busy = true};
     r = weft__task_submit(hub->engine, &spec, on_cdev_submitted, run);
     if (r >= 0)
@@ -163,11 +170,13 @@ int weft__cdev_run(weft_req *req, const weft_json *params, void *ctx) {
 /* ---- stopping ---- */
 
 struct stop_params {
-    const char *session_id;
+    const char *session_id, *sessionId;
 };
 const weft_param weft__cdev_stop_params[] = {
     {"session_id", WEFT_PARAM_str, offsetof(struct stop_params, session_id), WEFT_NULLABLE | WEFT_NONEMPTY,
      "which; the one this connection started, else the one it watches, else the only one"},
+    {"sessionId", WEFT_PARAM_str, offsetof(struct stop_params, sessionId), WEFT_NULLABLE | WEFT_NONEMPTY,
+     "the same as session_id"},
     WEFT_END(struct stop_params),
 };
 
@@ -190,10 +199,10 @@ int weft__cdev_stop(weft_req *req, const weft_json *params, void *ctx) {
     const struct stop_params *in = weft_req_params(req);
     char who[WEFT_WHO];
     (void) params;
-    const weft_session *session =
-        in->session_id ? weft__session_find(hub->engine, in->session_id) : weft__cdev_session(hub, weft_req_peer(req));
-    if (!session && in->session_id)
-        return weft__reply_error(req, CDEV_NO_SESSION, "sessionNotFound", "Session not found: %s", in->session_id);
+    const char *id = in->session_id ? in->session_id : in->sessionId;
+    const weft_session *session = id ? weft__session_find(hub->engine, id) : weft__cdev_session(hub, weft_req_peer(req));
+    if (!session && id)
+        return weft__cdev_no_session(req, id);
     if (!session || !session->turn)
         return refuse_idle(req);
     int r = weft__task_cancel(hub->engine, session->turn, weft__who(weft_req_identity(req), who), on_task_stopped,

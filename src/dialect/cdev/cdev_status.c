@@ -1,15 +1,32 @@
-/* status/get, and which session and state it is about. */
+/* status/get, and what it is about: which session, which state, which project. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cdev.h"
 #include "reply.h"
 
-static const char *state_of(const weft_task *task) {
+const char *weft__cdev_state_of(const weft_task *task) {
     if (!task || task->state > WEFT_TASK_RUNNING)
         return "idle";
     if (task->stopping)
         return "stopping";
     return task->state == WEFT_TASK_RUNNING && task->pid ? "running" : "starting";
+}
+
+static const weft_task *task_of(const weft_hub *hub, const weft_session *session) {
+    const char *id = !session ? NULL : session->turn ? session->turn : session->task;
+    return id ? weft__task_find(hub->engine, id) : NULL;
+}
+
+/* One that runs says more than one that starts or stops. */
+const char *weft__cdev_state(const weft_hub *hub) {
+    const char *state = "idle";
+    for (const weft_session *session = weft__session_newest(hub->engine); session && strcmp(state, "running") != 0;
+         session = weft__session_older(hub->engine, session))
+        if (session->busy)
+            state = weft__cdev_state_of(task_of(hub, session));
+    return state;
 }
 
 static const weft_session *find_busy(const weft_hub *hub, const char *id) {
@@ -18,7 +35,7 @@ static const weft_session *find_busy(const weft_hub *hub, const char *id) {
 }
 
 const weft_session *weft__cdev_session(const weft_hub *hub, weft_peer *peer) {
-    const weft_hub_client *client = weft__hub_client_of(hub->clients, peer);
+    const weft_hub_client *client = peer ? weft__hub_client_of(hub->clients, peer) : NULL;
     const weft_session *found = client ? find_busy(hub, weft__hub_client_session(client)) : NULL, *only = NULL;
     size_t count = 0;
     for (const weft_session *session = weft__session_newest(hub->engine); session && !found;
@@ -32,9 +49,18 @@ const weft_session *weft__cdev_session(const weft_hub *hub, weft_peer *peer) {
     return found ? found : only;
 }
 
-static const char *name_of(const char *folder) {
-    const char *slash = strrchr(folder, '/');
+const char *weft__cdev_repo_name(const weft_hub *hub) {
+    const char *folder = weft__engine_folder(hub->engine), *slash = strrchr(folder, '/');
     return slash && slash[1] ? slash + 1 : folder;
+}
+
+/* From the folder's path, so that it stays the same over restarts (FNV-1a, 64 bits). It names, it does not hide. */
+const char *weft__cdev_workspace(const weft_hub *hub, char ret[CDEV_WORKSPACE]) {
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (const char *at = weft__engine_folder(hub->engine); *at; at++)
+        hash = (hash ^ (unsigned char) *at) * UINT64_C(1099511628211);
+    snprintf(ret, CDEV_WORKSPACE, "ws-%016" PRIx64, hash);
+    return ret;
 }
 
 /* Unknown members are left out, never null. */
@@ -42,11 +68,10 @@ int weft__cdev_status(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const weft_hub_host *host = hub->host;
     const weft_session *session = weft__cdev_session(hub, weft_req_peer(req));
-    const char *id = !session ? NULL : session->turn ? session->turn : session->task;
-    const weft_task *task = id ? weft__task_find(hub->engine, id) : NULL;
     const weft_agent *agent = weft__agent_default(hub->engine);
-    const char *folder = weft__engine_folder(hub->engine), *state = state_of(task);
-    bool watching = hub->automation && weft__automation_health(hub->automation).watching;
+    const char *state = weft__cdev_state_of(task_of(hub, session));
+    bool watching = hub->watching || (hub->automation && weft__automation_health(hub->automation).watching);
+    char workspace[CDEV_WORKSPACE];
     (void) params;
     return weft_reply(req,
                       WEFT_OBJ({"session_id", weft_str_or_none(session ? session->id : NULL)},
@@ -56,7 +81,10 @@ int weft__cdev_status(weft_req *req, const weft_json *params, void *ctx) {
                                                                : agent ? agent->name
                                                                        : NULL)},
                                {"connected_clients", weft_uint(hub->server ? weft_server_clients(hub->server) : 0)},
-                               {"repo_path", weft_str(folder)}, {"repo_name", weft_str(name_of(folder))},
+                               {"repo_path", weft_str(weft__engine_folder(hub->engine))},
+                               {"repo_name", weft_str(weft__cdev_repo_name(hub))},
                                {"uptime_seconds", weft_int(host->uptime_s(host->ctx))}, {"version", weft_str(host->version)},
-                               {"watcher_enabled", weft_bool(watching)}, {"git_enabled", weft_bool(false)}));
+                               {"agent_version", weft_str(host->version)}, {"watcher_enabled", weft_bool(watching)},
+                               {"git_enabled", weft_bool(weft__cdev_git_enabled(hub))},
+                               {"workspace_id", weft_str(weft__cdev_workspace(hub, workspace))}));
 }

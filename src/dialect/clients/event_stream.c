@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "http_events.h"
+#include "http_query.h"
 #include "hub_clients.h"
 #include "hub_methods.h"
 #include "link.h"
@@ -33,49 +34,27 @@ typedef struct stream_query {
 
 /* ---- the query ---- */
 
-static int hex_digit(char c) {
-    return isdigit((unsigned char) c) ? c - '0' : isxdigit((unsigned char) c) ? tolower((unsigned char) c) - 'a' + 10 : -1;
-}
-
-/* In place. A NUL would hide what is behind it, so it stays as it is written. */
-static void decode_percent(char *text) {
-    char *to = text;
-    for (const char *at = text; *at; at++) {
-        int high = *at == '%' ? hex_digit(at[1]) : -1, low = high >= 0 ? hex_digit(at[2]) : -1;
-        if (low >= 0 && (high || low)) {
-            *to++ = (char) (high * 16 + low);
-            at += 2;
-        } else
-            *to++ = *at == '+' ? ' ' : *at;
-    }
-    *to = '\0';
-}
-
 /* Names that are not ours are ignored: a token comes this way too. */
-static void take_pair(stream_query *query, char *pair) {
-    char *value = strchr(pair, '=');
-    if (!value)
-        return;
-    *value++ = '\0';
-    decode_percent(value);
-    if (strcmp(pair, "since") == 0)
+static void take_pair(stream_query *query, const char *name, char *value) {
+    if (strcmp(name, "since") == 0)
         query->since = value;
-    else if (strcmp(pair, "types") == 0)
+    else if (strcmp(name, "types") == 0)
         query->types = value;
-    else if (strcmp(pair, "task") == 0)
+    else if (strcmp(name, "task") == 0)
         query->task = value;
-    else if (strcmp(pair, "session") == 0)
+    else if (strcmp(name, "session") == 0)
         query->session = value;
 }
 
 static int read_query(const weft_hub *hub, const weft_http *http, stream_query *ret) {
     const char *text = weft_http_query(http), *last = weft_http_header(http, "Last-Event-ID");
-    char *rest, *save = NULL;
+    const char *name;
+    char *value;
     *ret = (stream_query){.text = weft__strndup(hub->alloc, text, strlen(text))};
     if (!ret->text)
         return -ENOMEM;
-    for (rest = strtok_r(ret->text, "&", &save); rest; rest = strtok_r(NULL, "&", &save))
-        take_pair(ret, rest);
+    for (char *rest = ret->text; weft__query_next(&rest, &name, &value);)
+        take_pair(ret, name, value);
     /* What a browser saw last is newer than the address it began with. */
     if (last && *last)
         ret->since = last;

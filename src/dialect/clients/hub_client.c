@@ -48,6 +48,26 @@ static void forget_watched(weft_hub_client *client, weft_watched *watched) {
     client->watch_count--;
 }
 
+void weft__hub_client_unwatch(weft_hub_client *client, const char *session) {
+    weft_watched *watched = find_watched(client, session);
+    if (watched)
+        forget_watched(client, watched);
+}
+
+void weft__hub_client_unwatch_all(weft_hub_client *client) {
+    while (client->watch_count)
+        forget_watched(client, &client->watches[client->watch_count - 1]);
+}
+
+uint64_t weft__hub_client_watches_since(const weft_hub_client *client, const char *session) {
+    const weft_watched *watched = find_watched(client, session);
+    return watched ? watched->since : client->clients->told;
+}
+
+const char *weft__hub_client_watched(const weft_hub_client *client) {
+    return client->watch_count ? client->watches[0].session : NULL;
+}
+
 bool weft__hub_client_hears(const weft_hub_client *client, const char *session, uint64_t gseq) {
     const weft_watched *watched = find_watched(client, session);
     return watched && (!gseq || gseq > watched->since);
@@ -95,7 +115,15 @@ static int set_identity(weft_peer *peer, const char *dialect) {
     return weft_peer_set_identity(peer, &who);
 }
 
+/* Where other words for the same events go on: one that is behind has not said everything yet. */
+static uint64_t words_at(const weft_hub_client *client, const weft_rendering *next) {
+    const weft_subscription *words = client->words;
+    bool behind = words && next && words->rendering->dialect == next->dialect && words->state != WEFT_SUBSCRIPTION_LIVE;
+    return behind ? words->at : client->clients->told;
+}
+
 static int replace_words(weft_hub_client *client, weft_rendering *rendering) {
+    uint64_t at = words_at(client, rendering);
     weft_subscription *words = NULL;
     if (rendering) {
         int r = weft__subscription_new(client, NULL, NULL, &words);
@@ -107,7 +135,7 @@ static int replace_words(weft_hub_client *client, weft_rendering *rendering) {
     client->words = words;
     if (words) {
         weft__list_push(&client->subscriptions, &words->link);
-        weft__subscription_begin(words);
+        weft__subscription_begin(words, at);
     }
     return 0;
 }
@@ -139,6 +167,18 @@ int weft__hub_client_decide(weft_hub_client *client, const weft_dialect *dialect
     if (r >= 0)
         client->decided = dialect;
     return r;
+}
+
+size_t weft__hub_client_variant(const weft_hub_client *client) {
+    return client->words ? client->words->rendering->variant : 0;
+}
+
+unsigned weft__hub_client_flags(const weft_hub_client *client) {
+    return client->flags;
+}
+
+void weft__hub_client_set_flags(weft_hub_client *client, unsigned flags) {
+    client->flags = flags;
 }
 
 /* ---- its subscriptions ---- */
@@ -234,6 +274,20 @@ weft_peer *weft__hub_client_peer(const weft_hub_client *client) {
     return client->peer;
 }
 
+uint64_t weft__hub_client_number(const weft_hub_client *client) {
+    return client->number;
+}
+
+/* Those that are lost have gone, as far as anybody who wants to tell them something is concerned. */
+weft_hub_client *weft__hub_clients_find(const weft_hub_clients *clients, uint64_t number) {
+    for (const weft_link *at = clients->list.next; at != &clients->list; at = at->next) {
+        weft_hub_client *client = WEFT_CONTAINER(at, weft_hub_client, link);
+        if (client->number == number)
+            return client;
+    }
+    return NULL;
+}
+
 /* They stay in the list: whoever loses the client may stand in the midst of one of them. */
 void weft__hub_client_lose(weft_hub_client *client) {
     weft_hub_clients *clients = client->clients;
@@ -276,6 +330,7 @@ void weft__hub_clients_open(weft_hub_clients *clients, weft_peer *peer) {
     clients->peer_data = clients->opened ? clients->peer_data : weft_peer_data(peer);
     clients->opened = true;
     client->clients = clients;
+    client->number = ++clients->last_number;
     client->peer = peer;
     weft__list_init(&client->subscriptions);
     weft__list_push(&clients->list, &client->link);

@@ -170,6 +170,7 @@ int weft__hub_clients_new(weft_hub *hub, const weft_dialects *dialects, weft_hub
     weft__list_init(&clients->live);
     weft__list_init(&clients->lost);
     weft__list_init(&clients->awaits);
+    weft__list_init(&clients->waits);
     weft__list_init(&clients->calls);
     weft__later_init(&clients->bury, close_lost);
     for (size_t i = 0; (dialect = weft__dialects_at(dialects, i)); i++)
@@ -187,6 +188,22 @@ static void end_awaits(weft_hub_clients *clients) {
     }
 }
 
+void weft__hub_wait(weft_hub_clients *clients, weft_hub_wait *wait) {
+    weft__list_push(&clients->waits, &wait->link);
+}
+
+void weft__hub_wait_over(weft_hub_wait *wait) {
+    weft__list_remove(&wait->link);
+}
+
+static void end_waits(weft_hub_clients *clients) {
+    while (!weft__list_empty(&clients->waits)) {
+        weft_hub_wait *wait = WEFT_CONTAINER(clients->waits.next, weft_hub_wait, link);
+        weft__list_remove(&wait->link);
+        wait->on_end(wait);
+    }
+}
+
 weft_hub_clients *weft__hub_clients_free(weft_hub_clients *clients) {
     if (!clients)
         return NULL;
@@ -194,6 +211,7 @@ weft_hub_clients *weft__hub_clients_free(weft_hub_clients *clients) {
     weft__engine_unlisten(&clients->listener);
     weft__later_cancel(&clients->bury);
     end_awaits(clients);
+    end_waits(clients);
     while (!weft__list_empty(&clients->list))
         weft__hub_client_free(WEFT_CONTAINER(clients->list.next, weft_hub_client, link));
     while (!weft__list_empty(&clients->lost))

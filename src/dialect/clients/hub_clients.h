@@ -41,11 +41,34 @@ void weft__hub_clients_drain(weft_hub_clients *clients, weft_peer *peer);
 typedef bool weft_on_task(void *ctx, const weft_event *event, const weft_json *data);
 int weft__hub_clients_await(weft_hub_clients *clients, const char *task, weft_on_task *on_event, void *ctx);
 
+/* Tell all live connections of a dialect something that is no event: who does not listen now, or reads too slowly, is not
+ * told later either. tell is called once for each variant that somebody hears. */
+typedef void weft_hub_tell(const weft_hub *hub, weft_rendering *rendering, void *ctx);
+void weft__hub_clients_tell(weft_hub_clients *clients, const weft_dialect *dialect, weft_hub_tell *tell, void *ctx);
+/* Is there one? */
+bool weft__hub_clients_listen(const weft_hub_clients *clients, const weft_dialect *dialect);
+
+/* Something that waits for a completion which does not come any more when its owner goes first: of files, of git. Embedded
+ * in what waits. on_end frees it when the clients go; otherwise weft__hub_wait_over() comes first. */
+typedef struct weft_hub_wait {
+    weft_link link;
+    void (*on_end)(struct weft_hub_wait *wait);
+} weft_hub_wait;
+void weft__hub_wait(weft_hub_clients *clients, weft_hub_wait *wait);
+void weft__hub_wait_over(weft_hub_wait *wait);
+
 /* ---- one client ---- */
 
 /* NULL for a peer that was not opened. */
 weft_hub_client *weft__hub_client_of(const weft_hub_clients *clients, weft_peer *peer);
 weft_peer *weft__hub_client_peer(const weft_hub_client *client);
+/* A number that no other client has or had, for who answers later: by then the client may have gone. */
+uint64_t weft__hub_client_number(const weft_hub_client *client);
+/* NULL: it has gone. */
+weft_hub_client *weft__hub_clients_find(const weft_hub_clients *clients, uint64_t number);
+/* What its dialect remembers of it; 0 at first. */
+unsigned weft__hub_client_flags(const weft_hub_client *client);
+void weft__hub_client_set_flags(weft_hub_client *client, unsigned flags);
 /* It cannot be told everything: close it soon, so that it comes back. Nothing is said to it any more. */
 void weft__hub_client_lose(weft_hub_client *client);
 /* From now on it speaks this dialect, in this variant of it (NULL: the first). A name that no dialect has: it is told
@@ -55,7 +78,15 @@ int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const c
 int weft__hub_client_decide(weft_hub_client *client, const weft_dialect *dialect);
 /* Logs of a session go to those who watch it, from now on. -ENOSPC: too many. 0 also when it does already. */
 int weft__hub_client_watch(weft_hub_client *client, const char *session);
+void weft__hub_client_unwatch(weft_hub_client *client, const char *session);
+void weft__hub_client_unwatch_all(weft_hub_client *client);
 bool weft__hub_client_watches(const weft_hub_client *client, const char *session);
+/* It hears of what happens in a session it watches after this gseq. */
+uint64_t weft__hub_client_watches_since(const weft_hub_client *client, const char *session);
+/* The session it watches longest; NULL: none. */
+const char *weft__hub_client_watched(const weft_hub_client *client);
+/* Which variant of its dialect it is told; 0 when that says nothing. */
+size_t weft__hub_client_variant(const weft_hub_client *client);
 /* It started this session: it watches it, instead of the one it watches longest if those are too many. -ENOMEM. */
 int weft__hub_client_started(weft_hub_client *client, const char *session);
 /* The session this client started last; NULL: none. */
@@ -114,6 +145,8 @@ int weft__subscription_call(weft_subscription *subscription, const char *questio
 
 /* A notification to every client of this dialect, or, with a session, to those that watch it. */
 void weft__render_notify(weft_rendering *rendering, const char *session, const char *method, weft_val params);
+/* The same with any message in place of a notification, where the dialect has clients that do not speak JSON-RPC. */
+void weft__render_message(weft_rendering *rendering, const char *session, weft_val message);
 /* A call to them instead, about a question that is still open; otherwise nothing. */
 void weft__render_call(weft_rendering *rendering, const char *session, const char *question, const char *method,
                        weft_val params, weft_on_reply *on_reply);
@@ -126,5 +159,7 @@ void weft__render_fail(weft_rendering *rendering, int r);
 bool weft__render_wanted(weft_rendering *rendering, const char *session);
 /* Which of the dialect's variants this is for: an index. */
 size_t weft__render_variant(const weft_rendering *rendering);
+/* In a beat: how many there were, this one included. */
+uint64_t weft__render_beat(const weft_rendering *rendering);
 
 #endif

@@ -59,6 +59,7 @@ typedef struct weft_watched {
 struct weft_hub_client {
     weft_link link; /* in clients->list, or clients->lost */
     weft_hub_clients *clients;
+    uint64_t number;
     weft_peer *peer;
     weft_link subscriptions;
     size_t subscription_count; /* without the dialect's */
@@ -67,9 +68,10 @@ struct weft_hub_client {
     weft_subscription *words;    /* of its dialect; one of the subscriptions */
     weft_watched *watches;
     size_t watch_count, watch_cap;
-    char *session; /* that it started last */
-    bool failing;  /* it could not be told something: lost as soon as the others have been told */
-    bool lost;     /* will be closed before the loop waits again */
+    char *session;  /* that it started last */
+    unsigned flags; /* of its dialect */
+    bool failing;   /* it could not be told something: lost as soon as the others have been told */
+    bool lost;      /* will be closed before the loop waits again */
 };
 
 /* ---- renderings ---- */
@@ -90,6 +92,7 @@ struct weft_rendering {
     const weft_dialect *dialect;
     size_t variant;
     uint64_t gseq;
+    uint64_t beat;
     int r;     /* the first failure */
     bool done; /* it was rendered already */
     weft_rendered *items;
@@ -104,7 +107,8 @@ struct weft_hub_clients {
     const weft_alloc *alloc;
     weft_event_listener listener;
     uint64_t told; /* the last event heard */
-    weft_link list, live, lost, awaits, calls;
+    uint64_t last_number;
+    weft_link list, live, lost, awaits, waits, calls;
     weft_later bury;
     void *peer_data; /* what peers have as theirs before they are opened */
     bool opened;
@@ -113,6 +117,7 @@ struct weft_hub_clients {
     struct weft_beat {
         weft_hub_clients *clients;
         weft_timer timer;
+        uint64_t count;
     } beats[WEFT_DIALECTS];
     struct {
         const char *id; /* borrowed from the subscription that needed it first */
@@ -153,8 +158,8 @@ void weft__subscription_stop(weft_subscription *subscription);
 void weft__subscription_pause(weft_subscription *subscription, const weft_event *event);
 /* There is room again. */
 void weft__subscription_resume(weft_subscription *subscription);
-/* With the others, from the position of the last event that anybody was told. */
-void weft__subscription_begin(weft_subscription *subscription);
+/* With the others, from this gseq on. */
+void weft__subscription_begin(weft_subscription *subscription, uint64_t at);
 /* A live one: is this for it? 1 or 0; -ENOMEM. */
 int weft__subscription_wants(const weft_subscription *subscription, const weft_event *event, const weft_json *data);
 int weft__subscription_send(weft_subscription *subscription, const weft_event *event);

@@ -5,6 +5,7 @@
 
 #include "hub_clients_private.h"
 #include "reply.h"
+#include "shared.h"
 
 int weft__forgive(int r) {
     return r == -ENOTSUP || r == -EPIPE ? 0 : r;
@@ -37,6 +38,10 @@ bool weft__render_wanted(weft_rendering *rendering, const char *session) {
 
 size_t weft__render_variant(const weft_rendering *rendering) {
     return rendering->variant;
+}
+
+uint64_t weft__render_beat(const weft_rendering *rendering) {
+    return rendering->beat;
 }
 
 /* ---- what a renderer says ---- */
@@ -121,6 +126,30 @@ void weft__render_notify(weft_rendering *rendering, const char *session, const c
                                    : keep_notification(rendering, session, method, params);
 }
 
+static int keep_message(weft_rendering *rendering, const char *session, weft_val message) {
+    weft_rendered item = {0};
+    int r = weft__shared_message(rendering->clients->hub->service, message, &item.shared);
+    return keep_item(rendering, &item, session, r);
+}
+
+static int send_message(const weft_rendering *rendering, weft_val message) {
+    const weft_alloc *alloc = rendering->clients->alloc;
+    char *text;
+    size_t len;
+    int r = weft_to_text(message, alloc, &text, &len);
+    if (r < 0)
+        return r;
+    r = weft_peer_send_raw(rendering->only->client->peer, (weft_bytes){text, len}, false);
+    weft_text_free(text, alloc);
+    return weft__forgive(r == -ENOTCONN ? -EPIPE : r);
+}
+
+void weft__render_message(weft_rendering *rendering, const char *session, weft_val message) {
+    if (rendering->r < 0 || !weft__render_wanted(rendering, session))
+        return;
+    rendering->r = rendering->only ? send_message(rendering, message) : keep_message(rendering, session, message);
+}
+
 /* Who has too many open calls finds the question in question.list: that is no reason to close its connection. */
 static int call_client(weft_subscription *subscription, const char *question, const char *method, weft_val params,
                        weft_on_reply *on_reply) {
@@ -186,11 +215,11 @@ void weft__rendering_reset(weft_rendering *rendering) {
     rendering->r = 0;
 }
 
-/* A beat is no event: who does not listen at the moment does not need it later. */
-static void beat_variant(weft_hub_clients *clients, weft_rendering *rendering) {
+/* A beat is no event: who does not listen at the moment does not need it later. The same holds for whatever is told so. */
+static void tell_variant(weft_hub_clients *clients, weft_rendering *rendering, weft_hub_tell *tell, void *ctx) {
     weft__rendering_reset(rendering);
     rendering->gseq = clients->told;
-    rendering->dialect->beat(clients->hub, rendering);
+    tell(clients->hub, rendering, ctx);
     for (weft_link *at = clients->live.next; at != &clients->live; at = at->next) {
         weft_subscription *subscription = WEFT_CONTAINER(at, weft_subscription, live);
         if (subscription->rendering == rendering && !weft_peer_full(subscription->client->peer))
@@ -206,10 +235,42 @@ static bool has_listener(const weft_hub_clients *clients, const weft_rendering *
     return false;
 }
 
-void weft__rendering_beat(weft_hub_clients *clients, size_t dialect) {
+static void tell_beat(const weft_hub *hub, weft_rendering *rendering, void *ctx) {
+    rendering->beat = *(const uint64_t *) ctx;
+    rendering->dialect->beat(hub, rendering);
+}
+
+static void tell_variants(weft_hub_clients *clients, size_t dialect, weft_hub_tell *tell, void *ctx) {
     for (size_t v = 0; v < WEFT_VARIANTS; v++)
         if (has_listener(clients, &clients->renderings[dialect][v]))
-            beat_variant(clients, &clients->renderings[dialect][v]);
+            tell_variant(clients, &clients->renderings[dialect][v], tell, ctx);
+}
+
+void weft__rendering_beat(weft_hub_clients *clients, size_t dialect) {
+    uint64_t beat = ++clients->beats[dialect].count;
+    tell_variants(clients, dialect, tell_beat, &beat);
+}
+
+static size_t index_of(const weft_hub_clients *clients, const weft_dialect *dialect) {
+    size_t index = 0;
+    const weft_dialect *known;
+    while ((known = weft__dialects_at(clients->dialects, index)) && known != dialect)
+        index++;
+    return known ? index : SIZE_MAX;
+}
+
+void weft__hub_clients_tell(weft_hub_clients *clients, const weft_dialect *dialect, weft_hub_tell *tell, void *ctx) {
+    size_t index = index_of(clients, dialect);
+    if (index != SIZE_MAX)
+        tell_variants(clients, index, tell, ctx);
+}
+
+bool weft__hub_clients_listen(const weft_hub_clients *clients, const weft_dialect *dialect) {
+    size_t index = index_of(clients, dialect);
+    for (size_t v = 0; index != SIZE_MAX && v < WEFT_VARIANTS; v++)
+        if (has_listener(clients, &clients->renderings[index][v]))
+            return true;
+    return false;
 }
 
 /* ---- the event itself ---- */

@@ -257,8 +257,8 @@ void weft__subscription_resume(weft_subscription *subscription) {
         weft__hub_client_lose(subscription->client);
 }
 
-void weft__subscription_begin(weft_subscription *subscription) {
-    pause_at(subscription, subscription->client->clients->told);
+void weft__subscription_begin(weft_subscription *subscription, uint64_t at) {
+    pause_at(subscription, at);
     weft__subscription_resume(subscription);
 }
 

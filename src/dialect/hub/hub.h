@@ -5,6 +5,8 @@
 
 #include "automation.h"
 #include "engine.h"
+#include "files.h"
+#include "git.h"
 #include "url.h"
 
 typedef struct weft_hub weft_hub;
@@ -23,6 +25,8 @@ typedef struct weft_hub_host {
     void (*stop)(void *ctx, bool force);
     /* Does this caller belong to an agent? NULL: nobody does. */
     bool (*is_agent)(void *ctx, const weft_identity *who);
+    /* A client shows the project: its files are watched from now on. NULL: nobody watches them. */
+    void (*show)(void *ctx);
     /* A flag of the configuration, by its name there: how a dialect reads what is set for it alone. NULL: none is set. */
     bool (*flag)(void *ctx, const char *name);
     void *ctx;
@@ -35,8 +39,11 @@ struct weft_hub {
     weft_server *server;
     weft_service *service;
     weft_hub_clients *clients;
+    weft_files *files; /* NULL: the project's files are not served */
+    weft_git *git;     /* NULL: nor is git */
     const weft_hub_host *host;
     const weft_alloc *alloc;
+    bool watching; /* the project's files are watched for clients that show them */
     bool stopping;
 };
 

@@ -308,10 +308,24 @@ void weft__engine_stop(weft_engine *engine, bool force, void (*on_stopped)(void 
 
 static void init_lists(weft_engine *engine) {
     weft_link *lists[] = {
-        &engine->sent,          &engine->reads,   &engine->listeners,       &engine->listener_at, &engine->listener_stop,
-        &engine->all_tasks,     &engine->queue,   &engine->ended,           &engine->slots,       &engine->all_sessions,
-        &engine->all_questions, &engine->answers, &engine->queueing_groups, &engine->changed,     &engine->forgotten,
+        &engine->sent,
+        &engine->reads,
+        &engine->listeners,
+        &engine->listener_at,
+        &engine->listener_stop,
+        &engine->all_tasks,
+        &engine->queue,
+        &engine->ended,
+        &engine->slots,
+        &engine->all_sessions,
+        &engine->all_questions,
+        &engine->answers,
+        &engine->queueing_groups,
+        &engine->changed,
+        &engine->forgotten,
         &engine->fired,
+        &engine->transcripts,
+        &engine->transcripts_waiting,
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         weft__list_init(lists[i]);
@@ -374,6 +388,7 @@ weft_engine *weft__engine_free(weft_engine *engine) {
     weft__journal_drop(engine);
     weft__saved_drop(engine);
     weft__reads_drop(engine);
+    weft__transcripts_drop(engine);
     run_answers(engine, -ECANCELED);
     free_tasks(engine);
     weft__pool_drop(engine);

@@ -129,6 +129,7 @@ extern const char *const weft__task_states[WEFT_TASK_STATES]; /* "queued", ... *
 typedef struct weft_task {
     const char *id; /* "task-0000" */
     uint64_t number;
+    uint64_t gseq; /* of the event that queued it; 0: before this start */
     const char *prompt;
     const char *agent;   /* as the caller named it; NULL: it did not */
     const char *runs_on; /* the name of a configured agent */

@@ -9,7 +9,7 @@
  *   agent.c        which agent                         retention.c  what is no longer kept
  *   agent_pool.c   the agents' processes that live     saved.c      what is known, saved by key
  *   session_commands.c  create, set, close, delete     session_facts.c  what agents say holds for a session
- *   firings.c      what rules did last
+ *   firings.c      what rules did last                 transcript.c what was said in a session, read back
  *
  * A thing that is being stored is in its map already, with stored false, so that what is in flight counts where it must; it
  * cannot be found from outside before its event was delivered. */
@@ -156,6 +156,8 @@ struct weft_engine {
     weft_link sent;   /* appends under way */
     size_t lagging;   /* of them, stored but not yet applied */
     weft_link reads;  /* outputs being read */
+    weft_link transcripts, transcripts_waiting;
+    size_t transcript_count, transcript_waiting_count;
     int trouble;
     int64_t trouble_noted; /* when that was last said in the log; 0: never */
     int64_t trouble_since; /* monotonic */
@@ -419,6 +421,8 @@ int weft__agent_apply_chosen(weft_engine *engine, const weft_event *event, const
 
 /* output.c */
 void weft__reads_drop(weft_engine *engine);
+/* transcript.c: likewise */
+void weft__transcripts_drop(weft_engine *engine);
 
 /* retention.c */
 void weft__retention_init(weft_engine *engine);

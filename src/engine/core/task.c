@@ -282,6 +282,7 @@ int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const 
     }
     task->stored = true;
     task->pub.created_ms = event->time_ms;
+    task->pub.gseq = event->gseq;
     weft__list_push(&engine->all_tasks, &task->all);
     weft__queue_put(engine, task);
     engine->counts.of[WEFT_TASK_QUEUED]++;
