@@ -1,4 +1,5 @@
 /* claude_log: what an agent says, line by line, for those who watch its session. */
+#include <errno.h>
 #include <string.h>
 
 #include "cdev.h"
@@ -19,9 +20,9 @@ static void tell_line(const struct log *log, weft_val line, weft_val parsed) {
 /* A line that is an object or an array is shown as what it is, too. */
 static void log_line(const struct log *log, const char *line, size_t len) {
     weft_doc *doc = NULL;
-    if (len && (*line == '{' || *line == '['))
-        if (weft_doc_parse(line, len, log->note->hub->alloc, &doc) < 0)
-            doc = NULL;
+    int r = len && (*line == '{' || *line == '[') ? weft_doc_parse(line, len, log->note->hub->alloc, &doc) : 0;
+    if (r == -ENOMEM)
+        weft__render_fail(log->note->rendering, r);
     tell_line(log, weft_strn(line, len), doc ? weft_copy(weft_doc_root(doc)) : weft_none());
     weft_doc_free(doc);
 }
@@ -44,7 +45,10 @@ static size_t count_lines(weft_bytes text) {
 
 static void log_text(const struct log *log, const weft_json *value) {
     weft_bytes text;
-    if (weft_text(value, &text) < 0)
+    int r = weft_text(value, &text);
+    if (r == -ENOMEM)
+        weft__render_fail(log->note->rendering, r);
+    if (r < 0)
         return;
     size_t at_once = 1 + count_lines(text) / MOST_LINES;
     for (const char *line = text.data, *end = text.data + text.len; line < end;) {
