@@ -156,8 +156,9 @@ int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const c
         r = set_identity(client->peer, dialect);
     if (r < 0)
         return r;
-    return replace_words(client,
-                         known && (known->render || known->beat) ? &client->clients->renderings[index][which] : NULL);
+    /* What happens is for those who may read it: prompts, what agents say, changes of files. */
+    bool hears = known && (known->render || known->beat) && weft_has_scope(weft_peer_identity(client->peer), WEFT_READ);
+    return replace_words(client, hears ? &client->clients->renderings[index][which] : NULL);
 }
 
 int weft__hub_client_decide(weft_hub_client *client, const weft_dialect *dialect) {
