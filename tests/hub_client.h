@@ -24,12 +24,12 @@ static inline void hub_client_drained(weft_peer *peer, void *data) {
 }
 
 /* *c must stay where it is. */
-static inline void hub_connect(hub_world *world, const char *dialect, hub_client *c) {
+static inline void hub_connect_with(hub_world *world, const char *dialect, const char *scopes, hub_client *c) {
     static const weft_carrier carrier = {.free = hub_client_gone};
     weft_identity who = {.transport = "mem",
                          .dialect = dialect,
                          .name = "tester",
-                         .scopes = "*",
+                         .scopes = scopes,
                          .address = "",
                          .uid = 1000,
                          .pid = 1,
@@ -40,6 +40,10 @@ static inline void hub_connect(hub_world *world, const char *dialect, hub_client
         return;
     weft__peer_set_carrier(c->peer, &carrier, c);
     weft__hub_clients_open(world->hub.clients, c->peer);
+}
+
+static inline void hub_connect(hub_world *world, const char *dialect, hub_client *c) {
+    hub_connect_with(world, dialect, "*", c);
 }
 
 static inline void hub_disconnect(hub_client *c) {

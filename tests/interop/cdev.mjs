@@ -294,10 +294,34 @@ test('REST: no token, a wrong one, a strange Host or Origin: nothing, on any pat
         same((await rest(verb, where, body, { ...bearer, Host: 'evil.example' })).status, 421, `${where} with a strange Host`);
         same((await rest(verb, where, body, { ...bearer, Origin: 'http://evil.example' })).status, 403, `${where} from a strange page`);
     }
+    for (const headers of [{}, { Authorization: 'Bearer wrong' }, { ...bearer, Host: 'evil.example' }, { ...bearer, Origin: 'http://evil.example' }]) {
+        const phone = await webSocket(`ws://${host}/ws`, { headers }).catch(() => undefined);
+        check(!phone, `a WebSocket with ${JSON.stringify(headers)} was opened`);
+    }
     for (const open of ['/health', '/readyz'])
         same((await rest('GET', open, undefined, {})).status, 200, open);
     const phone = await Phone.connect();
     check(!JSON.stringify(await phone.call('session/list', { limit: 1000 })).includes('echo never'), 'something ran');
+    phone.close();
+});
+
+/* ---- what the README says ---- */
+
+test('the README\'s lines for phones and browsers work when pasted', async () => {
+    const section = fs.readFileSync(path.join(source, 'README.md'), 'utf8').split('## From a phone or a browser')[1].split('\n## ')[0];
+    const pasted = section.split('\n').map(line => line.trim()).filter(line => /^(weft call|curl) /.test(line));
+    check(pasted.length >= 5, 'there are some');
+    const phone = await Phone.connect();
+    for (const line of pasted) {
+        const { code, stdout, stderr } = await output('sh', ['-c', line.replace('curl', 'curl -sS')], { env: { ...process.env, PATH: `${path.dirname(process.env.WEFT ?? path.join(build, 'weft'))}:${process.env.PATH}`, HUB: host, WEFT_TOKEN: token } });
+        if (code === 127)
+            return skip('the README\'s lines', `${line.split(' ')[0]} is not installed`);
+        same(code, 0, `${line}: ${stderr}`);
+        const answer = JSON.parse(stdout);
+        check(!answer.error, `${line}: ${stdout}`);
+        if (answer.session_id && answer.status === 'started')
+            await phone.hears(isState('idle', answer.session_id), 'its end');
+    }
     phone.close();
 });
 

@@ -678,6 +678,23 @@ TEST(a_call_without_a_connection_is_no_client) {
     hub_done(&w);
 }
 
+/* What a dialect tells is for those who may read: a token for figures hears of nothing. */
+TEST(who_may_not_read_is_told_nothing) {
+    static const char *const scopes[] = {"work admin metrics", "read", "*"};
+    for (size_t i = 0; i < 3; i++) {
+        hub_world w;
+        hub_client phone;
+        CHECK_INT(hub_init(&w, &(hub_opts){0}), 0);
+        hub_connect_with(&w, "cdev", scopes[i], &phone);
+        hub_happen(&w, "session.created", "x");
+        if (i)
+            HUB_TOLD(&phone, "\"method\":\"session_start\"");
+        HUB_SILENT(&phone);
+        hub_disconnect(&phone);
+        hub_done(&w);
+    }
+}
+
 /* A number finds its client as long as that is there, and nobody else afterwards. */
 TEST(clients_have_numbers) {
     hub_world w;
@@ -729,5 +746,5 @@ TEST_MAIN(CASE(a_slow_reader_misses_nothing) CASE(a_slow_reader_misses_nothing_o
                       CASE(who_missed_something_is_closed) CASE(closing_says_come_back) CASE(a_subscription_ends_at_any_time)
                           CASE(a_name_that_several_have_is_the_speakers) CASE(only_what_somebody_hears_is_rendered)
                               CASE(a_dialect_that_beats) CASE(cdev_has_a_heartbeat)
-                                  CASE(a_call_without_a_connection_is_no_client) CASE(clients_have_numbers)
-                                      CASE(watching_has_a_limit))
+                                  CASE(a_call_without_a_connection_is_no_client) CASE(who_may_not_read_is_told_nothing)
+                                      CASE(clients_have_numbers) CASE(watching_has_a_limit))

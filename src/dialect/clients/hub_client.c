@@ -150,8 +150,9 @@ int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const c
         r = set_identity(client->peer, dialect);
     if (r < 0)
         return r;
-    bool tells = known && (known->render || known->beat);
-    r = replace_words(client, tells ? &client->clients->renderings[index][which] : NULL);
+    /* What happens is for those who may read it: prompts, what agents say, changes of files. */
+    bool hears = known && (known->render || known->beat) && weft_has_scope(weft_peer_identity(client->peer), WEFT_READ);
+    r = replace_words(client, hears ? &client->clients->renderings[index][which] : NULL);
     /* Calls in the former dialect were withdrawn in its style. */
     if (r >= 0 && known)
         weft_peer_set_style(client->peer, known->style);
