@@ -227,7 +227,7 @@ int weft__session_apply_state(weft_engine *engine, const weft_event *event, cons
     if (!value.text)
         return -EBADMSG;
     for (size_t i = 0; session && i < WEFT_SESSION_FACTS; i++)
-        if (weft__says(data, "name", weft__session_facts[i]))
+        if (weft__field_is(data, "name", weft__session_facts[i]))
             return put_fact(engine, session, (weft_session_fact) i, value.text,
                             weft_typeof(&value) == WEFT_NULL ? 0 : value.len);
     return 0;

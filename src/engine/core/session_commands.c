@@ -320,7 +320,7 @@ static bool is_offered(const weft_engine *engine, const known_session *session, 
     const char *wanted = weft_str_of(&setting->value, "");
     bool found = weft_typeof(&modes) != WEFT_ARRAY || weft_count(&modes) == 0;
     for (weft_iter it = weft_iterate(&modes); !found && weft_next(&it);)
-        found = weft__says(&it.value, "id", wanted);
+        found = weft__field_is(&it.value, "id", wanted);
     weft_doc_free(doc);
     return found;
 }
