@@ -264,3 +264,8 @@ int weft_peer_set_identity(weft_peer *peer, const weft_identity *identity) {
 weft_service *weft_peer_service(const weft_peer *peer) {
     return peer->service;
 }
+
+void weft__peer_set_protocol(weft_peer *peer, weft_style style, bool no_batch) {
+    peer->style = (uint8_t) style;
+    peer->no_batch = no_batch;
+}

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "hub_clients_private.h"
+#include "link.h"
 
 /* ---- watching sessions ---- */
 
@@ -80,6 +81,28 @@ int weft__hub_client_started(weft_hub_client *client, const char *session) {
     return weft__hub_client_watch(client, session);
 }
 
+uint64_t weft__hub_client_number(const weft_hub_client *client) {
+    return client->number;
+}
+
+int weft__hub_client_use_agent(weft_hub_client *client, const char *agent) {
+    const weft_alloc *alloc = client->clients->alloc;
+    char *copy = weft__strndup(alloc, agent, strlen(agent));
+    if (!copy)
+        return -ENOMEM;
+    weft__free(alloc, client->agent);
+    client->agent = copy;
+    return 0;
+}
+
+const char *weft__hub_client_agent(const weft_hub_client *client) {
+    return client->agent;
+}
+
+const weft_alloc *weft__hub_client_alloc(const weft_hub_client *client) {
+    return client->clients->alloc;
+}
+
 const char *weft__hub_client_session(const weft_hub_client *client) {
     return client->session;
 }
@@ -134,6 +157,8 @@ int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const c
         r = set_identity(client->peer, dialect);
     if (r < 0)
         return r;
+    if (known)
+        weft__peer_set_protocol(client->peer, known->style, known->no_batch);
     return replace_words(client,
                          known && (known->render || known->beat) ? &client->clients->renderings[index][which] : NULL);
 }
@@ -182,6 +207,8 @@ static int check_spec(const weft_hub_client *client, const weft_subscription_spe
         return -ENOSPC;
     if ((spec->id && strlen(spec->id) > WEFT_SUBSCRIPTION_ID) || (spec->stream && strlen(spec->stream) > WEFT_STORE_NAME))
         return -EINVAL;
+    if (spec->words && (!spec->session || !client->words))
+        return spec->session ? -ENOTSUP : -EINVAL;
     if (client->lost)
         return -EPIPE;
     bool replaces = weft__hub_client_subscription(client, spec->id) != NULL;
@@ -197,6 +224,7 @@ static int make_subscription(weft_hub_client *client, const weft_subscription_sp
         return r;
     (*ret)->class = spec->class;
     (*ret)->marks = spec->marks;
+    (*ret)->rendering = spec->words ? client->words->rendering : NULL;
     (*ret)->seeks = spec->live && spec->stream;
     return 0;
 }
@@ -270,6 +298,7 @@ void weft__hub_client_free(weft_hub_client *client) {
         weft__free(alloc, client->watches[--client->watch_count].session);
     weft__free(alloc, client->watches);
     weft__free(alloc, client->session);
+    weft__free(alloc, client->agent);
     weft__free(alloc, client);
 }
 
@@ -289,6 +318,7 @@ void weft__hub_clients_open(weft_hub_clients *clients, weft_peer *peer) {
     clients->opened = true;
     client->clients = clients;
     client->peer = peer;
+    client->number = ++clients->last_number;
     weft__list_init(&client->subscriptions);
     weft__list_push(&clients->list, &client->link);
     weft_peer_set_data(peer, client);
