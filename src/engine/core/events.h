@@ -5,6 +5,7 @@
  * Stream "hub" (WEFT_STREAM_HUB): what the read models are folded from.
  *
  *   session.created      {sessionId, agent, folder}
+ *   session.opened       {sessionId}                    its agent has it open, without a task
  *   session.agent        {sessionId, agentSessionId?}   the agent's own name for it; absent: it cannot be gone on with
  *   task.queued          {taskId, number, prompt, agent|null, runsOn, priority, sessionId, metadata{}, timeoutMs, retries,
  *                        depth, key?, group?}   older journals have alone:true, which was the group "agent/run"

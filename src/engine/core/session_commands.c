@@ -304,8 +304,10 @@ static void set_by_agent(void *ctx, int r, const weft_json *result, const char *
         r = check_phase(made->engine);
     if (r >= 0 && !weft__session_known(made->engine, made->id))
         r = -ESRCH;
-    if (r >= 0)
+    if (r >= 0) {
+        weft__facts_send(made->engine); /* what the agent said of it is stored first */
         r = send_set(made);
+    }
     if (r < 0)
         finish_command(made, r);
 }
@@ -390,7 +392,14 @@ static void opened(void *ctx, int r, const weft_json *result, const char *error)
     if (session)
         session->opening = false;
     keep_why(made, error);
-    finish_command(made, r);
+    if (r >= 0 && !session)
+        r = -ESRCH;
+    if (r >= 0)
+        weft__facts_send(engine);
+    /* Stored behind what the agent said when it opened it, so that whoever asked finds that in the session. */
+    int sent = r < 0 ? r : send_event(made, "session.opened", WEFT_OBJ({"sessionId", weft_str(made->id)}));
+    if (sent < 0)
+        finish_command(made, sent);
     if (engine->phase == READY)
         weft__queue_run(engine);
 }
