@@ -1,7 +1,7 @@
 /* Every row of every dialect says what it is; and the few things about rows that no conversation shows. */
 #include "hub_world.h"
 
-static const weft_dialect *const dialects[] = {&weft__aiwg, &weft__cdev, &weft__hub_methods, NULL};
+static const weft_dialect *const dialects[] = {&weft__aiwg, &weft__cdev, &weft__acp, &weft__hub_methods, NULL};
 
 static void check_json(const char *text) {
     weft_doc *doc = NULL;
@@ -74,7 +74,7 @@ TEST(discovery_shows_all_of_them) {
             snprintf(name, sizeof name, "{\"name\":\"%s\",\"summary\":", row->name);
             CHECK(strstr(text, name) != NULL);
         }
-    CHECK_INT(count, 23);
+    CHECK_INT(count, 36);
     weft_text_free(text, NULL);
     hub_done(&w);
 }

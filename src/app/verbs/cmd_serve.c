@@ -134,8 +134,9 @@ static weft_exit listen_on_port(serving *self) {
         snprintf(url, sizeof url, "http://127.0.0.1:%d/rpc", port);
         r = listen_at(self, url, true);
     }
-    if (r >= 0) {
-        snprintf(url, sizeof url, "ws://127.0.0.1:%d/ws", port - 1);
+    static const char *const paths[] = {"ws", "acp"};
+    for (size_t i = 0; r >= 0 && i < sizeof paths / sizeof paths[0]; i++) {
+        snprintf(url, sizeof url, "ws://127.0.0.1:%d/%s", port - 1, paths[i]);
         r = listen_at(self, url, true);
     }
     return r < 0 ? explain_listen(self, url, r) : WEFT_DONE;

@@ -90,8 +90,7 @@ static const weft_method methods[] = {
 
 /* Its server had one WebSocket. Where that lies is for whoever runs the hub to say. */
 static bool is_cdev_endpoint(const char *scheme, const char *path) {
-    (void) path;
-    return strcmp(scheme, "ws") == 0 || strcmp(scheme, "wss") == 0;
+    return (strcmp(scheme, "ws") == 0 || strcmp(scheme, "wss") == 0) && strcmp(path, "/acp") != 0;
 }
 
 const weft_dialect weft__cdev = {.name = "cdev",
