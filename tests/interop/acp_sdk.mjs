@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/* The hub as an ACP agent, driven by the client of the official SDK: "weft acp" on stdio and /acp by WebSocket, with the demo
+/* The hub as an ACP agent, driven by the client of the official SDK: "weft acp" on stdio, /acp by WebSocket and by HTTP, with the demo
  * agent behind. Every message that the hub sends is checked with ACP's own JSON Schema as well, because a client may be more
  * tolerant than its protocol. */
 import { spawn } from 'node:child_process';
@@ -11,6 +11,7 @@ import { build, check, cleanup, lines, needed, output, patiently, run, same, scr
 
 const acp = needed('@agentclientprotocol/sdk');
 const { createWebSocketStream } = needed('@agentclientprotocol/sdk/experimental/ws-client');
+const { createHttpStream } = needed('@agentclientprotocol/sdk/experimental/http-client');
 const WebSocket = needed('ws');
 const Ajv = needed('ajv/dist/2020').default;
 const { agent: to, client: from } = acp.methods;
@@ -82,6 +83,13 @@ function onWebSocket(editor) {
     const url = endpoint().urls.find(one => one.endsWith('/acp'));
     check(url, 'the hub tells of /acp');
     const stream = createWebSocketStream(url, { WebSocket: WebSocket.WebSocket ?? WebSocket, headers: { Authorization: `Bearer ${token()}` } });
+    editor.hangUp = async () => { await stream.writable.abort?.().catch(() => {}); };
+    return stream;
+}
+
+const httpUrl = () => endpoint().urls.find(one => one.endsWith('/acp')).replace(/^ws/, 'http');
+function onHttp(editor) {
+    const stream = createHttpStream(httpUrl(), { headers: { Authorization: `Bearer ${token()}` } });
     editor.hangUp = async () => { await stream.writable.abort?.().catch(() => {}); };
     return stream;
 }
@@ -187,7 +195,7 @@ class Editor {
 
 const refusal = promise => promise.then(() => { throw new Error('it was not refused'); }, error => error);
 const written = () => path.join(folder, 'weft-demo.txt');
-const transports = [['stdio', onStdio], ['WebSocket', onWebSocket]];
+const transports = [['stdio', onStdio], ['WebSocket', onWebSocket], ['HTTP', onHttp]];
 
 /* ---- beginning ---- */
 
@@ -223,6 +231,7 @@ test('what there is not is refused', async () => {
     for (const [name, connect] of transports) {
         const editor = await Editor.open(connect);
         const session = { sessionId: 'session-9999', cwd: folder, mcpServers: [] };
+        editor.wrong.length = 0;
         same((await refusal(editor.agent.request(to.session.load, session))).code, -32002, name);
         same((await refusal(editor.agent.request(to.session.resume, session))).code, -32002, name);
         same((await refusal(editor.prompt('hello', 'session-9999'))).code, -32002, name);
@@ -251,6 +260,53 @@ test('batches and lines that are no JSON', async () => {
     pipe.send('{"jsonrpc":"2.0","id":4,"method":"session/list","params":{}}');
     same(JSON.parse(await pipe.receive()).id, 4);
     pipe.close();
+});
+
+test('HTTP: what is wrong with a request is said by its status', async () => {
+    const own = { Authorization: `Bearer ${token()}` }, json = { 'Content-Type': 'application/json' };
+    const hello = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}';
+    const post = (body, headers = {}) => fetch(httpUrl(), { method: 'POST', body, headers: { ...own, ...json, ...headers } });
+    same((await fetch(httpUrl(), { method: 'POST', body: hello, headers: json })).status, 401);
+    same((await post(hello, { 'Content-Type': 'text/plain' })).status, 415);
+    same((await post('{')).status, 400);
+    same((await post('7')).status, 400);
+    const batch = await post(`[${hello}]`);
+    same([batch.status, (await batch.json()).error.code], [400, -32600]);
+    same((await post('{"jsonrpc":"2.0","id":2,"method":"session/list"}')).status, 400);
+    same((await post('{"jsonrpc":"2.0","id":2,"method":"session/list"}', { 'Acp-Connection-Id': 'x' })).status, 404);
+    same((await post('{"jsonrpc":"2.0","method":"initialize","params":{"protocolVersion":1}}')).status, 400);
+    same((await post('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}')).status, 400);
+    const begun = await post(hello);
+    const connection = { 'Acp-Connection-Id': begun.headers.get('Acp-Connection-Id') };
+    same([begun.status, (await begun.json()).result.protocolVersion], [200, 1]);
+    same((await post(hello, connection)).status, 400);
+    const prompt = '{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"a","prompt":[]}}';
+    same((await post(prompt, connection)).status, 400);
+    same((await post(prompt, { ...connection, 'Acp-Session-Id': 'b' })).status, 400);
+    same((await post(prompt, { ...connection, 'Acp-Session-Id': 'a' })).status, 202);
+    const events = { Accept: 'text/event-stream' };
+    same((await fetch(httpUrl(), { headers: own })).status, 406);
+    same((await fetch(httpUrl(), { headers: { ...own, ...events } })).status, 400);
+    same((await fetch(httpUrl(), { headers: { ...own, ...events, 'Acp-Connection-Id': 'x' } })).status, 404);
+    const stop = new AbortController();
+    const stream = await fetch(httpUrl(), { headers: { ...own, ...events, ...connection, 'Acp-Session-Id': 'a' }, signal: stop.signal });
+    same([stream.status, stream.headers.get('Content-Type')], [200, 'text/event-stream']);
+    same((await fetch(httpUrl(), { headers: { ...own, ...events, ...connection, 'Acp-Session-Id': 'a' } })).status, 409);
+    let text = '';
+    for await (const piece of stream.body) {
+        text += Buffer.from(piece).toString();
+        if (text.includes('"id":3'))
+            break;
+    }
+    check(/^data: \{.*"code":-32602.*\}$/m.test(text), text);
+    stop.abort();
+    /* Somebody else's connection is none. */
+    const { text: made } = await verb('token', 'add', 'other', '--scope', 'read,work', '--json');
+    const other = { Authorization: `Bearer ${JSON.parse(made).token}` };
+    same((await post('{"jsonrpc":"2.0","id":4,"method":"session/list"}', { ...connection, ...other })).status, 404);
+    same((await fetch(httpUrl(), { method: 'DELETE', headers: { ...own, ...connection } })).status, 202);
+    same((await fetch(httpUrl(), { method: 'DELETE', headers: { ...own, ...connection } })).status, 404);
+    same((await fetch(httpUrl(), { method: 'PUT', headers: own })).status, 405);
 });
 
 /* ---- turns ---- */
@@ -310,13 +366,16 @@ test('a prompt waits for the turn that runs', async () => {
 });
 
 test('a long turn arrives whole, and its answer behind it', async () => {
-    const editor = await Editor.open(onWebSocket);
-    await editor.begin();
-    await editor.prompt('lines 20000');
-    const said = editor.text().split('\n');
-    same([said.length, said[0], said[19999]], [20001, 'line 1', 'line 20000']);
-    check(editor.messages.at(-1).result?.stopReason, 'the answer comes last');
-    editor.fine();
+    for (const [name, connect] of transports) {
+        const editor = await Editor.open(connect);
+        await editor.begin();
+        await editor.prompt('lines 20000');
+        const said = editor.text().split('\n');
+        same([said.length, said[0], said[19999]], [20001, 'line 1', 'line 20000'], name);
+        check(editor.messages.at(-1).result?.stopReason, `${name}: the answer comes last`);
+        editor.fine();
+        await editor.hangUp();
+    }
 });
 
 /* ---- cancelling ---- */
@@ -438,7 +497,7 @@ test('load tells the whole conversation before it answers, then what happens', a
     /* Also its own words, if it is the one who said them. */
     editor.messages.length = 0;
     await editor.load(editor.id);
-    same(editor.text('user_message_chunk'), 'echo oneecho twoecho threeecho three');
+    same(editor.text('user_message_chunk'), `echo oneecho two${'echo three'.repeat(transports.length)}`);
     editor.fine();
 });
 

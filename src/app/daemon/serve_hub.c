@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "acp_http.h"
 #include "aiwg_state.h"
 #include "alloc.h"
 #include "config.h"
@@ -30,6 +31,7 @@ struct weft_serve_hub {
     weft_agents agents; /* the lists stay when the configuration is read again, this does not */
     weft_hub hub;
     weft_hub_host host;
+    weft_acp_http *acp;
     weft_aiwg_state *state; /* of an AIWG daemon, in files; NULL: it is none */
     char folder[PATH_MAX];
     bool ready;
@@ -300,6 +302,8 @@ static int add_routes(weft_serve_hub *self, weft_server *server) {
         r = weft__event_stream_route(&self->hub, server);
     if (r >= 0)
         r = weft_server_login(server, NULL);
+    if (r >= 0)
+        r = weft__acp_http_new(&self->hub, server, &self->acp);
     return r < 0 ? r : weft_server_public(server, "/readyz");
 }
 
@@ -308,7 +312,7 @@ weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
     self->hub.service = weft_server_service(server);
     int r = add_routes(self, server);
     if (r < 0)
-        return weft__fail(self->opts.app, WEFT_FAILED, NULL, "/readyz, /events and /login: %s", weft_strerror(r));
+        return weft__fail(self->opts.app, WEFT_FAILED, NULL, "/readyz, /events, /login and /acp: %s", weft_strerror(r));
     r = begin(self);
     if (r < 0)
         return weft__fail(self->opts.app, WEFT_FAILED, "\"weft doctor\" looks at the store.", "the journal: %s",
@@ -368,12 +372,18 @@ void weft__serve_hub_stop(weft_serve_hub *self, bool force, void (*on_stopped)(v
     weft__engine_stop(self->engine, force, on_stopped, ctx);
 }
 
+void weft__serve_hub_leave(weft_serve_hub *self) {
+    if (self->acp)
+        weft__acp_connections_end(self->acp);
+}
+
 weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self) {
     if (!self)
         return NULL;
     weft__later_cancel(&self->stop);
     self->hub.server = NULL;
     weft__aiwg_state_free(self->state);
+    weft__acp_http_free(self->acp);
     weft__hub_clients_free(self->hub.clients);
     weft__automation_free(self->automation);
     weft__engine_free(self->engine);

@@ -227,6 +227,7 @@ static void on_stopped(weft_server *server, void *ctx) {
 /* Whoever watched the last tasks has been told how they ended. */
 static void on_hub_stopped(void *ctx) {
     serving *self = ctx;
+    weft__serve_hub_leave(self->hub);
     weft_server_stop(self->server, on_stopped, self);
 }
 

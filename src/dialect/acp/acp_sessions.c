@@ -12,10 +12,13 @@
 #include "acp.h"
 #include "alloc.h"
 #include "reply.h"
+#include "utf8.h"
 #include "write.h"
 
 /* Sessions of one page of session/list. */
 #define PAGE 100
+/* Bytes of a prompt that stand for a title. */
+#define TITLE 80
 /* Longer than any id of a session. */
 #define SESSION_ID 64
 
@@ -363,12 +366,19 @@ static void folder_of(const weft_hub *hub, const weft_session *session, char ret
     snprintf(ret, PATH_MAX, "%s%s%s", weft__engine_folder(hub->engine), *folder ? "/" : "", folder);
 }
 
+/* What somebody called it, or its agent did, or what was said in it last: people find it again by that. */
+static weft_val title_of(const weft_hub *hub, const weft_session *session) {
+    const char *said = session->facts[WEFT_SESSION_TITLE];
+    const weft_task *task = session->task ? weft__task_find(hub->engine, session->task) : NULL;
+    if (session->title || said)
+        return session->title ? weft_str(session->title) : raw(said);
+    return task ? weft_strn(task->prompt, weft__utf8_fit(task->prompt, strcspn(task->prompt, "\r\n"), TITLE)) : weft_none();
+}
+
 static int write_session(weft_buf *out, const weft_hub *hub, const weft_session *session, const char *folder) {
     char updated[WEFT_STAMP];
-    const char *said = session->facts[WEFT_SESSION_TITLE];
-    weft_val title = session->title ? weft_str(session->title) : raw(said);
     weft_val value =
-        WEFT_OBJ({"sessionId", weft_str(session->id)}, {"cwd", weft_str(folder)}, {"title", title},
+        WEFT_OBJ({"sessionId", weft_str(session->id)}, {"cwd", weft_str(folder)}, {"title", title_of(hub, session)},
                  {"updatedAt", weft_str(weft__stamp(session->updated_ms, updated))},
                  {"_meta", WEFT_OBJ({ACP_META_AGENT, weft_str(session->agent)}, {"weft/busy", weft_bool(session->busy)})});
     return weft__write_val(out, hub->alloc, &value);
