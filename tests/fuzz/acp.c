@@ -101,6 +101,28 @@ static void on_update(void *ctx, const weft_json *update) {
     act(ctx);
 }
 
+static void on_done(void *ctx, int r, const weft_json *result, const char *error) {
+    world *w = ctx;
+    require(!w->freed && !w->ends && (r == 0) == (result != NULL) && (r == 0 || error || r == -ENOMEM));
+    if (w->does & 1 && pick(w, 4) == 0)
+        free_all(w);
+}
+
+static void on_state(void *ctx, const char *name, const weft_json *value) {
+    slot *s = ctx;
+    world *w = s->world;
+    weft_doc *doc = NULL;
+    require(*name && value->text);
+    require(weft_doc_parse("\"m\"", 3, NULL, &doc) == 0);
+    w->process->gone = false; /* as in prompt() */
+    if (pick(w, 3) == 0)
+        (void) weft__acp_set(s->session, &(weft_session_setting){pick(w, 2) ? "mode" : "model", NULL, *weft_doc_root(doc)},
+                             on_done, w);
+    w->process->gone = true;
+    weft_doc_free(doc);
+    act(s);
+}
+
 static void check_seen(const weft_json *value, size_t most) {
     weft_bytes text;
     unsigned code;
@@ -187,6 +209,7 @@ static const weft_session_host session_host = {
     .on_session = on_session,
     .on_output = on_output,
     .on_update = on_update,
+    .on_state = on_state,
     .on_ask = on_ask,
     .on_unask = on_unask,
     .on_turn_end = on_turn_end,
@@ -247,7 +270,9 @@ static void check_heard(const world *w) {
     }
 }
 
-static void open_run(world *w, bool goes_on) {
+static void open_run(world *w, bool goes_on, bool sets, bool must_exist) {
+    static const char settings[] = "{\"mode\":\"m\",\"options\":{\"o\":true}}";
+    weft_doc *doc = NULL;
     static const char *const argv[] = {"agent", NULL};
     static const weft_agent agent = {.name = "it", .driver = "acp", .argv = argv};
     int ends[2];
@@ -257,14 +282,24 @@ static void open_run(world *w, bool goes_on) {
                           &process_host, w, &w->process) == 0);
     w->process->started = true;
     require(weft__acp_talk(w->process, ends[0], dup(ends[0])) >= 0);
+    require(weft_doc_parse(settings, sizeof settings - 1, NULL, &doc) == 0);
     for (int i = 0; i < SESSIONS; i++) {
         slot *s = &w->slots[i];
         s->world = w;
         w->process->gone = false;
-        require(weft__acp_session(w->process, &(weft_session_spec){.agent_session = goes_on && !i ? "s" : NULL},
+        require(weft__acp_session(w->process,
+                                  &(weft_session_spec){.agent_session = goes_on && !i ? "s" : NULL,
+                                                       .must_exist = must_exist,
+                                                       .settings = sets && i ? weft_doc_root(doc) : NULL},
                                   &session_host, s, &s->session) == 0);
         prompt(s);
     }
+    w->process->gone = false;
+    if (sets)
+        require(weft__acp_list(w->process, NULL, NULL, on_done, w) == 0 &&
+                weft__acp_remove(w->process, "x", on_done, w) == 0);
+    w->process->gone = true;
+    weft_doc_free(doc);
     weft__acp_pause(w->process, false);
 }
 
@@ -274,7 +309,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     world w = {.random = data[2], .does = data[1]};
     require(weft_loop_new(NULL, &w.loop) == 0);
-    open_run(&w, data[0] & 4);
+    open_run(&w, data[0] & 4, data[0] & 8, data[0] & 16);
     turn(&w);
     begin_properly(&w, data[0] & 3);
     say(&w, (const char *) data + 3, size - 3);

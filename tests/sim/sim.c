@@ -36,6 +36,13 @@ static const uint64_t found_once[] = {
     30716,  /* an event was not delivered, because memory was short for reading its session */
 };
 
+/* And those that found something in sessions. */
+static const uint64_t found_in_sessions[] = {
+    13,    /* deleting a session that was being opened waited for ever */
+    3231,  /* a task of a new session was not known yet, and the next one ran beside it */
+    12252, /* what was set was passed over, because memory was short for reading it */
+};
+
 static struct {
     uint64_t seed, state, digest;
     sim_plan plan;
@@ -139,6 +146,14 @@ static unsigned sometimes(uint32_t percent) {
     return sim_chance(percent) ? sim_below(3) + 1 : 0;
 }
 
+/* Those were found before there were sessions, and are another run with them. */
+static bool was_found_once(void) {
+    for (size_t i = 0; i < sizeof found_once / sizeof found_once[0]; i++)
+        if (found_once[i] == sim.seed)
+            return true;
+    return false;
+}
+
 /* Statement by statement: compilers differ in the order of what is within one. */
 static sim_plan make_plan(void) {
     sim_plan plan = {0};
@@ -160,6 +175,8 @@ static sim_plan make_plan(void) {
     plan.keep_bytes = sim_chance(30) ? 16000 + sim_below(40000) : 0;
     plan.keep_output = sim_chance(30) ? 500 + sim_below(3000) : 0;
     plan.memory_faults = sometimes(20);
+    plan.sessions = sim_chance(50) && !was_found_once();
+    plan.idle_ms = sim_chance(30) ? -1 : 1 + (int64_t) sim_below(2000);
     return plan;
 }
 
@@ -312,6 +329,8 @@ static void try_many(void) {
     uint64_t count = number_from("WEFT_SIM_SEEDS", is_sanitized() ? SEEDS_SANITIZED : SEEDS);
     for (size_t i = 0; i < sizeof found_once / sizeof found_once[0]; i++)
         try_seed(found_once[i]);
+    for (size_t i = 0; i < sizeof found_in_sessions / sizeof found_in_sessions[0]; i++)
+        try_seed(found_in_sessions[i]);
     for (uint64_t seed = from; seed < from + TWICE; seed++)
         try_twice(seed);
     for (uint64_t seed = from; seed < from + count; seed++)

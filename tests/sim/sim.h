@@ -66,7 +66,17 @@ bool sim_memory_failed(void);
     X(TRIMMED_GAP, "a position was trimmed")                                                                                \
     X(EPOCH_GAP, "a position was of another epoch")                                                                         \
     X(FULL, "a connection was full")                                                                                        \
-    X(CLOSED, "the hub closed a connection that missed something")
+    X(CLOSED, "the hub closed a connection that missed something")                                                          \
+    X(BEHIND, "a task waited behind another of its session")                                                                \
+    X(SECOND_TURN, "a process had a second turn")                                                                           \
+    X(NEIGHBOURS, "a process had two turns at a time")                                                                      \
+    X(DEATH, "a process died with two turns")                                                                               \
+    X(SET_LIVE, "something was set in a session that was open")                                                             \
+    X(SET_AGAIN, "a session was opened with what had been set before")                                                      \
+    X(SESSION_OPENED, "a session was opened without a task")                                                                \
+    X(SESSION_CLOSED, "a session was closed while it had tasks")                                                            \
+    X(SESSION_DELETED, "a session was deleted while it had tasks")                                                          \
+    X(SESSION_RESUMED, "a closed session was resumed")
 
 typedef enum sim_sight {
 #define X(name, words) SAW_##name,
@@ -81,6 +91,8 @@ typedef struct sim_plan {
     unsigned steps, clients;
     unsigned store_faults, memory_faults, kills, stops, drops, trims, time_jumps; /* weights */
     bool requeue, slow_disk;
+    bool sessions;   /* clients create, set, close and delete sessions, and agents live */
+    int64_t idle_ms; /* how long those live without a turn */
     size_t max_running, max_queue, out_soft;
     int64_t timeout_ms, question_ms;
     uint64_t keep_bytes, keep_output; /* 0: more than a run writes */
@@ -119,6 +131,9 @@ const char *hub_task_state(const char *id);
 const char *hub_open_question(size_t n);
 size_t hub_max_running(const char *agent); /* NULL: of all */
 bool hub_is_open(const char *question);
+/* The mode that the engine knows of a session: "": none was chosen; NULL: it does not know the session. */
+const char *hub_session_mode(const char *id);
+bool hub_session_closed(const char *id);
 
 /* A connection, as the client's end sees it. */
 typedef struct hub_conn hub_conn;
@@ -135,12 +150,13 @@ uint64_t hub_told(void);
 /* ---- sim_driver.c ---- */
 
 typedef struct weft_driver weft_driver;
-extern const weft_driver sim_driver;
+extern const weft_driver sim_driver, sim_living;
 void driver_open(void);
 void driver_close(void);
 /* The disk is another: what was said before is not on it. */
 void driver_forget(void);
-size_t driver_runs(void); /* that have not ended */
+size_t driver_runs(void);    /* that have not ended */
+size_t driver_waiting(void); /* what else agents have not answered yet */
 /* One of them does something. */
 void driver_step(void);
 /* One of them comes to its end. */
@@ -209,6 +225,11 @@ typedef struct truth_question {
     char end[24]; /* "answered", ...; "": it is open */
     char option[24], by[SIM_NAME];
 } truth_question;
+typedef struct truth_session {
+    char id[SIM_NAME], agent[SIM_NAME], mode[16];
+    bool closed, deleted;
+    unsigned sets, closes, resumes;
+} truth_session;
 typedef struct truth_event {
     uint64_t gseq, seq;
     int64_t time_ms;
@@ -234,6 +255,11 @@ bool truth_session_trimmed(const char *session);
 const truth_task *truth_find(const char *id);
 size_t truth_tasks(void);
 const truth_task *truth_task_at(size_t index);
+size_t truth_sessions(void);
+/* Tasks of a session that have not ended. */
+size_t truth_unfinished(const char *session);
+const truth_session *truth_session_at(size_t index);
+const truth_session *truth_session_find(const char *id);
 const truth_question *truth_question_find(const char *id);
 /* The last one a task asked under this title. */
 const truth_question *truth_question_titled(const char *task, const char *title);

@@ -14,7 +14,19 @@
 #define SUBSCRIPTIONS 2 /* side by side: the one without a name, and one with */
 #define MAX_PIECE 400   /* bytes that move at a time, mostly */
 
-typedef enum want { WANT_SUBMIT, WANT_CANCEL, WANT_ANSWER, WANT_SUBSCRIBE, WANT_UNSUBSCRIBE, WANT_LIST } want;
+typedef enum want {
+    WANT_SUBMIT,
+    WANT_CANCEL,
+    WANT_ANSWER,
+    WANT_SUBSCRIBE,
+    WANT_UNSUBSCRIBE,
+    WANT_LIST,
+    WANT_CREATE,
+    WANT_SET,
+    WANT_CLOSE,
+    WANT_DELETE,
+    WANT_SESSION, /* something else of a session */
+} want;
 
 /* What a subscription lets through, and where it stands. */
 typedef struct subscription {
@@ -41,6 +53,7 @@ typedef struct request {
     subscription next;
     bool live;
     bool repeats; /* a submission that may have arrived before */
+    bool busy;    /* the session had tasks when this was asked */
 } request;
 
 typedef struct client {
@@ -95,6 +108,8 @@ static request *ask(client *c, want what, const char *format, ...) {
 
 static const char *agent_name(void) {
     static const char *const names[] = {"any", "any", "solo", "free", "odd"};
+    if (sim_now_plan()->sessions && sim_chance(50))
+        return "live";
     return names[sim_below(sim_chance(90) ? 4 : 5)];
 }
 
@@ -225,7 +240,61 @@ static void connect_client(client *c) {
             resume(c, i);
 }
 
+/* ---- sessions ---- */
+
+static const char *any_mode(void) {
+    static const char *const modes[] = {"ask", "plan", "allow"};
+    return modes[sim_below(3)];
+}
+
+static void create_session(client *c) {
+    char mode[32] = "";
+    if (sim_chance(40))
+        snprintf(mode, sizeof mode, ",\"mode\":\"%s\"", any_mode());
+    ask(c, WANT_CREATE, "\"method\":\"session.create\",\"params\":{\"agent\":\"live\",\"title\":\"%s\"%s}", c->name, mode);
+}
+
+static request *ask_session(client *c, want what, const char *verb, const char *id, const char *more) {
+    request *made = ask(c, what, "\"method\":\"session.%s\",\"params\":{\"sessionId\":\"%s\"%s}", verb, id, more);
+    snprintf(made->subject, sizeof made->subject, "%s", id);
+    made->busy = truth_unfinished(id) > 0;
+    return made;
+}
+
+/* Mostly one of the last. */
+static void use_session(client *c) {
+    size_t count = truth_sessions(), back = count ? sim_below(sim_chance(80) ? 4 : (uint32_t) count) : 0;
+    const truth_session *session = count ? truth_session_at(count - 1 - back % count) : NULL;
+    uint32_t what = sim_below(100);
+    char more[96];
+    if (!session || what < 15) {
+        create_session(c);
+        return;
+    }
+    if (!hub_session_mode(session->id))
+        return;
+    if (what < 50) {
+        snprintf(more, sizeof more, ",\"prompt\":\"%s\",\"retries\":%u", c->name, sim_chance(40) ? 2 : 0);
+        ask_session(c, WANT_SUBMIT, "prompt", session->id, more)->subject[0] = '\0';
+    } else if (what < 70) {
+        const char *mode = any_mode();
+        snprintf(more, sizeof more, ",\"name\":\"mode\",\"value\":\"%s\"", mode);
+        ask_session(c, WANT_SET, "set", session->id, more);
+    } else if (what < 80)
+        ask_session(c, WANT_CLOSE, "close", session->id, "");
+    else if (what < 86)
+        ask_session(c, WANT_DELETE, "delete", session->id, "");
+    else if (what < 93)
+        ask_session(c, WANT_SESSION, "resume", session->id, "");
+    else
+        ask_session(c, WANT_SESSION, "open", session->id, "");
+}
+
 static void act(client *c) {
+    if (sim_now_plan()->sessions && c->conn && c->pending_count < MAX_PENDING && sim_chance(40)) {
+        use_session(c);
+        return;
+    }
     uint32_t what = sim_below(100);
     if (!c->conn)
         connect_client(c);
@@ -466,6 +535,27 @@ static void hear_unsubscribed(client *c, const request *asked, const weft_json *
         c->follows[asked->which].sub.on = false;
 }
 
+static void hear_created(const client *c, const weft_json *result) {
+    weft_json session = weft_get(result, "session");
+    const char *id = weft_get_str(&session, "id", "");
+    if (!truth_session_find(id))
+        sim_broken("acknowledged too soon: %s was told of %s, which is not on the disk", c->name, id);
+}
+
+/* ok: it was done. */
+static void hear_session(const client *c, const request *asked) {
+    const truth_session *session = truth_session_find(asked->subject);
+    if (!session)
+        return; /* the disk was lost */
+    if (asked->busy && asked->want == WANT_CLOSE)
+        sim_saw(SAW_SESSION_CLOSED);
+    if (asked->busy && asked->want == WANT_DELETE)
+        sim_saw(SAW_SESSION_DELETED);
+    if ((asked->want == WANT_SET && !session->sets) || (asked->want == WANT_CLOSE && !session->closes) ||
+        (asked->want == WANT_DELETE && !session->deleted))
+        sim_broken("acknowledged too soon: %s was told of %s, and the disk says otherwise", c->name, session->id);
+}
+
 static void hear_answer(client *c, const weft_json *message) {
     uint64_t id = (uint64_t) weft_get_int(message, "id", 0);
     weft_json result = weft_get(message, "result");
@@ -482,6 +572,10 @@ static void hear_answer(client *c, const weft_json *message) {
     memmove(&c->pending[i], &c->pending[i + 1], (--c->pending_count - i) * sizeof asked);
     if (asked.want == WANT_SUBMIT && ok)
         hear_submitted(c, &asked, &result);
+    else if (asked.want == WANT_CREATE && ok)
+        hear_created(c, &result);
+    else if (asked.want > WANT_CREATE && ok)
+        hear_session(c, &asked);
     else if (asked.want == WANT_CANCEL)
         hear_cancelled(c, &asked, message, ok);
     else if (asked.want == WANT_ANSWER)

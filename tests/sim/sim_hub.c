@@ -183,12 +183,31 @@ static const weft_agent agent_list[] = {
     {.name = "solo", .driver = "sim", .max_running = SOLO_RUNNING},
     {.name = "free", .driver = "sim", .permission = WEFT_PERMISSION_ALLOW},
     {.name = "odd", .driver = "none"},
+    {.name = "live", .driver = "living", .max_turns = 2},
 };
 static const weft_agents agents = {agent_list, sizeof agent_list / sizeof agent_list[0], "any"};
 
 bool hub_is_open(const char *id) {
     const weft_question *question = weft__question_find(box.engine, id);
     return question && question->state == WEFT_QUESTION_OPEN;
+}
+
+const char *hub_session_mode(const char *id) {
+    static char mode[16];
+    const weft_session *session = box.engine ? weft__session_find(box.engine, id) : NULL;
+    weft_doc *doc = NULL;
+    if (!session)
+        return NULL;
+    if (session->settings && weft_doc_parse(session->settings, strlen(session->settings), NULL, &doc) < 0)
+        abort();
+    snprintf(mode, sizeof mode, "%s", doc ? weft_get_str(weft_doc_root(doc), "mode", "") : "");
+    weft_doc_free(doc);
+    return mode;
+}
+
+bool hub_session_closed(const char *id) {
+    const weft_session *session = weft__session_find(box.engine, id);
+    return session && session->closed;
 }
 
 size_t hub_max_running(const char *agent) {
@@ -214,6 +233,9 @@ static weft_engine_limits limits_of(const sim_plan *plan) {
                                 .max_queue = plan->max_queue,
                                 .timeout_ms = plan->timeout_ms,
                                 .grace_ms = 500,
+                                .idle_ms = plan->idle_ms,
+                                .max_idle = 2,
+                                .max_turns = 4,
                                 .drain_ms = 2000,
                                 .question_ms = plan->question_ms,
                                 .retry_ms = 100,
@@ -233,7 +255,7 @@ static void on_ready(void *ctx, int r) {
 }
 
 static void start_engine(void) {
-    static const weft_driver *const drivers[] = {&sim_driver, NULL};
+    static const weft_driver *const drivers[] = {&sim_driver, &sim_living, NULL};
     char why[WEFT_STORE_WHY];
     const sim_plan *plan = sim_now_plan();
     if (weft__store_open(store_kind(), &(weft_store_opts){.alloc = sim_alloc()}, &box.store, why) < 0)

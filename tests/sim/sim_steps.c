@@ -162,7 +162,7 @@ static void come_to_rest(void) {
     for (int round = 0; round < FAIR_ROUNDS && !sim_is_broken(); round++) {
         if (do_all() || (hub_is_ready() && clients_mend()))
             continue;
-        if (driver_runs())
+        if (driver_runs() || driver_waiting())
             driver_finish();
         else if (at_rest())
             return;
@@ -176,9 +176,14 @@ static void come_to_rest(void) {
 static void stop_well(void) {
     int64_t until = hub_now() + FAIR_MS;
     hub_stop(false);
-    while (!sim_is_broken() && hub_is_stopping())
-        if (!do_all() && !pass_time(until))
+    while (!sim_is_broken() && hub_is_stopping()) {
+        if (do_all())
+            continue;
+        if (driver_runs() || driver_waiting())
+            driver_finish();
+        else if (!pass_time(until))
             sim_broken("stuck: the hub does not stop");
+    }
 }
 
 void sim_play(const sim_plan *plan, const bool *skip) {

@@ -16,6 +16,8 @@ static struct {
     size_t task_count, task_cap;
     truth_question *questions;
     size_t question_count, question_cap;
+    truth_session *sessions;
+    size_t session_count, session_cap;
     uint64_t trimmed; /* the highest gseq that is no longer kept */
 } truth;
 
@@ -55,6 +57,25 @@ static truth_question *find_question(const char *id) {
         if (strcmp(truth.questions[i].id, id) == 0)
             return &truth.questions[i];
     return NULL;
+}
+
+static truth_session *find_session(const char *id) {
+    for (size_t i = truth.session_count; i-- > 0;)
+        if (strcmp(truth.sessions[i].id, id) == 0)
+            return &truth.sessions[i];
+    return NULL;
+}
+
+const truth_session *truth_session_find(const char *id) {
+    return find_session(id);
+}
+
+size_t truth_sessions(void) {
+    return truth.session_count;
+}
+
+const truth_session *truth_session_at(size_t index) {
+    return &truth.sessions[index];
 }
 
 const truth_task *truth_find(const char *id) {
@@ -131,6 +152,30 @@ static void check_slots(const truth_task *task) {
         sim_broken("too many run: %s started while all slots were taken", task->id);
 }
 
+/* Tasks of a session that have not ended, before this one of the list; all: before the end of it. */
+static size_t unfinished(const char *session, const truth_task *until) {
+    size_t n = 0;
+    for (size_t i = 0; i < truth.task_count && &truth.tasks[i] != until; i++)
+        n += truth.tasks[i].state <= TRUTH_RUNNING && strcmp(truth.tasks[i].session, session) == 0;
+    return n;
+}
+
+size_t truth_unfinished(const char *session) {
+    return unfinished(session, NULL);
+}
+
+/* One after the other, in the order in which they were stored. */
+static void check_order(const truth_task *task) {
+    if (unfinished(task->session, task))
+        sim_broken("out of order: %s started before another of %s had ended", task->id, task->session);
+}
+
+static void check_takes_tasks(const truth_task *task, const char *type) {
+    const truth_session *session = find_session(task->session);
+    if (!session || session->deleted || session->closed)
+        sim_broken("closed session: %s was stored for %s in %s", type, task->id, task->session);
+}
+
 static void move_to(truth_task *task, truth_state to, const char *type) {
     static const unsigned from[] = {
         [TRUTH_QUEUED] = 1 << TRUTH_RUNNING,
@@ -161,6 +206,9 @@ static void task_queued(const weft_json *data) {
         sim_broken("id used twice: %s", made.id);
     if (*made.key && find_key(made.key) && !truth.trimmed)
         sim_broken("key used twice: %s became %s", made.key, made.id);
+    check_takes_tasks(&made, "task.queued");
+    if (unfinished(made.session, NULL))
+        sim_saw(SAW_BEHIND);
     truth.tasks = grown(truth.tasks, truth.task_count, &truth.task_cap, sizeof made);
     truth.tasks[truth.task_count++] = made;
 }
@@ -180,6 +228,8 @@ static void task_event(const truth_event *event, const weft_json *data) {
         if (weft_get_int(data, "attempt", 0) != ++task->attempt)
             sim_broken("wrong attempt: %s has %lld", task->id, (long long) weft_get_int(data, "attempt", 0));
         check_slots(task);
+        check_order(task);
+        check_takes_tasks(task, "task.started");
     } else if (strcmp(type, "retrying") == 0) {
         move_to(task, TRUTH_QUEUED, event->type);
         driver_check_end(task->id, weft_get_str(data, "reason", ""));
@@ -234,6 +284,43 @@ static void question_event(const truth_event *event, const weft_json *data) {
     }
 }
 
+static void session_created(const weft_json *data) {
+    truth_session made = {0};
+    weft_json mode = weft_pointer(data, "/settings/mode");
+    copy_member(made.id, sizeof made.id, data, "sessionId");
+    copy_member(made.agent, sizeof made.agent, data, "agent");
+    snprintf(made.mode, sizeof made.mode, "%s", weft_str_of(&mode, ""));
+    if (find_session(made.id))
+        sim_broken("id used twice: %s", made.id);
+    truth.sessions = grown(truth.sessions, truth.session_count, &truth.session_cap, sizeof made);
+    truth.sessions[truth.session_count++] = made;
+}
+
+static void session_event(const truth_event *event, const weft_json *data) {
+    const char *type = event->type + sizeof "session." - 1;
+    truth_session *session = find_session(event->session);
+    if (strcmp(type, "created") == 0)
+        session_created(data);
+    else if (!session || session->deleted)
+        sim_broken("unknown session: %s was stored for %s", event->type, event->session);
+    else if (strcmp(type, "set") == 0) {
+        session->sets++;
+        if (strcmp(weft_get_str(data, "name", ""), "mode") == 0)
+            copy_member(session->mode, sizeof session->mode, data, "value");
+    } else if (strcmp(type, "closed") == 0 || strcmp(type, "deleted") == 0) {
+        if (unfinished(session->id, NULL))
+            sim_broken("closed session: %s was stored for %s, which has tasks", event->type, session->id);
+        session->closes++;
+        session->closed = true;
+        session->deleted = strcmp(type, "deleted") == 0;
+    } else if (strcmp(type, "resumed") == 0) {
+        session->closed = false;
+        session->resumes++;
+        sim_saw(SAW_SESSION_RESUMED);
+    } else if (strcmp(type, "opened") == 0)
+        sim_saw(SAW_SESSION_OPENED);
+}
+
 static void output_event(const truth_event *event, const weft_json *data) {
     const truth_task *task = find_task(event->task);
     const char *text = weft_get_str(data, "text", "");
@@ -269,6 +356,8 @@ static void check_event(truth_event *event) {
         question_event(event, data);
     else if (strcmp(event->type, "session.output") == 0)
         output_event(event, data);
+    else if (strncmp(event->type, "session.", 8) == 0)
+        session_event(event, data);
     weft_doc_free(doc);
 }
 
@@ -337,6 +426,15 @@ void truth_check_engine(bool settled) {
         else if (is && strcmp(is, state_names[task->state]) != 0)
             sim_broken("wrong state: %s is %s on the disk and %s to the engine", task->id, state_names[task->state], is);
     }
+    for (size_t i = 0; settled && i < truth.session_count; i++) {
+        const truth_session *session = &truth.sessions[i];
+        const char *mode = hub_session_mode(session->id);
+        if (session->deleted != !mode)
+            sim_broken("wrong state: %s is %s on the disk, and the engine says otherwise", session->id,
+                       session->deleted ? "deleted" : "there");
+        else if (mode && (strcmp(mode, session->mode) != 0 || hub_session_closed(session->id) != session->closed))
+            sim_broken("wrong state: %s has the mode %s on the disk and %s to the engine", session->id, session->mode, mode);
+    }
     for (size_t i = 0; i < truth.question_count; i++) {
         const truth_question *question = &truth.questions[i];
         bool is_open = hub_is_open(question->id), open_on_disk = !*question->end;
@@ -361,5 +459,6 @@ void truth_close(void) {
     free(truth.events);
     free(truth.tasks);
     free(truth.questions);
+    free(truth.sessions);
     memset(&truth, 0, sizeof truth);
 }

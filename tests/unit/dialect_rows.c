@@ -74,7 +74,7 @@ TEST(discovery_shows_all_of_them) {
             snprintf(name, sizeof name, "{\"name\":\"%s\",\"summary\":", row->name);
             CHECK(strstr(text, name) != NULL);
         }
-    CHECK_INT(count, 36);
+    CHECK_INT(count, 45);
     weft_text_free(text, NULL);
     hub_done(&w);
 }
@@ -182,5 +182,31 @@ TEST(requests_that_are_still_open_at_the_end) {
     weft_peer_free(c);
 }
 
-TEST_MAIN(CASE(every_row_is_described) CASE(discovery_shows_all_of_them) CASE(no_method_without_its_scope)
-              CASE(who_cannot_listen_cannot_subscribe) CASE(requests_that_are_still_open_at_the_end))
+/* Who may work may not name what is run, nor where. */
+TEST(programs_and_folders_need_their_scope) {
+    static const char servers[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session.create\",\"params\":{\"mcpServers\":[{\"name\":\"x\"}]}}\n";
+    static const char folder[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"session.create\",\"params\":{\"folder\":\"x\"}}\n";
+    hub_world w;
+    CHECK_INT(hub_init(&w, &(hub_opts){0}), 0);
+    weft_peer *peer = peer_with(&w, "read work admin metrics");
+    say(peer, servers);
+    hub_settle(&w);
+    CHECK(says(peer, "\"id\":1,\"error\":{\"code\":403") && says(peer, "forbidden"));
+    say(peer, folder);
+    hub_settle(&w);
+    CHECK(says(peer, "\"id\":2,\"error\":{\"code\":403"));
+    weft_peer_free(peer);
+    peer = peer_with(&w, "work exec");
+    say(peer, servers);
+    say(peer, folder);
+    hub_settle(&w);
+    CHECK(says(peer, "agentCannot") && says(peer, "there is no such folder") && !says(peer, "forbidden"));
+    weft_peer_free(peer);
+    hub_done(&w);
+}
+
+TEST_MAIN(CASE(programs_and_folders_need_their_scope) CASE(every_row_is_described) CASE(discovery_shows_all_of_them)
+              CASE(no_method_without_its_scope) CASE(who_cannot_listen_cannot_subscribe)
+                  CASE(requests_that_are_still_open_at_the_end))

@@ -382,6 +382,7 @@ static long perform(const scene *s, long fail_at) {
     hub_opts opts = {.alloc = &memory.alloc,
                      .limits = {.max_running = number(s, "max_running="),
                                 .max_queue = number(s, "max_queue="),
+                                .max_turns = number(s, "max_turns="),
                                 .max_prompt = number(s, "max_prompt=")},
                      .service = {.max_answer = number(s, "max_answer=")},
                      .rules = has(s, " automation") ? rules : NULL};

@@ -683,9 +683,12 @@ TEST(it_is_opened_without_a_task) {
     CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "a", .session = s.id}, &a), 0);
     CHECK_INT(a.state, WEFT_TASK_QUEUED);
     stage.sessions[0].host->on_session(stage.sessions[0].ctx, &(weft_session_info){.agent_session = "own"});
+    tell_state(&stage.sessions[0], "commands", "[]");
     end_turn(&stage.sessions[0], NULL);
     CHECK(engine_wait(&w, &o.times, 1));
     CHECK_INT(o.r, 0);
+    CHECK(weft__session_find(w.engine, s.id)->facts[WEFT_SESSION_COMMANDS] != NULL);
+    CHECK(weft__session_find(w.engine, s.id)->agent_session != NULL);
     ENGINE_UNTIL(&w, turn_of("a") != NULL);
     CHECK_INT(stage.begun, 1);
     CHECK_STR(weft__session_find(w.engine, s.id)->agent_session, "own");
@@ -722,7 +725,7 @@ TEST(a_conversation_of_the_agents_own) {
     CHECK(engine_wait(&w, &o.times, 1));
     CHECK_INT(o.r, 0);
     CHECK_STR(weft__session_find(w.engine, o.id)->agent_session, "theirs");
-    ENGINE_UNTIL(&w, weft__session_find(w.engine, o.id)->facts[WEFT_SESSION_COMMANDS] != NULL);
+    CHECK(weft__session_find(w.engine, o.id)->facts[WEFT_SESSION_COMMANDS] != NULL); /* whoever is answered finds it */
     run(&w, NULL, o.id, "a", &a);
     CHECK_INT(stage.begun, 4); /* where it was opened */
     complete(&w, "a", a.id);

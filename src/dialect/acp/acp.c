@@ -43,7 +43,7 @@
 #define NO_SESSION                                                                                                          \
     { ACP_NOT_FOUND, "Session not found", "sessionNotFound" }
 #define NEEDS_EXEC                                                                                                          \
-    { 403, "Choosing a folder or MCP servers over the network needs a token with the scope exec", "forbidden" }
+    { 403, "To name another folder or MCP servers the scope exec is needed", "forbidden" }
 #define TOO_MANY                                                                                                            \
     { 429, "This connection follows too many sessions", "tooManySubscriptions" }
 

@@ -71,13 +71,8 @@ static int reply_session(weft_req *req, const weft_hub *hub, const weft_session 
 
 /* ---- where it may be, and what it may start ---- */
 
-/* Programs and folders are chosen by people of this machine, or by a token that says so. */
-static bool may_choose(const weft_identity *who) {
-    return who->port == 0 || weft_has_scope(who, "exec");
-}
-
 static int refuse_exec(weft_req *req, const char *what) {
-    return weft__reply_error(req, 403, "forbidden", "%s over the network needs a token with the scope exec", what);
+    return weft__reply_error(req, 403, "forbidden", "To name %s the scope exec is needed", what);
 }
 
 static bool is_given(const weft_json *list) {
@@ -87,15 +82,15 @@ static bool is_given(const weft_json *list) {
 /* <0 after an answer. What the folder is, is for the engine to check. */
 static int check_place(weft_req *req, const weft_hub *hub, const char *cwd, const weft_json *servers,
                        const weft_json *more) {
-    const weft_identity *who = weft_req_identity(req);
+    bool may_choose = weft_has_scope(weft_req_identity(req), "exec"); /* a person at the Unix socket has every scope */
     if (*cwd != '/')
         return weft__reply_invalid(req, "/cwd", "cwd must be an absolute path"), -EINVAL;
     if (is_given(more))
         return weft__reply_invalid(req, "/additionalDirectories", "a session has one folder"), -EINVAL;
-    if (!may_choose(who) && strcmp(cwd, weft__engine_folder(hub->engine)) != 0)
-        return refuse_exec(req, "Choosing a folder"), -EACCES;
-    if (!may_choose(who) && is_given(servers))
-        return refuse_exec(req, "Choosing MCP servers"), -EACCES;
+    if (!may_choose && strcmp(cwd, weft__engine_folder(hub->engine)) != 0)
+        return refuse_exec(req, "another folder"), -EACCES;
+    if (!may_choose && is_given(servers))
+        return refuse_exec(req, "MCP servers"), -EACCES;
     return 0;
 }
 

@@ -27,8 +27,50 @@
     S_IS("updatedAt", S_TIME) "," \
     S_IS("taskId", S_TEXT_OR_NULL) "," \
     S_IS("busy", S_BOOL) "," \
-    S_IS("tasks", S_COUNT), \
+    S_IS("tasks", S_COUNT) "," \
+    S_IS("title", S_TEXT_OR_NULL) "," \
+    S_IS("folder", S_STRING) "," \
+    S_IS("closed", S_BOOL), \
     "\"id\",\"agent\",\"createdAt\",\"updatedAt\",\"taskId\",\"busy\",\"tasks\"")
+
+#define S_WHOLE_SESSION S_OF( \
+    S_IS("id", S_STRING) "," \
+    S_IS("agent", S_STRING) "," \
+    S_IS("createdAt", S_TIME) "," \
+    S_IS("updatedAt", S_TIME) "," \
+    S_IS("taskId", S_TEXT_OR_NULL) "," \
+    S_IS("busy", S_BOOL) "," \
+    S_IS("tasks", S_COUNT) "," \
+    S_IS("title", S_TEXT_OR_NULL) "," \
+    S_IS("folder", S_STRING) "," \
+    S_IS("closed", S_BOOL) "," \
+    S_IS("turn", S_TEXT_OR_NULL) "," \
+    S_IS("turns", S_COUNT) "," \
+    S_IS("agentSessionId", S_TEXT_OR_NULL) "," \
+    S_IS("settings", S_OBJECT) "," \
+    S_IS("mcpServers", S_LIST(S_STRING)) "," \
+    S_IS("modes", S_OBJECT) "," \
+    S_IS("mode", S_STRING) "," \
+    S_IS("models", S_OBJECT) "," \
+    S_IS("options", S_LIST(S_OBJECT)) "," \
+    S_IS("commands", S_LIST(S_OBJECT)), \
+    "\"id\",\"agent\",\"createdAt\",\"updatedAt\",\"taskId\",\"busy\",\"tasks\",\"folder\",\"closed\",\"turn\"," \
+    "\"turns\",\"agentSessionId\",\"settings\",\"mcpServers\"")
+#define S_ONE_SESSION S_OF(S_IS("session", S_WHOLE_SESSION), "\"session\"")
+
+#define S_ENDED(flag) S_OF( \
+    S_IS(flag, S_TRUE) "," \
+    S_IS("sessionId", S_STRING) "," \
+    S_IS("agentError", S_STRING), \
+    "\"" flag "\",\"sessionId\"")
+
+#define S_OWN_SESSION S_OF( \
+    S_IS("agentSessionId", S_STRING) "," \
+    S_IS("sessionId", S_TEXT_OR_NULL) "," \
+    S_IS("folder", S_STRING) "," \
+    S_IS("title", S_STRING) "," \
+    S_IS("updatedAt", S_STRING), \
+    "\"agentSessionId\",\"sessionId\"")
 
 #define S_ANSWER S_OF( \
     S_IS("option", S_TEXT_OR_NULL) "," \
@@ -88,6 +130,61 @@
 static const weft_error_row use_errors[] = {
     WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
 static const weft_error_row list_errors[] = {WEFT_ERROR_PARAMS, {0}};
+#define ERROR_SESSION                                                                                                       \
+    { 404, "There is no such session", "sessionNotFound" }
+#define ERROR_CLOSED                                                                                                        \
+    { 409, "The session is closed, or about to be", "sessionClosed" }
+#define ERROR_BY_AGENT                                                                                                      \
+    {501, "The agent cannot do this", "agentCannot"}, {502, "The agent refused", "agentRefused"},                           \
+        {502, "The agent has ended", "agentEnded"}, {                                                                       \
+        504, "The agent did not answer in time", "agentTimedOut"                                                            \
+    }
+static const weft_error_row get_errors[] = {WEFT_ERROR_PARAMS, ERROR_SESSION, {0}};
+static const weft_error_row create_errors[] = {
+    WEFT_ERROR_PARAMS,
+    WEFT_ERROR_AGENT,
+    {403, "The caller may not name folders and programs", "forbidden"},
+    {404, "The agent does not know this session", "agentSessionNotFound"},
+    ERROR_BY_AGENT,
+    WEFT_ERROR_STOPPING,
+    WEFT_ERROR_STORAGE,
+    {0},
+};
+static const weft_error_row session_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT,    ERROR_SESSION,      ERROR_CLOSED,
+                                                ERROR_BY_AGENT,    WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
+static const weft_error_row open_errors[] = {
+    WEFT_ERROR_PARAMS,
+    WEFT_ERROR_AGENT,
+    ERROR_SESSION,
+    ERROR_CLOSED,
+    {409, "The session has a task already", "sessionBusy"},
+    ERROR_BY_AGENT,
+    WEFT_ERROR_STOPPING,
+    {0},
+};
+static const weft_error_row resume_errors[] = {
+    WEFT_ERROR_PARAMS,
+    WEFT_ERROR_AGENT,
+    ERROR_SESSION,
+    ERROR_CLOSED,
+    {409, "The session is open already", "sessionOpen"},
+    WEFT_ERROR_STOPPING,
+    WEFT_ERROR_STORAGE,
+    {0},
+};
+static const weft_error_row prompt_errors[] = {
+    WEFT_ERROR_PARAMS,
+    ERROR_SESSION,
+    ERROR_CLOSED,
+    {409, "The session's agent is not configured any more", "agentNotConfigured"},
+    {409, "The idempotency key was used before, for a task with other params", "idempotencyKeyReused"},
+    {429, "The session has too many tasks", "sessionQueueFull"},
+    {429, "The queue is full", "queueFull"},
+    WEFT_ERROR_STOPPING,
+    WEFT_ERROR_STORAGE,
+    {0},
+};
+static const weft_error_row own_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, ERROR_BY_AGENT, WEFT_ERROR_STOPPING, {0}};
 static const weft_error_row answer_errors[] = {
     WEFT_ERROR_PARAMS,
     WEFT_ERROR_AGENT,
@@ -126,6 +223,14 @@ static const weft_method methods[] = {
      .result = S_OF(S_IS("default", S_TEXT_OR_NULL), "\"default\""),
      .errors = use_errors,
      .flags = WEFT_CHANGES | WEFT_SOON | WEFT_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "agent.sessions",
+     .handler = weft__hub_agent_sessions,
+     .params = weft__hub_own_params,
+     .help = "the sessions that an agent knows of, also those that began elsewhere",
+     .scope = WEFT_WORK,
+     .result = S_OF(S_IS("sessions", S_LIST(S_OWN_SESSION)) "," S_IS("nextCursor", S_STRING), "\"sessions\""),
+     .errors = own_errors,
+     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
     {.name = "session.list",
      .handler = weft__hub_sessions,
      .params = weft__hub_sessions_params,
@@ -134,6 +239,71 @@ static const weft_method methods[] = {
      .result = S_SESSIONS,
      .errors = list_errors,
      .flags = WEFT_STRICT},
+    {.name = "session.get",
+     .handler = weft__hub_session_get,
+     .params = weft__hub_session_params,
+     .help = "one conversation: its settings, what its agent offers, what runs in it",
+     .scope = WEFT_READ,
+     .result = S_ONE_SESSION,
+     .errors = get_errors,
+     .flags = WEFT_STRICT},
+    {.name = "session.create",
+     .handler = weft__hub_session_create,
+     .params = weft__hub_create_params,
+     .help = "begin a conversation, or go on with one that the agent knows of",
+     .scope = WEFT_WORK,
+     .result = S_ONE_SESSION,
+     .errors = create_errors,
+     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "session.prompt",
+     .handler = weft__hub_session_prompt,
+     .params = weft__hub_prompt_params,
+     .help = "a task in a conversation, behind those that it has",
+     .scope = WEFT_WORK,
+     .result = S_OF(S_IS("taskId", S_STRING) "," S_IS("sessionId", S_STRING) "," S_IS("state", S_STRING),
+                    "\"taskId\",\"sessionId\",\"state\""),
+     .errors = prompt_errors,
+     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_STRICT},
+    {.name = "session.open",
+     .handler = weft__hub_session_open,
+     .params = weft__hub_session_params,
+     .help = "open a conversation at its agent now, so that what it offers is known",
+     .scope = WEFT_WORK,
+     .result = S_ONE_SESSION,
+     .errors = open_errors,
+     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "session.set",
+     .handler = weft__hub_session_set,
+     .params = weft__hub_set_params,
+     .help = "choose a conversation's mode, model, an option or its title",
+     .scope = WEFT_WORK,
+     .result = S_ONE_SESSION,
+     .errors = session_errors,
+     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "session.close",
+     .handler = weft__hub_session_close,
+     .params = weft__hub_session_params,
+     .help = "end a conversation's tasks and its place in the agent; it can be resumed",
+     .scope = WEFT_WORK,
+     .result = S_ENDED("closed"),
+     .errors = session_errors,
+     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "session.resume",
+     .handler = weft__hub_session_resume,
+     .params = weft__hub_session_params,
+     .help = "a conversation that was closed takes tasks again",
+     .scope = WEFT_WORK,
+     .result = S_ONE_SESSION,
+     .errors = resume_errors,
+     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "session.delete",
+     .handler = weft__hub_session_delete,
+     .params = weft__hub_session_params,
+     .help = "close a conversation and delete it, the agent's own copy too",
+     .scope = WEFT_WORK,
+     .result = S_ENDED("deleted"),
+     .errors = session_errors,
+     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
     {.name = "task.about",
      .handler = weft__hub_about,
      .params = weft__hub_about_params,

@@ -6,11 +6,18 @@
 #include "hub_clients.h"
 
 /* ---- hub_methods_agent.c ---- */
-weft_handler weft__hub_agents, weft__hub_use, weft__hub_sessions;
+weft_handler weft__hub_agents, weft__hub_use;
 /* An agent as agent.list shows it, for the project in this folder. -ENOMEM. */
 int weft__hub_agent_write(weft_buf *out, const weft_alloc *alloc, const weft_agent *agent, const char *folder,
                           bool is_default);
-extern const weft_param weft__hub_use_params[], weft__hub_sessions_params[];
+extern const weft_param weft__hub_use_params[];
+
+/* ---- hub_methods_session.c ---- */
+weft_handler weft__hub_sessions, weft__hub_session_get, weft__hub_session_create, weft__hub_session_set,
+    weft__hub_session_open, weft__hub_session_resume, weft__hub_session_close, weft__hub_session_delete,
+    weft__hub_session_prompt, weft__hub_agent_sessions;
+extern const weft_param weft__hub_sessions_params[], weft__hub_session_params[], weft__hub_create_params[],
+    weft__hub_set_params[], weft__hub_prompt_params[], weft__hub_own_params[];
 
 /* ---- hub_methods_task.c ---- */
 weft_handler weft__hub_about;

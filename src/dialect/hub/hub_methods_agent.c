@@ -1,15 +1,13 @@
-/* Agents and sessions: which there are, which is used. */
+/* Agents: which there are, which is used. */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
-#include <sys/param.h>
 
 #include "agent_program.h"
 #include "hub_methods.h"
 #include "reply.h"
 #include "write.h"
 
-#define LIST_DEFAULT 20
-#define LIST_MAX 1000
 /* Of an agent's command, in a list. */
 #define MAX_ARGS 64
 
@@ -112,54 +110,4 @@ int weft__hub_use(weft_req *req, const weft_json *params, void *ctx) {
     if (r == -ENOENT)
         return weft__reply_no_agent(weft__req_keep(req), hub, WEFT_INVALID_PARAMS, "invalidParams", "/agent", in->agent);
     return weft__reply_failure(req, r);
-}
-
-/* ---- sessions ---- */
-
-struct sessions {
-    int64_t limit;
-};
-const weft_param weft__hub_sessions_params[] = {
-    {"limit", WEFT_PARAM_int, offsetof(struct sessions, limit), WEFT_NULLABLE,
-     "at most so many; 20 when absent or 0, at most 1000"},
-    WEFT_END(struct sessions),
-};
-
-static int write_session(weft_buf *out, const weft_alloc *alloc, const weft_session *session) {
-    char created[WEFT_STAMP], updated[WEFT_STAMP];
-    weft_val value =
-        WEFT_OBJ({"id", weft_str(session->id)}, {"agent", weft_str(session->agent)},
-                 {"createdAt", weft__stamp_val(session->created_ms, created)},
-                 {"updatedAt", weft__stamp_val(session->updated_ms, updated)}, {"taskId", weft_str(session->task)},
-                 {"busy", weft_bool(session->busy)}, {"tasks", weft_uint(session->tasks)});
-    return weft__write_val(out, alloc, &value);
-}
-
-static int write_sessions(weft_buf *out, const weft_hub *hub, int64_t limit, uint64_t *ret_total) {
-    int r = weft__buf_put(out, hub->alloc, "[", 1);
-    for (const weft_session *session = weft__session_newest(hub->engine); r >= 0 && session;
-         session = weft__session_older(hub->engine, session)) {
-        if ((*ret_total)++ >= (uint64_t) limit)
-            continue;
-        r = *ret_total > 1 ? weft__buf_put(out, hub->alloc, ",", 1) : 0;
-        if (r >= 0)
-            r = write_session(out, hub->alloc, session);
-    }
-    return r < 0 ? r : weft__buf_put(out, hub->alloc, "]", 1);
-}
-
-int weft__hub_sessions(weft_req *req, const weft_json *params, void *ctx) {
-    const weft_hub *hub = ctx;
-    const struct sessions *in = weft_req_params(req);
-    weft_buf out = {0};
-    (void) params;
-    uint64_t total = 0;
-    if (in->limit < 0)
-        return weft__reply_invalid(req, "/limit", "limit must not be negative");
-    int r = write_sessions(&out, hub, in->limit == 0 ? LIST_DEFAULT : MIN(in->limit, LIST_MAX), &total);
-    if (r >= 0)
-        r = weft_reply(
-            req, WEFT_OBJ({"sessions", weft_raw(weft__buf_head(&out), weft__buf_len(&out))}, {"total", weft_uint(total)}));
-    weft__buf_done(&out, hub->alloc);
-    return r;
 }

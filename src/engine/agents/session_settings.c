@@ -8,26 +8,37 @@
 #include "buf.h"
 #include "write.h"
 
-static bool is_word(const weft_json *value) {
-    const char *text = weft_str_of(value, NULL);
-    return text && *text;
+/* A string that is not empty and could be one of C's. */
+static int check_word(const weft_json *value) {
+    weft_bytes text;
+    int r = weft_text(value, &text);
+    return r == -ENOMEM ? r : r < 0 || !text.len || memchr(text.data, '\0', text.len) ? -EINVAL : 0;
 }
 
-bool weft__setting_valid(const weft_session_setting *setting) {
-    if (!setting->name)
-        return false;
-    if (strcmp(setting->name, "option") == 0)
-        return setting->option && *setting->option &&
-               (weft_typeof(&setting->value) == WEFT_BOOL || is_word(&setting->value));
-    return !setting->option && (strcmp(setting->name, "mode") == 0 || strcmp(setting->name, "model") == 0) &&
-           is_word(&setting->value);
+int weft__setting_check(const weft_session_setting *setting) {
+    bool is_option = setting->name && strcmp(setting->name, "option") == 0;
+    if (!setting->name || (!is_option && strcmp(setting->name, "mode") != 0 && strcmp(setting->name, "model") != 0))
+        return -EINVAL;
+    if (is_option ? !setting->option || !*setting->option : setting->option != NULL)
+        return -EINVAL;
+    return is_option && weft_typeof(&setting->value) == WEFT_BOOL ? 0 : check_word(&setting->value);
+}
+
+static int check_and_tell(const weft_session_setting *setting, int (*each)(void *ctx, const weft_session_setting *setting),
+                          void *ctx) {
+    int r = weft__setting_check(setting);
+    return r < 0 ? r : each(ctx, setting);
 }
 
 static int each_option(const weft_json *options, int (*each)(void *ctx, const weft_session_setting *setting), void *ctx) {
     int r = 0;
     for (weft_iter it = weft_iterate(options); r >= 0 && weft_next(&it);) {
         weft_session_setting one = {"option", weft_str_of(&it.name, NULL), it.value};
-        r = weft__setting_valid(&one) ? each(ctx, &one) : -EINVAL;
+        r = check_word(&it.name);
+        if (r >= 0 && !one.option)
+            r = -ENOMEM;
+        if (r >= 0)
+            r = check_and_tell(&one, each, ctx);
     }
     return r;
 }
@@ -41,7 +52,7 @@ int weft__settings_each(const weft_json *settings, int (*each)(void *ctx, const 
     for (size_t i = 0; r >= 0 && i < 2; i++) {
         weft_session_setting one = {names[i], NULL, weft_get(settings, names[i])};
         if (one.value.text)
-            r = weft__setting_valid(&one) ? each(ctx, &one) : -EINVAL;
+            r = check_and_tell(&one, each, ctx);
     }
     return r < 0 ? r : each_option(&options, each, ctx);
 }
@@ -114,9 +125,9 @@ static int join_parts(struct put *put, char **ret) {
 
 int weft__settings_put(const char *old, const weft_session_setting *setting, const weft_alloc *alloc, char **ret) {
     struct put put = {.instead = setting, .alloc = alloc};
-    if (!weft__setting_valid(setting))
-        return -EINVAL;
-    int r = put_all(&put, old);
+    int r = weft__setting_check(setting);
+    if (r >= 0)
+        r = put_all(&put, old);
     if (r >= 0)
         r = join_parts(&put, ret);
     weft__buf_done(&put.words, alloc);

@@ -15,10 +15,10 @@ typedef struct weft_session_setting {
     weft_json value;    /* a string; of an option also a boolean */
 } weft_session_setting;
 
-/* Is it one? */
-bool weft__setting_valid(const weft_session_setting *setting);
+/* 0; -EINVAL: it is none; -ENOMEM. */
+int weft__setting_check(const weft_session_setting *setting);
 /* Each of them, model first, because modes and options may depend on it. Ends when each() returns <0, and returns that;
- * -EINVAL: settings is no such object. */
+ * -EINVAL: settings is no such object; -ENOMEM. */
 int weft__settings_each(const weft_json *settings, int (*each)(void *ctx, const weft_session_setting *setting), void *ctx);
 /* The same settings with this one in its place. ret is owned. -EINVAL it is none; -EMSGSIZE there would be too many;
  * -ENOMEM. old may be NULL: none. */

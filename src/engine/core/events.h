@@ -4,9 +4,17 @@
  *
  * Stream "hub" (WEFT_STREAM_HUB): what the read models are folded from.
  *
- *   session.created      {sessionId, agent, folder}
- *   session.opened       {sessionId}                    its agent has it open, without a task
+ *   session.created      {sessionId, number?, agent, folder, beneath?, title?, settings?{}, servers?[], agentSessionId?}
+ *                        beneath: where it works, beneath folder; servers: the names of its MCP servers, whose secrets are
+ *                        in its document alone; number: of one that was made without a task
  *   session.agent        {sessionId, agentSessionId?}   the agent's own name for it; absent: it cannot be gone on with
+ *   session.opened       {sessionId}                    at its agent, without a task
+ *   session.state        {sessionId, name, value}       what holds for it, as its agent says: modes, mode, models, options,
+ *                        commands, title; null: nothing any more
+ *   session.set          {sessionId, name, option?, value, by?}   what was chosen: mode, model, option, title
+ *   session.closed       {sessionId, by?}               it has no task and takes none, until
+ *   session.resumed      {sessionId, by?}
+ *   session.deleted      {sessionId, by?}               its stream was trimmed before, and its tasks are forgotten
  *   task.queued          {taskId, number, prompt, agent|null, runsOn, priority, sessionId, metadata{}, timeoutMs, retries,
  *                        depth, key?, group?}   older journals have alone:true, which was the group "agent/run"
  *   task.started         {taskId, sessionId?, attempt}  its state is running from here on. Older journals have no

@@ -27,6 +27,7 @@ typedef struct command {
     uint64_t number;
     weft_session_done *done;
     void *ctx;
+    bool goes_on;             /* with a conversation of the agent's */
     char *by, *name, *option; /* of a setting */
     weft_doc *value;
     char why[WHY];
@@ -92,6 +93,13 @@ static int send_event(command *made, const char *type, weft_val data) {
 
 static void keep_why(command *old, const char *error) {
     snprintf(old->why, sizeof old->why, "%s", error ? error : "");
+}
+
+/* The agent has it open. Everything that it said of the session goes to the store before this event, so that whoever hears
+ * of this one, or is answered, finds it. */
+static int send_opened(command *made) {
+    weft__facts_send(made->engine);
+    return send_event(made, "session.opened", WEFT_OBJ({"sessionId", weft_str(made->id)}));
 }
 
 /* ---- create ---- */
@@ -178,7 +186,8 @@ static void created_stored(void *ctx, int r) {
         made->made->saved.saved = true; /* its document came with it */
     else if (!made->made->stored)
         weft__session_drop(engine, made->made);
-    finish_command(made, r);
+    if (r < 0 || !made->goes_on || engine->phase == GONE || send_opened(made) < 0)
+        finish_command(made, r);
 }
 
 /* The event, and its document, which alone has all of the servers. */
@@ -253,7 +262,7 @@ static int begin_create(command *made, const weft_session_order *order, const we
     if (r >= 0)
         r = order->agent_session ? weft__pool_open(engine, agent, made->made, true, created_open, made) : send_created(made);
     if (r >= 0)
-        made->made->opening = order->agent_session != NULL;
+        made->made->opening = made->goes_on = order->agent_session != NULL;
     return r;
 }
 
@@ -300,12 +309,11 @@ static void set_by_agent(void *ctx, int r, const weft_json *result, const char *
     if (r == -ENOTCONN || r == -EPIPE)
         r = 0;
     keep_why(made, r < 0 ? error : NULL);
-    if (r >= 0)
-        r = check_phase(made->engine);
-    if (r >= 0 && !weft__session_known(made->engine, made->id))
-        r = -ESRCH;
+    known_session *session;
+    if (r >= 0) /* somebody may be closing it by now */
+        r = find_session(made->engine, made->id, &session);
     if (r >= 0) {
-        weft__facts_send(made->engine); /* what the agent said of it is stored first */
+        weft__facts_send(made->engine); /* what the agent said of it is stored first, so that who asked finds it */
         r = send_set(made);
     }
     if (r < 0)
@@ -391,15 +399,14 @@ static void opened(void *ctx, int r, const weft_json *result, const char *error)
     (void) result;
     if (session)
         session->opening = false;
+    weft__sessions_soon(engine); /* somebody may want to close it */
     keep_why(made, error);
-    if (r >= 0 && !session)
-        r = -ESRCH;
     if (r >= 0)
-        weft__facts_send(engine);
-    /* Stored behind what the agent said when it opened it, so that whoever asked finds that in the session. */
-    int sent = r < 0 ? r : send_event(made, "session.opened", WEFT_OBJ({"sessionId", weft_str(made->id)}));
-    if (sent < 0)
-        finish_command(made, sent);
+        r = check_phase(engine);
+    if (r >= 0)
+        r = send_opened(made);
+    if (r < 0)
+        finish_command(made, r);
     if (engine->phase == READY)
         weft__queue_run(engine);
 }

@@ -150,7 +150,7 @@ static void finish_submit(void *ctx, int r) {
         task->starting = false;
     weft__list_push(&task->repeats, &repeats);
     weft__list_remove(&task->repeats);
-    known_session *session = made->made ? NULL : weft__session_known(engine, task->pub.session);
+    known_session *session = made->made ? made->made : weft__session_known(engine, task->pub.session);
     if (session)
         session->claims--;
     weft__sessions_soon(engine);
@@ -266,8 +266,8 @@ static int submit_new(weft_engine *engine, const weft_task_spec *spec, const str
         return r;
     }
     made->task->submitted = true;
-    if (choice->session)
-        choice->session->claims++;
+    /* Also of one that comes with it: that may be found before the task is. */
+    (choice->session ? choice->session : made->made)->claims++;
     if (runs) {
         made->task->starting = true;
         weft__list_push(&engine->slots, &made->task->slot);
