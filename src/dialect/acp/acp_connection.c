@@ -442,6 +442,10 @@ void weft__acp_connections_end(weft_acp_http *all) {
     }
 }
 
+size_t weft__acp_connection_waiting(const weft_acp_connection *connection) {
+    return connection->waiting;
+}
+
 const char *weft__acp_connection_id(const weft_acp_connection *connection) {
     return connection->id;
 }

@@ -30,6 +30,8 @@ int weft__acp_connection_new(weft_acp_http *all, const weft_identity *who, weft_
 weft_acp_connection *weft__acp_connection_free(weft_acp_connection *connection);
 /* All of them, with what was said to them. */
 void weft__acp_connections_end(weft_acp_http *all);
+/* Bytes that wait for a reader. */
+size_t weft__acp_connection_waiting(const weft_acp_connection *connection);
 const char *weft__acp_connection_id(const weft_acp_connection *connection);
 /* One of this caller's; NULL: there is none of this id, or it is another's. */
 weft_acp_connection *weft__acp_connection_find(const weft_acp_http *all, const char *id, const weft_identity *who);
