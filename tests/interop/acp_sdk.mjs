@@ -180,6 +180,11 @@ class Editor {
     text(kind = 'agent_message_chunk') {
         return this.of(kind).map(one => one.content.text).join('');
     }
+    /* On its standard error, which comes when it comes. */
+    async says(part) {
+        while (!this.talk.includes(part))
+            await patiently(once(this.child.stderr, 'data'), `"${part}" on standard error`);
+    }
     /* When something is so, after any message. */
     until(right, what) {
         return patiently(new Promise(resolve => {
@@ -207,7 +212,7 @@ test('the schema refuses what is wrong', async () => {
 test('weft acp starts the hub, and says what it can', async () => {
     check(!fs.existsSync(path.join(folder, '.weft')), 'there is no hub yet');
     const editor = await Editor.open();
-    check(editor.talk.includes('started in'), editor.talk);
+    await editor.says('started in');
     const { protocolVersion, agentCapabilities, agentInfo, authMethods } = editor.info;
     same([protocolVersion, agentInfo.name, authMethods, agentCapabilities.loadSession], [1, 'weft', [], true]);
     same(Object.keys(agentCapabilities.sessionCapabilities).sort(), ['close', 'delete', 'list', 'resume']);
@@ -307,6 +312,20 @@ test('HTTP: what is wrong with a request is said by its status', async () => {
     same((await fetch(httpUrl(), { method: 'DELETE', headers: { ...own, ...connection } })).status, 202);
     same((await fetch(httpUrl(), { method: 'DELETE', headers: { ...own, ...connection } })).status, 404);
     same((await fetch(httpUrl(), { method: 'PUT', headers: own })).status, 405);
+});
+
+test('WebSocket: the handshake names the connection, and needs a token', async () => {
+    const url = endpoint().urls.find(one => one.endsWith('/acp'));
+    const shake = headers => patiently(new Promise((resolve, reject) => {
+        const ws = new WebSocket(url, { headers });
+        ws.on('upgrade', answer => resolve([answer.statusCode, answer.headers['acp-connection-id']]));
+        ws.on('unexpected-response', (_, answer) => resolve([answer.statusCode]));
+        ws.on('open', () => ws.close()).on('error', reject);
+    }), 'the handshake');
+    const [one, other] = [await shake({ Authorization: `Bearer ${token()}` }), await shake({ Authorization: `Bearer ${token()}` })];
+    check(one[0] === 101 && /^[0-9a-f]{32}$/.test(one[1]) && one[1] !== other[1], String(one));
+    same((await shake({}))[0], 401);
+    same((await shake({ Authorization: `Bearer ${token()}`, Origin: 'https://evil.example' }))[0], 403);
 });
 
 /* ---- turns ---- */
@@ -606,7 +625,7 @@ test('sessions survive the hub and the editor', async () => {
     process.kill(pid, 'SIGKILL');
     await patiently(editor.exited, 'weft acp to end with its hub');
     const next = await Editor.open();
-    check(next.talk.includes('started in'), next.talk);
+    await next.says('started in');
     await next.load(editor.id);
     same(next.text(), 'before');
     same(await next.prompt('echo after'), { stopReason: 'end_turn' });

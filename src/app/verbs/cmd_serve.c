@@ -115,6 +115,8 @@ static int listen_at(serving *self, const char *url, bool network) {
         .origins = how->origins.count ? how->origins.items : NULL,
         .dialect = weft__serve_hub_dialect(self->hub, url),
     };
+    if (strcmp(opts.dialect, "acp") == 0)
+        opts.id_header = "Acp-Connection-Id"; /* as its remote transport has it */
     return weft_server_listen(self->server, url, &opts);
 }
 
