@@ -72,6 +72,8 @@ typedef struct weft_listen_opts {
     const char *const *hosts;   /* Host names accepted besides loopback's, NULL-terminated; "*" accepts any. Copied */
     const char *const *origins; /* Origins accepted besides none and the server's own; "*" accepts any. Copied */
     const char *dialect;        /* what connections speak until something decides otherwise */
+    const char *id_header;      /* WebSocket: the answer to the handshake names the connection in this header, with 32
+                                   random hexadecimal digits. At most 64 bytes; NULL: no such header. Copied */
     bool any_uid;               /* unix: accept peers of other users too */
     weft_style style;
     bool no_batch;

@@ -266,3 +266,8 @@ void weft_peer_set_style(weft_peer *peer, weft_style style) {
 weft_service *weft_peer_service(const weft_peer *peer) {
     return peer->service;
 }
+
+void weft__peer_set_protocol(weft_peer *peer, weft_style style, bool no_batch) {
+    peer->style = (uint8_t) style;
+    peer->no_batch = no_batch;
+}

@@ -65,11 +65,16 @@ static weft_hub_client *dialect_client(const dialect_world *w, size_t index) {
     return peer && w->hub.hub.clients ? weft__hub_client_of(w->hub.hub.clients, peer) : NULL;
 }
 
+/* A call of the hub, and its withdrawal: who reads late is not asked what others have answered. */
+static bool dialect_is_call(const char *line) {
+    return strstr(line, "\"method\":\"$/") || strncmp(line, "{\"jsonrpc\":\"2.0\",\"id\":", 22) == 0;
+}
+
 /* Read all that a client was told. What it subscribed to is not its dialect's. */
 static void dialect_read(dialect_world *w, size_t index) {
     hub_settle(&w->hub);
     for (const char *line; (line = hub_take(&w->clients[index])); hub_turn(&w->hub, 0)) {
-        if (!strstr(line, "\"method\":") || strstr(line, "\"method\":\"event\","))
+        if (!strstr(line, "\"method\":") || strstr(line, "\"method\":\"event\",") || dialect_is_call(line))
             continue;
         size_t had = w->words[index] ? strlen(w->words[index]) : 0, len = strlen(line);
         w->words[index] = realloc(w->words[index], had + len + 2);

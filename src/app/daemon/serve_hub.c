@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "acp_http.h"
 #include "aiwg_state.h"
 #include "alloc.h"
 #include "cdev_changes.h"
@@ -37,6 +38,7 @@ struct weft_serve_hub {
     weft_agents agents; /* the lists stay when the configuration is read again, this does not */
     weft_hub hub;
     weft_hub_host host;
+    weft_acp_http *acp;
     weft_aiwg_state *state; /* of an AIWG daemon, in files; NULL: it is none */
     char folder[PATH_MAX];
     bool ready;
@@ -335,6 +337,8 @@ static int add_routes(weft_serve_hub *self, weft_server *server) {
         r = weft__cdev_rest_routes(&self->hub, server);
     if (r >= 0)
         r = weft_server_login(server, NULL);
+    if (r >= 0)
+        r = weft__acp_http_new(&self->hub, server, &self->acp);
     return r < 0 ? r : weft_server_public(server, "/readyz");
 }
 
@@ -411,6 +415,11 @@ void weft__serve_hub_stop(weft_serve_hub *self, bool force, void (*on_stopped)(v
     weft__engine_stop(self->engine, force, on_stopped, ctx);
 }
 
+void weft__serve_hub_leave(weft_serve_hub *self) {
+    if (self->acp)
+        weft__acp_connections_end(self->acp);
+}
+
 weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self) {
     if (!self)
         return NULL;
@@ -420,6 +429,7 @@ weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self) {
     weft__cdev_changes_free(self->changes);
     weft__files_free(self->files); /* before the clients, who free what waits for them */
     weft__git_free(self->git);
+    weft__acp_http_free(self->acp);
     weft__hub_clients_free(self->hub.clients);
     weft__automation_free(self->automation);
     weft__engine_free(self->engine);

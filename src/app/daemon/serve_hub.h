@@ -49,6 +49,8 @@ bool weft__serve_hub_raw(weft_serve_hub *self, weft_peer *peer, weft_bytes body)
 void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how);
 /* Take nothing new, let what runs end (not with force), then tell. Again with force is fine. */
 void weft__serve_hub_stop(weft_serve_hub *self, bool force, void (*on_stopped)(void *ctx), void *ctx);
+/* Before the server stops: end the connections that it does not know of. */
+void weft__serve_hub_leave(weft_serve_hub *self);
 /* The peers are gone: the clients go. Then, when the loop still runs, everything else. Returns NULL. */
 weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self);
 

@@ -132,6 +132,8 @@ static int listen_at_url(serving *self, const char *url, bool network) {
         .origins = how->origins.count ? how->origins.items : NULL,
         .dialect = weft__serve_hub_dialect(self->hub, url),
     };
+    if (strcmp(opts.dialect, "acp") == 0)
+        opts.id_header = "Acp-Connection-Id"; /* as its remote transport has it */
     return weft_server_listen(self->server, url, &opts);
 }
 
@@ -151,8 +153,9 @@ static weft_exit listen_on_port(serving *self) {
         snprintf(url, sizeof url, "http://127.0.0.1:%d/rpc", port);
         r = listen_at_url(self, url, true);
     }
-    if (r >= 0) {
-        snprintf(url, sizeof url, "ws://127.0.0.1:%d/ws", port - 1);
+    static const char *const paths[] = {"ws", "acp"};
+    for (size_t i = 0; r >= 0 && i < sizeof paths / sizeof paths[0]; i++) {
+        snprintf(url, sizeof url, "ws://127.0.0.1:%d/%s", port - 1, paths[i]);
         r = listen_at_url(self, url, true);
     }
     return r < 0 ? explain_listen(self, url, r) : WEFT_DONE;
@@ -243,6 +246,7 @@ static void on_serving_stopped(weft_server *server, void *ctx) {
 /* Whoever watched the last tasks has been told how they ended. */
 static void on_hub_stopped(void *ctx) {
     serving *self = ctx;
+    weft__serve_hub_leave(self->hub);
     weft_server_stop(self->server, on_serving_stopped, self);
 }
 

@@ -4,6 +4,7 @@
 
 #include "hash.h"
 #include "hub_clients_private.h"
+#include "link.h"
 
 /* ---- watching sessions ---- */
 
@@ -88,6 +89,28 @@ int weft__hub_client_started(weft_hub_client *client, const char *session) {
     return weft__hub_client_watch(client, session);
 }
 
+uint64_t weft__hub_client_number(const weft_hub_client *client) {
+    return client->number;
+}
+
+int weft__hub_client_use_agent(weft_hub_client *client, const char *agent) {
+    const weft_alloc *alloc = client->clients->alloc;
+    char *copy = weft__strndup(alloc, agent, strlen(agent));
+    if (!copy)
+        return -ENOMEM;
+    weft__free(alloc, client->agent);
+    client->agent = copy;
+    return 0;
+}
+
+const char *weft__hub_client_agent(const weft_hub_client *client) {
+    return client->agent;
+}
+
+const weft_alloc *weft__hub_client_alloc(const weft_hub_client *client) {
+    return client->clients->alloc;
+}
+
 const char *weft__hub_client_session(const weft_hub_client *client) {
     return client->session;
 }
@@ -155,7 +178,7 @@ int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const c
     r = replace_words(client, hears ? &client->clients->renderings[index][which] : NULL);
     /* Calls in the former dialect were withdrawn in its style. */
     if (r >= 0 && known)
-        weft_peer_set_style(client->peer, known->style);
+        weft__peer_set_protocol(client->peer, known->style, known->no_batch);
     return r;
 }
 
@@ -211,6 +234,8 @@ static int check_spec(const weft_hub_client *client, const weft_subscription_spe
         return -ENOSPC;
     if ((spec->id && strlen(spec->id) > WEFT_SUBSCRIPTION_ID) || (spec->stream && strlen(spec->stream) > WEFT_STORE_NAME))
         return -EINVAL;
+    if (spec->words && (!spec->session || !client->words))
+        return spec->session ? -ENOTSUP : -EINVAL;
     if (client->lost)
         return -EPIPE;
     bool replaces = weft__hub_client_subscription(client, spec->id) != NULL;
@@ -226,6 +251,7 @@ static int make_subscription(weft_hub_client *client, const weft_subscription_sp
         return r;
     (*ret)->class = spec->class;
     (*ret)->marks = spec->marks;
+    (*ret)->rendering = spec->words ? client->words->rendering : NULL;
     (*ret)->seeks = spec->live && spec->stream;
     return 0;
 }
@@ -275,10 +301,6 @@ weft_peer *weft__hub_client_peer(const weft_hub_client *client) {
     return client->peer;
 }
 
-uint64_t weft__hub_client_number(const weft_hub_client *client) {
-    return client->number;
-}
-
 /* Those that are lost have gone, as far as anybody who wants to tell them something is concerned. */
 weft_hub_client *weft__hub_clients_find(const weft_hub_clients *clients, uint64_t number) {
     for (const weft_link *at = clients->list.next; at != &clients->list; at = at->next) {
@@ -313,6 +335,7 @@ void weft__hub_client_free(weft_hub_client *client) {
         weft__free(alloc, client->watches[--client->watch_count].session);
     weft__free(alloc, client->watches);
     weft__free(alloc, client->session);
+    weft__free(alloc, client->agent);
     weft__free(alloc, client);
 }
 

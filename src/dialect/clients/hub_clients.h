@@ -89,6 +89,11 @@ const char *weft__hub_client_watched(const weft_hub_client *client);
 size_t weft__hub_client_variant(const weft_hub_client *client);
 /* It started this session: it watches it, instead of the one it watches longest if those are too many. -ENOMEM. */
 int weft__hub_client_started(weft_hub_client *client, const char *session);
+/* Which agent it wants for what it starts without naming one; NULL: it did not say. -ENOMEM. */
+int weft__hub_client_use_agent(weft_hub_client *client, const char *agent);
+const char *weft__hub_client_agent(const weft_hub_client *client);
+/* What memory for it comes from. */
+const weft_alloc *weft__hub_client_alloc(const weft_hub_client *client);
 /* The session this client started last; NULL: none. */
 const char *weft__hub_client_session(const weft_hub_client *client);
 
@@ -112,6 +117,8 @@ typedef struct weft_subscription_spec {
     size_t type_count;
     weft_subscription_class class;
     bool marks; /* server-sent events: each is told with its position as its id */
+    bool words; /* in the words of the client's dialect, about the session that is named: as if it were watched, but from a
+                   position of its own. -ENOTSUP: its dialect says nothing */
 } weft_subscription_spec;
 /* r 0 resumed from the position (or live from head); a weft_gap: it cannot be, and nothing is subscribed; <0, -ECANCELED
  * when something else was subscribed or the connection ended meanwhile. No event is delivered before done has returned. */
@@ -126,6 +133,10 @@ bool weft__hub_client_unsubscribe(weft_hub_client *client, const char *id);
 weft_subscription *weft__hub_client_subscription(const weft_hub_client *client, const char *id);
 /* The same source from now on, after a gap: only from its weft_subscribed. */
 int weft__subscription_go_live(weft_subscription *subscription, weft_subscribed *done, void *ctx);
+/* Hear once that everything that has happened by now was told: at once, when it keeps up, otherwise when it has caught up. r
+ * -ECANCELED: it ended before. For answers that must come behind what is told. -ENOMEM. */
+typedef void weft_caught_up(void *ctx, int r);
+int weft__subscription_catch_up(weft_subscription *subscription, weft_caught_up *done, void *ctx);
 /* Say the position of what is told next, where it is told with positions. */
 int weft__subscription_mark(weft_subscription *subscription, uint64_t gseq);
 
@@ -145,6 +156,9 @@ int weft__subscription_call(weft_subscription *subscription, const char *questio
 
 /* A notification to every client of this dialect, or, with a session, to those that watch it. */
 void weft__render_notify(weft_rendering *rendering, const char *session, const char *method, weft_val params);
+/* The same, but not to the client with this number: it knows. Unless it asked for the past, and this is part of it. */
+void weft__render_notify_others(weft_rendering *rendering, const char *session, uint64_t but, const char *method,
+                                weft_val params);
 /* The same with any message in place of a notification, where the dialect has clients that do not speak JSON-RPC. */
 void weft__render_message(weft_rendering *rendering, const char *session, weft_val message);
 /* A call to them instead, about a question that is still open; otherwise nothing. */

@@ -32,15 +32,18 @@ struct weft_subscription {
     weft_link link; /* in client->subscriptions */
     weft_link live; /* in clients->live while it is */
     weft_link calls;
+    weft_link catch_ups; /* who waits until it has caught up */
     weft_hub_client *client;
     char *id;                  /* NULL: the default one, or the dialect's */
     weft_rendering *rendering; /* in whose words; NULL: the events themselves */
-    weft_event_source *source; /* NULL: everything, and what is kept of it is enough */
+    weft_event_source *source; /* NULL: everything, and what is kept of it is enough; with a rendering, what is said of the
+                                  source's session */
     weft_subscription_class class;
     bool marks;
     weft_subscription_state state;
-    uint64_t at; /* all up to this position has been said, or is none of its business; not kept up while live */
-    bool seeks;  /* the follow only finds out where the stream ends */
+    uint64_t at;    /* all up to this position has been said, or is none of its business; not kept up while live */
+    uint64_t since; /* what happened after this, whoever caused it need not be told of */
+    bool seeks;     /* the follow only finds out where the stream ends */
     weft_follow *follow;
     weft_shared *latest; /* class state, while it replays: the last event that it wants */
     uint64_t latest_at, latest_gseq;
@@ -69,6 +72,7 @@ struct weft_hub_client {
     weft_watched *watches;
     size_t watch_count, watch_cap;
     char *session;  /* that it started last */
+    char *agent;    /* that it wants; NULL: it did not say */
     unsigned flags; /* of its dialect */
     bool failing;   /* it could not be told something: lost as soon as the others have been told */
     bool lost;      /* will be closed before the loop waits again */
@@ -80,6 +84,7 @@ struct weft_hub_client {
 typedef struct weft_rendered {
     weft_shared *shared; /* a notification; NULL: a call */
     char *session;       /* NULL: for everybody */
+    uint64_t but;        /* not for the client with this number; 0: for all */
     char *question, *method, *params;
     size_t params_len;
     weft_on_reply *on_reply;
@@ -138,6 +143,8 @@ void weft__hub_client_free(weft_hub_client *client);
 weft_event_source *weft__source_new(const weft_subscription_spec *spec, const weft_alloc *alloc);
 /* Whether it must look into an event's data to know what it wants. */
 bool weft__source_reads(const weft_event_source *source);
+/* Before its data is read, which costs more than all the rest: could it want this? */
+bool weft__source_may_want(const weft_event_source *source, const weft_event *event);
 /* 1 or 0; -ENOMEM: it could not be read. data may be NULL if it does not read it. */
 int weft__source_wants(const weft_event_source *source, const weft_engine *engine, const weft_event *event,
                        const weft_json *data);
@@ -163,6 +170,8 @@ void weft__subscription_begin(weft_subscription *subscription, uint64_t at);
 /* A live one: is this for it? 1 or 0; -ENOMEM. */
 int weft__subscription_wants(const weft_subscription *subscription, const weft_event *event, const weft_json *data);
 int weft__subscription_send(weft_subscription *subscription, const weft_event *event);
+/* Is what is said about this session, or (NULL) to everybody, said to it? */
+bool weft__subscription_hears(const weft_subscription *subscription, const char *session, uint64_t gseq);
 
 /* ---- client_call.c ---- */
 

@@ -23,17 +23,16 @@ static bool anybody_watches(weft_rendering *rendering, const char *session) {
     for (weft_link *at = clients->live.next; at != &clients->live && !rendering->answer; at = at->next) {
         const weft_subscription *subscription = WEFT_CONTAINER(at, weft_subscription, live);
         rendering->answer =
-            subscription->rendering == rendering && weft__hub_client_hears(subscription->client, session, rendering->gseq);
+            subscription->rendering == rendering && weft__subscription_hears(subscription, session, rendering->gseq);
     }
     rendering->asked = weft__strndup(clients->alloc, session, strlen(session));
     return rendering->answer;
 }
 
 bool weft__render_wanted(weft_rendering *rendering, const char *session) {
-    if (!session)
-        return true;
-    return rendering->only ? weft__hub_client_hears(rendering->only->client, session, rendering->gseq)
-                           : anybody_watches(rendering, session);
+    if (rendering->only)
+        return weft__subscription_hears(rendering->only, session, rendering->gseq);
+    return !session || anybody_watches(rendering, session);
 }
 
 size_t weft__render_variant(const weft_rendering *rendering) {
@@ -84,8 +83,9 @@ static int keep_item(weft_rendering *rendering, weft_rendered *item, const char 
     return r < 0 ? r : 0;
 }
 
-static int keep_notification(weft_rendering *rendering, const char *session, const char *method, weft_val params) {
-    weft_rendered item = {0};
+static int keep_notification(weft_rendering *rendering, const char *session, uint64_t but, const char *method,
+                             weft_val params) {
+    weft_rendered item = {.but = but};
     int r = weft_shared_new(rendering->clients->hub->service, method, params, &item.shared);
     return keep_item(rendering, &item, session, r);
 }
@@ -119,11 +119,18 @@ const char *weft__render_text(weft_rendering *rendering, const weft_json *object
     return fallback;
 }
 
-void weft__render_notify(weft_rendering *rendering, const char *session, const char *method, weft_val params) {
-    if (rendering->r < 0 || !weft__render_wanted(rendering, session))
+void weft__render_notify_others(weft_rendering *rendering, const char *session, uint64_t but, const char *method,
+                                weft_val params) {
+    const weft_subscription *only = rendering->only;
+    bool knows = only && only->client->number == but && rendering->gseq > only->since;
+    if (rendering->r < 0 || knows || !weft__render_wanted(rendering, session))
         return;
-    rendering->r = rendering->only ? weft__forgive(weft_notify(rendering->only->client->peer, method, params))
-                                   : keep_notification(rendering, session, method, params);
+    rendering->r = only ? weft__forgive(weft_notify(only->client->peer, method, params))
+                        : keep_notification(rendering, session, but, method, params);
+}
+
+void weft__render_notify(weft_rendering *rendering, const char *session, const char *method, weft_val params) {
+    weft__render_notify_others(rendering, session, 0, method, params);
 }
 
 static int keep_message(weft_rendering *rendering, const char *session, weft_val message) {
@@ -191,7 +198,8 @@ int weft__rendering_send(const weft_rendering *rendering, weft_subscription *sub
     int r = rendering->r;
     for (size_t i = 0; r >= 0 && i < rendering->count; i++) {
         const weft_rendered *item = &rendering->items[i];
-        if (!item->session || weft__hub_client_hears(subscription->client, item->session, rendering->gseq))
+        if (item->but != subscription->client->number &&
+            weft__subscription_hears(subscription, item->session, rendering->gseq))
             r = send_item(item, subscription);
     }
     return r;

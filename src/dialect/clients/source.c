@@ -55,6 +55,14 @@ static int is_of_session(const weft_engine *engine, const weft_json *data, const
     return r < 0 ? r : is_same_name(task ? task->session : own, session);
 }
 
+bool weft__source_may_want(const weft_event_source *source, const weft_event *event) {
+    static const char prefix[] = WEFT_STREAM_SESSION;
+    if (!wants_type(source, event->type))
+        return false;
+    bool of_session = source->session && strncmp(event->stream, prefix, sizeof prefix - 1) == 0;
+    return !of_session || strcmp(event->stream + sizeof prefix - 1, source->session) == 0;
+}
+
 bool weft__source_reads(const weft_event_source *source) {
     return source->task || source->session;
 }

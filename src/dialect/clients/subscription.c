@@ -38,11 +38,18 @@ static uint64_t position_of(const weft_subscription *subscription, const weft_ev
 
 /* ---- what is said ---- */
 
+bool weft__subscription_hears(const weft_subscription *subscription, const char *session, uint64_t gseq) {
+    if (subscription->source)
+        return session && strcmp(subscription->source->session, session) == 0;
+    return !session || weft__hub_client_hears(subscription->client, session, gseq);
+}
+
 int weft__subscription_wants(const weft_subscription *subscription, const weft_event *event, const weft_json *data) {
-    if (subscription->rendering)
-        return event->gseq > subscription->at && weft__rendering_render(subscription->rendering, event, data);
-    int r = weft__source_wants(subscription->source, engine_of(subscription), event, data);
-    return r > 0 ? position_of(subscription, event) > subscription->at : r;
+    const weft_event_source *source = subscription->source;
+    int r = source ? weft__source_wants(source, engine_of(subscription), event, data) : 1;
+    if (r <= 0 || position_of(subscription, event) <= subscription->at)
+        return r < 0 ? r : 0;
+    return !subscription->rendering || weft__rendering_render(subscription->rendering, event, data);
 }
 
 int weft__subscription_mark(weft_subscription *subscription, uint64_t gseq) {
@@ -76,12 +83,12 @@ static int read_stored(const weft_subscription *subscription, const weft_event *
     const weft_event_source *source = subscription->source;
     bool reads = subscription->rendering || weft__source_reads(source);
     *ret = NULL;
+    if (source && !weft__source_may_want(source, event))
+        return 0;
     int r = reads ? weft_doc_parse(event->data.data, event->data.len, subscription->client->clients->alloc, ret) : 0;
     if (r < 0)
         return r;
-    if (subscription->rendering)
-        return 1;
-    return weft__source_wants(source, engine_of(subscription), event, *ret ? weft_doc_root(*ret) : NULL);
+    return source ? weft__source_wants(source, engine_of(subscription), event, *ret ? weft_doc_root(*ret) : NULL) : 1;
 }
 
 static int say_stored(weft_subscription *subscription, const weft_event *event) {
@@ -148,10 +155,43 @@ static void on_stored_events(void *ctx, const weft_event *events, size_t count) 
         weft__hub_client_lose(subscription->client);
 }
 
+/* Somebody who waits until it has caught up. */
+struct catch_up {
+    weft_link link;
+    weft_caught_up *done;
+    void *ctx;
+};
+
+static void tell_catch_ups(weft_subscription *subscription, int r) {
+    while (!weft__list_empty(&subscription->catch_ups)) {
+        struct catch_up *first = WEFT_CONTAINER(subscription->catch_ups.next, struct catch_up, link);
+        weft_caught_up *done = first->done;
+        void *ctx = first->ctx;
+        weft__list_remove(&first->link);
+        weft__free(subscription->client->clients->alloc, first);
+        done(ctx, r);
+    }
+}
+
 static void go_live(weft_subscription *subscription) {
     subscription->follow = weft__follow_free(subscription->follow);
     subscription->state = WEFT_SUBSCRIPTION_LIVE;
     weft__list_push(&subscription->client->clients->live, &subscription->live);
+    tell_catch_ups(subscription, 0);
+}
+
+int weft__subscription_catch_up(weft_subscription *subscription, weft_caught_up *done, void *ctx) {
+    if (subscription->state == WEFT_SUBSCRIPTION_LIVE) {
+        done(ctx, 0);
+        return 0;
+    }
+    struct catch_up *made = weft__zalloc(subscription->client->clients->alloc, sizeof *made);
+    if (!made)
+        return -ENOMEM;
+    made->done = done;
+    made->ctx = ctx;
+    weft__list_push(&subscription->catch_ups, &made->link);
+    return 0;
 }
 
 static void on_caught_up(void *ctx) {
@@ -268,6 +308,7 @@ void weft__subscription_stop(weft_subscription *subscription) {
     subscription->state = WEFT_SUBSCRIPTION_OFF;
     forget_latest(subscription);
     weft__calls_end(subscription);
+    tell_catch_ups(subscription, -ECANCELED);
     finish_subscribing(subscription, -ECANCELED, subscription->client->clients->told);
 }
 
@@ -283,11 +324,13 @@ int weft__subscription_new(weft_hub_client *client, const char *id, weft_event_s
         return -ENOMEM;
     }
     subscription->client = client;
+    subscription->since = client->clients->told;
     subscription->id = copy;
     subscription->source = source;
     weft__list_init(&subscription->link);
     weft__list_init(&subscription->live);
     weft__list_init(&subscription->calls);
+    weft__list_init(&subscription->catch_ups);
     *ret = subscription;
     return 0;
 }

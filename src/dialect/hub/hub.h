@@ -79,14 +79,15 @@ struct weft_dialect {
     /* The names of the ways in which it says the same, the usual one first; ends with NULL, at most WEFT_VARIANTS. A client
      * has one of them. May be NULL: there is one way. */
     const char *const *variants;
-    /* Under which names its connections are told that a call is withdrawn. */
-    weft_style style;
     /* Every so many milliseconds, to all live connections of this dialect (cdev's heartbeat); 0: never. */
     int64_t beat_ms;
     void (*beat)(const weft_hub *hub, weft_rendering *rendering);
+    /* What its protocol says about messages: under which names a call is withdrawn, and whether batches are refused. */
+    weft_style style;
+    bool no_batch;
 };
 
-extern const weft_dialect weft__aiwg, weft__cdev, weft__hub_methods;
+extern const weft_dialect weft__aiwg, weft__cdev, weft__acp, weft__hub_methods;
 
 /* The rows of all dialects as one table: a name that several have becomes one row that asks the connection which it speaks,
  * and takes the first of the list when that is none of them. The wiring gives the list; NULL-terminated, at most

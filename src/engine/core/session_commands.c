@@ -317,8 +317,10 @@ static void set_by_agent(void *ctx, int r, const weft_json *result, const char *
     known_session *session;
     if (r >= 0) /* somebody may be closing it by now */
         r = find_session(made->engine, made->id, &session);
-    if (r >= 0)
+    if (r >= 0) {
+        weft__facts_send(made->engine); /* what the agent said of it is stored first, so that who asked finds it */
         r = send_set(made);
+    }
     if (r < 0)
         finish_command(made, r);
 }

@@ -1,12 +1,13 @@
 /* From HTTP to WebSocket: the server's side of RFC 6455 section 4.2. */
 #include <stdio.h>
+#include <sys/random.h>
 
 #include "frame.h"
 #include "http_server.h"
 #include "ws_handshake.h"
 
-/* Our head, the extension's answer and a subprotocol, which is as long as the client made it. */
-#define MAX_HEAD 512
+/* Our head, the extension's answer, the connection's id and a subprotocol, which is as long as the client made it. */
+#define MAX_HEAD 640
 #define MAX_PROTOCOL 512
 
 static int refuse_upgrade(weft_asked *asked, int status, const char *reason, const char *extra) {
@@ -34,15 +35,30 @@ static int check_upgrade(weft_asked *asked, weft_bytes *ret_key) {
     return 0;
 }
 
+/* "NAME: 32 digits", or nothing. Without randomness there is no id, which is only a name. */
+#define ID_LINE (64 + 2 + 32 + 3)
+static void write_id(const weft_asked *asked, char ret[ID_LINE]) {
+    const char *name = asked->endpoint->id_header;
+    unsigned char bytes[16];
+    *ret = '\0';
+    if (!name || getrandom(bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
+        return;
+    int n = snprintf(ret, ID_LINE, "%s: ", name);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        n += snprintf(ret + n, ID_LINE - (size_t) n, "%02x", bytes[i]);
+    snprintf(ret + n, ID_LINE - (size_t) n, "\r\n");
+}
+
 static int write_upgrade_head(const weft_asked *asked, weft_bytes key, unsigned *ret_deflate, char *head, size_t size) {
-    char accept[29], extension[200] = "";
+    char accept[29], extension[200] = "", id[ID_LINE];
     weft_bytes offers = weft__http_find(asked->head, "sec-websocket-extensions", NULL);
     weft__ws_accept(key, accept);
+    write_id(asked, id);
     *ret_deflate = offers.len ? weft__ws_deflate_offer(offers, extension, sizeof extension) : 0;
     return snprintf(head, size,
                     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                    "Sec-WebSocket-Accept: %s\r\n%s%s%s%s%.*s%s\r\n",
-                    accept, *ret_deflate ? "Sec-WebSocket-Extensions: " : "", *ret_deflate ? extension : "",
+                    "Sec-WebSocket-Accept: %s\r\n%s%s%s%s%s%.*s%s\r\n",
+                    accept, id, *ret_deflate ? "Sec-WebSocket-Extensions: " : "", *ret_deflate ? extension : "",
                     *ret_deflate ? "\r\n" : "", asked->protocol.len ? "Sec-WebSocket-Protocol: " : "",
                     (int) asked->protocol.len, asked->protocol.len ? asked->protocol.data : "",
                     asked->protocol.len ? "\r\n" : "");

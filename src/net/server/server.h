@@ -34,6 +34,7 @@ struct weft_endpoint {
     weft_auths tokens;
     char **hosts, **origins; /* NULL-terminated, or NULL */
     char *dialect;
+    char *id_header; /* NULL: none */
     weft_style style;
     bool any_uid, no_batch, lenient;
 };

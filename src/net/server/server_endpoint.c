@@ -25,6 +25,16 @@ static void free_list(const weft_alloc *alloc, char **list) {
     weft__free(alloc, list);
 }
 
+/* A name of a header that fits into the answer. */
+static int copy_id_header(weft_endpoint *endpoint, const char *name) {
+    if (!name)
+        return 0;
+    if (!*name || strlen(name) > 64 || name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-")])
+        return -EINVAL;
+    endpoint->id_header = weft__strndup(endpoint->server->alloc, name, strlen(name));
+    return endpoint->id_header ? 0 : -ENOMEM;
+}
+
 static int copy_rules(weft_endpoint *endpoint, const weft_listen_opts *opts) {
     const weft_alloc *alloc = endpoint->server->alloc;
     const char *dialect = opts->dialect ? opts->dialect : "";
@@ -36,6 +46,8 @@ static int copy_rules(weft_endpoint *endpoint, const weft_listen_opts *opts) {
     endpoint->any_uid = opts->any_uid;
     endpoint->no_batch = opts->no_batch;
     endpoint->lenient = opts->lenient;
+    if (r >= 0)
+        r = copy_id_header(endpoint, opts->id_header);
     if (r >= 0 && endpoint->dialect)
         r = weft__auths_copy(&endpoint->tokens, opts->tokens, alloc);
     return endpoint->dialect ? r : -ENOMEM;
@@ -48,6 +60,7 @@ weft_endpoint *weft__endpoint_free(weft_endpoint *endpoint) {
     free_list(alloc, endpoint->hosts);
     free_list(alloc, endpoint->origins);
     weft__free(alloc, endpoint->dialect);
+    weft__free(alloc, endpoint->id_header);
     weft__free(alloc, endpoint->text);
     return weft__free(alloc, endpoint);
 }

@@ -1,0 +1,65 @@
+/* ACP's vocabulary, for its files: the hub as an agent of the Agent Client Protocol, version 1, for editors. The table is in
+ * acp.c. Behind a session is whichever agent is configured; what it says is stored in the form of ACP and passed on as it
+ * came. */
+#ifndef WEFT_ACP_H
+#define WEFT_ACP_H
+
+#include "buf.h"
+#include "hub_clients.h"
+
+/* Its errors. */
+#define ACP_LOGIN_REQUIRED (-32000)
+#define ACP_NOT_FOUND (-32002)
+
+/* Where the protocol has no place for something, it is a member of "_meta" with one of these names. */
+#define ACP_META_AGENT "weft/agent"       /* of session/new: which agent */
+#define ACP_META_POSITION "weft/position" /* of session/update, and of session/resume: "EPOCH:GSEQ" */
+
+/* Ways to say the same: what every client understands, and the same with positions for those that asked for them. */
+typedef enum acp_variant { ACP_PLAIN, ACP_POSITIONS } acp_variant;
+extern const char *const weft__acp_variants[];
+
+/* ---- acp_initialize.c ---- */
+weft_handler weft__acp_on_initialize, weft__acp_on_authenticate, weft__acp_on_hello;
+extern const weft_param weft__acp_initialize_params[], weft__acp_authenticate_params[], weft__acp_hello_params[];
+bool weft__acp_claims(const weft_json *params);
+
+/* ---- acp_sessions.c ---- */
+weft_handler weft__acp_on_new, weft__acp_on_load, weft__acp_on_resume, weft__acp_on_list, weft__acp_on_close,
+    weft__acp_on_delete, weft__acp_on_set_mode, weft__acp_on_set_option;
+extern const weft_param weft__acp_new_params[], weft__acp_load_params[], weft__acp_resume_params[], weft__acp_list_params[],
+    weft__acp_session_params[], weft__acp_set_mode_params[], weft__acp_set_option_params[];
+int weft__acp_no_session(weft_req *req, const char *id);
+
+/* ---- acp_follow.c ---- */
+
+/* A client follows a session: it is told what happens there, and asked what its agent asks. Each session has a subscription
+ * of its own, so that its past can be told without holding up the others. */
+typedef void weft_acp_followed(void *ctx, int r);
+/* From now on; unless it does so already. -ENOMEM, -EMFILE it follows too many. */
+int weft__acp_follow(weft_hub_client *client, const char *session);
+/* From a position: what came after it is told first. after 0: all that is kept. done runs when that has been told; r > 0: a
+ * weft_gap, the position is not in the journal any more, and it follows from now on. */
+int weft__acp_follow_from(weft_hub_client *client, const char *session, const char *epoch, uint64_t after,
+                          weft_acp_followed *done, void *ctx);
+void weft__acp_unfollow(weft_hub_client *client, const char *session);
+/* When the client has been told everything that has happened so far in a session, or will not be told any more: done. */
+void weft__acp_when_told(weft_hub_client *client, const char *session, weft_caught_up *done, void *ctx);
+
+/* ---- acp_prompt.c ---- */
+weft_handler weft__acp_on_prompt, weft__acp_on_cancel;
+extern const weft_param weft__acp_prompt_params[], weft__acp_cancel_params[];
+
+/* ---- acp_content.c ---- */
+
+/* The blocks of a prompt as one text, as an agent reads it that knows nothing else. -EINVAL: *ret_bad is the block that
+ * cannot be one, and *ret_why says why; -ENOMEM. */
+int weft__acp_content(const weft_json *blocks, const weft_alloc *alloc, weft_buf *ret, size_t *ret_bad,
+                      const char **ret_why);
+
+/* ---- acp_events.c ---- */
+/* Which commands a session has: said to who opens it, because it was not there when the agent said so. */
+void weft__acp_tell_commands(weft_peer *peer, const weft_session *session);
+void weft__acp_render(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data);
+
+#endif

@@ -1,0 +1,240 @@
+/* What happens, in ACP's words. A session's updates are stored in the form of ACP, so most of this is passing on; text of an
+ * agent that does not speak ACP becomes its messages. What a person says is told to the other clients of the session. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "acp.h"
+#include "option.h"
+#include "reply.h"
+#include "write.h"
+
+const char *const weft__acp_variants[] = {[ACP_PLAIN] = "plain", [ACP_POSITIONS] = "positions", NULL};
+
+/* ---- updates ---- */
+
+/* "EPOCH:GSEQ" */
+#define POSITION (WEFT_EPOCH + 24)
+
+struct update {
+    const weft_hub *hub;
+    weft_rendering *rendering;
+    const weft_event *event;
+    const char *session;
+    uint64_t but; /* the client that is not told; 0: none */
+};
+
+static void tell_update(const struct update *about, weft_val update) {
+    char position[POSITION];
+    weft_val meta = weft_none();
+    if (weft__render_variant(about->rendering) == ACP_POSITIONS) {
+        snprintf(position, sizeof position, "%s:%" PRIu64, weft__store_epoch(weft__engine_store(about->hub->engine)),
+                 about->event->gseq);
+        meta = weft_str(position);
+    }
+    weft__render_notify_others(about->rendering, about->session, about->but, "session/update",
+                               WEFT_OBJ({"sessionId", weft_str(about->session)}, {"update", update},
+                                        {"_meta", meta.kind ? WEFT_OBJ({ACP_META_POSITION, meta}) : weft_none()}));
+}
+
+static void tell_text(const struct update *about, const char *kind, weft_val text) {
+    tell_update(about, WEFT_OBJ({"sessionUpdate", weft_str(kind)},
+                                {"content", WEFT_OBJ({"type", weft_str("text")}, {"text", text})}));
+}
+
+/* What every client of version 1 takes, and what it must have there. The person's words are told by the hub, so the agent's
+ * copy of them is not. Modes, options, commands and titles are told as state, also outside of a turn. Notices and
+ * compactions need a client that announced them. */
+static const struct {
+    const char *kind;
+    const char *must[2];
+} kinds[] = {
+    {"agent_message_chunk", {"content"}},
+    {"agent_thought_chunk", {"content"}},
+    {"tool_call", {"toolCallId", "title"}},
+    {"tool_call_update", {"toolCallId"}},
+    {"plan", {"entries"}},
+    {"usage_update", {"used", "size"}},
+};
+
+static bool is_proper(const weft_json *update) {
+    const char *kind = weft_get_str(update, "sessionUpdate", "");
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        bool proper = strcmp(kinds[i].kind, kind) == 0;
+        for (size_t m = 0; m < 2 && proper && kinds[i].must[m]; m++)
+            proper = weft_get(update, kinds[i].must[m]).text != NULL;
+        if (proper)
+            return true;
+    }
+    return false;
+}
+
+static void tell_agent(const struct update *about, const weft_json *data) {
+    weft_json update = weft_get(data, "update");
+    if (is_proper(&update))
+        tell_update(about, weft_copy(&update));
+}
+
+/* What an agent writes to its standard error is no answer; it is shown as what it thinks. */
+static void tell_output(const struct update *about, const weft_json *data) {
+    weft_json text = weft_get(data, "text");
+    bool aside = strcmp(weft_get_str(data, "stream", ""), "stderr") == 0;
+    if (weft_typeof(&text) == WEFT_STRING)
+        tell_text(about, aside ? "agent_thought_chunk" : "agent_message_chunk", weft_copy(&text));
+}
+
+/* ---- state ---- */
+
+static const struct {
+    const char *name, *kind, *member;
+} states[] = {
+    {"mode", "current_mode_update", "currentModeId"},
+    {"options", "config_option_update", "configOptions"},
+    {"commands", "available_commands_update", "availableCommands"},
+    {"title", "session_info_update", "title"},
+};
+
+static void tell_state(const struct update *about, const weft_json *data) {
+    const char *name = weft_get_str(data, "name", "");
+    weft_json value = weft_get(data, "value");
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
+        if (strcmp(states[i].name, name) == 0)
+            tell_update(about, WEFT_OBJ({"sessionUpdate", weft_str(states[i].kind)}, {states[i].member, weft_copy(&value)}));
+}
+
+void weft__acp_tell_commands(weft_peer *peer, const weft_session *session) {
+    const char *commands = session->facts[WEFT_SESSION_COMMANDS];
+    if (commands)
+        weft_notify(peer, "session/update",
+                    WEFT_OBJ({"sessionId", weft_str(session->id)},
+                             {"update", WEFT_OBJ({"sessionUpdate", weft_str("available_commands_update")},
+                                                 {"availableCommands", weft_raw(commands, strlen(commands))})}));
+}
+
+/* ---- what people say ---- */
+
+/* The connection that it came from; 0: none of ours. */
+static uint64_t origin_of(const weft_hub *hub, const char *metadata) {
+    weft_doc *doc = NULL;
+    if (weft_doc_parse(metadata, strlen(metadata), hub->alloc, &doc) < 0)
+        return 0;
+    const weft_json *root = weft_doc_root(doc);
+    int64_t number = strcmp(weft_get_str(root, "source", ""), "acp") == 0 ? weft_get_int(root, "client", 0) : 0;
+    weft_doc_free(doc);
+    return number > 0 ? (uint64_t) number : 0;
+}
+
+/* A prompt stands where its turn begins, not where it was queued. */
+static void tell_prompt(struct update *about, const weft_json *data) {
+    const weft_task *task = weft__task_find(about->hub->engine, weft_get_str(data, "taskId", ""));
+    if (!task || weft_get_int(data, "attempt", 1) != 1)
+        return;
+    about->but = origin_of(about->hub, task->metadata);
+    tell_text(about, "user_message_chunk", weft_str(task->prompt));
+}
+
+/* A task that is not remembered any more has its words only here. */
+static void tell_forgotten_prompt(const struct update *about, const weft_json *data) {
+    weft_json prompt = weft_get(data, "prompt");
+    if (!weft__task_find(about->hub->engine, weft_get_str(data, "taskId", "")) && weft_typeof(&prompt) == WEFT_STRING)
+        tell_text(about, "user_message_chunk", weft_copy(&prompt));
+}
+
+/* ---- questions ---- */
+
+/* An answer counts as one by question.answer would: it is for people who may work. */
+static bool may_answer(const weft_hub *hub, const weft_identity *who) {
+    const weft_hub_host *host = hub->host;
+    bool agent = host && host->is_agent && host->is_agent(host->ctx, who);
+    return !agent && weft_has_scope(who, WEFT_WORK);
+}
+
+static bool is_ending(const weft_hub *hub, const char *id) {
+    const weft_question *question = weft__question_find(hub->engine, id);
+    const weft_task *task = question && question->task ? weft__task_find(hub->engine, question->task) : NULL;
+    return task && task->stopping;
+}
+
+/* Who cannot answer, or goes, leaves the question to the others. "cancelled" is what a client says of a turn that it ended;
+ * otherwise a person closed the question, and the agent is told so. */
+static void on_permission(const weft_hub *hub, weft_hub_client *client, const char *question, int r,
+                          const weft_answer *answer) {
+    const weft_identity *identity = weft_peer_identity(weft__hub_client_peer(client));
+    char who[WEFT_WHO];
+    if (r < 0 || !answer->result || !may_answer(hub, identity))
+        return;
+    weft_json outcome = weft_get(answer->result, "outcome");
+    const char *how = weft_get_str(&outcome, "outcome", ""), *option = weft_get_str(&outcome, "optionId", "");
+    bool closed = strcmp(how, "cancelled") == 0;
+    if (closed ? is_ending(hub, question) : strcmp(how, "selected") != 0 || !*option)
+        return;
+    weft__question_answer(hub->engine, question, closed ? WEFT_OPTION_DENIED : option, weft__who(identity, who), NULL, NULL,
+                          NULL);
+}
+
+static bool is_option_kind(const char *kind) {
+    static const char *const known[] = {"allow_once", "allow_always", "reject_once", "reject_always"};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i], kind) == 0)
+            return true;
+    return false;
+}
+
+/* In ACP's words. One of a kind that ACP does not have cannot be shown there. */
+static int write_options(weft_buf *out, const weft_alloc *alloc, const weft_json *options) {
+    int r = weft__buf_put(out, alloc, "[", 1), count = 0;
+    for (weft_iter it = weft_iterate(options); r >= 0 && weft_next(&it);) {
+        weft_json id = weft_get(&it.value, "id"), name = weft_get(&it.value, "name"), kind = weft_get(&it.value, "kind");
+        if (!is_option_kind(weft_str_of(&kind, "")))
+            continue;
+        weft_val option = WEFT_OBJ({"optionId", weft_copy(&id)}, {"name", weft_copy(&name)}, {"kind", weft_copy(&kind)});
+        r = count++ ? weft__buf_put(out, alloc, ",", 1) : 0;
+        if (r >= 0)
+            r = weft__write_val(out, alloc, &option);
+    }
+    if (r >= 0)
+        r = weft__buf_put(out, alloc, "]", 1);
+    return r < 0 ? r : count;
+}
+
+static void ask(const struct update *about, const weft_json *data) {
+    const weft_alloc *alloc = about->hub->alloc;
+    weft_json options = weft_get(data, "options"), call = weft_get(data, "detail"), title = weft_get(data, "title");
+    const char *question = weft_get_str(data, "questionId", "");
+    weft_buf written = {0};
+    int r = weft__render_wanted(about->rendering, about->session) ? write_options(&written, alloc, &options) : 0;
+    bool named = weft_get_str(&call, "toolCallId", NULL) != NULL;
+    weft_val tool = named ? weft_copy(&call) : WEFT_OBJ({"toolCallId", weft_str(question)}, {"title", weft_copy(&title)});
+    if (r > 0)
+        weft__render_call(about->rendering, about->session, question, "session/request_permission",
+                          WEFT_OBJ({"sessionId", weft_str(about->session)}, {"toolCall", tool},
+                                   {"options", weft_raw(weft__buf_head(&written), weft__buf_len(&written))}),
+                          on_permission);
+    else if (r < 0)
+        weft__render_fail(about->rendering, r);
+    weft__buf_done(&written, alloc);
+}
+
+static void tell_question(const struct update *about, const weft_json *data) {
+    if (strcmp(weft_get_str(data, "kind", ""), "permission") == 0)
+        ask(about, data);
+}
+
+void weft__acp_render(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
+    struct update about = {hub, rendering, event, weft_get_str(data, "sessionId", NULL), 0};
+    if (!about.session || !weft__render_wanted(rendering, about.session))
+        return;
+    if (strcmp(event->type, "session.update") == 0)
+        tell_agent(&about, data);
+    else if (strcmp(event->type, "session.output") == 0)
+        tell_output(&about, data);
+    else if (strcmp(event->type, "session.state") == 0)
+        tell_state(&about, data);
+    else if (strcmp(event->type, "task.started") == 0)
+        tell_prompt(&about, data);
+    else if (strcmp(event->type, "task.queued") == 0)
+        tell_forgotten_prompt(&about, data);
+    else if (strcmp(event->type, "question.asked") == 0)
+        tell_question(&about, data);
+}

@@ -1,0 +1,99 @@
+/* initialize, authenticate, and which agent a connection's sessions are for. */
+#include <string.h>
+
+#include "acp.h"
+#include "reply.h"
+
+#define PROTOCOL 1
+
+/* ---- initialize ---- */
+
+struct initialize_params {
+    int64_t protocolVersion;
+    weft_json clientCapabilities, clientInfo;
+};
+const weft_param weft__acp_initialize_params[] = {
+    {"protocolVersion", WEFT_PARAM_int, offsetof(struct initialize_params, protocolVersion), WEFT_REQUIRED,
+     "the newest version of ACP that the client speaks"},
+    {"clientCapabilities", WEFT_PARAM_obj, offsetof(struct initialize_params, clientCapabilities), WEFT_NULLABLE,
+     "what the client can do"},
+    {"clientInfo", WEFT_PARAM_obj, offsetof(struct initialize_params, clientInfo), WEFT_NULLABLE, "what the client is"},
+    WEFT_END(struct initialize_params),
+};
+
+/* MCP's versions are dates, and cdev has none. */
+bool weft__acp_claims(const weft_json *params) {
+    weft_json version = weft_get(params, "protocolVersion");
+    return weft_typeof(&version) == WEFT_NUMBER;
+}
+
+static weft_val yes(void) {
+    return weft_obj(NULL, 0);
+}
+
+/* The version is ours, whatever was asked for: a client that does not speak it ends the connection. */
+int weft__acp_on_initialize(weft_req *req, const weft_json *params, void *ctx) {
+    const weft_hub *hub = ctx;
+    const struct initialize_params *in = weft_req_params(req);
+    weft_hub_client *client = weft__hub_client_of(hub->clients, weft_req_peer(req));
+    weft_json positions = weft_pointer(&in->clientCapabilities, "/_meta/weft~1positions");
+    (void) params;
+    bool wants = client && weft_bool_of(&positions, false);
+    int r = wants ? weft__hub_client_speak(client, "acp", weft__acp_variants[ACP_POSITIONS]) : 0;
+    if (r < 0)
+        return r;
+    weft_val weft = WEFT_OBJ({"positions", weft_bool(true)}, {"agentOf", weft_str("_meta[\"" ACP_META_AGENT "\"]")},
+                             {"promptQueue", weft_bool(true)}, {"sharedSessions", weft_bool(true)});
+    weft_val prompts =
+        WEFT_OBJ({"image", weft_bool(false)}, {"audio", weft_bool(false)}, {"embeddedContext", weft_bool(true)});
+    weft_val sessions = WEFT_OBJ({"list", yes()}, {"delete", yes()}, {"resume", yes()}, {"close", yes()});
+    weft_val able = WEFT_OBJ({"loadSession", weft_bool(true)}, {"promptCapabilities", prompts},
+                             {"mcpCapabilities", WEFT_OBJ({"http", weft_bool(true)}, {"sse", weft_bool(true)})},
+                             {"sessionCapabilities", sessions}, {"_meta", WEFT_OBJ({"weft", weft})});
+    weft_val info =
+        WEFT_OBJ({"name", weft_str("weft")}, {"title", weft_str("Weft")}, {"version", weft_str(hub->host->version)});
+    return weft_reply(req, WEFT_OBJ({"protocolVersion", weft_int(PROTOCOL)}, {"agentCapabilities", able},
+                                    {"authMethods", weft_arr(NULL, 0)}, {"agentInfo", info}));
+}
+
+/* ---- authenticate ---- */
+
+struct authenticate_params {
+    const char *methodId;
+};
+const weft_param weft__acp_authenticate_params[] = {
+    WEFT_MUST(struct authenticate_params, methodId, str, "one of the authMethods"),
+    WEFT_END(struct authenticate_params),
+};
+
+/* Whoever is connected has shown who it is. The agents behind the hub are logged in by their own programs. */
+int weft__acp_on_authenticate(weft_req *req, const weft_json *params, void *ctx) {
+    const struct authenticate_params *in = weft_req_params(req);
+    (void) params, (void) ctx;
+    return weft__reply_invalid(req, "/methodId",
+                               "there is no way to log in named \"%.200s\"; \"weft agents\" says how an agent is logged in",
+                               in->methodId);
+}
+
+/* ---- the agent ---- */
+
+struct hello_params {
+    const char *agent;
+};
+const weft_param weft__acp_hello_params[] = {
+    {"agent", WEFT_PARAM_str, offsetof(struct hello_params, agent), WEFT_NULLABLE | WEFT_NONEMPTY,
+     "the agent of the sessions that this connection makes; the default when absent"},
+    WEFT_END(struct hello_params),
+};
+
+/* What "weft acp" says before its editor says anything. */
+int weft__acp_on_hello(weft_req *req, const weft_json *params, void *ctx) {
+    const weft_hub *hub = ctx;
+    const struct hello_params *in = weft_req_params(req);
+    weft_hub_client *client = weft__hub_client_of(hub->clients, weft_req_peer(req));
+    (void) params;
+    if (in->agent && !weft__agent_find(weft__engine_agents(hub->engine), in->agent))
+        return weft__reply_no_agent(req, hub, WEFT_INVALID_PARAMS, "agentNotConfigured", "/agent", in->agent);
+    int r = client && in->agent ? weft__hub_client_use_agent(client, in->agent) : 0;
+    return r < 0 ? r : weft_reply(req, WEFT_OBJ({"agent", weft_str_or_none(in->agent)}));
+}
