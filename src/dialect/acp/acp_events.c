@@ -58,8 +58,8 @@ static const struct {
     {"usage_update", {"used", "size"}},
 };
 
-static bool is_proper(const weft_json *update) {
-    const char *kind = weft_get_str(update, "sessionUpdate", "");
+static bool is_proper(weft_rendering *rendering, const weft_json *update) {
+    const char *kind = weft__render_text(rendering, update, "sessionUpdate", "");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         bool proper = strcmp(kinds[i].kind, kind) == 0;
         for (size_t m = 0; m < 2 && proper && kinds[i].must[m]; m++)
@@ -72,14 +72,14 @@ static bool is_proper(const weft_json *update) {
 
 static void tell_agent(const struct update *about, const weft_json *data) {
     weft_json update = weft_get(data, "update");
-    if (is_proper(&update))
+    if (is_proper(about->rendering, &update))
         tell_update(about, weft_copy(&update));
 }
 
 /* What an agent writes to its standard error is no answer; it is shown as what it thinks. */
 static void tell_output(const struct update *about, const weft_json *data) {
     weft_json text = weft_get(data, "text");
-    bool aside = strcmp(weft_get_str(data, "stream", ""), "stderr") == 0;
+    bool aside = strcmp(weft__render_text(about->rendering, data, "stream", ""), "stderr") == 0;
     if (weft_typeof(&text) == WEFT_STRING)
         tell_text(about, aside ? "agent_thought_chunk" : "agent_message_chunk", weft_copy(&text));
 }
@@ -96,7 +96,7 @@ static const struct {
 };
 
 static void tell_state(const struct update *about, const weft_json *data) {
-    const char *name = weft_get_str(data, "name", "");
+    const char *name = weft__render_text(about->rendering, data, "name", "");
     weft_json value = weft_get(data, "value");
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
         if (strcmp(states[i].name, name) == 0)
@@ -115,29 +115,34 @@ void weft__acp_tell_commands(weft_peer *peer, const weft_session *session) {
 /* ---- what people say ---- */
 
 /* The connection that it came from; 0: none of ours. */
-static uint64_t origin_of(const weft_hub *hub, const char *metadata) {
+static uint64_t origin_of(const struct update *about, const char *metadata) {
     weft_doc *doc = NULL;
-    if (weft_doc_parse(metadata, strlen(metadata), hub->alloc, &doc) < 0)
+    int r = weft_doc_parse(metadata, strlen(metadata), about->hub->alloc, &doc);
+    if (r == -ENOMEM)
+        weft__render_fail(about->rendering, r);
+    if (r < 0)
         return 0;
     const weft_json *root = weft_doc_root(doc);
-    int64_t number = strcmp(weft_get_str(root, "source", ""), "acp") == 0 ? weft_get_int(root, "client", 0) : 0;
+    int64_t number =
+        strcmp(weft__render_text(about->rendering, root, "source", ""), "acp") == 0 ? weft_get_int(root, "client", 0) : 0;
     weft_doc_free(doc);
     return number > 0 ? (uint64_t) number : 0;
 }
 
 /* A prompt stands where its turn begins, not where it was queued. */
 static void tell_prompt(struct update *about, const weft_json *data) {
-    const weft_task *task = weft__task_find(about->hub->engine, weft_get_str(data, "taskId", ""));
+    const weft_task *task = weft__task_find(about->hub->engine, weft__render_text(about->rendering, data, "taskId", ""));
     if (!task || weft_get_int(data, "attempt", 1) != 1)
         return;
-    about->but = origin_of(about->hub, task->metadata);
+    about->but = origin_of(about, task->metadata);
     tell_text(about, "user_message_chunk", weft_str(task->prompt));
 }
 
 /* A task that is not remembered any more has its words only here. */
 static void tell_forgotten_prompt(const struct update *about, const weft_json *data) {
     weft_json prompt = weft_get(data, "prompt");
-    if (!weft__task_find(about->hub->engine, weft_get_str(data, "taskId", "")) && weft_typeof(&prompt) == WEFT_STRING)
+    if (!weft__task_find(about->hub->engine, weft__render_text(about->rendering, data, "taskId", "")) &&
+        weft_typeof(&prompt) == WEFT_STRING)
         tell_text(about, "user_message_chunk", weft_copy(&prompt));
 }
 
@@ -201,10 +206,10 @@ static int write_options(weft_buf *out, const weft_alloc *alloc, const weft_json
 static void ask(const struct update *about, const weft_json *data) {
     const weft_alloc *alloc = about->hub->alloc;
     weft_json options = weft_get(data, "options"), call = weft_get(data, "detail"), title = weft_get(data, "title");
-    const char *question = weft_get_str(data, "questionId", "");
+    const char *question = weft__render_text(about->rendering, data, "questionId", "");
     weft_buf written = {0};
     int r = weft__render_wanted(about->rendering, about->session) ? write_options(&written, alloc, &options) : 0;
-    bool named = weft_get_str(&call, "toolCallId", NULL) != NULL;
+    bool named = weft__render_text(about->rendering, &call, "toolCallId", NULL) != NULL;
     weft_val tool = named ? weft_copy(&call) : WEFT_OBJ({"toolCallId", weft_str(question)}, {"title", weft_copy(&title)});
     if (r > 0)
         weft__render_call(about->rendering, about->session, question, "session/request_permission",
@@ -217,12 +222,12 @@ static void ask(const struct update *about, const weft_json *data) {
 }
 
 static void tell_question(const struct update *about, const weft_json *data) {
-    if (strcmp(weft_get_str(data, "kind", ""), "permission") == 0)
+    if (strcmp(weft__render_text(about->rendering, data, "kind", ""), "permission") == 0)
         ask(about, data);
 }
 
 void weft__acp_render(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
-    struct update about = {hub, rendering, event, weft_get_str(data, "sessionId", NULL), 0};
+    struct update about = {hub, rendering, event, weft__render_text(rendering, data, "sessionId", NULL), 0};
     if (!about.session || !weft__render_wanted(rendering, about.session))
         return;
     if (strcmp(event->type, "session.update") == 0)
