@@ -5,9 +5,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "beneath.h"
@@ -238,7 +242,46 @@ TEST(reads_by_walking) {
     check_readable(WEFT_BENEATH_WALK);
 }
 
-/* The kernel's way is really used where there is one: or the two tests above are one. */
+/* A filter of system calls, as containers have them, for this thread alone. */
+static int refuse_openat2(unsigned with) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | with),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0 ? -1 : 0;
+}
+
+typedef struct refused_thread {
+    unsigned with;
+    bool ran;
+} refused_thread;
+
+static void *read_without_openat2(void *ctx) {
+    refused_thread *thread = ctx;
+    thread->ran =
+        refuse_openat2(thread->with) == 0 && syscall(SYS_openat2, -1, "", NULL, 0) < 0 && errno == (int) thread->with;
+    if (thread->ran)
+        check_readable(0);
+    return NULL;
+}
+
+TEST(reads_where_openat2_is_refused) {
+    static const unsigned errors[] = {ENOSYS, EPERM};
+    for (size_t i = 0; i < 2; i++) {
+        refused_thread refused = {errors[i], false};
+        pthread_t thread;
+        REQUIRE(pthread_create(&thread, NULL, read_without_openat2, &refused) == 0);
+        pthread_join(thread, NULL);
+        if (!refused.ran) {
+            test_skip("this system has no filters of system calls");
+            return;
+        }
+    }
+}
+
 TEST(both_ways_leave_no_descriptor) {
     place p;
     char text[256];
@@ -827,8 +870,9 @@ TEST(absolute_paths) {
     end(&p);
 }
 
-TEST_MAIN(CASE(reads_by_the_kernel) CASE(reads_by_walking) CASE(both_ways_leave_no_descriptor) CASE(odd_paths)
-              CASE(deep_paths_and_many_links) CASE(races_by_the_kernel) CASE(races_by_walking) CASE(lines_and_limits)
-                  CASE(what_is_a_text) CASE(large_files) CASE(lists) CASE(lists_have_a_limit) CASE(writes_by_the_kernel)
-                      CASE(writes_by_walking) CASE(write_respects_permissions) CASE(on_threads_with_every_allocation_failing)
-                          CASE(limits_of_waiting) CASE(workers) CASE(absolute_paths))
+TEST_MAIN(CASE(reads_by_the_kernel) CASE(reads_by_walking) CASE(reads_where_openat2_is_refused)
+              CASE(both_ways_leave_no_descriptor) CASE(odd_paths) CASE(deep_paths_and_many_links) CASE(races_by_the_kernel)
+                  CASE(races_by_walking) CASE(lines_and_limits) CASE(what_is_a_text) CASE(large_files) CASE(lists)
+                      CASE(lists_have_a_limit) CASE(writes_by_the_kernel) CASE(writes_by_walking)
+                          CASE(write_respects_permissions) CASE(on_threads_with_every_allocation_failing)
+                              CASE(limits_of_waiting) CASE(workers) CASE(absolute_paths))

@@ -471,7 +471,9 @@ TEST(pipes_in_the_configuration) {
     GIT(&w, "config", "core.excludesFile", at(&w, "repo/pipe"));
     CHECK_INT(git_world_open(&w, "repo", (weft_git_opts){.read_ms = 500}), 0);
     CHECK_INT(ASK(&w, WEFT_GIT_STATUS), -ETIMEDOUT);
+    git_world_close(&w);
     GIT(&w, "config", "--unset", "core.excludesFile");
+    CHECK_INT(git_world_open(&w, "repo", (weft_git_opts){0}), 0);
     CHECK_INT(ASK(&w, WEFT_GIT_STATUS), WEFT_GIT_OK);
     git_world_end(&w);
 }

@@ -245,6 +245,6 @@ int weft__beneath_parent(int root, const char *path, unsigned how, char ret_name
     folder[len] = '\0';
     int fd = weft__beneath_open(root, len ? folder : ".", O_PATH | O_DIRECTORY, how & ~(unsigned) WEFT_BENEATH_LINKS);
     if (fd >= 0)
-        strcpy(ret_name, name);
+        memcpy(ret_name, name, strlen(name) + 1);
     return fd;
 }

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -105,7 +106,7 @@ static weft_git_call *next_call(const weft_git *git) {
 
 static void refuse_write(weft_git_call *call) {
     call->result.refusal = WEFT_GIT_UNTRUSTED;
-    strcpy(call->message, "this repository is not trusted for writing");
+    snprintf(call->message, sizeof call->message, "this repository is not trusted for writing");
     answer(call);
 }
 

@@ -210,7 +210,7 @@ static void put_settings(filling *f, const weft_git_settings *settings, bool wri
 /* The search ends where we found it. A core.worktree would move the files elsewhere, out of the folder. */
 static void put_place(filling *f, const weft_repository *repository, const weft_git_settings *settings) {
     char above[PATH_MAX];
-    strcpy(above, repository->top);
+    memcpy(above, repository->top, sizeof above);
     char *slash = strrchr(above, '/');
     slash[slash == above] = '\0';
     if (strcmp(repository->top, "/") != 0)

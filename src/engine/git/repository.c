@@ -72,7 +72,7 @@ static int find_common(weft_repository *found) {
     char line[PATH_MAX];
     int r = read_line(found->dir, "commondir", line);
     if (r == -ENOENT) {
-        strcpy(found->common, found->dir);
+        memcpy(found->common, found->dir, sizeof found->common);
         return 0;
     }
     return r < 0 ? -EXDEV : resolve(found->dir, line, found->common);
@@ -86,7 +86,7 @@ static int take_folder(weft_repository *found, const char *path) {
         return -EXDEV;
     if (!realpath(path, found->dir))
         return -errno;
-    strcpy(found->common, found->dir);
+    memcpy(found->common, found->dir, sizeof found->common);
     found->knows_us = true;
     return 1;
 }
@@ -126,7 +126,7 @@ int weft__repository_find(const char *folder, weft_repository *ret) {
     size_t len = strlen(folder);
     if (len >= PATH_MAX - 1 || *folder != '/')
         return *folder != '/' ? -EINVAL : -ENAMETOOLONG;
-    strcpy(found.top, folder);
+    memcpy(found.top, folder, len + 1);
     for (;;) {
         int r = look_here(&found);
         char *slash = strrchr(found.top, '/');
