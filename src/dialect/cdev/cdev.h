@@ -68,8 +68,9 @@ weft_handler weft__cdev_messages, weft__cdev_elements;
 extern const weft_param weft__cdev_messages_params[], weft__cdev_elements_params[];
 /* ---- cdev_elements.c ---- */
 struct weft_transcript_item;
-/* The elements of one item, behind each other, each with a comma before it. -ENOMEM. */
-int weft__cdev_write_elements(const weft_alloc *alloc, const struct weft_transcript_item *item, weft_buf *out);
+/* The elements of one item, behind each other, each with a comma before it; they are added to *count. -ENOMEM. */
+int weft__cdev_write_elements(const weft_alloc *alloc, const struct weft_transcript_item *item, weft_buf *out,
+                              size_t *count);
 
 /* ---- cdev_file.c ---- */
 weft_handler weft__cdev_file_get, weft__cdev_file_list;
