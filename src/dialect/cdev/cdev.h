@@ -18,7 +18,7 @@
 #define CDEV_READ_MS 10000
 #define CDEV_GIT_MS 30000
 
-/* Its variants: notifications named as in the seed, as its server named them, and the events of the time before JSON-RPC. */
+/* Its variants: notifications named as in its plan, as its server names them, and the events of the time before JSON-RPC. */
 enum { CDEV_PLAIN, CDEV_EVENT, CDEV_OLD };
 extern const char *const weft__cdev_variants[];
 
