@@ -18,7 +18,7 @@
 #define CDEV_READ_MS 10000
 #define CDEV_GIT_MS 30000
 
-/* Its variants: notifications named as in the seed, as its server named them, and the events of the time before JSON-RPC. */
+/* Its variants: notifications named as in its plan, as its server names them, and the events of the time before JSON-RPC. */
 enum { CDEV_PLAIN, CDEV_EVENT, CDEV_OLD };
 extern const char *const weft__cdev_variants[];
 
@@ -68,8 +68,9 @@ weft_handler weft__cdev_messages, weft__cdev_elements;
 extern const weft_param weft__cdev_messages_params[], weft__cdev_elements_params[];
 /* ---- cdev_elements.c ---- */
 struct weft_transcript_item;
-/* The elements of one item, behind each other, each with a comma before it. -ENOMEM. */
-int weft__cdev_write_elements(const weft_alloc *alloc, const struct weft_transcript_item *item, weft_buf *out);
+/* The elements of one item, behind each other, each with a comma before it; they are added to *count. -ENOMEM. */
+int weft__cdev_write_elements(const weft_alloc *alloc, const struct weft_transcript_item *item, weft_buf *out,
+                              size_t *count);
 
 /* ---- cdev_file.c ---- */
 weft_handler weft__cdev_file_get, weft__cdev_file_list;

@@ -14,6 +14,7 @@ struct element {
     const weft_alloc *alloc;
     const weft_transcript_item *item;
     weft_buf *out;
+    size_t *count;
 };
 
 static int write_element(const struct element *e, const char *suffix, const char *type, weft_val content) {
@@ -22,6 +23,7 @@ static int write_element(const struct element *e, const char *suffix, const char
     weft_val value = WEFT_OBJ({"id", weft_str(id)}, {"type", weft_str(type)},
                               {"timestamp", weft_str(weft__stamp(e->item->time_ms, time))}, {"content", content});
     int r = weft__buf_put(e->out, e->alloc, ",", 1);
+    ++*e->count;
     return r < 0 ? r : weft__write_val(e->out, e->alloc, &value);
 }
 
@@ -176,8 +178,8 @@ static int write_tool(const struct element *e) {
     return r;
 }
 
-int weft__cdev_write_elements(const weft_alloc *alloc, const weft_transcript_item *item, weft_buf *out) {
-    struct element e = {alloc, item, out};
+int weft__cdev_write_elements(const weft_alloc *alloc, const weft_transcript_item *item, weft_buf *out, size_t *count) {
+    struct element e = {alloc, item, out, count};
     weft_val text = weft_strn(item->text.data, item->text.len);
     switch (item->said) {
     case WEFT_SAID_PROMPT:

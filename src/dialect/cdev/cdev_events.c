@@ -5,7 +5,7 @@
 #include "cdev.h"
 #include "reply.h"
 
-/* In the seed's words, as cdev's server names them, or as the events of the protocol before JSON-RPC:
+/* In the words of cdev's plan, as its server names them, or as the events of the protocol before JSON-RPC:
  * docs/decisions/0065-cdev-whole.md. */
 const char *const weft__cdev_variants[] = {"plain", "event", "old", NULL};
 

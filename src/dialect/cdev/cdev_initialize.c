@@ -1,5 +1,5 @@
 /* initialize, initialized, shutdown: what a client and the hub tell each other about themselves. Both spellings are read and
- * both are answered, because the seed, the original's server and its app differ. */
+ * both are answered, because cdev's plan, its server and its app differ. */
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>

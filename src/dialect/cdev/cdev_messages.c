@@ -149,24 +149,13 @@ static weft_val element_id(const weft_transcript *transcript, size_t index, char
     return weft_str(room);
 }
 
-static size_t count_elements(const weft_buf *elements) {
-    static const char start[] = "{\"id\":\"elem_";
-    size_t count = 0, len = weft__buf_len(elements);
-    for (const char *at = weft__buf_head(elements), *end = at ? at + len : NULL; at; count++) {
-        at = memmem(at, (size_t) (end - at), start, sizeof start - 1);
-        if (!at)
-            break;
-        at++;
-    }
-    return count;
-}
-
 static void answer_elements(const struct transcribing *to, const weft_transcript *transcript) {
     weft_buf out = {0};
     char oldest[WEFT_TRANSCRIPT_ID + 8], newest[WEFT_TRANSCRIPT_ID + 8];
+    size_t count = 0;
     int r = 0;
     for (size_t i = 0; r >= 0 && i < transcript->count; i++)
-        r = weft__cdev_write_elements(to->hub->alloc, transcript->items[i], &out);
+        r = weft__cdev_write_elements(to->hub->alloc, transcript->items[i], &out, &count);
     if (r >= 0)
         r = weft__buf_put(&out, to->hub->alloc, "]", 1);
     if (r < 0) {
@@ -179,7 +168,7 @@ static void answer_elements(const struct transcribing *to, const weft_transcript
     weft__reply_val(
         to->req, WEFT_OBJ({"session_id", weft_str(to->session)}, {"elements", list},
                           {"pagination",
-                           WEFT_OBJ({"total", weft_uint(transcript->total)}, {"returned", weft_uint(count_elements(&out))},
+                           WEFT_OBJ({"total", weft_uint(transcript->total)}, {"returned", weft_uint(count)},
                                     {"has_more_before", weft_bool(transcript->first > 0)},
                                     {"has_more_after", weft_bool(transcript->first + transcript->count < transcript->total)},
                                     {"oldest_id", element_id(transcript, 0, oldest)},
