@@ -7,7 +7,8 @@ extern const weft_verb weft__serve_verb, weft__call_verb, weft__notify_verb, wef
     weft__describe_verb, weft__ping_verb, weft__bridge_verb, weft__bench_verb, weft__completion_verb, weft__version_verb,
     weft__help_verb_row, weft__start_verb, weft__stop_verb, weft__restart_verb, weft__status_verb, weft__logs_verb,
     weft__config_verb, weft__task_verb, weft__chat_verb, weft__answer_verb, weft__agents_verb, weft__automation_verb,
-    weft__events_verb, weft__doctor_verb, weft__man_verb, weft__trust_verb, weft__token_verb, weft__acp_verb;
+    weft__events_verb, weft__doctor_verb, weft__man_verb, weft__trust_verb, weft__token_verb, weft__session_verb,
+    weft__acp_verb;
 
 int weft__demo_main(int argc, char **argv);
 
@@ -27,6 +28,7 @@ const weft_verb *const weft__verbs[] = {
     &weft__task_verb,
     &weft__chat_verb,
     &weft__answer_verb,
+    &weft__session_verb,
     &weft__agents_verb,
     &weft__automation_verb,
     &weft__events_verb,

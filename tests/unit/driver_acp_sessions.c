@@ -152,6 +152,7 @@ TEST(settings_in_each_of_its_words) {
         CHECK(p.ok);
         CHECK_STR(p.error, "");
         CHECK_STR(p.said, "hello");
+        CHECK((strstr(p.states, "mode=\"b\";") != NULL) == (i == 0)); /* it said another when it was opened */
         finish(&p);
     }
 }

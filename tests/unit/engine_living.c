@@ -726,6 +726,7 @@ TEST(a_conversation_of_the_agents_own) {
     CHECK_INT(o.r, 0);
     CHECK_STR(weft__session_find(w.engine, o.id)->agent_session, "theirs");
     CHECK(weft__session_find(w.engine, o.id)->facts[WEFT_SESSION_COMMANDS] != NULL); /* whoever is answered finds it */
+    CHECK_INT(weft__session_create(w.engine, &(weft_session_order){.agent_session = "theirs"}, session_done, &o), -EEXIST);
     run(&w, NULL, o.id, "a", &a);
     CHECK_INT(stage.begun, 4); /* where it was opened */
     complete(&w, "a", a.id);
@@ -764,6 +765,20 @@ TEST(what_an_agent_knows_of_is_listed) {
     finish(&w); /* and one that is never answered */
     CHECK_INT(o.times, 5);
     CHECK_INT(o.r, -ECANCELED);
+}
+
+TEST(so_much_is_asked_of_agents_at_a_time) {
+    engine_world w;
+    session_outcome o = {0};
+    begin(&w, (weft_engine_limits){0});
+    for (int i = 0; i < 8; i++)
+        CHECK_INT(weft__agent_sessions(w.engine, NULL, NULL, NULL, listed, &o), 0);
+    CHECK_INT(weft__agent_sessions(w.engine, NULL, NULL, NULL, listed, &o), -EUSERS);
+    CHECK_INT(weft__session_create(w.engine, &(weft_session_order){.agent_session = "x"}, session_done, &o), -EUSERS);
+    answer(0, 0, "{}", NULL);
+    CHECK_INT(weft__agent_sessions(w.engine, NULL, NULL, NULL, listed, &o), 0);
+    finish(&w);
+    CHECK_INT(o.times, 9);
 }
 
 TEST(a_closed_session_gives_up_its_place) {
@@ -884,6 +899,7 @@ TEST_MAIN(
     CASE(it_is_opened_without_a_task)
     CASE(a_conversation_of_the_agents_own)
     CASE(what_an_agent_knows_of_is_listed)
+    CASE(so_much_is_asked_of_agents_at_a_time)
     CASE(a_closed_session_gives_up_its_place)
     CASE(a_deleted_session_is_deleted_at_the_agent)
     CASE(what_an_agent_asks_of_its_client_comes_to_one_place)

@@ -108,6 +108,13 @@ TEST(what_cannot_be_created) {
     CHECK_INT(create(&w, &(weft_session_order){.servers = servers}, &s), -EMSGSIZE);
     memset(servers, ' ', 65537);
     CHECK_INT(create(&w, &(weft_session_order){.servers = servers}, &s), -EMSGSIZE);
+    servers[WEFT_SETTINGS_BYTES + 1] = '\0';
+    CHECK_INT(create(&w, &(weft_session_order){.settings = servers}, &s), -EMSGSIZE);
+    memcpy(servers + WEFT_SETTINGS_BYTES - 2, "{}", 3);
+    CHECK_INT(create(&w, &(weft_session_order){.settings = servers}, &s), -EOPNOTSUPP); /* so long it may be */
+    memset(servers, 'x', 1025);
+    servers[1025] = '\0';
+    CHECK_INT(create(&w, &(weft_session_order){.agent_session = servers}, &s), -EINVAL);
     CHECK_INT(create(&w, &(weft_session_order){.agent_session = "x"}, &s), -EOPNOTSUPP);
     CHECK_INT(create(&w, &(weft_session_order){.folder = "/etc"}, &s), -EXDEV);
     CHECK_INT(create(&w, &(weft_session_order){.folder = "no such folder anywhere"}, &s), -ENOTDIR);
@@ -309,6 +316,34 @@ TEST(so_many_are_remembered) {
     engine_end(&w);
 }
 
+/* What agents say of all sessions has its limit: the oldest goes, and is said again when its session is opened. */
+TEST(so_much_is_remembered_of_what_agents_say) {
+    static char text[65536 + 1];
+    engine_world w;
+    session_outcome s;
+    char first[32] = "";
+    memset(text, ' ', 65536);
+    text[0] = '[';
+    text[65535] = ']';
+    engine_begin(&w, play_store());
+    for (int i = 0; i < 1024 + 2; i++) {
+        CHECK_INT(create(&w, &(weft_session_order){0}, &s), 0);
+        if (!i)
+            memcpy(first, s.id, sizeof first);
+        CHECK_INT(weft__engine_append(w.engine, "hub", "session.state",
+                                      WEFT_OBJ({"sessionId", weft_str(s.id)}, {"name", weft_str("commands")},
+                                               {"value", weft_raw(text, 65536)}),
+                                      NULL, NULL),
+                  0);
+    }
+    ENGINE_UNTIL(&w, weft__session_find(w.engine, s.id)->facts[WEFT_SESSION_COMMANDS] != NULL);
+    engine_settle(&w);
+    CHECK(!weft__session_find(w.engine, first)->facts[WEFT_SESSION_COMMANDS]);
+    CHECK(w.engine->fact_bytes <= (size_t) 64 << 20);
+    CHECK(w.engine->fact_bytes > (size_t) 63 << 20);
+    engine_end(&w);
+}
+
 /* A command under way when the engine stops, is freed, or cannot store. */
 TEST(closing_that_does_not_come_to_its_end) {
     engine_world w;
@@ -384,6 +419,7 @@ TEST_MAIN(
     CASE(it_survives_a_restart)
     CASE(it_works_in_its_folder)
     CASE(so_many_are_remembered)
+    CASE(so_much_is_remembered_of_what_agents_say)
     CASE(closing_that_does_not_come_to_its_end)
     CASE(memory_is_short)
 )

@@ -136,7 +136,7 @@ static const weft_error_row list_errors[] = {WEFT_ERROR_PARAMS, {0}};
     { 409, "The session is closed, or about to be", "sessionClosed" }
 #define ERROR_BY_AGENT                                                                                                      \
     {501, "The agent cannot do this", "agentCannot"}, {502, "The agent refused", "agentRefused"},                           \
-        {502, "The agent has ended", "agentEnded"}, {                                                                       \
+        {502, "The agent has ended", "agentEnded"}, {503, "Too many agents are being asked", "agentsBusy"}, {               \
         504, "The agent did not answer in time", "agentTimedOut"                                                            \
     }
 static const weft_error_row get_errors[] = {WEFT_ERROR_PARAMS, ERROR_SESSION, {0}};
@@ -145,6 +145,7 @@ static const weft_error_row create_errors[] = {
     WEFT_ERROR_AGENT,
     {403, "The caller may not name folders and programs", "forbidden"},
     {404, "The agent does not know this session", "agentSessionNotFound"},
+    {409, "Another session goes on with this one of the agent's", "agentSessionTaken"},
     ERROR_BY_AGENT,
     WEFT_ERROR_STOPPING,
     WEFT_ERROR_STORAGE,

@@ -11,7 +11,8 @@
 
 #define LIST_DEFAULT 20
 #define LIST_MAX 1000
-#define EXEC "exec" /* the scope of who may name programs and folders for an agent */
+#define MAX_OWN 1000 /* of one page of an agent's sessions: each is looked for among ours */
+#define EXEC "exec"  /* the scope of who may name programs and folders for an agent */
 
 /* ---- showing ---- */
 
@@ -117,6 +118,10 @@ static int refuse_command(weft_req *req, const char *id, int r, const char *why)
         return refuse_by_agent(req, r, why);
     if (r == -ESRCH)
         return refuse_unknown(req, id);
+    if (r == -EUSERS)
+        return weft__reply_error(req, 503, "agentsBusy", "Too many agents are being asked: try again in a moment");
+    if (r == -EEXIST)
+        return weft__reply_error(req, 409, "agentSessionTaken", "Another session goes on with this one of the agent's");
     if (r == -ESTALE)
         return weft__reply_error(req, 409, "sessionClosed", "The session is closed, or about to be: %s", id);
     return weft__reply_failure(req, r);
@@ -264,6 +269,18 @@ static int write_copy(const weft_json *json, const weft_alloc *alloc, weft_buf *
     return r < 0 ? r : weft__buf_put(out, alloc, "", 1);
 }
 
+/* Say which of ours has it: that is the one to use. */
+static int refuse_taken(weft_req *req, const weft_hub *hub, const struct create *in) {
+    const weft_agent *usual = weft__agent_default(hub->engine);
+    const char *agent = in->agent ? in->agent : usual ? usual->name : "";
+    const weft_session *ours = weft__session_find_own(hub->engine, agent, in->agentSessionId);
+    if (!req)
+        return 0;
+    return weft_fail(
+        req, 409, "Another session goes on with this one of the agent's",
+        WEFT_OBJ({"reason", weft_str("agentSessionTaken")}, {"sessionId", weft_str_or_none(ours ? ours->id : NULL)}));
+}
+
 static int refuse_create(weft_req *req, const weft_hub *hub, const struct create *in, int r) {
     switch (r) {
     case -ENOENT:
@@ -279,6 +296,8 @@ static int refuse_create(weft_req *req, const weft_hub *hub, const struct create
         return weft__reply_invalid(req, "", "the title, an option or an MCP server is none");
     case -EMSGSIZE:
         return weft__reply_invalid(req, "", "there are too many options or MCP servers, or they are too long");
+    case -EEXIST:
+        return refuse_taken(req, hub, in);
     default:
         return refuse_command(req, "", r, NULL);
     }
@@ -479,26 +498,24 @@ const weft_param weft__hub_own_params[] = {
 };
 
 /* Ours that goes on with it; null: none. */
-static weft_val ours(const weft_hub *hub, const char *agent_session) {
-    for (const weft_session *session = weft__session_newest(hub->engine); session;
-         session = weft__session_older(hub->engine, session))
-        if (session->agent_session && strcmp(session->agent_session, agent_session) == 0)
-            return weft_str(session->id);
-    return weft_null();
+static weft_val ours(const weft_hub *hub, const char *agent, const char *agent_session) {
+    const weft_session *session = weft__session_find_own(hub->engine, agent, agent_session);
+    return weft_str(session ? session->id : NULL);
 }
 
-static int write_own(weft_buf *out, const weft_hub *hub, const weft_json *result) {
+static int write_own(weft_buf *out, const weft_hub *hub, const char *agent, const weft_json *result) {
     weft_json list = weft_get(result, "sessions");
     bool first = true;
+    size_t count = weft_typeof(&list) == WEFT_ARRAY ? 0 : MAX_OWN;
     int r = weft__buf_put(out, hub->alloc, "[", 1);
-    for (weft_iter it = weft_iterate(&list); r >= 0 && weft_typeof(&list) == WEFT_ARRAY && weft_next(&it);) {
+    for (weft_iter it = weft_iterate(&list); r >= 0 && count < MAX_OWN && weft_next(&it); count++) {
         const char *id = weft_get_str(&it.value, "sessionId", NULL), *folder = weft_get_str(&it.value, "cwd", NULL);
         if (!id)
             continue;
-        weft_val value =
-            WEFT_OBJ({"agentSessionId", weft_str(id)}, {"sessionId", ours(hub, id)}, {"folder", weft_str_or_none(folder)},
-                     {"title", weft_str_or_none(weft_get_str(&it.value, "title", NULL))},
-                     {"updatedAt", weft_str_or_none(weft_get_str(&it.value, "updatedAt", NULL))});
+        weft_val value = WEFT_OBJ({"agentSessionId", weft_str(id)}, {"sessionId", ours(hub, agent, id)},
+                                  {"folder", weft_str_or_none(folder)},
+                                  {"title", weft_str_or_none(weft_get_str(&it.value, "title", NULL))},
+                                  {"updatedAt", weft_str_or_none(weft_get_str(&it.value, "updatedAt", NULL))});
         r = first ? 0 : weft__buf_put(out, hub->alloc, ",", 1);
         first = false;
         if (r >= 0)
@@ -511,7 +528,7 @@ static void on_own(void *ctx, int r, const weft_json *result, const char *error)
     struct session_call *call = ctx;
     weft_buf out = {0};
     if (r >= 0)
-        r = write_own(&out, call->hub, result);
+        r = write_own(&out, call->hub, call->id, result);
     if (is_by_agent(r))
         refuse_by_agent(call->req, r, error);
     else if (r < 0)
@@ -527,7 +544,8 @@ int weft__hub_agent_sessions(weft_req *req, const weft_json *params, void *ctx) 
     const weft_hub *hub = ctx;
     const struct own *in = weft_req_params(req);
     (void) params;
-    struct session_call *call = new_call(req, hub, "", NULL);
+    const weft_agent *usual = weft__agent_default(hub->engine);
+    struct session_call *call = new_call(req, hub, in->agent ? in->agent : usual ? usual->name : "", NULL);
     if (!call)
         return -ENOMEM;
     int r = weft__agent_sessions(hub->engine, in->agent, in->folder, in->cursor, on_own, call);

@@ -27,6 +27,7 @@ typedef struct request {
     char *params; /* until it is sent */
     size_t len;
     char *settings; /* of the session, when this is set */
+    weft_doc *mode; /* that is set with the opening; NULL: none */
     bool calling, over;
 } request;
 
@@ -38,6 +39,7 @@ static void free_request(request *old) {
         return;
     weft__free(process->alloc, old->params);
     weft__free(process->alloc, old->settings);
+    weft_doc_free(old->mode);
     if (old->session)
         weft__acp_session_release(old->session);
     weft__free(process->alloc, old);
@@ -177,6 +179,9 @@ static void note_set(request *old, const weft_json *result) {
         read_options(session, &options);
         tell_state(session, "options", &options);
     }
+    /* When it was opened it said another one, and it need not say that it has changed it. */
+    if (old->mode)
+        tell_state(session, "mode", weft_doc_root(old->mode));
 }
 
 static void tell_request(request *old, int r, const weft_json *result, const char *error) {
@@ -335,6 +340,8 @@ static int apply_setting(void *ctx, const weft_session_setting *setting) {
     weft_driver_session *session = ctx;
     request *made;
     int r = ask_to_set(session, setting, &made);
+    if (r >= 0 && strcmp(setting->name, "mode") == 0)
+        r = weft_doc_keep(&setting->value, session->process->alloc, &made->mode);
     if (r == -EOPNOTSUPP)
         weft__acp_decide(session, false, "settingRefused", "%s has no %s%s%s that could be set, and this session has one",
                          session->process->agent->name, setting->name, setting->option ? " " : "",

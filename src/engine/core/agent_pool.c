@@ -19,6 +19,8 @@
 
 /* Sessions without a turn that a process keeps: agents hold the whole conversation in memory. */
 #define MOST_SESSIONS 32
+/* Processes that are asked for something besides a turn at a time: whoever asks may start one each time. */
+#define MOST_ASKED 8
 /* Sessions that a process is given in its life: not every agent can be told to close one. */
 #define MOST_OPENED 200
 
@@ -711,6 +713,16 @@ int weft__pool_prompt(weft_engine *engine, struct run *run, const weft_turn_spec
 
 /* ---- what is not a turn ---- */
 
+/* Settings are for processes that are there already. */
+static bool asks_too_many(const weft_engine *engine) {
+    size_t count = 0;
+    for (weft_link *link = engine->pool_requests.next; link != &engine->pool_requests; link = link->next) {
+        const pool_request *one = WEFT_CONTAINER(link, pool_request, link);
+        count += one->process && !one->name;
+    }
+    return count >= MOST_ASKED;
+}
+
 static bool is_usable(const pool_process *process, const weft_agent *agent) {
     return !process->ending && !process->retired && same_agent(process->agent, agent);
 }
@@ -731,7 +743,7 @@ static int process_for(weft_engine *engine, const weft_agent *agent, pool_proces
 static int ask_process(weft_engine *engine, const weft_agent *agent, weft_driver_done *done, void *ctx,
                        int (*ask)(pool_process *process, pool_request *made, const void *what), const void *what) {
     pool_process *process;
-    int r = process_for(engine, agent, &process);
+    int r = asks_too_many(engine) ? -EUSERS : process_for(engine, agent, &process);
     if (r < 0)
         return r;
     pool_request *made = new_pool_request(process, NULL, done, ctx);
@@ -854,6 +866,8 @@ int weft__pool_open(weft_engine *engine, const weft_agent *agent, const known_se
         return -EOPNOTSUPP;
     if (there && (there->run || there->opening))
         return -EBUSY;
+    if (asks_too_many(engine))
+        return -EUSERS;
     pool_process *process = find_process(engine, agent);
     if (there && has_place(there->process, agent))
         return begin_opening(there->process, there, done, ctx);

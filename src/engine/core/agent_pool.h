@@ -27,6 +27,7 @@ void weft__pool_forget_run(pool_session *session);
 /* What is asked of agents besides turns. done is called once, later, as driver.h has it, also when the engine is freed
  * (-ECANCELED); <0: it is not. A process is opened where none lives, and kept as after a turn.
  *
+ * -EUSERS: so much is asked of agents already that no more processes are started for it.
  * open: the session, without a turn. must_exist as in driver.h. -EBUSY: it has a turn, or is being opened.
  * set: -ENOTCONN, now or later: no process has it open. */
 int weft__pool_open(weft_engine *engine, const weft_agent *agent, const known_session *session, bool must_exist,

@@ -242,15 +242,17 @@ typedef void weft_session_done(void *ctx, int r, const weft_session *session, co
 /* Each fails now, or completes later: with the store's error; with -EOPNOTSUPP the agent cannot, -ENOENT it does not know
  * that conversation, -EREMOTEIO it refused, or -EPIPE or -ETIMEDOUT it did not answer.
  *
- * create: -ENOENT no such agent; -EINVAL a title, settings or servers that are none; -EMSGSIZE; -EOPNOTSUPP the driver has
- * no settings, servers or conversations; -EXDEV the folder lies elsewhere, -ENOTDIR there is none. For the others: -ESRCH no
- * such session; -ESTALE it is being closed or deleted. set: a mode, a model or an option (session_settings.h), or the name
- * "title" with a string or null. Where the session is open in a process, the agent takes it first; otherwise it is set when
- * the session is opened. -EINVAL: no such setting. open: in a process, without a task, so that what holds for it is known.
- * -EBUSY: it has a task, or is being opened. close: its tasks are cancelled, its place in a process is given up. -EALREADY.
- * resume: it takes tasks again. -EALREADY.
- * remove: it is closed, then deleted: the agent's own copy, its stream, its tasks and questions that have ended, and it.
- * done gets no session; with an error beside r 0 the agent still has its copy, and that says why. */
+ * -EUSERS: too much is being asked of agents; try again.
+ *
+ * create: -ENOENT no such agent; -EEXIST one of ours goes on with that conversation; -EINVAL a title, settings or servers
+ * that are none; -EMSGSIZE; -EOPNOTSUPP the driver has no settings, servers or conversations; -EXDEV the folder lies
+ * elsewhere, -ENOTDIR there is none. For the others: -ESRCH no such session; -ESTALE it is being closed or deleted. set: a
+ * mode, a model or an option (session_settings.h), or the name "title" with a string or null. Where the session is open in a
+ * process, the agent takes it first; otherwise it is set when the session is opened. -EINVAL: no such setting. open: in a
+ * process, without a task, so that what holds for it is known. -EBUSY: it has a task, or is being opened. close: its tasks
+ * are cancelled, its place in a process is given up. -EALREADY. resume: it takes tasks again. -EALREADY. remove: it is
+ * closed, then deleted: the agent's own copy, its stream, its tasks and questions that have ended, and it. done gets no
+ * session; with an error beside r 0 the agent still has its copy, and that says why. */
 int weft__session_create(weft_engine *engine, const weft_session_order *order, weft_session_done *done, void *ctx);
 int weft__session_set(weft_engine *engine, const char *id, const weft_session_setting *setting, const char *by,
                       weft_session_done *done, void *ctx);
@@ -259,6 +261,8 @@ int weft__session_close(weft_engine *engine, const char *id, const char *by, wef
 int weft__session_resume(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx);
 int weft__session_remove(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx);
 const weft_session *weft__session_find(const weft_engine *engine, const char *id);
+/* The one that goes on with this conversation of an agent's; NULL: none does. */
+const weft_session *weft__session_find_own(const weft_engine *engine, const char *agent, const char *agent_session);
 const weft_session *weft__session_newest(const weft_engine *engine);
 const weft_session *weft__session_older(const weft_engine *engine, const weft_session *session);
 

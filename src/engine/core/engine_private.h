@@ -53,6 +53,7 @@ typedef struct known_session {
     char *told[WEFT_SESSION_FACTS],
         *telling[WEFT_SESSION_FACTS]; /* those to be stored, and those on their way; NULL: none */
     weft_link told_at;                /* in engine->told: there are some */
+    int64_t told_again;               /* no more of them are stored before this; monotonic */
     char task[ENGINE_ID];
     uint64_t bytes; /* of its stream, since it was last trimmed */
     const char *stream;

@@ -362,6 +362,15 @@ const weft_session *weft__session_find(const weft_engine *engine, const char *id
     return session && session->stored ? &session->pub : NULL;
 }
 
+const weft_session *weft__session_find_own(const weft_engine *engine, const char *agent, const char *agent_session) {
+    for (weft_link *link = engine->all_sessions.prev; link != &engine->all_sessions; link = link->prev) {
+        const weft_session *pub = &WEFT_CONTAINER(link, known_session, link)->pub;
+        if (pub->agent_session && strcmp(pub->agent_session, agent_session) == 0 && strcmp(pub->agent, agent) == 0)
+            return pub;
+    }
+    return NULL;
+}
+
 static const weft_session *at(const weft_engine *engine, const weft_link *link) {
     return link == &engine->all_sessions ? NULL : &WEFT_CONTAINER(link, known_session, link)->pub;
 }

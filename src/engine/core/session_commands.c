@@ -228,8 +228,11 @@ static void created_open(void *ctx, int r, const weft_json *result, const char *
     (void) result;
     made->made->opening = false;
     keep_why(made, error);
+    const weft_session *pub = &made->made->pub;
     if (r >= 0)
         r = check_phase(made->engine);
+    if (r >= 0 && weft__session_find_own(made->engine, pub->agent, pub->agent_session))
+        r = -EEXIST; /* somebody was quicker */
     if (r >= 0)
         r = send_created(made);
     if (r < 0)
@@ -276,6 +279,8 @@ int weft__session_create(weft_engine *engine, const weft_session_order *order, w
         r = check_order(engine, order);
     if (r >= 0)
         r = check_driver(engine, order, agent);
+    if (r >= 0 && order->agent_session && weft__session_find_own(engine, agent->name, order->agent_session))
+        r = -EEXIST;
     if (r >= 0 && order->folder)
         r = weft__beneath(engine->folder, order->folder, true, folder);
     if (r == -ENOENT && agent)

@@ -10,6 +10,9 @@
 /* Of one fact: a list of a few hundred commands. */
 #define FACT_BYTES ((size_t) 64 * 1024)
 
+/* Between two appends of one session's facts: an agent that changes its mind all the time does not fill the journal. */
+#define REST_MS 1000
+
 /* Outlives its session. */
 typedef struct telling {
     weft_engine *engine;
@@ -133,6 +136,7 @@ static int send_facts(weft_engine *engine, known_session *session) {
                                      {"value", weft_raw(session->telling[i], strlen(session->telling[i]))}));
     }
     weft__list_remove(&session->told_at);
+    session->told_again = weft__add_ms(weft_loop_now(engine->loop), REST_MS);
     int r = weft__draft_send(&draft, NULL, facts_stored, made);
     if (r < 0) {
         weft__free(engine->alloc, made);
@@ -141,18 +145,29 @@ static int send_facts(weft_engine *engine, known_session *session) {
     return r;
 }
 
+static bool may_be_sent(const known_session *session) {
+    return session->stored && !is_telling(session) && !session->job;
+}
+
 void weft__facts_send(weft_engine *engine) {
+    int64_t now = weft_loop_now(engine->loop), due = INT64_MAX;
     if (engine->stop_sent)
         return;
     for (weft_link *link = engine->told.next, *next; link != &engine->told; link = next) {
         known_session *session = WEFT_CONTAINER(link, known_session, told_at);
         next = link->next;
-        if (!session->stored || is_telling(session) || session->job)
+        if (!may_be_sent(session))
             continue;
+        if (session->told_again > now) {
+            due = session->told_again < due ? session->told_again : due;
+            continue;
+        }
         int r = send_facts(engine, session);
         if (r < 0) {
             weft__again(engine, &engine->session_timer, r);
             return;
         }
     }
+    if (due < engine->session_timer.due)
+        weft__timer_set(engine->loop, &engine->session_timer, due);
 }
