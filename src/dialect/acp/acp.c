@@ -51,14 +51,16 @@
 static const weft_error_row params_errors[] = {WEFT_ERROR_PARAMS, {0}};
 static const weft_error_row new_errors[] = {WEFT_ERROR_PARAMS, NEEDS_EXEC, WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
 static const weft_error_row open_errors[] = {WEFT_ERROR_PARAMS, NO_SESSION, NEEDS_EXEC, TOO_MANY, WEFT_ERROR_STORAGE, {0}};
-static const weft_error_row end_errors[] = {WEFT_ERROR_PARAMS,   WEFT_ERROR_AGENT,   NO_SESSION,
-                                            WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
+static const weft_error_row end_errors[] = {
+    WEFT_ERROR_PARAMS,   WEFT_ERROR_AGENT,   NO_SESSION, {409, "The session is being closed or deleted", "sessionClosing"},
+    WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
 static const weft_error_row set_errors[] = {
     WEFT_ERROR_PARAMS,   NO_SESSION,         {WEFT_INTERNAL_ERROR, "The agent did not answer", "agentFailed"},
     WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
 static const weft_error_row prompt_errors[] = {
     WEFT_ERROR_PARAMS,
     NO_SESSION,
+    {ACP_NOT_FOUND, "The session is closed", "sessionClosed"},
     {ACP_LOGIN_REQUIRED, "The agent is not logged in", "authRequired"},
     {WEFT_INTERNAL_ERROR, "The agent failed", "agentFailed"},
     {409, "The idempotency key was used before, for a task with other params", "idempotencyKeyReused"},

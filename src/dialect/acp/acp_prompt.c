@@ -145,6 +145,9 @@ static int refuse_prompt(weft_req *req, const weft_hub *hub, const char *session
     switch (r) {
     case -ESRCH:
         return weft__acp_no_session(req, session);
+    case -ESTALE:
+        return weft__reply_error(req, ACP_NOT_FOUND, "sessionClosed",
+                                 "The session is closed; session/load takes it up again");
     case -ENOENT:
         return weft__reply_error(req, WEFT_INTERNAL_ERROR, "agentNotConfigured",
                                  "The agent of this session is not configured any more");

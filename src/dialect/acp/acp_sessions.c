@@ -439,6 +439,8 @@ static void on_ended(void *ctx, int r, const weft_session *session, const char *
         weft__acp_unfollow(client, opening->session);
     if (r >= 0 || r == -EALREADY || r == -ESRCH)
         weft__reply_val(opening->req, weft_obj(NULL, 0));
+    else if (r == -ESTALE)
+        weft__reply_error(opening->req, 409, "sessionClosing", "The session is being closed or deleted");
     else
         weft__reply_failure(opening->req, r);
     end_opening(opening);
