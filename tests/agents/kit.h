@@ -122,6 +122,13 @@ static inline bool kit_all_collected(void) {
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == -1 && errno == ECHILD;
 }
 
+/* Wait until a child has ended, and leave it to be collected; at once if there is none. */
+static inline void kit_await_exit(void) {
+    siginfo_t info;
+    while (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) == -1 && errno == EINTR)
+        ;
+}
+
 /* Guards of what was freed have a moment to go. */
 static inline bool kit_children_go(void) {
     int64_t until = kit_now() + PATIENCE_MS;
