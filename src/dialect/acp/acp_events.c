@@ -123,8 +123,9 @@ static uint64_t origin_of(const struct update *about, const char *metadata) {
     if (r < 0)
         return 0;
     const weft_json *root = weft_doc_root(doc);
-    int64_t number =
-        strcmp(weft__render_text(about->rendering, root, "source", ""), "acp") == 0 ? weft_get_int(root, "client", 0) : 0;
+    bool ours = strcmp(weft__render_text(about->rendering, root, "source", ""), "acp") == 0 &&
+                strcmp(weft__render_text(about->rendering, root, "hub", ""), about->hub->host->started_at) == 0;
+    int64_t number = ours ? weft_get_int(root, "client", 0) : 0;
     weft_doc_free(doc);
     return number > 0 ? (uint64_t) number : 0;
 }

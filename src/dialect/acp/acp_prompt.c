@@ -16,7 +16,7 @@
 /* Longer than any id of a task. */
 #define TASK_ID 64
 /* What a task's metadata says of its origin. */
-#define ORIGIN 64
+#define ORIGIN 128
 
 struct prompt {
     const weft_hub *hub;
@@ -37,9 +37,10 @@ const weft_param weft__acp_prompt_params[] = {
     WEFT_END(struct prompt_params),
 };
 
-/* Which connection it came from, so that this one is not told its own words. */
-static const char *origin_of(const weft_hub_client *client, char text[ORIGIN]) {
-    snprintf(text, ORIGIN, "{\"source\":\"acp\",\"client\":%" PRIu64 "}", client ? weft__hub_client_number(client) : 0);
+/* Which connection it came from, so that this one is not told its own words. The next daemon counts its connections anew. */
+static const char *origin_of(const weft_hub *hub, const weft_hub_client *client, char text[ORIGIN]) {
+    snprintf(text, ORIGIN, "{\"source\":\"acp\",\"client\":%" PRIu64 ",\"hub\":\"%s\"}",
+             client ? weft__hub_client_number(client) : 0, hub->host->started_at);
     return text;
 }
 
@@ -172,7 +173,7 @@ static int submit_prompt(weft_req *req, const weft_hub *hub, const struct prompt
     *prompt = (struct prompt){.hub = hub, .req = weft__req_keep(req)};
     memcpy(prompt->session, in->sessionId, size);
     weft_task_spec spec = {
-        .prompt = text, .session = in->sessionId, .metadata = origin_of(client, origin), .key = *key ? key : NULL};
+        .prompt = text, .session = in->sessionId, .metadata = origin_of(hub, client, origin), .key = *key ? key : NULL};
     r = weft__task_submit(hub->engine, &spec, on_submitted, prompt);
     if (r < 0) {
         weft__free(hub->alloc, prompt);
@@ -233,7 +234,7 @@ int weft__acp_on_cancel(weft_req *req, const weft_json *params, void *ctx) {
     if (!session)
         return weft__acp_no_session(req, in->sessionId);
     weft__who(weft_req_identity(req), who);
-    origin_of(client, origin);
+    origin_of(hub, client, origin);
     for (size_t n = 0; client && (task = weft__task_waiting(hub->engine, n)); n++)
         if (strcmp(task->session, session->id) == 0 && strcmp(task->metadata, origin) == 0)
             weft__task_cancel(hub->engine, task->id, who, ignore_end, NULL);
