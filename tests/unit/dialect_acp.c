@@ -108,6 +108,29 @@ TEST(choosing_over_the_network) {
     hub_done(&w);
 }
 
+/* Its number was another connection's, before the daemon was started again. */
+TEST(a_prompt_of_an_earlier_daemon_is_told) {
+    hub_world w;
+    hub_client c;
+    CHECK_INT(hub_init(&w, &(hub_opts){0}), 0);
+    hub_connect(&w, "acp", &c);
+    hub_say(&c, NEW(1));
+    HUB_TOLD(&c, "\"sessionId\":\"session-0000\"");
+    weft_task_spec spec = {.prompt = "from before",
+                           .session = "session-0000",
+                           .metadata = "{\"source\":\"acp\",\"client\":1,\"hub\":\"2025-12-31T00:00:00.000Z\"}"};
+    CHECK_INT(weft__task_submit(w.engine, &spec, NULL, NULL), 0);
+    HUB_TOLD(&c, "from before");
+    hub_say(&c, PROMPT(2));
+    hub_settle(&w);
+    hub_end(hub_run(&w, "task-0001"), &(weft_run_end){.ok = true});
+    HUB_UNTIL(&w, hub_run(&w, "task-0002"));
+    hub_end(hub_run(&w, "task-0002"), &(weft_run_end){.ok = true});
+    HUB_TOLD(&c, "\"stopReason\":\"end_turn\"");
+    hub_disconnect(&c);
+    hub_done(&w);
+}
+
 /* ---- slow readers ---- */
 
 #define LINES 300
@@ -220,5 +243,5 @@ TEST(leaving_in_the_middle) {
 }
 
 TEST_MAIN(CASE(an_agent_does_not_answer_itself) CASE(who_may_only_look_does_not_answer) CASE(who_may_only_look_makes_nothing)
-              CASE(choosing_over_the_network) CASE(a_slow_client_is_answered_last) CASE(loading_slowly_while_more_is_said)
-                  CASE(leaving_in_the_middle))
+              CASE(choosing_over_the_network) CASE(a_prompt_of_an_earlier_daemon_is_told)
+                  CASE(a_slow_client_is_answered_last) CASE(loading_slowly_while_more_is_said) CASE(leaving_in_the_middle))
