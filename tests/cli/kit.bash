@@ -13,11 +13,12 @@ passed=0
 failed=0
 skipped=0
 there=$(mktemp -d)
+said=$(mktemp -d) # not in the project: a hub tells what changes there
 started=()
 urls=()
 # A child of ours that a signal ends before it has become another program would run the trap too.
 is_the_script() { [ "$BASHPID" = "$$" ]; }
-trap 'is_the_script && { finish_all; rm -rf "$there"; }' EXIT
+trap 'is_the_script && { finish_all; rm -rf "$there" "$said"; }' EXIT
 cd "$there" || exit 1
 unset WEFT_TOKEN WEFT_DEBUG AIWG_IPC_DEBUG NO_COLOR
 weft=$WEFT
@@ -48,10 +49,10 @@ skip() { # NAME WHY
 }
 
 run() {
-    "$@" >"$there/.out" 2>"$there/.err"
+    "$@" >"$said/out" 2>"$said/err"
     rc=$?
-    out=$(cat "$there/.out")
-    err=$(cat "$there/.err")
+    out=$(cat "$said/out")
+    err=$(cat "$said/err")
 }
 
 is() {
@@ -80,7 +81,7 @@ exits() {
 # up after half a minute.
 start() {
     local fd line fifo=$there/.fifo.${#started[@]}
-    talk=$there/talk.${#started[@]}
+    talk=$said/talk.${#started[@]}
     urls=()
     mkfifo "$fifo"
     "$@" 2>"$fifo" &
