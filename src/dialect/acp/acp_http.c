@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "acp.h"
 #include "alloc.h"
 #include "list.h"
 
@@ -111,7 +112,7 @@ static void take_message(weft_acp_http *all, weft_http *http, const weft_json *m
     static const char batch[] =
         "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"Invalid Request\","
         "\"data\":{\"reason\":\"invalidRequest\",\"detail\":\"batches are not part of this protocol\"}}}";
-    weft_json id = weft_get(message, "id");
+    weft_json id = weft_get(message, "id"), params = weft_get(message, "params");
     bool begins = strcmp(weft_get_str(message, "method", ""), "initialize") == 0;
     bool known = weft_http_header(http, ACP_CONNECTION_HEADER) != NULL;
     if (weft_typeof(message) == WEFT_ARRAY)
@@ -120,6 +121,8 @@ static void take_message(weft_acp_http *all, weft_http *http, const weft_json *m
         answer_text(http, 400, "This is no message");
     else if (begins && (known || !id.text || weft_typeof(&id) == WEFT_NULL))
         answer_text(http, 400, known ? "This connection is initialized" : "initialize must have an id");
+    else if (begins && !weft__acp_claims(&params)) /* elsewhere it would be another protocol's */
+        answer_text(http, 400, "protocolVersion must be a number");
     else if (begins)
         initialize(all, http);
     else
