@@ -58,6 +58,8 @@ weft session prompt "$id" hello
 exits "closed: takes no prompt" 8
 weft session resume "$id"
 exits "resume" 0
+weft session show "$id"
+like "show begins with its id" "id  " "${out%%$'\n'*}"
 weft call agent.sessions folder=sub
 like "the agent has its copy" "$own" "$out"
 weft session delete "$id"

@@ -72,8 +72,11 @@ void weft__table_put(const weft_table *table, const weft_screen *screen) {
     size_t room = all > used + MIN_LAST ? all - used : MIN_LAST;
     if (!screen->terminal)
         room = MAX_LAST;
-    weft__ink(screen, WEFT_INK_DIM);
+    bool named = false; /* pairs of a name and a value need no line above them */
     for (size_t i = 0; i < columns; i++)
+        named |= *table->heads[i] != '\0';
+    weft__ink(screen, WEFT_INK_DIM);
+    for (size_t i = 0; named && i < columns; i++)
         put_cell(screen, table->heads[i], widths[i], i + 1 == columns, room);
     weft__plain(screen);
     for (size_t i = 0; i < table->count; i++, cell += strlen(cell) + 1)

@@ -9,7 +9,7 @@
 #define WEFT_TABLE_COLUMNS 8
 
 typedef struct weft_table {
-    const char *const *heads; /* NULL-terminated; at most WEFT_TABLE_COLUMNS */
+    const char *const *heads; /* NULL-terminated; at most WEFT_TABLE_COLUMNS. All "": no line of them */
     weft_buf cells;           /* texts, each with its NUL, row after row */
     size_t count;             /* of cells */
 } weft_table;
