@@ -172,6 +172,9 @@ ended "$pid"
 
 run "$weft" call "exec:$weft serve --listen stdio:" echo a=1
 is "on stdio" '{"a":1}' "$out"
+run timeout 30 "$weft" serve --listen stdio: <<<'{"jsonrpc":"2.0","id":1,"method":"echo","params":[1]}'
+exits "on stdio: it ends with its input" 0
+is "on stdio: what was asked is answered before" '{"jsonrpc":"2.0","id":1,"result":[1]}' "$out"
 
 refused() { # NAME STATUS PART ARGUMENT...
     local name=$1 status=$2 part=$3

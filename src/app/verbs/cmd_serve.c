@@ -36,14 +36,17 @@ typedef struct serving {
     weft_server *server;
     weft_signals signals;
     weft_daemon daemon;
-    weft_timer end; /* a stop has taken its time */
-    char *token;    /* NULL: none is needed */
+    weft_timer end;         /* a stop has taken its time */
+    weft_later parent_gone; /* a child's only connection has ended */
+    char *token;            /* NULL: none is needed */
     weft_serve_tokens *tokens;
     int signals_seen;
     bool stopping;
     bool published;
     bool on_stdio;
 } serving;
+
+static void stop_serving(void *ctx, bool force);
 
 /* ---- opening ---- */
 
@@ -75,9 +78,23 @@ static void on_client_open(weft_server *server, weft_peer *peer, void *data) {
     weft__serve_hub_opened(((serving *) data)->hub, peer);
 }
 
+/* Somebody's child, which speaks to its parent alone. */
+static bool is_child(const serving *self) {
+    const weft_serve_settings *typed = self->app->settings;
+    return typed->listen.count == 1 && weft__is_stdio(typed->listen.items[0]);
+}
+
+static void on_parent_gone(weft_later *later) {
+    serving *self = (serving *) ((char *) later - offsetof(serving, parent_gone));
+    stop_serving(self, false);
+}
+
 static void on_client_close(weft_server *server, weft_peer *peer, int why, void *data) {
+    serving *self = data;
     (void) server, (void) why;
-    weft__serve_hub_closed(((serving *) data)->hub, peer);
+    weft__serve_hub_closed(self->hub, peer);
+    if (is_child(self) && !self->stopping) /* nobody can come any more */
+        weft__later(self->loop, &self->parent_gone);
 }
 
 static void on_client_drain(weft_server *server, weft_peer *peer, void *data) {
@@ -333,9 +350,7 @@ static weft_exit serve_until_stopped(serving *self) {
 
 /* What happens does not outlive a child that speaks to its parent alone. */
 static const weft_store_kind *store_kind(const serving *self) {
-    const weft_serve_settings *typed = self->app->settings;
-    bool child = typed->listen.count == 1 && weft__is_stdio(typed->listen.items[0]);
-    return child ? weft__store_first(false) : weft__store_named(self->how->store_kind);
+    return is_child(self) ? weft__store_first(false) : weft__store_named(self->how->store_kind);
 }
 
 /* Is this the daemon of its folder? Not one that keeps nothing and was given places of its own to listen at: it is
@@ -394,6 +409,7 @@ static weft_exit open_and_serve(serving *self) {
 static weft_exit run_serve(weft_app *app) {
     serving self = {.app = app, .daemon.app = app};
     weft__timer_init(&self.end, end_due);
+    weft__later_init(&self.parent_gone, on_parent_gone);
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here; to serve at a URL, write --listen URL", app->args[0]);
     const weft_serve_settings *typed = app->settings;
@@ -417,6 +433,7 @@ static weft_exit run_serve(weft_app *app) {
     if (self.loop)
         weft__timer_stop(self.loop, &self.end);
     weft_server_free(self.server);
+    weft__later_cancel(&self.parent_gone);
     weft_service_unref(self.service);
     weft__serve_hub_close(self.hub);
     weft_loop_free(self.loop);
