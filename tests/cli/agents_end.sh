@@ -9,7 +9,7 @@ if [ ! -x "$naughty" ]; then
     skip "agents that do not behave" "agent_naughty is not built"
     close
 fi
-trap '"$weft" stop >/dev/null 2>&1; finish_all; rm -rf "$there" "$said"' EXIT
+trap '"$weft" stop >/dev/null 2>&1; finish_all; rm -rf "$there" "$kit_said"' EXIT
 
 mkdir -m 700 .weft
 (umask 077 && cat >.weft/config.json) <<E2

@@ -12,7 +12,7 @@ end_daemons() {
         [ -d "$home" ] && (cd "${home%/.weft}" && timeout 20 "$weft" stop --force --timeout 1s >/dev/null 2>&1)
     done
 }
-trap 'end_daemons; finish_all; rm -rf "$there" "$said"' EXIT
+trap 'end_daemons; finish_all; rm -rf "$there" "$kit_said"' EXIT
 
 # Go to a new folder.
 project() { # NAME

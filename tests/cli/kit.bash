@@ -13,12 +13,12 @@ passed=0
 failed=0
 skipped=0
 there=$(mktemp -d)
-said=$(mktemp -d) # not in the project: a hub tells what changes there
+kit_said=$(mktemp -d) # not in the project: a hub tells what changes there
 started=()
 urls=()
 # A child of ours that a signal ends before it has become another program would run the trap too.
 is_the_script() { [ "$BASHPID" = "$$" ]; }
-trap 'is_the_script && { finish_all; rm -rf "$there" "$said"; }' EXIT
+trap 'is_the_script && { finish_all; rm -rf "$there" "$kit_said"; }' EXIT
 cd "$there" || exit 1
 unset WEFT_TOKEN WEFT_DEBUG AIWG_IPC_DEBUG NO_COLOR
 weft=$WEFT
@@ -49,10 +49,10 @@ skip() { # NAME WHY
 }
 
 run() {
-    "$@" >"$said/out" 2>"$said/err"
+    "$@" >"$kit_said/out" 2>"$kit_said/err"
     rc=$?
-    out=$(cat "$said/out")
-    err=$(cat "$said/err")
+    out=$(cat "$kit_said/out")
+    err=$(cat "$kit_said/err")
 }
 
 is() {
@@ -81,7 +81,7 @@ exits() {
 # up after half a minute.
 start() {
     local fd line fifo=$there/.fifo.${#started[@]}
-    talk=$said/talk.${#started[@]}
+    talk=$kit_said/talk.${#started[@]}
     urls=()
     mkfifo "$fifo"
     "$@" 2>"$fifo" &

@@ -13,7 +13,7 @@ end_daemons() {
             >/dev/null 2>&1
     done
 }
-trap 'end_daemons; finish_all; rm -rf "$there" "$said"' EXIT
+trap 'end_daemons; finish_all; rm -rf "$there" "$kit_said"' EXIT
 here() { # FILE...: those of them that are there, in this order; ls sorts by the locale
     local file
     for file; do

@@ -16,7 +16,7 @@ page() { # NAME ARGUMENT...
     exits "$name" 0
     like "$name has a title" ".TH " "$out"
     [ -n "$groff" ] || return
-    run groff -man -Tutf8 -ww -z "$said/out"
+    run groff -man -Tutf8 -ww -z "$kit_said/out"
     is "$name: no warnings" "" "$out$err"
 }
 

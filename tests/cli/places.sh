@@ -10,7 +10,7 @@ end_nested() {
         (cd "$there/$place" 2>/dev/null && timeout 20 "$program" stop --force --timeout 1s >/dev/null 2>&1)
     done
 }
-trap 'is_the_script && { end_nested; end_hubs; finish_all; rm -rf "$there" "$said"; }' EXIT
+trap 'is_the_script && { end_nested; end_hubs; finish_all; rm -rf "$there" "$kit_said"; }' EXIT
 hub outer/stopped
 weft stop
 for place in outer/nested outer; do

@@ -74,8 +74,8 @@ is "wait: and nothing else is" "" "$err"
 weft task submit --wait lines 3
 is "wait: lines" $'line 1\nline 2\nline 3' "$out"
 weft task submit --wait lines 20000
-is "wait: many lines, none is missing" 20000 "$(wc -l <"$said/out")"
-is "wait: in order" "$(seq -f 'line %.0f' 20000 | cksum)" "$(cksum <"$said/out")"
+is "wait: many lines, none is missing" 20000 "$(wc -l <"$kit_said/out")"
+is "wait: in order" "$(seq -f 'line %.0f' 20000 | cksum)" "$(cksum <"$kit_said/out")"
 weft task submit --wait fail
 exits "wait: failed" 1
 like "wait: failed, why" "asked to fail" "$err"
