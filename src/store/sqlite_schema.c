@@ -152,7 +152,7 @@ void weft__sq_conn_done(weft_sq_conn *conn) {
 
 /* Versions */
 
-static int take_step(sqlite3 *db, int version) {
+static int migrate_step(sqlite3 *db, int version) {
     char pragma[80];
     snprintf(pragma, sizeof pragma, "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION_ID, version + 1);
     int r = weft__sq_exec(db, "BEGIN IMMEDIATE");
@@ -167,7 +167,7 @@ static int take_step(sqlite3 *db, int version) {
     return r;
 }
 
-static int identify(sqlite3 *db, int64_t *ret_version, char *ret_why) {
+static int identify_schema(sqlite3 *db, int64_t *ret_version, char *ret_why) {
     int64_t application, tables;
     int r = weft__sq_get_int(db, "PRAGMA application_id", &application);
     if (r >= 0)
@@ -193,7 +193,7 @@ static int identify(sqlite3 *db, int64_t *ret_version, char *ret_why) {
 
 int weft__sq_migrate(sqlite3 *db, int up_to, char *ret_why) {
     int64_t version;
-    int fresh = identify(db, &version, ret_why);
+    int fresh = identify_schema(db, &version, ret_why);
     int r = fresh;
     if (r >= 0)
         r = weft__sq_exec(db, "PRAGMA journal_mode = WAL");
@@ -201,7 +201,7 @@ int weft__sq_migrate(sqlite3 *db, int up_to, char *ret_why) {
     if (r >= 0 && !fresh && version < VERSION)
         r = weft__sq_check_pages(db, ret_why);
     for (; r >= 0 && version < (up_to ? up_to : VERSION); version++)
-        r = take_step(db, (int) version);
+        r = migrate_step(db, (int) version);
     return r < 0 ? r : fresh;
 }
 
@@ -244,7 +244,7 @@ static uint32_t sum_state(const weft_sq_state *state) {
     return (uint32_t) (state->counted ? add_int(sum, state->counted) : sum);
 }
 
-static int take_state(sqlite3_stmt *row, weft_sq_state *ret) {
+static int read_state_row(sqlite3_stmt *row, weft_sq_state *ret) {
     const char *epoch = (const char *) sqlite3_column_text(row, 0);
     if (!epoch || strlen(epoch) != WEFT_EPOCH)
         return -EUCLEAN;
@@ -278,7 +278,7 @@ int weft__sq_load_state(weft_sq_conn *conn, weft_sq_state *ret) {
     if (!row)
         return r;
     int found = weft__sq_step(row);
-    r = found > 0 ? take_state(row, &state) : found;
+    r = found > 0 ? read_state_row(row, &state) : found;
     sqlite3_reset(row);
     if (r >= 0)
         r = find_head(conn, &state.head);

@@ -11,7 +11,7 @@ static uint32_t hash_of(const char *name) {
     return hash;
 }
 
-static weft_sq_stream *add(weft_sq *sq, const char *name, uint32_t hash) {
+static weft_sq_stream *add_stream_entry(weft_sq *sq, const char *name, uint32_t hash) {
     size_t len = strlen(name);
     weft_sq_stream *stream = weft__zalloc(sq->base.alloc, sizeof *stream + len + 1);
     if (!stream)
@@ -26,7 +26,7 @@ static weft_sq_stream *add(weft_sq *sq, const char *name, uint32_t hash) {
 }
 
 /* The newest entry, which turned out not to be. */
-static void take_back(weft_sq *sq, weft_sq_stream *stream) {
+static void take_back_entry(weft_sq *sq, weft_sq_stream *stream) {
     sq->streams[stream->hash % WEFT_SQ_ROWS] = stream->next;
     sq->stream_count--;
     weft__free(sq->base.alloc, stream);
@@ -79,7 +79,7 @@ int weft__sq_stream_save(weft_sq *sq, weft_sq_stream *stream) {
     return r;
 }
 
-static int create(weft_sq *sq, weft_sq_stream *stream) {
+static int create_stream(weft_sq *sq, weft_sq_stream *stream) {
     int r;
     sqlite3_stmt *row = weft__sq_prepare(&sq->write, WEFT_SQ_NEW_STREAM, &r);
     if (!row)
@@ -100,7 +100,7 @@ weft_sq_stream *weft__sq_stream(weft_sq *sq, const char *name, bool make, int *r
     for (weft_sq_stream *known = sq->streams[hash % WEFT_SQ_ROWS]; known; known = known->next)
         if (known->hash == hash && strcmp(known->name, name) == 0)
             return known;
-    weft_sq_stream *stream = add(sq, name, hash);
+    weft_sq_stream *stream = add_stream_entry(sq, name, hash);
     if (!stream) {
         *ret_r = -ENOMEM;
         return NULL;
@@ -108,9 +108,9 @@ weft_sq_stream *weft__sq_stream(weft_sq *sq, const char *name, bool make, int *r
     int r = weft__sq_find_stream(&sq->write, name, &stream->id, &stream->head, &stream->trimmed);
     bool found = r > 0;
     if (r == 0 && make)
-        r = create(sq, stream);
+        r = create_stream(sq, stream);
     if (r < 0 || (!found && !make)) {
-        take_back(sq, stream);
+        take_back_entry(sq, stream);
         *ret_r = r;
         return NULL;
     }

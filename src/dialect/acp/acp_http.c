@@ -56,7 +56,7 @@ static void answer_initialized(weft_http *http, weft_acp_connection *connection,
         weft__acp_connection_free(connection);
 }
 
-static void initialize(weft_acp_http *all, weft_http *http) {
+static void initialize_connection(weft_acp_http *all, weft_http *http) {
     weft_acp_connection *connection = NULL;
     char *answer = NULL;
     size_t len = 0;
@@ -81,7 +81,7 @@ static const char *judge_session(const char *header, const char *params) {
     return params && strcmp(header, params) != 0 ? "Mismatched " ACP_SESSION_HEADER : NULL;
 }
 
-static void feed(weft_acp_http *all, weft_http *http, const weft_json *message) {
+static void feed_connection(weft_acp_http *all, weft_http *http, const weft_json *message) {
     weft_json about = weft_pointer(message, "/params/sessionId"), id = weft_get(message, "id");
     const char *session = weft_http_header(http, ACP_SESSION_HEADER), *method = weft_get_str(message, "method", NULL);
     weft_acp_connection *connection = connection_of(all, http);
@@ -121,9 +121,9 @@ static void take_message(weft_acp_http *all, weft_http *http, const weft_json *m
     else if (begins && (known || !id.text || weft_typeof(&id) == WEFT_NULL))
         answer_text(http, 400, known ? "This connection is initialized" : "initialize must have an id");
     else if (begins)
-        initialize(all, http);
+        initialize_connection(all, http);
     else
-        feed(all, http, message);
+        feed_connection(all, http, message);
 }
 
 static void on_post(weft_http *http, void *ctx) {

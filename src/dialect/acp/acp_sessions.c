@@ -33,7 +33,7 @@ static weft_hub_client *client_of(const weft_hub *hub, weft_req *req) {
 
 /* ---- what is known of one ---- */
 
-static weft_val raw(const char *json) {
+static weft_val raw_text_or_none(const char *json) {
     return json ? weft_raw(json, strlen(json)) : weft_none();
 }
 
@@ -44,14 +44,14 @@ struct modes {
     weft_member members[2];
 };
 
-static weft_val modes_of(const weft_hub *hub, const weft_session *session, struct modes *ret) {
+static weft_val session_modes(const weft_hub *hub, const weft_session *session, struct modes *ret) {
     const char *all = session->facts[WEFT_SESSION_MODES], *current = session->facts[WEFT_SESSION_MODE];
     ret->doc = NULL;
     if (!all || weft_doc_parse(all, strlen(all), hub->alloc, &ret->doc) < 0)
         return weft_none();
     weft_json id = weft_get(weft_doc_root(ret->doc), "currentModeId");
     weft_json list = weft_get(weft_doc_root(ret->doc), "availableModes");
-    ret->members[0] = (weft_member){"currentModeId", current ? raw(current) : weft_copy(&id)};
+    ret->members[0] = (weft_member){"currentModeId", current ? raw_text_or_none(current) : weft_copy(&id)};
     ret->members[1] = (weft_member){"availableModes", weft_copy(&list)};
     return id.text && list.text ? weft_obj(ret->members, 2) : weft_none();
 }
@@ -60,9 +60,10 @@ static weft_val modes_of(const weft_hub *hub, const weft_session *session, struc
 static int reply_session(weft_req *req, const weft_hub *hub, const weft_session *session, bool with_id, weft_val meta) {
     struct modes modes;
     weft_hub_client *client = client_of(hub, req);
-    weft_val found = modes_of(hub, session, &modes);
+    weft_val found = session_modes(hub, session, &modes);
     int r = weft__reply_val(req, WEFT_OBJ({"sessionId", with_id ? weft_str(session->id) : weft_none()}, {"modes", found},
-                                          {"configOptions", raw(session->facts[WEFT_SESSION_OPTIONS])}, {"_meta", meta}));
+                                          {"configOptions", raw_text_or_none(session->facts[WEFT_SESSION_OPTIONS])},
+                                          {"_meta", meta}));
     weft_doc_free(modes.doc);
     if (r >= 0 && client)
         weft__acp_tell_commands(weft__hub_client_peer(client), session);
@@ -289,7 +290,7 @@ static void on_resumed(void *ctx, int r, const weft_session *session, const char
 }
 
 /* A session that was closed takes prompts again, unless who asks may only look at it. */
-static int open_again(weft_req *req, const weft_hub *hub, const char *id, const struct place *place) {
+static int reopen_session(weft_req *req, const weft_hub *hub, const char *id, const struct place *place) {
     const weft_identity *identity = weft_req_identity(req);
     const weft_session *session = weft__session_find(hub->engine, id);
     char who[WEFT_WHO];
@@ -315,7 +316,7 @@ int weft__acp_on_load(weft_req *req, const weft_json *params, void *ctx) {
     (void) params;
     if (check_place(req, hub, in->cwd, NULL, &in->additionalDirectories) < 0)
         return 0;
-    return open_again(req, hub, in->sessionId, &(struct place){0});
+    return reopen_session(req, hub, in->sessionId, &(struct place){0});
 }
 
 /* "EPOCH:GSEQ" */
@@ -341,7 +342,7 @@ int weft__acp_on_resume(weft_req *req, const weft_json *params, void *ctx) {
         return 0;
     if (position.text && !read_position(weft_str_of(&position, ""), &place))
         return weft__reply_invalid(req, "/_meta/weft~1position", "the position must be one that session/update had");
-    return open_again(req, hub, in->sessionId, &place);
+    return reopen_session(req, hub, in->sessionId, &place);
 }
 
 /* ---- session/list ---- */
@@ -366,7 +367,7 @@ static weft_val title_of(const weft_hub *hub, const weft_session *session) {
     const char *said = session->facts[WEFT_SESSION_TITLE];
     const weft_task *task = session->task ? weft__task_find(hub->engine, session->task) : NULL;
     if (session->title || said)
-        return session->title ? weft_str(session->title) : raw(said);
+        return session->title ? weft_str(session->title) : raw_text_or_none(said);
     return task ? weft_strn(task->prompt, weft__utf8_fit(task->prompt, strcspn(task->prompt, "\r\n"), TITLE)) : weft_none();
 }
 
@@ -528,12 +529,12 @@ static void on_option_set(void *ctx, int r, const weft_session *session, const c
     if (r < 0)
         refuse_setting(opening->req, opening->session, r, error);
     else
-        weft__reply_val(opening->req, WEFT_OBJ({"configOptions", options ? raw(options) : weft_arr(NULL, 0)}));
+        weft__reply_val(opening->req, WEFT_OBJ({"configOptions", options ? raw_text_or_none(options) : weft_arr(NULL, 0)}));
     end_opening(opening);
 }
 
-static int set(weft_req *req, const weft_hub *hub, const char *session, const weft_session_setting *setting,
-               weft_session_done *done) {
+static int set_in_session(weft_req *req, const weft_hub *hub, const char *session, const weft_session_setting *setting,
+                          weft_session_done *done) {
     char who[WEFT_WHO];
     struct opening *opening = new_opening(hub, req, session);
     if (!opening)
@@ -566,7 +567,7 @@ static int set_offered(weft_req *req, const weft_hub *hub, const struct set_para
         return weft__acp_no_session(req, in->sessionId);
     if (!is_offered(hub, session->facts[fact], member, in->name))
         return weft__reply_invalid(req, path, "the agent of this session offers no \"%.200s\"", in->name);
-    return set(req, hub, in->sessionId, setting, done);
+    return set_in_session(req, hub, in->sessionId, setting, done);
 }
 
 int weft__acp_on_set_mode(weft_req *req, const weft_json *params, void *ctx) {

@@ -114,7 +114,7 @@ static void show_failure(const old_call *call, weft_hub_client *client, const we
                    error->data.text ? weft_copy(&error->data) : weft_none());
 }
 
-static old_call *free_old(old_call *call) {
+static old_call *free_old_call(old_call *call) {
     weft_doc_free(call->payload);
     return weft__free(call->hub->alloc, call);
 }
@@ -128,7 +128,7 @@ static void on_called(void *ctx, int r, const weft_answer *answer) {
         show_failure(call, client, answer->error);
     else if (client && call->command->on_result)
         call->command->on_result(call, client, answer->result);
-    free_old(call);
+    free_old_call(call);
 }
 
 /* ---- taking one ---- */
@@ -178,7 +178,7 @@ static void start_command(weft_hub *hub, weft_peer *peer, weft_hub_client *clien
     if (r < 0)
         send_error(hub, client, "INTERNAL_ERROR", weft_strerror(r), call->request_id, weft_none());
     if (r < 0 || !call->command)
-        free_old(call);
+        free_old_call(call);
 }
 
 /* Without looking at it as JSON: nearly everything that comes is a message of JSON-RPC, and it says so early. */

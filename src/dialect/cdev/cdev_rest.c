@@ -108,7 +108,7 @@ static void answer_result(const rest_call *call, const weft_json *result) {
     weft__buf_done(&text, alloc);
 }
 
-static void free_call(rest_call *call) {
+static void free_rest_call(rest_call *call) {
     weft_doc_free(call->said);
     weft__free(call->hub->alloc, call);
 }
@@ -126,7 +126,7 @@ static void on_called(void *ctx, int r, const weft_answer *answer) {
         answer_result(call, answer->result);
     else
         answer_json(call->http, alloc, 200, weft_copy(answer->result));
-    free_call(call);
+    free_rest_call(call);
 }
 
 static void on_expired(weft_timer *timer) {
@@ -161,7 +161,7 @@ static void start_call(weft_hub *hub, weft_http *http, const rest_row *row, weft
     if (r >= 0)
         r = weft_service_call(hub->service, &who, method->name, params, on_called, call, &call->id);
     if (r < 0) {
-        free_call(call);
+        free_rest_call(call);
         answer_problem(http, hub->alloc, r == -ENOBUFS ? 429 : 503, weft_strerror(r));
         return;
     }

@@ -226,7 +226,7 @@ static weft_val servers_of(const weft_driver_session *session) {
     return session->servers ? weft_raw(session->servers, session->servers_len) : weft_arr(NULL, 0);
 }
 
-static int open_new(weft_driver_session *session) {
+static int call_session_new(weft_driver_session *session) {
     session->id = weft__free(session->process->alloc, session->id);
     session->opening = true;
     return weft__acp_call(session, "session/new",
@@ -242,7 +242,7 @@ static void open_new_instead(weft_driver_session *session) {
     session->renewed = true;
     session->host->on_output(session->ctx, WEFT_RUN_STDERR, (weft_bytes){text, sizeof text - 1});
     if (!session->closed && session->process->state == WEFT_ACP_READY)
-        open_new(session);
+        call_session_new(session);
     weft__acp_session_release(session);
 }
 
@@ -269,7 +269,7 @@ static void on_opened_again(weft_driver_session *session, int r, const weft_answ
 }
 
 /* Resuming is preferred, unless history is wanted: it replays nothing. */
-static int open_again(weft_driver_session *session) {
+static int call_session_load(weft_driver_session *session) {
     const weft_driver_process *process = session->process;
     bool loads = process->can_load && (session->replay || !process->can_resume);
     session->opening = true;
@@ -290,7 +290,7 @@ static int open_session(weft_driver_session *session) {
         weft__later(process->loop, &session->later);
         return 0;
     }
-    return session->id && can ? open_again(session) : open_new(session);
+    return session->id && can ? call_session_load(session) : call_session_new(session);
 }
 
 void weft__acp_sessions_open(weft_driver_process *process) {

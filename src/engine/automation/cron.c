@@ -193,7 +193,7 @@ static bool jumped_over(const weft_cron *cron, int64_t at, int64_t wall) {
     return false;
 }
 
-static bool fires(const weft_cron *cron, int64_t at, int64_t wall) {
+static bool fires_at(const weft_cron *cron, int64_t at, int64_t wall) {
     if (jumped_over(cron, at, wall))
         return true;
     return wall_matches(cron, wall) && (cron->every_hour || !is_repeat(at, wall));
@@ -201,7 +201,7 @@ static bool fires(const weft_cron *cron, int64_t at, int64_t wall) {
 
 /* Nothing can fire before this: the next minute, the next hour when this one does not match, the next day that does; none of
  * them beyond a change of the clock. -ERANGE: no day matches. */
-static int64_t skip(const weft_cron *cron, int64_t at, int64_t wall) {
+static int64_t skip_to_candidate(const weft_cron *cron, int64_t at, int64_t wall) {
     int64_t day = floor_div(wall, DAY), to = wall - wall % 60 + 60;
     if (!day_matches(cron, day)) {
         int64_t last = day + MAX_DAYS;
@@ -223,11 +223,11 @@ int weft__cron_next(const weft_cron *cron, int64_t after, int64_t *ret) {
     int64_t at = floor_div(after, 60) * 60 + 60, end = at + (int64_t) MAX_DAYS * DAY;
     while (at < end) {
         int64_t wall = wall_of(at);
-        if (fires(cron, at, wall)) {
+        if (fires_at(cron, at, wall)) {
             *ret = at;
             return 0;
         }
-        at = skip(cron, at, wall);
+        at = skip_to_candidate(cron, at, wall);
         if (at == -ERANGE)
             break;
     }

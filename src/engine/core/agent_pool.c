@@ -215,14 +215,14 @@ static void end_process(pool_process *process, bool force) {
     process->driver->stop(process->handle, NULL, force);
 }
 
-static void retire(pool_process *process) {
+static void retire_process(pool_process *process) {
     process->retired = true;
     if (!process->turns && !process->requests && !process->ending)
         end_process(process, false);
 }
 
 static void idle_over(weft_timer *timer) {
-    retire(WEFT_CONTAINER(timer, pool_process, idle));
+    retire_process(WEFT_CONTAINER(timer, pool_process, idle));
 }
 
 /* How long a process of it is kept without a turn; <=0: it ends with its turn. */
@@ -241,7 +241,7 @@ static void end_oldest_idle(weft_engine *engine) {
         count++;
     }
     if (count > engine->limits.max_idle)
-        retire(oldest);
+        retire_process(oldest);
 }
 
 static void begin_idle(pool_process *process) {
@@ -688,7 +688,7 @@ static bool prompt_living(weft_engine *engine, struct run *run, const weft_turn_
     if (r >= 0)
         *ret = session;
     else
-        retire(process);
+        retire_process(process);
     return r >= 0;
 }
 
@@ -846,7 +846,8 @@ static int begin_opening(pool_process *process, pool_session *session, weft_driv
     return r;
 }
 
-static int open_in(pool_process *process, const known_session *known, bool must_exist, weft_driver_done *done, void *ctx) {
+static int open_in_process(pool_process *process, const known_session *known, bool must_exist, weft_driver_done *done,
+                           void *ctx) {
     pool_session *session;
     close_elsewhere(process->engine, known->pub.id);
     int r = open_session(process, known, known->pub.id, must_exist, &session);
@@ -871,15 +872,15 @@ int weft__pool_open(weft_engine *engine, const weft_agent *agent, const known_se
     pool_process *process = find_process(engine, agent);
     if (there && has_place(there->process, agent))
         return begin_opening(there->process, there, done, ctx);
-    int r = process ? open_in(process, known, must_exist, done, ctx) : -EPIPE;
+    int r = process ? open_in_process(process, known, must_exist, done, ctx) : -EPIPE;
     if (r != -EPIPE)
         return r;
     if (process)
-        retire(process);
+        retire_process(process);
     r = open_process(engine, agent, NULL, &process);
     if (r < 0)
         return r;
-    r = open_in(process, known, must_exist, done, ctx);
+    r = open_in_process(process, known, must_exist, done, ctx);
     if (r < 0)
         free_process(process);
     return r;
@@ -935,7 +936,7 @@ void weft__pool_recheck(weft_engine *engine) {
         const weft_agent *now = weft__agent_find(engine->agents, process->agent->name);
         next = link->next;
         if (!now || !same_agent(now, process->agent) || idle_ms(engine, now) <= 0)
-            retire(process);
+            retire_process(process);
     }
 }
 

@@ -21,7 +21,7 @@ known_session *weft__session_known(const weft_engine *engine, const char *id) {
 /* ---- its texts ---- */
 
 /* text NULL: none. What pub shows is set by the caller. */
-static int put_text(weft_engine *engine, char **to, const char *text, size_t len) {
+static int replace_text(weft_engine *engine, char **to, const char *text, size_t len) {
     char *copy = text ? weft__strndup(engine->alloc, text, len) : NULL;
     if (text && !copy)
         return -ENOMEM;
@@ -42,7 +42,7 @@ static void show_texts(known_session *session) {
 }
 
 static int put_string(weft_engine *engine, known_session *session, char **to, const char *text) {
-    int r = put_text(engine, to, text, text ? strlen(text) : 0);
+    int r = replace_text(engine, to, text, text ? strlen(text) : 0);
     show_texts(session);
     return r;
 }
@@ -63,7 +63,7 @@ int weft__session_fill(weft_engine *engine, known_session *session, const weft_s
 /* len 0: it is no longer known. */
 static int put_fact(weft_engine *engine, known_session *session, weft_session_fact fact, const char *text, size_t len) {
     size_t before = session->facts[fact] ? strlen(session->facts[fact]) : 0;
-    int r = put_text(engine, &session->facts[fact], len ? text : NULL, len);
+    int r = replace_text(engine, &session->facts[fact], len ? text : NULL, len);
     if (r >= 0)
         engine->fact_bytes += len - before;
     if (engine->fact_bytes > ALL_FACT_BYTES)
@@ -178,7 +178,7 @@ static int read_order(weft_engine *engine, known_session *session, const weft_js
         return -ENOMEM;
     int r = weft__session_fill(engine, session, &from);
     if (r >= 0 && weft_typeof(&settings) == WEFT_OBJECT && settings.len <= WEFT_SETTINGS_BYTES)
-        r = put_text(engine, &session->settings, settings.text, settings.len);
+        r = replace_text(engine, &session->settings, settings.text, settings.len);
     show_texts(session);
     return r;
 }
@@ -332,9 +332,9 @@ static int restore_texts(weft_engine *engine, known_session *session, const weft
         return -ENOMEM;
     int r = weft__session_fill(engine, session, &from);
     if (r >= 0 && weft_typeof(&of[SETTINGS]) == WEFT_OBJECT && of[SETTINGS].len <= WEFT_SETTINGS_BYTES)
-        r = put_text(engine, &session->settings, of[SETTINGS].text, of[SETTINGS].len);
+        r = replace_text(engine, &session->settings, of[SETTINGS].text, of[SETTINGS].len);
     if (r >= 0 && weft_typeof(&of[SERVERS]) == WEFT_ARRAY)
-        r = put_text(engine, &session->servers, of[SERVERS].text, of[SERVERS].len);
+        r = replace_text(engine, &session->servers, of[SERVERS].text, of[SERVERS].len);
     if (r >= 0)
         r = restore_facts(engine, session, &of[FACTS]);
     show_texts(session);
@@ -404,14 +404,14 @@ const weft_session *weft__session_find_own(const weft_engine *engine, const char
     return NULL;
 }
 
-static const weft_session *at(const weft_engine *engine, const weft_link *link) {
+static const weft_session *session_at(const weft_engine *engine, const weft_link *link) {
     return link == &engine->all_sessions ? NULL : &WEFT_CONTAINER(link, known_session, link)->pub;
 }
 
 const weft_session *weft__session_newest(const weft_engine *engine) {
-    return at(engine, engine->all_sessions.prev);
+    return session_at(engine, engine->all_sessions.prev);
 }
 
 const weft_session *weft__session_older(const weft_engine *engine, const weft_session *session) {
-    return at(engine, WEFT_CONTAINER(session, known_session, pub)->link.prev);
+    return session_at(engine, WEFT_CONTAINER(session, known_session, pub)->link.prev);
 }

@@ -45,7 +45,7 @@ static int find_session(const weft_engine *engine, const char *id, known_session
     return !*ret || !(*ret)->stored ? -ESRCH : (*ret)->job ? -ESTALE : 0;
 }
 
-static char *copy_of(const weft_engine *engine, const char *text) {
+static char *copy_text_or_null(const weft_engine *engine, const char *text) {
     return text ? weft__strndup(engine->alloc, text, strlen(text)) : NULL;
 }
 
@@ -66,7 +66,7 @@ static command *new_command(weft_engine *engine, const char *id, const char *by,
     made->done = done;
     made->ctx = ctx;
     snprintf(made->id, sizeof made->id, "%s", id);
-    made->by = copy_of(engine, by);
+    made->by = copy_text_or_null(engine, by);
     return by && !made->by ? free_command(made) : made;
 }
 
@@ -361,9 +361,9 @@ static int ask_to_set(command *made, known_session *session, const weft_session_
     return r < 0 ? r : 1;
 }
 
-static int begin_set(command *made, known_session *session, const weft_session_setting *setting) {
-    made->name = copy_of(made->engine, setting->name);
-    made->option = copy_of(made->engine, setting->option);
+static int begin_setting(command *made, known_session *session, const weft_session_setting *setting) {
+    made->name = copy_text_or_null(made->engine, setting->name);
+    made->option = copy_text_or_null(made->engine, setting->option);
     int r = !made->name || (setting->option && !made->option)
                 ? -ENOMEM
                 : weft_doc_keep(&setting->value, made->engine->alloc, &made->value);
@@ -381,7 +381,7 @@ int weft__session_set(weft_engine *engine, const char *id, const weft_session_se
     if (r < 0)
         return r;
     command *made = new_command(engine, id, by, done, ctx);
-    r = made ? begin_set(made, session, setting) : -ENOMEM;
+    r = made ? begin_setting(made, session, setting) : -ENOMEM;
     if (r < 0 && made)
         free_command(made);
     return r < 0 ? r : 0;
@@ -397,7 +397,7 @@ void weft__session_act_set(weft_engine *engine, const weft_event *event, const w
 
 /* ---- open ---- */
 
-static void opened(void *ctx, int r, const weft_json *result, const char *error) {
+static void on_session_opened(void *ctx, int r, const weft_json *result, const char *error) {
     command *made = ctx;
     weft_engine *engine = made->engine;
     known_session *session = weft__session_known(engine, made->id);
@@ -430,7 +430,7 @@ int weft__session_open(weft_engine *engine, const char *id, weft_session_done *d
     if (r >= 0 && !made)
         r = -ENOMEM;
     if (r >= 0)
-        r = weft__pool_open(engine, agent, session, false, opened, made);
+        r = weft__pool_open(engine, agent, session, false, on_session_opened, made);
     if (r >= 0)
         session->opening = true;
     else if (made)
@@ -588,7 +588,8 @@ static void step_job(session_job *job) {
         finish_job(job, r);
 }
 
-static int begin_job(weft_engine *engine, const char *id, const char *by, bool remove, weft_session_done *done, void *ctx) {
+static int begin_session_job(weft_engine *engine, const char *id, const char *by, bool remove, weft_session_done *done,
+                             void *ctx) {
     known_session *session;
     int r = find_session(engine, id, &session);
     if (r >= 0 && session->pub.closed && !remove)
@@ -609,11 +610,11 @@ static int begin_job(weft_engine *engine, const char *id, const char *by, bool r
 }
 
 int weft__session_close(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx) {
-    return begin_job(engine, id, by, false, done, ctx);
+    return begin_session_job(engine, id, by, false, done, ctx);
 }
 
 int weft__session_remove(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx) {
-    return begin_job(engine, id, by, true, done, ctx);
+    return begin_session_job(engine, id, by, true, done, ctx);
 }
 
 /* ---- the agent's own ---- */

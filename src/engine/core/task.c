@@ -53,7 +53,7 @@ void weft__task_id(char ret[ENGINE_ID], uint64_t number) {
 
 /* ---- life ---- */
 
-static void fill(known_task *task, const task_parts *parts) {
+static void fill_task(known_task *task, const task_parts *parts) {
     char *at = task->text;
     task->pub = (weft_task){
         .id = task->id,
@@ -82,7 +82,7 @@ int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **re
     known_task *task = weft__zalloc(engine->alloc, sizeof *task + text);
     if (!task)
         return -ENOMEM;
-    fill(task, parts);
+    fill_task(task, parts);
     task->engine = engine;
     task->bytes = sizeof *task + text;
     weft__list_init(&task->all);
@@ -251,7 +251,7 @@ static void join_session(weft_engine *engine, known_task *task, int64_t now) {
 }
 
 /* Is what we are about to store what this event says? */
-static bool is_as_said(const known_task *task, const weft_json *of) {
+static bool is_task_as_said(const known_task *task, const weft_json *of) {
     const weft_task *pub = &task->pub;
     const weft_json *metadata = &of[METADATA];
     bool same_metadata = strlen(pub->metadata) == metadata->len && memcmp(pub->metadata, metadata->text, metadata->len) == 0;
@@ -266,7 +266,7 @@ int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const 
     known_task *task = weft__task_known(engine, weft__value_id(&of[TASK_ID], id));
     if (task && task->stored)
         return 0;
-    if (task && !is_as_said(task, of)) {
+    if (task && !is_task_as_said(task, of)) {
         /* Another writer was quicker with this number: ours will be refused. */
         weft__map_remove(&engine->tasks, &task->node);
         task = NULL;
@@ -694,16 +694,16 @@ const weft_task *weft__task_find(const weft_engine *engine, const char *id) {
     return task && task->stored ? &task->pub : NULL;
 }
 
-static const weft_task *at(const weft_engine *engine, const weft_link *link) {
+static const weft_task *task_at(const weft_engine *engine, const weft_link *link) {
     return link == &engine->all_tasks ? NULL : &WEFT_CONTAINER(link, known_task, all)->pub;
 }
 
 const weft_task *weft__task_newest(const weft_engine *engine) {
-    return at(engine, engine->all_tasks.prev);
+    return task_at(engine, engine->all_tasks.prev);
 }
 
 const weft_task *weft__task_older(const weft_engine *engine, const weft_task *task) {
-    return at(engine, WEFT_CONTAINER(task, known_task, pub)->all.prev);
+    return task_at(engine, WEFT_CONTAINER(task, known_task, pub)->all.prev);
 }
 
 weft_task_counts weft__task_counts(const weft_engine *engine) {

@@ -61,7 +61,7 @@ static void count_bytes(transcript_fold *fold, size_t more) {
     fold->full |= !fold->keep_last && fold->bytes > WEFT_TRANSCRIPT_BYTES;
 }
 
-static int keep_new(transcript_fold *fold, const weft_transcript_item *like, const char *task) {
+static int keep_new_item(transcript_fold *fold, const weft_transcript_item *like, const char *task) {
     kept_item *item = make_room_for_kept(fold) < 0 ? NULL : weft__zalloc(fold->alloc, sizeof *item);
     if (!item)
         return -ENOMEM;
@@ -80,7 +80,7 @@ static int keep_new(transcript_fold *fold, const weft_transcript_item *like, con
 static int begin_item(transcript_fold *fold, const weft_transcript_item *like, const char *task) {
     bool wanted = fold->count >= fold->from && fold->count < fold->to && !fold->full;
     fold->open = NULL;
-    int r = wanted ? keep_new(fold, like, task) : 0;
+    int r = wanted ? keep_new_item(fold, like, task) : 0;
     if (r < 0)
         return r;
     if (fold->seek && strcmp(fold->seek, like->id) == 0) {

@@ -38,7 +38,7 @@ typedef struct file_call {
     char room[]; /* the path, then the content */
 } file_call;
 
-static void free_call(file_call *call) {
+static void free_file_call(file_call *call) {
     weft_files *files = call->files;
     files->bytes -= call->write.content.len;
     weft__file_content_done(&call->content, files->alloc);
@@ -70,7 +70,7 @@ static void call_done(weft_work *work, bool lost) {
     };
     if (!lost)
         call->done(call->ctx, &result);
-    free_call(call);
+    free_file_call(call);
 }
 
 static int make_call(weft_files *files, call_kind kind, weft_bytes path, weft_bytes content, file_call **ret) {
@@ -103,7 +103,7 @@ static int give_call(file_call *call, weft_file_done *done, void *ctx) {
     call->ctx = ctx;
     int r = weft__workers_give(call->files->workers, &call->work);
     if (r < 0)
-        free_call(call);
+        free_file_call(call);
     return r;
 }
 

@@ -1,6 +1,6 @@
 /* The calls on the loop's side: checked, copied, queued, handed to a thread, answered. See git.h.
  *
- *   asked ──▶ waiting ──pump()──▶ running ──the thread is done──▶ answered     call_done()
+ *   asked ──▶ waiting ──start_waiting_calls()──▶ running ──the thread is done──▶ answered     call_done()
  *                └──────cancel──────┴──▶ answered with -ECANCELED              weft__git_cancel() */
 #include "git.h"
 
@@ -33,7 +33,7 @@ static void run_call(weft_work *work) {
 
 /* ---- answering ---- */
 
-static void free_call(weft_git_call *call) {
+static void free_git_call(weft_git_call *call) {
     const weft_alloc *alloc = call->git->alloc;
     weft__list_remove(&call->link);
     if (call->cancel >= 0)
@@ -49,10 +49,10 @@ static void free_call(weft_git_call *call) {
     weft__free(alloc, call);
 }
 
-static void answer(weft_git_call *call) {
+static void answer_git_call(weft_git_call *call) {
     call->result.message = call->message;
     call->done(call->ctx, &call->result);
-    free_call(call);
+    free_git_call(call);
 }
 
 /* A call that was cancelled may have succeeded in the same moment; the caller has been told that it will not. */
@@ -62,7 +62,7 @@ static void call_done(weft_work *work, bool lost) {
     git->running_count--;
     git->writing &= !call->op->write;
     if (lost) {
-        free_call(call);
+        free_git_call(call);
         return;
     }
     if (call->cancelled) {
@@ -70,14 +70,14 @@ static void call_done(weft_work *work, bool lost) {
         *call->message = '\0';
     }
     weft__later(git->loop, &git->pump);
-    answer(call);
+    answer_git_call(call);
 }
 
 /* ---- the queue ---- */
 
 static void fail_call(weft_git_call *call, int r) {
     call->result = (weft_git_result){.r = r};
-    answer(call);
+    answer_git_call(call);
 }
 
 static void start_call(weft_git *git, weft_git_call *call) {
@@ -107,10 +107,10 @@ static weft_git_call *next_call(const weft_git *git) {
 static void refuse_write(weft_git_call *call) {
     call->result.refusal = WEFT_GIT_UNTRUSTED;
     snprintf(call->message, sizeof call->message, "this repository is not trusted for writing");
-    answer(call);
+    answer_git_call(call);
 }
 
-static void pump(weft_later *later) {
+static void start_waiting_calls(weft_later *later) {
     weft_git *git = WEFT_CONTAINER(later, weft_git, pump);
     for (weft_git_call *call; git->running_count < WEFT_GIT_AT_ONCE && (call = next_call(git));) {
         bool refused = call->op->write && !git->may_write;
@@ -262,7 +262,7 @@ int weft__git_new(const weft_git_opts *opts, weft_git **ret) {
     git->write_ms = opts->write_ms ? opts->write_ms : WEFT_GIT_WRITE_MS;
     weft__list_init(&git->waiting);
     weft__list_init(&git->running);
-    weft__later_init(&git->pump, pump);
+    weft__later_init(&git->pump, start_waiting_calls);
     git->env.alloc = opts->alloc;
     int r = open_git(git, opts);
     if (r < 0) {
@@ -281,7 +281,7 @@ weft_git *weft__git_free(weft_git *git) {
         (void) eventfd_write(WEFT_CONTAINER(at, weft_git_call, link)->cancel, 1);
     git->workers = weft__workers_free(git->workers);
     while (!weft__list_empty(&git->waiting))
-        free_call(WEFT_CONTAINER(git->waiting.next, weft_git_call, link));
+        free_git_call(WEFT_CONTAINER(git->waiting.next, weft_git_call, link));
     weft__git_env_done(&git->env);
     if (git->root >= 0)
         close(git->root);
