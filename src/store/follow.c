@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hash.h"
 #include "pack.h"
 #include "store_kind.h"
 
@@ -30,13 +31,6 @@ struct weft_follow {
     weft_query query; /* after: the last position seen */
     char strings[];
 };
-
-static uint32_t hash_of(const char *name) {
-    uint32_t hash = 2166136261u;
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char) *name) * 16777619u;
-    return hash;
-}
 
 static void free_follow(weft_follow *follow) {
     weft__list_remove(&follow->link);
@@ -128,7 +122,7 @@ int weft__store_follow(weft_store *store, const weft_query *query, const weft_fo
     follow->query.epoch = weft__pack(&at, query->epoch);
     follow->query.aside = weft__pack(&at, query->aside);
     follow->query.but = weft__pack(&at, query->but);
-    follow->hash = stream ? hash_of(follow->query.stream) : 0;
+    follow->hash = stream ? weft__hash(follow->query.stream) : 0;
     weft__list_push(&store->follows, &follow->link);
     int r = request_page(follow);
     if (r < 0) {
@@ -169,7 +163,7 @@ static void tell_follower(weft_follow *follow, const weft_event *events, const u
 static void tell_followers(weft_store *store, const weft_event *events, size_t count) {
     uint32_t hashes[WEFT_STORE_EVENTS];
     for (size_t i = 0; i < count; i++)
-        hashes[i] = hash_of(events[i].stream);
+        hashes[i] = weft__hash(events[i].stream);
     /* Followers are added at the end and removed only by the sweep, so the walk is safe whatever the callbacks do. */
     for (weft_link *link = store->follows.next; link != &store->follows; link = link->next)
         tell_follower(WEFT_CONTAINER(link, weft_follow, link), events, hashes, count);

@@ -9,13 +9,13 @@
 #define FIRST_BUCKETS 1024
 
 /* Over the name, begun with the parent's address. */
-static uint32_t hash_of(const weft_entry *parent, const char *name, size_t len) {
+static uint32_t hash_of_child(const weft_entry *parent, const char *name, size_t len) {
     uint64_t seed = (uint64_t) (uintptr_t) parent >> 4;
     return weft__hash_more(WEFT_HASH ^ (uint32_t) seed ^ (uint32_t) (seed >> 32), name, len);
 }
 
 static weft_entry *find_child(const weft_tree *tree, const weft_entry *parent, const char *name, size_t len) {
-    uint32_t hash = hash_of(parent, name, len);
+    uint32_t hash = hash_of_child(parent, name, len);
     for (weft_entry *node = tree->buckets[hash & (tree->bucket_count - 1)]; node; node = node->next)
         if (node->hash == hash && node->parent == parent && strncmp(node->name, name, len) == 0 && !node->name[len])
             return node;
@@ -124,7 +124,7 @@ int weft__tree_add(weft_tree *tree, weft_entry *parent, const char *name, bool f
     }
     memcpy(node->name, name, len + 1);
     node->parent = parent;
-    node->hash = hash_of(parent, name, len);
+    node->hash = hash_of_child(parent, name, len);
     weft__list_init(&node->link);
     if (parent)
         weft__list_push(&parent->folder->children, &node->link);

@@ -1,6 +1,6 @@
 /* Looking: at one path when there was a hint, at one folder after the other when there was not.
  *
- *   hint ──settled──▶ look_at_path()          a path of which inotify said something
+ *   hint ──settled──▶ look_at_path()     a path of which inotify said something
  *   folder queued ──▶ scan, in slices    new folders, everything after an overflow, unwatched folders now and then
  *
  * Both end in compare_with_disk(), the only place that changes the tree and tells of it. */

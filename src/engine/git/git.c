@@ -1,7 +1,7 @@
 /* The calls on the loop's side: checked, copied, queued, handed to a thread, answered. See git.h.
  *
  *   asked ──▶ waiting ──start_waiting_calls()──▶ running ──the thread is done──▶ answered     call_done()
- *                └──────cancel──────┴──▶ answered with -ECANCELED              weft__git_cancel() */
+ *                └─────────────cancel──────────────┴──▶ answered with -ECANCELED              weft__git_cancel() */
 #include "git.h"
 
 #include <errno.h>
