@@ -6,7 +6,7 @@
 #include "sqlite_store.h"
 
 /* The columns of EVENT in sqlite_schema.c, and the name behind them. Borrowed until the next step. */
-static int take_event(sqlite3_stmt *row, const char *stream, weft_event *ret) {
+static int take_event_row(sqlite3_stmt *row, const char *stream, weft_event *ret) {
     weft_event event = {
         .stream = stream ? stream : (const char *) sqlite3_column_text(row, 8),
         .type = (const char *) sqlite3_column_text(row, 4),
@@ -39,7 +39,7 @@ static int fill_page_from(weft_read_job *job, sqlite3_stmt *row, uint64_t at) {
     int r;
     while ((r = weft__sq_step(row)) > 0) {
         weft_event event;
-        r = take_event(row, job->query.stream, &event);
+        r = take_event_row(row, job->query.stream, &event);
         if (r < 0)
             return r;
         if (!may_follow(job, at, &event))
@@ -99,7 +99,7 @@ static int gone_over_all(weft_sq *sq, const weft_query *query, const weft_sq_sta
     return r;
 }
 
-static int read_all(weft_sq *sq, weft_read_job *job) {
+static int read_all_streams(weft_sq *sq, weft_read_job *job) {
     weft_sq_state state;
     int r = weft__sq_load_state(&sq->read, &state);
     if (r <= 0)
@@ -172,7 +172,9 @@ static int read_page(weft_sq *sq, weft_read_job *job) {
     int r = weft__sq_do(&sq->read, WEFT_SQ_BEGIN);
     if (r < 0)
         return r;
-    r = job->query.documents ? read_documents(sq, job) : job->query.stream ? read_stream(sq, job) : read_all(sq, job);
+    r = job->query.documents ? read_documents(sq, job)
+        : job->query.stream  ? read_stream(sq, job)
+                             : read_all_streams(sq, job);
     int ended = weft__sq_do(&sq->read, WEFT_SQ_COMMIT);
     if (ended < 0 && !sqlite3_get_autocommit(sq->read.db))
         weft__sq_do(&sq->read, WEFT_SQ_ROLLBACK);

@@ -212,7 +212,7 @@ static uLong add_int(uLong sum, int64_t n) {
 }
 
 /* With its NUL, so that no byte can move from one text to the next. */
-static uLong add_text(uLong sum, const char *text) {
+static uLong add_text_to_sum(uLong sum, const char *text) {
     return crc32_z(sum, (const Bytef *) text, strlen(text) + 1);
 }
 
@@ -221,23 +221,23 @@ uint32_t weft__sq_sum_event(int64_t stream, const weft_event *event, const char 
     sum = add_int(sum, (int64_t) event->gseq);
     sum = add_int(sum, (int64_t) event->seq);
     sum = add_int(sum, event->time_ms);
-    sum = add_text(sum, event->type);
-    sum = add_text(sum, key ? key : "");
+    sum = add_text_to_sum(sum, event->type);
+    sum = add_text_to_sum(sum, key ? key : "");
     return (uint32_t) crc32_z(sum, (const Bytef *) event->data.data, event->data.len);
 }
 
 uint32_t weft__sq_sum_document(const char *key, weft_bytes data) {
-    return (uint32_t) crc32_z(add_text(crc32(0, NULL, 0), key), (const Bytef *) data.data, data.len);
+    return (uint32_t) crc32_z(add_text_to_sum(crc32(0, NULL, 0), key), (const Bytef *) data.data, data.len);
 }
 
 uint32_t weft__sq_sum_stream(int64_t id, const char *name, int64_t head, int64_t trimmed) {
-    return (uint32_t) add_int(add_int(add_text(add_int(crc32(0, NULL, 0), id), name), head), trimmed);
+    return (uint32_t) add_int(add_int(add_text_to_sum(add_int(crc32(0, NULL, 0), id), name), head), trimmed);
 }
 
 /* State */
 
 static uint32_t sum_state(const weft_sq_state *state) {
-    uLong sum = add_text(crc32(0, NULL, 0), state->epoch);
+    uLong sum = add_text_to_sum(crc32(0, NULL, 0), state->epoch);
     sum = add_int(add_int(sum, state->clean), state->trimmed);
     sum = add_int(add_int(add_int(sum, state->rows), state->bytes), state->fence);
     /* Version 2 had no such number. */

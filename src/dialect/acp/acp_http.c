@@ -146,7 +146,7 @@ static void on_post(weft_http *http, void *ctx) {
 
 /* ---- GET, DELETE ---- */
 
-static bool wants_events(const weft_http *http) {
+static bool wants_event_stream(const weft_http *http) {
     const char *accept = weft_http_header(http, "Accept");
     return accept && strcasestr(accept, "text/event-stream");
 }
@@ -155,7 +155,7 @@ static void on_get(weft_http *http, void *ctx) {
     weft_acp_http *all = ctx;
     if (!is_ready(all, http))
         return;
-    if (!wants_events(http)) {
+    if (!wants_event_stream(http)) {
         answer_text(http, 406, "This is a stream of text/event-stream, or a WebSocket");
         return;
     }

@@ -132,7 +132,7 @@ static struct opening *new_opening(const weft_hub *hub, weft_req *req, const cha
     return opening;
 }
 
-static void end_opening(struct opening *opening) {
+static void free_opening(struct opening *opening) {
     weft__free(opening->hub->alloc, opening);
 }
 
@@ -146,7 +146,7 @@ static void answer_new(struct opening *opening) {
         weft__reply_failure(opening->req, r);
     else
         reply_session(opening->req, opening->hub, session, true, weft_none());
-    end_opening(opening);
+    free_opening(opening);
 }
 
 /* An agent that cannot be opened now is no reason to refuse the session: its first prompt says what is wrong. */
@@ -177,7 +177,7 @@ static void on_created(void *ctx, int r, const weft_session *session, const char
     struct opening *opening = ctx;
     if (r < 0) {
         refuse_order(opening->req, opening->hub, "", r, error);
-        end_opening(opening);
+        free_opening(opening);
         return;
     }
     snprintf(opening->session, sizeof opening->session, "%s", session->id);
@@ -192,7 +192,7 @@ static int create_session(weft_req *req, const weft_hub *hub, const weft_session
     int r = weft__session_create(hub->engine, order, on_created, opening);
     if (r >= 0)
         return 0;
-    end_opening(opening);
+    free_opening(opening);
     return refuse_order(weft__req_keep(req), hub, order->agent ? order->agent : "", r, NULL);
 }
 
@@ -252,7 +252,7 @@ static void answer_opened(void *ctx, int r) {
         weft__acp_no_session(opening->req, opening->session);
     else
         reply_session(opening->req, opening->hub, session, false, gap);
-    end_opening(opening);
+    free_opening(opening);
 }
 
 static void refuse_follow(weft_req *req, int r) {
@@ -272,7 +272,7 @@ static void follow_opened(struct opening *opening) {
                                                   place->after, answer_opened, opening);
     if (r < 0) {
         refuse_follow(opening->req, r);
-        end_opening(opening);
+        free_opening(opening);
     } else if (!client || place->live)
         answer_opened(opening, 0);
 }
@@ -286,7 +286,7 @@ static void on_resumed(void *ctx, int r, const weft_session *session, const char
         return;
     }
     weft__reply_failure(opening->req, r);
-    end_opening(opening);
+    free_opening(opening);
 }
 
 /* A session that was closed takes prompts again, unless who asks may only look at it. */
@@ -444,12 +444,12 @@ static void on_ended(void *ctx, int r, const weft_session *session, const char *
         weft__reply_error(opening->req, 409, "sessionClosing", "The session is being closed or deleted");
     else
         weft__reply_failure(opening->req, r);
-    end_opening(opening);
+    free_opening(opening);
 }
 
 typedef int session_end(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx);
 
-static int end_session(weft_req *req, const weft_hub *hub, const char *id, session_end *end) {
+static int give_session_end(weft_req *req, const weft_hub *hub, const char *id, session_end *end) {
     char who[WEFT_WHO];
     struct opening *opening = new_opening(hub, req, id);
     if (!opening)
@@ -466,14 +466,14 @@ int weft__acp_on_close(weft_req *req, const weft_json *params, void *ctx) {
     (void) params;
     if (!weft__session_find(hub->engine, in->sessionId))
         return weft__acp_no_session(req, in->sessionId);
-    return end_session(req, hub, in->sessionId, weft__session_close);
+    return give_session_end(req, hub, in->sessionId, weft__session_close);
 }
 
 /* One that is not there is deleted already. */
 int weft__acp_on_delete(weft_req *req, const weft_json *params, void *ctx) {
     const struct session_params *in = weft_req_params(req);
     (void) params;
-    return end_session(req, ctx, in->sessionId, weft__session_remove);
+    return give_session_end(req, ctx, in->sessionId, weft__session_remove);
 }
 
 /* ---- session/set_mode, session/set_config_option ---- */
@@ -519,7 +519,7 @@ static void on_mode_set(void *ctx, int r, const weft_session *session, const cha
         refuse_setting(opening->req, opening->session, r, error);
     else
         weft__reply_val(opening->req, weft_obj(NULL, 0));
-    end_opening(opening);
+    free_opening(opening);
 }
 
 /* All options come back, because one may change others. */
@@ -530,7 +530,7 @@ static void on_option_set(void *ctx, int r, const weft_session *session, const c
         refuse_setting(opening->req, opening->session, r, error);
     else
         weft__reply_val(opening->req, WEFT_OBJ({"configOptions", options ? raw_text_or_none(options) : weft_arr(NULL, 0)}));
-    end_opening(opening);
+    free_opening(opening);
 }
 
 static int set_in_session(weft_req *req, const weft_hub *hub, const char *session, const weft_session_setting *setting,
@@ -547,7 +547,7 @@ static int set_in_session(weft_req *req, const weft_hub *hub, const char *sessio
 
 /* Only what the agent offers: it would refuse anything else, and if it is not running now, it would do so in the next turn.
  */
-static bool is_offered(const weft_hub *hub, const char *list, const char *member, const char *id) {
+static bool is_id_in_list(const weft_hub *hub, const char *list, const char *member, const char *id) {
     weft_doc *doc = NULL;
     if (!list || weft_doc_parse(list, strlen(list), hub->alloc, &doc) < 0)
         return false;
@@ -565,7 +565,7 @@ static int set_offered(weft_req *req, const weft_hub *hub, const struct set_para
     const weft_session *session = weft__session_find(hub->engine, in->sessionId);
     if (!session)
         return weft__acp_no_session(req, in->sessionId);
-    if (!is_offered(hub, session->facts[fact], member, in->name))
+    if (!is_id_in_list(hub, session->facts[fact], member, in->name))
         return weft__reply_invalid(req, path, "the agent of this session offers no \"%.200s\"", in->name);
     return set_in_session(req, hub, in->sessionId, setting, done);
 }

@@ -36,7 +36,7 @@ static bool is_json(weft_bytes json, const char *text) {
 }
 
 /* ACP's words for the states of a call, in the original's. */
-static const char *status_of(weft_bytes status) {
+static const char *tool_status(weft_bytes status) {
     if (is_json(status, "failed"))
         return "error";
     return is_json(status, "completed") ? "completed" : "running";
@@ -49,7 +49,7 @@ static int write_call(const struct element *e) {
                                   {"tool_id", raw_or(members[WEFT_TOOL_CALL_ID], weft_none())},
                                   {"display", raw_or(members[WEFT_TOOL_TITLE], weft_str(""))},
                                   {"params", raw_or(members[WEFT_TOOL_INPUT], weft_obj(NULL, 0))},
-                                  {"status", weft_str(status_of(members[WEFT_TOOL_STATUS]))}));
+                                  {"status", weft_str(tool_status(members[WEFT_TOOL_STATUS]))}));
 }
 
 /* ---- results ---- */

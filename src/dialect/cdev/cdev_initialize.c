@@ -53,7 +53,7 @@ static bool list_has_prefix(const weft_json *capabilities, const char *name, con
     return false;
 }
 
-static bool wants_events(const weft_json *capabilities) {
+static bool wants_event_names(const weft_json *capabilities) {
     return list_has_prefix(capabilities, "notifications", "event/", 6);
 }
 
@@ -64,7 +64,7 @@ static bool wants_parallel(const weft_json *capabilities) {
 
 /* What it hears already stays as it is: a new subscription would begin now. */
 static int set_up_client(weft_hub_client *client, const weft_json *capabilities) {
-    size_t variant = wants_events(capabilities) ? CDEV_EVENT : CDEV_PLAIN;
+    size_t variant = wants_event_names(capabilities) ? CDEV_EVENT : CDEV_PLAIN;
     unsigned flags = weft__hub_client_flags(client) & ~(unsigned) CDEV_PARALLEL;
     weft__hub_client_set_flags(client, flags | CDEV_INITIALIZED | (wants_parallel(capabilities) ? CDEV_PARALLEL : 0));
     if (weft__hub_client_variant(client) == variant)

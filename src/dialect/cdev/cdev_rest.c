@@ -56,7 +56,7 @@ static const struct {
 };
 
 /* Codes of failures that any method can meet are statuses already. A folder without a repository has no git status. */
-static int status_of(const weft_error *error) {
+static int http_status_of(const weft_error *error) {
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++)
         if (statuses[i].code == error->code)
             return statuses[i].status;
@@ -83,7 +83,7 @@ static void answer_problem(weft_http *http, const weft_alloc *alloc, int status,
 
 static void answer_error(const rest_call *call, const weft_error *error) {
     weft_json path = weft_get(&error->data, "path");
-    answer_json(call->http, call->hub->alloc, status_of(error),
+    answer_json(call->http, call->hub->alloc, http_status_of(error),
                 WEFT_OBJ({"error", weft_str(error->message)}, {"code", weft_int(error->code)},
                          {"path", path.text ? weft_copy(&path) : weft_none()},
                          {"data", error->data.text ? weft_copy(&error->data) : weft_none()}));
@@ -113,7 +113,7 @@ static void free_rest_call(rest_call *call) {
     weft__free(call->hub->alloc, call);
 }
 
-static void on_called(void *ctx, int r, const weft_answer *answer) {
+static void on_rest_called(void *ctx, int r, const weft_answer *answer) {
     rest_call *call = ctx;
     const weft_alloc *alloc = call->hub->alloc;
     weft__timer_stop(weft__engine_loop(call->hub->engine), &call->timer);
@@ -144,7 +144,7 @@ static const weft_method *find_method(const char *name) {
     return NULL;
 }
 
-static void start_call(weft_hub *hub, weft_http *http, const rest_row *row, weft_val params, const weft_json *body) {
+static void start_rest_call(weft_hub *hub, weft_http *http, const rest_row *row, weft_val params, const weft_json *body) {
     const weft_method *method = find_method(row->method);
     weft_json said = row->echo && body ? weft_get(body, row->echo) : (weft_json){0};
     weft_identity who = *weft_http_identity(http);
@@ -159,7 +159,7 @@ static void start_call(weft_hub *hub, weft_http *http, const rest_row *row, weft
     weft__timer_init(&call->timer, on_expired);
     int r = said.text ? weft_doc_keep(&said, hub->alloc, &call->said) : 0;
     if (r >= 0)
-        r = weft_service_call(hub->service, &who, method->name, params, on_called, call, &call->id);
+        r = weft_service_call(hub->service, &who, method->name, params, on_rest_called, call, &call->id);
     if (r < 0) {
         free_rest_call(call);
         answer_problem(http, hub->alloc, r == -ENOBUFS ? 429 : 503, weft_strerror(r));
@@ -212,7 +212,7 @@ static void ask_with_query(weft_hub *hub, weft_http *http, const rest_row *row) 
     if (r < 0)
         weft_http_answer(http, 503, NULL, (weft_bytes){0});
     else
-        start_call(hub, http, row, weft_raw(weft__buf_head(&params), weft__buf_len(&params)), NULL);
+        start_rest_call(hub, http, row, weft_raw(weft__buf_head(&params), weft__buf_len(&params)), NULL);
     weft__buf_done(&params, hub->alloc);
     weft__free(hub->alloc, query);
 }
@@ -233,7 +233,8 @@ static void ask_with_body(weft_hub *hub, weft_http *http, const rest_row *row) {
     else if (r < 0 || (doc && weft_typeof(weft_doc_root(doc)) != WEFT_OBJECT))
         answer_problem(http, hub->alloc, 400, "Invalid JSON: the body must be an object");
     else
-        start_call(hub, http, row, doc ? weft_copy(weft_doc_root(doc)) : weft_obj(NULL, 0), doc ? weft_doc_root(doc) : NULL);
+        start_rest_call(hub, http, row, doc ? weft_copy(weft_doc_root(doc)) : weft_obj(NULL, 0),
+                        doc ? weft_doc_root(doc) : NULL);
     weft_doc_free(doc);
 }
 

@@ -144,7 +144,7 @@ static int send_prompt(weft_driver_session *session) {
 /* ---- opening ---- */
 
 /* It is open, and that was all that was wanted. */
-static void end_opening(weft_driver_session *session) {
+static void end_bare_opening(weft_driver_session *session) {
     weft__acp_decide(session, false, NULL, "it is ok");
     weft__acp_tell_end(session);
 }
@@ -153,7 +153,7 @@ void weft__acp_go_on(weft_driver_session *session) {
     if (session->closed || !session->open || session->sets || session->turn != WEFT_ACP_WAITING || session->decided)
         return;
     if (session->only_open)
-        end_opening(session);
+        end_bare_opening(session);
     else
         send_prompt(session);
 }

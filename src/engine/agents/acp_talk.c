@@ -52,7 +52,7 @@ int weft__acp_call(weft_driver_session *session, const char *method, weft_val pa
 
 /* ---- initialize ---- */
 
-static bool is_offered(const weft_json *result, const char *name) {
+static bool has_session_capability(const weft_json *result, const char *name) {
     weft_json all = weft_pointer(result, "/agentCapabilities/sessionCapabilities"), one = weft_get(&all, name);
     return weft_typeof(&one) == WEFT_OBJECT || weft_bool_of(&one, false);
 }
@@ -60,10 +60,10 @@ static bool is_offered(const weft_json *result, const char *name) {
 static void read_capabilities(weft_driver_process *process, const weft_json *result) {
     weft_json load = weft_pointer(result, "/agentCapabilities/loadSession");
     process->can_load = weft_bool_of(&load, false);
-    process->can_resume = is_offered(result, "resume");
-    process->can_close = is_offered(result, "close");
-    process->can_list = is_offered(result, "list");
-    process->can_delete = is_offered(result, "delete");
+    process->can_resume = has_session_capability(result, "resume");
+    process->can_close = has_session_capability(result, "close");
+    process->can_list = has_session_capability(result, "list");
+    process->can_delete = has_session_capability(result, "delete");
 }
 
 /* For people, should it not be logged in; without memory there is less to say. */

@@ -259,7 +259,7 @@ static void listen_or_not(weft_run *run) {
 /* ---- the end ---- */
 
 /* What it wrote last lies in the pipes. When they are empty nothing more comes, also where somebody else holds them open. */
-static void read_rest(stream *s) {
+static void read_last_output(stream *s) {
     weft_run *run = s->run;
     int left = LAST_READS;
     while (!run->freed && !run->paused && s->fd >= 0 && left && read_some(s) > 0)
@@ -274,7 +274,7 @@ static void on_drain(weft_later *later) {
         return;
     enter_run(run);
     for (int i = 0; i < 2 && !run->freed; i++)
-        read_rest(&run->streams[i]);
+        read_last_output(&run->streams[i]);
     if (!run->freed && run->streams[0].fd < 0 && run->streams[1].fd < 0)
         tell_end(run);
     leave_run(run);

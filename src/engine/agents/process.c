@@ -87,7 +87,7 @@ mode_t weft__process_umask(void) {
 
 /* ---- the order ---- */
 
-static size_t count_of(const char *const *list) {
+static size_t count_strings(const char *const *list) {
     size_t count = 0;
     while (list && list[count])
         count++;
@@ -133,7 +133,7 @@ static int write_order(const weft_process_opts *opts, weft_buf *buf) {
         .files_hard = found.files.rlim_max,
         .grace_ms = opts->grace_ms > 0 ? opts->grace_ms : GRACE_MS,
         .umask = (uint32_t) found.umask,
-        .arg_count = (uint32_t) count_of(opts->argv),
+        .arg_count = (uint32_t) count_strings(opts->argv),
     };
     int r = weft__buf_put(buf, opts->alloc, &head, sizeof head);
     if (r == 0)
@@ -240,7 +240,7 @@ static int set_files(posix_spawn_file_actions_t *files, const plumbing *p, int i
 
 /* A session of its own, so that neither a terminal nor a signal to our group reaches it; every signal blocked before its
  * first instruction. */
-static int set_attributes(posix_spawnattr_t *attr) {
+static int set_guard_attributes(posix_spawnattr_t *attr) {
     sigset_t all;
     sigfillset(&all);
     int r = posix_spawnattr_setsigmask(attr, &all);
@@ -264,7 +264,7 @@ static int spawn_from(const char *file, int image, const weft_process_opts *opts
     if (r == 0) {
         r = set_files(&files, p, image);
         if (r == 0)
-            r = set_attributes(&attr);
+            r = set_guard_attributes(&attr);
         if (r == 0)
             r = posix_spawn(ret, file, &files, &attr, (char *const *) (uintptr_t) argv, environ);
         posix_spawnattr_destroy(&attr);

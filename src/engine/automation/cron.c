@@ -35,7 +35,7 @@ static const field_row fields[FIELDS] = {
 };
 
 /* A number or a name at *at, which is moved behind it; -1: neither. */
-static int take_number(const field_row *field, const char **at) {
+static int take_cron_number(const field_row *field, const char **at) {
     int n = 0, digits = 0;
     for (; (*at)[digits] >= '0' && (*at)[digits] <= '9' && digits < 4; digits++)
         n = n * 10 + ((*at)[digits] - '0');
@@ -58,17 +58,17 @@ static bool take_range(const field_row *field, const char **at, uint64_t *bits) 
     if (star)
         ++*at;
     else
-        low = high = take_number(field, at);
+        low = high = take_cron_number(field, at);
     if (!star && **at == '-') {
         ++*at;
         range = true;
-        high = take_number(field, at);
+        high = take_cron_number(field, at);
     }
     if (low < field->low || high < low || high > field->high)
         return false;
     if (**at == '/') {
         ++*at;
-        step = **at >= '0' && **at <= '9' ? take_number(field, at) : 0;
+        step = **at >= '0' && **at <= '9' ? take_cron_number(field, at) : 0;
         high = range ? high : field->high;
     }
     if (step < 1)
@@ -98,7 +98,7 @@ static const char *full_form(const char *text) {
     return text;
 }
 
-static const char *skip_blanks(const char *at) {
+static const char *skip_cron_blanks(const char *at) {
     return at + strspn(at, " \t");
 }
 
@@ -117,13 +117,13 @@ static bool ever_fires(const weft_cron *cron) {
 int weft__cron_parse(const char *text, weft_cron *ret, const char **ret_why) {
     uint64_t bits[FIELDS];
     bool star[FIELDS];
-    const char *at = skip_blanks(full_form(text));
+    const char *at = skip_cron_blanks(full_form(text));
     for (size_t i = 0; i < FIELDS; i++) {
         *ret_why = *at ? fields[i].why : "a schedule has five fields: minute, hour, day, month and day of the week";
         star[i] = *at == '*';
         if (!*at || !take_field(&fields[i], &at, &bits[i]))
             return -EINVAL;
-        at = skip_blanks(at);
+        at = skip_cron_blanks(at);
     }
     *ret_why = "a schedule has five fields and nothing behind them";
     if (*at)

@@ -258,7 +258,7 @@ static int read_id(weft_rule *rule, const weft_json *value) {
     return 0;
 }
 
-static int read_all(weft_rule *rule, const weft_json *value) {
+static int read_rule(weft_rule *rule, const weft_json *value) {
     weft_json conditions = weft_get(value, "conditions");
     rule->trigger = weft_get(value, "trigger");
     rule->action = weft_get(value, "action");
@@ -287,7 +287,7 @@ int weft__rule_new(const weft_json *value, const weft_alloc *alloc, weft_rule **
     rule->cooldown_ms = WEFT_RULE_COOLDOWN_MS;
     int r = weft_doc_keep(value, alloc, &rule->doc);
     if (r == 0)
-        r = read_all(rule, weft_doc_root(rule->doc));
+        r = read_rule(rule, weft_doc_root(rule->doc));
     if (r < 0 && r != -EINVAL) {
         weft__rule_free(rule);
         return r;

@@ -36,7 +36,7 @@ static bool is_field_in_list(const char *const *names, weft_bytes field) {
     return false;
 }
 
-static bool is_known(const char *source, weft_bytes field) {
+static bool is_known_to_source(const char *source, weft_bytes field) {
     for (size_t i = 0; i < sizeof payloads / sizeof payloads[0]; i++)
         if (strcmp(payloads[i].source, source) == 0 && is_field_in_list(payloads[i].names, field))
             return true;
@@ -70,7 +70,7 @@ static int may_hold(const weft_condition *condition, const weft_rule_type *event
         return says_of_text(condition, event->source);
     if (is_field(condition, "event_type") && strcmp(event->source, "watcher") == 0)
         return says_of_text(condition, strchr(event->type, '.') + 1);
-    return is_known(event->source, weft__condition_field(condition)) ? 1 : may_say(condition, &absent);
+    return is_known_to_source(event->source, weft__condition_field(condition)) ? 1 : may_say(condition, &absent);
 }
 
 static bool waits_for(const weft_rule *rule, const weft_rule_type *event) {
@@ -88,7 +88,7 @@ static int may_ever_hold(const weft_rule *rule, const weft_condition *condition)
 
 static bool is_known_to_rule(const weft_rule *rule, weft_bytes field) {
     for (const weft_rule_type *event = weft__rule_types; event->type; event++)
-        if (waits_for(rule, event) && is_known(event->source, field))
+        if (waits_for(rule, event) && is_known_to_source(event->source, field))
             return true;
     return false;
 }

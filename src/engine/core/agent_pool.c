@@ -415,7 +415,7 @@ static int opening_result(const weft_turn_end *end) {
 }
 
 /* It is open, or cannot be. */
-static void end_opening(pool_session *session, const weft_turn_end *end) {
+static void end_pool_opening(pool_session *session, const weft_turn_end *end) {
     pool_process *process = session->process;
     pool_request *opening = session->opening;
     session->opening = NULL;
@@ -434,7 +434,7 @@ static void pool_on_turn_end(void *ctx, const weft_turn_end *end) {
     pool_process *process = session->process;
     end_waiting(session);
     if (session->opening) {
-        end_opening(session, end);
+        end_pool_opening(session, end);
         return;
     }
     if (!session->run)
@@ -500,7 +500,7 @@ static bool has_place(const pool_process *process, const weft_agent *agent) {
     return !process->retired && process->turns < most && same_agent(process->agent, agent);
 }
 
-static pool_session *find_session(const weft_engine *engine, const weft_agent *agent, const char *id) {
+static pool_session *find_idle_session(const weft_engine *engine, const weft_agent *agent, const char *id) {
     for (weft_link *link = engine->processes.next; link != &engine->processes; link = link->next) {
         pool_process *process = WEFT_CONTAINER(link, pool_process, link);
         for (weft_link *at = process->sessions.next; at != &process->sessions; at = at->next) {
@@ -619,8 +619,8 @@ static int open_in_driver(pool_session *made, const known_session *known, bool m
     return r;
 }
 
-static int open_session(pool_process *process, const known_session *known, const char *id, bool must_exist,
-                        pool_session **ret) {
+static int open_pool_session(pool_process *process, const known_session *known, const char *id, bool must_exist,
+                             pool_session **ret) {
     size_t size = strlen(id) + 1;
     close_oldest_session(process);
     pool_session *made = weft__zalloc(process->engine->alloc, sizeof *made + size);
@@ -674,13 +674,13 @@ void weft__pool_close(weft_engine *engine, const char *session) {
 static int prompt_in(pool_process *process, struct run *run, const weft_turn_spec *turn, pool_session **ret) {
     const known_task *task = run->task;
     close_elsewhere(process->engine, task->pub.session);
-    int r = open_session(process, task->session, task->pub.session, false, ret);
+    int r = open_pool_session(process, task->session, task->pub.session, false, ret);
     return r < 0 ? r : prompt_session(*ret, run, turn);
 }
 
 /* One that lives may be about to die: then it takes no turn, and a new one does. */
 static bool prompt_living(weft_engine *engine, struct run *run, const weft_turn_spec *turn, pool_session **ret) {
-    pool_session *session = find_session(engine, run->agent, run->task->pub.session);
+    pool_session *session = find_idle_session(engine, run->agent, run->task->pub.session);
     pool_process *process = session ? session->process : find_process(engine, run->agent);
     if (!process)
         return false;
@@ -850,7 +850,7 @@ static int open_in_process(pool_process *process, const known_session *known, bo
                            void *ctx) {
     pool_session *session;
     close_elsewhere(process->engine, known->pub.id);
-    int r = open_session(process, known, known->pub.id, must_exist, &session);
+    int r = open_pool_session(process, known, known->pub.id, must_exist, &session);
     if (r < 0)
         return r;
     r = begin_opening(process, session, done, ctx);

@@ -44,7 +44,7 @@ static void note_observed(weft_engine *engine, const weft_event *event, const we
 
 /* ---- the share of a session ---- */
 
-static known_session *session_of(const weft_engine *engine, const char *stream) {
+static known_session *session_of_stream(const weft_engine *engine, const char *stream) {
     size_t prefix = sizeof WEFT_STREAM_SESSION - 1;
     return strncmp(stream, WEFT_STREAM_SESSION, prefix) == 0 ? weft__session_known(engine, stream + prefix) : NULL;
 }
@@ -59,7 +59,7 @@ static void trim_session(weft_engine *engine, known_session *session) {
 }
 
 void weft__retention_count(weft_engine *engine, const weft_event *event) {
-    known_session *session = session_of(engine, event->stream);
+    known_session *session = session_of_stream(engine, event->stream);
     engine->bytes_since += event->data.len;
     if (session) {
         session->bytes += event->data.len;

@@ -37,7 +37,7 @@ static int check_phase(const weft_engine *engine) {
     return engine->phase == READY ? 0 : engine->phase < READY ? -EAGAIN : -ESHUTDOWN;
 }
 
-static int find_session(const weft_engine *engine, const char *id, known_session **ret) {
+static int find_free_session(const weft_engine *engine, const char *id, known_session **ret) {
     int r = check_phase(engine);
     *ret = weft__session_known(engine, id);
     if (r < 0)
@@ -239,7 +239,7 @@ static void created_open(void *ctx, int r, const weft_json *result, const char *
         drop_created(made, r);
 }
 
-static int take_number(weft_engine *engine, command *made) {
+static int take_session_number(weft_engine *engine, command *made) {
     /* As of tasks: a session that is made with its first task has that one's number. */
     do {
         if (engine->next_task >= ENGINE_NUMBERS)
@@ -252,7 +252,7 @@ static int take_number(weft_engine *engine, command *made) {
 
 static int begin_create(command *made, const weft_session_order *order, const weft_agent *agent, const char *folder) {
     weft_engine *engine = made->engine;
-    int r = take_number(engine, made);
+    int r = take_session_number(engine, made);
     if (r >= 0)
         r = weft__session_new(engine, made->id, agent->name, &made->made);
     if (r >= 0)
@@ -316,7 +316,7 @@ static void set_by_agent(void *ctx, int r, const weft_json *result, const char *
     keep_why(made, r < 0 ? error : NULL);
     known_session *session;
     if (r >= 0) /* somebody may be closing it by now */
-        r = find_session(made->engine, made->id, &session);
+        r = find_free_session(made->engine, made->id, &session);
     if (r >= 0) {
         weft__facts_send(made->engine); /* what the agent said of it is stored first, so that who asked finds it */
         r = send_set(made);
@@ -326,7 +326,7 @@ static void set_by_agent(void *ctx, int r, const weft_json *result, const char *
 }
 
 /* As far as is known; where the session is open, the agent says so itself. */
-static bool is_offered(const weft_engine *engine, const known_session *session, const weft_session_setting *setting) {
+static bool is_mode_offered(const weft_engine *engine, const known_session *session, const weft_session_setting *setting) {
     const char *known = strcmp(setting->name, "mode") == 0 ? session->pub.facts[WEFT_SESSION_MODES] : NULL;
     weft_doc *doc = NULL;
     if (!known || weft_doc_parse(known, strlen(known), engine->alloc, &doc) < 0)
@@ -357,7 +357,7 @@ static int check_setting(const weft_engine *engine, const known_session *session
 static int ask_to_set(command *made, known_session *session, const weft_session_setting *setting) {
     int r = weft__pool_set(made->engine, session->pub.id, setting, set_by_agent, made);
     if (r == -ENOTCONN || r == -EPIPE)
-        return is_offered(made->engine, session, setting) ? 0 : -EINVAL;
+        return is_mode_offered(made->engine, session, setting) ? 0 : -EINVAL;
     return r < 0 ? r : 1;
 }
 
@@ -375,7 +375,7 @@ static int begin_setting(command *made, known_session *session, const weft_sessi
 int weft__session_set(weft_engine *engine, const char *id, const weft_session_setting *setting, const char *by,
                       weft_session_done *done, void *ctx) {
     known_session *session;
-    int r = find_session(engine, id, &session);
+    int r = find_free_session(engine, id, &session);
     if (r >= 0)
         r = check_setting(engine, session, setting);
     if (r < 0)
@@ -418,7 +418,7 @@ static void on_session_opened(void *ctx, int r, const weft_json *result, const c
 
 int weft__session_open(weft_engine *engine, const char *id, weft_session_done *done, void *ctx) {
     known_session *session;
-    int r = find_session(engine, id, &session);
+    int r = find_free_session(engine, id, &session);
     if (r >= 0 && session->pub.closed)
         r = -ESTALE;
     if (r >= 0 && (session->pub.turns || session->claims || session->opening))
@@ -442,7 +442,7 @@ int weft__session_open(weft_engine *engine, const char *id, weft_session_done *d
 
 int weft__session_resume(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx) {
     known_session *session;
-    int r = find_session(engine, id, &session);
+    int r = find_free_session(engine, id, &session);
     if (r >= 0 && !session->pub.closed)
         r = -EALREADY;
     if (r < 0)
@@ -565,7 +565,7 @@ static int ask_to_remove(session_job *job) {
 
 /* No task is left. The place in the process goes first: an agent does not delete what is open. What was said in the session
  * goes before the event that says so, so that it does not stay when we die in between. */
-static int end_session(session_job *job) {
+static int end_session_of_job(session_job *job) {
     weft_engine *engine = job->command->engine;
     if (!job->remove)
         return send_job(job);
@@ -583,7 +583,7 @@ static void step_job(session_job *job) {
     if (r >= 0)
         r = cancel_tasks(job);
     if (r > 0)
-        r = end_session(job);
+        r = end_session_of_job(job);
     if (r < 0)
         finish_job(job, r);
 }
@@ -591,7 +591,7 @@ static void step_job(session_job *job) {
 static int begin_session_job(weft_engine *engine, const char *id, const char *by, bool remove, weft_session_done *done,
                              void *ctx) {
     known_session *session;
-    int r = find_session(engine, id, &session);
+    int r = find_free_session(engine, id, &session);
     if (r >= 0 && session->pub.closed && !remove)
         r = -EALREADY;
     if (r < 0)

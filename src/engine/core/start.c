@@ -143,7 +143,7 @@ typedef struct folding {
 } folding;
 
 /* Documents of earlier versions do not say what rules did: the events do, as far as they are kept. */
-static bool is_known(const folding *fold, const weft_event *event) {
+static bool is_saved_already(const folding *fold, const weft_event *event) {
     return strcmp(fold->stream, WEFT_STREAM_HUB) == 0 && event->seq <= fold->saved_seq &&
            strcmp(event->type, "rule.fired") != 0;
 }
@@ -152,7 +152,7 @@ static int fold_event(const folding *fold, const weft_event *event) {
     static const weft_json nothing;
     weft_engine *engine = fold->engine;
     weft_doc *doc = NULL;
-    if (is_known(fold, event))
+    if (is_saved_already(fold, event))
         return 0;
     int r = weft_doc_parse(event->data.data, event->data.len, engine->alloc, &doc);
     if (r == -ENOMEM)

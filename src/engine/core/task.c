@@ -445,14 +445,14 @@ static void settle_tail(weft_engine *engine, known_task *task, const ending *end
 }
 
 /* At least 0. */
-static uint64_t count_of(const weft_json *value, uint64_t fallback) {
+static uint64_t count_or(const weft_json *value, uint64_t fallback) {
     int64_t count = weft_int_of(value, -1);
     return count < 0 ? fallback : (uint64_t) count;
 }
 
 static uint64_t read_count(const weft_json *data, const char *name, uint64_t fallback) {
     weft_json value = weft_get(data, name);
-    return count_of(&value, fallback);
+    return count_or(&value, fallback);
 }
 
 static void take_end(weft_engine *engine, known_task *task, const weft_json *of, const ending *end) {
@@ -462,9 +462,9 @@ static void take_end(weft_engine *engine, known_task *task, const weft_json *of,
     task->pub.stop_reason = end->stop_reason;
     task->pub.exit_code = (int) weft__value_between(&of[EXIT_CODE], -1, -1, INT_MAX);
     task->pub.signal = (int) weft__value_between(&of[SIGNAL], 0, 0, INT_MAX);
-    task->pub.output_bytes = count_of(&of[OUTPUT_BYTES], task->pub.output_bytes);
-    task->output_from = count_of(&of[OUTPUT_FROM], task->output_from);
-    task->output_to = count_of(&of[OUTPUT_TO], task->output_to);
+    task->pub.output_bytes = count_or(&of[OUTPUT_BYTES], task->pub.output_bytes);
+    task->output_from = count_or(&of[OUTPUT_FROM], task->output_from);
+    task->output_to = count_or(&of[OUTPUT_TO], task->output_to);
     task->pub.output_cut = weft_bool_of(&of[OUTPUT_TRUNCATED], task->pub.output_cut);
     settle_tail(engine, task, end);
 }
@@ -570,7 +570,7 @@ int weft__task_restore(weft_engine *engine, const weft_json *data) {
         return r;
     }
     task->stored = task->saved.saved = true;
-    task->saved_at = count_of(&saved[SAVED_AT], 0);
+    task->saved_at = count_or(&saved[SAVED_AT], 0);
     task->pub.state = state;
     task->pub.attempt = weft__value_between(&saved[ATTEMPT], 0, 0, MAX_ATTEMPTS);
     task->pub.created_ms = weft_int_of(&saved[CREATED_MS], 0);
@@ -583,7 +583,7 @@ int weft__task_restore(weft_engine *engine, const weft_json *data) {
         return 0;
     }
     task->pub.completed_ms = weft_int_of(&ended[COMPLETED_MS], 0);
-    task->end_seq = count_of(&ended[END_SEQ], 0);
+    task->end_seq = count_or(&ended[END_SEQ], 0);
     take_end(engine, task, ended, &end);
     put_ended(engine, task);
     return 0;

@@ -46,7 +46,7 @@ static int add_to_end(reading *to, weft_bytes text) {
     return r;
 }
 
-static int take_event(reading *to, const weft_event *event) {
+static int take_output_event(reading *to, const weft_event *event) {
     weft_doc *doc;
     weft_bytes text;
     int r = weft_doc_parse(event->data.data, event->data.len, to->alloc, &doc);
@@ -69,7 +69,7 @@ static void on_output_page(void *ctx, int r, const weft_page *page) {
         return;
     }
     for (size_t i = 0; r == 0 && i < page->count && page->events[i].seq <= to->last; i++)
-        r = take_event(to, &page->events[i]);
+        r = take_output_event(to, &page->events[i]);
     if (r >= 0)
         to->after = page->last;
     if (r < 0 || !page->more || to->after >= to->last)

@@ -46,7 +46,7 @@ static void free_file_call(file_call *call) {
     weft__free(files->alloc, call);
 }
 
-static void run_call(weft_work *work) {
+static void run_file_call(weft_work *work) {
     file_call *call = WEFT_CONTAINER(work, file_call, work);
     const weft_files *files = call->files;
     unsigned how = files->how | WEFT_BENEATH_LINKS;
@@ -85,7 +85,7 @@ static int make_call(weft_files *files, call_kind kind, weft_bytes path, weft_by
     file_call *call = weft__zalloc(files->alloc, sizeof *call + path.len + content.len + 1);
     if (!call)
         return -ENOMEM;
-    call->work = (weft_work){.run = run_call, .done = call_done};
+    call->work = (weft_work){.run = run_file_call, .done = call_done};
     call->files = files;
     call->kind = kind;
     memcpy(call->room, path.data, path.len);

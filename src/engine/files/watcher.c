@@ -418,7 +418,7 @@ static void put_hint(weft_watcher *watcher, const char *path) {
 
 /* ---- inotify ---- */
 
-static void take_event(weft_watcher *watcher, const struct inotify_event *event) {
+static void take_inotify_event(weft_watcher *watcher, const struct inotify_event *event) {
     char path[PATH_MAX];
     if (event->mask & IN_Q_OVERFLOW) {
         rescan_soon(watcher);
@@ -446,7 +446,7 @@ static void on_inotify(void *ctx, unsigned what) {
     ssize_t n = read(watcher->inotify, room, sizeof room);
     for (ssize_t at = 0; at < n;) {
         const struct inotify_event *event = (const void *) (room + at);
-        take_event(watcher, event);
+        take_inotify_event(watcher, event);
         at += (ssize_t) (sizeof *event + event->len);
     }
 }

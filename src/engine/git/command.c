@@ -90,7 +90,7 @@ static int set_files(posix_spawn_file_actions_t *files, const run *r) {
     return e ? e : posix_spawn_file_actions_addclosefrom_np(files, 3);
 }
 
-static int set_attributes(posix_spawnattr_t *attr) {
+static int set_command_attributes(posix_spawnattr_t *attr) {
     sigset_t all, none;
     sigfillset(&all);
     sigemptyset(&none);
@@ -112,7 +112,7 @@ static int spawn_program(void *ctx, pid_t *ret) {
     if (e == 0) {
         e = set_files(&files, r);
         if (e == 0)
-            e = set_attributes(&attr);
+            e = set_command_attributes(&attr);
         if (e == 0)
             e = posix_spawn(ret, command->program, &files, &attr, (char *const *) (uintptr_t) command->argv,
                             (char *const *) (uintptr_t) command->env);
@@ -248,7 +248,7 @@ static bool wait_once(run *r, char *piece) {
 }
 
 /* What it left behind may hold the pipes for ever; what it printed itself is in them by now. */
-static void read_rest(run *r, char *piece) {
+static void drain_pipes(run *r, char *piece) {
     while (r->out >= 0 && read_pipe(r, &r->out, piece))
         continue;
     while (r->err >= 0 && read_pipe(r, &r->err, piece))
@@ -271,7 +271,7 @@ static int run_to_end(run *r) {
     if (e == 0) {
         while (wait_once(r, piece))
             continue;
-        read_rest(r, piece);
+        drain_pipes(r, piece);
         collect_exit(r);
         close_fd(&r->pidfd);
         e = r->failed;

@@ -25,7 +25,7 @@ static const weft_git_op *const ops[] = {
 
 /* ---- the thread ---- */
 
-static void run_call(weft_work *work) {
+static void run_git_call(weft_work *work) {
     weft_git_call *call = WEFT_CONTAINER(work, weft_git_call, work);
     if (weft__git_prepare(call))
         call->op->run(call);
@@ -80,7 +80,7 @@ static void fail_call(weft_git_call *call, int r) {
     answer_git_call(call);
 }
 
-static void start_call(weft_git *git, weft_git_call *call) {
+static void start_git_call(weft_git *git, weft_git_call *call) {
     weft__list_remove(&call->link);
     git->waiting_count--;
     call->cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -115,7 +115,7 @@ static void start_waiting_calls(weft_later *later) {
     for (weft_git_call *call; git->running_count < WEFT_GIT_AT_ONCE && (call = next_call(git));) {
         bool refused = call->op->write && !git->may_write;
         if (!call->cancelled && !refused) {
-            start_call(git, call);
+            start_git_call(git, call);
             continue;
         }
         git->waiting_count--;
@@ -132,7 +132,7 @@ static size_t text_size(const char *text) {
     return text ? strlen(text) + 1 : 0;
 }
 
-static const char *copy_text(char **room, const char *text) {
+static const char *copy_into_room(char **room, const char *text) {
     if (!text)
         return NULL;
     const char *copy = *room;
@@ -154,10 +154,10 @@ static int copy_request(weft_git *git, const weft_git_request *request, weft_git
     char *room = (char *) at + list;
     call->request = *request;
     for (size_t i = 0; i < count; i++)
-        paths[i] = copy_text(&room, request->paths[i]);
+        paths[i] = copy_into_room(&room, request->paths[i]);
     call->request.paths = request->paths ? paths : NULL;
-    call->request.path = copy_text(&room, request->path);
-    call->request.ref = copy_text(&room, request->ref);
+    call->request.path = copy_into_room(&room, request->path);
+    call->request.ref = copy_into_room(&room, request->ref);
     if (request->message.len)
         memcpy(room, request->message.data, request->message.len);
     call->request.message = (weft_bytes){room, request->message.len};
@@ -177,7 +177,7 @@ int weft__git_ask(weft_git *git, const weft_git_request *request, weft_git_done 
         r = copy_request(git, request, &call);
     if (r < 0)
         return r;
-    call->work = (weft_work){.run = run_call, .done = call_done};
+    call->work = (weft_work){.run = run_git_call, .done = call_done};
     call->git = git;
     call->op = op;
     call->id = ++git->last_id;

@@ -184,7 +184,7 @@ void weft__git_env_done(weft_git_env *env) {
 /* ---- what one program gets ---- */
 
 /* filter: in its section; NULL: the key is whole. */
-static void put_setting(filling *f, size_t *number, const char *filter, const setting *s) {
+static void put_git_setting(filling *f, size_t *number, const char *filter, const setting *s) {
     char name[64];
     snprintf(name, sizeof name, "GIT_CONFIG_KEY_%zu=%s", *number, filter ? "filter." : "");
     put_joined(f, name, filter ? filter : "", filter ? "." : "", s->key);
@@ -197,12 +197,12 @@ static void put_settings(filling *f, const weft_git_settings *settings, bool wri
     char count[48];
     size_t number = 0;
     for (size_t i = 0; write && i < COUNT(for_writing); i++)
-        put_setting(f, &number, NULL, &for_writing[i]);
+        put_git_setting(f, &number, NULL, &for_writing[i]);
     for (size_t i = 0; !write && i < COUNT(neutral); i++)
-        put_setting(f, &number, NULL, &neutral[i]);
+        put_git_setting(f, &number, NULL, &neutral[i]);
     for (size_t i = 0; !write && i < settings->filter_count; i++)
         for (size_t k = 0; k < COUNT(for_filter); k++)
-            put_setting(f, &number, settings->filters[i], &for_filter[k]);
+            put_git_setting(f, &number, settings->filters[i], &for_filter[k]);
     snprintf(count, sizeof count, "GIT_CONFIG_COUNT=%zu", number);
     put_variable(f, count);
 }

@@ -128,27 +128,27 @@ static int put_name(weft_buf *to, const weft_alloc *alloc, const char *before, c
     return r < 0 || plain ? r : weft__buf_put(to, alloc, "\"", 1);
 }
 
-static int put_string(weft_buf *to, const weft_alloc *alloc, const char *text) {
+static int put_diff_text(weft_buf *to, const weft_alloc *alloc, const char *text) {
     return weft__buf_put(to, alloc, text, strlen(text));
 }
 
 static int put_new_head(weft_buf *to, const weft_alloc *alloc, const char *path, const weft_file_content *content) {
     bool binary = !content->text, empty = !weft__buf_len(&content->content);
-    int r = put_string(to, alloc, "diff --git ");
+    int r = put_diff_text(to, alloc, "diff --git ");
     if (r == 0)
         r = put_name(to, alloc, "a/", path);
     if (r == 0)
-        r = put_string(to, alloc, " ");
+        r = put_diff_text(to, alloc, " ");
     if (r == 0)
         r = put_name(to, alloc, "b/", path);
     if (r == 0)
-        r = put_string(to, alloc, content->mode & 0100 ? "\nnew file mode 100755\n" : "\nnew file mode 100644\n");
+        r = put_diff_text(to, alloc, content->mode & 0100 ? "\nnew file mode 100755\n" : "\nnew file mode 100644\n");
     if (r < 0 || (empty && !binary))
         return r;
-    r = put_string(to, alloc, binary ? "Binary files /dev/null and " : "--- /dev/null\n+++ ");
+    r = put_diff_text(to, alloc, binary ? "Binary files /dev/null and " : "--- /dev/null\n+++ ");
     if (r == 0)
         r = put_name(to, alloc, "b/", path);
-    return r < 0 ? r : put_string(to, alloc, binary ? " differ\n" : "\n");
+    return r < 0 ? r : put_diff_text(to, alloc, binary ? " differ\n" : "\n");
 }
 
 static int put_new_lines(weft_buf *to, const weft_alloc *alloc, weft_bytes text) {
@@ -170,7 +170,7 @@ static int put_new_lines(weft_buf *to, const weft_alloc *alloc, weft_bytes text)
         at += len;
     }
     if (r == 0 && text.data[text.len - 1] != '\n')
-        r = put_string(to, alloc, "\n\\ No newline at end of file\n");
+        r = put_diff_text(to, alloc, "\n\\ No newline at end of file\n");
     return r;
 }
 
