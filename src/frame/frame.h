@@ -55,7 +55,7 @@ struct weft_framing {
      * are not collected.
      * 1 a frame is in *ret; 0 more bytes are needed, and ret->len is how many the frame needs in all if that is known,
      * counted from the first that is not finished with, else 0; -EMSGSIZE, -EPROTO and others: broken, after which
-     * error_code() of the framing's control says why. */
+     * a CLOSE with code 0 by control() says why to the other side. */
     int (*decode)(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret);
 
     /* Begin a body of about hint bytes at the end of out: leaves room for a header. *ret_mark is for end(). -ENOMEM. */

@@ -288,7 +288,7 @@ static int read_failed(const weft_stream *stream, ssize_t n) {
 }
 
 /* One read per wake-up: level-triggered polling brings us back if there is more, after the others had their turn. */
-static void read_on(weft_stream *stream) {
+static void read_once(weft_stream *stream) {
     size_t size = WEFT_LOOP_READ;
     char *memory = stream->tls ? stream->loop->read : stream_room(stream, &size);
     ssize_t n = read(stream->fd, memory, size);
@@ -371,7 +371,7 @@ static void on_poll(uv_poll_t *handle, int status, int events) {
         if (stream->ended)
             look_for_end(stream);
         else
-            read_on(stream);
+            read_once(stream);
     }
 }
 

@@ -65,7 +65,7 @@ struct weft_stream {
     bool urgent : 1;        /* out-of-band data: do not watch for it again */
     bool shut : 1;          /* our half has ended */
     bool resumed : 1;       /* on_bytes is to be called without bytes */
-    bool running : 1;       /* inside read_on(): the flush comes afterwards */
+    bool running : 1;       /* inside read_once(): the flush comes afterwards */
 };
 
 /* Take over a connected or connecting socket, or a pair of descriptors (in, out); non-blocking from now on. Descriptors 0 to

@@ -288,12 +288,27 @@ void weft__calls_fail_all(weft_peer *peer, int why) {
     }
 }
 
+/* Tell the other side under the name it knows. */
+static void notify_cancel(weft_peer *peer, int64_t id) {
+    switch (peer->style) {
+    case WEFT_STYLE_ACP:
+        weft_notify(peer, "$/cancel_request", WEFT_OBJ({"requestId", weft_int(id)}));
+        break;
+    case WEFT_STYLE_MCP:
+        weft_notify(peer, "notifications/cancelled", WEFT_OBJ({"requestId", weft_int(id)}));
+        break;
+    default:
+        weft_notify(peer, "$/cancelRequest", WEFT_OBJ({"id", weft_int(id)}));
+        break;
+    }
+}
+
 void weft__calls_expire(weft_peer *peer, weft_timed *timed) {
     call *c = WEFT_CONTAINER(timed, call, timed);
     int64_t id = c->id;
     peer->service->stats.expired++;
     if (peer->extras) /* others did not ask for notifications and may not know this one */
-        weft__call_tell_cancel(peer, id);
+        notify_cancel(peer, id);
     complete_call(peer, find_call_slot(peer->calls, id), -ETIMEDOUT, NULL);
 }
 
@@ -308,26 +323,12 @@ void weft__calls_done(weft_peer *peer) {
     peer->calls = weft__free(peer->service->alloc, peer->calls);
 }
 
-void weft__call_tell_cancel(weft_peer *peer, int64_t id) {
-    switch (peer->style) {
-    case WEFT_STYLE_ACP:
-        weft_notify(peer, "$/cancel_request", WEFT_OBJ({"requestId", weft_int(id)}));
-        break;
-    case WEFT_STYLE_MCP:
-        weft_notify(peer, "notifications/cancelled", WEFT_OBJ({"requestId", weft_int(id)}));
-        break;
-    default:
-        weft_notify(peer, "$/cancelRequest", WEFT_OBJ({"id", weft_int(id)}));
-        break;
-    }
-}
-
 int weft_cancel(weft_peer *peer, int64_t id) {
     size_t slot = slot_with(peer, id);
     if (slot == SIZE_MAX)
         return -ENOENT;
     weft__peer_enter(peer);
-    weft__call_tell_cancel(peer, id);
+    notify_cancel(peer, id);
     complete_call(peer, find_call_slot(peer->calls, id), -ECANCELED, NULL);
     weft__peer_leave(peer);
     return 0;

@@ -13,7 +13,5 @@ int weft__call_write(weft_peer *peer, weft_buf *out, int64_t id, const char *met
                      const weft_call_opts *opts);
 /* What a message that is an answer says. -EBADMSG. */
 int weft__answer_of(const weft_msg *msg, weft_doc *doc, weft_answer *ret);
-/* Tell the other side under the name it knows. */
-void weft__call_tell_cancel(weft_peer *peer, int64_t id);
 
 #endif

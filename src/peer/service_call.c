@@ -123,7 +123,7 @@ static int make_call_peer(service_call *call, const weft_identity *who) {
     return 0;
 }
 
-static void free_call(service_call *call) {
+static void free_service_call(service_call *call) {
     weft_service *service = call->service;
     service->calls->count--;
     weft__list_remove(&call->link);
@@ -173,7 +173,7 @@ int weft_service_call(weft_service *service, const weft_identity *who, const cha
     weft_service_ref(service); /* the handler may give back the last one */
     r = start_service_call(call, who, method, &params);
     if (r < 0)
-        free_call(call);
+        free_service_call(call);
     else if (ret_id)
         *ret_id = id;
     weft_service_unref(service);
@@ -203,7 +203,7 @@ static void deliver_call(service_call *call) {
     weft__list_remove(&call->link); /* whatever the callback does, this was the one */
     call->on_called(call->ctx, r, r < 0 ? NULL : &answer);
     weft__arena_done(&doc.arena);
-    free_call(call);
+    free_service_call(call);
 }
 
 /* Those that are ready now. What becomes ready meanwhile has its turn in the next round, so that a call made again from its

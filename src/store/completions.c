@@ -7,7 +7,7 @@
 #include "store_kind.h"
 
 /* Move a whole list behind another. */
-static void splice(weft_link *to, weft_link *from) {
+static void splice_list(weft_link *to, weft_link *from) {
     if (weft__list_empty(from))
         return;
     from->next->prev = to->prev;
@@ -38,7 +38,7 @@ void weft__completions_put(weft_completions *completions, weft_link *jobs) {
         return;
     pthread_mutex_lock(&completions->lock);
     bool first = weft__list_empty(&completions->jobs);
-    splice(&completions->jobs, jobs);
+    splice_list(&completions->jobs, jobs);
     pthread_mutex_unlock(&completions->lock);
     /* Outside the lock, which the owner takes as soon as it wakes. If it has taken all meanwhile, it looks once more for
      * nothing. Cannot fail: the counter is nowhere near its end. */
@@ -52,6 +52,6 @@ void weft__completions_take(weft_completions *completions, weft_link *ret_jobs) 
     (void) eventfd_read(completions->fd, &count);
     pthread_mutex_lock(&completions->lock);
     weft__list_init(ret_jobs);
-    splice(ret_jobs, &completions->jobs);
+    splice_list(ret_jobs, &completions->jobs);
     pthread_mutex_unlock(&completions->lock);
 }

@@ -4,8 +4,8 @@
  * has been told of, and lets live events pass. When a page ends at told there is nothing between it and the next live event,
  * because both come from this one thread, and the follow is live.
  *
- *     replaying ──page ends at told──▶ live           page_came()       any ──gap, error, close, free──▶ over
- *     live      ──events not in hand─▶ replaying      read_on()
+ *     replaying ──page ends at told──▶ live           on_replay_page()       any ──gap, error, close, free──▶ over
+ *     live      ──events not in hand─▶ replaying      read_on_live()
  *
  * Events come from deliveries, our own appends' and other writers'. Where one has a hole before it, or brings no events, the
  * followers read what is missing. */
@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hash.h"
 #include "pack.h"
 #include "store_kind.h"
 
@@ -31,20 +32,13 @@ struct weft_follow {
     char strings[];
 };
 
-static uint32_t hash_of(const char *name) {
-    uint32_t hash = 2166136261u;
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char) *name) * 16777619u;
-    return hash;
-}
-
-static void discard(weft_follow *follow) {
+static void free_follow(weft_follow *follow) {
     weft__list_remove(&follow->link);
     weft__free(follow->store->alloc, follow);
 }
 
 /* It is over, and says so once. The memory goes when nothing points to it any more: see weft__follow_sweep(). */
-static void end(weft_follow *follow, int why) {
+static void end_follow(weft_follow *follow, int why) {
     if (follow->state == OVER)
         return;
     follow->state = OVER;
@@ -52,12 +46,12 @@ static void end(weft_follow *follow, int why) {
         follow->follower->on_end(follow->ctx, why);
 }
 
-static void page_came(void *ctx, int r, const weft_page *page);
+static void on_replay_page(void *ctx, int r, const weft_page *page);
 
 static int request_page(weft_follow *follow) {
     if (!follow->reading) {
         follow->query.until = follow->store->told;
-        int r = weft__store_read(follow->store, &follow->query, page_came, follow);
+        int r = weft__store_read(follow->store, &follow->query, on_replay_page, follow);
         if (r < 0)
             return r;
     }
@@ -66,7 +60,7 @@ static int request_page(weft_follow *follow) {
     return 0;
 }
 
-static void start(weft_follow *follow, const weft_page *page) {
+static void start_follow(weft_follow *follow, const weft_page *page) {
     if (follow->started)
         return;
     follow->started = true;
@@ -74,40 +68,40 @@ static void start(weft_follow *follow, const weft_page *page) {
         follow->follower->on_start(follow->ctx, page);
 }
 
-static void deliver(weft_follow *follow, const weft_event *events, size_t count) {
+static void deliver_to_follower(weft_follow *follow, const weft_event *events, size_t count) {
     const weft_event *last = &events[count - 1];
     follow->query.after = follow->query.stream ? last->seq : last->gseq;
     follow->follower->on_events(follow->ctx, events, count);
 }
 
-static void go_live(weft_follow *follow) {
+static void become_live(weft_follow *follow) {
     follow->state = LIVE;
     if (follow->follower->on_live)
         follow->follower->on_live(follow->ctx);
 }
 
 /* One position after each callback that may have changed the state: freed. */
-static void page_came(void *ctx, int r, const weft_page *page) {
+static void on_replay_page(void *ctx, int r, const weft_page *page) {
     weft_follow *follow = ctx;
     uint64_t until = follow->query.until;
     follow->reading = false;
     if (follow->state == OVER)
         return;
     if (r != 0) {
-        end(follow, r);
+        end_follow(follow, r);
         return;
     }
-    start(follow, page);
+    start_follow(follow, page);
     if (follow->state == REPLAYING && !follow->reading && page->count)
-        deliver(follow, page->events, page->count);
+        deliver_to_follower(follow, page->events, page->count);
     if (follow->state != REPLAYING || follow->reading)
         return;
     /* From here on the position is one of this run. */
     follow->query.epoch = NULL;
     if (!page->more && until == follow->store->told)
-        go_live(follow);
+        become_live(follow);
     else if ((r = request_page(follow)) < 0)
-        end(follow, r);
+        end_follow(follow, r);
 }
 
 int weft__store_follow(weft_store *store, const weft_query *query, const weft_follower *follower, void *ctx,
@@ -128,11 +122,11 @@ int weft__store_follow(weft_store *store, const weft_query *query, const weft_fo
     follow->query.epoch = weft__pack(&at, query->epoch);
     follow->query.aside = weft__pack(&at, query->aside);
     follow->query.but = weft__pack(&at, query->but);
-    follow->hash = stream ? hash_of(follow->query.stream) : 0;
+    follow->hash = stream ? weft__hash(follow->query.stream) : 0;
     weft__list_push(&store->follows, &follow->link);
     int r = request_page(follow);
     if (r < 0) {
-        discard(follow);
+        free_follow(follow);
         return r;
     }
     *ret = follow;
@@ -144,44 +138,44 @@ weft_follow *weft__follow_free(weft_follow *follow) {
         return NULL;
     follow->state = OVER;
     if (!follow->store->dispatching && !follow->reading)
-        discard(follow);
+        free_follow(follow);
     return NULL;
 }
 
-static bool wants(const weft_follow *follow, const weft_event *event, uint32_t hash) {
+static bool wants_event(const weft_follow *follow, const weft_event *event, uint32_t hash) {
     return !follow->query.stream || (follow->hash == hash && strcmp(follow->query.stream, event->stream) == 0);
 }
 
 /* Deliver the events it wants in runs, because an append mostly is of one stream. */
-static void tell_one(weft_follow *follow, const weft_event *events, const uint32_t *hashes, size_t count) {
+static void tell_follower(weft_follow *follow, const weft_event *events, const uint32_t *hashes, size_t count) {
     size_t i = 0;
     while (i < count && follow->state == LIVE) {
         size_t first = i;
-        while (i < count && wants(follow, &events[i], hashes[i]))
+        while (i < count && wants_event(follow, &events[i], hashes[i]))
             i++;
         if (i > first)
-            deliver(follow, events + first, i - first);
+            deliver_to_follower(follow, events + first, i - first);
         else
             i++;
     }
 }
 
-static void tell_all(weft_store *store, const weft_event *events, size_t count) {
+static void tell_followers(weft_store *store, const weft_event *events, size_t count) {
     uint32_t hashes[WEFT_STORE_EVENTS];
     for (size_t i = 0; i < count; i++)
-        hashes[i] = hash_of(events[i].stream);
+        hashes[i] = weft__hash(events[i].stream);
     /* Followers are added at the end and removed only by the sweep, so the walk is safe whatever the callbacks do. */
     for (weft_link *link = store->follows.next; link != &store->follows; link = link->next)
-        tell_one(WEFT_CONTAINER(link, weft_follow, link), events, hashes, count);
+        tell_follower(WEFT_CONTAINER(link, weft_follow, link), events, hashes, count);
 }
 
 /* Those that replay come to it by themselves: they are not live before they have read up to told. */
-static void read_on(weft_store *store) {
+static void read_on_live(weft_store *store) {
     for (weft_link *link = store->follows.next; link != &store->follows; link = link->next) {
         weft_follow *follow = WEFT_CONTAINER(link, weft_follow, link);
         int r = follow->state == LIVE ? request_page(follow) : 0;
         if (r < 0)
-            end(follow, r);
+            end_follow(follow, r);
     }
 }
 
@@ -198,9 +192,9 @@ void weft__follow_tell(weft_store *store, const weft_delivery *delivery) {
     if (weft__list_empty(&store->follows))
         return;
     if (follows_on)
-        tell_all(store, events, count);
+        tell_followers(store, events, count);
     else
-        read_on(store);
+        read_on_live(store);
 }
 
 void weft__follow_sweep(weft_store *store) {
@@ -208,14 +202,14 @@ void weft__follow_sweep(weft_store *store) {
         weft_follow *follow = WEFT_CONTAINER(link, weft_follow, link);
         link = link->next;
         if (follow->state == OVER && !follow->reading)
-            discard(follow);
+            free_follow(follow);
     }
 }
 
 void weft__follow_end_all(weft_store *store) {
     store->dispatching = true;
     for (weft_link *link = store->follows.next; link != &store->follows; link = link->next)
-        end(WEFT_CONTAINER(link, weft_follow, link), -ECANCELED);
+        end_follow(WEFT_CONTAINER(link, weft_follow, link), -ECANCELED);
     store->dispatching = false;
     weft__follow_sweep(store);
 }

@@ -70,7 +70,7 @@ static void hand_back(weft_store *store, weft_job *job, int r) {
 
 /* Rows */
 
-static int reserve(journal *m, struct row *row, size_t more) {
+static int reserve_row(journal *m, struct row *row, size_t more) {
     if (row->cap - row->count >= more)
         return 0;
     size_t cap = 2 * row->cap + more;
@@ -82,7 +82,7 @@ static int reserve(journal *m, struct row *row, size_t more) {
     return 0;
 }
 
-static uint64_t head(const struct row *row) {
+static uint64_t row_head(const struct row *row) {
     return row->trimmed + row->count;
 }
 
@@ -131,11 +131,11 @@ static entry *new_entry(journal *m, const weft_event *event, const char *key) {
 }
 
 /* Everything that can fail: memory for each event behind the end of the row, which shows none of them yet. */
-static int prepare(journal *m, const weft_append_job *job, size_t *ret_made) {
-    int r = reserve(m, &m->all, job->count);
+static int prepare_entries(journal *m, const weft_append_job *job, size_t *ret_made) {
+    int r = reserve_row(m, &m->all, job->count);
     for (size_t i = 0; r >= 0 && i < job->count; i++) {
         stream *into = need_stream(m, job->events[i].stream);
-        if (!into || (r = reserve(m, &into->row, job->count)) < 0)
+        if (!into || (r = reserve_row(m, &into->row, job->count)) < 0)
             return -ENOMEM;
         entry *made = new_entry(m, &job->events[i], i == 0 ? job->key : NULL);
         if (!made)
@@ -148,14 +148,14 @@ static int prepare(journal *m, const weft_append_job *job, size_t *ret_made) {
     return r;
 }
 
-static void commit(journal *m, weft_append_job *job) {
+static void commit_entries(journal *m, weft_append_job *job) {
     for (size_t i = 0; i < job->count; i++) {
         entry *made = m->all.entries[m->all.count];
         struct row *row = &made->stream->row;
         row->entries[row->count++] = made;
         m->all.count++;
-        job->events[i].seq = made->event.seq = head(row);
-        job->events[i].gseq = made->event.gseq = head(&m->all);
+        job->events[i].seq = made->event.seq = row_head(row);
+        job->events[i].gseq = made->event.gseq = row_head(&m->all);
     }
 }
 
@@ -169,10 +169,10 @@ static const entry *find_key(const journal *m, const char *key) {
 }
 
 static const entry *at_gseq(const journal *m, uint64_t gseq) {
-    return gseq > m->all.trimmed && gseq <= head(&m->all) ? m->all.entries[gseq - m->all.trimmed - 1] : NULL;
+    return gseq > m->all.trimmed && gseq <= row_head(&m->all) ? m->all.entries[gseq - m->all.trimmed - 1] : NULL;
 }
 
-static int repeat(const journal *m, weft_append_job *job, uint64_t gseq) {
+static int repeat_append(const journal *m, weft_append_job *job, uint64_t gseq) {
     for (size_t i = 0; i < job->count; i++) {
         const entry *was = at_gseq(m, gseq + i);
         if (was &&
@@ -282,19 +282,19 @@ static void append_done(weft_store *store, weft_append_job *job, int r) {
     weft__completions_put(&store->completions, &jobs);
 }
 
-static void append(weft_store *store, weft_append_job *job) {
+static void memory_append(weft_store *store, weft_append_job *job) {
     journal *m = journal_of(store);
     const entry *known = find_key(m, job->key);
     size_t made = 0;
     weft_link documents;
     weft__list_init(&documents);
-    int r = known ? repeat(m, job, known->event.gseq) : prepare(m, job, &made);
+    int r = known ? repeat_append(m, job, known->event.gseq) : prepare_entries(m, job, &made);
     if (r >= 0 && !known)
         r = prepare_documents(m, job, &documents);
     if (r >= 0 && !known)
         r = weft__counters_take(&m->counters, job); /* last: nothing fails behind it */
     if (r >= 0 && !known) {
-        commit(m, job);
+        commit_entries(m, job);
         commit_documents(m, job, &documents);
     } else
         while (made-- > 0)
@@ -328,7 +328,7 @@ static uint64_t gone_over_all(const journal *m, const weft_query *query) {
     return one > m->all.trimmed ? one : m->all.trimmed;
 }
 
-static int fill(const struct row *row, weft_read_job *job) {
+static int fill_page(const struct row *row, weft_read_job *job) {
     uint64_t from = job->query.after > row->trimmed ? job->query.after - row->trimmed : 0;
     int r = 1;
     for (size_t i = (size_t) from; r > 0 && i < row->count; i++) {
@@ -366,14 +366,14 @@ static void read_page(weft_store *store, weft_read_job *job) {
         from = found ? &found->row : &nothing;
     }
     bool all = from == &m->all;
-    int r = weft__page_begin(job, store->epoch, head(from), all ? trimmed_over_all(m) : from->trimmed,
+    int r = weft__page_begin(job, store->epoch, row_head(from), all ? trimmed_over_all(m) : from->trimmed,
                              all ? gone_over_all(m, &job->query) : from->trimmed);
-    hand_back(store, &job->job, r == 0 ? fill(from, job) : r);
+    hand_back(store, &job->job, r == 0 ? fill_page(from, job) : r);
 }
 
 /* Trim */
 
-static uint64_t bytes_of(const struct row *row) {
+static uint64_t row_bytes(const struct row *row) {
     uint64_t bytes = 0;
     for (size_t i = 0; i < row->count; i++)
         bytes += row->entries[i] ? row->entries[i]->event.data.len : 0;
@@ -404,7 +404,7 @@ static void remove_entry(journal *m, entry *old, bool over_all) {
     weft__free(m->alloc, old);
 }
 
-static void trim(weft_store *store, weft_trim_job *job) {
+static void memory_trim(weft_store *store, weft_trim_job *job) {
     journal *m = journal_of(store);
     stream *only = job->trim.stream ? find_stream(m, job->trim.stream) : NULL;
     struct row *row = only ? &only->row : &m->all;
@@ -412,7 +412,7 @@ static void trim(weft_store *store, weft_trim_job *job) {
         hand_back(store, &job->job, 0);
         return;
     }
-    uint64_t rows = rows_of(row), bytes = bytes_of(row);
+    uint64_t rows = rows_of(row), bytes = row_bytes(row);
     size_t n = 0;
     for (; n < row->count; n++) {
         entry *old = row->entries[n];
@@ -464,7 +464,7 @@ static int join_journal(memory *m, weft_store *beside) {
     m->missed.job.type = WEFT_JOB_DELIVERY;
     m->missed.borrowed = true;
     weft__list_init(&m->missed.job.link);
-    m->base.told = head(&m->journal->all);
+    m->base.told = row_head(&m->journal->all);
     m->journal->users++;
     weft__list_push(&m->journal->stores, &m->link);
     if (!beside)
@@ -514,9 +514,9 @@ static void free_memory(weft_store *store) {
 const weft_store_kind weft__memory = {
     .name = "memory",
     .open = open_memory,
-    .append = append,
+    .append = memory_append,
     .read = read_page,
-    .trim = trim,
+    .trim = memory_trim,
     .close = close_memory,
     .free = free_memory,
 };

@@ -18,7 +18,7 @@ int weft__page_begin(weft_read_job *job, const char *epoch, uint64_t head, uint6
     return 0;
 }
 
-static char *keep(weft_read_job *job, const char *text, size_t len) {
+static char *keep_in_arena(weft_read_job *job, const char *text, size_t len) {
     char *copy = weft__arena_alloc(&job->arena, len + 1);
     if (copy) {
         if (len)
@@ -28,7 +28,7 @@ static char *keep(weft_read_job *job, const char *text, size_t len) {
     return copy;
 }
 
-static bool full(const weft_read_job *job, const weft_event *event) {
+static bool is_page_full(const weft_read_job *job, const weft_event *event) {
     const weft_query *query = &job->query;
     if (job->page.count == 0)
         return query->max_events == 0;
@@ -36,7 +36,7 @@ static bool full(const weft_read_job *job, const weft_event *event) {
 }
 
 int weft__page_add(weft_read_job *job, const weft_event *event) {
-    if (full(job, event)) {
+    if (is_page_full(job, event)) {
         job->page.more = true;
         return 0;
     }
@@ -46,10 +46,10 @@ int weft__page_add(weft_read_job *job, const weft_event *event) {
         return -ENOMEM;
     weft_event copy = *event;
     /* Most pages are of one stream, whose name the query has. */
-    copy.stream =
-        job->query.stream && !job->query.documents ? job->query.stream : keep(job, event->stream, strlen(event->stream));
-    copy.type = keep(job, event->type, strlen(event->type));
-    copy.data.data = keep(job, event->data.data, event->data.len);
+    copy.stream = job->query.stream && !job->query.documents ? job->query.stream
+                                                             : keep_in_arena(job, event->stream, strlen(event->stream));
+    copy.type = keep_in_arena(job, event->type, strlen(event->type));
+    copy.data.data = keep_in_arena(job, event->data.data, event->data.len);
     if (!copy.stream || !copy.type || !copy.data.data)
         return -ENOMEM;
     job->events[job->page.count++] = copy;

@@ -17,7 +17,7 @@
 
 /* ---- the copy ---- */
 
-static int copy_all(int from, int to) {
+static int copy_content(int from, int to) {
     char block[65536];
     off_t done = 0;
     for (ssize_t n; (n = read(from, block, sizeof block)) != 0;) {
@@ -33,7 +33,7 @@ static int copy_all(int from, int to) {
 }
 
 /* 0 also when there is none. */
-static int copy_part(const char *path, const char *suffix, const char *to) {
+static int copy_file_of(const char *path, const char *suffix, const char *to) {
     char from[PATH_MAX], copy[PATH_MAX];
     if (snprintf(from, sizeof from, "%s%s", path, suffix) >= (int) sizeof from ||
         snprintf(copy, sizeof copy, "%s%s", to, suffix) >= (int) sizeof copy)
@@ -45,7 +45,7 @@ static int copy_part(const char *path, const char *suffix, const char *to) {
     int r = fstat(in, &info) < 0 ? -errno : !S_ISREG(info.st_mode) ? -EINVAL : info.st_size > MAX_COPY ? -EFBIG : 0;
     int out = r < 0 ? -1 : open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (r == 0)
-        r = out < 0 ? -errno : copy_all(in, out);
+        r = out < 0 ? -errno : copy_content(in, out);
     close(in);
     if (out >= 0)
         close(out);
@@ -142,9 +142,9 @@ int weft__peek(const char *path, const char *folder, weft_peek *ret) {
     if (snprintf(copy, sizeof copy, "%s/look-%ld", folder, (long) getpid()) >= (int) sizeof copy - 16)
         return -ENAMETOOLONG;
     remove_copy(copy); /* of a process that was killed and had our number */
-    int r = copy_part(path, "", copy);
+    int r = copy_file_of(path, "", copy);
     if (r >= 0)
-        r = copy_part(path, "-wal", copy);
+        r = copy_file_of(path, "-wal", copy);
     if (r >= 0)
         r = ask_copy(copy, &peek);
     remove_copy(copy);

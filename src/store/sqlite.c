@@ -74,7 +74,7 @@ static bool check_first(const weft_sq *sq, weft_check how, bool log, int64_t pag
            (pages <= QUICK_PAGES && (how == WEFT_CHECK_AUTO || !clean));
 }
 
-static int check(weft_sq *sq, weft_check how, const weft_sq_proof *proof, char *ret_why) {
+static int check_journal(weft_sq *sq, weft_check how, const weft_sq_proof *proof, char *ret_why) {
     int64_t pages = 0;
     int r = weft__sq_get_int(sq->write.db, "PRAGMA page_count", &pages);
     if (r < 0)
@@ -139,7 +139,7 @@ static int examine_tables(weft_sq *sq, const weft_sq_proof *proof, char *ret_why
     return r < 0 || states ? r : weft__sq_examine_fresh(proof, ret_why);
 }
 
-static int load(weft_sq *sq, const weft_store_opts *opts, const weft_sq_proof *proof, char *ret_why) {
+static int load_journal(weft_sq *sq, const weft_store_opts *opts, const weft_sq_proof *proof, char *ret_why) {
     sq->state = (weft_sq_state){0}; /* of a journal that was moved aside */
     int fresh = examine_tables(sq, proof, ret_why);
     if (fresh >= 0)
@@ -155,7 +155,7 @@ static int load(weft_sq *sq, const weft_store_opts *opts, const weft_sq_proof *p
     if (r >= 0)
         r = check_expected(sq, opts->expect, ret_why);
     if (r >= 0)
-        r = check(sq, opts->check, proof, ret_why);
+        r = check_journal(sq, opts->check, proof, ret_why);
     return r < 0 ? r : prove_continuity(sq, proof, ret_why);
 }
 
@@ -178,7 +178,7 @@ static int open_database(weft_sq *sq, const weft_store_opts *opts, char *ret_why
     if (r >= 0)
         r = connect_db(sq, &sq->write, SQLITE_OPEN_READWRITE, writer_setup);
     if (r >= 0)
-        r = load(sq, opts, &proof, ret_why);
+        r = load_journal(sq, opts, &proof, ret_why);
     if (r == -EUCLEAN && !*ret_why)
         snprintf(ret_why, WEFT_STORE_WHY, "the journal is damaged: %.300s",
                  sq->write.db ? sqlite3_errmsg(sq->write.db) : "it cannot be read");
@@ -194,7 +194,7 @@ static int watch_files(weft_sq *sq) {
     return r < 0 ? r : weft__files_watch(&sq->base, sq->path, "-mark", false);
 }
 
-static int open_whole(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
+static int open_or_quarantine(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
     int r = open_database(sq, opts, ret_why);
     if (r == -EUCLEAN && opts->on_damage == WEFT_DAMAGE_QUARANTINE) {
         char why[WEFT_STORE_WHY];
@@ -224,7 +224,7 @@ static int start_threads(weft_sq *sq) {
     return r;
 }
 
-static void disconnect(weft_sq *sq) {
+static void close_connections(weft_sq *sq) {
     /* The reader first: the last to close is the one that may tidy up. */
     weft__sq_conn_done(&sq->read);
     weft__sq_conn_done(&sq->write);
@@ -233,12 +233,12 @@ static void disconnect(weft_sq *sq) {
     sq->mark = -1;
 }
 
-static int open_parts(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
+static int open_journal_files(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
     int r = weft__sq_check_files(sq->path, ret_why);
     if (r >= 0)
         r = weft__sq_mark_open(sq->path, &sq->mark);
     if (r >= 0)
-        r = open_whole(sq, opts, ret_why);
+        r = open_or_quarantine(sq, opts, ret_why);
     if (r >= 0)
         r = weft__completions_init(&sq->base.completions);
     if (r < 0)
@@ -253,7 +253,7 @@ static int open_parts(weft_sq *sq, const weft_store_opts *opts, char *ret_why) {
     return r;
 }
 
-static void explain(int r, char *ret_why) {
+static void explain_failure(int r, char *ret_why) {
     if (*ret_why && r != -EBUSY)
         return;
     snprintf(ret_why, WEFT_STORE_WHY, "%s", r == -EBUSY ? "the journal is in use by another process" : weft_strerror(r));
@@ -272,11 +272,11 @@ static int open_sqlite(const weft_store_opts *opts, weft_store **ret, char *ret_
     sq->vfs = opts->vfs;
     sq->max_log_pages = (int) ((opts->max_log ? opts->max_log : MAX_LOG) / WEFT_SQ_PAGE_BYTES);
     sq->path = weft__strndup(opts->alloc, opts->path, strlen(opts->path));
-    int r = sq->path ? open_parts(sq, opts, ret_why) : -ENOMEM;
+    int r = sq->path ? open_journal_files(sq, opts, ret_why) : -ENOMEM;
     if (r < 0) {
-        disconnect(sq);
+        close_connections(sq);
         weft__files_done(&sq->base);
-        explain(r, ret_why);
+        explain_failure(r, ret_why);
         weft__free(opts->alloc, sq->path);
         weft__free(opts->alloc, sq);
         return r;
@@ -337,7 +337,7 @@ static void close_sqlite(weft_store *store) {
     weft__sq_worker_stop(&sq->reader);
     weft__sq_worker_stop(&sq->writer);
     end_run(sq);
-    disconnect(sq);
+    close_connections(sq);
 }
 
 static void free_sqlite(weft_store *store) {

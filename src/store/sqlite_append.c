@@ -4,7 +4,7 @@
 
 #include "sqlite_store.h"
 
-static int insert(weft_sq *sq, int64_t stream, const weft_event *event, const char *key) {
+static int insert_event(weft_sq *sq, int64_t stream, const weft_event *event, const char *key) {
     int r;
     sqlite3_stmt *row = weft__sq_prepare(&sq->write, WEFT_SQ_INSERT, &r);
     if (!row)
@@ -23,7 +23,7 @@ static int insert(weft_sq *sq, int64_t stream, const weft_event *event, const ch
     return weft__sq_run(row);
 }
 
-static int store_one(weft_sq *sq, weft_event *event, const char *key) {
+static int store_event(weft_sq *sq, weft_event *event, const char *key) {
     int r;
     weft_sq_stream *stream = weft__sq_stream(sq, event->stream, true, &r);
     if (!stream)
@@ -35,7 +35,7 @@ static int store_one(weft_sq *sq, weft_event *event, const char *key) {
         stream->bytes += (int64_t) event->data.len;
     sq->state.rows++;
     sq->state.bytes += (int64_t) event->data.len;
-    return insert(sq, stream->id, event, key);
+    return insert_event(sq, stream->id, event, key);
 }
 
 /* 1 and where it was, 0 new. */
@@ -53,7 +53,7 @@ static int find_key(weft_sq *sq, const char *key, int64_t *ret_gseq) {
 }
 
 /* Fill in where this event was stored the first time; nowhere if it was trimmed. 1 but it was another. */
-static int recall(sqlite3_stmt *row, int64_t gseq, weft_event *event) {
+static int recall_place(sqlite3_stmt *row, int64_t gseq, weft_event *event) {
     sqlite3_bind_int64(row, 1, gseq);
     int r = weft__sq_step(row);
     event->seq = r > 0 ? (uint64_t) sqlite3_column_int64(row, 0) : 0;
@@ -66,13 +66,13 @@ static int recall(sqlite3_stmt *row, int64_t gseq, weft_event *event) {
     return r;
 }
 
-static int repeat(weft_sq *sq, weft_append_job *job, int64_t gseq) {
+static int recall_append(weft_sq *sq, weft_append_job *job, int64_t gseq) {
     int r;
     sqlite3_stmt *row = weft__sq_prepare(&sq->write, WEFT_SQ_AT, &r);
     if (!row)
         return r;
     for (size_t i = 0; i < job->count; i++) {
-        r = recall(row, gseq + (int64_t) i, &job->events[i]);
+        r = recall_place(row, gseq + (int64_t) i, &job->events[i]);
         if (r < 0)
             return r;
         if (r > 0) {
@@ -110,11 +110,11 @@ int weft__sq_append(weft_sq *sq, weft_append_job *job) {
     int64_t gseq = 0;
     int r = find_key(sq, job->key, &gseq);
     if (r > 0)
-        return repeat(sq, job, gseq);
+        return recall_append(sq, job, gseq);
     /* That concerns only this one. */
     if (r >= 0 && (job->job.r = weft__counters_take(&sq->state.counters, job)) < 0)
         return 0;
     for (size_t i = 0; r >= 0 && i < job->count; i++)
-        r = store_one(sq, &job->events[i], i == 0 ? job->key : NULL);
+        r = store_event(sq, &job->events[i], i == 0 ? job->key : NULL);
     return r < 0 ? r : put_documents(sq, job);
 }

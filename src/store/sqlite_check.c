@@ -5,7 +5,7 @@
 
 #include "sqlite_store.h"
 
-static int damaged(char *ret_why, const char *what) {
+static int report_damage(char *ret_why, const char *what) {
     snprintf(ret_why, WEFT_STORE_WHY, "the journal is damaged: %.300s", what);
     return -EUCLEAN;
 }
@@ -18,15 +18,15 @@ int weft__sq_check_pages(sqlite3 *db, char *ret_why) {
     int r = weft__sq_error(db, rc);
     const char *verdict = rc == SQLITE_ROW ? (const char *) sqlite3_column_text(statement, 0) : NULL;
     if (r >= 0 && (!verdict || strcmp(verdict, "ok") != 0))
-        r = damaged(ret_why, verdict ? verdict : "no verdict");
+        r = report_damage(ret_why, verdict ? verdict : "no verdict");
     else if (r == -EUCLEAN)
-        r = damaged(ret_why, sqlite3_errmsg(db));
+        r = report_damage(ret_why, sqlite3_errmsg(db));
     sqlite3_finalize(statement);
     return r;
 }
 
 /* Call each for every row of the query. */
-static int walk(sqlite3 *db, const char *sql, int (*each)(sqlite3_stmt *row, void *ctx), void *ctx) {
+static int each_row(sqlite3 *db, const char *sql, int (*each)(sqlite3_stmt *row, void *ctx), void *ctx) {
     sqlite3_stmt *row = NULL;
     int r = weft__sq_error(db, sqlite3_prepare_v2(db, sql, -1, &row, NULL));
     while (r >= 0 && (r = weft__sq_step(row)) > 0)
@@ -91,7 +91,7 @@ int weft__sq_count_on(weft_sq_conn *conn, weft_sq_state *state) {
     char sql[120];
     snprintf(sql, sizeof sql, "SELECT count(*), total(length(data)) FROM event WHERE gseq > %lld",
              (long long) state->counted);
-    return walk(conn->db, sql, add_count, state);
+    return each_row(conn->db, sql, add_count, state);
 }
 
 static int must_not_be(sqlite3_stmt *row, void *ctx) {
@@ -102,24 +102,24 @@ static int must_not_be(sqlite3_stmt *row, void *ctx) {
 
 int weft__sq_check_events(weft_sq_conn *conn, weft_sq_state *state, char *ret_why) {
     struct count count = {.trimmed = state->trimmed};
-    int r =
-        walk(conn->db, "SELECT gseq, stream, seq, time, type, key, data, sum FROM event ORDER BY gseq", check_event, &count);
+    int r = each_row(conn->db, "SELECT gseq, stream, seq, time, type, key, data, sum FROM event ORDER BY gseq", check_event,
+                     &count);
     if (r == -EUCLEAN)
-        return damaged(ret_why, "an event is missing or not as it was written");
+        return report_damage(ret_why, "an event is missing or not as it was written");
     if (r >= 0)
-        r = walk(conn->db,
-                 "SELECT s.id, s.name, s.head, s.trimmed, s.sum, c.low, c.high, c.n FROM stream s LEFT JOIN"
-                 " (SELECT stream, min(seq) AS low, max(seq) AS high, count(*) AS n FROM event GROUP BY stream) c"
-                 " ON c.stream = s.id",
-                 check_stream, NULL);
+        r = each_row(conn->db,
+                     "SELECT s.id, s.name, s.head, s.trimmed, s.sum, c.low, c.high, c.n FROM stream s LEFT JOIN"
+                     " (SELECT stream, min(seq) AS low, max(seq) AS high, count(*) AS n FROM event GROUP BY stream) c"
+                     " ON c.stream = s.id",
+                     check_stream, NULL);
     if (r >= 0)
-        r = walk(conn->db, "SELECT 1 FROM event WHERE stream NOT IN (SELECT id FROM stream) LIMIT 1", must_not_be, NULL);
+        r = each_row(conn->db, "SELECT 1 FROM event WHERE stream NOT IN (SELECT id FROM stream) LIMIT 1", must_not_be, NULL);
     if (r == -EUCLEAN)
-        return damaged(ret_why, "a stream has lost events");
+        return report_damage(ret_why, "a stream has lost events");
     if (r >= 0)
-        r = walk(conn->db, "SELECT key, data, sum FROM document", check_document, NULL);
+        r = each_row(conn->db, "SELECT key, data, sum FROM document", check_document, NULL);
     if (r == -EUCLEAN)
-        return damaged(ret_why, "a document is not as it was written");
+        return report_damage(ret_why, "a document is not as it was written");
     if (r < 0)
         return r;
     state->rows = count.rows;

@@ -13,7 +13,7 @@
 #include "sqlite_store.h"
 
 /* 0 also where there is no such file. */
-static int size_of(const char *path, const char *suffix, off_t *ret) {
+static int size_of_file(const char *path, const char *suffix, off_t *ret) {
     char name[4096];
     struct stat info;
     if (snprintf(name, sizeof name, "%s%s", path, suffix) >= (int) sizeof name)
@@ -27,7 +27,7 @@ static int size_of(const char *path, const char *suffix, off_t *ret) {
     return 0;
 }
 
-static int lost_all(const weft_sq_proof *proof, const char *what, char *ret_why) {
+static int explain_loss(const weft_sq_proof *proof, const char *what, char *ret_why) {
     if (proof->known)
         snprintf(ret_why, WEFT_STORE_WHY,
                  "%s, although %llu events were stored in it. Put it back if it was moved, or a copy of it", what,
@@ -43,13 +43,13 @@ static bool is_proof_of_events(const weft_sq_proof *proof) {
 
 static int examine_sizes(const char *path, weft_sq_proof *proof, char *ret_why) {
     off_t database = 0, log = 0;
-    int r = size_of(path, "", &database);
+    int r = size_of_file(path, "", &database);
     if (r >= 0)
-        r = size_of(path, "-wal", &log);
+        r = size_of_file(path, "-wal", &log);
     proof->log = log > 0;
     if (r < 0 || database > 0)
         return r;
-    return is_proof_of_events(proof) || proof->log ? lost_all(proof, "the database is missing or empty", ret_why) : 0;
+    return is_proof_of_events(proof) || proof->log ? explain_loss(proof, "the database is missing or empty", ret_why) : 0;
 }
 
 /* Two bytes of the header say who may write. Other values than 1 and 2 make SQLite open it read-only, which would be told as
@@ -88,5 +88,5 @@ int weft__sq_examine(const char *path, int mark, weft_sq_proof *ret, char *ret_w
 }
 
 int weft__sq_examine_fresh(const weft_sq_proof *proof, char *ret_why) {
-    return is_proof_of_events(proof) ? lost_all(proof, "the database holds nothing", ret_why) : 0;
+    return is_proof_of_events(proof) ? explain_loss(proof, "the database holds nothing", ret_why) : 0;
 }

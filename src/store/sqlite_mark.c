@@ -37,7 +37,7 @@ int weft__sq_mark_open(const char *path, int *ret_fd) {
     return 0;
 }
 
-static void print(char text[SIZE + 1], const char *epoch, uint64_t gseq) {
+static void print_mark(char text[SIZE + 1], const char *epoch, uint64_t gseq) {
     int n = snprintf(text, SIZE + 1, MAGIC " %.*s %020llu ", WEFT_EPOCH, epoch, (unsigned long long) gseq);
     snprintf(text + n, SIZE + 1 - (size_t) n, "%08lx\n", crc32(0, (const Bytef *) text, (uInt) n));
 }
@@ -48,7 +48,7 @@ int weft__sq_mark_read(int fd, char ret_epoch[WEFT_EPOCH + 1], uint64_t *ret_gse
         return 0;
     memcpy(epoch, text + sizeof MAGIC, WEFT_EPOCH);
     uint64_t gseq = strtoull(text + sizeof MAGIC + WEFT_EPOCH, NULL, 10);
-    print(again, epoch, gseq);
+    print_mark(again, epoch, gseq);
     if (memcmp(text, again, SIZE) != 0)
         return 0;
     memcpy(ret_epoch, epoch, sizeof epoch);
@@ -58,7 +58,7 @@ int weft__sq_mark_read(int fd, char ret_epoch[WEFT_EPOCH + 1], uint64_t *ret_gse
 
 int weft__sq_mark_write(int fd, const char *epoch, uint64_t gseq) {
     char text[SIZE + 1];
-    print(text, epoch, gseq);
+    print_mark(text, epoch, gseq);
     ssize_t n = pwrite(fd, text, SIZE, 0);
     return n == (ssize_t) SIZE ? 0 : n < 0 ? -errno : -EIO;
 }

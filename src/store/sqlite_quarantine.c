@@ -15,13 +15,13 @@
 static const char *const moved[] = {"-wal", "-shm", ""};
 static const char *const kept[] = {"-wal", "-shm", "", "-mark"};
 
-static int name_of(char ret[4096], const char *path, const char *suffix) {
+static int join_suffix(char ret[4096], const char *path, const char *suffix) {
     return snprintf(ret, 4096, "%s%s", path, suffix) < 4096 ? 0 : -ENAMETOOLONG;
 }
 
 static int move_aside(const char *path, const char *suffix, const char *aside) {
     char from[4096], to[4096];
-    if (name_of(from, path, suffix) < 0 || name_of(to, aside, suffix) < 0)
+    if (join_suffix(from, path, suffix) < 0 || join_suffix(to, aside, suffix) < 0)
         return -ENAMETOOLONG;
     return rename(from, to) == 0 || errno == ENOENT ? 0 : -errno;
 }
@@ -29,7 +29,7 @@ static int move_aside(const char *path, const char *suffix, const char *aside) {
 /* A copy, because the mark itself is the lock, and stays. */
 static int copy_mark(int mark, const char *aside) {
     char to[4096], text[MARK_BYTES];
-    if (name_of(to, aside, "-mark") < 0)
+    if (join_suffix(to, aside, "-mark") < 0)
         return -ENAMETOOLONG;
     ssize_t n = pread(mark, text, sizeof text, 0);
     if (n <= 0)
@@ -45,7 +45,7 @@ static int copy_mark(int mark, const char *aside) {
 static bool name_is_free(const char *aside) {
     char name[4096];
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
-        if (name_of(name, aside, kept[i]) < 0 || access(name, F_OK) == 0)
+        if (join_suffix(name, aside, kept[i]) < 0 || access(name, F_OK) == 0)
             return false;
     return true;
 }

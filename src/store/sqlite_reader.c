@@ -6,7 +6,7 @@
 #include "sqlite_store.h"
 
 /* The columns of EVENT in sqlite_schema.c, and the name behind them. Borrowed until the next step. */
-static int take_event(sqlite3_stmt *row, const char *stream, weft_event *ret) {
+static int take_event_row(sqlite3_stmt *row, const char *stream, weft_event *ret) {
     weft_event event = {
         .stream = stream ? stream : (const char *) sqlite3_column_text(row, 8),
         .type = (const char *) sqlite3_column_text(row, 4),
@@ -29,20 +29,20 @@ static int take_event(sqlite3_stmt *row, const char *stream, weft_event *ret) {
 
 /* Whether an event may follow the position at. In a stream it is the next; over all, streams that were trimmed leave holes,
  * but none behind the last event that was ever removed. */
-static bool follows(const weft_read_job *job, uint64_t at, const weft_event *event) {
+static bool may_follow(const weft_read_job *job, uint64_t at, const weft_event *event) {
     if (job->query.stream)
         return event->seq == at + 1;
     return event->gseq == at + 1 || (event->gseq > at && event->gseq - 1 <= job->page.trimmed);
 }
 
-static int fill(weft_read_job *job, sqlite3_stmt *row, uint64_t at) {
+static int fill_page_from(weft_read_job *job, sqlite3_stmt *row, uint64_t at) {
     int r;
     while ((r = weft__sq_step(row)) > 0) {
         weft_event event;
-        r = take_event(row, job->query.stream, &event);
+        r = take_event_row(row, job->query.stream, &event);
         if (r < 0)
             return r;
-        if (!follows(job, at, &event))
+        if (!may_follow(job, at, &event))
             return -EUCLEAN;
         if (job->query.until && event.gseq > job->query.until)
             return 0;
@@ -99,7 +99,7 @@ static int gone_over_all(weft_sq *sq, const weft_query *query, const weft_sq_sta
     return r;
 }
 
-static int read_all(weft_sq *sq, weft_read_job *job) {
+static int read_all_streams(weft_sq *sq, weft_read_job *job) {
     weft_sq_state state;
     int r = weft__sq_load_state(&sq->read, &state);
     if (r <= 0)
@@ -113,7 +113,7 @@ static int read_all(weft_sq *sq, weft_read_job *job) {
     if (!row)
         return r;
     sqlite3_bind_int64(row, 1, (int64_t) job->query.after);
-    r = fill(job, row, job->query.after);
+    r = fill_page_from(job, row, job->query.after);
     sqlite3_reset(row);
     return r;
 }
@@ -130,7 +130,7 @@ static int read_stream(weft_sq *sq, weft_read_job *job) {
     uint64_t after = job->query.after > (uint64_t) trimmed ? job->query.after : (uint64_t) trimmed;
     sqlite3_bind_int64(row, 1, id);
     sqlite3_bind_int64(row, 2, (int64_t) after);
-    r = fill(job, row, after);
+    r = fill_page_from(job, row, after);
     sqlite3_reset(row);
     return r;
 }
@@ -172,7 +172,9 @@ static int read_page(weft_sq *sq, weft_read_job *job) {
     int r = weft__sq_do(&sq->read, WEFT_SQ_BEGIN);
     if (r < 0)
         return r;
-    r = job->query.documents ? read_documents(sq, job) : job->query.stream ? read_stream(sq, job) : read_all(sq, job);
+    r = job->query.documents ? read_documents(sq, job)
+        : job->query.stream  ? read_stream(sq, job)
+                             : read_all_streams(sq, job);
     int ended = weft__sq_do(&sq->read, WEFT_SQ_COMMIT);
     if (ended < 0 && !sqlite3_get_autocommit(sq->read.db))
         weft__sq_do(&sq->read, WEFT_SQ_ROLLBACK);

@@ -152,7 +152,7 @@ void weft__sq_conn_done(weft_sq_conn *conn) {
 
 /* Versions */
 
-static int take_step(sqlite3 *db, int version) {
+static int migrate_step(sqlite3 *db, int version) {
     char pragma[80];
     snprintf(pragma, sizeof pragma, "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION_ID, version + 1);
     int r = weft__sq_exec(db, "BEGIN IMMEDIATE");
@@ -167,7 +167,7 @@ static int take_step(sqlite3 *db, int version) {
     return r;
 }
 
-static int identify(sqlite3 *db, int64_t *ret_version, char *ret_why) {
+static int identify_schema(sqlite3 *db, int64_t *ret_version, char *ret_why) {
     int64_t application, tables;
     int r = weft__sq_get_int(db, "PRAGMA application_id", &application);
     if (r >= 0)
@@ -193,7 +193,7 @@ static int identify(sqlite3 *db, int64_t *ret_version, char *ret_why) {
 
 int weft__sq_migrate(sqlite3 *db, int up_to, char *ret_why) {
     int64_t version;
-    int fresh = identify(db, &version, ret_why);
+    int fresh = identify_schema(db, &version, ret_why);
     int r = fresh;
     if (r >= 0)
         r = weft__sq_exec(db, "PRAGMA journal_mode = WAL");
@@ -201,7 +201,7 @@ int weft__sq_migrate(sqlite3 *db, int up_to, char *ret_why) {
     if (r >= 0 && !fresh && version < VERSION)
         r = weft__sq_check_pages(db, ret_why);
     for (; r >= 0 && version < (up_to ? up_to : VERSION); version++)
-        r = take_step(db, (int) version);
+        r = migrate_step(db, (int) version);
     return r < 0 ? r : fresh;
 }
 
@@ -212,7 +212,7 @@ static uLong add_int(uLong sum, int64_t n) {
 }
 
 /* With its NUL, so that no byte can move from one text to the next. */
-static uLong add_text(uLong sum, const char *text) {
+static uLong add_text_to_sum(uLong sum, const char *text) {
     return crc32_z(sum, (const Bytef *) text, strlen(text) + 1);
 }
 
@@ -221,30 +221,30 @@ uint32_t weft__sq_sum_event(int64_t stream, const weft_event *event, const char 
     sum = add_int(sum, (int64_t) event->gseq);
     sum = add_int(sum, (int64_t) event->seq);
     sum = add_int(sum, event->time_ms);
-    sum = add_text(sum, event->type);
-    sum = add_text(sum, key ? key : "");
+    sum = add_text_to_sum(sum, event->type);
+    sum = add_text_to_sum(sum, key ? key : "");
     return (uint32_t) crc32_z(sum, (const Bytef *) event->data.data, event->data.len);
 }
 
 uint32_t weft__sq_sum_document(const char *key, weft_bytes data) {
-    return (uint32_t) crc32_z(add_text(crc32(0, NULL, 0), key), (const Bytef *) data.data, data.len);
+    return (uint32_t) crc32_z(add_text_to_sum(crc32(0, NULL, 0), key), (const Bytef *) data.data, data.len);
 }
 
 uint32_t weft__sq_sum_stream(int64_t id, const char *name, int64_t head, int64_t trimmed) {
-    return (uint32_t) add_int(add_int(add_text(add_int(crc32(0, NULL, 0), id), name), head), trimmed);
+    return (uint32_t) add_int(add_int(add_text_to_sum(add_int(crc32(0, NULL, 0), id), name), head), trimmed);
 }
 
 /* State */
 
 static uint32_t sum_state(const weft_sq_state *state) {
-    uLong sum = add_text(crc32(0, NULL, 0), state->epoch);
+    uLong sum = add_text_to_sum(crc32(0, NULL, 0), state->epoch);
     sum = add_int(add_int(sum, state->clean), state->trimmed);
     sum = add_int(add_int(add_int(sum, state->rows), state->bytes), state->fence);
     /* Version 2 had no such number. */
     return (uint32_t) (state->counted ? add_int(sum, state->counted) : sum);
 }
 
-static int take_state(sqlite3_stmt *row, weft_sq_state *ret) {
+static int read_state_row(sqlite3_stmt *row, weft_sq_state *ret) {
     const char *epoch = (const char *) sqlite3_column_text(row, 0);
     if (!epoch || strlen(epoch) != WEFT_EPOCH)
         return -EUCLEAN;
@@ -278,7 +278,7 @@ int weft__sq_load_state(weft_sq_conn *conn, weft_sq_state *ret) {
     if (!row)
         return r;
     int found = weft__sq_step(row);
-    r = found > 0 ? take_state(row, &state) : found;
+    r = found > 0 ? read_state_row(row, &state) : found;
     sqlite3_reset(row);
     if (r >= 0)
         r = find_head(conn, &state.head);

@@ -203,7 +203,6 @@ int weft__sq_trim(weft_sq *sq, weft_trim_job *job);
 int weft__sq_find_stream(weft_sq_conn *conn, const char *name, int64_t *ret_id, int64_t *ret_head, int64_t *ret_trimmed);
 /* A stream as the writer has it; NULL with *ret_r set, which is 0 when there is none and it was not to be made. */
 weft_sq_stream *weft__sq_stream(weft_sq *sq, const char *name, bool make, int *ret_r);
-int weft__sq_stream_save(weft_sq *sq, weft_sq_stream *stream);
 /* Write the heads that changed. */
 int weft__sq_streams_save(weft_sq *sq);
 void weft__sq_streams_drop(weft_sq *sq);

@@ -2,16 +2,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hash.h"
 #include "sqlite_store.h"
 
-static uint32_t hash_of(const char *name) {
-    uint32_t hash = 2166136261u;
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char) *name) * 16777619u;
-    return hash;
-}
-
-static weft_sq_stream *add(weft_sq *sq, const char *name, uint32_t hash) {
+static weft_sq_stream *add_stream_entry(weft_sq *sq, const char *name, uint32_t hash) {
     size_t len = strlen(name);
     weft_sq_stream *stream = weft__zalloc(sq->base.alloc, sizeof *stream + len + 1);
     if (!stream)
@@ -26,7 +20,7 @@ static weft_sq_stream *add(weft_sq *sq, const char *name, uint32_t hash) {
 }
 
 /* The newest entry, which turned out not to be. */
-static void take_back(weft_sq *sq, weft_sq_stream *stream) {
+static void take_back_entry(weft_sq *sq, weft_sq_stream *stream) {
     sq->streams[stream->hash % WEFT_SQ_ROWS] = stream->next;
     sq->stream_count--;
     weft__free(sq->base.alloc, stream);
@@ -64,7 +58,7 @@ int weft__sq_find_stream(weft_sq_conn *conn, const char *name, int64_t *ret_id, 
     return 1;
 }
 
-int weft__sq_stream_save(weft_sq *sq, weft_sq_stream *stream) {
+static int save_stream(weft_sq *sq, weft_sq_stream *stream) {
     int r;
     sqlite3_stmt *row = weft__sq_prepare(&sq->write, WEFT_SQ_SET_STREAM, &r);
     if (!row)
@@ -79,7 +73,7 @@ int weft__sq_stream_save(weft_sq *sq, weft_sq_stream *stream) {
     return r;
 }
 
-static int create(weft_sq *sq, weft_sq_stream *stream) {
+static int create_stream(weft_sq *sq, weft_sq_stream *stream) {
     int r;
     sqlite3_stmt *row = weft__sq_prepare(&sq->write, WEFT_SQ_NEW_STREAM, &r);
     if (!row)
@@ -91,16 +85,16 @@ static int create(weft_sq *sq, weft_sq_stream *stream) {
         return r;
     stream->id = sqlite3_last_insert_rowid(sq->write.db);
     stream->bytes = 0;
-    return weft__sq_stream_save(sq, stream);
+    return save_stream(sq, stream);
 }
 
 weft_sq_stream *weft__sq_stream(weft_sq *sq, const char *name, bool make, int *ret_r) {
-    uint32_t hash = hash_of(name);
+    uint32_t hash = weft__hash(name);
     *ret_r = 0;
     for (weft_sq_stream *known = sq->streams[hash % WEFT_SQ_ROWS]; known; known = known->next)
         if (known->hash == hash && strcmp(known->name, name) == 0)
             return known;
-    weft_sq_stream *stream = add(sq, name, hash);
+    weft_sq_stream *stream = add_stream_entry(sq, name, hash);
     if (!stream) {
         *ret_r = -ENOMEM;
         return NULL;
@@ -108,9 +102,9 @@ weft_sq_stream *weft__sq_stream(weft_sq *sq, const char *name, bool make, int *r
     int r = weft__sq_find_stream(&sq->write, name, &stream->id, &stream->head, &stream->trimmed);
     bool found = r > 0;
     if (r == 0 && make)
-        r = create(sq, stream);
+        r = create_stream(sq, stream);
     if (r < 0 || (!found && !make)) {
-        take_back(sq, stream);
+        take_back_entry(sq, stream);
         *ret_r = r;
         return NULL;
     }
@@ -122,7 +116,7 @@ int weft__sq_streams_save(weft_sq *sq) {
     for (size_t i = 0; r >= 0 && i < WEFT_SQ_ROWS; i++)
         for (weft_sq_stream *stream = sq->streams[i]; r >= 0 && stream; stream = stream->next)
             if (stream->changed)
-                r = weft__sq_stream_save(sq, stream);
+                r = save_stream(sq, stream);
     return r;
 }
 

@@ -84,7 +84,7 @@ static int remove_events(weft_sq *sq, const struct cut *cut) {
     return r >= 0 && sqlite3_changes64(sq->write.db) != cut->count ? -EUCLEAN : r;
 }
 
-static int carry_out(weft_sq *sq, const struct cut *cut) {
+static int remove_cut(weft_sq *sq, const struct cut *cut) {
     int r = remove_events(sq, cut);
     if (r < 0)
         return r;
@@ -110,7 +110,7 @@ int weft__sq_trim(weft_sq *sq, weft_trim_job *job) {
     }
     r = find_cut(sq, &job->trim, &cut);
     if (r >= 0 && cut.count)
-        r = carry_out(sq, &cut);
+        r = remove_cut(sq, &cut);
     job->step = (uint64_t) cut.count;
     return r < 0 ? r : cut.count == PIECE;
 }

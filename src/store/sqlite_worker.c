@@ -29,7 +29,7 @@ void weft__sq_worker_give(weft_sq_worker *worker, weft_job *job) {
         pthread_cond_signal(&worker->wake);
 }
 
-static struct timespec from_now(int ms) {
+static struct timespec time_from_now(int ms) {
     struct timespec at;
     clock_gettime(CLOCK_MONOTONIC, &at);
     at.tv_sec += ms / 1000;
@@ -43,7 +43,7 @@ static struct timespec from_now(int ms) {
 
 /* With the lock held. */
 static void await_jobs(weft_sq_worker *worker, int wait_ms) {
-    struct timespec until = from_now(wait_ms > 0 ? wait_ms : 0);
+    struct timespec until = time_from_now(wait_ms > 0 ? wait_ms : 0);
     int r = 0;
     worker->sleeping = true;
     while (weft__list_empty(&worker->jobs) && !worker->stop && r != ETIMEDOUT)

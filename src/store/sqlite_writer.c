@@ -10,7 +10,7 @@
 #define IDLE_MS 500                    /* without work before it is copied back anyway */
 #define MAX_STREAMS 65536              /* remembered by the writer; some 10 MiB */
 
-static int apply(weft_sq *sq, weft_job *job) {
+static int apply_job(weft_sq *sq, weft_job *job) {
     void *whole = job; /* every job begins with this */
     switch (job->type) {
     case WEFT_JOB_APPEND:
@@ -38,12 +38,12 @@ static int apply_all(weft_sq *sq, weft_link *jobs) {
     if (r >= 0)
         r = forget_streams(sq);
     for (weft_link *link = jobs->next; r >= 0 && link != jobs; link = link->next)
-        r = apply(sq, WEFT_CONTAINER(link, weft_job, link));
+        r = apply_job(sq, WEFT_CONTAINER(link, weft_job, link));
     return r < 0 ? r : weft__sq_do(&sq->write, WEFT_SQ_COMMIT);
 }
 
 /* One transaction. After a failure everything is as before it, in the database and in memory. */
-static int commit(weft_sq *sq, weft_link *jobs) {
+static int commit_group(weft_sq *sq, weft_link *jobs) {
     weft_sq_state before = sq->state;
     int r = weft__sq_files_before(sq);
     if (r < 0)
@@ -67,7 +67,7 @@ static int commit(weft_sq *sq, weft_link *jobs) {
 }
 
 /* The outcome of a group, job by job. Trims that have more to do go back into the queue. */
-static void settle(weft_sq *sq, weft_link *jobs, int r) {
+static void settle_group(weft_sq *sq, weft_link *jobs, int r) {
     for (weft_link *link = jobs->next; link != jobs;) {
         weft_job *job = WEFT_CONTAINER(link, weft_job, link);
         link = link->next;
@@ -101,7 +101,7 @@ static void copy_log(weft_sq *sq) {
 }
 
 /* Each append behind the delivery of what it stored. */
-static void hand_in(weft_sq *sq, weft_link *jobs) {
+static void hand_in_group(weft_sq *sq, weft_link *jobs) {
     weft_link done;
     weft__list_init(&done);
     while (!weft__list_empty(jobs)) {
@@ -116,8 +116,8 @@ static void hand_in(weft_sq *sq, weft_link *jobs) {
 }
 
 static void run_group(weft_sq *sq, weft_link *jobs) {
-    settle(sq, jobs, commit(sq, jobs));
-    hand_in(sq, jobs);
+    settle_group(sq, jobs, commit_group(sq, jobs));
+    hand_in_group(sq, jobs);
     if (sq->log_pages < sq->log_pages_copied)
         sq->log_pages_copied = 0; /* the log began anew */
     if (sq->log_pages - sq->log_pages_copied >= sq->max_log_pages)

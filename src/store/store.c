@@ -235,7 +235,7 @@ static void finish_trim(weft_trim_job *job) {
         job->done(job->job.ctx, job->job.r, job->removed);
 }
 
-static void finish(weft_store *store, weft_job *job) {
+static void finish_store_job(weft_store *store, weft_job *job) {
     void *whole = job; /* every job begins with this */
     if (job->r == -EUCLEAN)
         atomic_store(&store->damaged, true);
@@ -264,7 +264,7 @@ void weft__store_dispatch(weft_store *store) {
     while (!weft__list_empty(&jobs)) {
         weft_job *job = WEFT_CONTAINER(jobs.next, weft_job, link);
         weft__list_remove(&job->link);
-        finish(store, job);
+        finish_store_job(store, job);
     }
     weft__follow_sweep(store);
     store->dispatching = false;

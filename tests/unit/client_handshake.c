@@ -99,7 +99,7 @@ static void answer(int fd, const exchange *row) {
         ;
 }
 
-/* The port. The child is collected by collect(). */
+/* The port. The child is collected by run(). */
 static int start_server(const exchange *row, pid_t *ret) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;

@@ -511,7 +511,7 @@ TEST(params_depth) {
     CHECK(weft__scan_params(place("{\"a\":[]}", 8, 0), 2, &meta) != NULL);
 }
 
-/* Every prefix and every changed byte: scan_params() accepts an object exactly when scan_value() does. */
+/* Every prefix and every changed byte: weft__scan_params() accepts an object exactly when weft__scan_value() does. */
 TEST(params_agree_with_value) {
     static const char text[] = "{\"a\":[1,{}],\"_m\\u0065ta\":{\"b\":\"c\"}, \"_meta\":-1.5e3 }";
     static const char bytes[] = "\0 \"\\{}[]:,0ex\x80";

@@ -24,7 +24,7 @@ static struct flock whole_file(void) {
 
 /* poll(), until the time is really over: a spinner's signals interrupt it. The number of descriptors that are ready, or 0.
  */
-static int wait_for(struct pollfd *fds, nfds_t count, int64_t until_ns) {
+static int poll_until(struct pollfd *fds, nfds_t count, int64_t until_ns) {
     for (;;) {
         int64_t left_ms = (until_ns - weft__clock_ns()) / 1000000;
         int n = poll(fds, count, left_ms > 0 ? (int) left_ms : 0);
@@ -109,7 +109,7 @@ static pid_t wait_for_name(const weft_layout *layout, int fd) {
         return pid;
     if (inotify_add_watch(changes, layout->lock, IN_MODIFY | IN_CLOSE_WRITE) >= 0)
         while (!(pid = named_holder(fd)) && is_locked(fd) == 1 &&
-               wait_for(&(struct pollfd){.fd = changes, .events = POLLIN}, 1, until_ns) > 0)
+               poll_until(&(struct pollfd){.fd = changes, .events = POLLIN}, 1, until_ns) > 0)
             if (read(changes, events, sizeof events) < 0 && errno != EAGAIN && errno != EINTR)
                 break;
     close(changes);
@@ -151,14 +151,14 @@ int weft__daemon_process(const weft_layout *layout, pid_t pid) {
 
 int weft__daemon_wait_end(int process, int64_t timeout_ms) {
     struct pollfd fd = {.fd = process, .events = POLLIN};
-    return wait_for(&fd, 1, weft__clock_ns() + timeout_ms * 1000000);
+    return poll_until(&fd, 1, weft__clock_ns() + timeout_ms * 1000000);
 }
 
 /* fds: its process, and changes of the folder that the pid file appears in. */
 static int watch_ready(const weft_layout *layout, pid_t pid, struct pollfd fds[2], int64_t until_ns) {
     char events[4096];
     while (!weft__daemon_is_ready(layout, pid)) {
-        int r = wait_for(fds, 2, until_ns);
+        int r = poll_until(fds, 2, until_ns);
         if (r <= 0)
             return r < 0 ? r : -ETIMEDOUT;
         if (fds[0].revents)

@@ -71,7 +71,7 @@ static int check_opened(int fd, bool writes) {
 }
 
 /* ENXIO is what a pipe or a socket says to somebody who wants to write, and EISDIR what a folder says. */
-static int open_in(int folder, const char *name, int flags) {
+static int open_private(int folder, const char *name, int flags) {
     bool writes = (flags & O_ACCMODE) != O_RDONLY;
     int fd = openat(folder, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -92,7 +92,7 @@ int weft__private_open(const char *path, int flags) {
     int folder = walk_to_folder(copy, &name);
     if (folder < 0 && folder != AT_FDCWD)
         return folder;
-    int fd = open_in(folder, name, flags);
+    int fd = open_private(folder, name, flags);
     if (folder != AT_FDCWD)
         close(folder);
     return fd;

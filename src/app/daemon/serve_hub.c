@@ -71,7 +71,7 @@ static void stop_soon(void *ctx, bool force) {
 }
 
 /* The first client that may show the project makes us watch it: nobody else needs that. */
-static void show(void *ctx) {
+static void start_changes(void *ctx) {
     const weft_serve_hub *self = ctx;
     if (self->changes && !self->hub.stopping)
         weft__cdev_changes_start(self->changes);
@@ -226,7 +226,7 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
                                  .about = hub_about,
                                  .stop = stop_soon,
                                  .is_agent = is_agent,
-                                 .show = show,
+                                 .show = start_changes,
                                  .flag = read_flag,
                                  .ctx = self};
     self->hub.host = &self->host;
@@ -381,7 +381,7 @@ void weft__serve_hub_opened(weft_serve_hub *self, weft_peer *peer) {
         weft_peer_free(peer);
     else {
         if (strcmp(weft_peer_identity(peer)->dialect, weft__cdev.name) == 0)
-            show(self);
+            start_changes(self);
         weft__hub_clients_open(self->hub.clients, peer);
     }
 }

@@ -41,7 +41,7 @@ static int read_open(int fd, char **ret) {
 }
 
 /* 1 it is ours, and this is in it; 0 there is none; -EEXIST it is somebody else's. */
-static int look_at(const char *path, char **ret) {
+static int read_demo_file(const char *path, char **ret) {
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? 0 : -EEXIST;
@@ -66,7 +66,7 @@ static int choose_path(weft_demo_edit *edit, const char *folder) {
         int n = snprintf(edit->path, sizeof edit->path, "%s/weft-demo%s.txt", strcmp(folder, "/") ? folder : "", number);
         if (n < 0 || (size_t) n >= sizeof edit->path)
             return -ENAMETOOLONG;
-        int r = look_at(edit->path, &edit->before);
+        int r = read_demo_file(edit->path, &edit->before);
         if (r != -EEXIST)
             return r < 0 ? r : 0;
     }

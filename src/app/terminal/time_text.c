@@ -18,7 +18,8 @@ int64_t weft__time_now(void) {
     return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-int64_t weft__time_parse(const char *text) {
+/* "2026-01-31T12:34:56.789Z", with or without the fraction. 0: it is none. */
+static int64_t parse_wire_time(const char *text) {
     struct tm utc = {0};
     const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &utc);
     if (!rest)
@@ -166,7 +167,7 @@ int weft__time_typed(const char *text, int64_t now_ms, int64_t *ret) {
 
 int64_t weft__time_of(const weft_json *value) {
     const char *text = weft_str_of(value, NULL);
-    return text ? weft__time_parse(text) : weft_int_of(value, 0);
+    return text ? parse_wire_time(text) : weft_int_of(value, 0);
 }
 
 int64_t weft__time_get(const weft_json *object, const char *name) {

@@ -9,8 +9,6 @@ int64_t weft__time_now(void);
 /* A time of the wire in milliseconds; 0: there is none. */
 int64_t weft__time_of(const weft_json *value);
 int64_t weft__time_get(const weft_json *object, const char *name);
-/* "2026-01-31T12:34:56.789Z", with or without the fraction. 0: it is none. */
-int64_t weft__time_parse(const char *text);
 /* A time as people type it, in milliseconds. That long ago: "10m", "-10m", "10m ago", with ms, s, m or min, h, d, w. A time
  * of today, here: "11:00", "11:00:30". A day or a time of it, here: "2026-01-31", "2026-01-31 12:00",
  * "2026-01-31T12:00:30.5", and elsewhere with "Z" or "+02:00" behind it. "now", "today", "yesterday". -EINVAL: it is none of

@@ -36,7 +36,7 @@ static weft_exit find_hub(weft_app *app) {
     return r == 1 ? WEFT_DONE : start_hub(app);
 }
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_acp(weft_app *app) {
     const settings *how = app->settings;
     weft_target target = {0};
     if (app->arg_count)
@@ -82,5 +82,5 @@ const weft_verb weft__acp_verb = {
              "protocol is spoken at ws://127.0.0.1:PORT/acp.\n",
     .options = options,
     .settings_size = sizeof(settings),
-    .run = run,
+    .run = run_acp,
 };

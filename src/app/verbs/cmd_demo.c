@@ -192,7 +192,7 @@ static void on_history(void *ctx, const weft_json *update) {
 }
 
 /* Replays what there was, for load, before the answer (ACP); for resume nothing. */
-static int open_again(agent *self, weft_req *req, const struct open *asked, bool replays) {
+static int reopen_demo_session(agent *self, weft_req *req, const struct open *asked, bool replays) {
     replay to = {weft_req_peer(req), asked->sessionId};
     weft_demo_session *session = make_session(asked->cwd);
     if (!session)
@@ -213,13 +213,13 @@ static int open_again(agent *self, weft_req *req, const struct open *asked, bool
 static int session_load(weft_req *req, const weft_json *params, void *ctx) {
     struct open asked = {0};
     int r = bind_open(ctx, req, load_params, params, &asked);
-    return r <= 0 ? r : open_again(ctx, req, &asked, true);
+    return r <= 0 ? r : reopen_demo_session(ctx, req, &asked, true);
 }
 
 static int session_resume(weft_req *req, const weft_json *params, void *ctx) {
     struct open asked = {0};
     int r = bind_open(ctx, req, resume_params, params, &asked);
-    return r <= 0 ? r : open_again(ctx, req, &asked, false);
+    return r <= 0 ? r : reopen_demo_session(ctx, req, &asked, false);
 }
 
 /* ---- session/prompt, session/cancel ---- */

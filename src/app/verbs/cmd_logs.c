@@ -248,7 +248,7 @@ static weft_exit read_lines(const weft_app *app, const char *text, int64_t *ret)
 }
 
 /* What was put away may be recent enough. */
-static int put_old(log_view *self) {
+static int put_old_log(log_view *self) {
     self->fd = open(self->app->layout->log_old, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     int r = self->fd < 0 ? 0 : put_new(self);
     put_rest(self);
@@ -259,7 +259,7 @@ static int put_old(log_view *self) {
 
 static weft_exit show_log(log_view *self, int64_t lines, bool on) {
     const weft_app *app = self->app;
-    int r = self->since_ms && lines < 0 ? put_old(self) : 0;
+    int r = self->since_ms && lines < 0 ? put_old_log(self) : 0;
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
     self->fd = open_log_to_read(self->app);

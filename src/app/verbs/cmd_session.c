@@ -221,7 +221,7 @@ static const weft_subcommand words[] = {
     {0},
 };
 
-static weft_exit run(weft_app *app) {
+static weft_exit run_session(weft_app *app) {
     return weft__subcommand_run(app, words, "list");
 }
 
@@ -264,5 +264,5 @@ const weft_verb weft__session_verb = {
     .options = options,
     .settings_size = sizeof(settings),
     .reaches = true,
-    .run = run,
+    .run = run_session,
 };

@@ -266,11 +266,11 @@ static void on_peer_free(weft_peer *peer, void *data) {
     end_soon(connection);
 }
 
-static int64_t on_now(void *data) {
+static int64_t connection_now(void *data) {
     return weft__loop_fresh_now(loop_of(data));
 }
 
-static const weft_carrier carrier = {.free = on_peer_free, .now = on_now};
+static const weft_carrier carrier = {.free = on_peer_free, .now = connection_now};
 
 /* ---- readers ---- */
 

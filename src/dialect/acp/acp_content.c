@@ -6,45 +6,45 @@
 
 #include "acp.h"
 
-static int put_text(weft_buf *out, const weft_alloc *alloc, const weft_json *value) {
+static int put_value_text(weft_buf *out, const weft_alloc *alloc, const weft_json *value) {
     weft_bytes text;
     int r = weft_text(value, &text);
     return r < 0 ? r : weft__buf_put(out, alloc, text.data, text.len);
 }
 
-static int put(weft_buf *out, const weft_alloc *alloc, const char *text) {
+static int put_words(weft_buf *out, const weft_alloc *alloc, const char *text) {
     return weft__buf_put(out, alloc, text, strlen(text));
 }
 
 /* [name](uri) */
 static int put_link(weft_buf *out, const weft_alloc *alloc, const weft_json *block) {
     weft_json name = weft_get(block, "name"), uri = weft_get(block, "uri");
-    int r = put(out, alloc, "[");
+    int r = put_words(out, alloc, "[");
     if (r >= 0)
-        r = put_text(out, alloc, &name);
+        r = put_value_text(out, alloc, &name);
     if (r >= 0)
-        r = put(out, alloc, "](");
+        r = put_words(out, alloc, "](");
     if (r >= 0)
-        r = put_text(out, alloc, &uri);
-    return r < 0 ? r : put(out, alloc, ")");
+        r = put_value_text(out, alloc, &uri);
+    return r < 0 ? r : put_words(out, alloc, ")");
 }
 
 static int put_resource(weft_buf *out, const weft_alloc *alloc, const weft_json *block) {
     weft_json resource = weft_get(block, "resource");
     weft_json uri = weft_get(&resource, "uri"), text = weft_get(&resource, "text");
-    int r = put(out, alloc, "\n<context ref=\"");
+    int r = put_words(out, alloc, "\n<context ref=\"");
     if (r >= 0)
-        r = put_text(out, alloc, &uri);
+        r = put_value_text(out, alloc, &uri);
     if (r >= 0)
-        r = put(out, alloc, "\">\n");
+        r = put_words(out, alloc, "\">\n");
     if (r >= 0)
-        r = put_text(out, alloc, &text);
-    return r < 0 ? r : put(out, alloc, "\n</context>\n");
+        r = put_value_text(out, alloc, &text);
+    return r < 0 ? r : put_words(out, alloc, "\n</context>\n");
 }
 
 static int put_plain(weft_buf *out, const weft_alloc *alloc, const weft_json *block) {
     weft_json text = weft_get(block, "text");
-    return put_text(out, alloc, &text);
+    return put_value_text(out, alloc, &text);
 }
 
 static const struct {

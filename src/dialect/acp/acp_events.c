@@ -204,7 +204,7 @@ static int write_options(weft_buf *out, const weft_alloc *alloc, const weft_json
     return r < 0 ? r : count;
 }
 
-static void ask(const struct update *about, const weft_json *data) {
+static void ask_permission(const struct update *about, const weft_json *data) {
     const weft_alloc *alloc = about->hub->alloc;
     weft_json options = weft_get(data, "options"), call = weft_get(data, "detail"), title = weft_get(data, "title");
     const char *question = weft__render_text(about->rendering, data, "questionId", "");
@@ -224,7 +224,7 @@ static void ask(const struct update *about, const weft_json *data) {
 
 static void tell_question(const struct update *about, const weft_json *data) {
     if (strcmp(weft__render_text(about->rendering, data, "kind", ""), "permission") == 0)
-        ask(about, data);
+        ask_permission(about, data);
 }
 
 void weft__acp_render(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {

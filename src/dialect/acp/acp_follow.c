@@ -34,7 +34,7 @@ static void finish_following(struct following *following, int r) {
     done(ctx, r);
 }
 
-static void on_told(void *ctx, int r) {
+static void on_past_told(void *ctx, int r) {
     struct following *following = ctx;
     finish_following(following, r < 0 ? r : following->gap);
 }
@@ -42,7 +42,7 @@ static void on_told(void *ctx, int r) {
 static int wait_until_told(struct following *following) {
     char id[FOLLOW_ID];
     weft_subscription *subscription = weft__hub_client_subscription(following->client, follow_id(following->session, id));
-    return subscription ? weft__subscription_catch_up(subscription, on_told, following) : -ECANCELED;
+    return subscription ? weft__subscription_catch_up(subscription, on_past_told, following) : -ECANCELED;
 }
 
 static void on_live(void *ctx, int r, uint64_t head) {
@@ -69,14 +69,14 @@ static void on_subscribed(void *ctx, int r, uint64_t head) {
         finish_following(following, r);
 }
 
-static weft_subscription_spec spec_of(const char *session, const char *id) {
+static weft_subscription_spec subscription_spec(const char *session, const char *id) {
     return (weft_subscription_spec){
         .id = id, .session = session, .types = types, .type_count = sizeof types / sizeof types[0], .words = true};
 }
 
 int weft__acp_follow(weft_hub_client *client, const char *session) {
     char id[FOLLOW_ID];
-    weft_subscription_spec spec = spec_of(session, follow_id(session, id));
+    weft_subscription_spec spec = subscription_spec(session, follow_id(session, id));
     spec.live = true;
     return weft__hub_client_subscription(client, id) ? 0 : weft__hub_client_subscribe(client, &spec, NULL, NULL);
 }
@@ -91,7 +91,7 @@ int weft__acp_follow_from(weft_hub_client *client, const char *session, const ch
         return -ENOMEM;
     *following = (struct following){.client = client, .alloc = alloc, .done = done, .ctx = ctx};
     memcpy(following->session, session, size);
-    weft_subscription_spec spec = spec_of(session, follow_id(session, id));
+    weft_subscription_spec spec = subscription_spec(session, follow_id(session, id));
     spec.epoch = epoch;
     spec.after = after;
     int r = weft__hub_client_subscribe(client, &spec, on_subscribed, following);

@@ -57,7 +57,7 @@ static void answer_initialized(weft_http *http, weft_acp_connection *connection,
         weft__acp_connection_free(connection);
 }
 
-static void initialize(weft_acp_http *all, weft_http *http) {
+static void initialize_connection(weft_acp_http *all, weft_http *http) {
     weft_acp_connection *connection = NULL;
     char *answer = NULL;
     size_t len = 0;
@@ -82,7 +82,7 @@ static const char *judge_session(const char *header, const char *params) {
     return params && strcmp(header, params) != 0 ? "Mismatched " ACP_SESSION_HEADER : NULL;
 }
 
-static void feed(weft_acp_http *all, weft_http *http, const weft_json *message) {
+static void feed_connection(weft_acp_http *all, weft_http *http, const weft_json *message) {
     weft_json about = weft_pointer(message, "/params/sessionId"), id = weft_get(message, "id");
     const char *session = weft_http_header(http, ACP_SESSION_HEADER), *method = weft_get_str(message, "method", NULL);
     weft_acp_connection *connection = connection_of(all, http);
@@ -124,9 +124,9 @@ static void take_message(weft_acp_http *all, weft_http *http, const weft_json *m
     else if (begins && !weft__acp_claims(&params)) /* elsewhere it would be another protocol's */
         answer_text(http, 400, "protocolVersion must be a number");
     else if (begins)
-        initialize(all, http);
+        initialize_connection(all, http);
     else
-        feed(all, http, message);
+        feed_connection(all, http, message);
 }
 
 static void on_post(weft_http *http, void *ctx) {
@@ -149,7 +149,7 @@ static void on_post(weft_http *http, void *ctx) {
 
 /* ---- GET, DELETE ---- */
 
-static bool wants_events(const weft_http *http) {
+static bool wants_event_stream(const weft_http *http) {
     const char *accept = weft_http_header(http, "Accept");
     return accept && strcasestr(accept, "text/event-stream");
 }
@@ -158,7 +158,7 @@ static void on_get(weft_http *http, void *ctx) {
     weft_acp_http *all = ctx;
     if (!is_ready(all, http))
         return;
-    if (!wants_events(http)) {
+    if (!wants_event_stream(http)) {
         answer_text(http, 406, "This is a stream of text/event-stream, or a WebSocket");
         return;
     }

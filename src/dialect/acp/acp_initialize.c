@@ -27,7 +27,7 @@ bool weft__acp_claims(const weft_json *params) {
     return weft_typeof(&version) == WEFT_NUMBER;
 }
 
-static weft_val yes(void) {
+static weft_val supported_flag(void) {
     return weft_obj(NULL, 0);
 }
 
@@ -46,7 +46,8 @@ int weft__acp_on_initialize(weft_req *req, const weft_json *params, void *ctx) {
                              {"promptQueue", weft_bool(true)}, {"sharedSessions", weft_bool(true)});
     weft_val prompts =
         WEFT_OBJ({"image", weft_bool(false)}, {"audio", weft_bool(false)}, {"embeddedContext", weft_bool(true)});
-    weft_val sessions = WEFT_OBJ({"list", yes()}, {"delete", yes()}, {"resume", yes()}, {"close", yes()});
+    weft_val sessions = WEFT_OBJ({"list", supported_flag()}, {"delete", supported_flag()}, {"resume", supported_flag()},
+                                 {"close", supported_flag()});
     weft_val able = WEFT_OBJ({"loadSession", weft_bool(true)}, {"promptCapabilities", prompts},
                              {"mcpCapabilities", WEFT_OBJ({"http", weft_bool(true)}, {"sse", weft_bool(true)})},
                              {"sessionCapabilities", sessions}, {"_meta", WEFT_OBJ({"weft", weft})});

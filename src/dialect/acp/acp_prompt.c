@@ -44,7 +44,7 @@ static const char *origin_of(const weft_hub *hub, const weft_hub_client *client,
     return text;
 }
 
-static weft_hub_client *client_of(const weft_hub *hub, weft_req *req) {
+static weft_hub_client *client_of_prompt(const weft_hub *hub, weft_req *req) {
     weft_peer *peer = req ? weft_req_peer(req) : NULL;
     return peer ? weft__hub_client_of(hub->clients, peer) : NULL;
 }
@@ -87,14 +87,14 @@ static void answer_prompt(void *ctx, int r) {
     weft__free(prompt->hub->alloc, prompt);
 }
 
-static bool on_task(void *ctx, const weft_event *event, const weft_json *data) {
+static bool on_prompt_task(void *ctx, const weft_event *event, const weft_json *data) {
     struct prompt *prompt = ctx;
     const weft_task *task = event ? weft__task_find(prompt->hub->engine, prompt->task) : NULL;
     (void) data;
     if (task && task->state <= WEFT_TASK_RUNNING)
         return true;
     if (event) {
-        weft__acp_when_told(client_of(prompt->hub, prompt->req), prompt->session, answer_prompt, prompt);
+        weft__acp_when_told(client_of_prompt(prompt->hub, prompt->req), prompt->session, answer_prompt, prompt);
         return false;
     }
     if (prompt->req) {
@@ -132,7 +132,7 @@ static void on_submitted(void *ctx, int r, const weft_task *task) {
     const weft_hub *hub = prompt->hub;
     if (r >= 0) {
         snprintf(prompt->task, sizeof prompt->task, "%s", task->id);
-        r = weft__hub_clients_await(hub->clients, task->id, on_task, prompt);
+        r = weft__hub_clients_await(hub->clients, task->id, on_prompt_task, prompt);
     }
     if (r >= 0 && prompt->withdrawn)
         weft__task_cancel(hub->engine, prompt->task, "client", ignore_end, NULL);
@@ -161,7 +161,7 @@ static int refuse_prompt(weft_req *req, const weft_hub *hub, const char *session
 }
 
 static int submit_prompt(weft_req *req, const weft_hub *hub, const struct prompt_params *in, const char *text) {
-    weft_hub_client *client = client_of(hub, req);
+    weft_hub_client *client = client_of_prompt(hub, req);
     char origin[ORIGIN], key[WEFT_KEY];
     size_t size = strlen(in->sessionId) + 1;
     int r = weft__idempotency_key(req, key);
@@ -194,7 +194,7 @@ static int refuse_content(weft_req *req, size_t block, const char *why) {
 int weft__acp_on_prompt(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct prompt_params *in = weft_req_params(req);
-    weft_hub_client *client = client_of(hub, req);
+    weft_hub_client *client = client_of_prompt(hub, req);
     const char *why = "";
     size_t bad;
     weft_buf text = {0};
@@ -227,7 +227,7 @@ int weft__acp_on_cancel(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct cancel_params *in = weft_req_params(req);
     const weft_session *session = weft__session_find(hub->engine, in->sessionId);
-    weft_hub_client *client = client_of(hub, req);
+    weft_hub_client *client = client_of_prompt(hub, req);
     char origin[ORIGIN], who[WEFT_WHO];
     const weft_task *task;
     (void) params;

@@ -33,7 +33,7 @@ static weft_hub_client *client_of(const weft_hub *hub, weft_req *req) {
 
 /* ---- what is known of one ---- */
 
-static weft_val raw(const char *json) {
+static weft_val raw_text_or_none(const char *json) {
     return json ? weft_raw(json, strlen(json)) : weft_none();
 }
 
@@ -44,14 +44,14 @@ struct modes {
     weft_member members[2];
 };
 
-static weft_val modes_of(const weft_hub *hub, const weft_session *session, struct modes *ret) {
+static weft_val session_modes(const weft_hub *hub, const weft_session *session, struct modes *ret) {
     const char *all = session->facts[WEFT_SESSION_MODES], *current = session->facts[WEFT_SESSION_MODE];
     ret->doc = NULL;
     if (!all || weft_doc_parse(all, strlen(all), hub->alloc, &ret->doc) < 0)
         return weft_none();
     weft_json id = weft_get(weft_doc_root(ret->doc), "currentModeId");
     weft_json list = weft_get(weft_doc_root(ret->doc), "availableModes");
-    ret->members[0] = (weft_member){"currentModeId", current ? raw(current) : weft_copy(&id)};
+    ret->members[0] = (weft_member){"currentModeId", current ? raw_text_or_none(current) : weft_copy(&id)};
     ret->members[1] = (weft_member){"availableModes", weft_copy(&list)};
     return id.text && list.text ? weft_obj(ret->members, 2) : weft_none();
 }
@@ -60,9 +60,10 @@ static weft_val modes_of(const weft_hub *hub, const weft_session *session, struc
 static int reply_session(weft_req *req, const weft_hub *hub, const weft_session *session, bool with_id, weft_val meta) {
     struct modes modes;
     weft_hub_client *client = client_of(hub, req);
-    weft_val found = modes_of(hub, session, &modes);
+    weft_val found = session_modes(hub, session, &modes);
     int r = weft__reply_val(req, WEFT_OBJ({"sessionId", with_id ? weft_str(session->id) : weft_none()}, {"modes", found},
-                                          {"configOptions", raw(session->facts[WEFT_SESSION_OPTIONS])}, {"_meta", meta}));
+                                          {"configOptions", raw_text_or_none(session->facts[WEFT_SESSION_OPTIONS])},
+                                          {"_meta", meta}));
     weft_doc_free(modes.doc);
     if (r >= 0 && client)
         weft__acp_tell_commands(weft__hub_client_peer(client), session);
@@ -131,7 +132,7 @@ static struct opening *new_opening(const weft_hub *hub, weft_req *req, const cha
     return opening;
 }
 
-static void end_opening(struct opening *opening) {
+static void free_opening(struct opening *opening) {
     weft__free(opening->hub->alloc, opening);
 }
 
@@ -145,7 +146,7 @@ static void answer_new(struct opening *opening) {
         weft__reply_failure(opening->req, r);
     else
         reply_session(opening->req, opening->hub, session, true, weft_none());
-    end_opening(opening);
+    free_opening(opening);
 }
 
 /* An agent that cannot be opened now is no reason to refuse the session: its first prompt says what is wrong. */
@@ -176,7 +177,7 @@ static void on_created(void *ctx, int r, const weft_session *session, const char
     struct opening *opening = ctx;
     if (r < 0) {
         refuse_order(opening->req, opening->hub, "", r, error);
-        end_opening(opening);
+        free_opening(opening);
         return;
     }
     snprintf(opening->session, sizeof opening->session, "%s", session->id);
@@ -191,7 +192,7 @@ static int create_session(weft_req *req, const weft_hub *hub, const weft_session
     int r = weft__session_create(hub->engine, order, on_created, opening);
     if (r >= 0)
         return 0;
-    end_opening(opening);
+    free_opening(opening);
     return refuse_order(weft__req_keep(req), hub, order->agent ? order->agent : "", r, NULL);
 }
 
@@ -251,7 +252,7 @@ static void answer_opened(void *ctx, int r) {
         weft__acp_no_session(opening->req, opening->session);
     else
         reply_session(opening->req, opening->hub, session, false, gap);
-    end_opening(opening);
+    free_opening(opening);
 }
 
 static void refuse_follow(weft_req *req, int r) {
@@ -271,7 +272,7 @@ static void follow_opened(struct opening *opening) {
                                                   place->after, answer_opened, opening);
     if (r < 0) {
         refuse_follow(opening->req, r);
-        end_opening(opening);
+        free_opening(opening);
     } else if (!client || place->live)
         answer_opened(opening, 0);
 }
@@ -285,11 +286,11 @@ static void on_resumed(void *ctx, int r, const weft_session *session, const char
         return;
     }
     weft__reply_failure(opening->req, r);
-    end_opening(opening);
+    free_opening(opening);
 }
 
 /* A session that was closed takes prompts again, unless who asks may only look at it. */
-static int open_again(weft_req *req, const weft_hub *hub, const char *id, const struct place *place) {
+static int reopen_session(weft_req *req, const weft_hub *hub, const char *id, const struct place *place) {
     const weft_identity *identity = weft_req_identity(req);
     const weft_session *session = weft__session_find(hub->engine, id);
     char who[WEFT_WHO];
@@ -315,7 +316,7 @@ int weft__acp_on_load(weft_req *req, const weft_json *params, void *ctx) {
     (void) params;
     if (check_place(req, hub, in->cwd, NULL, &in->additionalDirectories) < 0)
         return 0;
-    return open_again(req, hub, in->sessionId, &(struct place){0});
+    return reopen_session(req, hub, in->sessionId, &(struct place){0});
 }
 
 /* "EPOCH:GSEQ" */
@@ -341,7 +342,7 @@ int weft__acp_on_resume(weft_req *req, const weft_json *params, void *ctx) {
         return 0;
     if (position.text && !read_position(weft_str_of(&position, ""), &place))
         return weft__reply_invalid(req, "/_meta/weft~1position", "the position must be one that session/update had");
-    return open_again(req, hub, in->sessionId, &place);
+    return reopen_session(req, hub, in->sessionId, &place);
 }
 
 /* ---- session/list ---- */
@@ -366,7 +367,7 @@ static weft_val title_of(const weft_hub *hub, const weft_session *session) {
     const char *said = session->facts[WEFT_SESSION_TITLE];
     const weft_task *task = session->task ? weft__task_find(hub->engine, session->task) : NULL;
     if (session->title || said)
-        return session->title ? weft_str(session->title) : raw(said);
+        return session->title ? weft_str(session->title) : raw_text_or_none(said);
     return task ? weft_strn(task->prompt, weft__utf8_fit(task->prompt, strcspn(task->prompt, "\r\n"), TITLE)) : weft_none();
 }
 
@@ -443,12 +444,12 @@ static void on_ended(void *ctx, int r, const weft_session *session, const char *
         weft__reply_error(opening->req, 409, "sessionClosing", "The session is being closed or deleted");
     else
         weft__reply_failure(opening->req, r);
-    end_opening(opening);
+    free_opening(opening);
 }
 
 typedef int session_end(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx);
 
-static int end_session(weft_req *req, const weft_hub *hub, const char *id, session_end *end) {
+static int give_session_end(weft_req *req, const weft_hub *hub, const char *id, session_end *end) {
     char who[WEFT_WHO];
     struct opening *opening = new_opening(hub, req, id);
     if (!opening)
@@ -465,14 +466,14 @@ int weft__acp_on_close(weft_req *req, const weft_json *params, void *ctx) {
     (void) params;
     if (!weft__session_find(hub->engine, in->sessionId))
         return weft__acp_no_session(req, in->sessionId);
-    return end_session(req, hub, in->sessionId, weft__session_close);
+    return give_session_end(req, hub, in->sessionId, weft__session_close);
 }
 
 /* One that is not there is deleted already. */
 int weft__acp_on_delete(weft_req *req, const weft_json *params, void *ctx) {
     const struct session_params *in = weft_req_params(req);
     (void) params;
-    return end_session(req, ctx, in->sessionId, weft__session_remove);
+    return give_session_end(req, ctx, in->sessionId, weft__session_remove);
 }
 
 /* ---- session/set_mode, session/set_config_option ---- */
@@ -518,7 +519,7 @@ static void on_mode_set(void *ctx, int r, const weft_session *session, const cha
         refuse_setting(opening->req, opening->session, r, error);
     else
         weft__reply_val(opening->req, weft_obj(NULL, 0));
-    end_opening(opening);
+    free_opening(opening);
 }
 
 /* All options come back, because one may change others. */
@@ -528,12 +529,12 @@ static void on_option_set(void *ctx, int r, const weft_session *session, const c
     if (r < 0)
         refuse_setting(opening->req, opening->session, r, error);
     else
-        weft__reply_val(opening->req, WEFT_OBJ({"configOptions", options ? raw(options) : weft_arr(NULL, 0)}));
-    end_opening(opening);
+        weft__reply_val(opening->req, WEFT_OBJ({"configOptions", options ? raw_text_or_none(options) : weft_arr(NULL, 0)}));
+    free_opening(opening);
 }
 
-static int set(weft_req *req, const weft_hub *hub, const char *session, const weft_session_setting *setting,
-               weft_session_done *done) {
+static int set_in_session(weft_req *req, const weft_hub *hub, const char *session, const weft_session_setting *setting,
+                          weft_session_done *done) {
     char who[WEFT_WHO];
     struct opening *opening = new_opening(hub, req, session);
     if (!opening)
@@ -546,7 +547,7 @@ static int set(weft_req *req, const weft_hub *hub, const char *session, const we
 
 /* Only what the agent offers: it would refuse anything else, and if it is not running now, it would do so in the next turn.
  */
-static bool is_offered(const weft_hub *hub, const char *list, const char *member, const char *id) {
+static bool is_id_in_list(const weft_hub *hub, const char *list, const char *member, const char *id) {
     weft_doc *doc = NULL;
     if (!list || weft_doc_parse(list, strlen(list), hub->alloc, &doc) < 0)
         return false;
@@ -564,9 +565,9 @@ static int set_offered(weft_req *req, const weft_hub *hub, const struct set_para
     const weft_session *session = weft__session_find(hub->engine, in->sessionId);
     if (!session)
         return weft__acp_no_session(req, in->sessionId);
-    if (!is_offered(hub, session->facts[fact], member, in->name))
+    if (!is_id_in_list(hub, session->facts[fact], member, in->name))
         return weft__reply_invalid(req, path, "the agent of this session offers no \"%.200s\"", in->name);
-    return set(req, hub, in->sessionId, setting, done);
+    return set_in_session(req, hub, in->sessionId, setting, done);
 }
 
 int weft__acp_on_set_mode(weft_req *req, const weft_json *params, void *ctx) {

@@ -41,7 +41,7 @@ static const weft_alloc *alloc_of(const weft_cdev_changes *changes) {
     return changes->hub->alloc;
 }
 
-static cdev_note note_now(const weft_hub *hub, weft_rendering *rendering) {
+static cdev_note make_note_now(const weft_hub *hub, weft_rendering *rendering) {
     return (cdev_note){.hub = hub, .rendering = rendering, .time_ms = weft__engine_now(hub->engine)};
 }
 
@@ -55,7 +55,7 @@ static void tell_file(const weft_hub *hub, weft_rendering *rendering, void *ctx)
     static const char *const words[] = {
         [WEFT_FILE_CREATE] = "created", [WEFT_FILE_MODIFY] = "modified", [WEFT_FILE_DELETE] = "deleted"};
     const weft_change *change = ctx;
-    cdev_note note = note_now(hub, rendering);
+    cdev_note note = make_note_now(hub, rendering);
     CDEV_TELL(&note, "file_changed", {"path", weft_str(change->path)}, {"change", weft_str(words[change->kind])},
               {"size", change->kind == WEFT_FILE_DELETE ? weft_none() : weft_uint(change->size)});
 }
@@ -103,7 +103,7 @@ struct diff_told {
 static void tell_diff(const weft_hub *hub, weft_rendering *rendering, void *ctx) {
     const struct diff_told *told = ctx;
     const weft_git_request *asked = &told->changes->diff;
-    cdev_note note = note_now(hub, rendering);
+    cdev_note note = make_note_now(hub, rendering);
     CDEV_TELL(&note, "git_diff", {"file", weft_str(asked->path)},
               {"diff", weft_strn(told->diff->text.data, told->diff->text.len)},
               {"additions", weft_uint(told->diff->additions)}, {"deletions", weft_uint(told->diff->deletions)},
@@ -198,7 +198,7 @@ static void tell_git(const weft_hub *hub, weft_rendering *rendering, void *ctx) 
     const weft_git_status *status = ctx;
     weft_val named[MOST_NAMED];
     size_t count = status->count < MOST_NAMED ? status->count : MOST_NAMED;
-    cdev_note note = note_now(hub, rendering);
+    cdev_note note = make_note_now(hub, rendering);
     for (size_t i = 0; i < count; i++)
         named[i] = weft_str(status->files[i].path);
     CDEV_TELL(&note, "git_status_changed", {"branch", weft_str_or_none(status->branch)},

@@ -36,7 +36,7 @@ static bool is_json(weft_bytes json, const char *text) {
 }
 
 /* ACP's words for the states of a call, in the original's. */
-static const char *status_of(weft_bytes status) {
+static const char *tool_status(weft_bytes status) {
     if (is_json(status, "failed"))
         return "error";
     return is_json(status, "completed") ? "completed" : "running";
@@ -49,7 +49,7 @@ static int write_call(const struct element *e) {
                                   {"tool_id", raw_or(members[WEFT_TOOL_CALL_ID], weft_none())},
                                   {"display", raw_or(members[WEFT_TOOL_TITLE], weft_str(""))},
                                   {"params", raw_or(members[WEFT_TOOL_INPUT], weft_obj(NULL, 0))},
-                                  {"status", weft_str(status_of(members[WEFT_TOOL_STATUS]))}));
+                                  {"status", weft_str(tool_status(members[WEFT_TOOL_STATUS]))}));
 }
 
 /* ---- results ---- */
@@ -120,14 +120,14 @@ static int write_hunk(const struct element *e, weft_bytes path, weft_bytes befor
                                   {"hunks", weft_arr(&hunk, 1)}));
 }
 
-static weft_bytes text_at(const weft_json *object, const char *name) {
+static weft_bytes member_text_or_empty(const weft_json *object, const char *name) {
     weft_json value = weft_get(object, name);
     weft_bytes text;
     return weft_text(&value, &text) < 0 ? (weft_bytes){"", 0} : text;
 }
 
 static int write_diff(const struct element *e, const weft_json *diff) {
-    weft_bytes before = text_at(diff, "oldText"), after = text_at(diff, "newText");
+    weft_bytes before = member_text_or_empty(diff, "oldText"), after = member_text_or_empty(diff, "newText");
     weft_buf lines = {0};
     bool first = true;
     int r = weft__buf_put(&lines, e->alloc, "[", 1);
@@ -138,7 +138,8 @@ static int write_diff(const struct element *e, const weft_json *diff) {
     if (r >= 0)
         r = weft__buf_put(&lines, e->alloc, "]", 1);
     if (r >= 0)
-        r = write_hunk(e, text_at(diff, "path"), before, after, (weft_bytes){weft__buf_head(&lines), weft__buf_len(&lines)});
+        r = write_hunk(e, member_text_or_empty(diff, "path"), before, after,
+                       (weft_bytes){weft__buf_head(&lines), weft__buf_len(&lines)});
     weft__buf_done(&lines, e->alloc);
     return r;
 }

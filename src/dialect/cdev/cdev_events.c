@@ -37,7 +37,7 @@ static bool has_member(const weft_member *members, size_t count, const char *nam
 
 #define MOST_NAME 64
 
-static void tell_as(const cdev_note *note, const char *name, weft_val payload, const char *time) {
+static void tell_named(const cdev_note *note, const char *name, weft_val payload, const char *time) {
     char prefixed[MOST_NAME] = "event/";
     switch (weft__render_variant(note->rendering)) {
     case CDEV_OLD:
@@ -64,10 +64,10 @@ void weft__cdev_tell(const cdev_note *note, const char *name, const weft_member 
     all[count++] = (weft_member){"agent_type", weft_str_or_none(note->agent)};
     all[count++] = (weft_member){"timestamp", weft_str(weft__stamp(note->time_ms, time))};
     all[count++] = (weft_member){"seq", note->seq ? weft_uint(note->seq) : weft_none()};
-    tell_as(note, name, weft_obj(all, count), time);
+    tell_named(note, name, weft_obj(all, count), time);
 }
 
-static weft_val copy(const weft_json *data, const char *name) {
+static weft_val copy_member_or_none(const weft_json *data, const char *name) {
     weft_json value = weft_get(data, name);
     return value.text ? weft_copy(&value) : weft_none();
 }
@@ -83,9 +83,9 @@ static void tell_status(const cdev_note *note, const weft_json *data, const char
     own.agent = task ? task->runs_on : NULL;
     CDEV_TELL(
         &own, "claude_status", {"state", weft_str(state)}, {"prompt", task ? weft_str(task->prompt) : weft_none()},
-        {"pid", copy(data, "pid")},
+        {"pid", copy_member_or_none(data, "pid")},
         {"started_at", runs && task && task->started_ms ? weft_str(weft__stamp(task->started_ms, started)) : weft_none()},
-        {"error", copy(data, "error")}, {"exit_code", copy(data, "exitCode")},
+        {"error", copy_member_or_none(data, "error")}, {"exit_code", copy_member_or_none(data, "exitCode")},
         {"stop_reason", weft__early_stop(weft__render_text(note->rendering, data, "stopReason", NULL))});
 }
 
@@ -113,7 +113,8 @@ static void tell_failed(const cdev_note *note, const weft_event *event, const we
     tell_idle(note, event, data);
     CDEV_TELL(&own, "error", {"code", weft_str("CLAUDE_ERROR")},
               {"message", weft_str(weft__render_text(note->rendering, data, "error", ""))},
-              {"details", WEFT_OBJ({"reason", copy(data, "reason")}, {"exit_code", copy(data, "exitCode")})});
+              {"details", WEFT_OBJ({"reason", copy_member_or_none(data, "reason")},
+                                   {"exit_code", copy_member_or_none(data, "exitCode")})});
 }
 
 /* ---- sessions ---- */
@@ -122,7 +123,7 @@ static void tell_session_start(const cdev_note *note, const weft_event *event, c
     cdev_note own = *note;
     (void) event;
     own.agent = weft__render_text(note->rendering, data, "agent", NULL);
-    CDEV_TELL(&own, "session_start", {"session_id", copy(data, "sessionId")},
+    CDEV_TELL(&own, "session_start", {"session_id", copy_member_or_none(data, "sessionId")},
               {"repo_path", weft_str(weft__engine_folder(note->hub->engine))},
               {"repo_name", weft_str(weft__cdev_repo_name(note->hub))},
               {"agent_version", weft_str(note->hub->host->version)});
@@ -130,12 +131,12 @@ static void tell_session_start(const cdev_note *note, const weft_event *event, c
 
 static void tell_session_info(const cdev_note *note, const weft_event *event, const weft_json *data) {
     (void) event;
-    CDEV_TELL(note, "claude_session_info", {"session_id", copy(data, "sessionId")},
-              {"agent_session_id", copy(data, "agentSessionId")});
+    CDEV_TELL(note, "claude_session_info", {"session_id", copy_member_or_none(data, "sessionId")},
+              {"agent_session_id", copy_member_or_none(data, "agentSessionId")});
 }
 
 static void tell_session_end(const cdev_note *note, const weft_event *event, const weft_json *data) {
-    CDEV_TELL(note, "session_end", {"session_id", copy(data, "sessionId")},
+    CDEV_TELL(note, "session_end", {"session_id", copy_member_or_none(data, "sessionId")},
               {"reason", weft_str(strcmp(event->type, "session.deleted") == 0 ? "deleted" : "closed")});
 }
 
@@ -151,10 +152,12 @@ static void tell_question(const cdev_note *note, const weft_event *event, const 
     (void) event;
     input = input.text ? input : detail;
     own.session = weft__render_text(note->rendering, data, "sessionId", NULL);
-    CDEV_TELL(&own, permission ? "claude_permission" : "claude_waiting", {"tool_use_id", copy(data, "questionId")},
-              {"tool_name", kind.text ? weft_copy(&kind) : copy(data, "kind")},
-              {"input", input.text ? weft_strn(input.text, input.len) : weft_str("")}, {"description", copy(data, "title")},
-              {"tool_call_id", call.text ? weft_copy(&call) : weft_none()}, {"options", copy(data, "options")});
+    CDEV_TELL(
+        &own, permission ? "claude_permission" : "claude_waiting", {"tool_use_id", copy_member_or_none(data, "questionId")},
+        {"tool_name", kind.text ? weft_copy(&kind) : copy_member_or_none(data, "kind")},
+        {"input", input.text ? weft_strn(input.text, input.len) : weft_str("")},
+        {"description", copy_member_or_none(data, "title")}, {"tool_call_id", call.text ? weft_copy(&call) : weft_none()},
+        {"options", copy_member_or_none(data, "options")});
 }
 
 /* The rest are told: somebody has answered, or nobody needs to any more. */
@@ -162,10 +165,10 @@ static void tell_resolved(const cdev_note *note, const weft_event *event, const 
     cdev_note own = *note;
     own.session = weft__render_text(note->rendering, data, "sessionId", NULL);
     weft_json name = weft_get(data, "name");
-    CDEV_TELL(&own, "claude_permission_resolved", {"tool_use_id", copy(data, "questionId")},
+    CDEV_TELL(&own, "claude_permission_resolved", {"tool_use_id", copy_member_or_none(data, "questionId")},
               {"state", weft_str(strchr(event->type, '.') + 1)},
-              {"response", name.text ? weft_copy(&name) : copy(data, "option")}, {"answered_by", copy(data, "by")},
-              {"reason", copy(data, "reason")});
+              {"response", name.text ? weft_copy(&name) : copy_member_or_none(data, "option")},
+              {"answered_by", copy_member_or_none(data, "by")}, {"reason", copy_member_or_none(data, "reason")});
 }
 
 /* ---- the table ---- */

@@ -121,7 +121,7 @@ static int start_asking(weft_req *req, const weft_hub *hub, const char *path, co
     return 0;
 }
 
-static void ask_again(struct asking *asking, weft_git_done *done) {
+static void ask_git_next(struct asking *asking, weft_git_done *done) {
     int r = weft__git_ask(asking->hub->git, &asking->next, done, asking, NULL);
     if (r >= 0)
         return;
@@ -184,7 +184,7 @@ static int write_lists(const weft_alloc *alloc, const weft_git_status *status, w
     return r < 0 ? r : write_files(alloc, status, &lists[FILES]);
 }
 
-static weft_val raw(const weft_buf *json) {
+static weft_val raw_of_buf(const weft_buf *json) {
     return weft_raw(weft__buf_head(json), weft__buf_len(json));
 }
 
@@ -195,16 +195,16 @@ static void answer_status(const struct asking *asking, const weft_git_status *st
     if (write_lists(alloc, status, lists) < 0)
         weft__reply_error(asking->req, WEFT_INTERNAL_ERROR, "outOfMemory", "Internal error");
     else
-        weft__reply_val(asking->req,
-                        WEFT_OBJ({"branch", weft_str_or_none(status->branch)}, {"head", weft_str_or_none(status->head)},
-                                 {"upstream", weft_str_or_none(status->upstream)},
-                                 {"ahead", status->compared ? weft_uint(status->ahead) : none},
-                                 {"behind", status->compared ? weft_uint(status->behind) : none},
-                                 {"staged", raw(&lists[STAGED])}, {"unstaged", raw(&lists[UNSTAGED])},
-                                 {"untracked", raw(&lists[UNTRACKED])}, {"conflicted", raw(&lists[CONFLICTED])},
-                                 {"files", raw(&lists[FILES])}, {"is_clean", weft_bool(status->is_clean)},
-                                 {"repo_name", weft_str(status->name)}, {"repo_root", weft_str(status->root)},
-                                 {"truncated", status->truncated ? weft_bool(true) : none}));
+        weft__reply_val(
+            asking->req,
+            WEFT_OBJ({"branch", weft_str_or_none(status->branch)}, {"head", weft_str_or_none(status->head)},
+                     {"upstream", weft_str_or_none(status->upstream)},
+                     {"ahead", status->compared ? weft_uint(status->ahead) : none},
+                     {"behind", status->compared ? weft_uint(status->behind) : none}, {"staged", raw_of_buf(&lists[STAGED])},
+                     {"unstaged", raw_of_buf(&lists[UNSTAGED])}, {"untracked", raw_of_buf(&lists[UNTRACKED])},
+                     {"conflicted", raw_of_buf(&lists[CONFLICTED])}, {"files", raw_of_buf(&lists[FILES])},
+                     {"is_clean", weft_bool(status->is_clean)}, {"repo_name", weft_str(status->name)},
+                     {"repo_root", weft_str(status->root)}, {"truncated", status->truncated ? weft_bool(true) : none}));
     for (size_t i = 0; i < LISTS; i++)
         weft__buf_done(&lists[i], alloc);
 }
@@ -272,7 +272,7 @@ static void on_known(void *ctx, const weft_git_result *result) {
         return;
     }
     asking->next = (weft_git_request){.what = WEFT_GIT_DIFF_OF, .side = WEFT_GIT_NEW, .path = asking->path};
-    ask_again(asking, on_diff);
+    ask_git_next(asking, on_diff);
 }
 
 static void on_diff(void *ctx, const weft_git_result *result) {
@@ -283,10 +283,10 @@ static void on_diff(void *ctx, const weft_git_result *result) {
         answer_diff(asking, result->diff);
     } else if (asking->next.side == WEFT_GIT_UNSTAGED) {
         asking->next.side = WEFT_GIT_STAGED;
-        ask_again(asking, on_diff);
+        ask_git_next(asking, on_diff);
     } else {
         asking->next = (weft_git_request){.what = WEFT_GIT_STATUS, .untracked = true};
-        ask_again(asking, on_known);
+        ask_git_next(asking, on_known);
     }
 }
 

@@ -45,7 +45,7 @@ bool weft__cdev_claims(const weft_json *params) {
 
 /* ---- what it wants ---- */
 
-static bool lists(const weft_json *capabilities, const char *name, const char *what, size_t len) {
+static bool list_has_prefix(const weft_json *capabilities, const char *name, const char *what, size_t len) {
     weft_json list = weft_get(capabilities, name);
     for (weft_iter it = weft_iterate(&list); weft_typeof(&list) == WEFT_ARRAY && weft_next(&it);)
         if (strncmp(weft_str_of(&it.value, ""), what, len) == 0)
@@ -53,17 +53,18 @@ static bool lists(const weft_json *capabilities, const char *name, const char *w
     return false;
 }
 
-static bool wants_events(const weft_json *capabilities) {
-    return lists(capabilities, "notifications", "event/", 6);
+static bool wants_event_names(const weft_json *capabilities) {
+    return list_has_prefix(capabilities, "notifications", "event/", 6);
 }
 
 static bool wants_parallel(const weft_json *capabilities) {
-    return weft_get_bool(capabilities, "parallel", false) || lists(capabilities, "features", "parallel", sizeof "parallel");
+    return weft_get_bool(capabilities, "parallel", false) ||
+           list_has_prefix(capabilities, "features", "parallel", sizeof "parallel");
 }
 
 /* What it hears already stays as it is: a new subscription would begin now. */
-static int set_up(weft_hub_client *client, const weft_json *capabilities) {
-    size_t variant = wants_events(capabilities) ? CDEV_EVENT : CDEV_PLAIN;
+static int set_up_client(weft_hub_client *client, const weft_json *capabilities) {
+    size_t variant = wants_event_names(capabilities) ? CDEV_EVENT : CDEV_PLAIN;
     unsigned flags = weft__hub_client_flags(client) & ~(unsigned) CDEV_PARALLEL;
     weft__hub_client_set_flags(client, flags | CDEV_INITIALIZED | (wants_parallel(capabilities) ? CDEV_PARALLEL : 0));
     if (weft__hub_client_variant(client) == variant)
@@ -73,30 +74,30 @@ static int set_up(weft_hub_client *client, const weft_json *capabilities) {
 
 /* ---- what there is ---- */
 
-static int put(weft_buf *out, const weft_alloc *alloc, const char *text) {
+static int put_json_piece(weft_buf *out, const weft_alloc *alloc, const char *text) {
     return weft__buf_put(out, alloc, text, strlen(text));
 }
 
 static int write_names(weft_buf *out, const weft_alloc *alloc, const weft_agents *agents) {
-    int r = put(out, alloc, "[");
+    int r = put_json_piece(out, alloc, "[");
     for (size_t i = 0; r >= 0 && i < agents->count; i++) {
-        r = i ? put(out, alloc, ",") : 0;
+        r = i ? put_json_piece(out, alloc, ",") : 0;
         if (r >= 0)
             r = weft__write_str(out, alloc, agents->list[i].name, strlen(agents->list[i].name));
     }
-    return r < 0 ? r : put(out, alloc, "]");
+    return r < 0 ? r : put_json_piece(out, alloc, "]");
 }
 
 #define MOST_NOTIFICATIONS 16
 
-static weft_val notifications(weft_val room[MOST_NOTIFICATIONS]) {
+static weft_val notification_names(weft_val room[MOST_NOTIFICATIONS]) {
     size_t count = 0;
     for (; weft__cdev_notifications[count] && count < MOST_NOTIFICATIONS; count++)
         room[count] = weft_str(weft__cdev_notifications[count]);
     return weft_arr(room, count);
 }
 
-static weft_val timeouts(void) {
+static weft_val suggested_timeouts(void) {
     static const weft_member room[] = {{"default", {.kind = WEFT_VAL_INT, .as.i = 30000}},
                                        {"read", {.kind = WEFT_VAL_INT, .as.i = CDEV_READ_MS}},
                                        {"git", {.kind = WEFT_VAL_INT, .as.i = CDEV_GIT_MS}}};
@@ -117,12 +118,12 @@ static int answer_initialize(weft_req *req, const weft_hub *hub, weft_bytes name
                                                    {"sessionWatch", yes})},
                                 {"git", WEFT_OBJ({"status", yes}, {"diff", yes})},
                                 {"file", WEFT_OBJ({"get", yes}, {"list", yes}, {"maxFileSize", weft_int(WEFT_FILE_READ)})},
-                                {"notifications", notifications(room)}, {"timeouts", timeouts()})},
+                                {"notifications", notification_names(room)}, {"timeouts", suggested_timeouts()})},
                       {"workspace_id", weft_str(weft__cdev_workspace(hub, workspace))},
                       {"pending", weft_raw(pending.data, pending.len)}));
 }
 
-static weft_bytes bytes_of(const weft_buf *buf) {
+static weft_bytes buf_bytes(const weft_buf *buf) {
     return (weft_bytes){weft__buf_head(buf), weft__buf_len(buf)};
 }
 
@@ -141,13 +142,13 @@ int weft__cdev_initialize(weft_req *req, const weft_json *params, void *ctx) {
         return refuse_protocol(req);
     if (client && hub->host->show)
         hub->host->show(hub->host->ctx);
-    int r = client ? set_up(client, &in->capabilities) : 0;
+    int r = client ? set_up_client(client, &in->capabilities) : 0;
     if (r >= 0)
         r = write_names(&names, hub->alloc, weft__engine_agents(hub->engine));
     if (r >= 0)
         r = weft__cdev_write_pending(hub, NULL, &pending);
     if (r >= 0)
-        r = answer_initialize(req, hub, bytes_of(&names), bytes_of(&pending));
+        r = answer_initialize(req, hub, buf_bytes(&names), buf_bytes(&pending));
     weft__buf_done(&names, hub->alloc);
     weft__buf_done(&pending, hub->alloc);
     return r;

@@ -28,7 +28,7 @@ static void log_line(const struct log *log, const char *line, size_t len) {
 }
 
 /* Where the n-th line from here ends, its line end not included. */
-static const char *end_of(const char *from, const char *end, size_t n) {
+static const char *end_of_lines(const char *from, const char *end, size_t n) {
     const char *at = from;
     for (; (at = memchr(at, '\n', (size_t) (end - at))); at++)
         if (--n == 0)
@@ -52,7 +52,7 @@ static void log_text(const struct log *log, const weft_json *value) {
         return;
     size_t at_once = 1 + count_lines(text) / MOST_LINES;
     for (const char *line = text.data, *end = text.data + text.len; line < end;) {
-        const char *stop = end_of(line, end, at_once);
+        const char *stop = end_of_lines(line, end, at_once);
         size_t len = (size_t) (stop - line);
         log_line(log, line, len && line[len - 1] == '\r' ? len - 1 : len);
         line = stop + 1;

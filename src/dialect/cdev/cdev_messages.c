@@ -82,7 +82,7 @@ static weft_val tool_block(const weft_transcript_item *item, weft_member room[5]
 }
 
 /* What stands for it where only a text fits. */
-static weft_val text_of(const weft_transcript_item *item) {
+static weft_val item_text(const weft_transcript_item *item) {
     const weft_bytes *title = &item->members[WEFT_TOOL_TITLE];
     if (item->said == WEFT_SAID_TOOL)
         return title->data ? weft_raw(title->data, title->len) : weft_str("");
@@ -99,7 +99,7 @@ static int write_message(const struct transcribing *to, const weft_transcript_it
     const char *role = item->said == WEFT_SAID_PROMPT ? "user" : "assistant";
     const weft_bytes *entries = &item->members[WEFT_PLAN_ENTRIES];
     weft_member block[5];
-    weft_val calls[] = {item->said == WEFT_SAID_TOOL ? tool_block(item, block) : weft_none()}, text = text_of(item);
+    weft_val calls[] = {item->said == WEFT_SAID_TOOL ? tool_block(item, block) : weft_none()}, text = item_text(item);
     char time[WEFT_STAMP];
     weft_val value = WEFT_OBJ({"id", weft_str(item->id)}, {"session_id", weft_str(to->session)}, {"type", weft_str(role)},
                               {"role", weft_str(role)}, {"kind", weft_str(kinds[item->said])}, {"content", text},
@@ -213,8 +213,8 @@ static int refuse_read(weft_req *req, const struct transcribing *like, const cha
     }
 }
 
-static int transcribe(weft_req *req, const weft_hub *hub, const struct transcribing *like, weft_transcript_spec *spec,
-                      weft_transcript_done *done) {
+static int start_transcript(weft_req *req, const weft_hub *hub, const struct transcribing *like, weft_transcript_spec *spec,
+                            weft_transcript_done *done) {
     if (!spec->session || !*spec->session)
         return weft__reply_invalid(req, "/session_id", "session_id is missing");
     size_t size = strlen(spec->session) + 1;
@@ -232,7 +232,7 @@ static int transcribe(weft_req *req, const weft_hub *hub, const struct transcrib
     return refuse_read(req, like, spec->session, r);
 }
 
-static int64_t limited(int64_t limit, int64_t usual, int64_t most) {
+static int64_t limit_or_usual(int64_t limit, int64_t usual, int64_t most) {
     return limit == 0 ? usual : limit < most ? limit : most;
 }
 
@@ -246,7 +246,7 @@ int weft__cdev_messages(weft_req *req, const weft_json *params, void *ctx) {
         return weft__reply_invalid(req, "/limit", "limit must not be negative");
     if (in->offset < 0)
         return weft__reply_invalid(req, "/offset", "offset must not be negative");
-    struct transcribing like = {.limit = limited(in->limit, MESSAGES_DEFAULT, WEFT_TRANSCRIPT_ITEMS),
+    struct transcribing like = {.limit = limit_or_usual(in->limit, MESSAGES_DEFAULT, WEFT_TRANSCRIPT_ITEMS),
                                 .offset = in->offset,
                                 .newest_first = newest_first};
     weft_transcript_spec spec = {.session = in->session_id ? in->session_id : in->sessionId,
@@ -254,7 +254,7 @@ int weft__cdev_messages(weft_req *req, const weft_json *params, void *ctx) {
                                  .offset = (uint64_t) in->offset,
                                  .limit = (size_t) like.limit,
                                  .until = in->until_seq > 0 ? (uint64_t) in->until_seq : 0};
-    return transcribe(req, ctx, &like, &spec, on_messages);
+    return start_transcript(req, ctx, &like, &spec, on_messages);
 }
 
 /* An element's id is that of its message, with a word before it and perhaps one behind. */
@@ -277,7 +277,7 @@ int weft__cdev_elements(weft_req *req, const weft_json *params, void *ctx) {
         return weft__reply_invalid(req, "/limit", "limit must not be negative");
     if (named && !read_element_id(named, id))
         return weft__reply_invalid(req, path, "there is no such element");
-    struct transcribing like = {.limit = limited(in->limit, ELEMENTS_DEFAULT, ELEMENTS_MAX), .path = path};
+    struct transcribing like = {.limit = limit_or_usual(in->limit, ELEMENTS_DEFAULT, ELEMENTS_MAX), .path = path};
     weft_transcript_spec spec = {.session = in->session_id ? in->session_id : in->sessionId,
                                  .window = in->before  ? WEFT_WINDOW_BEFORE
                                            : in->after ? WEFT_WINDOW_AFTER
@@ -285,5 +285,5 @@ int weft__cdev_elements(weft_req *req, const weft_json *params, void *ctx) {
                                  .id = named ? id : NULL,
                                  .limit = (size_t) like.limit,
                                  .until = in->until_seq > 0 ? (uint64_t) in->until_seq : 0};
-    return transcribe(req, ctx, &like, &spec, on_elements);
+    return start_transcript(req, ctx, &like, &spec, on_elements);
 }

@@ -114,12 +114,12 @@ static void show_failure(const old_call *call, weft_hub_client *client, const we
                    error->data.text ? weft_copy(&error->data) : weft_none());
 }
 
-static old_call *free_old(old_call *call) {
+static old_call *free_old_call(old_call *call) {
     weft_doc_free(call->payload);
     return weft__free(call->hub->alloc, call);
 }
 
-static void on_called(void *ctx, int r, const weft_answer *answer) {
+static void on_old_called(void *ctx, int r, const weft_answer *answer) {
     old_call *call = ctx;
     weft_hub_client *client = call->hub->clients ? weft__hub_clients_find(call->hub->clients, call->client) : NULL;
     if (client && r < 0)
@@ -128,7 +128,7 @@ static void on_called(void *ctx, int r, const weft_answer *answer) {
         show_failure(call, client, answer->error);
     else if (client && call->command->on_result)
         call->command->on_result(call, client, answer->result);
-    free_old(call);
+    free_old_call(call);
 }
 
 /* ---- taking one ---- */
@@ -174,11 +174,12 @@ static void start_command(weft_hub *hub, weft_peer *peer, weft_hub_client *clien
         send_error(hub, client, "UNKNOWN_COMMAND", "Unknown command", call->request_id,
                    WEFT_OBJ({"command", weft_str(name)}));
     else if (r >= 0)
-        r = weft_service_call(hub->service, &who, call->command->method, params_of(call, peer, room), on_called, call, NULL);
+        r = weft_service_call(hub->service, &who, call->command->method, params_of(call, peer, room), on_old_called, call,
+                              NULL);
     if (r < 0)
         send_error(hub, client, "INTERNAL_ERROR", weft_strerror(r), call->request_id, weft_none());
     if (r < 0 || !call->command)
-        free_old(call);
+        free_old_call(call);
 }
 
 /* Without looking at it as JSON: nearly everything that comes is a message of JSON-RPC, and it says so early. */

@@ -130,7 +130,8 @@ static int refuse_response(weft_req *req, const weft_question *question, int mea
 }
 
 /* What was said goes with the answer, as the person's own words. */
-static int respond(weft_req *req, const weft_hub *hub, const weft_question *question, const char *said, bool denied) {
+static int respond_to_question(weft_req *req, const weft_hub *hub, const weft_question *question, const char *said,
+                               bool denied) {
     weft_doc *doc;
     const char *option = NULL;
     int r = weft_doc_parse(question->options, strlen(question->options), hub->alloc, &doc);
@@ -163,7 +164,7 @@ int weft__cdev_respond(weft_req *req, const weft_json *params, void *ctx) {
         return refuse_unknown(req, id);
     if (question->state != WEFT_QUESTION_OPEN)
         return refuse_resolved(weft__req_keep(req), question), 0;
-    return respond(req, hub, question, in->response ? in->response : "", denied);
+    return respond_to_question(req, hub, question, in->response ? in->response : "", denied);
 }
 
 /* ---- what is open ---- */

@@ -56,7 +56,7 @@ static const struct {
 };
 
 /* Codes of failures that any method can meet are statuses already. A folder without a repository has no git status. */
-static int status_of(const weft_error *error) {
+static int http_status_of(const weft_error *error) {
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++)
         if (statuses[i].code == error->code)
             return statuses[i].status;
@@ -83,7 +83,7 @@ static void answer_problem(weft_http *http, const weft_alloc *alloc, int status,
 
 static void answer_error(const rest_call *call, const weft_error *error) {
     weft_json path = weft_get(&error->data, "path");
-    answer_json(call->http, call->hub->alloc, status_of(error),
+    answer_json(call->http, call->hub->alloc, http_status_of(error),
                 WEFT_OBJ({"error", weft_str(error->message)}, {"code", weft_int(error->code)},
                          {"path", path.text ? weft_copy(&path) : weft_none()},
                          {"data", error->data.text ? weft_copy(&error->data) : weft_none()}));
@@ -108,12 +108,12 @@ static void answer_result(const rest_call *call, const weft_json *result) {
     weft__buf_done(&text, alloc);
 }
 
-static void free_call(rest_call *call) {
+static void free_rest_call(rest_call *call) {
     weft_doc_free(call->said);
     weft__free(call->hub->alloc, call);
 }
 
-static void on_called(void *ctx, int r, const weft_answer *answer) {
+static void on_rest_called(void *ctx, int r, const weft_answer *answer) {
     rest_call *call = ctx;
     const weft_alloc *alloc = call->hub->alloc;
     weft__timer_stop(weft__engine_loop(call->hub->engine), &call->timer);
@@ -126,7 +126,7 @@ static void on_called(void *ctx, int r, const weft_answer *answer) {
         answer_result(call, answer->result);
     else
         answer_json(call->http, alloc, 200, weft_copy(answer->result));
-    free_call(call);
+    free_rest_call(call);
 }
 
 static void on_expired(weft_timer *timer) {
@@ -144,7 +144,7 @@ static const weft_method *find_method(const char *name) {
     return NULL;
 }
 
-static void start_call(weft_hub *hub, weft_http *http, const rest_row *row, weft_val params, const weft_json *body) {
+static void start_rest_call(weft_hub *hub, weft_http *http, const rest_row *row, weft_val params, const weft_json *body) {
     const weft_method *method = find_method(row->method);
     weft_json said = row->echo && body ? weft_get(body, row->echo) : (weft_json){0};
     weft_identity who = *weft_http_identity(http);
@@ -159,9 +159,9 @@ static void start_call(weft_hub *hub, weft_http *http, const rest_row *row, weft
     weft__timer_init(&call->timer, on_expired);
     int r = said.text ? weft_doc_keep(&said, hub->alloc, &call->said) : 0;
     if (r >= 0)
-        r = weft_service_call(hub->service, &who, method->name, params, on_called, call, &call->id);
+        r = weft_service_call(hub->service, &who, method->name, params, on_rest_called, call, &call->id);
     if (r < 0) {
-        free_call(call);
+        free_rest_call(call);
         answer_problem(http, hub->alloc, r == -ENOBUFS ? 429 : 503, weft_strerror(r));
         return;
     }
@@ -212,7 +212,7 @@ static void ask_with_query(weft_hub *hub, weft_http *http, const rest_row *row) 
     if (r < 0)
         weft_http_answer(http, 503, NULL, (weft_bytes){0});
     else
-        start_call(hub, http, row, weft_raw(weft__buf_head(&params), weft__buf_len(&params)), NULL);
+        start_rest_call(hub, http, row, weft_raw(weft__buf_head(&params), weft__buf_len(&params)), NULL);
     weft__buf_done(&params, hub->alloc);
     weft__free(hub->alloc, query);
 }
@@ -233,7 +233,8 @@ static void ask_with_body(weft_hub *hub, weft_http *http, const rest_row *row) {
     else if (r < 0 || (doc && weft_typeof(weft_doc_root(doc)) != WEFT_OBJECT))
         answer_problem(http, hub->alloc, 400, "Invalid JSON: the body must be an object");
     else
-        start_call(hub, http, row, doc ? weft_copy(weft_doc_root(doc)) : weft_obj(NULL, 0), doc ? weft_doc_root(doc) : NULL);
+        start_rest_call(hub, http, row, doc ? weft_copy(weft_doc_root(doc)) : weft_obj(NULL, 0),
+                        doc ? weft_doc_root(doc) : NULL);
     weft_doc_free(doc);
 }
 

@@ -75,7 +75,7 @@ static bool say_state_of_run(const struct run *run, const weft_task *task) {
     return true;
 }
 
-static bool on_task(void *ctx, const weft_event *event, const weft_json *data) {
+static bool on_run_task(void *ctx, const weft_event *event, const weft_json *data) {
     struct run *run = ctx;
     const weft_task *task = event ? weft__task_find(run->hub->engine, weft_get_str(data, "taskId", "")) : NULL;
     if (!task)
@@ -87,20 +87,20 @@ static bool on_task(void *ctx, const weft_event *event, const weft_json *data) {
 }
 
 /* Whoever asked may have gone meanwhile. */
-static weft_hub_client *client_of(const struct run *run) {
+static weft_hub_client *client_of_run(const struct run *run) {
     weft_peer *peer = run->req ? weft_req_peer(run->req) : NULL;
     return peer ? weft__hub_client_of(run->hub->clients, peer) : NULL;
 }
 
 static void on_cdev_submitted(void *ctx, int r, const weft_task *task) {
     struct run *run = ctx;
-    weft_hub_client *client = client_of(run);
+    weft_hub_client *client = client_of_run(run);
     if (r < 0)
         weft__reply_failure(run->req, r);
     else if (client)
         weft__hub_client_started(client, task->session);
     if (r >= 0 && !say_state_of_run(run, task)) {
-        r = weft__hub_clients_await(run->hub->clients, task->id, on_task, run);
+        r = weft__hub_clients_await(run->hub->clients, task->id, on_run_task, run);
         if (r >= 0)
             return;
         say_running(run, task);

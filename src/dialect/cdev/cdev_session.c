@@ -101,13 +101,13 @@ const weft_param weft__cdev_unwatch_params[] = {
     WEFT_END(struct session_params),
 };
 
-static const char *named(const struct session_params *in) {
+static const char *session_param(const struct session_params *in) {
     return in->session_id ? in->session_id : in->sessionId;
 }
 
 /* NULL after an answer. */
-static const weft_session *find_session(weft_req *req, const weft_hub *hub) {
-    const char *id = named(weft_req_params(req));
+static const weft_session *find_session_or_refuse(weft_req *req, const weft_hub *hub) {
+    const char *id = session_param(weft_req_params(req));
     const weft_session *session = id && *id ? weft__session_find(hub->engine, id) : NULL;
     if (!id || !*id)
         weft__reply_invalid(req, "/session_id", "session_id is missing");
@@ -118,7 +118,7 @@ static const weft_session *find_session(weft_req *req, const weft_hub *hub) {
 
 int weft__cdev_session_get(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
-    const weft_session *session = find_session(req, hub);
+    const weft_session *session = find_session_or_refuse(req, hub);
     weft_buf out = {0};
     (void) params;
     if (!session)
@@ -156,7 +156,7 @@ int weft__cdev_watch(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     weft_hub_client *client = weft__hub_client_of(hub->clients, weft_req_peer(req));
     (void) params;
-    const weft_session *session = find_session(req, hub);
+    const weft_session *session = find_session_or_refuse(req, hub);
     if (!session)
         return 0;
     if (!client)
@@ -168,7 +168,7 @@ int weft__cdev_watch(weft_req *req, const weft_json *params, void *ctx) {
 
 int weft__cdev_unwatch(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
-    const char *id = named(weft_req_params(req));
+    const char *id = session_param(weft_req_params(req));
     weft_hub_client *client = weft__hub_client_of(hub->clients, weft_req_peer(req));
     (void) params;
     if (client && id)

@@ -160,7 +160,7 @@ static struct session_call *new_call(weft_req *req, const weft_hub *hub, const c
 }
 
 /* r of a command that has just been given. */
-static int given(struct session_call *call, weft_req *req, int r) {
+static int finish_giving(struct session_call *call, weft_req *req, int r) {
     if (r >= 0)
         return 0;
     char id[sizeof call->id];
@@ -375,7 +375,7 @@ int weft__hub_session_set(weft_req *req, const weft_json *params, void *ctx) {
     int r = weft__session_set(hub->engine, in->sessionId, &(weft_session_setting){in->name, in->option, in->value},
                               weft__who(weft_req_identity(req), who), on_session_done, call);
     if (r != -EINVAL && r != -EMSGSIZE)
-        return given(call, req, r);
+        return finish_giving(call, req, r);
     weft__free(hub->alloc, call);
     return refuse_set(weft__req_keep(req), in);
 }
@@ -391,7 +391,7 @@ int weft__hub_session_open(weft_req *req, const weft_json *params, void *ctx) {
         return -ENOMEM;
     int r = weft__session_open(hub->engine, in->sessionId, on_session_done, call);
     if (r != -EBUSY)
-        return given(call, req, r);
+        return finish_giving(call, req, r);
     weft__free(hub->alloc, call);
     return weft__reply_error(req, 409, "sessionBusy", "The session has a task already: %s", in->sessionId);
 }
@@ -399,7 +399,7 @@ int weft__hub_session_open(weft_req *req, const weft_json *params, void *ctx) {
 /* One of the commands that only need to know which, and who says so. */
 typedef int session_verb(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx);
 
-static int command(weft_req *req, const weft_hub *hub, session_verb *verb, const char *flag, const char *already) {
+static int give_command(weft_req *req, const weft_hub *hub, session_verb *verb, const char *flag, const char *already) {
     const struct session_id *in = weft_req_params(req);
     char who[WEFT_WHO];
     struct session_call *call = new_call(req, hub, in->sessionId, flag);
@@ -407,7 +407,7 @@ static int command(weft_req *req, const weft_hub *hub, session_verb *verb, const
         return -ENOMEM;
     int r = verb(hub->engine, in->sessionId, weft__who(weft_req_identity(req), who), on_session_done, call);
     if (r != -EALREADY)
-        return given(call, req, r);
+        return finish_giving(call, req, r);
     weft__free(hub->alloc, call);
     return weft__reply_error(req, 409, already, "The session is %s already: %s",
                              strcmp(already, "sessionOpen") == 0 ? "open" : "closed", in->sessionId);
@@ -415,17 +415,17 @@ static int command(weft_req *req, const weft_hub *hub, session_verb *verb, const
 
 int weft__hub_session_resume(weft_req *req, const weft_json *params, void *ctx) {
     (void) params;
-    return command(req, ctx, weft__session_resume, NULL, "sessionOpen");
+    return give_command(req, ctx, weft__session_resume, NULL, "sessionOpen");
 }
 
 int weft__hub_session_close(weft_req *req, const weft_json *params, void *ctx) {
     (void) params;
-    return command(req, ctx, weft__session_close, "closed", "sessionClosed");
+    return give_command(req, ctx, weft__session_close, "closed", "sessionClosed");
 }
 
 int weft__hub_session_delete(weft_req *req, const weft_json *params, void *ctx) {
     (void) params;
-    return command(req, ctx, weft__session_remove, "deleted", "sessionClosed");
+    return give_command(req, ctx, weft__session_remove, "deleted", "sessionClosed");
 }
 
 /* ---- session.prompt ---- */
@@ -498,7 +498,7 @@ const weft_param weft__hub_own_params[] = {
 };
 
 /* Ours that goes on with it; null: none. */
-static weft_val ours(const weft_hub *hub, const char *agent, const char *agent_session) {
+static weft_val session_going_on(const weft_hub *hub, const char *agent, const char *agent_session) {
     const weft_session *session = weft__session_find_own(hub->engine, agent, agent_session);
     return weft_str(session ? session->id : NULL);
 }
@@ -512,7 +512,7 @@ static int write_own(weft_buf *out, const weft_hub *hub, const char *agent, cons
         const char *id = weft_get_str(&it.value, "sessionId", NULL), *folder = weft_get_str(&it.value, "cwd", NULL);
         if (!id)
             continue;
-        weft_val value = WEFT_OBJ({"agentSessionId", weft_str(id)}, {"sessionId", ours(hub, agent, id)},
+        weft_val value = WEFT_OBJ({"agentSessionId", weft_str(id)}, {"sessionId", session_going_on(hub, agent, id)},
                                   {"folder", weft_str_or_none(folder)},
                                   {"title", weft_str_or_none(weft_get_str(&it.value, "title", NULL))},
                                   {"updatedAt", weft_str_or_none(weft_get_str(&it.value, "updatedAt", NULL))});

@@ -26,16 +26,16 @@ typedef struct ask {
     char key[24];
 } ask;
 
-static void forget(ask *one) {
+static void forget_ask(ask *one) {
     weft__list_remove(&one->link);
     one->session->ask_count--;
     weft__free(one->session->process->alloc, one);
 }
 
-static void answer_one(ask *one, const char *option) {
+static void answer_ask(ask *one, const char *option) {
     weft_req *req = one->req;
     weft_req_on_cancel(req, NULL, NULL);
-    forget(one);
+    forget_ask(one);
     weft_val outcome = option ? WEFT_OBJ({"outcome", weft_str("selected")}, {"optionId", weft_str(option)})
                               : WEFT_OBJ({"outcome", weft_str("cancelled")});
     weft_reply(req, WEFT_OBJ({"outcome", outcome}));
@@ -48,7 +48,7 @@ static void on_cancel(weft_req *req, int why, void *ctx) {
     char key[sizeof one->key];
     memcpy(key, one->key, sizeof key);
     weft__acp_session_hold(session);
-    forget(one);
+    forget_ask(one);
     weft_fail(req, WEFT_CANCELLED, "Request cancelled", weft_none());
     if (why == -ECANCELED && !session->closed && session->turn == WEFT_ACP_PROMPTING)
         session->host->on_unask(session->ctx, key);
@@ -77,7 +77,7 @@ static const char *usable_id(const weft_json *option, const options *before) {
 }
 
 /* A kind that we do not know is the host's to judge; one that is no word is none. */
-static const char *kind_of(const weft_json *option) {
+static const char *option_kind(const weft_json *option) {
     const char *kind = weft_get_str(option, "kind", "");
     return strlen(kind) <= LONGEST_KIND && kind[strspn(kind, "abcdefghijklmnopqrstuvwxyz_")] == '\0' ? kind : "";
 }
@@ -94,7 +94,7 @@ static int add_option(weft_driver_session *session, const weft_json *option, con
         return r;
     members[0] = (weft_member){"id", weft_str(id)};
     members[1] = (weft_member){"name", weft_strn(weft__buf_head(name), weft__buf_len(name))};
-    members[2] = (weft_member){"kind", weft_str(kind_of(option))};
+    members[2] = (weft_member){"kind", weft_str(option_kind(option))};
     ret->list[ret->count++] = weft_obj(members, 3);
     return 0;
 }
@@ -121,7 +121,7 @@ static int read_options(weft_driver_session *session, const weft_json *list, opt
 }
 
 /* What was not asked as the agent wanted is said where its output is, so that whoever watches knows. */
-static void note(weft_driver_session *session, const char *format, ...) {
+static void note_in_output(weft_driver_session *session, const char *format, ...) {
     char text[200];
     va_list args;
     va_start(args, format);
@@ -132,7 +132,7 @@ static void note(weft_driver_session *session, const char *format, ...) {
                                  (weft_bytes){text, n < (int) sizeof text ? (size_t) n : sizeof text - 1});
 }
 
-static int keep(weft_driver_session *session, weft_req *req, ask **ret) {
+static int keep_ask(weft_driver_session *session, weft_req *req, ask **ret) {
     ask *one = weft__zalloc(session->process->alloc, sizeof *one);
     if (!one)
         return -ENOMEM;
@@ -156,7 +156,7 @@ static int make_title(weft_driver_session *session, const weft_json *call, weft_
     return weft__visible_put(ret, session->process->alloc, text, LONGEST_TITLE);
 }
 
-static int tell(weft_driver_session *session, const char *key, const weft_json *params, const options *choices) {
+static int tell_host_of_ask(weft_driver_session *session, const char *key, const weft_json *params, const options *choices) {
     weft_json call = weft_get(params, "toolCall");
     weft_val detail = weft_typeof(&call) == WEFT_OBJECT ? weft_copy(&call) : weft_obj(NULL, 0);
     weft_buf title = {0};
@@ -177,25 +177,25 @@ static int reply_cancelled(weft_req *req) {
 static int ask_host(weft_driver_session *session, weft_req *req, const weft_json *params, const options *choices) {
     ask *one;
     if (choices->dropped)
-        note(session, "weft: %zu of the options that the agent offers cannot be shown\n", choices->dropped);
+        note_in_output(session, "weft: %zu of the options that the agent offers cannot be shown\n", choices->dropped);
     if (session->closed || session->cancelling)
         return reply_cancelled(req);
-    int r = keep(session, req, &one);
+    int r = keep_ask(session, req, &one);
     if (r < 0)
         return r;
     char key[sizeof one->key]; /* the host may answer at once */
     memcpy(key, one->key, sizeof key);
-    if (tell(session, key, params, choices) < 0)
+    if (tell_host_of_ask(session, key, params, choices) < 0)
         weft__acp_answer(session, key, NULL);
     return 0;
 }
 
 static int refuse_ask(weft_driver_session *session, weft_req *req, int code, const char *why, const char *reason) {
-    note(session, "weft: a question of the agent was refused: %s\n", why);
+    note_in_output(session, "weft: a question of the agent was refused: %s\n", why);
     return weft_refuse(req, code, why, reason);
 }
 
-static int ask_with(weft_driver_session *session, weft_req *req, const weft_json *params, const options *choices) {
+static int ask_with_options(weft_driver_session *session, weft_req *req, const weft_json *params, const options *choices) {
     if (session->turn != WEFT_ACP_PROMPTING || session->cancelling)
         return reply_cancelled(req);
     if (!choices->count)
@@ -217,7 +217,7 @@ int weft__acp_ask(weft_req *req, const weft_json *params, void *ctx) {
     if (r < 0)
         return r;
     weft__acp_session_hold(session);
-    r = ask_with(session, req, params, &choices);
+    r = ask_with_options(session, req, params, &choices);
     options_done(session, &choices);
     weft__acp_session_release(session);
     return r;
@@ -229,7 +229,7 @@ int weft__acp_answer(weft_driver_session *session, const char *key, const char *
     for (weft_link *link = session->asks.next; link != &session->asks; link = link->next) {
         ask *one = WEFT_CONTAINER(link, ask, link);
         if (strcmp(one->key, key) == 0) {
-            answer_one(one, option);
+            answer_ask(one, option);
             return 0;
         }
     }
@@ -238,5 +238,5 @@ int weft__acp_answer(weft_driver_session *session, const char *key, const char *
 
 void weft__acp_asks_cancel(weft_driver_session *session) {
     while (!weft__list_empty(&session->asks))
-        answer_one(WEFT_CONTAINER(session->asks.next, ask, link), NULL);
+        answer_ask(WEFT_CONTAINER(session->asks.next, ask, link), NULL);
 }

@@ -162,8 +162,6 @@ void weft__acp_tell_end(weft_driver_session *session);
 void weft__acp_sessions_finish(weft_driver_process *process);
 /* The session is open and everything is set: the prompt may go, if there is one. */
 void weft__acp_go_on(weft_driver_session *session);
-/* Does another session than this have a turn? */
-bool weft__acp_is_shared(const weft_driver_process *process, const weft_driver_session *but);
 /* The owner frees the process: forget them all. */
 void weft__acp_sessions_drop(weft_driver_process *process);
 

@@ -167,7 +167,7 @@ static void refuse_opening(weft_driver_session *session, const char *error) {
 }
 
 /* It is as it was asked to be: that is kept for the next opening, and told. */
-static void note_set(request *old, const weft_json *result) {
+static void note_set_done(request *old, const weft_json *result) {
     weft_driver_session *session = old->session;
     weft_json options = weft_get(result, "configOptions");
     if (old->settings) {
@@ -193,7 +193,7 @@ static void tell_request(request *old, int r, const weft_json *result, const cha
     bool told = !process->freed && !(session && session->closed);
     end_request(old);
     if (session && told && r >= 0)
-        note_set(old, result);
+        note_set_done(old, result);
     if (old->done && told)
         old->done(old->ctx, r, result, error);
     else if (session && told && r < 0)
@@ -254,7 +254,7 @@ static int send_request(request *one) {
     return 0;
 }
 
-static bool is_due(const request *one) {
+static bool is_request_due(const request *one) {
     return one->params && one->process->state == WEFT_ACP_READY && (!one->session || one->session->open);
 }
 
@@ -264,7 +264,7 @@ static void send_due(weft_driver_process *process, const weft_driver_session *se
     while (!process->freed && link != &process->requests) {
         request *one = WEFT_CONTAINER(link, request, link);
         link = link->next;
-        if (one->session != session || !is_due(one))
+        if (one->session != session || !is_request_due(one))
             continue;
         int r = send_request(one);
         if (r < 0) {
@@ -275,7 +275,7 @@ static void send_due(weft_driver_process *process, const weft_driver_session *se
 }
 
 /* What the process cannot do is known when it is ready. */
-static bool can_do(const weft_driver_process *process, const char *method) {
+static bool agent_offers(const weft_driver_process *process, const char *method) {
     return strcmp(method, "session/list") == 0     ? process->can_list
            : strcmp(method, "session/delete") == 0 ? process->can_delete
                                                    : true;
@@ -286,7 +286,7 @@ void weft__acp_requests_send(weft_driver_process *process) {
     for (weft_link *link = process->requests.next; !process->freed && link != &process->requests;) {
         request *one = WEFT_CONTAINER(link, request, link);
         link = link->next;
-        if (one->session || can_do(process, one->method))
+        if (one->session || agent_offers(process, one->method))
             continue;
         tell_request(one, -EOPNOTSUPP, NULL, "it does not offer this");
         link = process->requests.next;
@@ -398,14 +398,14 @@ static int ask_process(weft_driver_process *process, const char *method, weft_va
     request *made;
     if (process->state >= WEFT_ACP_LEAVING || process->gone)
         return -EPIPE;
-    if (process->state == WEFT_ACP_READY && !can_do(process, method))
+    if (process->state == WEFT_ACP_READY && !agent_offers(process, method))
         return -EOPNOTSUPP;
     int r = new_request(process, NULL, method, params, &made);
     if (r < 0)
         return r;
     made->done = done;
     made->ctx = ctx;
-    r = is_due(made) ? send_request(made) : 0;
+    r = is_request_due(made) ? send_request(made) : 0;
     if (r < 0)
         drop_request(made);
     return r;

@@ -1,7 +1,7 @@
 /* Sessions with an ACP agent, several in one process, and their turns, one at a time in each.
  *
  *   session   ──process ready──▶ opening ──answered──▶ open       open_session(), on_opened()
- *             ──refused──▶ neither, until the next turn           refuse_turn()
+ *             ──refused──▶ neither, until the next turn           has_result(), refuse_opening_again()
  *   turn      IDLE ──prompt──▶ WAITING ──session open──▶ PROMPTING ──answered, process gone──▶ IDLE   weft__acp_tell_end()
  */
 #include <errno.h>
@@ -90,7 +90,8 @@ void weft__acp_sessions_finish(weft_driver_process *process) {
     }
 }
 
-bool weft__acp_is_shared(const weft_driver_process *process, const weft_driver_session *but) {
+/* Does another session than this have a turn? */
+static bool is_turn_elsewhere(const weft_driver_process *process, const weft_driver_session *but) {
     for (weft_link *link = process->sessions.next; link != &process->sessions; link = link->next) {
         const weft_driver_session *session = WEFT_CONTAINER(link, weft_driver_session, link);
         if (session != but && session->turn != WEFT_ACP_IDLE)
@@ -143,7 +144,7 @@ static int send_prompt(weft_driver_session *session) {
 /* ---- opening ---- */
 
 /* It is open, and that was all that was wanted. */
-static void end_opening(weft_driver_session *session) {
+static void end_bare_opening(weft_driver_session *session) {
     weft__acp_decide(session, false, NULL, "it is ok");
     weft__acp_tell_end(session);
 }
@@ -152,7 +153,7 @@ void weft__acp_go_on(weft_driver_session *session) {
     if (session->closed || !session->open || session->sets || session->turn != WEFT_ACP_WAITING || session->decided)
         return;
     if (session->only_open)
-        end_opening(session);
+        end_bare_opening(session);
     else
         send_prompt(session);
 }
@@ -226,7 +227,7 @@ static weft_val servers_of(const weft_driver_session *session) {
     return session->servers ? weft_raw(session->servers, session->servers_len) : weft_arr(NULL, 0);
 }
 
-static int open_new(weft_driver_session *session) {
+static int call_session_new(weft_driver_session *session) {
     session->id = weft__free(session->process->alloc, session->id);
     session->opening = true;
     return weft__acp_call(session, "session/new",
@@ -242,7 +243,7 @@ static void open_new_instead(weft_driver_session *session) {
     session->renewed = true;
     session->host->on_output(session->ctx, WEFT_RUN_STDERR, (weft_bytes){text, sizeof text - 1});
     if (!session->closed && session->process->state == WEFT_ACP_READY)
-        open_new(session);
+        call_session_new(session);
     weft__acp_session_release(session);
 }
 
@@ -269,7 +270,7 @@ static void on_opened_again(weft_driver_session *session, int r, const weft_answ
 }
 
 /* Resuming is preferred, unless history is wanted: it replays nothing. */
-static int open_again(weft_driver_session *session) {
+static int call_load_or_resume(weft_driver_session *session) {
     const weft_driver_process *process = session->process;
     bool loads = process->can_load && (session->replay || !process->can_resume);
     session->opening = true;
@@ -290,7 +291,7 @@ static int open_session(weft_driver_session *session) {
         weft__later(process->loop, &session->later);
         return 0;
     }
-    return session->id && can ? open_again(session) : open_new(session);
+    return session->id && can ? call_load_or_resume(session) : call_session_new(session);
 }
 
 void weft__acp_sessions_open(weft_driver_process *process) {
@@ -321,7 +322,7 @@ bool weft__acp_cancel_politely(weft_driver_session *session) {
     session->cancelling = true;
     if (session->decided && process->state < WEFT_ACP_LEAVING)
         return false;
-    if (session->turn == WEFT_ACP_WAITING && weft__acp_is_shared(process, session) && process->state < WEFT_ACP_LEAVING) {
+    if (session->turn == WEFT_ACP_WAITING && is_turn_elsewhere(process, session) && process->state < WEFT_ACP_LEAVING) {
         weft__acp_decide_cancelled(session);
         weft__later(process->loop, &session->later);
         return false;

@@ -52,7 +52,7 @@ int weft__acp_call(weft_driver_session *session, const char *method, weft_val pa
 
 /* ---- initialize ---- */
 
-static bool is_offered(const weft_json *result, const char *name) {
+static bool has_session_capability(const weft_json *result, const char *name) {
     weft_json all = weft_pointer(result, "/agentCapabilities/sessionCapabilities"), one = weft_get(&all, name);
     return weft_typeof(&one) == WEFT_OBJECT || weft_bool_of(&one, false);
 }
@@ -60,10 +60,10 @@ static bool is_offered(const weft_json *result, const char *name) {
 static void read_capabilities(weft_driver_process *process, const weft_json *result) {
     weft_json load = weft_pointer(result, "/agentCapabilities/loadSession");
     process->can_load = weft_bool_of(&load, false);
-    process->can_resume = is_offered(result, "resume");
-    process->can_close = is_offered(result, "close");
-    process->can_list = is_offered(result, "list");
-    process->can_delete = is_offered(result, "delete");
+    process->can_resume = has_session_capability(result, "resume");
+    process->can_close = has_session_capability(result, "close");
+    process->can_list = has_session_capability(result, "list");
+    process->can_delete = has_session_capability(result, "delete");
 }
 
 /* For people, should it not be logged in; without memory there is less to say. */
@@ -116,15 +116,15 @@ static const weft_passage *find_passage(const weft_driver_process *process, cons
     return NULL;
 }
 
-static weft_val offer(const weft_driver_process *process, const char *method) {
+static weft_val offers_method(const weft_driver_process *process, const char *method) {
     return weft_bool(find_passage(process, method) != NULL);
 }
 
-static int initialize(weft_driver_process *process) {
-    weft_val fs = WEFT_OBJ({"readTextFile", offer(process, "fs/read_text_file")},
-                           {"writeTextFile", offer(process, "fs/write_text_file")});
+static int call_initialize(weft_driver_process *process) {
+    weft_val fs = WEFT_OBJ({"readTextFile", offers_method(process, "fs/read_text_file")},
+                           {"writeTextFile", offers_method(process, "fs/write_text_file")});
     weft_val form = WEFT_OBJ({"form", weft_obj(NULL, 0)});
-    weft_val able = WEFT_OBJ({"fs", fs}, {"terminal", offer(process, "terminal/create")},
+    weft_val able = WEFT_OBJ({"fs", fs}, {"terminal", offers_method(process, "terminal/create")},
                              {"elicitation", find_passage(process, "elicitation/create") ? form : weft_none()});
     weft_val info = WEFT_OBJ({"name", weft_str("weft")}, {"title", weft_str("Weft")}, {"version", weft_str(weft_version())});
     int64_t most = process->agent->timeout_ms; /* a task does not wait longer for its beginning than for its end */
@@ -226,7 +226,7 @@ static void on_message(void *ctx, weft_peer *peer, bool outgoing, weft_bytes tex
         weft__later(process->loop, &process->later);
 }
 
-static void on_later(weft_later *later) {
+static void fail_for_message(weft_later *later) {
     weft_driver_process *process = WEFT_CONTAINER(later, weft_driver_process, later);
     if (process->state < WEFT_ACP_LEAVING)
         weft__acp_fail(process, false,
@@ -257,7 +257,7 @@ static const weft_method methods[] = {
 };
 
 void weft__acp_talk_init(weft_driver_process *process) {
-    weft__later_init(&process->later, on_later);
+    weft__later_init(&process->later, fail_for_message);
 }
 
 int weft__acp_talk(weft_driver_process *process, int in, int out) {
@@ -281,5 +281,5 @@ int weft__acp_talk(weft_driver_process *process, int in, int out) {
     if (r < 0)
         return r;
     weft_peer_pause(process->peer, true); /* until the host knows of the process */
-    return initialize(process);
+    return call_initialize(process);
 }

@@ -8,21 +8,21 @@
 #define PROMPT "{prompt}"
 #define AGENT "{agent}"
 
-static size_t count_of(const char *const *list) {
+static size_t count_arguments(const char *const *list) {
     size_t count = 0;
     while (list && list[count])
         count++;
     return count;
 }
 
-static bool holds(const char *const *list, const char *name) {
+static bool is_name_in_list(const char *const *list, const char *name) {
     for (; *list; list++)
         if (strstr(*list, name))
             return true;
     return false;
 }
 
-static size_t times(const char *text, const char *name) {
+static size_t count_name(const char *text, const char *name) {
     size_t count = 0;
     for (const char *at = text; (at = strstr(at, name)); at += strlen(name))
         count++;
@@ -30,8 +30,8 @@ static size_t times(const char *text, const char *name) {
 }
 
 /* The template with every name in it replaced; what is put in is not looked at again. NULL: no memory. */
-static const char *filled(weft_arena *arena, const char *template, const char *name, const char *value) {
-    size_t value_len = strlen(value), count = times(template, name);
+static const char *fill_template(weft_arena *arena, const char *template, const char *name, const char *value) {
+    size_t value_len = strlen(value), count = count_name(template, name);
     if (!count)
         value_len = 0;
     char *text = weft__arena_alloc(arena, strlen(template) + count * value_len + 1), *to = text;
@@ -46,17 +46,17 @@ static const char *filled(weft_arena *arena, const char *template, const char *n
 }
 
 /* A prompt that is a whole argument must not look like an option. Agents do not mind a blank before it. */
-static const char *harmless(weft_arena *arena, const char *prompt) {
-    return *prompt == '-' ? filled(arena, " " PROMPT, PROMPT, prompt) : prompt;
+static const char *prompt_argument(weft_arena *arena, const char *prompt) {
+    return *prompt == '-' ? fill_template(arena, " " PROMPT, PROMPT, prompt) : prompt;
 }
 
 static const char *prompt_arg(weft_arena *arena, const char *template, const char *prompt) {
-    const char *value = *template == '{' ? harmless(arena, prompt) : prompt;
-    return value ? filled(arena, template, PROMPT, value) : NULL;
+    const char *value = *template == '{' ? prompt_argument(arena, prompt) : prompt;
+    return value ? fill_template(arena, template, PROMPT, value) : NULL;
 }
 
 /* Arguments with the prompt in them. Where it goes to stdin instead, one that is nothing but the prompt is left out. */
-static int put_own(weft_cli_argv *self, const char **list, size_t *count, const weft_run_spec *spec) {
+static int put_agent_args(weft_cli_argv *self, const char **list, size_t *count, const weft_run_spec *spec) {
     for (const char *const *arg = spec->agent->argv; *arg; arg++) {
         if (self->on_stdin && strcmp(*arg, PROMPT) == 0)
             continue;
@@ -69,7 +69,7 @@ static int put_own(weft_cli_argv *self, const char **list, size_t *count, const 
 
 static int put_persona(weft_cli_argv *self, const char **list, size_t *count, const weft_run_spec *spec) {
     for (const char *const *arg = spec->agent->persona_argv; spec->persona && *arg; arg++) {
-        list[*count] = filled(&self->arena, *arg, AGENT, spec->persona);
+        list[*count] = fill_template(&self->arena, *arg, AGENT, spec->persona);
         if (!list[(*count)++])
             return -ENOMEM;
     }
@@ -78,16 +78,16 @@ static int put_persona(weft_cli_argv *self, const char **list, size_t *count, co
 
 static int make_argv(weft_cli_argv *self, const weft_run_spec *spec) {
     const weft_agent *agent = spec->agent;
-    size_t most = count_of(agent->argv) + count_of(agent->persona_argv) + 2, count = 0;
+    size_t most = count_arguments(agent->argv) + count_arguments(agent->persona_argv) + 2, count = 0;
     const char **list = weft__arena_alloc(&self->arena, most * sizeof *list);
     if (!list)
         return -ENOMEM;
     self->on_stdin = agent->prompt_on_stdin || strlen(spec->prompt) > WEFT_CLI_PROMPT;
-    int r = put_own(self, list, &count, spec);
+    int r = put_agent_args(self, list, &count, spec);
     if (r == 0)
         r = put_persona(self, list, &count, spec);
-    if (r == 0 && !self->on_stdin && !holds(agent->argv, PROMPT)) {
-        list[count] = harmless(&self->arena, spec->prompt);
+    if (r == 0 && !self->on_stdin && !is_name_in_list(agent->argv, PROMPT)) {
+        list[count] = prompt_argument(&self->arena, spec->prompt);
         r = list[count++] ? 0 : -ENOMEM;
     }
     list[count] = NULL;
@@ -96,13 +96,13 @@ static int make_argv(weft_cli_argv *self, const weft_run_spec *spec) {
 }
 
 static int make_env(weft_cli_argv *self, const weft_run_spec *spec) {
-    size_t count = count_of(spec->agent->env);
+    size_t count = count_arguments(spec->agent->env);
     const char **list = weft__arena_alloc(&self->arena, (count + 2) * sizeof *list);
     if (!list)
         return -ENOMEM;
     if (count)
         memcpy(list, spec->agent->env, count * sizeof *list);
-    list[count] = filled(&self->arena, "WEFT_TASK_ID={task}", "{task}", spec->task ? spec->task : "");
+    list[count] = fill_template(&self->arena, "WEFT_TASK_ID={task}", "{task}", spec->task ? spec->task : "");
     list[count + 1] = NULL;
     self->env = list;
     return list[count] ? 0 : -ENOMEM;

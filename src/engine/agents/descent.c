@@ -49,7 +49,7 @@ static int read_parentage(pid_t pid, parentage *ret) {
     return 0;
 }
 
-static int climb(pid_t pid) {
+static int descends_from_us(pid_t pid) {
     pid_t self = getpid();
     parentage at;
     for (int i = 0; i < MAX_GENERATIONS && pid > 0; i++) {
@@ -69,7 +69,7 @@ int weft__descends_from_guard(pid_t pid) {
     parentage first;
     int r = -ESRCH;
     for (int i = 0; i < DESCENT_TRIES && r == -ESRCH && read_parentage(pid, &first) == 0; i++)
-        r = climb(pid);
+        r = descends_from_us(pid);
     return r;
 }
 
@@ -116,7 +116,7 @@ static int find_sockets(const char *table, const char *address, int64_t port, so
     return 0;
 }
 
-static bool holds(const char *pid, const sockets *which) {
+static bool holds_socket(const char *pid, const sockets *which) {
     char path[64], link[64];
     struct dirent *entry;
     bool found = false;
@@ -144,7 +144,7 @@ static int judge_holders(const sockets *which) {
     if (!dir)
         return -errno;
     while (r == 0 && (entry = readdir(dir)))
-        if (isdigit((unsigned char) entry->d_name[0]) && holds(entry->d_name, which))
+        if (isdigit((unsigned char) entry->d_name[0]) && holds_socket(entry->d_name, which))
             r = weft__descends_from_guard((pid_t) atoi(entry->d_name));
     closedir(dir);
     return r;

@@ -80,7 +80,7 @@ static void wait_for_end_of_pipe(weft_driver_process *process) {
 }
 
 /* The host hears of the process before it hears from it, and hears nothing while it wants to. */
-static void heed(weft_driver_process *process) {
+static void listen_or_pause(weft_driver_process *process) {
     bool now = process->started && !process->paused;
     if (process->peer)
         weft_peer_pause(process->peer, !now);
@@ -93,13 +93,13 @@ static void on_process_start(void *ctx, pid_t pid) {
     weft_driver_process *process = ctx;
     weft__acp_hold(process);
     process->started = true;
-    heed(process);
+    listen_or_pause(process);
     process->host->on_process(process->ctx, pid);
     weft__acp_release(process);
 }
 
 /* Everything that could call us again. */
-static void shut(weft_driver_process *process) {
+static void shut_process(weft_driver_process *process) {
     weft__timer_stop(process->loop, &process->timer);
     weft__later_cancel(&process->later);
     if (process->peer)
@@ -164,7 +164,7 @@ void weft__acp_leave(weft_driver_process *process) {
 }
 
 /* true: there may be more in the pipe. While the host does not want it, we are called again when it does. */
-static bool look_again(weft_driver_process *process) {
+static bool look_at_pipe_again(weft_driver_process *process) {
     if (!process->gone)
         return false;
     if (process->paused)
@@ -176,9 +176,9 @@ static bool look_again(weft_driver_process *process) {
 }
 
 /* The time is over that the agent had to exit, or that whoever else holds its pipe had to close it. */
-static void on_due(weft_timer *timer) {
+static void on_acp_due(weft_timer *timer) {
     weft_driver_process *process = WEFT_CONTAINER(timer, weft_driver_process, timer);
-    if (look_again(process))
+    if (look_at_pipe_again(process))
         return;
     process->deaf = !process->ending;
     weft__acp_hold(process);
@@ -228,7 +228,7 @@ static int start_process(weft_driver_process *process, const weft_process_spec *
     return r;
 }
 
-static int begin(weft_driver_process *process, const weft_process_spec *spec, const char *const *argv) {
+static int start_talking(weft_driver_process *process, const weft_process_spec *spec, const char *const *argv) {
     int fds[3];
     int r = start_process(process, spec, argv, fds);
     if (r < 0)
@@ -246,7 +246,7 @@ weft_driver_process *weft__acp_free(weft_driver_process *process) {
     if (!process || process->freed)
         return NULL;
     process->freed = true;
-    shut(process);
+    shut_process(process);
     weft__acp_sessions_drop(process);
     weft__acp_requests_drop(process, NULL);
     weft__acp_release(process);
@@ -267,7 +267,7 @@ int weft__acp_new(const weft_process_spec *spec, const weft_process_host *host, 
     process->holds = 1;
     weft__list_init(&process->sessions);
     weft__list_init(&process->requests);
-    weft__timer_init(&process->timer, on_due);
+    weft__timer_init(&process->timer, on_acp_due);
     weft__acp_talk_init(process);
     weft__acp_stderr_init(process);
     process->folder = weft__strndup(spec->alloc, spec->folder, strlen(spec->folder));
@@ -285,7 +285,7 @@ int weft__acp_start(const weft_process_spec *spec, const char *const *argv, cons
     int r = weft__acp_new(spec, host, ctx, &process);
     if (r < 0)
         return r;
-    r = begin(process, spec, argv);
+    r = start_talking(process, spec, argv);
     if (r < 0) {
         weft__acp_free(process);
         return r;
@@ -313,7 +313,7 @@ static void end_process(weft_driver_process *process) {
         hang_up_and_wait(process);
 }
 
-static void stop_whole(weft_driver_process *process, bool force) {
+static void stop_whole_process(weft_driver_process *process, bool force) {
     weft__acp_decide_all(process, true, "agentEnded", "the process of %s was ended in the middle of this turn",
                          process->agent->name);
     end_process(process);
@@ -337,14 +337,14 @@ void weft__acp_stop(weft_driver_process *process, weft_driver_session *session, 
     if (process->freed || process->state == WEFT_ACP_OVER)
         return;
     if (!session)
-        stop_whole(process, force);
+        stop_whole_process(process, force);
     else if (session->turn != WEFT_ACP_IDLE && (force || weft__acp_cancel_politely(session)))
         weft__acp_stop_for(session, force);
 }
 
 void weft__acp_pause(weft_driver_process *process, bool paused) {
     process->paused = paused;
-    heed(process);
+    listen_or_pause(process);
 }
 
 const weft_driver weft__driver_acp = {.name = "acp", .open = acp_open, WEFT_ACP_TABLE};

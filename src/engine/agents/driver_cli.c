@@ -66,11 +66,11 @@ struct weft_run {
 
 /* ---- callbacks and their way back ---- */
 
-static void enter(weft_run *run) {
+static void enter_run(weft_run *run) {
     run->calls++;
 }
 
-static void release(weft_run *run) {
+static void release_run(weft_run *run) {
     for (int i = 0; i < 2; i++)
         weft__output_done(&run->streams[i].output);
     weft__free(run->alloc, run->program);
@@ -78,9 +78,9 @@ static void release(weft_run *run) {
     weft__free(run->alloc, run);
 }
 
-static void leave(weft_run *run) {
+static void leave_run(weft_run *run) {
     if (--run->calls == 0 && run->freed)
-        release(run);
+        release_run(run);
 }
 
 /* ---- how it ended ---- */
@@ -135,7 +135,7 @@ static weft_run_end not_started(weft_run *run) {
         .reason = "spawnFailed", .retryable = may_go_better(error), .error = run->complaint, .exit_code = -1};
 }
 
-static weft_run_end ran(weft_run *run, char *sentence, size_t size) {
+static weft_run_end end_of_program(weft_run *run, char *sentence, size_t size) {
     weft_run_end end = {.exit_code = run->end.exit_code, .signal = run->end.signal};
     if (end.exit_code == 0) {
         end.ok = true;
@@ -154,7 +154,7 @@ static weft_run_end ran(weft_run *run, char *sentence, size_t size) {
 
 static void tell_end(weft_run *run) {
     char sentence[80];
-    weft_run_end end = run->end.error ? not_started(run) : ran(run, sentence, sizeof sentence);
+    weft_run_end end = run->end.error ? not_started(run) : end_of_program(run, sentence, sizeof sentence);
     if (run->no_memory)
         end = (weft_run_end){.reason = "outOfMemory",
                              .retryable = true,
@@ -178,7 +178,7 @@ static void on_text(void *ctx, weft_bytes text) {
 }
 
 /* What could not be kept cannot be told: it is not let go on as if nothing had happened. */
-static void lose(weft_run *run) {
+static void stop_for_memory(weft_run *run) {
     if (run->freed)
         return;
     run->no_memory = true;
@@ -199,11 +199,11 @@ static void outlive_output(weft_run *run) {
         weft__timer_set(run->loop, &run->mute, weft__add_ms(weft__loop_fresh_now(run->loop), run->grace_ms));
 }
 
-static void end_stream(stream *s) {
+static void end_output_stream(stream *s) {
     weft_run *run = s->run;
     close_stream(s);
     if (weft__output_end(&s->output) < 0)
-        lose(run);
+        stop_for_memory(run);
     if (!run->freed && s->which == WEFT_RUN_STDOUT)
         outlive_output(run);
 }
@@ -215,11 +215,11 @@ static int read_some(stream *s) {
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return errno == EINTR;
     if (n <= 0) {
-        end_stream(s);
+        end_output_stream(s);
         return 0;
     }
     if (weft__output_feed(&s->output, run->loop->read, (size_t) n) < 0)
-        lose(run);
+        stop_for_memory(run);
     if (!run->freed)
         weft__timer_set(run->loop, &s->silence,
                         weft__output_holds(&s->output) ? weft_loop_now(run->loop) + SILENCE_MS : INT64_MAX);
@@ -230,19 +230,19 @@ static void on_readable(void *ctx, unsigned what) {
     stream *s = ctx;
     weft_run *run = s->run;
     (void) what;
-    enter(run);
+    enter_run(run);
     read_some(s);
     if (!run->freed && run->gone)
         weft__later(run->loop, &run->drain);
-    leave(run);
+    leave_run(run);
 }
 
 static void on_silence(weft_timer *timer) {
     stream *s = WEFT_CONTAINER(timer, stream, silence);
     weft_run *run = s->run;
-    enter(run);
+    enter_run(run);
     weft__output_flush(&s->output);
-    leave(run);
+    leave_run(run);
 }
 
 static void on_mute(weft_timer *timer) {
@@ -259,25 +259,25 @@ static void listen_or_not(weft_run *run) {
 /* ---- the end ---- */
 
 /* What it wrote last lies in the pipes. When they are empty nothing more comes, also where somebody else holds them open. */
-static void read_rest(stream *s) {
+static void read_last_output(stream *s) {
     weft_run *run = s->run;
     int left = LAST_READS;
     while (!run->freed && !run->paused && s->fd >= 0 && left && read_some(s) > 0)
         left--;
     if (!run->freed && !run->paused && s->fd >= 0)
-        end_stream(s);
+        end_output_stream(s);
 }
 
 static void on_drain(weft_later *later) {
     weft_run *run = WEFT_CONTAINER(later, weft_run, drain);
     if (!run->gone || run->ended)
         return;
-    enter(run);
+    enter_run(run);
     for (int i = 0; i < 2 && !run->freed; i++)
-        read_rest(&run->streams[i]);
+        read_last_output(&run->streams[i]);
     if (!run->freed && run->streams[0].fd < 0 && run->streams[1].fd < 0)
         tell_end(run);
-    leave(run);
+    leave_run(run);
 }
 
 static void close_input(weft_run *run) {
@@ -290,13 +290,13 @@ static void close_input(weft_run *run) {
 
 static void on_process_start(void *ctx, pid_t pid) {
     weft_run *run = ctx;
-    enter(run);
+    enter_run(run);
     if (run->host.on_process)
         run->host.on_process(run->ctx, pid);
     run->started = true;
     if (!run->freed)
         listen_or_not(run);
-    leave(run);
+    leave_run(run);
 }
 
 static void on_process_end(void *ctx, const weft_process_end *end) {
@@ -340,7 +340,7 @@ static int start_process(weft_run *run, const weft_run_spec *spec, const weft_cl
     return weft__process_start(&opts, &run->process, ret_fds);
 }
 
-static int watch(weft_run *run) {
+static int watch_pipes(weft_run *run) {
     int r = 0;
     for (int i = 0; i < 2 && r >= 0; i++) {
         stream *s = &run->streams[i];
@@ -354,7 +354,7 @@ static int watch(weft_run *run) {
     return r < 0 ? r : weft__watch_set(run->in_watch, WEFT_WATCH_WRITE);
 }
 
-static int begin(weft_run *run, const weft_run_spec *spec, const weft_cli_argv *argv) {
+static int start_cli_run(weft_run *run, const weft_run_spec *spec, const weft_cli_argv *argv) {
     int fds[3];
     run->program = weft__strndup(run->alloc, argv->argv[0], strlen(argv->argv[0]));
     run->folder = weft__strndup(run->alloc, spec->folder, strlen(spec->folder));
@@ -368,7 +368,7 @@ static int begin(weft_run *run, const weft_run_spec *spec, const weft_cli_argv *
     run->in = fds[0];
     run->streams[0].fd = fds[1];
     run->streams[1].fd = fds[2];
-    return watch(run);
+    return watch_pipes(run);
 }
 
 static weft_run *run_new(const weft_run_spec *spec, const weft_run_host *host, void *ctx) {
@@ -406,7 +406,7 @@ static weft_run *cli_free(weft_run *run) {
         if (run->streams[i].fd >= 0)
             close_stream(&run->streams[i]);
     if (!run->calls)
-        release(run);
+        release_run(run);
     return NULL;
 }
 
@@ -416,7 +416,7 @@ static int cli_start(const weft_run_spec *spec, const weft_run_host *host, void 
     if (r < 0)
         return r;
     weft_run *run = run_new(spec, host, ctx);
-    r = run ? begin(run, spec, &argv) : -ENOMEM;
+    r = run ? start_cli_run(run, spec, &argv) : -ENOMEM;
     weft__cli_argv_done(&argv);
     if (r < 0) {
         cli_free(run);

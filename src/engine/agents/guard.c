@@ -5,10 +5,10 @@
  * It is two processes: a keeper (guard_keeper.c), which the daemon started, and the guard proper, its child. An agent is the
  * same user and may kill or stop either; the other one notices and ends what is there.
  *
- *   RUNNING ──the program exits──▶ LEFT ─────1 s────▶ KILLING       ended(), due()
- *           ──told to stop───────▶ ASKED ──the grace──▶ KILLING     take_command(), due()
+ *   RUNNING ──the program exits──▶ LEFT ─────1 s────▶ KILLING       note_program_end(), begin_killing()
+ *           ──told to stop───────▶ ASKED ──the grace──▶ KILLING     take_command(), begin_killing()
  *   any ──told to kill, or the daemon or the keeper is gone──▶ KILLING     take_command(), take_signals()
- *   any ──no child is left──▶ the end is told                       reap() */
+ *   any ──no child is left──▶ the end is told                       reap_program() */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -55,7 +55,7 @@ typedef struct guard {
     weft_guard_rounds rounds;
 } guard;
 
-static void tell(const guard *self, weft_guard_kind kind, int value) {
+static void send_note(const guard *self, weft_guard_kind kind, int value) {
     weft_guard_note note = {(int32_t) kind, value};
     (void) send(self->control, &note, sizeof note, MSG_NOSIGNAL); /* a daemon that is gone shows as the end of input */
 }
@@ -120,12 +120,12 @@ static const char *path_of(char *const *env) {
 }
 
 /* In the child. Returns only with what went wrong. */
-static weft_guard_note become(const guard *self, const job *order) {
+static weft_guard_note become_program(const guard *self, const job *order) {
     char file[PATH_MAX];
     sigset_t none;
     struct rlimit files = {order->head.files_soft, order->head.files_hard};
     setpgid(0, 0);
-    tell(self, WEFT_GUARD_FORKED, getpid()); /* should it kill the guard at once, its group is known */
+    send_note(self, WEFT_GUARD_FORKED, getpid()); /* should it kill the guard at once, its group is known */
     setrlimit(RLIMIT_NOFILE, &files);
     umask((mode_t) order->head.umask);
     if (chdir(order->folder) < 0)
@@ -147,7 +147,7 @@ static void tie_to(pid_t parent) {
 }
 
 /* The pipe closes when the exec succeeds and brings a note when it does not. */
-static int start(guard *self, const job *order, weft_guard_note *ret_failed) {
+static int start_program(guard *self, const job *order, weft_guard_note *ret_failed) {
     int ends[2];
     pid_t parent = getpid();
     if (pipe2(ends, O_CLOEXEC) < 0)
@@ -155,7 +155,7 @@ static int start(guard *self, const job *order, weft_guard_note *ret_failed) {
     pid_t pid = fork();
     if (pid == 0) {
         tie_to(parent);
-        weft_guard_note failed = become(self, order);
+        weft_guard_note failed = become_program(self, order);
         (void) !write(ends[1], &failed, sizeof failed);
         _exit(127);
     }
@@ -170,20 +170,20 @@ static int start(guard *self, const job *order, weft_guard_note *ret_failed) {
 
 /* ---- ending it ---- */
 
-static void kill_now(guard *self) {
+static void kill_at_once(guard *self) {
     self->phase = KILLING;
     self->due = weft__guard_now();
 }
 
 /* A stopped process hears SIGTERM when it goes on. */
-static void ask(guard *self, phase next, int64_t wait_ms) {
+static void ask_program_to_end(guard *self, phase next, int64_t wait_ms) {
     self->phase = next;
     self->due = weft__guard_now() + wait_ms;
     weft__guard_signal(SIGTERM);
     weft__guard_signal(SIGCONT);
 }
 
-static void ended(guard *self, int status) {
+static void note_program_end(guard *self, int status) {
     self->ended = true;
     self->status = status;
     int64_t soon = weft__guard_now() + LEFT_MS;
@@ -192,16 +192,16 @@ static void ended(guard *self, int status) {
 }
 
 /* false: no child is left. */
-static bool reap(guard *self) {
+static bool reap_program(guard *self) {
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
         if (pid == self->program)
-            ended(self, status);
+            note_program_end(self, status);
     if (pid < 0 && errno == ECHILD)
         return false;
     if (self->ended && self->phase == RUNNING)
-        ask(self, LEFT, LEFT_MS);
+        ask_program_to_end(self, LEFT, LEFT_MS);
     return true;
 }
 
@@ -216,7 +216,7 @@ static void kill_round(guard *self) {
     self->due = self->rounds.due;
 }
 
-static void due(guard *self) {
+static void begin_killing(guard *self) {
     self->phase = KILLING;
     kill_round(self);
 }
@@ -233,9 +233,9 @@ static void take_command(guard *self) {
         self->control = -1;
     }
     if (n <= 0 || command == WEFT_GUARD_KILL)
-        kill_now(self);
+        kill_at_once(self);
     else if (command == WEFT_GUARD_STOP && self->phase == RUNNING)
-        ask(self, ASKED, self->grace_ms);
+        ask_program_to_end(self, ASKED, self->grace_ms);
 }
 
 static int timeout_of(const guard *self) {
@@ -250,7 +250,7 @@ static void take_signals(guard *self) {
     struct signalfd_siginfo info;
     while (read(self->children, &info, sizeof info) == sizeof info)
         if (info.ssi_signo == KEEPER_ENDED && getppid() != self->keeper)
-            kill_now(self);
+            kill_at_once(self);
 }
 
 static void wait_for_something(guard *self) {
@@ -261,20 +261,20 @@ static void wait_for_something(guard *self) {
     if (ready[1].revents)
         take_command(self);
     if (self->phase != RUNNING && weft__guard_now() >= self->due)
-        due(self);
+        begin_killing(self);
 }
 
-static void watch_over(guard *self) {
-    while (reap(self) && self->rounds.vain < WEFT_VAIN_ROUNDS)
+static void watch_until_empty(guard *self) {
+    while (reap_program(self) && self->rounds.vain < WEFT_VAIN_ROUNDS)
         wait_for_something(self);
-    tell(self, WEFT_GUARD_ENDED, self->ended ? self->status : SIGKILL);
+    send_note(self, WEFT_GUARD_ENDED, self->ended ? self->status : SIGKILL);
 }
 
 /* ---- the guard ---- */
 
 /* Nothing but SIGKILL ends a guard: all signals are blocked from its first instruction on (process.c), and again here for
  * whoever starts it by hand. Nobody but root looks into it or traces it. */
-static void prepare(void) {
+static void prepare_guard(void) {
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
@@ -302,34 +302,34 @@ static int guard_program(guard *self) {
     leave_keeper(self);
     int r = read_order(WEFT_GUARD_ORDER, &order);
     if (r == 0)
-        r = start(self, &order, &failed);
+        r = start_program(self, &order, &failed);
     if (r < 0)
         failed.value = -r;
     forget_order(&order);
     if (r != 0) {
-        tell(self, (weft_guard_kind) failed.kind, failed.value);
+        send_note(self, (weft_guard_kind) failed.kind, failed.value);
         return 1;
     }
     self->grace_ms = order.head.grace_ms;
-    tell(self, WEFT_GUARD_STARTED, self->program);
+    send_note(self, WEFT_GUARD_STARTED, self->program);
     sigemptyset(&heard);
     sigaddset(&heard, SIGCHLD);
     sigaddset(&heard, KEEPER_ENDED);
     self->children = weft__guard_settle(&heard);
     if (self->children < 0)
-        kill_now(self); /* it goes on without hearing of children, in rounds */
-    watch_over(self);
+        kill_at_once(self); /* it goes on without hearing of children, in rounds */
+    watch_until_empty(self);
     return 0;
 }
 
 int weft__guard_main(int argc, char **argv) {
     guard self = {.control = WEFT_GUARD_CONTROL, .children = -1};
     (void) argc, (void) argv;
-    prepare();
+    prepare_guard();
     self.keeper = getpid();
     pid_t child = fork();
     if (child < 0)
-        tell(&self, WEFT_GUARD_NO_PROGRAM, errno);
+        send_note(&self, WEFT_GUARD_NO_PROGRAM, errno);
     if (child < 0)
         return 1;
     return child == 0 ? guard_program(&self) : weft__guard_keep(child, WEFT_GUARD_CONTROL);

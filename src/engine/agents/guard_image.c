@@ -44,7 +44,7 @@ static int write_image(int fd) {
 
 /* Sealed, because an agent is the same user and can open our descriptors by /proc: what it could write would be run as the
  * next agent's guard. Without the seals there is no image. */
-static int seal(int fd) {
+static int seal_image(int fd) {
     return fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0 ? -errno : 0;
 }
 
@@ -62,7 +62,7 @@ static int make_image(int lowest) {
         return fd;
     int r = write_image(fd);
     if (r == 0)
-        r = seal(fd);
+        r = seal_image(fd);
     int high = r == 0 ? fcntl(fd, F_DUPFD_CLOEXEC, lowest) : -1;
     if (r == 0 && high < 0)
         r = -errno;

@@ -81,7 +81,7 @@ static int keeper_timeout(const keeper *self) {
 }
 
 /* Commands are for the guard; only the end of the connection is seen here. */
-static void keep_watch(keeper *self) {
+static void keeper_wait(keeper *self) {
     struct signalfd_siginfo info;
     struct pollfd ready[] = {{.fd = self->children, .events = POLLIN}, {.fd = self->control}};
     poll(ready, 2, keeper_timeout(self));
@@ -106,6 +106,6 @@ int weft__guard_keep(pid_t guard, int control) {
     sigaddset(&children, SIGCHLD);
     self.children = weft__guard_settle(&children);
     while (reap_children(&self) && self.rounds.vain < WEFT_VAIN_ROUNDS)
-        keep_watch(&self);
+        keeper_wait(&self);
     return self.exit_code;
 }

@@ -50,7 +50,7 @@ static bool read_process(int proc, const char *name, process *ret) {
     return true;
 }
 
-static int add(processes *all, process one) {
+static int add_process(processes *all, process one) {
     if (all->count == all->cap) {
         size_t cap = all->cap ? all->cap * 2 : 256;
         process *list = cap <= MAX_PROCESSES ? realloc(all->list, cap * sizeof *list) : NULL;
@@ -64,14 +64,15 @@ static int add(processes *all, process one) {
 }
 
 /* What did not fit into memory is found when the others have gone. */
-static int list_all(processes *all) {
+static int list_processes(processes *all) {
     DIR *dir = opendir("/proc");
     if (!dir)
         return -errno;
     struct dirent *entry;
     process one;
     while ((entry = readdir(dir)))
-        if (isdigit((unsigned char) entry->d_name[0]) && read_process(dirfd(dir), entry->d_name, &one) && add(all, one) < 0)
+        if (isdigit((unsigned char) entry->d_name[0]) && read_process(dirfd(dir), entry->d_name, &one) &&
+            add_process(all, one) < 0)
             break;
     closedir(dir);
     return 0;
@@ -84,7 +85,7 @@ static int by_pid(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-static bool is_ours(const processes *all, pid_t pid) {
+static bool is_our_process(const processes *all, pid_t pid) {
     const process *found = bsearch(&(process){.pid = pid}, all->list, all->count, sizeof *all->list, by_pid);
     return found && found->ours;
 }
@@ -101,7 +102,7 @@ static void mark_descendants(processes *all) {
     for (bool more = true; more;) {
         more = false;
         for (size_t i = 0; i < all->count; i++)
-            if (!all->list[i].ours && is_ours(all, all->list[i].parent))
+            if (!all->list[i].ours && is_our_process(all, all->list[i].parent))
                 more = all->list[i].ours = true;
     }
 }
@@ -129,7 +130,7 @@ static int signal_ours(const processes *all, pid_t self, int signal) {
 int weft__guard_signal(int signal) {
     processes all = {0};
     pid_t self = getpid();
-    int r = list_all(&all);
+    int r = list_processes(&all);
     if (r == 0 && all.count) {
         mark_children(&all, self, NULL, NULL);
         mark_descendants(&all);
@@ -142,7 +143,7 @@ int weft__guard_signal(int signal) {
 int weft__tree_kill(bool (*spared)(void *ctx, pid_t child), void *ctx) {
     processes all = {0};
     pid_t self = getpid();
-    int r = list_all(&all);
+    int r = list_processes(&all);
     if (r == 0 && all.count) {
         mark_children(&all, self, spared, ctx);
         mark_descendants(&all);

@@ -62,7 +62,7 @@ static struct {
 
 /* ---- the mark ---- */
 
-static bool bears(const char *text, size_t len, const char *mark) {
+static bool env_has_mark(const char *text, size_t len, const char *mark) {
     size_t size = strlen(mark) + 1;
     for (const char *at = text; (at = memmem(at, len - (size_t) (at - text), mark, size)); at++)
         if (at == text || at[-1] == '\0')
@@ -88,7 +88,7 @@ static bool process_bears(const char *pid, const char *mark) {
         text = more;
     } while ((n = read(fd, text + len, cap - len)) > 0);
     close(fd);
-    bool yes = text && bears(text, len, mark);
+    bool yes = text && env_has_mark(text, len, mark);
     free(text);
     return yes;
 }
@@ -195,7 +195,7 @@ const char *weft__guards_mark(void) {
 
 /* ---- orphans ---- */
 
-static bool is_among(const pid_t *list, size_t count, pid_t pid) {
+static bool is_pid_in_list(const pid_t *list, size_t count, pid_t pid) {
     for (size_t i = 0; i < count; i++)
         if (list[i] == pid)
             return true;
@@ -213,8 +213,8 @@ static bool is_living_guard(pid_t pid) {
 static bool is_spared(void *ctx, pid_t child) {
     char name[24];
     (void) ctx;
-    if (is_living_guard(child) || is_among(guards.leaving, guards.leaving_count, child) ||
-        is_among(guards.foreign, guards.foreign_count, child) || is_among(helpers.list, helpers.count, child))
+    if (is_living_guard(child) || is_pid_in_list(guards.leaving, guards.leaving_count, child) ||
+        is_pid_in_list(guards.foreign, guards.foreign_count, child) || is_pid_in_list(helpers.list, helpers.count, child))
         return true;
     snprintf(name, sizeof name, "%ld", (long) child);
     return guards.foreign_count && !process_bears(name, guards.mark);
@@ -287,7 +287,7 @@ void weft__guards_leave(weft_guard_entry *entry) {
 
 /* ---- guards that live ---- */
 
-static void look_after(weft_guard_entry *entry) {
+static void wake_stopped_guard(weft_guard_entry *entry) {
     siginfo_t info = {0};
     if (waitid(P_PID, (id_t) entry->pid, &info, WSTOPPED | WNOHANG) < 0 || info.si_pid == 0)
         return;
@@ -299,7 +299,7 @@ static void on_children(void *ctx, unsigned what) {
     (void) ctx, (void) what;
     (void) !read(guards.children, &count, sizeof count);
     for (weft_link *at = guards.living.next; at != &guards.living; at = at->next)
-        look_after(WEFT_CONTAINER(at, weft_guard_entry, link));
+        wake_stopped_guard(WEFT_CONTAINER(at, weft_guard_entry, link));
     weft__guards_collect();
 }
 

@@ -12,7 +12,7 @@
 #define MARK "\xE2\x80\xA6 (%zu bytes cut)%s" /* an ellipsis */
 #define MARK_ROOM 64
 
-static void hand_over(weft_output *output, size_t len) {
+static void hand_over_text(weft_output *output, size_t len) {
     if (len)
         output->on_text(output->ctx, (weft_bytes){weft__buf_head(&output->held), len});
     weft__buf_take(&output->held, output->alloc, len);
@@ -20,7 +20,7 @@ static void hand_over(weft_output *output, size_t len) {
 }
 
 /* Room was made before. false: the line is full. */
-static bool put(weft_output *output, const char *data, size_t n) {
+static bool put_in_line(weft_output *output, const char *data, size_t n) {
     if (n > WEFT_OUTPUT_LINE - output->line) {
         output->cutting = true;
         return false;
@@ -53,28 +53,28 @@ static size_t broken_run(const char *data, size_t n, bool *ret_more) {
 }
 
 /* One character that is not plain ASCII. The bytes it took; 0: its end has not come, or the line is full. */
-static size_t clean_one(weft_output *output, const char *data, size_t n, bool *ret_more) {
+static size_t clean_character(weft_output *output, const char *data, size_t n, bool *ret_more) {
     size_t len = *data ? weft__utf8_len(data, n) : 0;
     *ret_more = false;
     if (len)
-        return put(output, data, len) ? len : 0;
+        return put_in_line(output, data, len) ? len : 0;
     len = *data ? broken_run(data, n, ret_more) : 1;
-    return !*ret_more && put(output, REPLACEMENT, REPLACEMENT_LEN) ? len : 0;
+    return !*ret_more && put_in_line(output, REPLACEMENT, REPLACEMENT_LEN) ? len : 0;
 }
 
 /* Bytes of one line, without its newline. How many were used: fewer when the line is full or ends within a character. */
-static size_t clean(weft_output *output, const char *data, size_t n, bool *ret_more) {
+static size_t clean_line(weft_output *output, const char *data, size_t n, bool *ret_more) {
     size_t used = 0;
     *ret_more = false;
     while (used < n && !output->cutting) {
         size_t run = ascii_run(data + used, n - used), room = WEFT_OUTPUT_LINE - output->line;
         if (run) {
-            put(output, data + used, run < room ? run : room);
+            put_in_line(output, data + used, run < room ? run : room);
             output->cutting = run > room;
             used += run < room ? run : room;
             continue;
         }
-        size_t one = clean_one(output, data + used, n - used, ret_more);
+        size_t one = clean_character(output, data + used, n - used, ret_more);
         if (!one)
             break;
         used += one;
@@ -84,7 +84,7 @@ static size_t clean(weft_output *output, const char *data, size_t n, bool *ret_m
 
 /* ---- lines ---- */
 
-static int end_line(weft_output *output, const char *newline) {
+static int end_output_line(weft_output *output, const char *newline) {
     char mark[MARK_ROOM];
     const char *text = newline;
     if (output->cutting) {
@@ -108,7 +108,7 @@ static int put_piece(weft_output *output, const char *data, size_t n, bool line_
         int r = weft__buf_reserve(&output->held, output->alloc, most);
         if (r < 0)
             return r;
-        used = clean(output, data, n, &more);
+        used = clean_line(output, data, n, &more);
     }
     if (output->cutting) {
         output->cut += n - used;
@@ -123,7 +123,7 @@ static int put_piece(weft_output *output, const char *data, size_t n, bool line_
 }
 
 /* The character that the last bytes began, with what follows. How many of the new bytes it took; <0: no memory. */
-static ssize_t join(weft_output *output, const char *data, size_t n) {
+static ssize_t join_split_character(weft_output *output, const char *data, size_t n) {
     char both[2 * WEFT_UTF8_MAX];
     size_t before = output->split_len, added = n < WEFT_UTF8_MAX ? n : WEFT_UTF8_MAX;
     bool more = false;
@@ -143,7 +143,7 @@ static ssize_t join(weft_output *output, const char *data, size_t n) {
 int weft__output_feed(weft_output *output, const char *data, size_t n) {
     int r = 0;
     if (n && output->split_len) {
-        ssize_t taken = join(output, data, n);
+        ssize_t taken = join_split_character(output, data, n);
         if (taken < 0)
             return (int) taken;
         data += taken;
@@ -154,17 +154,17 @@ int weft__output_feed(weft_output *output, const char *data, size_t n) {
         size_t len = newline ? (size_t) (newline - data) : n;
         r = put_piece(output, data, len, newline != NULL);
         if (r == 0 && newline)
-            r = end_line(output, "\n");
+            r = end_output_line(output, "\n");
         data += len + (newline != NULL);
         n -= len + (newline != NULL);
     }
     /* What is cut goes on for long: the part that is kept need not wait in memory. */
-    hand_over(output, output->cutting ? weft__buf_len(&output->held) : output->whole);
+    hand_over_text(output, output->cutting ? weft__buf_len(&output->held) : output->whole);
     return r;
 }
 
 void weft__output_flush(weft_output *output) {
-    hand_over(output, weft__buf_len(&output->held));
+    hand_over_text(output, weft__buf_len(&output->held));
 }
 
 int weft__output_end(weft_output *output) {
@@ -173,7 +173,7 @@ int weft__output_end(weft_output *output) {
         r = put_piece(output, REPLACEMENT, REPLACEMENT_LEN, true);
     output->split_len = 0;
     if (r == 0 && output->cutting)
-        r = end_line(output, "");
+        r = end_output_line(output, "");
     weft__output_flush(output);
     return r;
 }

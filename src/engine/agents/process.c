@@ -87,19 +87,19 @@ mode_t weft__process_umask(void) {
 
 /* ---- the order ---- */
 
-static size_t count_of(const char *const *list) {
+static size_t count_strings(const char *const *list) {
     size_t count = 0;
     while (list && list[count])
         count++;
     return count;
 }
 
-static int put_text(weft_buf *buf, const weft_alloc *alloc, const char *text) {
+static int put_order_text(weft_buf *buf, const weft_alloc *alloc, const char *text) {
     size_t size = strlen(text) + 1;
     return size > MAX_ORDER - weft__buf_len(buf) ? -E2BIG : weft__buf_put(buf, alloc, text, size);
 }
 
-static bool names(const char *const *list, const char *variable) {
+static bool list_sets_variable(const char *const *list, const char *variable) {
     size_t name = strcspn(variable, "=") + 1;
     for (; list && *list; list++)
         if (strncmp(*list, variable, name) == 0)
@@ -112,15 +112,15 @@ static bool names(const char *const *list, const char *variable) {
 static int put_env(weft_buf *buf, const weft_alloc *alloc, const char *const *own, uint32_t *ret_count) {
     const char *mark[] = {weft__guards_mark(), NULL};
     uint32_t count = *mark ? 1 : 0;
-    int r = *mark ? put_text(buf, alloc, *mark) : 0;
+    int r = *mark ? put_order_text(buf, alloc, *mark) : 0;
     for (char **each = environ; r == 0 && *each; each++)
-        if (!names(own, *each) && !names(mark, *each)) {
-            r = put_text(buf, alloc, *each);
+        if (!list_sets_variable(own, *each) && !list_sets_variable(mark, *each)) {
+            r = put_order_text(buf, alloc, *each);
             count++;
         }
     for (; r == 0 && own && *own; own++)
-        if (!names(mark, *own)) {
-            r = put_text(buf, alloc, *own);
+        if (!list_sets_variable(mark, *own)) {
+            r = put_order_text(buf, alloc, *own);
             count++;
         }
     *ret_count = count;
@@ -133,13 +133,13 @@ static int write_order(const weft_process_opts *opts, weft_buf *buf) {
         .files_hard = found.files.rlim_max,
         .grace_ms = opts->grace_ms > 0 ? opts->grace_ms : GRACE_MS,
         .umask = (uint32_t) found.umask,
-        .arg_count = (uint32_t) count_of(opts->argv),
+        .arg_count = (uint32_t) count_strings(opts->argv),
     };
     int r = weft__buf_put(buf, opts->alloc, &head, sizeof head);
     if (r == 0)
-        r = put_text(buf, opts->alloc, opts->folder ? opts->folder : ".");
+        r = put_order_text(buf, opts->alloc, opts->folder ? opts->folder : ".");
     for (const char *const *arg = opts->argv; r == 0 && *arg; arg++)
-        r = put_text(buf, opts->alloc, *arg);
+        r = put_order_text(buf, opts->alloc, *arg);
     if (r == 0)
         r = put_env(buf, opts->alloc, opts->env, &head.env_count);
     if (r == 0)
@@ -183,7 +183,7 @@ static void close_all(int fds[PLACES]) {
 }
 
 /* Out of the way of the numbers that the guard's will get: a daemon with a closed stdin would have one of these there. */
-static int lift(int *fd) {
+static int lift_fd(int *fd) {
     if (*fd < 0 || *fd >= WEFT_GUARD_FDS)
         return 0;
     int high = fcntl(*fd, F_DUPFD_CLOEXEC, WEFT_GUARD_FDS);
@@ -203,11 +203,11 @@ static int connect_place(plumbing *p, int place) {
     p->theirs[place] = ends[place != STDIN_FILENO];
     /* Only ours: a program does not expect descriptors that may say EAGAIN. */
     fcntl(p->ours[place], F_SETFL, fcntl(p->ours[place], F_GETFL) | O_NONBLOCK);
-    r = lift(&p->ours[place]);
-    return r < 0 ? r : lift(&p->theirs[place]);
+    r = lift_fd(&p->ours[place]);
+    return r < 0 ? r : lift_fd(&p->theirs[place]);
 }
 
-static int lay(const weft_process_opts *opts, plumbing *ret) {
+static int lay_pipes(const weft_process_opts *opts, plumbing *ret) {
     int r = 0;
     for (int i = 0; i < PLACES; i++)
         ret->ours[i] = ret->theirs[i] = -1;
@@ -216,7 +216,7 @@ static int lay(const weft_process_opts *opts, plumbing *ret) {
     if (r == 0)
         r = make_order(opts, &ret->theirs[ORDER]);
     if (r == 0)
-        r = lift(&ret->theirs[ORDER]);
+        r = lift_fd(&ret->theirs[ORDER]);
     if (r < 0) {
         close_all(ret->ours);
         close_all(ret->theirs);
@@ -240,7 +240,7 @@ static int set_files(posix_spawn_file_actions_t *files, const plumbing *p, int i
 
 /* A session of its own, so that neither a terminal nor a signal to our group reaches it; every signal blocked before its
  * first instruction. */
-static int set_attributes(posix_spawnattr_t *attr) {
+static int set_guard_attributes(posix_spawnattr_t *attr) {
     sigset_t all;
     sigfillset(&all);
     int r = posix_spawnattr_setsigmask(attr, &all);
@@ -264,7 +264,7 @@ static int spawn_from(const char *file, int image, const weft_process_opts *opts
     if (r == 0) {
         r = set_files(&files, p, image);
         if (r == 0)
-            r = set_attributes(&attr);
+            r = set_guard_attributes(&attr);
         if (r == 0)
             r = posix_spawn(ret, file, &files, &attr, (char *const *) (uintptr_t) argv, environ);
         posix_spawnattr_destroy(&attr);
@@ -279,7 +279,7 @@ static bool is_refusal(int r) {
 }
 
 /* A program that is "this one", by the name OWN_FILE, is so only below a guard that is this one too. */
-static int spawn(const weft_process_opts *opts, const plumbing *p, pid_t *ret) {
+static int spawn_guard(const weft_process_opts *opts, const plumbing *p, pid_t *ret) {
     int image = opts->guard || strcmp(opts->argv[0], OWN_FILE) == 0 ? -ENOENT : weft__guard_image(WEFT_GUARD_FDS);
     if (image >= 0) {
         int r = spawn_from(IMAGE_FILE, image, opts, p, ret);
@@ -337,7 +337,7 @@ static void on_notes(void *ctx, unsigned what) {
 
 /* ---- the end ---- */
 
-static void let_go(weft_process *process) {
+static void let_go_of_guard(weft_process *process) {
     weft__timer_stop(process->loop, &process->late);
     process->notes = weft__watch_free(process->notes);
     process->gone = weft__watch_free(process->gone);
@@ -374,7 +374,7 @@ static void sweep_due(weft_timer *timer) {
 }
 
 /* A process that was never our child, because we are no subreaper, has lost the program's group at least. */
-static void sweep(weft_process *process) {
+static void start_sweep(weft_process *process) {
     if (process->group > 0)
         kill(-process->group, SIGKILL);
     process->sweeping = true;
@@ -395,11 +395,11 @@ static void on_gone(void *ctx, unsigned what) {
     bool lost = !process->end_known || info.si_code != CLD_EXITED;
     if (!process->end_known)
         assume_end(process, info.si_code == CLD_EXITED ? 0 : info.si_status);
-    let_go(process);
+    let_go_of_guard(process);
     weft__guards_remove(&process->entry);
     weft__guards_collect();
     if (lost)
-        sweep(process);
+        start_sweep(process);
     else
         process->on_end(process->ctx, &process->end);
 }
@@ -411,7 +411,7 @@ static void guard_late(weft_timer *timer) {
 
 /* ---- the process ---- */
 
-static int watch(weft_process *process) {
+static int watch_guard(weft_process *process) {
     process->pidfd = (int) syscall(SYS_pidfd_open, process->guard, 0);
     if (process->pidfd < 0)
         return -errno;
@@ -423,8 +423,8 @@ static int watch(weft_process *process) {
     return r < 0 ? r : weft__watch_set(process->gone, WEFT_WATCH_READ);
 }
 
-static int begin(weft_process *process, const weft_process_opts *opts, plumbing *p) {
-    int r = spawn(opts, p, &process->guard);
+static int begin_process(weft_process *process, const weft_process_opts *opts, plumbing *p) {
+    int r = spawn_guard(opts, p, &process->guard);
     close_all(p->theirs);
     process->control = p->ours[CONTROL];
     if (r < 0) {
@@ -432,7 +432,7 @@ static int begin(weft_process *process, const weft_process_opts *opts, plumbing 
         return r;
     }
     weft__guards_add(process->loop, &process->entry, process->guard);
-    r = watch(process);
+    r = watch_guard(process);
     if (r < 0) {
         process->notes = weft__watch_free(process->notes);
         process->gone = weft__watch_free(process->gone);
@@ -467,9 +467,9 @@ int weft__process_start(const weft_process_opts *opts, weft_process **ret, int r
     };
     weft__timer_init(&process->late, guard_late);
     weft__timer_init(&process->sweep, sweep_due);
-    int r = lay(opts, &p);
+    int r = lay_pipes(opts, &p);
     if (r == 0)
-        r = begin(process, opts, &p);
+        r = begin_process(process, opts, &p);
     if (r < 0) {
         weft__free(opts->alloc, process);
         return r;
@@ -496,7 +496,7 @@ weft_process *weft__process_free(weft_process *process) {
     end_sweep(process);
     if (process->control >= 0) {
         kill(process->guard, SIGCONT);
-        let_go(process);
+        let_go_of_guard(process);
         weft__guards_leave(&process->entry);
     }
     return weft__free(process->alloc, process);

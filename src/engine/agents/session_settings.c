@@ -85,16 +85,16 @@ static bool is_same(const weft_session_setting *a, const weft_session_setting *b
     return strcmp(a->name, b->name) == 0 && (!a->option || strcmp(a->option, b->option) == 0);
 }
 
-static int put_old(void *ctx, const weft_session_setting *setting) {
+static int put_old_setting(void *ctx, const weft_session_setting *setting) {
     struct put *put = ctx;
     return is_same(setting, put->instead) ? 0 : put_setting(put, setting);
 }
 
-static int put_all(struct put *put, const char *old) {
+static int put_all_settings(struct put *put, const char *old) {
     weft_doc *doc = NULL;
     int r = old ? weft_doc_parse(old, strlen(old), put->alloc, &doc) : 0;
     if (r >= 0 && doc)
-        r = weft__settings_each(weft_doc_root(doc), put_old, put);
+        r = weft__settings_each(weft_doc_root(doc), put_old_setting, put);
     weft_doc_free(doc);
     return r < 0 ? r : put_setting(put, put->instead);
 }
@@ -127,7 +127,7 @@ int weft__settings_put(const char *old, const weft_session_setting *setting, con
     struct put put = {.instead = setting, .alloc = alloc};
     int r = weft__setting_check(setting);
     if (r >= 0)
-        r = put_all(&put, old);
+        r = put_all_settings(&put, old);
     if (r >= 0)
         r = join_parts(&put, ret);
     weft__buf_done(&put.words, alloc);

@@ -65,7 +65,7 @@ void weft__automation_switched(weft_automation *automation, const weft_event *ev
 }
 
 /* As much of it as there is room for. */
-static void keep(const weft_json *data, const char *name, char *ret, size_t size) {
+static void copy_member_text(const weft_json *data, const char *name, char *ret, size_t size) {
     weft_json value = weft_get(data, name);
     weft_bytes text;
     bool is = weft_text(&value, &text) >= 0;
@@ -78,11 +78,11 @@ void weft__automation_executed(weft_automation *automation, int64_t time_ms, con
         automation->recent_count--;
     }
     execution *is = &automation->recent[automation->recent_count++];
-    keep(data, "ruleId", is->rule, sizeof is->rule);
-    keep(data, "eventType", is->type, sizeof is->type);
-    keep(data, "status", is->status, sizeof is->status);
-    keep(data, "taskId", is->task, sizeof is->task);
-    keep(data, "error", is->error, sizeof is->error);
+    copy_member_text(data, "ruleId", is->rule, sizeof is->rule);
+    copy_member_text(data, "eventType", is->type, sizeof is->type);
+    copy_member_text(data, "status", is->status, sizeof is->status);
+    copy_member_text(data, "taskId", is->task, sizeof is->task);
+    copy_member_text(data, "error", is->error, sizeof is->error);
     is->time_ms = time_ms;
 }
 
@@ -264,7 +264,7 @@ static int start_watcher(weft_automation *automation, const weft_automation_opts
 
 /* ---- life ---- */
 
-static int start(weft_automation *automation, const weft_automation_opts *opts) {
+static int start_rules(weft_automation *automation, const weft_automation_opts *opts) {
     int r = add_rules(automation, opts->rules);
     if (r == 0)
         r = weft__webhooks_new(&(weft_webhook_opts){.loop = automation->loop, .alloc = automation->alloc},
@@ -297,7 +297,7 @@ int weft__automation_new(weft_engine *engine, const weft_automation_opts *opts, 
     automation->listener.on_event = weft__automation_hear;
     weft__list_init(&automation->listener.link);
     weft__list_init(&automation->firings);
-    int r = start(automation, opts);
+    int r = start_rules(automation, opts);
     if (r < 0) {
         weft__automation_free(automation);
         return r;
@@ -327,7 +327,7 @@ weft_automation *weft__automation_free(weft_automation *automation) {
 enum { RULE_MEMBERS = 8, EXECUTION_MEMBERS = 6 };
 
 /* What the configuration says, where somebody has switched it since. */
-static weft_val overruled(int64_t switched_ms, bool configured) {
+static weft_val configured_if_switched(int64_t switched_ms, bool configured) {
     return switched_ms ? weft_bool(configured) : weft_none();
 }
 
@@ -340,7 +340,7 @@ static weft_val show_rule(const known_rule *known, weft_member *members) {
                                        {"cooldownMs", weft_int(rule->cooldown_ms)},
                                        {"requiresApproval", weft_bool(rule->approval)},
                                        {"error", *rule->error ? weft_str(rule->error) : weft_none()},
-                                       {"configured", overruled(known->switched_ms, rule->enabled)}};
+                                       {"configured", configured_if_switched(known->switched_ms, rule->enabled)}};
     memcpy(members, shown, sizeof shown);
     return weft_obj(members, RULE_MEMBERS);
 }
@@ -371,7 +371,7 @@ int weft__automation_status(weft_automation *automation, char **ret, size_t *ret
     for (size_t i = 0; i < automation->recent_count; i++)
         recent[i] = show_execution(&automation->recent[i], iso[i], members[i]);
     int r = weft_to_text(WEFT_OBJ({"enabled", weft_bool(automation->enabled)}, {"ruleCount", weft_uint(count)},
-                                  {"configured", overruled(automation->switched_ms, automation->configured)},
+                                  {"configured", configured_if_switched(automation->switched_ms, automation->configured)},
                                   {"rules", weft_arr(rules, count)},
                                   {"recentExecutions", weft_arr(recent, automation->recent_count)}),
                          automation->alloc, ret, ret_len);

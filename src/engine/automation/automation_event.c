@@ -131,7 +131,7 @@ static int make_doc(weft_automation *automation, const seen *what, weft_doc **re
     return r;
 }
 
-static bool listens(const weft_automation *automation, size_t i, const seen *what) {
+static bool rule_hears(const weft_automation *automation, size_t i, const seen *what) {
     const known_rule *known = &automation->rules[i];
     return known->enabled && weft__rule_listens(known->rule, what->event->type, what->source);
 }
@@ -148,12 +148,12 @@ static void consider_rule(weft_automation *automation, known_rule *known, const 
     }
 }
 
-static void consider(weft_automation *automation, const seen *what) {
+static void consider_rules(weft_automation *automation, const seen *what) {
     weft_doc *doc = NULL;
     if (!automation->enabled)
         return;
     for (size_t i = 0; i < automation->rule_count; i++) {
-        if (!listens(automation, i, what))
+        if (!rule_hears(automation, i, what))
             continue;
         if (!doc && make_doc(automation, what, &doc) < 0)
             return;
@@ -170,7 +170,7 @@ static bool is_question_over(const char *type) {
            strcmp(type, "question.withdrawn") == 0;
 }
 
-static void take(weft_automation *automation, const weft_event *event, const weft_json *data, const char *source) {
+static void take_hub_event(weft_automation *automation, const weft_event *event, const weft_json *data, const char *source) {
     seen what = {.event = event, .data = data, .source = source};
     char room[32];
     if (strcmp(event->type, "rule.fired") == 0)
@@ -193,7 +193,7 @@ static void take(weft_automation *automation, const weft_event *event, const wef
         follow_task(automation, event->type, what.task);
     } else
         what.depth = weft_get_int(data, "depth", 0);
-    consider(automation, &what);
+    consider_rules(automation, &what);
 }
 
 void weft__automation_hear(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
@@ -202,5 +202,5 @@ void weft__automation_hear(weft_event_listener *listener, const weft_event *even
     bool ours = strcmp(event->type, "rule.fired") == 0 || strcmp(event->type, "automation.switched") == 0 ||
                 is_question_over(event->type);
     if (source || ours)
-        take(automation, event, data, source);
+        take_hub_event(automation, event, data, source);
 }

@@ -36,7 +36,7 @@ void weft__automation_record(weft_automation *automation, const char *rule, cons
         weft__automation_note(automation, "rule %s: what it did cannot be stored: %s", rule, weft_strerror(r));
 }
 
-static const char *sentence(int r) {
+static const char *why_not_fired(int r) {
     switch (r) {
     case -ENOENT:
         return "there is no such agent";
@@ -57,14 +57,14 @@ static firing *free_firing(firing *f) {
 }
 
 /* It is over: record it and forget it. */
-static void conclude(firing *f, int r, const char *task, const char *why) {
+static void conclude_firing(firing *f, int r, const char *task, const char *why) {
     const char *asked = *f->question ? f->question : NULL;
     if (f->automation && r != -ECANCELED)
         weft__automation_record(f->automation, f->rule, f->type,
                                 r < 0   ? "failed"
                                 : asked ? "approved"
                                         : "triggered",
-                                task, asked, r < 0 ? (why && *why ? why : sentence(r)) : NULL);
+                                task, asked, r < 0 ? (why && *why ? why : why_not_fired(r)) : NULL);
     free_firing(f);
 }
 
@@ -96,10 +96,10 @@ void weft__automation_orphan(weft_automation *automation) {
 /* ---- the three actions ---- */
 
 static void on_task(void *ctx, int r, const weft_task *task) {
-    conclude(ctx, r, task ? task->id : NULL, NULL);
+    conclude_firing(ctx, r, task ? task->id : NULL, NULL);
 }
 
-static int member(const weft_json *object, const char *name, const char **ret) {
+static int member_text(const weft_json *object, const char *name, const char **ret) {
     weft_json value = weft_get(object, name);
     return weft__field_text(&value, ret);
 }
@@ -111,9 +111,9 @@ static int start_task(firing *f, const weft_json *action, int64_t depth) {
     const char *prompt, *agent;
     size_t len;
     /* Without memory its agent's name would look like none, and none is the one that others chose. */
-    int r = member(action, "prompt", &prompt);
+    int r = member_text(action, "prompt", &prompt);
     if (r >= 0)
-        r = member(action, "agent", &agent);
+        r = member_text(action, "agent", &agent);
     if (r < 0)
         return r;
     r = weft_to_text(
@@ -134,7 +134,7 @@ static int start_task(firing *f, const weft_json *action, int64_t depth) {
 }
 
 static void on_notice(void *ctx, int r) {
-    conclude(ctx, r, NULL, NULL);
+    conclude_firing(ctx, r, NULL, NULL);
 }
 
 static int show_notice(firing *f, const weft_json *action) {
@@ -146,21 +146,21 @@ static int show_notice(firing *f, const weft_json *action) {
 }
 
 static void on_webhook(void *ctx, int r, const char *why) {
-    conclude(ctx, r, NULL, why);
+    conclude_firing(ctx, r, NULL, why);
 }
 
 static int send_webhook(firing *f, const weft_json *action) {
     weft_json body = weft_get(action, "body");
     const char *url;
-    if (member(action, "url", &url) < 0)
+    if (member_text(action, "url", &url) < 0)
         return -ENOMEM;
     f->webhook = true;
     return weft__webhook_send(f->automation->webhooks, url ? url : "", (weft_bytes){body.text, body.len}, on_webhook, f);
 }
 
-static void act(firing *f, const weft_json *action, int64_t depth) {
+static void carry_out_action(firing *f, const weft_json *action, int64_t depth) {
     const char *type;
-    int r = member(action, "type", &type);
+    int r = member_text(action, "type", &type);
     if (r < 0 || !type)
         r = r < 0 ? r : -EINVAL;
     else if (strcmp(type, weft__rule_kinds[WEFT_RULE_AGENT]) == 0)
@@ -172,7 +172,7 @@ static void act(firing *f, const weft_json *action, int64_t depth) {
     else
         r = -EINVAL;
     if (r < 0)
-        conclude(f, r, NULL, NULL);
+        conclude_firing(f, r, NULL, NULL);
 }
 
 /* ---- asking ---- */
@@ -184,7 +184,7 @@ static void on_asked(void *ctx, int r, const weft_question *question) {
         if (r >= 0)
             weft__automation_record(f->automation, f->rule, f->type, "pendingApproval", NULL, question->id, NULL);
         else if (r != -ECANCELED)
-            weft__automation_record(f->automation, f->rule, f->type, "failed", NULL, NULL, sentence(r));
+            weft__automation_record(f->automation, f->rule, f->type, "failed", NULL, NULL, why_not_fired(r));
     }
     free_firing(f);
 }
@@ -215,8 +215,8 @@ static size_t count_open(const weft_automation *automation, const known_rule *kn
     return count;
 }
 
-static void ask(weft_automation *automation, known_rule *known, const char *type, weft_bytes text, const weft_json *action,
-                int64_t depth) {
+static void ask_approval(weft_automation *automation, known_rule *known, const char *type, weft_bytes text,
+                         const weft_json *action, int64_t depth) {
     char title[512];
     const char *id = known->rule->id;
     size_t open = count_open(automation, known, text);
@@ -232,7 +232,7 @@ static void ask(weft_automation *automation, known_rule *known, const char *type
     f->known = known;
     int r = write_title(known->rule, action, title, sizeof title);
     if (r < 0) {
-        conclude(f, r, NULL, NULL);
+        conclude_firing(f, r, NULL, NULL);
         return;
     }
     weft_question_spec spec = {
@@ -249,7 +249,7 @@ static void ask(weft_automation *automation, known_rule *known, const char *type
     r = weft__question_ask(automation->engine, &spec, on_asked, NULL, f);
     if (r < 0) {
         known->asking--;
-        conclude(f, r, NULL, NULL);
+        conclude_firing(f, r, NULL, NULL);
     }
 }
 
@@ -263,7 +263,7 @@ static void do_approved(weft_automation *automation, const weft_question *questi
     }
     firing *f = new_firing(automation, question->rule, type, question->id);
     if (f)
-        act(f, &action, weft_get_int(detail, "depth", 0));
+        carry_out_action(f, &action, weft_get_int(detail, "depth", 0));
 }
 
 void weft__automation_answered(weft_automation *automation, const weft_question *question) {
@@ -293,11 +293,11 @@ static void render_and_act(weft_automation *automation, known_rule *known, const
         r = weft_doc_parse(text, len, automation->alloc, &doc);
     firing *f = NULL;
     if (r < 0)
-        weft__automation_record(automation, rule->id, event->type, "failed", NULL, NULL, sentence(r));
+        weft__automation_record(automation, rule->id, event->type, "failed", NULL, NULL, why_not_fired(r));
     else if (rule->approval)
-        ask(automation, known, event->type, (weft_bytes){text, len}, weft_doc_root(doc), depth);
+        ask_approval(automation, known, event->type, (weft_bytes){text, len}, weft_doc_root(doc), depth);
     else if ((f = new_firing(automation, rule->id, event->type, "")))
-        act(f, weft_doc_root(doc), depth);
+        carry_out_action(f, weft_doc_root(doc), depth);
     weft_doc_free(doc);
     weft_text_free(text, automation->alloc);
 }

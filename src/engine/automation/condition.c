@@ -38,7 +38,7 @@ struct weft_condition {
 
 /* ---- comparing ---- */
 
-static bool is_there(const weft_json *field) {
+static bool is_present(const weft_json *field) {
     weft_type type = weft_typeof(field);
     return type != WEFT_ABSENT && type != WEFT_NULL;
 }
@@ -81,11 +81,11 @@ static int compare_numbers(const weft_json *a, const weft_json *b) {
     return (x > y) - (x < y);
 }
 
-static int same(const weft_json *a, const weft_json *b, const weft_alloc *alloc) {
+static int is_same_value(const weft_json *a, const weft_json *b, const weft_alloc *alloc) {
     weft_type type = weft_typeof(a);
     int order;
     if (type != weft_typeof(b))
-        return !is_there(a) && !is_there(b);
+        return !is_present(a) && !is_present(b);
     switch (type) {
     case WEFT_STRING: {
         int r = compare_texts(a, b, &order);
@@ -104,7 +104,7 @@ static int same(const weft_json *a, const weft_json *b, const weft_alloc *alloc)
 }
 
 /* Numbers with numbers, texts with texts; 2: they cannot be compared. */
-static int order_of(const weft_condition *condition, const weft_json *field) {
+static int order_to_value(const weft_condition *condition, const weft_json *field) {
     weft_type type = weft_typeof(field);
     int order = 0;
     if (type != weft_typeof(&condition->value) || (type != WEFT_NUMBER && type != WEFT_STRING))
@@ -118,11 +118,11 @@ static int order_of(const weft_condition *condition, const weft_json *field) {
 /* ---- the operators ---- */
 
 static int holds_eq(const weft_condition *c, const weft_json *field) {
-    return same(field, &c->value, c->alloc);
+    return is_same_value(field, &c->value, c->alloc);
 }
 
 static int holds_neq(const weft_condition *c, const weft_json *field) {
-    int r = same(field, &c->value, c->alloc);
+    int r = is_same_value(field, &c->value, c->alloc);
     return r < 0 ? r : !r;
 }
 
@@ -131,7 +131,7 @@ static int holds_contains(const weft_condition *c, const weft_json *field) {
     if (weft_typeof(field) == WEFT_ARRAY) {
         int r = 0;
         for (weft_iter it = weft_iterate(field); r == 0 && weft_next(&it);)
-            r = same(&it.value, &c->value, c->alloc);
+            r = is_same_value(&it.value, &c->value, c->alloc);
         return r;
     }
     if (weft_typeof(field) != WEFT_STRING || weft_typeof(&c->value) != WEFT_STRING)
@@ -142,31 +142,31 @@ static int holds_contains(const weft_condition *c, const weft_json *field) {
 }
 
 static int holds_gt(const weft_condition *c, const weft_json *field) {
-    return order_of(c, field) == 1;
+    return order_to_value(c, field) == 1;
 }
 
 static int holds_lt(const weft_condition *c, const weft_json *field) {
-    return order_of(c, field) == -1;
+    return order_to_value(c, field) == -1;
 }
 
 static int holds_gte(const weft_condition *c, const weft_json *field) {
-    int order = order_of(c, field);
+    int order = order_to_value(c, field);
     return order == 0 || order == 1;
 }
 
 static int holds_lte(const weft_condition *c, const weft_json *field) {
-    int order = order_of(c, field);
+    int order = order_to_value(c, field);
     return order == 0 || order == -1;
 }
 
 static int holds_exists(const weft_condition *c, const weft_json *field) {
     (void) c;
-    return is_there(field);
+    return is_present(field);
 }
 
 static int holds_not_exists(const weft_condition *c, const weft_json *field) {
     (void) c;
-    return !is_there(field);
+    return !is_present(field);
 }
 
 /* A text is cut at a whole character, which is what PCRE2 insists on. */
@@ -176,7 +176,7 @@ static size_t subject_len(weft_bytes text) {
 
 static int holds_matches(const weft_condition *c, const weft_json *field) {
     weft_bytes text = {field->text, field->len};
-    if (!is_there(field))
+    if (!is_present(field))
         return 0;
     if (weft_typeof(field) == WEFT_STRING && weft_text(field, &text) < 0)
         return -ENOMEM;
@@ -225,7 +225,7 @@ static int set_limits(weft_condition *condition) {
     return 0;
 }
 
-static int compile(weft_condition *condition, weft_bytes pattern, char *why) {
+static int compile_pattern(weft_condition *condition, weft_bytes pattern, char *why) {
     int error;
     PCRE2_SIZE at;
     char message[128];
@@ -244,7 +244,7 @@ static int compile(weft_condition *condition, weft_bytes pattern, char *why) {
     return error == PCRE2_ERROR_HEAP_FAILED ? -ENOMEM : -EINVAL;
 }
 
-static int refuse(char *why, const char *format, const char *what) {
+static int refuse_condition(char *why, const char *format, const char *what) {
     snprintf(why, WEFT_RULE_WHY, format, what);
     return -EINVAL;
 }
@@ -256,34 +256,35 @@ static const operator_row *find_operator(const char *name) {
     return NULL;
 }
 
-static int prepare(weft_condition *condition, const weft_json *value, char *why) {
+static int prepare_condition(weft_condition *condition, const weft_json *value, char *why) {
     const char *field, *name;
     weft_json of_field = weft_get(value, "field"), of_name = weft_get(value, "operator");
     if (weft__field_text(&of_field, &field) < 0 || weft__field_text(&of_name, &name) < 0)
         return -ENOMEM;
     if (!field || !*field)
-        return refuse(why, "a condition has no field%s", "");
+        return refuse_condition(why, "a condition has no field%s", "");
     if (!name)
-        return refuse(why, "the condition on %.100s has no operator", field);
+        return refuse_condition(why, "the condition on %.100s has no operator", field);
     condition->path = (weft_bytes){field, strlen(field)};
     condition->op = find_operator(name);
     if (!condition->op)
-        return refuse(why,
-                      "there is no operator \"%.60s\"; there are eq, neq, contains, matches, gt, lt, gte, lte, exists and "
-                      "not_exists",
-                      name);
+        return refuse_condition(
+            why,
+            "there is no operator \"%.60s\"; there are eq, neq, contains, matches, gt, lt, gte, lte, exists and "
+            "not_exists",
+            name);
     condition->value = weft_get(value, "value");
     if (!condition->op->no_value && !condition->value.text)
-        return refuse(why, "the condition on %.100s has no value", field);
+        return refuse_condition(why, "the condition on %.100s has no value", field);
     if (!condition->op->text)
         return 0;
     weft_bytes pattern;
     if (weft_typeof(&condition->value) != WEFT_STRING)
-        return refuse(why, "the value of the condition on %.100s must be a text", field);
+        return refuse_condition(why, "the value of the condition on %.100s must be a text", field);
     int r = weft_text(&condition->value, &pattern);
     if (r == 0)
         r = set_limits(condition);
-    return r < 0 ? r : compile(condition, pattern, why);
+    return r < 0 ? r : compile_pattern(condition, pattern, why);
 }
 
 int weft__condition_new(const weft_json *value, const weft_alloc *alloc, weft_condition **ret, char *why) {
@@ -291,7 +292,7 @@ int weft__condition_new(const weft_json *value, const weft_alloc *alloc, weft_co
     if (!condition)
         return -ENOMEM;
     condition->alloc = alloc;
-    int r = prepare(condition, value, why);
+    int r = prepare_condition(condition, value, why);
     if (r < 0)
         weft__condition_free(condition);
     else

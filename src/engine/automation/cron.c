@@ -35,7 +35,7 @@ static const field_row fields[FIELDS] = {
 };
 
 /* A number or a name at *at, which is moved behind it; -1: neither. */
-static int take_number(const field_row *field, const char **at) {
+static int take_cron_number(const field_row *field, const char **at) {
     int n = 0, digits = 0;
     for (; (*at)[digits] >= '0' && (*at)[digits] <= '9' && digits < 4; digits++)
         n = n * 10 + ((*at)[digits] - '0');
@@ -58,17 +58,17 @@ static bool take_range(const field_row *field, const char **at, uint64_t *bits) 
     if (star)
         ++*at;
     else
-        low = high = take_number(field, at);
+        low = high = take_cron_number(field, at);
     if (!star && **at == '-') {
         ++*at;
         range = true;
-        high = take_number(field, at);
+        high = take_cron_number(field, at);
     }
     if (low < field->low || high < low || high > field->high)
         return false;
     if (**at == '/') {
         ++*at;
-        step = **at >= '0' && **at <= '9' ? take_number(field, at) : 0;
+        step = **at >= '0' && **at <= '9' ? take_cron_number(field, at) : 0;
         high = range ? high : field->high;
     }
     if (step < 1)
@@ -98,7 +98,7 @@ static const char *full_form(const char *text) {
     return text;
 }
 
-static const char *skip_blanks(const char *at) {
+static const char *skip_cron_blanks(const char *at) {
     return at + strspn(at, " \t");
 }
 
@@ -117,13 +117,13 @@ static bool ever_fires(const weft_cron *cron) {
 int weft__cron_parse(const char *text, weft_cron *ret, const char **ret_why) {
     uint64_t bits[FIELDS];
     bool star[FIELDS];
-    const char *at = skip_blanks(full_form(text));
+    const char *at = skip_cron_blanks(full_form(text));
     for (size_t i = 0; i < FIELDS; i++) {
         *ret_why = *at ? fields[i].why : "a schedule has five fields: minute, hour, day, month and day of the week";
         star[i] = *at == '*';
         if (!*at || !take_field(&fields[i], &at, &bits[i]))
             return -EINVAL;
-        at = skip_blanks(at);
+        at = skip_cron_blanks(at);
     }
     *ret_why = "a schedule has five fields and nothing behind them";
     if (*at)
@@ -193,7 +193,7 @@ static bool jumped_over(const weft_cron *cron, int64_t at, int64_t wall) {
     return false;
 }
 
-static bool fires(const weft_cron *cron, int64_t at, int64_t wall) {
+static bool fires_at(const weft_cron *cron, int64_t at, int64_t wall) {
     if (jumped_over(cron, at, wall))
         return true;
     return wall_matches(cron, wall) && (cron->every_hour || !is_repeat(at, wall));
@@ -201,7 +201,7 @@ static bool fires(const weft_cron *cron, int64_t at, int64_t wall) {
 
 /* Nothing can fire before this: the next minute, the next hour when this one does not match, the next day that does; none of
  * them beyond a change of the clock. -ERANGE: no day matches. */
-static int64_t skip(const weft_cron *cron, int64_t at, int64_t wall) {
+static int64_t skip_to_candidate(const weft_cron *cron, int64_t at, int64_t wall) {
     int64_t day = floor_div(wall, DAY), to = wall - wall % 60 + 60;
     if (!day_matches(cron, day)) {
         int64_t last = day + MAX_DAYS;
@@ -223,11 +223,11 @@ int weft__cron_next(const weft_cron *cron, int64_t after, int64_t *ret) {
     int64_t at = floor_div(after, 60) * 60 + 60, end = at + (int64_t) MAX_DAYS * DAY;
     while (at < end) {
         int64_t wall = wall_of(at);
-        if (fires(cron, at, wall)) {
+        if (fires_at(cron, at, wall)) {
             *ret = at;
             return 0;
         }
-        at = skip(cron, at, wall);
+        at = skip_to_candidate(cron, at, wall);
         if (at == -ERANGE)
             break;
     }

@@ -20,7 +20,7 @@ static bool next_part(weft_bytes *path, char part[MAX_NAME + 1]) {
     return true;
 }
 
-static weft_json item(const weft_json *array, const char *index) {
+static weft_json item_at_index(const weft_json *array, const char *index) {
     char *end;
     if (*index < '0' || *index > '9' || strlen(index) > 9)
         return (weft_json){0};
@@ -30,13 +30,13 @@ static weft_json item(const weft_json *array, const char *index) {
     return weft_at(array, i);
 }
 
-static weft_json walk(const weft_json *from, weft_bytes path) {
+static weft_json walk_path(const weft_json *from, weft_bytes path) {
     weft_json value = *from;
     char part[MAX_NAME + 1];
     while (path.len && value.text) {
         if (!next_part(&path, part))
             return (weft_json){0};
-        value = weft_typeof(&value) == WEFT_ARRAY ? item(&value, part) : weft_get(&value, part);
+        value = weft_typeof(&value) == WEFT_ARRAY ? item_at_index(&value, part) : weft_get(&value, part);
     }
     return value;
 }
@@ -44,11 +44,11 @@ static weft_json walk(const weft_json *from, weft_bytes path) {
 weft_json weft__field(const weft_json *event, weft_bytes path) {
     if (!path.len)
         return (weft_json){0};
-    weft_json found = walk(event, path);
+    weft_json found = walk_path(event, path);
     if (found.text)
         return found;
     weft_json payload = weft_get(event, "payload");
-    return payload.text ? walk(&payload, path) : payload;
+    return payload.text ? walk_path(&payload, path) : payload;
 }
 
 int weft__field_text(const weft_json *value, const char **ret) {

@@ -44,7 +44,7 @@ static int WEFT_PRINTF(2, 3) wrong(weft_rule *rule, const char *format, ...) {
 }
 
 /* What is read now, so that an error can be found in the file. */
-static void about(weft_rule *rule, const char *at) {
+static void note_place_in_rule(weft_rule *rule, const char *at) {
     snprintf(rule->at, sizeof rule->at, "%s", at);
 }
 
@@ -93,7 +93,7 @@ static bool is_sent(const char *type, const char *source) {
 }
 
 static int check_type(weft_rule *rule) {
-    about(rule, "/trigger/type");
+    note_place_in_rule(rule, "/trigger/type");
     if (is_sent(rule->type, NULL))
         return 0;
     return wrong(rule,
@@ -103,7 +103,7 @@ static int check_type(weft_rule *rule) {
 }
 
 static int check_source(weft_rule *rule) {
-    about(rule, "/trigger/source");
+    note_place_in_rule(rule, "/trigger/source");
     for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++)
         if (strcmp(rule->source, sources[i]) == 0)
             return 0;
@@ -111,7 +111,7 @@ static int check_source(weft_rule *rule) {
 }
 
 static int read_pattern(weft_rule *rule, const char *pattern) {
-    about(rule, "/trigger/pattern");
+    note_place_in_rule(rule, "/trigger/pattern");
     int r = weft__glob_new(pattern, rule->alloc, &rule->pattern);
     if (r == -EINVAL)
         return wrong(rule, "the pattern \"%.100s\" has a brace that is not closed", pattern);
@@ -120,7 +120,7 @@ static int read_pattern(weft_rule *rule, const char *pattern) {
 
 static int read_schedule(weft_rule *rule) {
     const char *why;
-    about(rule, "/trigger/schedule");
+    note_place_in_rule(rule, "/trigger/schedule");
     if (rule->type && !type_matches(rule->type, "cron.fired"))
         return wrong(rule, "a schedule is for cron.fired, not for %.60s", rule->type);
     if (weft__cron_parse(rule->schedule, &rule->cron, &why) < 0)
@@ -132,10 +132,10 @@ static int read_schedule(weft_rule *rule) {
 /* What is right by itself may still not go together. */
 static int check_trigger(weft_rule *rule, const char *pattern) {
     char job[WEFT_RULE_ID + 8];
-    about(rule, "/trigger/source");
+    note_place_in_rule(rule, "/trigger/source");
     if (rule->source && !is_sent(rule->type, rule->source))
         return wrong(rule, "no event of type %.60s comes from the source %s", rule->type, rule->source);
-    about(rule, "/trigger/pattern");
+    note_place_in_rule(rule, "/trigger/pattern");
     weft__rule_job(rule, job);
     if (rule->schedule && pattern && !weft__glob_says(rule->pattern, (weft_bytes){job, strlen(job)}))
         return wrong(rule, "the pattern \"%.60s\" does not fit the rule's own job, which is called %.100s", pattern, job);
@@ -144,7 +144,7 @@ static int check_trigger(weft_rule *rule, const char *pattern) {
 
 static int read_trigger(weft_rule *rule) {
     const char *pattern = NULL;
-    about(rule, "/trigger");
+    note_place_in_rule(rule, "/trigger");
     if (weft_typeof(&rule->trigger) != WEFT_OBJECT)
         return wrong(rule, "it has no trigger");
     int r = read_text(rule, &rule->trigger, "type", &rule->type);
@@ -176,7 +176,7 @@ static int check_url(weft_rule *rule) {
     const weft_json nothing = {"{}", 2, NULL};
     char *plain;
     weft_url url;
-    about(rule, "/action/url");
+    note_place_in_rule(rule, "/action/url");
     host = host ? host + 3 : rule->text;
     if (hole && hole < host + strcspn(host, "/?#"))
         return wrong(rule, "the host of a url cannot be filled in");
@@ -194,7 +194,7 @@ static int check_url(weft_rule *rule) {
 
 static int read_kind(weft_rule *rule) {
     const char *type;
-    about(rule, "/action");
+    note_place_in_rule(rule, "/action");
     if (weft_typeof(&rule->action) != WEFT_OBJECT)
         return wrong(rule, "it has no action");
     int r = read_text(rule, &rule->action, "type", &type);
@@ -203,7 +203,7 @@ static int read_kind(weft_rule *rule) {
     for (rule->kind = 0; type && rule->kind < WEFT_RULE_KINDS; rule->kind++)
         if (strcmp(weft__rule_kinds[rule->kind], type) == 0)
             return 0;
-    about(rule, type ? "/action/type" : "/action");
+    note_place_in_rule(rule, type ? "/action/type" : "/action");
     return type ? wrong(rule, "there is no action \"%.60s\"; there are agent, notify and webhook", type)
                 : wrong(rule, "its action has no type");
 }
@@ -227,7 +227,7 @@ static int read_action(weft_rule *rule) {
 
 static int read_conditions(weft_rule *rule, const weft_json *list) {
     int r = 0;
-    about(rule, "/conditions");
+    note_place_in_rule(rule, "/conditions");
     if (!list->text)
         return 0;
     if (weft_typeof(list) != WEFT_ARRAY)
@@ -251,14 +251,14 @@ static int read_id(weft_rule *rule, const weft_json *value) {
         return r;
     if (!id || !*id)
         return wrong(rule, "it has no id");
-    about(rule, "/id");
+    note_place_in_rule(rule, "/id");
     if (strlen(id) > WEFT_RULE_ID)
         return wrong(rule, "its id is longer than %d bytes", WEFT_RULE_ID);
     rule->id = id;
     return 0;
 }
 
-static int read_all(weft_rule *rule, const weft_json *value) {
+static int read_rule(weft_rule *rule, const weft_json *value) {
     weft_json conditions = weft_get(value, "conditions");
     rule->trigger = weft_get(value, "trigger");
     rule->action = weft_get(value, "action");
@@ -287,7 +287,7 @@ int weft__rule_new(const weft_json *value, const weft_alloc *alloc, weft_rule **
     rule->cooldown_ms = WEFT_RULE_COOLDOWN_MS;
     int r = weft_doc_keep(value, alloc, &rule->doc);
     if (r == 0)
-        r = read_all(rule, weft_doc_root(rule->doc));
+        r = read_rule(rule, weft_doc_root(rule->doc));
     if (r < 0 && r != -EINVAL) {
         weft__rule_free(rule);
         return r;

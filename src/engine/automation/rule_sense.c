@@ -29,18 +29,18 @@ static bool is_first_part(weft_bytes field, const char *name) {
     return field.len >= len && memcmp(field.data, name, len) == 0 && (field.len == len || field.data[len] == '.');
 }
 
-static bool is_in(const char *const *names, weft_bytes field) {
+static bool is_field_in_list(const char *const *names, weft_bytes field) {
     for (; *names; names++)
         if (is_first_part(field, *names))
             return true;
     return false;
 }
 
-static bool is_known(const char *source, weft_bytes field) {
+static bool is_known_to_source(const char *source, weft_bytes field) {
     for (size_t i = 0; i < sizeof payloads / sizeof payloads[0]; i++)
-        if (strcmp(payloads[i].source, source) == 0 && is_in(payloads[i].names, field))
+        if (strcmp(payloads[i].source, source) == 0 && is_field_in_list(payloads[i].names, field))
             return true;
-    return is_in(always, field);
+    return is_field_in_list(always, field);
 }
 
 static bool is_field(const weft_condition *condition, const char *name) {
@@ -70,7 +70,7 @@ static int may_hold(const weft_condition *condition, const weft_rule_type *event
         return says_of_text(condition, event->source);
     if (is_field(condition, "event_type") && strcmp(event->source, "watcher") == 0)
         return says_of_text(condition, strchr(event->type, '.') + 1);
-    return is_known(event->source, weft__condition_field(condition)) ? 1 : may_say(condition, &absent);
+    return is_known_to_source(event->source, weft__condition_field(condition)) ? 1 : may_say(condition, &absent);
 }
 
 static bool waits_for(const weft_rule *rule, const weft_rule_type *event) {
@@ -88,7 +88,7 @@ static int may_ever_hold(const weft_rule *rule, const weft_condition *condition)
 
 static bool is_known_to_rule(const weft_rule *rule, weft_bytes field) {
     for (const weft_rule_type *event = weft__rule_types; event->type; event++)
-        if (waits_for(rule, event) && is_known(event->source, field))
+        if (waits_for(rule, event) && is_known_to_source(event->source, field))
             return true;
     return false;
 }
@@ -108,7 +108,7 @@ static bool is_upper(const weft_condition *condition) {
 }
 
 /* Can b hold when a does? 1 perhaps, 0 never. */
-static int allows(const weft_condition *a, const weft_condition *b) {
+static int allows_condition(const weft_condition *a, const weft_condition *b) {
     if (is_operator(a, "eq"))
         return may_say(b, weft__condition_value(a));
     if (is_operator(a, "not_exists"))
@@ -125,13 +125,13 @@ static bool is_same_field(const weft_condition *a, const weft_condition *b) {
 }
 
 static int go_together(const weft_condition *a, const weft_condition *b) {
-    int r = is_same_field(a, b) ? allows(a, b) : 1;
-    return r > 0 && is_same_field(a, b) ? allows(b, a) : r;
+    int r = is_same_field(a, b) ? allows_condition(a, b) : 1;
+    return r > 0 && is_same_field(a, b) ? allows_condition(b, a) : r;
 }
 
 /* ---- the rule ---- */
 
-static int never(const weft_rule *rule, size_t i, char why[WEFT_RULE_WHY], char at[WEFT_RULE_AT]) {
+static int explain_never_holds(const weft_rule *rule, size_t i, char why[WEFT_RULE_WHY], char at[WEFT_RULE_AT]) {
     weft_bytes field = weft__condition_field(rule->conditions[i]);
     int len = field.len < 60 ? (int) field.len : 60;
     snprintf(at, WEFT_RULE_AT, "/conditions/%zu", i);
@@ -143,7 +143,7 @@ static int never(const weft_rule *rule, size_t i, char why[WEFT_RULE_WHY], char 
     return 0;
 }
 
-static int contradict(const weft_rule *rule, size_t i, size_t j, char why[WEFT_RULE_WHY], char at[WEFT_RULE_AT]) {
+static int explain_contradiction(const weft_rule *rule, size_t i, size_t j, char why[WEFT_RULE_WHY], char at[WEFT_RULE_AT]) {
     weft_bytes field = weft__condition_field(rule->conditions[i]);
     snprintf(at, WEFT_RULE_AT, "/conditions/%zu", j);
     snprintf(why, WEFT_RULE_WHY, "conditions %zu and %zu on \"%.*s\" cannot both hold", i + 1, j + 1,
@@ -166,11 +166,11 @@ int weft__rule_sense(const weft_rule *rule, char why[WEFT_RULE_WHY], char at[WEF
     for (size_t i = 0; i < rule->condition_count; i++) {
         int r = may_ever_hold(rule, rule->conditions[i]);
         if (r <= 0)
-            return r < 0 ? r : never(rule, i, why, at);
+            return r < 0 ? r : explain_never_holds(rule, i, why, at);
         for (size_t j = 0; j < i; j++) {
             r = go_together(rule->conditions[j], rule->conditions[i]);
             if (r <= 0)
-                return r < 0 ? r : contradict(rule, j, i, why, at);
+                return r < 0 ? r : explain_contradiction(rule, j, i, why, at);
         }
     }
     int r = is_any_left(rule);

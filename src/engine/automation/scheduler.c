@@ -31,7 +31,7 @@ static int64_t now_ms(const weft_scheduler *scheduler) {
     return scheduler->opts.now_ms(scheduler->opts.ctx);
 }
 
-static void compute(job *j, int64_t now) {
+static void compute_due(job *j, int64_t now) {
     int64_t next;
     j->due_ms = weft__cron_next(&j->cron, now / 1000, &next) < 0 ? INT64_MAX : next * 1000;
 }
@@ -56,7 +56,7 @@ void weft__scheduler_look(weft_scheduler *scheduler) {
         job *j = WEFT_CONTAINER(link, job, link);
         bool due = now >= j->due_ms;
         if (due || back)
-            compute(j, now);
+            compute_due(j, now);
         if (!due)
             continue;
         j->last_ms = now;
@@ -65,7 +65,7 @@ void weft__scheduler_look(weft_scheduler *scheduler) {
     set_timer(scheduler, now);
 }
 
-static void on_due(weft_timer *timer) {
+static void on_job_due(weft_timer *timer) {
     weft__scheduler_look(WEFT_CONTAINER(timer, weft_scheduler, timer));
 }
 
@@ -76,7 +76,7 @@ int weft__scheduler_new(const weft_scheduler_opts *opts, weft_scheduler **ret) {
     scheduler->opts = *opts;
     scheduler->looked_ms = now_ms(scheduler);
     weft__list_init(&scheduler->jobs);
-    weft__timer_init(&scheduler->timer, on_due);
+    weft__timer_init(&scheduler->timer, on_job_due);
     *ret = scheduler;
     return 0;
 }
@@ -109,7 +109,7 @@ int weft__scheduler_add(weft_scheduler *scheduler, const char *id, const char *s
     j->cron = *cron;
     weft__list_push(&scheduler->jobs, &j->link);
     scheduler->count++;
-    compute(j, now_ms(scheduler));
+    compute_due(j, now_ms(scheduler));
     set_timer(scheduler, now_ms(scheduler));
     return 0;
 }

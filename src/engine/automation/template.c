@@ -14,7 +14,7 @@ typedef struct filling {
     size_t max;
 } filling;
 
-static int put(filling *fill, const char *data, size_t len) {
+static int put_filled(filling *fill, const char *data, size_t len) {
     if (len > fill->max - weft__buf_len(&fill->out))
         return -EMSGSIZE;
     return weft__buf_put(&fill->out, fill->alloc, data, len);
@@ -30,9 +30,9 @@ static int put_char(filling *fill, char c) {
     if (!c)
         return 0;
     if (fill->use == WEFT_TEMPLATE_TEXT || stays_in_url(c))
-        return put(fill, &c, 1);
+        return put_filled(fill, &c, 1);
     char encoded[3] = {'%', hex[(unsigned char) c >> 4], hex[(unsigned char) c & 15]};
-    return put(fill, encoded, sizeof encoded);
+    return put_filled(fill, encoded, sizeof encoded);
 }
 
 static int put_value(filling *fill, const weft_json *value) {
@@ -70,7 +70,7 @@ const char *weft__template_hole(const char *text) {
     return NULL;
 }
 
-static int fill_all(filling *fill, const char *text, const weft_json *event) {
+static int fill_holes(filling *fill, const char *text, const weft_json *event) {
     int r = 0;
     while (*text && r == 0) {
         weft_bytes name;
@@ -80,7 +80,7 @@ static int fill_all(filling *fill, const char *text, const weft_json *event) {
             r = put_value(fill, &value);
             text = behind;
         } else
-            r = put(fill, text++, 1);
+            r = put_filled(fill, text++, 1);
     }
     return r;
 }
@@ -88,7 +88,7 @@ static int fill_all(filling *fill, const char *text, const weft_json *event) {
 int weft__template_fill(const char *text, const weft_json *event, weft_template_use use, size_t max, const weft_alloc *alloc,
                         char **ret) {
     filling fill = {.alloc = alloc, .use = use, .max = max};
-    int r = fill_all(&fill, text, event);
+    int r = fill_holes(&fill, text, event);
     char *copy = NULL;
     if (r == 0) {
         copy = weft__strndup(alloc, weft__buf_len(&fill.out) ? weft__buf_head(&fill.out) : "", weft__buf_len(&fill.out));

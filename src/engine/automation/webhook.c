@@ -38,7 +38,7 @@ static void free_hook(hook *h) {
     weft__free(h->hooks->opts.alloc, h);
 }
 
-static void finish(hook *h, int r, const char *why) {
+static void finish_hook(hook *h, int r, const char *why) {
     weft_webhook_done *done = h->done;
     void *ctx = h->ctx;
     free_hook(h);
@@ -60,14 +60,14 @@ static void on_done(void *ctx, int r, int status, const char *why) {
         snprintf(text, sizeof text, "%s", why);
     h->post = weft__post_free(h->post); /* and why with it */
     if (r == 0 && status >= 200 && status < 300)
-        finish(h, 0, "");
+        finish_hook(h, 0, "");
     else if (h->attempts >= opts->attempts || !may_help(r, status))
-        finish(h, r < 0 ? r : -EPROTO, text);
+        finish_hook(h, r < 0 ? r : -EPROTO, text);
     else
         weft__timer_set(opts->loop, &h->timer, weft_loop_now(opts->loop) + (opts->retry_ms << (h->attempts - 1)));
 }
 
-static int attempt(hook *h) {
+static int post_hook(hook *h) {
     const weft_webhook_opts *opts = &h->hooks->opts;
     weft_post_opts post = {.url = h->url,
                            .body = h->body,
@@ -80,11 +80,11 @@ static int attempt(hook *h) {
     return weft__post_new(opts->loop, &post, &h->post);
 }
 
-static void on_again(weft_timer *timer) {
+static void on_hook_retry(weft_timer *timer) {
     hook *h = WEFT_CONTAINER(timer, hook, timer);
-    int r = attempt(h);
+    int r = post_hook(h);
     if (r < 0)
-        finish(h, r, weft_strerror(r));
+        finish_hook(h, r, weft_strerror(r));
 }
 
 /* The system's certificates take a while to read: not before somebody wants them, and once. */
@@ -115,10 +115,10 @@ int weft__webhook_send(weft_webhooks *hooks, const char *url, weft_bytes body, w
     h->hooks = hooks;
     h->done = done;
     h->ctx = ctx;
-    weft__timer_init(&h->timer, on_again);
+    weft__timer_init(&h->timer, on_hook_retry);
     weft__list_push(&hooks->list, &h->link);
     hooks->count++;
-    r = attempt(h);
+    r = post_hook(h);
     if (r < 0)
         free_hook(h);
     return r;

@@ -215,14 +215,14 @@ static void end_process(pool_process *process, bool force) {
     process->driver->stop(process->handle, NULL, force);
 }
 
-static void retire(pool_process *process) {
+static void retire_process(pool_process *process) {
     process->retired = true;
     if (!process->turns && !process->requests && !process->ending)
         end_process(process, false);
 }
 
 static void idle_over(weft_timer *timer) {
-    retire(WEFT_CONTAINER(timer, pool_process, idle));
+    retire_process(WEFT_CONTAINER(timer, pool_process, idle));
 }
 
 /* How long a process of it is kept without a turn; <=0: it ends with its turn. */
@@ -241,7 +241,7 @@ static void end_oldest_idle(weft_engine *engine) {
         count++;
     }
     if (count > engine->limits.max_idle)
-        retire(oldest);
+        retire_process(oldest);
 }
 
 static void begin_idle(pool_process *process) {
@@ -415,7 +415,7 @@ static int opening_result(const weft_turn_end *end) {
 }
 
 /* It is open, or cannot be. */
-static void end_opening(pool_session *session, const weft_turn_end *end) {
+static void end_pool_opening(pool_session *session, const weft_turn_end *end) {
     pool_process *process = session->process;
     pool_request *opening = session->opening;
     session->opening = NULL;
@@ -434,7 +434,7 @@ static void pool_on_turn_end(void *ctx, const weft_turn_end *end) {
     pool_process *process = session->process;
     end_waiting(session);
     if (session->opening) {
-        end_opening(session, end);
+        end_pool_opening(session, end);
         return;
     }
     if (!session->run)
@@ -500,7 +500,7 @@ static bool has_place(const pool_process *process, const weft_agent *agent) {
     return !process->retired && process->turns < most && same_agent(process->agent, agent);
 }
 
-static pool_session *find_session(const weft_engine *engine, const weft_agent *agent, const char *id) {
+static pool_session *find_idle_session(const weft_engine *engine, const weft_agent *agent, const char *id) {
     for (weft_link *link = engine->processes.next; link != &engine->processes; link = link->next) {
         pool_process *process = WEFT_CONTAINER(link, pool_process, link);
         for (weft_link *at = process->sessions.next; at != &process->sessions; at = at->next) {
@@ -619,8 +619,8 @@ static int open_in_driver(pool_session *made, const known_session *known, bool m
     return r;
 }
 
-static int open_session(pool_process *process, const known_session *known, const char *id, bool must_exist,
-                        pool_session **ret) {
+static int open_pool_session(pool_process *process, const known_session *known, const char *id, bool must_exist,
+                             pool_session **ret) {
     size_t size = strlen(id) + 1;
     close_oldest_session(process);
     pool_session *made = weft__zalloc(process->engine->alloc, sizeof *made + size);
@@ -674,13 +674,13 @@ void weft__pool_close(weft_engine *engine, const char *session) {
 static int prompt_in(pool_process *process, struct run *run, const weft_turn_spec *turn, pool_session **ret) {
     const known_task *task = run->task;
     close_elsewhere(process->engine, task->pub.session);
-    int r = open_session(process, task->session, task->pub.session, false, ret);
+    int r = open_pool_session(process, task->session, task->pub.session, false, ret);
     return r < 0 ? r : prompt_session(*ret, run, turn);
 }
 
 /* One that lives may be about to die: then it takes no turn, and a new one does. */
 static bool prompt_living(weft_engine *engine, struct run *run, const weft_turn_spec *turn, pool_session **ret) {
-    pool_session *session = find_session(engine, run->agent, run->task->pub.session);
+    pool_session *session = find_idle_session(engine, run->agent, run->task->pub.session);
     pool_process *process = session ? session->process : find_process(engine, run->agent);
     if (!process)
         return false;
@@ -688,7 +688,7 @@ static bool prompt_living(weft_engine *engine, struct run *run, const weft_turn_
     if (r >= 0)
         *ret = session;
     else
-        retire(process);
+        retire_process(process);
     return r >= 0;
 }
 
@@ -846,10 +846,11 @@ static int begin_opening(pool_process *process, pool_session *session, weft_driv
     return r;
 }
 
-static int open_in(pool_process *process, const known_session *known, bool must_exist, weft_driver_done *done, void *ctx) {
+static int open_in_process(pool_process *process, const known_session *known, bool must_exist, weft_driver_done *done,
+                           void *ctx) {
     pool_session *session;
     close_elsewhere(process->engine, known->pub.id);
-    int r = open_session(process, known, known->pub.id, must_exist, &session);
+    int r = open_pool_session(process, known, known->pub.id, must_exist, &session);
     if (r < 0)
         return r;
     r = begin_opening(process, session, done, ctx);
@@ -871,15 +872,15 @@ int weft__pool_open(weft_engine *engine, const weft_agent *agent, const known_se
     pool_process *process = find_process(engine, agent);
     if (there && has_place(there->process, agent))
         return begin_opening(there->process, there, done, ctx);
-    int r = process ? open_in(process, known, must_exist, done, ctx) : -EPIPE;
+    int r = process ? open_in_process(process, known, must_exist, done, ctx) : -EPIPE;
     if (r != -EPIPE)
         return r;
     if (process)
-        retire(process);
+        retire_process(process);
     r = open_process(engine, agent, NULL, &process);
     if (r < 0)
         return r;
-    r = open_in(process, known, must_exist, done, ctx);
+    r = open_in_process(process, known, must_exist, done, ctx);
     if (r < 0)
         free_process(process);
     return r;
@@ -935,7 +936,7 @@ void weft__pool_recheck(weft_engine *engine) {
         const weft_agent *now = weft__agent_find(engine->agents, process->agent->name);
         next = link->next;
         if (!now || !same_agent(now, process->agent) || idle_ms(engine, now) <= 0)
-            retire(process);
+            retire_process(process);
     }
 }
 

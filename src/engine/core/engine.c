@@ -3,8 +3,8 @@
  *     new ──start──▶ folding ──journal read──▶ recovering ──what was running is settled──▶ ready ──stop──▶ stopping ──▶
  * stopped
  *
- * Every event comes in through deliver(): applied, told, acted on, in this order. When memory is short it is not applied and
- * not lost: the engine follows on from the last one it has applied. */
+ * Every event comes in through deliver_event(): applied, told, acted on, in this order. When memory is short it is not
+ * applied and not lost: the engine follows on from the last one it has applied. */
 #include "engine.h"
 
 #include <errno.h>
@@ -100,7 +100,7 @@ static void tell_listeners(weft_engine *engine, const weft_event *event, const w
 
 /* ---- following ---- */
 
-static int deliver(weft_engine *engine, const weft_event *event) {
+static int deliver_event(weft_engine *engine, const weft_event *event) {
     static const weft_json nothing;
     weft_doc *doc = NULL;
     int r = weft_doc_parse(event->data.data, event->data.len, engine->alloc, &doc);
@@ -131,7 +131,7 @@ static void on_events(void *ctx, const weft_event *events, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (events[i].gseq <= engine->applied)
             continue;
-        if (deliver(engine, &events[i]) < 0) {
+        if (deliver_event(engine, &events[i]) < 0) {
             engine->follow = weft__follow_free(engine->follow);
             follow_later(engine);
             return;
@@ -155,7 +155,7 @@ int weft__follow(weft_engine *engine) {
 }
 
 /* Memory was short for something that must happen. */
-static void try_again(weft_timer *timer) {
+static void on_engine_retry(weft_timer *timer) {
     weft_engine *engine = WEFT_CONTAINER(timer, weft_engine, again);
     if (!engine->follow && weft__follow(engine) < 0)
         follow_later(engine);
@@ -272,7 +272,7 @@ static void end_runs(weft_engine *engine) {
 }
 
 /* First the running tasks are asked to end, then those that have not are killed: a stop has an end. */
-static void drained(weft_timer *timer) {
+static void on_drain_over(weft_timer *timer) {
     weft_engine *engine = WEFT_CONTAINER(timer, weft_engine, drain_timer);
     end_runs(engine);
     if (engine->force)
@@ -330,8 +330,8 @@ static void init_lists(weft_engine *engine) {
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         weft__list_init(lists[i]);
     engine->tasks.alloc = engine->keys.alloc = engine->sessions.alloc = engine->questions.alloc = engine->alloc;
-    weft__timer_init(&engine->again, try_again);
-    weft__timer_init(&engine->drain_timer, drained);
+    weft__timer_init(&engine->again, on_engine_retry);
+    weft__timer_init(&engine->drain_timer, on_drain_over);
     weft__queue_init(engine);
     weft__pool_init(engine);
     weft__sessions_init(engine);

@@ -132,7 +132,7 @@ static const fold folds[] = {
     {"hub.kept", weft__retention_apply_kept, NULL},
 };
 
-static const fold *find(const char *type) {
+static const fold *find_fold(const char *type) {
     for (size_t i = 0; i < sizeof folds / sizeof folds[0]; i++)
         if (strcmp(folds[i].type, type) == 0)
             return &folds[i];
@@ -140,7 +140,7 @@ static const fold *find(const char *type) {
 }
 
 int weft__apply(weft_engine *engine, const weft_event *event, const weft_json *data) {
-    const fold *row = find(event->type);
+    const fold *row = find_fold(event->type);
     if (row && weft_typeof(data) != WEFT_OBJECT)
         return -EBADMSG;
     int r = row ? row->apply(engine, event, data) : 0;
@@ -150,7 +150,7 @@ int weft__apply(weft_engine *engine, const weft_event *event, const weft_json *d
 }
 
 void weft__act(weft_engine *engine, const weft_event *event, const weft_json *data) {
-    const fold *row = find(event->type);
+    const fold *row = find_fold(event->type);
     if (row && row->act)
         row->act(engine, event, data);
 }

@@ -67,7 +67,7 @@ static void place_texts(struct draft *draft) {
 
 /* ---- appends under way ---- */
 
-static void finish(struct sent *sent, int r) {
+static void finish_sent(struct sent *sent, int r) {
     weft__list_remove(&sent->link);
     if (sent->done)
         sent->done(sent->ctx, r);
@@ -91,7 +91,7 @@ static void set_trouble(weft_engine *engine, int r) {
     engine->trouble = r;
 }
 
-static void stored(void *ctx, int r, const weft_event *events, size_t count, bool repeat) {
+static void on_draft_stored(void *ctx, int r, const weft_event *events, size_t count, bool repeat) {
     struct sent *sent = ctx;
     weft_engine *engine = sent->engine;
     if (!engine) {
@@ -103,9 +103,9 @@ static void stored(void *ctx, int r, const weft_event *events, size_t count, boo
         repeat = true;
     set_trouble(engine, r < 0 && !repeat && r != -EAGAIN ? r : 0);
     if (r < 0 || repeat)
-        finish(sent, repeat ? 1 : r);
+        finish_sent(sent, repeat ? 1 : r);
     else if ((sent->gseq = events[count - 1].gseq) <= engine->applied)
-        finish(sent, 0);
+        finish_sent(sent, 0);
     else
         engine->lagging++;
     weft__stop_check(engine);
@@ -144,7 +144,7 @@ void weft__journal_settle(weft_engine *engine) {
     /* Mostly none: the store tells followers before it completes an append. */
     for (struct sent *sent; engine->lagging && (sent = first_applied(engine)); settled = true) {
         engine->lagging--;
-        finish(sent, 0);
+        finish_sent(sent, 0);
     }
     if (!settled)
         return;
@@ -173,7 +173,7 @@ int weft__draft_send(struct draft *draft, const char *key, sent_done *done, void
                                               .document_count = draft->document ? 1 : 0,
                                               .counter = draft->counter,
                                               .number = draft->number},
-                               stored, made);
+                               on_draft_stored, made);
         if (r < 0) {
             weft__list_remove(&made->link);
             weft__free(engine->alloc, made);

@@ -24,17 +24,17 @@ struct parcel {
     weft_buf data;
 };
 
-static size_t bytes_of(const struct parcel *parcel) {
+static size_t parcel_bytes(const struct parcel *parcel) {
     return weft__buf_len(&parcel->data) + parcel->question_bytes;
 }
 
-static struct parcel *drop(struct run *run, struct parcel *old) {
+static struct parcel *drop_parcel(struct run *run, struct parcel *old) {
     weft__list_remove(&old->link);
     weft__buf_done(&old->data, run->engine->alloc);
     return weft__free(run->engine->alloc, old);
 }
 
-static struct parcel *add(struct run *run, const char *type, bool hub) {
+static struct parcel *add_parcel(struct run *run, const char *type, bool hub) {
     struct parcel *made = weft__zalloc(run->engine->alloc, sizeof *made);
     if (!made)
         return NULL;
@@ -44,7 +44,7 @@ static struct parcel *add(struct run *run, const char *type, bool hub) {
     return made;
 }
 
-static void grown(struct run *run, size_t bytes) {
+static void note_outbox_growth(struct run *run, size_t bytes) {
     run->outbox_bytes += bytes;
     if (run->outbox_bytes > PAUSE_ABOVE && !run->paused && run->turn) {
         run->paused = true;
@@ -60,7 +60,7 @@ static struct parcel *open_parcel(struct run *run, weft_run_stream stream) {
                 weft__buf_len(&last->data) + WEFT_UTF8_MAX <= PARCEL_TEXT;
     if (fits)
         return last;
-    struct parcel *made = add(run, "session.output", false);
+    struct parcel *made = add_parcel(run, "session.output", false);
     if (made) {
         made->text = true;
         made->stream = stream;
@@ -69,7 +69,7 @@ static struct parcel *open_parcel(struct run *run, weft_run_stream stream) {
 }
 
 /* At most max bytes of it, not cut within a character. */
-static size_t piece(weft_bytes text, size_t max) {
+static size_t piece_length(weft_bytes text, size_t max) {
     size_t n = weft__utf8_fit(text.data, text.len, max);
     return n ? n : max; /* what is no UTF-8 has no characters to spare */
 }
@@ -78,37 +78,37 @@ int weft__outbox_output(struct run *run, weft_run_stream stream, weft_bytes text
     size_t total = text.len;
     while (text.len) {
         struct parcel *into = open_parcel(run, stream);
-        size_t n = into ? piece(text, PARCEL_TEXT - weft__buf_len(&into->data)) : 0;
+        size_t n = into ? piece_length(text, PARCEL_TEXT - weft__buf_len(&into->data)) : 0;
         if (!into || weft__buf_put(&into->data, run->engine->alloc, text.data, n) < 0)
             return -ENOMEM;
         text = (weft_bytes){text.data + n, text.len - n};
     }
-    grown(run, total);
+    note_outbox_growth(run, total);
     return 0;
 }
 
 int weft__outbox_event(struct run *run, bool hub, const char *type, weft_val data) {
-    struct parcel *made = add(run, type, hub);
+    struct parcel *made = add_parcel(run, type, hub);
     int r = made ? weft__write_val(&made->data, run->engine->alloc, &data) : -ENOMEM;
     if (r < 0 && made)
-        drop(run, made);
+        drop_parcel(run, made);
     if (r >= 0)
-        grown(run, weft__buf_len(&made->data));
+        note_outbox_growth(run, weft__buf_len(&made->data));
     return r;
 }
 
 int weft__outbox_question(struct run *run, known_question *question, const char *option) {
-    struct parcel *made = add(run, option ? "question.answered" : "question.asked", true);
+    struct parcel *made = add_parcel(run, option ? "question.answered" : "question.asked", true);
     if (!made)
         return -ENOMEM;
     made->question = question;
     made->asks = !option;
     made->question_bytes = option ? 0 : question->bytes;
     if (option && weft__buf_put(&made->data, run->engine->alloc, option, strlen(option)) < 0) {
-        drop(run, made);
+        drop_parcel(run, made);
         return -ENOMEM;
     }
-    grown(run, bytes_of(made));
+    note_outbox_growth(run, parcel_bytes(made));
     return 0;
 }
 
@@ -128,7 +128,7 @@ static void add_question_to(struct draft *draft, const struct parcel *parcel) {
                                  {"by", weft_str("configuration")}));
 }
 
-static void add_to(struct draft *draft, const struct run *run, const struct parcel *parcel) {
+static void add_parcel_to(struct draft *draft, const struct run *run, const struct parcel *parcel) {
     const char *stream = parcel->hub ? WEFT_STREAM_HUB : run->task->session->stream;
     const char *data = weft__buf_head(&parcel->data);
     size_t len = weft__buf_len(&parcel->data);
@@ -143,7 +143,7 @@ static void add_to(struct draft *draft, const struct run *run, const struct parc
         weft__draft_add(draft, stream, parcel->type, weft_raw(data, len));
 }
 
-static void put_back(struct run *run) {
+static void put_back_sent(struct run *run) {
     while (!weft__list_empty(&run->sent)) {
         weft_link *last = run->sent.prev;
         weft__list_remove(last);
@@ -154,13 +154,13 @@ static void put_back(struct run *run) {
 static void forget_sent(struct run *run) {
     while (!weft__list_empty(&run->sent)) {
         struct parcel *first = WEFT_CONTAINER(run->sent.next, struct parcel, link);
-        run->outbox_bytes -= bytes_of(first);
-        drop(run, first);
+        run->outbox_bytes -= parcel_bytes(first);
+        drop_parcel(run, first);
     }
 }
 
-static void failed(struct run *run, int r) {
-    put_back(run);
+static void retry_sending(struct run *run, int r) {
+    put_back_sent(run);
     if (run->turn && !run->paused) {
         run->paused = true;
         weft__pool_pause(run->turn, true);
@@ -181,16 +181,16 @@ static bool send_renumbered(struct run *run) {
     if (!asking || ++run->tries >= ENGINE_TRIES)
         return false;
     if (asking->question->stored) { /* the other one asked the same of the same task: it is asked */
-        run->outbox_bytes -= bytes_of(asking);
-        drop(run, asking);
+        run->outbox_bytes -= parcel_bytes(asking);
+        drop_parcel(run, asking);
     } else if (weft__question_renumber(run->engine, asking->question) < 0)
         return false;
-    put_back(run);
+    put_back_sent(run);
     weft__run_soon(run);
     return true;
 }
 
-static void stored(void *ctx, int r) {
+static void on_parcels_stored(void *ctx, int r) {
     struct run *run = ctx;
     run->sending = false;
     if (run->engine->phase == GONE || (r == -EAGAIN && send_renumbered(run)))
@@ -201,7 +201,7 @@ static void stored(void *ctx, int r) {
         run->lost = r;
         weft__outbox_drop(run);
     } else if (r < 0) {
-        failed(run, r);
+        retry_sending(run, r);
         return;
     }
     forget_sent(run);
@@ -222,21 +222,21 @@ void weft__outbox_flush(struct run *run) {
         struct parcel *first = WEFT_CONTAINER(run->outbox.next, struct parcel, link);
         weft__list_remove(&first->link);
         weft__list_push(&run->sent, &first->link);
-        add_to(&draft, run, first);
-        bytes += bytes_of(first);
+        add_parcel_to(&draft, run, first);
+        bytes += parcel_bytes(first);
     } while (bytes < APPEND_BYTES && draft.count < WEFT_STORE_EVENTS && !weft__list_empty(&run->outbox) && draft.r >= 0 &&
              !(draft.counter && WEFT_CONTAINER(run->outbox.next, struct parcel, link)->asks));
     run->sending = true;
-    int r = weft__draft_send(&draft, NULL, stored, run);
+    int r = weft__draft_send(&draft, NULL, on_parcels_stored, run);
     if (r < 0) {
         run->sending = false;
-        failed(run, r);
+        retry_sending(run, r);
     }
 }
 
 void weft__outbox_drop(struct run *run) {
-    put_back(run);
+    put_back_sent(run);
     while (!weft__list_empty(&run->outbox))
-        drop(run, WEFT_CONTAINER(run->outbox.next, struct parcel, link));
+        drop_parcel(run, WEFT_CONTAINER(run->outbox.next, struct parcel, link));
     run->outbox_bytes = 0;
 }

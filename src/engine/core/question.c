@@ -46,7 +46,7 @@ int weft__question_renumber(weft_engine *engine, known_question *question) {
     return 0;
 }
 
-static void over_due(weft_timer *timer) {
+static void on_question_expiry(weft_timer *timer) {
     known_question *question = WEFT_CONTAINER(timer, known_question, expiry);
     if (question->close_type)
         weft__question_close(question->engine, question, question->close_type, question->close_reason);
@@ -77,7 +77,7 @@ int weft__question_new(weft_engine *engine, const question_parts *parts, known_q
         .options = weft__pack_bytes(&at, parts->options.data, parts->options.len),
         .detail = weft__pack_bytes(&at, parts->detail.data, parts->detail.len),
     };
-    weft__timer_init(&question->expiry, over_due);
+    weft__timer_init(&question->expiry, on_question_expiry);
     weft__saved_init(&question->saved, SAVED_QUESTION);
     weft__list_push(&engine->all_questions, &question->link);
     weft__map_put(&engine->questions, &question->node, question->id);
@@ -186,7 +186,7 @@ static bool is_same_or_absent(const weft_json *data, const char *name, const cha
 }
 
 /* Is what we are about to store what this event says? */
-static bool is_as_said(const known_question *question, const weft_json *data) {
+static bool is_question_as_said(const known_question *question, const weft_json *data) {
     const weft_question *pub = &question->pub;
     return weft__field_is(data, "digest", question->digest) && is_same_or_absent(data, "taskId", pub->task) &&
            is_same_or_absent(data, "sessionId", pub->session) && is_same_or_absent(data, "ruleId", pub->rule);
@@ -196,7 +196,7 @@ int weft__question_apply_asked(weft_engine *engine, const weft_event *event, con
     known_question *question = question_of(engine, data);
     if (question && question->stored)
         return 0;
-    if (question && !is_as_said(question, data)) {
+    if (question && !is_question_as_said(question, data)) {
         /* Another writer was quicker with this number: ours is asked under another. */
         weft__map_remove(&engine->questions, &question->node);
         question = NULL;
@@ -408,7 +408,7 @@ const weft_question *weft__question_find(const weft_engine *engine, const char *
     return question && question->stored ? &question->pub : NULL;
 }
 
-static const weft_question *from(const weft_engine *engine, const weft_link *link, bool all) {
+static const weft_question *first_shown_from(const weft_engine *engine, const weft_link *link, bool all) {
     for (; link != &engine->all_questions; link = link->next) {
         known_question *question = WEFT_CONTAINER(link, known_question, link);
         if (question->stored && (all || question->pub.state == WEFT_QUESTION_OPEN))
@@ -418,9 +418,9 @@ static const weft_question *from(const weft_engine *engine, const weft_link *lin
 }
 
 const weft_question *weft__question_first(const weft_engine *engine, bool all) {
-    return from(engine, engine->all_questions.next, all);
+    return first_shown_from(engine, engine->all_questions.next, all);
 }
 
 const weft_question *weft__question_next(const weft_engine *engine, const weft_question *question, bool all) {
-    return from(engine, WEFT_CONTAINER(question, known_question, pub)->link.next, all);
+    return first_shown_from(engine, WEFT_CONTAINER(question, known_question, pub)->link.next, all);
 }

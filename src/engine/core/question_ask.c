@@ -67,7 +67,7 @@ typedef struct ask_parts {
     const weft_json *options, *detail;
 } ask_parts;
 
-static int make(weft_engine *engine, const ask_parts *asked, const char *digest, known_question **ret) {
+static int make_question(weft_engine *engine, const ask_parts *asked, const char *digest, known_question **ret) {
     char id[ENGINE_ID];
     if (engine->next_question >= ENGINE_NUMBERS)
         return -ENOBUFS;
@@ -128,7 +128,8 @@ static int ask_for_run(weft_engine *engine, struct run *run, const char *key, co
         return -ENOMEM;
     known_question *question = find_orphan(engine, task->id, digest);
     if (!question && has_room(engine, strlen(title) + options.len + detail.len) &&
-        make(engine, &(ask_parts){task->id, task->session, NULL, kind, title, &options, &detail}, digest, &question) < 0) {
+        make_question(engine, &(ask_parts){task->id, task->session, NULL, kind, title, &options, &detail}, digest,
+                      &question) < 0) {
         weft__free(engine->alloc, copy);
         return -ENOMEM;
     }
@@ -164,7 +165,7 @@ int weft__question_of_run(weft_engine *engine, struct run *run, const weft_task 
 
 static int send_question(weft_engine *engine, known_question *question);
 
-static bool ask_again(weft_engine *engine, known_question *question) {
+static bool send_question_renumbered(weft_engine *engine, known_question *question) {
     return engine->phase == READY && !question->stored && ++question->tries < ENGINE_TRIES &&
            weft__question_renumber(engine, question) >= 0 && send_question(engine, question) >= 0;
 }
@@ -172,7 +173,7 @@ static bool ask_again(weft_engine *engine, known_question *question) {
 static void ask_stored(void *ctx, int r) {
     known_question *question = ctx;
     weft_engine *engine = question->engine;
-    if (r == -EAGAIN && ask_again(engine, question))
+    if (r == -EAGAIN && send_question_renumbered(engine, question))
         return;
     weft_question_done *on_asked = question->on_asked;
     void *done_ctx = question->ctx;
@@ -202,8 +203,8 @@ static int read_val(weft_engine *engine, weft_val value, weft_doc **ret) {
     return r == -EBADMSG ? -EINVAL : r;
 }
 
-static int ask(weft_engine *engine, const weft_question_spec *spec, const weft_json *options, const weft_json *detail,
-               known_question **ret) {
+static int ask_question(weft_engine *engine, const weft_question_spec *spec, const weft_json *options,
+                        const weft_json *detail, known_question **ret) {
     char digest[DIGEST_TEXT] = "";
     if (!spec->kind || !spec->title || strlen(spec->title) > MAX_TITLE || !options_valid(options))
         return -EINVAL;
@@ -212,10 +213,10 @@ static int ask(weft_engine *engine, const weft_question_spec *spec, const weft_j
     int r = digest_of(spec->kind, spec->title, options, detail, digest);
     if (r < 0)
         return r;
-    return make(engine,
-                &(ask_parts){spec->task, spec->session, spec->rule, spec->kind, spec->title, options,
-                             weft_typeof(detail) == WEFT_OBJECT ? detail : &(weft_json){0}},
-                digest, ret);
+    return make_question(engine,
+                         &(ask_parts){spec->task, spec->session, spec->rule, spec->kind, spec->title, options,
+                                      weft_typeof(detail) == WEFT_OBJECT ? detail : &(weft_json){0}},
+                         digest, ret);
 }
 
 int weft__question_ask(weft_engine *engine, const weft_question_spec *spec, weft_question_done *on_asked,
@@ -228,7 +229,7 @@ int weft__question_ask(weft_engine *engine, const weft_question_spec *spec, weft
     if (r >= 0)
         r = read_val(engine, spec->detail, &detail);
     if (r >= 0)
-        r = ask(engine, spec, weft_doc_root(options), weft_doc_root(detail), &question);
+        r = ask_question(engine, spec, weft_doc_root(options), weft_doc_root(detail), &question);
     weft_doc_free(options);
     weft_doc_free(detail);
     if (r < 0)

@@ -22,14 +22,14 @@ bool weft__slot_free(const weft_engine *engine, const char *agent) {
     return !known || !known->max_running || slots_of(engine, agent) < known->max_running;
 }
 
-static bool before(const known_task *a, const known_task *b) {
+static bool runs_before(const known_task *a, const known_task *b) {
     return a->pub.priority != b->pub.priority ? a->pub.priority > b->pub.priority : a->pub.number < b->pub.number;
 }
 
 /* From the end, because most come in the order in which they will go. */
 void weft__queue_put(weft_engine *engine, known_task *task) {
     weft_link *after = engine->queue.prev;
-    while (after != &engine->queue && before(task, WEFT_CONTAINER(after, known_task, place)))
+    while (after != &engine->queue && runs_before(task, WEFT_CONTAINER(after, known_task, place)))
         after = after->prev;
     weft__list_push(after->next, &task->place);
     engine->queue_count++;
@@ -49,7 +49,7 @@ static void start_stored(void *ctx, int r) {
 }
 
 /* Take the slot now: what is under way counts. */
-static int start(weft_engine *engine, known_task *task) {
+static int start_task_of_queue(weft_engine *engine, known_task *task) {
     struct draft draft = {.engine = engine};
     weft__draft_add(&draft, WEFT_STREAM_HUB, "task.started",
                     WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
@@ -69,7 +69,7 @@ static bool has_its_turn(const known_task *task) {
 }
 
 /* The first that may run; *ret_due is when one more may. */
-static known_task *next(weft_engine *engine, int64_t *ret_due) {
+static known_task *next_to_run(weft_engine *engine, int64_t *ret_due) {
     int64_t now = weft_loop_now(engine->loop);
     *ret_due = INT64_MAX;
     for (weft_link *link = engine->queue.next; link != &engine->queue; link = link->next) {
@@ -87,8 +87,8 @@ static known_task *next(weft_engine *engine, int64_t *ret_due) {
 void weft__queue_run(weft_engine *engine) {
     int64_t due = INT64_MAX;
     known_task *task;
-    while (engine->phase == READY && weft__slot_free(engine, NULL) && (task = next(engine, &due))) {
-        int r = start(engine, task);
+    while (engine->phase == READY && weft__slot_free(engine, NULL) && (task = next_to_run(engine, &due))) {
+        int r = start_task_of_queue(engine, task);
         if (r < 0) {
             weft__again(engine, &engine->queue_timer, r);
             return;
@@ -97,12 +97,12 @@ void weft__queue_run(weft_engine *engine) {
     weft__timer_set(engine->loop, &engine->queue_timer, due);
 }
 
-static void due(weft_timer *timer) {
+static void on_queue_due(weft_timer *timer) {
     weft__queue_run(WEFT_CONTAINER(timer, weft_engine, queue_timer));
 }
 
 void weft__queue_init(weft_engine *engine) {
-    weft__timer_init(&engine->queue_timer, due);
+    weft__timer_init(&engine->queue_timer, on_queue_due);
 }
 
 const weft_task *weft__task_waiting(const weft_engine *engine, size_t n) {

@@ -26,7 +26,7 @@ typedef struct switched {
 /* ---- the clock ---- */
 
 /* It goes on while the machine sleeps, or every lid that was closed would look like a clock that was set. */
-static int64_t steady(const weft_engine *engine) {
+static int64_t steady_now(const weft_engine *engine) {
     struct timespec now;
     if (engine->opts.steady_ms)
         return engine->opts.steady_ms(engine->opts.ctx);
@@ -35,7 +35,7 @@ static int64_t steady(const weft_engine *engine) {
 }
 
 int64_t weft__retention_observed(const weft_engine *engine) {
-    return weft__age_now(&engine->age, steady(engine));
+    return weft__age_now(&engine->age, steady_now(engine));
 }
 
 static void note_observed(weft_engine *engine, const weft_event *event, const weft_json *data) {
@@ -44,7 +44,7 @@ static void note_observed(weft_engine *engine, const weft_event *event, const we
 
 /* ---- the share of a session ---- */
 
-static known_session *session_of(const weft_engine *engine, const char *stream) {
+static known_session *session_of_stream(const weft_engine *engine, const char *stream) {
     size_t prefix = sizeof WEFT_STREAM_SESSION - 1;
     return strncmp(stream, WEFT_STREAM_SESSION, prefix) == 0 ? weft__session_known(engine, stream + prefix) : NULL;
 }
@@ -59,7 +59,7 @@ static void trim_session(weft_engine *engine, known_session *session) {
 }
 
 void weft__retention_count(weft_engine *engine, const weft_event *event) {
-    known_session *session = session_of(engine, event->stream);
+    known_session *session = session_of_stream(engine, event->stream);
     engine->bytes_since += event->data.len;
     if (session) {
         session->bytes += event->data.len;
@@ -155,7 +155,7 @@ void weft__retention_drop(weft_engine *engine) {
 
 /* ---- the work ---- */
 
-static void set_next(weft_engine *engine, int64_t next_ms) {
+static void set_next_pass(weft_engine *engine, int64_t next_ms) {
     weft__timer_set(engine->loop, &engine->retention_timer, weft_loop_now(engine->loop) + next_ms);
 }
 
@@ -164,7 +164,7 @@ void weft__retention_saved(weft_engine *engine, uint64_t gseq) {
     if (!engine->retaining || engine->phase != READY)
         return;
     engine->retaining = false;
-    uint64_t upto = weft__age_until(&engine->age, steady(engine), engine->limits.keep_ms);
+    uint64_t upto = weft__age_until(&engine->age, steady_now(engine), engine->limits.keep_ms);
     weft__store_trim(engine->store, &(weft_trim){.bytes = engine->limits.keep_bytes, .upto = upto, .before = gseq + 1}, NULL,
                      NULL);
 }
@@ -175,14 +175,14 @@ void weft__retention_save_failed(weft_engine *engine) {
     engine->retaining = false;
     engine->bytes_since++;
     if (engine->phase == READY)
-        set_next(engine, MINUTE_MS);
+        set_next_pass(engine, MINUTE_MS);
 }
 
 void weft__retention_start(weft_engine *engine) {
     int64_t now = weft_loop_now(engine->loop);
     if (engine->retaining)
         return;
-    set_next(engine, HOUR_MS);
+    set_next_pass(engine, HOUR_MS);
     /* A daemon that does nothing writes nothing, but once a day, because time goes on. */
     if (!engine->bytes_since && now < engine->retained + DAY_MS)
         return;
@@ -194,7 +194,7 @@ void weft__retention_start(weft_engine *engine) {
 
 /* A journal that begins now has nothing that could go. */
 void weft__retention_begin(weft_engine *engine) {
-    weft__age_begin(&engine->age, steady(engine));
+    weft__age_begin(&engine->age, steady_now(engine));
     if (engine->fresh) {
         engine->bytes_since = 0;
         engine->retained = weft_loop_now(engine->loop);
@@ -202,7 +202,7 @@ void weft__retention_begin(weft_engine *engine) {
     weft__retention_start(engine);
 }
 
-static void due(weft_timer *timer) {
+static void on_retention_due(weft_timer *timer) {
     weft_engine *engine = WEFT_CONTAINER(timer, weft_engine, retention_timer);
     if (engine->phase == READY)
         weft__retention_start(engine);
@@ -210,5 +210,5 @@ static void due(weft_timer *timer) {
 
 void weft__retention_init(weft_engine *engine) {
     weft__list_init(&engine->switches);
-    weft__timer_init(&engine->retention_timer, due);
+    weft__timer_init(&engine->retention_timer, on_retention_due);
 }

@@ -35,7 +35,7 @@ bool weft__run_is_ending(const struct run *run) {
 
 /* ---- ending it ---- */
 
-static void end_it(struct run *run, run_stop why, bool force) {
+static void stop_turn(struct run *run, run_stop why, bool force) {
     if (run->ended)
         return;
     if (run->stop == GOES_ON)
@@ -45,18 +45,18 @@ static void end_it(struct run *run, run_stop why, bool force) {
 }
 
 void weft__run_cancel(struct run *run) {
-    end_it(run, CANCELLED, false);
+    stop_turn(run, CANCELLED, false);
 }
 
 void weft__run_stop(struct run *run, bool force) {
     run->task->pub.stopping = true;
-    end_it(run, DAEMON_STOPS, force);
+    stop_turn(run, DAEMON_STOPS, force);
 }
 
-static void timed_out(weft_timer *timer) {
+static void on_run_timeout(weft_timer *timer) {
     struct run *run = WEFT_CONTAINER(timer, struct run, timeout);
     run->task->pub.stopping = true;
-    end_it(run, TIMED_OUT, false);
+    stop_turn(run, TIMED_OUT, false);
 }
 
 /* Something it said could not be kept: better no run than one with a hole. */
@@ -173,7 +173,7 @@ static int answer_at_once(struct run *run, known_question *question) {
     return r;
 }
 
-static int ask_new(struct run *run, known_question *question) {
+static int ask_new_question(struct run *run, known_question *question) {
     int r = weft__outbox_question(run, question, NULL);
     /* It is on its way from here on: a failure to answer it leaves it to a person. */
     if (r >= 0 && run->agent->permission != WEFT_PERMISSION_ASK && answer_at_once(run, question) < 0)
@@ -183,7 +183,7 @@ static int ask_new(struct run *run, known_question *question) {
 
 /* Nobody can be asked this: the agent hears that nothing was chosen, but not from within its own call. Whoever watches is
  * told as well. */
-static int refuse(struct run *run, const char *key) {
+static int refuse_question(struct run *run, const char *key) {
     static const char told[] = "weft: the agent asked something that nobody can be asked (it is too large, or too many "
                                "questions are open); it was told that nothing was chosen\n";
     size_t size = strlen(key) + 1;
@@ -202,11 +202,11 @@ void weft__run_ask(struct run *run, const char *key, weft_val asked) {
     known_question *question = NULL;
     int r = weft__question_of_run(run->engine, run, &run->task->pub, key, asked, &question);
     if (r >= 0 && !question)
-        r = refuse(run, key);
+        r = refuse_question(run, key);
     else if (r >= 0 && question->stored)
         r = weft__outbox_event(run, true, "question.adopted", WEFT_OBJ(WEFT_OF_QUESTION(question)));
     else if (r >= 0)
-        r = ask_new(run, question);
+        r = ask_new_question(run, question);
     if (r < 0 && question) {
         question->run = NULL;
         if (!question->stored)
@@ -300,7 +300,7 @@ static void not_started(struct run *run, int r) {
     weft__run_ended(run, &(weft_turn_end){.retryable = passing, .reason = "spawnFailed", .error = error, .exit_code = -1});
 }
 
-static int start(struct run *run) {
+static int start_turn(struct run *run) {
     weft_engine *engine = run->engine;
     const weft_task *task = &run->task->pub;
     if (!run->agent)
@@ -315,8 +315,8 @@ static int start(struct run *run) {
         &run->turn);
 }
 
-static void look(weft_later *later);
-static void again(weft_timer *timer) {
+static void look_after_run(weft_later *later);
+static void on_run_retry(weft_timer *timer) {
     weft__run_soon(WEFT_CONTAINER(timer, struct run, again));
 }
 
@@ -331,9 +331,9 @@ static struct run *new_run(weft_engine *engine, known_task *task) {
     weft__list_init(&made->outbox);
     weft__list_init(&made->sent);
     weft__list_init(&made->refusals);
-    weft__timer_init(&made->timeout, timed_out);
-    weft__timer_init(&made->again, again);
-    weft__later_init(&made->later, look);
+    weft__timer_init(&made->timeout, on_run_timeout);
+    weft__timer_init(&made->again, on_run_retry);
+    weft__later_init(&made->later, look_after_run);
     return task->run = made;
 }
 
@@ -353,7 +353,7 @@ void weft__run_start(weft_engine *engine, known_task *task) {
         weft__run_ended(run, &(weft_turn_end){.exit_code = -1});
         return;
     }
-    int r = start(run);
+    int r = start_turn(run);
     if (r == -ENOMEM) {
         weft__run_free(run);
         start_again(engine);
@@ -420,7 +420,7 @@ static int64_t delay_of(const struct run *run) {
     return ms < RETRY_MAX_MS ? ms : RETRY_MAX_MS;
 }
 
-static void decide(const struct run *run, outcome *ret) {
+static void decide_outcome(const struct run *run, outcome *ret) {
     *ret = (outcome){.type = "task.completed"};
     if (run->stop == CANCELLED)
         ret->type = "task.cancelled";
@@ -483,7 +483,7 @@ static void draft_retry(struct draft *draft, const struct run *run, const outcom
 }
 
 /* The event is stored and applied: the task is over, or queued again, and the run is done with. */
-static void closed(void *ctx, int r) {
+static void on_outcome_stored(void *ctx, int r) {
     struct run *run = ctx;
     weft_engine *engine = run->engine;
     known_task *task = run->task;
@@ -519,17 +519,17 @@ static void close_run(struct run *run) {
         /* An end would say that what is stored is all it said. The next start fails it or queues it again. */
         run->closing = true;
         engine->ends++;
-        closed(run, run->lost);
+        on_outcome_stored(run, run->lost);
         return;
     }
-    decide(run, &end);
+    decide_outcome(run, &end);
     bool retries = strcmp(end.type, "task.retrying") == 0;
     (retries ? draft_retry : draft_end)(&draft, run, &end);
     if (asks_again(run))
         draft_orphans(&draft, run);
     run->closing = true;
     engine->ends++;
-    int r = weft__draft_send(&draft, NULL, closed, run);
+    int r = weft__draft_send(&draft, NULL, on_outcome_stored, run);
     if (r >= 0)
         return;
     engine->ends--;
@@ -538,7 +538,7 @@ static void close_run(struct run *run) {
 }
 
 /* A flat list of steps; each is harmless when there is nothing to do. */
-static void look(weft_later *later) {
+static void look_after_run(weft_later *later) {
     struct run *run = WEFT_CONTAINER(later, struct run, later);
     if (run->ended && !run->withdrawn) {
         run->withdrawn = true;

@@ -63,7 +63,7 @@ static void mark_changed(weft_engine *engine, saved_mark *mark) {
     }
 }
 
-static void mark_all(weft_engine *engine) {
+static void mark_everything_changed(weft_engine *engine) {
     for (weft_link *link = engine->all_sessions.next; link != &engine->all_sessions; link = link->next)
         mark_changed(engine, &WEFT_CONTAINER(link, known_session, link)->saved);
     for (weft_link *link = engine->all_tasks.next; link != &engine->all_tasks; link = link->next)
@@ -313,13 +313,13 @@ static bool fill_piece(struct piece *piece) {
 /* What was written is not: everything is to be saved again. */
 static void save_failed(weft_engine *engine) {
     engine->save_wanted = false;
-    mark_all(engine);
+    mark_everything_changed(engine);
     engine->unsaved_events = 0; /* and not before as much has come again */
     weft__retention_save_failed(engine);
     weft__stop_check(engine);
 }
 
-static void saved(void *ctx, int r, const weft_event *events, size_t count, bool repeat) {
+static void on_saved(void *ctx, int r, const weft_event *events, size_t count, bool repeat) {
     saving *made = ctx;
     weft_engine *engine = made->engine;
     (void) events, (void) count, (void) repeat;
@@ -352,7 +352,7 @@ static int send_piece(struct piece *piece, bool last) {
     *made = (saving){.engine = engine, .alloc = engine->alloc, .gseq = engine->applied, .last = last};
     place_documents(piece);
     int r = weft__store_append(engine->store, &(weft_append){.documents = piece->documents, .document_count = piece->count},
-                               saved, made);
+                               on_saved, made);
     if (r < 0)
         weft__free(engine->alloc, made);
     else
@@ -418,18 +418,18 @@ static int restore_hub(weft_engine *engine, const weft_json *data) {
     return 0;
 }
 
-static bool begins(const char *text, const char *prefix) {
+static bool key_begins(const char *text, const char *prefix) {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-static int restore(weft_engine *engine, const char *key, const weft_json *data) {
+static int restore_document(weft_engine *engine, const char *key, const weft_json *data) {
     if (weft_typeof(data) != WEFT_OBJECT)
         return -EBADMSG;
-    return strcmp(key, HUB) == 0   ? restore_hub(engine, data)
-           : begins(key, TASK)     ? weft__task_restore(engine, data)
-           : begins(key, SESSION)  ? weft__session_restore(engine, data)
-           : begins(key, QUESTION) ? weft__question_restore(engine, data)
-                                   : 0; /* somebody else's */
+    return strcmp(key, HUB) == 0       ? restore_hub(engine, data)
+           : key_begins(key, TASK)     ? weft__task_restore(engine, data)
+           : key_begins(key, SESSION)  ? weft__session_restore(engine, data)
+           : key_begins(key, QUESTION) ? weft__question_restore(engine, data)
+                                       : 0; /* somebody else's */
 }
 
 int weft__saved_restore(weft_engine *engine, const weft_event *document) {
@@ -437,7 +437,7 @@ int weft__saved_restore(weft_engine *engine, const weft_event *document) {
     int r = weft_doc_parse(document->data.data, document->data.len, engine->alloc, &doc);
     if (r == -ENOMEM)
         return r;
-    r = doc ? restore(engine, document->stream, weft_doc_root(doc)) : -EBADMSG;
+    r = doc ? restore_document(engine, document->stream, weft_doc_root(doc)) : -EBADMSG;
     weft_doc_free(doc);
     if (r == -EBADMSG) {
         weft__note(engine, "what was saved as %.64s cannot be read and is passed over", document->stream);

@@ -21,7 +21,7 @@ known_session *weft__session_known(const weft_engine *engine, const char *id) {
 /* ---- its texts ---- */
 
 /* text NULL: none. What pub shows is set by the caller. */
-static int put_text(weft_engine *engine, char **to, const char *text, size_t len) {
+static int replace_text(weft_engine *engine, char **to, const char *text, size_t len) {
     char *copy = text ? weft__strndup(engine->alloc, text, len) : NULL;
     if (text && !copy)
         return -ENOMEM;
@@ -41,29 +41,29 @@ static void show_texts(known_session *session) {
         pub->facts[i] = session->facts[i];
 }
 
-static int put_string(weft_engine *engine, known_session *session, char **to, const char *text) {
-    int r = put_text(engine, to, text, text ? strlen(text) : 0);
+static int set_session_text(weft_engine *engine, known_session *session, char **to, const char *text) {
+    int r = replace_text(engine, to, text, text ? strlen(text) : 0);
     show_texts(session);
     return r;
 }
 
 int weft__session_fill(weft_engine *engine, known_session *session, const weft_session *from) {
-    int r = from->title ? put_string(engine, session, &session->title, from->title) : 0;
+    int r = from->title ? set_session_text(engine, session, &session->title, from->title) : 0;
     if (r >= 0 && from->folder && *from->folder)
-        r = put_string(engine, session, &session->folder, from->folder);
+        r = set_session_text(engine, session, &session->folder, from->folder);
     if (r >= 0 && from->settings)
-        r = put_string(engine, session, &session->settings, from->settings);
+        r = set_session_text(engine, session, &session->settings, from->settings);
     if (r >= 0 && from->servers)
-        r = put_string(engine, session, &session->servers, from->servers);
+        r = set_session_text(engine, session, &session->servers, from->servers);
     if (r >= 0 && from->agent_session)
-        r = put_string(engine, session, &session->agent_session, from->agent_session);
+        r = set_session_text(engine, session, &session->agent_session, from->agent_session);
     return r;
 }
 
 /* len 0: it is no longer known. */
 static int put_fact(weft_engine *engine, known_session *session, weft_session_fact fact, const char *text, size_t len) {
     size_t before = session->facts[fact] ? strlen(session->facts[fact]) : 0;
-    int r = put_text(engine, &session->facts[fact], len ? text : NULL, len);
+    int r = replace_text(engine, &session->facts[fact], len ? text : NULL, len);
     if (r >= 0)
         engine->fact_bytes += len - before;
     if (engine->fact_bytes > ALL_FACT_BYTES)
@@ -163,7 +163,7 @@ bool weft__session_free(const known_session *session) {
 
 /* ---- events ---- */
 
-static known_session *session_of(const weft_engine *engine, const weft_json *data) {
+static known_session *session_of_event(const weft_engine *engine, const weft_json *data) {
     char id[ENGINE_ID];
     known_session *session = weft__session_known(engine, weft__id(data, "sessionId", id));
     return session && session->stored ? session : NULL;
@@ -178,7 +178,7 @@ static int read_order(weft_engine *engine, known_session *session, const weft_js
         return -ENOMEM;
     int r = weft__session_fill(engine, session, &from);
     if (r >= 0 && weft_typeof(&settings) == WEFT_OBJECT && settings.len <= WEFT_SETTINGS_BYTES)
-        r = put_text(engine, &session->settings, settings.text, settings.len);
+        r = replace_text(engine, &session->settings, settings.text, settings.len);
     show_texts(session);
     return r;
 }
@@ -216,17 +216,17 @@ int weft__session_apply_agent(weft_engine *engine, const weft_event *event, cons
     const char *name;
     if (weft__member(data, "agentSessionId", &name) < 0)
         return -ENOMEM;
-    known_session *session = session_of(engine, data);
+    known_session *session = session_of_event(engine, data);
     if (!session)
         return 0;
-    if (put_string(engine, session, &session->agent_session, name) < 0)
+    if (set_session_text(engine, session, &session->agent_session, name) < 0)
         return -ENOMEM;
     session->pub.updated_ms = event->time_ms;
     return 0;
 }
 
 int weft__session_apply_state(weft_engine *engine, const weft_event *event, const weft_json *data) {
-    known_session *session = session_of(engine, data);
+    known_session *session = session_of_event(engine, data);
     weft_json value = weft_get(data, "value");
     (void) event;
     if (!value.text)
@@ -242,11 +242,11 @@ static int apply_title(weft_engine *engine, known_session *session, const weft_j
     const char *title;
     if (weft__member(data, "value", &title) < 0)
         return -ENOMEM;
-    return put_string(engine, session, &session->title, title);
+    return set_session_text(engine, session, &session->title, title);
 }
 
 int weft__session_apply_set(weft_engine *engine, const weft_event *event, const weft_json *data) {
-    known_session *session = session_of(engine, data);
+    known_session *session = session_of_event(engine, data);
     weft_session_setting setting = {.value = weft_get(data, "value")};
     char *settings;
     if (weft__member(data, "name", &setting.name) < 0 || weft__member(data, "option", &setting.option) < 0)
@@ -273,7 +273,7 @@ int weft__session_apply_set(weft_engine *engine, const weft_event *event, const 
 }
 
 int weft__session_apply_closed(weft_engine *engine, const weft_event *event, const weft_json *data) {
-    known_session *session = session_of(engine, data);
+    known_session *session = session_of_event(engine, data);
     if (!session)
         return 0;
     session->pub.closed = strcmp(event->type, "session.closed") == 0;
@@ -283,7 +283,7 @@ int weft__session_apply_closed(weft_engine *engine, const weft_event *event, con
 
 /* A command that is under way finds it gone. */
 int weft__session_apply_deleted(weft_engine *engine, const weft_event *event, const weft_json *data) {
-    known_session *session = session_of(engine, data);
+    known_session *session = session_of_event(engine, data);
     (void) event;
     if (!session)
         return 0;
@@ -332,9 +332,9 @@ static int restore_texts(weft_engine *engine, known_session *session, const weft
         return -ENOMEM;
     int r = weft__session_fill(engine, session, &from);
     if (r >= 0 && weft_typeof(&of[SETTINGS]) == WEFT_OBJECT && of[SETTINGS].len <= WEFT_SETTINGS_BYTES)
-        r = put_text(engine, &session->settings, of[SETTINGS].text, of[SETTINGS].len);
+        r = replace_text(engine, &session->settings, of[SETTINGS].text, of[SETTINGS].len);
     if (r >= 0 && weft_typeof(&of[SERVERS]) == WEFT_ARRAY)
-        r = put_text(engine, &session->servers, of[SERVERS].text, of[SERVERS].len);
+        r = replace_text(engine, &session->servers, of[SERVERS].text, of[SERVERS].len);
     if (r >= 0)
         r = restore_facts(engine, session, &of[FACTS]);
     show_texts(session);
@@ -404,14 +404,14 @@ const weft_session *weft__session_find_own(const weft_engine *engine, const char
     return NULL;
 }
 
-static const weft_session *at(const weft_engine *engine, const weft_link *link) {
+static const weft_session *session_at(const weft_engine *engine, const weft_link *link) {
     return link == &engine->all_sessions ? NULL : &WEFT_CONTAINER(link, known_session, link)->pub;
 }
 
 const weft_session *weft__session_newest(const weft_engine *engine) {
-    return at(engine, engine->all_sessions.prev);
+    return session_at(engine, engine->all_sessions.prev);
 }
 
 const weft_session *weft__session_older(const weft_engine *engine, const weft_session *session) {
-    return at(engine, WEFT_CONTAINER(session, known_session, pub)->link.prev);
+    return session_at(engine, WEFT_CONTAINER(session, known_session, pub)->link.prev);
 }

@@ -37,7 +37,7 @@ static int check_phase(const weft_engine *engine) {
     return engine->phase == READY ? 0 : engine->phase < READY ? -EAGAIN : -ESHUTDOWN;
 }
 
-static int find_session(const weft_engine *engine, const char *id, known_session **ret) {
+static int find_free_session(const weft_engine *engine, const char *id, known_session **ret) {
     int r = check_phase(engine);
     *ret = weft__session_known(engine, id);
     if (r < 0)
@@ -45,7 +45,7 @@ static int find_session(const weft_engine *engine, const char *id, known_session
     return !*ret || !(*ret)->stored ? -ESRCH : (*ret)->job ? -ESTALE : 0;
 }
 
-static char *copy_of(const weft_engine *engine, const char *text) {
+static char *copy_text_or_null(const weft_engine *engine, const char *text) {
     return text ? weft__strndup(engine->alloc, text, strlen(text)) : NULL;
 }
 
@@ -66,7 +66,7 @@ static command *new_command(weft_engine *engine, const char *id, const char *by,
     made->done = done;
     made->ctx = ctx;
     snprintf(made->id, sizeof made->id, "%s", id);
-    made->by = copy_of(engine, by);
+    made->by = copy_text_or_null(engine, by);
     return by && !made->by ? free_command(made) : made;
 }
 
@@ -239,7 +239,7 @@ static void created_open(void *ctx, int r, const weft_json *result, const char *
         drop_created(made, r);
 }
 
-static int take_number(weft_engine *engine, command *made) {
+static int take_session_number(weft_engine *engine, command *made) {
     /* As of tasks: a session that is made with its first task has that one's number. */
     do {
         if (engine->next_task >= ENGINE_NUMBERS)
@@ -252,7 +252,7 @@ static int take_number(weft_engine *engine, command *made) {
 
 static int begin_create(command *made, const weft_session_order *order, const weft_agent *agent, const char *folder) {
     weft_engine *engine = made->engine;
-    int r = take_number(engine, made);
+    int r = take_session_number(engine, made);
     if (r >= 0)
         r = weft__session_new(engine, made->id, agent->name, &made->made);
     if (r >= 0)
@@ -316,7 +316,7 @@ static void set_by_agent(void *ctx, int r, const weft_json *result, const char *
     keep_why(made, r < 0 ? error : NULL);
     known_session *session;
     if (r >= 0) /* somebody may be closing it by now */
-        r = find_session(made->engine, made->id, &session);
+        r = find_free_session(made->engine, made->id, &session);
     if (r >= 0) {
         weft__facts_send(made->engine); /* what the agent said of it is stored first, so that who asked finds it */
         r = send_set(made);
@@ -326,7 +326,7 @@ static void set_by_agent(void *ctx, int r, const weft_json *result, const char *
 }
 
 /* As far as is known; where the session is open, the agent says so itself. */
-static bool is_offered(const weft_engine *engine, const known_session *session, const weft_session_setting *setting) {
+static bool is_mode_offered(const weft_engine *engine, const known_session *session, const weft_session_setting *setting) {
     const char *known = strcmp(setting->name, "mode") == 0 ? session->pub.facts[WEFT_SESSION_MODES] : NULL;
     weft_doc *doc = NULL;
     if (!known || weft_doc_parse(known, strlen(known), engine->alloc, &doc) < 0)
@@ -357,13 +357,13 @@ static int check_setting(const weft_engine *engine, const known_session *session
 static int ask_to_set(command *made, known_session *session, const weft_session_setting *setting) {
     int r = weft__pool_set(made->engine, session->pub.id, setting, set_by_agent, made);
     if (r == -ENOTCONN || r == -EPIPE)
-        return is_offered(made->engine, session, setting) ? 0 : -EINVAL;
+        return is_mode_offered(made->engine, session, setting) ? 0 : -EINVAL;
     return r < 0 ? r : 1;
 }
 
-static int begin_set(command *made, known_session *session, const weft_session_setting *setting) {
-    made->name = copy_of(made->engine, setting->name);
-    made->option = copy_of(made->engine, setting->option);
+static int begin_setting(command *made, known_session *session, const weft_session_setting *setting) {
+    made->name = copy_text_or_null(made->engine, setting->name);
+    made->option = copy_text_or_null(made->engine, setting->option);
     int r = !made->name || (setting->option && !made->option)
                 ? -ENOMEM
                 : weft_doc_keep(&setting->value, made->engine->alloc, &made->value);
@@ -375,13 +375,13 @@ static int begin_set(command *made, known_session *session, const weft_session_s
 int weft__session_set(weft_engine *engine, const char *id, const weft_session_setting *setting, const char *by,
                       weft_session_done *done, void *ctx) {
     known_session *session;
-    int r = find_session(engine, id, &session);
+    int r = find_free_session(engine, id, &session);
     if (r >= 0)
         r = check_setting(engine, session, setting);
     if (r < 0)
         return r;
     command *made = new_command(engine, id, by, done, ctx);
-    r = made ? begin_set(made, session, setting) : -ENOMEM;
+    r = made ? begin_setting(made, session, setting) : -ENOMEM;
     if (r < 0 && made)
         free_command(made);
     return r < 0 ? r : 0;
@@ -397,7 +397,7 @@ void weft__session_act_set(weft_engine *engine, const weft_event *event, const w
 
 /* ---- open ---- */
 
-static void opened(void *ctx, int r, const weft_json *result, const char *error) {
+static void on_session_opened(void *ctx, int r, const weft_json *result, const char *error) {
     command *made = ctx;
     weft_engine *engine = made->engine;
     known_session *session = weft__session_known(engine, made->id);
@@ -418,7 +418,7 @@ static void opened(void *ctx, int r, const weft_json *result, const char *error)
 
 int weft__session_open(weft_engine *engine, const char *id, weft_session_done *done, void *ctx) {
     known_session *session;
-    int r = find_session(engine, id, &session);
+    int r = find_free_session(engine, id, &session);
     if (r >= 0 && session->pub.closed)
         r = -ESTALE;
     if (r >= 0 && (session->pub.turns || session->claims || session->opening))
@@ -430,7 +430,7 @@ int weft__session_open(weft_engine *engine, const char *id, weft_session_done *d
     if (r >= 0 && !made)
         r = -ENOMEM;
     if (r >= 0)
-        r = weft__pool_open(engine, agent, session, false, opened, made);
+        r = weft__pool_open(engine, agent, session, false, on_session_opened, made);
     if (r >= 0)
         session->opening = true;
     else if (made)
@@ -442,7 +442,7 @@ int weft__session_open(weft_engine *engine, const char *id, weft_session_done *d
 
 int weft__session_resume(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx) {
     known_session *session;
-    int r = find_session(engine, id, &session);
+    int r = find_free_session(engine, id, &session);
     if (r >= 0 && !session->pub.closed)
         r = -EALREADY;
     if (r < 0)
@@ -565,7 +565,7 @@ static int ask_to_remove(session_job *job) {
 
 /* No task is left. The place in the process goes first: an agent does not delete what is open. What was said in the session
  * goes before the event that says so, so that it does not stay when we die in between. */
-static int end_session(session_job *job) {
+static int end_session_of_job(session_job *job) {
     weft_engine *engine = job->command->engine;
     if (!job->remove)
         return send_job(job);
@@ -583,14 +583,15 @@ static void step_job(session_job *job) {
     if (r >= 0)
         r = cancel_tasks(job);
     if (r > 0)
-        r = end_session(job);
+        r = end_session_of_job(job);
     if (r < 0)
         finish_job(job, r);
 }
 
-static int begin_job(weft_engine *engine, const char *id, const char *by, bool remove, weft_session_done *done, void *ctx) {
+static int begin_session_job(weft_engine *engine, const char *id, const char *by, bool remove, weft_session_done *done,
+                             void *ctx) {
     known_session *session;
-    int r = find_session(engine, id, &session);
+    int r = find_free_session(engine, id, &session);
     if (r >= 0 && session->pub.closed && !remove)
         r = -EALREADY;
     if (r < 0)
@@ -609,11 +610,11 @@ static int begin_job(weft_engine *engine, const char *id, const char *by, bool r
 }
 
 int weft__session_close(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx) {
-    return begin_job(engine, id, by, false, done, ctx);
+    return begin_session_job(engine, id, by, false, done, ctx);
 }
 
 int weft__session_remove(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx) {
-    return begin_job(engine, id, by, true, done, ctx);
+    return begin_session_job(engine, id, by, true, done, ctx);
 }
 
 /* ---- the agent's own ---- */

@@ -88,7 +88,7 @@ static bool is_telling(const known_session *session) {
 }
 
 /* Those that could not be stored wait again, unless something newer does. */
-static void take_back(weft_engine *engine, known_session *session) {
+static void take_back_facts(weft_engine *engine, known_session *session) {
     for (size_t i = 0; i < WEFT_SESSION_FACTS; i++) {
         if (!session->telling[i])
             continue;
@@ -110,7 +110,7 @@ static void facts_stored(void *ctx, int r) {
     if (!session || engine->phase == GONE)
         return;
     if (r < 0) {
-        take_back(engine, session);
+        take_back_facts(engine, session);
         weft__again(engine, &engine->session_timer, r);
         return;
     }
@@ -140,7 +140,7 @@ static int send_facts(weft_engine *engine, known_session *session) {
     int r = weft__draft_send(&draft, NULL, facts_stored, made);
     if (r < 0) {
         weft__free(engine->alloc, made);
-        take_back(engine, session);
+        take_back_facts(engine, session);
     }
     return r;
 }

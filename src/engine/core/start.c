@@ -54,16 +54,16 @@ static void draft_lost(struct draft *draft, known_task *task) {
                      {"outputTruncated", pub->output_cut ? weft_bool(true) : weft_none()}));
 }
 
-static void recover(weft_engine *engine);
+static void recover_next_piece(weft_engine *engine);
 
-static void recovered(void *ctx, int r) {
+static void on_piece_recovered(void *ctx, int r) {
     weft_engine *engine = ctx;
     if (engine->phase == GONE)
         return;
     if (r < 0)
         weft__started(engine, r);
     else
-        recover(engine);
+        recover_next_piece(engine);
 }
 
 /* Not before what ran is settled: a question of a task that has ended would expire and be withdrawn. */
@@ -107,9 +107,9 @@ static void draft_recovery(struct draft *draft) {
 }
 
 /* What ran is settled, piece by piece; each piece that was applied is no longer found by the next. */
-static void recover(weft_engine *engine) {
+static void recover_next_piece(weft_engine *engine) {
     struct draft draft = {.engine = engine};
-    sent_done *done = recovered;
+    sent_done *done = on_piece_recovered;
     draft_recovery(&draft);
     if (!draft.count && draft.r >= 0) {
         done = hub_started;
@@ -121,13 +121,13 @@ static void recover(weft_engine *engine) {
         weft__started(engine, r);
 }
 
-static void folded(weft_engine *engine) {
+static void on_folded(weft_engine *engine) {
     engine->phase = RECOVERING;
     int r = weft__follow(engine);
     if (r < 0)
         weft__started(engine, r);
     else
-        recover(engine);
+        recover_next_piece(engine);
 }
 
 /* ---- reading the journal ---- */
@@ -143,7 +143,7 @@ typedef struct folding {
 } folding;
 
 /* Documents of earlier versions do not say what rules did: the events do, as far as they are kept. */
-static bool is_known(const folding *fold, const weft_event *event) {
+static bool is_saved_already(const folding *fold, const weft_event *event) {
     return strcmp(fold->stream, WEFT_STREAM_HUB) == 0 && event->seq <= fold->saved_seq &&
            strcmp(event->type, "rule.fired") != 0;
 }
@@ -152,7 +152,7 @@ static int fold_event(const folding *fold, const weft_event *event) {
     static const weft_json nothing;
     weft_engine *engine = fold->engine;
     weft_doc *doc = NULL;
-    if (is_known(fold, event))
+    if (is_saved_already(fold, event))
         return 0;
     int r = weft_doc_parse(event->data.data, event->data.len, engine->alloc, &doc);
     if (r == -ENOMEM)
@@ -194,7 +194,7 @@ static int note_trimmed(weft_engine *engine, const weft_page *page) {
 }
 
 /* 1 everything is read, 0 more to come, <0. */
-static int go_on(folding *fold, const weft_page *page) {
+static int choose_next_page(folding *fold, const weft_page *page) {
     weft_engine *engine = fold->engine;
     fold->after = page->last;
     if (!page->more && !fold->stream) {
@@ -209,7 +209,7 @@ static int go_on(folding *fold, const weft_page *page) {
     return fold->stream || page->more ? next_page(fold) : 1;
 }
 
-static void page_came(void *ctx, int r, const weft_page *page) {
+static void on_fold_page(void *ctx, int r, const weft_page *page) {
     folding *fold = ctx;
     weft_engine *engine = fold->engine;
     if (!engine || engine->phase != FOLDING) {
@@ -241,14 +241,14 @@ static void page_came(void *ctx, int r, const weft_page *page) {
     if (r > 0) /* a gap, which there cannot be: it is read from the oldest on */
         r = -EIO;
     if (r == 0)
-        r = go_on(fold, page);
+        r = choose_next_page(fold, page);
     if (r == 0)
         return;
     engine->folding = weft__free(engine->alloc, fold);
     if (r < 0)
         weft__started(engine, r);
     else
-        folded(engine);
+        on_folded(engine);
 }
 
 static int next_page(folding *fold) {
@@ -261,7 +261,7 @@ static int next_page(folding *fold) {
         .max_events = FOLD_PAGE,
         .max_bytes = 1 << 20,
     };
-    return weft__store_read(fold->engine->store, &query, page_came, fold);
+    return weft__store_read(fold->engine->store, &query, on_fold_page, fold);
 }
 
 int weft__engine_start(weft_engine *engine, void (*on_ready)(void *ctx, int r), void *ctx) {
@@ -287,7 +287,7 @@ int weft__engine_start(weft_engine *engine, void (*on_ready)(void *ctx, int r), 
     engine->on_ready = on_ready;
     engine->ready_ctx = ctx;
     if (!engine->folding)
-        folded(engine);
+        on_folded(engine);
     return 0;
 }
 

@@ -29,7 +29,7 @@ void weft__waiters_run(weft_engine *engine, weft_link *waiters, int r, const wef
     }
 }
 
-static int wait_for(weft_engine *engine, weft_link *list, weft_task_done *done, void *ctx) {
+static int add_waiter(weft_engine *engine, weft_link *list, weft_task_done *done, void *ctx) {
     waiter *made = weft__zalloc(engine->alloc, sizeof *made);
     if (!made)
         return -ENOMEM;
@@ -70,7 +70,7 @@ static int choose_agent(weft_engine *engine, const weft_task_spec *spec, struct 
     return ret->session && strcmp(ret->agent->name, ret->session->pub.agent) != 0 ? -EINVAL : 0;
 }
 
-static int choose(weft_engine *engine, const weft_task_spec *spec, struct choice *ret) {
+static int choose_session_and_agent(weft_engine *engine, const weft_task_spec *spec, struct choice *ret) {
     *ret = (struct choice){0};
     if (spec->session) {
         ret->session = weft__session_known(engine, spec->session);
@@ -113,7 +113,7 @@ static bool is_object(const char *json, const weft_alloc *alloc, int *ret_r) {
     return yes;
 }
 
-static int check(weft_engine *engine, const weft_task_spec *spec) {
+static int check_submission(weft_engine *engine, const weft_task_spec *spec) {
     size_t len = spec->prompt ? strnlen(spec->prompt, engine->limits.max_prompt + 1) : 0;
     int r = 0;
     if (engine->phase != READY)
@@ -336,8 +336,8 @@ static bool is_repeat(const known_task *task, const weft_task_spec *spec) {
            (!spec->timeout_ms || pub->timeout_ms == (spec->timeout_ms < 0 ? -1 : spec->timeout_ms));
 }
 
-static int repeat(weft_engine *engine, known_task *task, weft_task_done *done, void *ctx) {
-    return task->stored ? weft__answer_later(engine, task->id, 0, done, ctx) : wait_for(engine, &task->repeats, done, ctx);
+static int answer_repeat(weft_engine *engine, known_task *task, weft_task_done *done, void *ctx) {
+    return task->stored ? weft__answer_later(engine, task->id, 0, done, ctx) : add_waiter(engine, &task->repeats, done, ctx);
 }
 
 static int submit_new(weft_engine *engine, const weft_task_spec *spec, const struct choice *choice, submission *made) {
@@ -359,15 +359,15 @@ static int submit_new(weft_engine *engine, const weft_task_spec *spec, const str
 
 int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task_done *done, void *ctx) {
     struct choice choice;
-    int r = check(engine, spec);
+    int r = check_submission(engine, spec);
     if (r < 0)
         return r;
     weft_node *known = spec->key ? weft__map_find(&engine->keys, spec->key) : NULL;
     if (known) {
         known_task *task = WEFT_CONTAINER(known, known_task, key_node);
-        return is_repeat(task, spec) ? repeat(engine, task, done, ctx) : -ENOTUNIQ;
+        return is_repeat(task, spec) ? answer_repeat(engine, task, done, ctx) : -ENOTUNIQ;
     }
-    r = choose(engine, spec, &choice);
+    r = choose_session_and_agent(engine, spec, &choice);
     if (r < 0)
         return r;
     if (spec->group && group_is_busy(engine, spec->group))
@@ -454,7 +454,7 @@ int weft__task_cancel(weft_engine *engine, const char *id, const char *by, weft_
         return -EALREADY;
     if (by && !task->by && !(task->by = weft__strndup(engine->alloc, by, strlen(by))))
         return -ENOMEM;
-    int r = wait_for(engine, &task->waiters, done, ctx);
+    int r = add_waiter(engine, &task->waiters, done, ctx);
     if (r < 0)
         return r;
     r = begin_cancel(engine, task);

@@ -53,7 +53,7 @@ void weft__task_id(char ret[ENGINE_ID], uint64_t number) {
 
 /* ---- life ---- */
 
-static void fill(known_task *task, const task_parts *parts) {
+static void fill_task(known_task *task, const task_parts *parts) {
     char *at = task->text;
     task->pub = (weft_task){
         .id = task->id,
@@ -82,7 +82,7 @@ int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **re
     known_task *task = weft__zalloc(engine->alloc, sizeof *task + text);
     if (!task)
         return -ENOMEM;
-    fill(task, parts);
+    fill_task(task, parts);
     task->engine = engine;
     task->bytes = sizeof *task + text;
     weft__list_init(&task->all);
@@ -251,7 +251,7 @@ static void join_session(weft_engine *engine, known_task *task, int64_t now) {
 }
 
 /* Is what we are about to store what this event says? */
-static bool is_as_said(const known_task *task, const weft_json *of) {
+static bool is_task_as_said(const known_task *task, const weft_json *of) {
     const weft_task *pub = &task->pub;
     const weft_json *metadata = &of[METADATA];
     bool same_metadata = strlen(pub->metadata) == metadata->len && memcmp(pub->metadata, metadata->text, metadata->len) == 0;
@@ -266,7 +266,7 @@ int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const 
     known_task *task = weft__task_known(engine, weft__value_id(&of[TASK_ID], id));
     if (task && task->stored)
         return 0;
-    if (task && !is_as_said(task, of)) {
+    if (task && !is_task_as_said(task, of)) {
         /* Another writer was quicker with this number: ours will be refused. */
         weft__map_remove(&engine->tasks, &task->node);
         task = NULL;
@@ -445,14 +445,14 @@ static void settle_tail(weft_engine *engine, known_task *task, const ending *end
 }
 
 /* At least 0. */
-static uint64_t count_of(const weft_json *value, uint64_t fallback) {
+static uint64_t count_or(const weft_json *value, uint64_t fallback) {
     int64_t count = weft_int_of(value, -1);
     return count < 0 ? fallback : (uint64_t) count;
 }
 
 static uint64_t read_count(const weft_json *data, const char *name, uint64_t fallback) {
     weft_json value = weft_get(data, name);
-    return count_of(&value, fallback);
+    return count_or(&value, fallback);
 }
 
 static void take_end(weft_engine *engine, known_task *task, const weft_json *of, const ending *end) {
@@ -462,9 +462,9 @@ static void take_end(weft_engine *engine, known_task *task, const weft_json *of,
     task->pub.stop_reason = end->stop_reason;
     task->pub.exit_code = (int) weft__value_between(&of[EXIT_CODE], -1, -1, INT_MAX);
     task->pub.signal = (int) weft__value_between(&of[SIGNAL], 0, 0, INT_MAX);
-    task->pub.output_bytes = count_of(&of[OUTPUT_BYTES], task->pub.output_bytes);
-    task->output_from = count_of(&of[OUTPUT_FROM], task->output_from);
-    task->output_to = count_of(&of[OUTPUT_TO], task->output_to);
+    task->pub.output_bytes = count_or(&of[OUTPUT_BYTES], task->pub.output_bytes);
+    task->output_from = count_or(&of[OUTPUT_FROM], task->output_from);
+    task->output_to = count_or(&of[OUTPUT_TO], task->output_to);
     task->pub.output_cut = weft_bool_of(&of[OUTPUT_TRUNCATED], task->pub.output_cut);
     settle_tail(engine, task, end);
 }
@@ -570,7 +570,7 @@ int weft__task_restore(weft_engine *engine, const weft_json *data) {
         return r;
     }
     task->stored = task->saved.saved = true;
-    task->saved_at = count_of(&saved[SAVED_AT], 0);
+    task->saved_at = count_or(&saved[SAVED_AT], 0);
     task->pub.state = state;
     task->pub.attempt = weft__value_between(&saved[ATTEMPT], 0, 0, MAX_ATTEMPTS);
     task->pub.created_ms = weft_int_of(&saved[CREATED_MS], 0);
@@ -583,7 +583,7 @@ int weft__task_restore(weft_engine *engine, const weft_json *data) {
         return 0;
     }
     task->pub.completed_ms = weft_int_of(&ended[COMPLETED_MS], 0);
-    task->end_seq = count_of(&ended[END_SEQ], 0);
+    task->end_seq = count_or(&ended[END_SEQ], 0);
     take_end(engine, task, ended, &end);
     put_ended(engine, task);
     return 0;
@@ -694,16 +694,16 @@ const weft_task *weft__task_find(const weft_engine *engine, const char *id) {
     return task && task->stored ? &task->pub : NULL;
 }
 
-static const weft_task *at(const weft_engine *engine, const weft_link *link) {
+static const weft_task *task_at(const weft_engine *engine, const weft_link *link) {
     return link == &engine->all_tasks ? NULL : &WEFT_CONTAINER(link, known_task, all)->pub;
 }
 
 const weft_task *weft__task_newest(const weft_engine *engine) {
-    return at(engine, engine->all_tasks.prev);
+    return task_at(engine, engine->all_tasks.prev);
 }
 
 const weft_task *weft__task_older(const weft_engine *engine, const weft_task *task) {
-    return at(engine, WEFT_CONTAINER(task, known_task, pub)->all.prev);
+    return task_at(engine, WEFT_CONTAINER(task, known_task, pub)->all.prev);
 }
 
 weft_task_counts weft__task_counts(const weft_engine *engine) {

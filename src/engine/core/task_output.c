@@ -21,24 +21,24 @@ typedef struct reading {
     char stream[];
 } reading;
 
-static void discard(reading *old) {
+static void free_output_reading(reading *old) {
     weft__list_remove(&old->link);
     weft__later_cancel(&old->later);
     weft__buf_done(&old->text, old->alloc);
     weft__free(old->alloc, old);
 }
 
-static void finish(reading *old, int r) {
+static void finish_reading(reading *old, int r) {
     weft_bytes text = {"", 0};
     if (r >= 0 && weft__buf_len(&old->text))
         text = weft__text_end(weft__buf_head(&old->text), weft__buf_len(&old->text), old->max);
     weft__list_remove(&old->link);
     old->done(old->ctx, r < 0 ? r : 0, text);
-    discard(old);
+    free_output_reading(old);
 }
 
 /* Only the end is wanted: what is surely before it goes. */
-static int add(reading *to, weft_bytes text) {
+static int add_to_end(reading *to, weft_bytes text) {
     int r = weft__buf_put(&to->text, to->alloc, text.data, text.len);
     size_t len = weft__buf_len(&to->text);
     if (r >= 0 && len > 2 * to->max)
@@ -46,7 +46,7 @@ static int add(reading *to, weft_bytes text) {
     return r;
 }
 
-static int take_event(reading *to, const weft_event *event) {
+static int take_output_event(reading *to, const weft_event *event) {
     weft_doc *doc;
     weft_bytes text;
     int r = weft_doc_parse(event->data.data, event->data.len, to->alloc, &doc);
@@ -54,45 +54,45 @@ static int take_event(reading *to, const weft_event *event) {
         return r == -ENOMEM ? r : 0;
     const weft_json *data = weft_doc_root(doc);
     if (weft__field_is(data, "taskId", to->task) && (r = weft__output_text(event, data, &text)) > 0)
-        r = add(to, text);
+        r = add_to_end(to, text);
     weft_doc_free(doc);
     return r;
 }
 
-static void request(reading *from);
+static void request_output(reading *from);
 
-static void page_came(void *ctx, int r, const weft_page *page) {
+static void on_output_page(void *ctx, int r, const weft_page *page) {
     reading *to = ctx;
     to->reading = false;
     if (!to->engine) {
-        discard(to);
+        free_output_reading(to);
         return;
     }
     for (size_t i = 0; r == 0 && i < page->count && page->events[i].seq <= to->last; i++)
-        r = take_event(to, &page->events[i]);
+        r = take_output_event(to, &page->events[i]);
     if (r >= 0)
         to->after = page->last;
     if (r < 0 || !page->more || to->after >= to->last)
-        finish(to, r);
+        finish_reading(to, r);
     else
-        request(to);
+        request_output(to);
 }
 
-static void request(reading *from) {
+static void request_output(reading *from) {
     weft_query query = {.stream = from->stream, .after = from->after, .oldest = true};
-    int r = weft__store_read(from->engine->store, &query, page_came, from);
+    int r = weft__store_read(from->engine->store, &query, on_output_page, from);
     if (r < 0)
-        finish(from, r);
+        finish_reading(from, r);
     else
         from->reading = true;
 }
 
-static void begin(weft_later *later) {
+static void begin_reading(weft_later *later) {
     reading *made = WEFT_CONTAINER(later, reading, later);
     if (made->last)
-        request(made);
+        request_output(made);
     else
-        finish(made, 0);
+        finish_reading(made, 0);
 }
 
 int weft__task_output(weft_engine *engine, const char *id, size_t max, weft_output_done *done, void *ctx) {
@@ -111,11 +111,11 @@ int weft__task_output(weft_engine *engine, const char *id, size_t max, weft_outp
     memcpy(made->stream, WEFT_STREAM_SESSION, stream);
     memcpy(made->stream + stream, task->pub.session, session);
     memcpy(made->task, task->id, sizeof made->task);
-    weft__later_init(&made->later, begin);
+    weft__later_init(&made->later, begin_reading);
     weft__list_init(&made->link);
     bool all = task->pub.tail.len >= task->pub.output_bytes || task->pub.tail.len >= made->max;
     if (all && weft__buf_put(&made->text, made->alloc, task->pub.tail.data, task->pub.tail.len) < 0) {
-        discard(made);
+        free_output_reading(made);
         return -ENOMEM;
     }
     if (!all && task->output_from) {
@@ -135,6 +135,6 @@ void weft__reads_drop(weft_engine *engine) {
         first->done(first->ctx, -ECANCELED, (weft_bytes){"", 0});
         first->engine = NULL;
         if (!first->reading)
-            discard(first);
+            free_output_reading(first);
     }
 }

@@ -126,7 +126,7 @@ static int take_said(transcript_read *to, const weft_event *event) {
 
 static void request_page(transcript_read *from);
 
-static uint64_t minus(uint64_t a, uint64_t b) {
+static uint64_t minus_or_zero(uint64_t a, uint64_t b) {
     return a > b ? a - b : 0;
 }
 
@@ -142,8 +142,8 @@ static int place_window(transcript_read *to) {
         edge = spec->window == WEFT_WINDOW_AFTER ? fold->found_at + 1 : fold->found_at;
     weft__transcript_fold_reset(fold);
     fold->keep_last = backwards;
-    fold->from = backwards ? minus(minus(edge, spec->offset), spec->limit) : edge + spec->offset;
-    fold->to = backwards ? minus(edge, spec->offset) : fold->from + spec->limit;
+    fold->from = backwards ? minus_or_zero(minus_or_zero(edge, spec->offset), spec->limit) : edge + spec->offset;
+    fold->to = backwards ? minus_or_zero(edge, spec->offset) : fold->from + spec->limit;
     fold->to = fold->to < total ? fold->to : total;
     return 0;
 }
@@ -162,7 +162,7 @@ static void end_pass(transcript_read *to) {
     request_page(to);
 }
 
-static void said_came(void *ctx, int r, const weft_page *page) {
+static void on_transcript_page(void *ctx, int r, const weft_page *page) {
     transcript_read *to = ctx;
     to->reading = false;
     if (!to->engine) {
@@ -183,7 +183,7 @@ static void said_came(void *ctx, int r, const weft_page *page) {
 
 static void request_page(transcript_read *from) {
     weft_query query = {.stream = from->stream, .after = from->after, .until = from->spec.until, .oldest = true};
-    int r = weft__store_read(from->engine->store, &query, said_came, from);
+    int r = weft__store_read(from->engine->store, &query, on_transcript_page, from);
     if (r < 0)
         finish_transcript(from, r);
     else
@@ -192,7 +192,7 @@ static void request_page(transcript_read *from) {
 
 /* ---- beginning and ending ---- */
 
-static void begin_read(weft_later *later) {
+static void begin_transcript(weft_later *later) {
     transcript_read *made = WEFT_CONTAINER(later, transcript_read, later);
     int r = list_tasks(made);
     made->fold.seek = made->counting ? made->spec.id : NULL;
@@ -252,7 +252,7 @@ int weft__transcript_read(weft_engine *engine, const weft_transcript_spec *spec,
     made->ctx = ctx;
     fill_in_spec(made, spec);
     weft__transcript_fold_init(&made->fold, engine->alloc);
-    weft__later_init(&made->later, begin_read);
+    weft__later_init(&made->later, begin_transcript);
     weft__list_push(&engine->transcripts_waiting, &made->link);
     engine->transcript_waiting_count++;
     start_next(engine);

@@ -61,7 +61,7 @@ static void count_bytes(transcript_fold *fold, size_t more) {
     fold->full |= !fold->keep_last && fold->bytes > WEFT_TRANSCRIPT_BYTES;
 }
 
-static int keep_new(transcript_fold *fold, const weft_transcript_item *like, const char *task) {
+static int keep_new_item(transcript_fold *fold, const weft_transcript_item *like, const char *task) {
     kept_item *item = make_room_for_kept(fold) < 0 ? NULL : weft__zalloc(fold->alloc, sizeof *item);
     if (!item)
         return -ENOMEM;
@@ -80,7 +80,7 @@ static int keep_new(transcript_fold *fold, const weft_transcript_item *like, con
 static int begin_item(transcript_fold *fold, const weft_transcript_item *like, const char *task) {
     bool wanted = fold->count >= fold->from && fold->count < fold->to && !fold->full;
     fold->open = NULL;
-    int r = wanted ? keep_new(fold, like, task) : 0;
+    int r = wanted ? keep_new_item(fold, like, task) : 0;
     if (r < 0)
         return r;
     if (fold->seek && strcmp(fold->seek, like->id) == 0) {
@@ -103,7 +103,7 @@ static size_t whole_characters(const char *text, size_t len) {
     return len;
 }
 
-static int add_text(transcript_fold *fold, weft_bytes text, size_t max, uint64_t gseq) {
+static int add_item_text(transcript_fold *fold, weft_bytes text, size_t max, uint64_t gseq) {
     kept_item *item = fold->open;
     fold->length += text.len;
     if (!item)
@@ -135,7 +135,7 @@ static int fold_text(transcript_fold *fold, const weft_event *event, weft_said s
     name_item(&like, event);
     if (!goes_on)
         r = begin_item(fold, &like, fold->task);
-    return r < 0 ? r : add_text(fold, text, WEFT_TRANSCRIPT_TEXT, event->gseq);
+    return r < 0 ? r : add_item_text(fold, text, WEFT_TRANSCRIPT_TEXT, event->gseq);
 }
 
 /* A task that was queued before this start has no gseq: its id is the name that stays. */
@@ -144,7 +144,7 @@ int weft__transcript_fold_prompt(transcript_fold *fold, const weft_task *task) {
     weft_bytes text = {task->prompt, strlen(task->prompt)};
     snprintf(like.id, sizeof like.id, "%s", task->id);
     int r = begin_item(fold, &like, task->id);
-    return r < 0 ? r : add_text(fold, text, SIZE_MAX, task->gseq);
+    return r < 0 ? r : add_item_text(fold, text, SIZE_MAX, task->gseq);
 }
 
 /* ---- tools and plans ---- */

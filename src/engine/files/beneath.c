@@ -100,7 +100,7 @@ static void go_up_to(walk *w, int depth) {
         close(w->folders[--w->depth]);
 }
 
-static int put_before(walk *w, const char *text) {
+static int put_link_before(walk *w, const char *text) {
     size_t len = strlen(text);
     if (len + 1 > (size_t) (w->rest - w->room))
         return -ENAMETOOLONG;
@@ -121,10 +121,10 @@ static int follow_link(walk *w, const char *name) {
     target[n] = '\0';
     if (*target == '/')
         return -EXDEV;
-    return put_before(w, target);
+    return put_link_before(w, target);
 }
 
-static int enter(walk *w, const char *name) {
+static int enter_folder(walk *w, const char *name) {
     if (w->depth == WEFT_BENEATH_DEPTH)
         return -ENAMETOOLONG;
     int fd = openat(w->folders[w->depth - 1], name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -140,7 +140,7 @@ static bool is_link(const walk *w, const char *name) {
     return fstatat(w->folders[w->depth - 1], name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
 }
 
-static int step_back(walk *w) {
+static int step_to_parent(walk *w) {
     if (w->depth == 1)
         return -EXDEV;
     go_up_to(w, w->depth - 1);
@@ -152,8 +152,8 @@ static int walk_folder(walk *w, const char *name) {
     if (strcmp(name, ".") == 0)
         return 0;
     if (strcmp(name, "..") == 0)
-        return step_back(w);
-    int r = enter(w, name);
+        return step_to_parent(w);
+    int r = enter_folder(w, name);
     return (r == -ENOTDIR || r == -ELOOP) && is_link(w, name) ? follow_link(w, name) : r;
 }
 
@@ -174,7 +174,7 @@ static int walk_last(walk *w, const char *name, int flags, int *ret) {
 }
 
 /* 1 it is open, 0 go on. */
-static int walk_on(walk *w, int flags, int *ret) {
+static int walk_one_name(walk *w, int flags, int *ret) {
     char name[NAME_MAX + 1];
     weft_bytes next;
     const char *at = w->rest;
@@ -206,7 +206,7 @@ static int open_by_walking(int root, const char *path, int flags, bool follow) {
     w.rest -= len;
     memcpy(w.rest, path, len);
     do
-        r = walk_on(&w, flags, &fd);
+        r = walk_one_name(&w, flags, &fd);
     while (r == 0);
     go_up_to(&w, 1);
     return r < 0 ? r : fd;

@@ -9,7 +9,7 @@ typedef struct waiting {
     char path[];
 } waiting;
 
-static void forget_all(weft_changes *changes) {
+static void forget_waiting(weft_changes *changes) {
     while (!weft__list_empty(&changes->waiting)) {
         waiting *first = WEFT_CONTAINER(changes->waiting.next, waiting, link);
         weft__list_remove(&first->link);
@@ -18,7 +18,7 @@ static void forget_all(weft_changes *changes) {
     changes->count = 0;
 }
 
-static void fill(weft_changes *changes) {
+static void refill_tokens(weft_changes *changes) {
     int64_t now = weft_loop_now(changes->loop), more = (now - changes->filled_at) * WEFT_CHANGES_RATE / 1000;
     if (more <= 0)
         return;
@@ -26,8 +26,8 @@ static void fill(weft_changes *changes) {
     changes->filled_at = now;
 }
 
-static void tell_some(weft_changes *changes) {
-    fill(changes);
+static void tell_waiting(weft_changes *changes) {
+    refill_tokens(changes);
     while (changes->count && changes->tokens > 0) {
         waiting *first = WEFT_CONTAINER(changes->waiting.next, waiting, link);
         weft__list_remove(&first->link);
@@ -40,10 +40,10 @@ static void tell_some(weft_changes *changes) {
         weft__timer_set(changes->loop, &changes->timer, weft_loop_now(changes->loop) + 50);
 }
 
-static void on_due(weft_timer *timer) {
+static void on_changes_due(weft_timer *timer) {
     weft_changes *changes = WEFT_CONTAINER(timer, weft_changes, timer);
     if (!changes->burst) {
-        tell_some(changes);
+        tell_waiting(changes);
         return;
     }
     uint64_t count = changes->burst;
@@ -51,33 +51,33 @@ static void on_due(weft_timer *timer) {
     changes->on_burst(changes->ctx, count);
 }
 
-static void count_one(weft_changes *changes) {
+static void count_in_burst(weft_changes *changes) {
     changes->burst++;
     weft__timer_set(changes->loop, &changes->timer, weft_loop_now(changes->loop) + WEFT_CHANGES_CALM_MS);
 }
 
 static void begin_burst(weft_changes *changes) {
     changes->burst = changes->count;
-    forget_all(changes);
-    count_one(changes);
+    forget_waiting(changes);
+    count_in_burst(changes);
 }
 
 void weft__changes_init(weft_changes *changes) {
     weft__list_init(&changes->waiting);
-    weft__timer_init(&changes->timer, on_due);
+    weft__timer_init(&changes->timer, on_changes_due);
     changes->tokens = WEFT_CHANGES_RATE;
     changes->filled_at = weft_loop_now(changes->loop);
 }
 
 void weft__changes_done(weft_changes *changes) {
     weft__timer_stop(changes->loop, &changes->timer);
-    forget_all(changes);
+    forget_waiting(changes);
 }
 
 void weft__changes_put(weft_changes *changes, const weft_change *change) {
     size_t len = strlen(change->path);
     if (changes->burst) {
-        count_one(changes);
+        count_in_burst(changes);
         return;
     }
     /* Without memory for it, at least that something has changed is told. */

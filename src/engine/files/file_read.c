@@ -87,7 +87,7 @@ static void see_text(weft_file_content *content) {
 }
 
 /* One byte more than was asked for is read, in order to know whether there is one. */
-static int read_all(int fd, size_t max, lines *l, const weft_alloc *alloc, weft_file_content *ret) {
+static int read_to_limit(int fd, size_t max, lines *l, const weft_alloc *alloc, weft_file_content *ret) {
     size_t scanned = 0;
     int r = 1;
     while (r > 0 && weft__buf_len(&ret->content) <= max && scanned < WEFT_FILE_SCAN) {
@@ -114,7 +114,7 @@ int weft__file_read(int root, const weft_file_read *read, unsigned how, const we
     int fd = r < 0 ? r : open_regular(root, path, how, &st);
     if (fd < 0)
         return fd;
-    r = read_all(fd, max < WEFT_FILE_READ_MAX ? max : WEFT_FILE_READ_MAX, &l, alloc, &content);
+    r = read_to_limit(fd, max < WEFT_FILE_READ_MAX ? max : WEFT_FILE_READ_MAX, &l, alloc, &content);
     close(fd);
     if (r < 0) {
         weft__file_content_done(&content, alloc);

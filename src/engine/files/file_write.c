@@ -47,7 +47,7 @@ static int write_content(int fd, weft_bytes content) {
 }
 
 /* The group first: who gives a file away loses its special permissions. A group that we are not in stays ours. */
-static int fill(int fd, const weft_file_write *write, const struct stat *old) {
+static int fill_new_file(int fd, const weft_file_write *write, const struct stat *old) {
     mode_t mode = old ? old->st_mode & 07777 : 0666 & ~write->umask;
     int r = write_content(fd, write->content);
     if (r == 0 && old)
@@ -57,7 +57,7 @@ static int fill(int fd, const weft_file_write *write, const struct stat *old) {
     return r == 0 && fdatasync(fd) < 0 ? -errno : r;
 }
 
-static int replace(int folder, const char *name, const weft_file_write *write, bool *ret_created) {
+static int replace_file(int folder, const char *name, const weft_file_write *write, bool *ret_created) {
     struct stat old;
     char beside[32];
     int there = look_at_old(folder, name, &old);
@@ -66,7 +66,7 @@ static int replace(int folder, const char *name, const weft_file_write *write, b
     int fd = make_beside(folder, beside);
     if (fd < 0)
         return fd;
-    int r = fill(fd, write, there ? &old : NULL);
+    int r = fill_new_file(fd, write, there ? &old : NULL);
     close(fd);
     if (r == 0 && renameat(folder, beside, folder, name) < 0)
         r = -errno;
@@ -119,7 +119,7 @@ int weft__file_write(int root, const weft_file_write *write, unsigned how, bool 
     if (folder < 0)
         return folder;
     bool created = false;
-    r = replace(folder, name, write, &created);
+    r = replace_file(folder, name, write, &created);
     close(folder);
     if (r == 0)
         *ret_created = created;

@@ -38,7 +38,7 @@ typedef struct file_call {
     char room[]; /* the path, then the content */
 } file_call;
 
-static void free_call(file_call *call) {
+static void free_file_call(file_call *call) {
     weft_files *files = call->files;
     files->bytes -= call->write.content.len;
     weft__file_content_done(&call->content, files->alloc);
@@ -46,7 +46,7 @@ static void free_call(file_call *call) {
     weft__free(files->alloc, call);
 }
 
-static void run_call(weft_work *work) {
+static void run_file_call(weft_work *work) {
     file_call *call = WEFT_CONTAINER(work, file_call, work);
     const weft_files *files = call->files;
     unsigned how = files->how | WEFT_BENEATH_LINKS;
@@ -70,7 +70,7 @@ static void call_done(weft_work *work, bool lost) {
     };
     if (!lost)
         call->done(call->ctx, &result);
-    free_call(call);
+    free_file_call(call);
 }
 
 static int make_call(weft_files *files, call_kind kind, weft_bytes path, weft_bytes content, file_call **ret) {
@@ -85,7 +85,7 @@ static int make_call(weft_files *files, call_kind kind, weft_bytes path, weft_by
     file_call *call = weft__zalloc(files->alloc, sizeof *call + path.len + content.len + 1);
     if (!call)
         return -ENOMEM;
-    call->work = (weft_work){.run = run_call, .done = call_done};
+    call->work = (weft_work){.run = run_file_call, .done = call_done};
     call->files = files;
     call->kind = kind;
     memcpy(call->room, path.data, path.len);
@@ -103,7 +103,7 @@ static int give_call(file_call *call, weft_file_done *done, void *ctx) {
     call->ctx = ctx;
     int r = weft__workers_give(call->files->workers, &call->work);
     if (r < 0)
-        free_call(call);
+        free_file_call(call);
     return r;
 }
 

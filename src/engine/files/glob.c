@@ -38,7 +38,7 @@ static bool in_class(weft_bytes p, size_t i, char c, size_t *ret_len) {
 }
 
 /* Does the part of the pattern at i, which is not a star, take the character at j? If so, move both behind it. */
-static bool take_one(weft_bytes p, size_t *i, weft_bytes t, size_t *j) {
+static bool match_one_character(weft_bytes p, size_t *i, weft_bytes t, size_t *j) {
     char c = p.data[*i];
     size_t len;
     if (c == '?') {
@@ -68,7 +68,7 @@ bool weft__glob_word(weft_bytes p, weft_bytes t) {
         if (i < p.len && p.data[i] == '*') {
             star = ++i;
             mark = j;
-        } else if (i < p.len && take_one(p, &i, t, &j))
+        } else if (i < p.len && match_one_character(p, &i, t, &j))
             continue;
         else if (star == SIZE_MAX)
             return false;
@@ -89,7 +89,7 @@ static weft_bytes first_part(const char *path) {
 }
 
 /* NULL: it was the last. */
-static const char *rest(const char *path) {
+static const char *behind_slash(const char *path) {
     const char *slash = strchr(path, '/');
     return slash ? slash + 1 : NULL;
 }
@@ -103,7 +103,7 @@ bool weft__glob_path(const char *pattern, const char *path) {
     const char *back_p = NULL, *back_t = NULL; /* behind the last "**", and how far it has taken the path */
     for (;;) {
         if (is_any_depth(p)) {
-            p = rest(p);
+            p = behind_slash(p);
             if (!p || !t)
                 return !p && t;
             back_p = p;
@@ -111,10 +111,10 @@ bool weft__glob_path(const char *pattern, const char *path) {
         } else if (!t)
             return !p;
         else if (p && weft__glob_word(first_part(p), first_part(t))) {
-            p = rest(p);
-            t = rest(t);
+            p = behind_slash(p);
+            t = behind_slash(t);
         } else {
-            back_t = back_t ? rest(back_t) : NULL;
+            back_t = back_t ? behind_slash(back_t) : NULL;
             if (!back_t)
                 return false;
             p = back_p;
@@ -159,10 +159,10 @@ static int put_pattern(weft_glob *glob, const char *text, size_t len) {
     return 0;
 }
 
-static int write_out(weft_glob *glob, const char *text);
+static int write_choices(weft_glob *glob, const char *text);
 
 /* head, one alternative, and what is behind the brace; then the next brace of that. */
-static int write_one(weft_glob *glob, weft_bytes head, weft_bytes choice, const char *tail) {
+static int write_choice(weft_glob *glob, weft_bytes head, weft_bytes choice, const char *tail) {
     size_t tail_len = strlen(tail);
     char *text = weft__alloc(glob->alloc, head.len + choice.len + tail_len + 1);
     if (!text)
@@ -170,12 +170,12 @@ static int write_one(weft_glob *glob, weft_bytes head, weft_bytes choice, const 
     memcpy(text, head.data, head.len);
     memcpy(text + head.len, choice.data, choice.len);
     memcpy(text + head.len + choice.len, tail, tail_len + 1);
-    int r = write_out(glob, text);
+    int r = write_choices(glob, text);
     weft__free(glob->alloc, text);
     return r;
 }
 
-static int write_out(weft_glob *glob, const char *text) {
+static int write_choices(weft_glob *glob, const char *text) {
     ptrdiff_t open = find_level(text, "{");
     if (open < 0 || !text[open])
         return open < 0 ? -EINVAL : put_pattern(glob, text, (size_t) open);
@@ -187,7 +187,7 @@ static int write_out(weft_glob *glob, const char *text) {
     int r = 0;
     while (r == 0 && at <= end) {
         ptrdiff_t len = find_level(at, ",}");
-        r = write_one(glob, (weft_bytes){text, (size_t) open}, (weft_bytes){at, (size_t) len}, end + 1);
+        r = write_choice(glob, (weft_bytes){text, (size_t) open}, (weft_bytes){at, (size_t) len}, end + 1);
         at += len + 1;
     }
     return r;
@@ -198,7 +198,7 @@ int weft__glob_new(const char *pattern, const weft_alloc *alloc, weft_glob **ret
     if (!glob)
         return -ENOMEM;
     glob->alloc = alloc;
-    int r = write_out(glob, pattern);
+    int r = write_choices(glob, pattern);
     if (r < 0) {
         weft__glob_free(glob);
         return r;

@@ -109,7 +109,7 @@ int weft__ignore_add_text(weft_ignore *ignore, weft_bytes text) {
     return 0;
 }
 
-static bool matches(const pattern *p, const char *path, const char *name, bool folder) {
+static bool ignore_pattern_matches(const pattern *p, const char *path, const char *name, bool folder) {
     if (p->folders && !folder)
         return false;
     const char *subject = p->name ? name : path;
@@ -134,7 +134,7 @@ weft_ignore *weft__ignore_read(int folder, const weft_alloc *alloc) {
 weft_ignored weft__ignore_says(const weft_ignore *ignore, const char *path, bool folder) {
     const char *slash = strrchr(path, '/');
     for (size_t i = ignore ? ignore->count : 0; i-- > 0;)
-        if (matches(&ignore->patterns[i], path, slash ? slash + 1 : path, folder))
+        if (ignore_pattern_matches(&ignore->patterns[i], path, slash ? slash + 1 : path, folder))
             return ignore->patterns[i].negated ? WEFT_IGNORE_NO : WEFT_IGNORE_YES;
     return WEFT_IGNORE_NO_WORD;
 }

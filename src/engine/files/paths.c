@@ -8,7 +8,7 @@
 #include "glob.h"
 
 /* "./src/" is "src"; "." is all. */
-static const char *tidy(const char *path, size_t *ret_len) {
+static const char *tidy_path(const char *path, size_t *ret_len) {
     while (path[0] == '.' && path[1] == '/')
         for (path += 2; *path == '/'; path++)
             continue;
@@ -28,7 +28,7 @@ int weft__paths_init(weft_paths *paths, const char *const *list, const weft_allo
     if (count && !paths->list)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
-        const char *path = tidy(list[i], &len);
+        const char *path = tidy_path(list[i], &len);
         paths->list[i] = weft__strndup(alloc, path, len);
         if (!paths->list[i])
             return -ENOMEM;

@@ -9,13 +9,13 @@
 #define FIRST_BUCKETS 1024
 
 /* Over the name, begun with the parent's address. */
-static uint32_t hash_of(const weft_entry *parent, const char *name, size_t len) {
+static uint32_t hash_of_child(const weft_entry *parent, const char *name, size_t len) {
     uint64_t seed = (uint64_t) (uintptr_t) parent >> 4;
     return weft__hash_more(WEFT_HASH ^ (uint32_t) seed ^ (uint32_t) (seed >> 32), name, len);
 }
 
-static weft_entry *find(const weft_tree *tree, const weft_entry *parent, const char *name, size_t len) {
-    uint32_t hash = hash_of(parent, name, len);
+static weft_entry *find_child(const weft_tree *tree, const weft_entry *parent, const char *name, size_t len) {
+    uint32_t hash = hash_of_child(parent, name, len);
     for (weft_entry *node = tree->buckets[hash & (tree->bucket_count - 1)]; node; node = node->next)
         if (node->hash == hash && node->parent == parent && strncmp(node->name, name, len) == 0 && !node->name[len])
             return node;
@@ -23,7 +23,7 @@ static weft_entry *find(const weft_tree *tree, const weft_entry *parent, const c
 }
 
 /* A failure to grow costs speed, nothing else. */
-static void grow(weft_tree *tree) {
+static void grow_buckets(weft_tree *tree) {
     size_t count = tree->bucket_count * 2;
     weft_entry **buckets = weft__zalloc(tree->alloc, count * sizeof *buckets);
     if (!buckets)
@@ -88,13 +88,13 @@ void weft__tree_done(weft_tree *tree) {
 /* ---- nodes ---- */
 
 weft_entry *weft__tree_find(const weft_tree *tree, const weft_entry *parent, const char *name) {
-    return find(tree, parent, name, strlen(name));
+    return find_child(tree, parent, name, strlen(name));
 }
 
 weft_entry *weft__tree_parent(const weft_tree *tree, const char *path, const char **ret_name) {
     weft_entry *node = tree->root;
     for (const char *slash; node && node->folder && (slash = strchr(path, '/')); path = slash + 1)
-        node = find(tree, node, path, (size_t) (slash - path));
+        node = find_child(tree, node, path, (size_t) (slash - path));
     *ret_name = path;
     return node && node->folder ? node : NULL;
 }
@@ -124,12 +124,12 @@ int weft__tree_add(weft_tree *tree, weft_entry *parent, const char *name, bool f
     }
     memcpy(node->name, name, len + 1);
     node->parent = parent;
-    node->hash = hash_of(parent, name, len);
+    node->hash = hash_of_child(parent, name, len);
     weft__list_init(&node->link);
     if (parent)
         weft__list_push(&parent->folder->children, &node->link);
     if (tree->count >= tree->bucket_count)
-        grow(tree);
+        grow_buckets(tree);
     weft_entry **bucket = &tree->buckets[node->hash & (tree->bucket_count - 1)];
     node->next = *bucket;
     *bucket = node;

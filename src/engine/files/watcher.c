@@ -1,9 +1,9 @@
 /* Looking: at one path when there was a hint, at one folder after the other when there was not.
  *
- *   hint ──settled──▶ look_at()          a path of which inotify said something
+ *   hint ──settled──▶ look_at_path()     a path of which inotify said something
  *   folder queued ──▶ scan, in slices    new folders, everything after an overflow, unwatched folders now and then
  *
- * Both end in compare(), the only place that changes the tree and tells of it. */
+ * Both end in compare_with_disk(), the only place that changes the tree and tells of it. */
 #include "watcher.h"
 
 #include <dirent.h>
@@ -62,7 +62,7 @@ struct weft_watcher {
     uint64_t told;
 };
 
-static void note(weft_watcher *watcher, const char *line) {
+static void note_line(weft_watcher *watcher, const char *line) {
     if (watcher->opts.on_note)
         watcher->opts.on_note(watcher->opts.ctx, line);
 }
@@ -86,7 +86,7 @@ static bool is_ignored(const weft_watcher *watcher, const weft_entry *parent, co
 
 /* ---- telling ---- */
 
-static void tell(weft_watcher *watcher, weft_change_kind kind, const weft_entry *node) {
+static void tell_entry_change(weft_watcher *watcher, weft_change_kind kind, const weft_entry *node) {
     char path[PATH_MAX];
     if (weft__tree_path(node, path) < 0)
         return;
@@ -96,14 +96,14 @@ static void tell(weft_watcher *watcher, weft_change_kind kind, const weft_entry 
 
 /* ---- watching folders ---- */
 
-static void go_on(weft_watcher *watcher) {
+static void scan_soon(weft_watcher *watcher) {
     weft__later(watcher->opts.loop, &watcher->later);
 }
 
 static void queue_folder(weft_watcher *watcher, weft_folder *folder) {
     weft__list_remove(&folder->queue);
     weft__list_push(&watcher->queue, &folder->queue);
-    go_on(watcher);
+    scan_soon(watcher);
 }
 
 static int64_t poll_ms(const weft_watcher *watcher) {
@@ -115,9 +115,9 @@ static void poll_folder(weft_watcher *watcher, weft_folder *folder) {
     weft__list_remove(&folder->unwatched);
     weft__list_push(&watcher->unwatched, &folder->unwatched);
     if (!watcher->said_polling)
-        note(watcher,
-             "there are not enough inotify watches for all folders (fs.inotify.max_user_watches): some are looked at "
-             "every few seconds instead");
+        note_line(watcher,
+                  "there are not enough inotify watches for all folders (fs.inotify.max_user_watches): some are looked at "
+                  "every few seconds instead");
     watcher->said_polling = watcher->polling = true;
 }
 
@@ -153,14 +153,14 @@ static void ignore_changed(weft_watcher *watcher, weft_folder *folder) {
 /* ---- comparing ---- */
 
 /* It is no longer there, and neither is what was in it. */
-static void drop(weft_watcher *watcher, weft_entry *top, bool quiet) {
+static void drop_entry(weft_watcher *watcher, weft_entry *top, bool quiet) {
     weft_entry *node = top, *parent;
     do {
         while (node->folder && !weft__list_empty(&node->folder->children))
             node = WEFT_CONTAINER(node->folder->children.next, weft_entry, link);
         parent = node == top ? NULL : node->parent;
         if (!node->folder && !quiet)
-            tell(watcher, WEFT_FILE_DELETE, node);
+            tell_entry_change(watcher, WEFT_FILE_DELETE, node);
         if (node->folder && node->folder->wd >= 0)
             inotify_rm_watch(watcher->inotify, node->folder->wd);
         if (node->folder && node->folder == watcher->scanned)
@@ -174,8 +174,8 @@ static int add_node(weft_watcher *watcher, weft_entry *parent, const char *name,
     int r = weft__tree_add(&watcher->tree, parent, name, folder, ret);
     if (r < 0 && !watcher->said_full) {
         watcher->said_full = true;
-        note(watcher, r == -ENOSPC ? "there are too many files to watch: some are not"
-                                   : "memory is short: some files are not watched");
+        note_line(watcher, r == -ENOSPC ? "there are too many files to watch: some are not"
+                                        : "memory is short: some files are not watched");
     }
     return r;
 }
@@ -205,14 +205,14 @@ static void compare_file(weft_watcher *watcher, weft_entry *parent, weft_entry *
     bool same = weft__tree_same(node, st);
     if (how.quiet || (same && !is_new))
         return;
-    tell(watcher, is_new ? WEFT_FILE_CREATE : WEFT_FILE_MODIFY, node);
+    tell_entry_change(watcher, is_new ? WEFT_FILE_CREATE : WEFT_FILE_MODIFY, node);
     if (strcmp(name, ".gitignore") == 0)
         ignore_changed(watcher, parent->folder);
 }
 
 /* What is there now (st NULL: nothing) against what was there. */
-static void compare(weft_watcher *watcher, weft_entry *parent, const char *name, const char *path, const struct stat *st,
-                    look how) {
+static void compare_with_disk(weft_watcher *watcher, weft_entry *parent, const char *name, const char *path,
+                              const struct stat *st, look how) {
     weft_entry *node = weft__tree_find(&watcher->tree, parent, name);
     bool folder = st && S_ISDIR(st->st_mode), file = st && (S_ISREG(st->st_mode) || S_ISLNK(st->st_mode));
     if (st && (!weft__paths_want(&watcher->paths, path, folder) || is_ignored(watcher, parent, path, folder)))
@@ -220,7 +220,7 @@ static void compare(weft_watcher *watcher, weft_entry *parent, const char *name,
     /* Something else under the same name is not the same thing changed. */
     if (node && (!(folder || file) || (node->folder != NULL) != folder || (folder && node->inode != st->st_ino))) {
         bool was_ignore = !node->folder && strcmp(name, ".gitignore") == 0;
-        drop(watcher, node, how.quiet);
+        drop_entry(watcher, node, how.quiet);
         node = NULL;
         if (was_ignore && !how.quiet)
             ignore_changed(watcher, parent->folder);
@@ -237,7 +237,7 @@ static void compare(weft_watcher *watcher, weft_entry *parent, const char *name,
 static void drop_unseen(weft_watcher *watcher, weft_entry *node) {
     struct stat st;
     bool gone = fstatat(dirfd(watcher->dir), node->name, &st, AT_SYMLINK_NOFOLLOW) < 0;
-    drop(watcher, node, watcher->scan_look.quiet || !gone);
+    drop_entry(watcher, node, watcher->scan_look.quiet || !gone);
 }
 
 static void end_scan(weft_watcher *watcher) {
@@ -281,7 +281,7 @@ static void begin_scan(weft_watcher *watcher, weft_folder *folder) {
 }
 
 /* 1 it was something to look at, 0 the end of the folder. */
-static int scan_one(weft_watcher *watcher) {
+static int scan_entry(weft_watcher *watcher) {
     struct dirent *entry = watcher->scanned ? readdir(watcher->dir) : NULL;
     char path[PATH_MAX];
     struct stat st;
@@ -296,7 +296,7 @@ static int scan_one(weft_watcher *watcher) {
     int n = snprintf(path + len, sizeof path - len, "%s%s", len ? "/" : "", entry->d_name);
     if (n >= (int) (sizeof path - len) || fstatat(dirfd(watcher->dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return 1;
-    compare(watcher, parent, entry->d_name, path, &st, watcher->scan_look);
+    compare_with_disk(watcher, parent, entry->d_name, path, &st, watcher->scan_look);
     return 1;
 }
 
@@ -327,7 +327,7 @@ static void scan_slice(weft_later *later) {
     if (!watcher->scan_began)
         watcher->scan_began = weft__loop_fresh_now(watcher->opts.loop);
     for (int64_t end = now_ns() + SLICE_NS; now_ns() < end;) {
-        if (watcher->dir && !scan_one(watcher))
+        if (watcher->dir && !scan_entry(watcher))
             end_scan(watcher);
         else if (!watcher->dir && weft__list_empty(&watcher->queue)) {
             all_scanned(watcher);
@@ -335,7 +335,7 @@ static void scan_slice(weft_later *later) {
         } else if (!watcher->dir)
             begin_scan(watcher, WEFT_CONTAINER(watcher->queue.next, weft_folder, queue));
     }
-    go_on(watcher);
+    scan_soon(watcher);
 }
 
 static void on_poll(weft_timer *timer) {
@@ -352,7 +352,7 @@ static void look_at_everything(weft_watcher *watcher) {
 /* ---- hints ---- */
 
 /* false: its folder is being scanned, it is too early to say what is new. */
-static bool look_at(weft_watcher *watcher, const char *path) {
+static bool look_at_path(weft_watcher *watcher, const char *path) {
     const char *name;
     struct stat st;
     weft_entry *parent = weft__tree_parent(&watcher->tree, path, &name);
@@ -362,7 +362,7 @@ static bool look_at(weft_watcher *watcher, const char *path) {
         return parent->folder->closed;
     int r = fstatat(watcher->root_fd, path, &st, AT_SYMLINK_NOFOLLOW);
     if (r == 0 || errno == ENOENT || errno == ENOTDIR)
-        compare(watcher, parent, name, path, r == 0 ? &st : NULL, (look){0});
+        compare_with_disk(watcher, parent, name, path, r == 0 ? &st : NULL, (look){0});
     return true;
 }
 
@@ -375,7 +375,7 @@ static void check_root(weft_watcher *watcher) {
     if (same || watcher->failed)
         return;
     watcher->failed = -ENOENT;
-    note(watcher, "the folder itself has gone: nothing is watched any more");
+    note_line(watcher, "the folder itself has gone: nothing is watched any more");
 }
 
 static void on_settled(weft_timer *timer) {
@@ -393,7 +393,7 @@ static void on_settled(weft_timer *timer) {
             weft__timer_set(watcher->opts.loop, &watcher->settle, hint->due);
             return;
         }
-        if (look_at(watcher, hint->path))
+        if (look_at_path(watcher, hint->path))
             weft__hints_drop(&watcher->hints, hint);
         else
             weft__hints_again(&watcher->hints, hint, now + WEFT_WATCHER_SETTLE_MS);
@@ -418,7 +418,7 @@ static void put_hint(weft_watcher *watcher, const char *path) {
 
 /* ---- inotify ---- */
 
-static void take_event(weft_watcher *watcher, const struct inotify_event *event) {
+static void take_inotify_event(weft_watcher *watcher, const struct inotify_event *event) {
     char path[PATH_MAX];
     if (event->mask & IN_Q_OVERFLOW) {
         rescan_soon(watcher);
@@ -446,7 +446,7 @@ static void on_inotify(void *ctx, unsigned what) {
     ssize_t n = read(watcher->inotify, room, sizeof room);
     for (ssize_t at = 0; at < n;) {
         const struct inotify_event *event = (const void *) (room + at);
-        take_event(watcher, event);
+        take_inotify_event(watcher, event);
         at += (ssize_t) (sizeof *event + event->len);
     }
 }
@@ -477,7 +477,7 @@ static int copy_opts(weft_watcher *watcher) {
     return r;
 }
 
-static int open_all(weft_watcher *watcher) {
+static int open_watcher(weft_watcher *watcher) {
     watcher->root_fd = open(watcher->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (watcher->root_fd < 0)
         return -errno;
@@ -494,7 +494,7 @@ static int open_all(weft_watcher *watcher) {
     return r;
 }
 
-static void prepare(weft_watcher *watcher) {
+static void prepare_watcher(weft_watcher *watcher) {
     watcher->root_fd = watcher->inotify = -1;
     weft__hints_init(&watcher->hints, watcher->alloc);
     weft__list_init(&watcher->queue);
@@ -513,12 +513,12 @@ int weft__watcher_new(const weft_watcher_opts *opts, weft_watcher **ret) {
         return -ENOMEM;
     watcher->opts = *opts;
     watcher->alloc = opts->alloc;
-    prepare(watcher);
+    prepare_watcher(watcher);
     int r = weft__tree_init(&watcher->tree, opts->max_nodes ? opts->max_nodes : WEFT_WATCHER_NODES, opts->alloc);
     if (r == 0)
         r = copy_opts(watcher);
     if (r == 0)
-        r = open_all(watcher);
+        r = open_watcher(watcher);
     if (r < 0) {
         weft__watcher_free(watcher);
         return r;

@@ -169,7 +169,7 @@ int weft__workers_new(const weft_workers_opts *opts, weft_workers **ret) {
     return 0;
 }
 
-static void lose_all(weft_workers *workers, weft_link *list) {
+static void finish_as_lost(weft_workers *workers, weft_link *list) {
     while (!weft__list_empty(list)) {
         weft_link *first = list->next;
         weft__list_remove(first);
@@ -186,8 +186,8 @@ weft_workers *weft__workers_free(weft_workers *workers) {
     pthread_cond_broadcast(&workers->wake);
     for (unsigned i = 0; i < workers->threads; i++)
         pthread_join(workers->thread[i], NULL);
-    lose_all(workers, &workers->waiting);
-    lose_all(workers, &workers->finished);
+    finish_as_lost(workers, &workers->waiting);
+    finish_as_lost(workers, &workers->finished);
     weft__watch_free(workers->watch);
     if (workers->fd >= 0)
         close(workers->fd);

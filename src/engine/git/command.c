@@ -19,7 +19,7 @@
 /* waitid(P_PIDFD) is newer than some headers. */
 #define BY_PIDFD ((idtype_t) 3)
 
-/* RUNNING ──time, limit, cancel──▶ TERMINATED ──grace──▶ KILLED     end_it()
+/* RUNNING ──time, limit, cancel──▶ TERMINATED ──grace──▶ KILLED     signal_end()
  *    └──────────────────┴────exit of the program──────────┴──▶ over  */
 typedef enum run_step { RUNNING, TERMINATED, KILLED } run_step;
 
@@ -90,7 +90,7 @@ static int set_files(posix_spawn_file_actions_t *files, const run *r) {
     return e ? e : posix_spawn_file_actions_addclosefrom_np(files, 3);
 }
 
-static int set_attributes(posix_spawnattr_t *attr) {
+static int set_command_attributes(posix_spawnattr_t *attr) {
     sigset_t all, none;
     sigfillset(&all);
     sigemptyset(&none);
@@ -112,7 +112,7 @@ static int spawn_program(void *ctx, pid_t *ret) {
     if (e == 0) {
         e = set_files(&files, r);
         if (e == 0)
-            e = set_attributes(&attr);
+            e = set_command_attributes(&attr);
         if (e == 0)
             e = posix_spawn(ret, command->program, &files, &attr, (char *const *) (uintptr_t) command->argv,
                             (char *const *) (uintptr_t) command->env);
@@ -122,7 +122,7 @@ static int spawn_program(void *ctx, pid_t *ret) {
     return -e;
 }
 
-static int start_run(run *r) {
+static int start_program_of_run(run *r) {
     int e = make_pipes(r);
     if (e == 0)
         e = lift_pipes(r);
@@ -145,15 +145,15 @@ static int start_run(run *r) {
 /* ---- ending ---- */
 
 /* The process is not collected yet, so the number is still its own. */
-static void end_it(run *r) {
+static void signal_end(run *r) {
     kill(-r->pid, r->step == RUNNING ? SIGTERM : SIGKILL);
     r->due = r->step == RUNNING ? now_ms() + WEFT_COMMAND_GRACE_MS : INT64_MAX;
     r->step = r->step == RUNNING ? TERMINATED : KILLED;
 }
 
-static void end_now(run *r) {
+static void end_if_running(run *r) {
     if (r->step == RUNNING)
-        end_it(r);
+        signal_end(r);
 }
 
 /* ---- pipes ---- */
@@ -175,13 +175,13 @@ static void take_output(run *r, const char *data, size_t len) {
         r->end->truncated = true;
         len = room;
         if (!r->command->read_on)
-            end_now(r);
+            end_if_running(r);
     }
     int e = weft__buf_put(output, r->command->alloc, data, len);
     if (e < 0) {
         r->failed = e;
         close_fd(&r->out);
-        end_now(r);
+        end_if_running(r);
     }
 }
 
@@ -232,11 +232,11 @@ static bool wait_once(run *r, char *piece) {
     }
     if (fds[CANCEL].revents) {
         r->end->cancelled = true;
-        end_now(r);
+        end_if_running(r);
     }
     if (r->due <= now_ms()) {
         r->end->timed_out |= r->step == RUNNING;
-        end_it(r);
+        signal_end(r);
     }
     if (fds[IN].revents)
         write_input(r);
@@ -248,14 +248,14 @@ static bool wait_once(run *r, char *piece) {
 }
 
 /* What it left behind may hold the pipes for ever; what it printed itself is in them by now. */
-static void read_rest(run *r, char *piece) {
+static void drain_pipes(run *r, char *piece) {
     while (r->out >= 0 && read_pipe(r, &r->out, piece))
         continue;
     while (r->err >= 0 && read_pipe(r, &r->err, piece))
         continue;
 }
 
-static void collect(run *r) {
+static void collect_exit(run *r) {
     siginfo_t info = {0};
     int e;
     do
@@ -267,12 +267,12 @@ static void collect(run *r) {
 
 static int run_to_end(run *r) {
     char *piece = weft__alloc(r->command->alloc, PIECE);
-    int e = piece ? start_run(r) : -ENOMEM;
+    int e = piece ? start_program_of_run(r) : -ENOMEM;
     if (e == 0) {
         while (wait_once(r, piece))
             continue;
-        read_rest(r, piece);
-        collect(r);
+        drain_pipes(r, piece);
+        collect_exit(r);
         close_fd(&r->pidfd);
         e = r->failed;
     }

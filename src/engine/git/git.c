@@ -1,7 +1,7 @@
 /* The calls on the loop's side: checked, copied, queued, handed to a thread, answered. See git.h.
  *
- *   asked ──▶ waiting ──pump()──▶ running ──the thread is done──▶ answered     call_done()
- *                └──────cancel──────┴──▶ answered with -ECANCELED              weft__git_cancel() */
+ *   asked ──▶ waiting ──start_waiting_calls()──▶ running ──the thread is done──▶ answered     call_done()
+ *                └─────────────cancel──────────────┴──▶ answered with -ECANCELED              weft__git_cancel() */
 #include "git.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static const weft_git_op *const ops[] = {
 
 /* ---- the thread ---- */
 
-static void run_call(weft_work *work) {
+static void run_git_call(weft_work *work) {
     weft_git_call *call = WEFT_CONTAINER(work, weft_git_call, work);
     if (weft__git_prepare(call))
         call->op->run(call);
@@ -33,7 +33,7 @@ static void run_call(weft_work *work) {
 
 /* ---- answering ---- */
 
-static void free_call(weft_git_call *call) {
+static void free_git_call(weft_git_call *call) {
     const weft_alloc *alloc = call->git->alloc;
     weft__list_remove(&call->link);
     if (call->cancel >= 0)
@@ -49,10 +49,10 @@ static void free_call(weft_git_call *call) {
     weft__free(alloc, call);
 }
 
-static void answer(weft_git_call *call) {
+static void answer_git_call(weft_git_call *call) {
     call->result.message = call->message;
     call->done(call->ctx, &call->result);
-    free_call(call);
+    free_git_call(call);
 }
 
 /* A call that was cancelled may have succeeded in the same moment; the caller has been told that it will not. */
@@ -62,7 +62,7 @@ static void call_done(weft_work *work, bool lost) {
     git->running_count--;
     git->writing &= !call->op->write;
     if (lost) {
-        free_call(call);
+        free_git_call(call);
         return;
     }
     if (call->cancelled) {
@@ -70,17 +70,17 @@ static void call_done(weft_work *work, bool lost) {
         *call->message = '\0';
     }
     weft__later(git->loop, &git->pump);
-    answer(call);
+    answer_git_call(call);
 }
 
 /* ---- the queue ---- */
 
 static void fail_call(weft_git_call *call, int r) {
     call->result = (weft_git_result){.r = r};
-    answer(call);
+    answer_git_call(call);
 }
 
-static void start_call(weft_git *git, weft_git_call *call) {
+static void start_git_call(weft_git *git, weft_git_call *call) {
     weft__list_remove(&call->link);
     git->waiting_count--;
     call->cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -107,15 +107,15 @@ static weft_git_call *next_call(const weft_git *git) {
 static void refuse_write(weft_git_call *call) {
     call->result.refusal = WEFT_GIT_UNTRUSTED;
     snprintf(call->message, sizeof call->message, "this repository is not trusted for writing");
-    answer(call);
+    answer_git_call(call);
 }
 
-static void pump(weft_later *later) {
+static void start_waiting_calls(weft_later *later) {
     weft_git *git = WEFT_CONTAINER(later, weft_git, pump);
     for (weft_git_call *call; git->running_count < WEFT_GIT_AT_ONCE && (call = next_call(git));) {
         bool refused = call->op->write && !git->may_write;
         if (!call->cancelled && !refused) {
-            start_call(git, call);
+            start_git_call(git, call);
             continue;
         }
         git->waiting_count--;
@@ -132,7 +132,7 @@ static size_t text_size(const char *text) {
     return text ? strlen(text) + 1 : 0;
 }
 
-static const char *copy_text(char **room, const char *text) {
+static const char *copy_into_room(char **room, const char *text) {
     if (!text)
         return NULL;
     const char *copy = *room;
@@ -154,10 +154,10 @@ static int copy_request(weft_git *git, const weft_git_request *request, weft_git
     char *room = (char *) at + list;
     call->request = *request;
     for (size_t i = 0; i < count; i++)
-        paths[i] = copy_text(&room, request->paths[i]);
+        paths[i] = copy_into_room(&room, request->paths[i]);
     call->request.paths = request->paths ? paths : NULL;
-    call->request.path = copy_text(&room, request->path);
-    call->request.ref = copy_text(&room, request->ref);
+    call->request.path = copy_into_room(&room, request->path);
+    call->request.ref = copy_into_room(&room, request->ref);
     if (request->message.len)
         memcpy(room, request->message.data, request->message.len);
     call->request.message = (weft_bytes){room, request->message.len};
@@ -177,7 +177,7 @@ int weft__git_ask(weft_git *git, const weft_git_request *request, weft_git_done 
         r = copy_request(git, request, &call);
     if (r < 0)
         return r;
-    call->work = (weft_work){.run = run_call, .done = call_done};
+    call->work = (weft_work){.run = run_git_call, .done = call_done};
     call->git = git;
     call->op = op;
     call->id = ++git->last_id;
@@ -262,7 +262,7 @@ int weft__git_new(const weft_git_opts *opts, weft_git **ret) {
     git->write_ms = opts->write_ms ? opts->write_ms : WEFT_GIT_WRITE_MS;
     weft__list_init(&git->waiting);
     weft__list_init(&git->running);
-    weft__later_init(&git->pump, pump);
+    weft__later_init(&git->pump, start_waiting_calls);
     git->env.alloc = opts->alloc;
     int r = open_git(git, opts);
     if (r < 0) {
@@ -281,7 +281,7 @@ weft_git *weft__git_free(weft_git *git) {
         (void) eventfd_write(WEFT_CONTAINER(at, weft_git_call, link)->cancel, 1);
     git->workers = weft__workers_free(git->workers);
     while (!weft__list_empty(&git->waiting))
-        free_call(WEFT_CONTAINER(git->waiting.next, weft_git_call, link));
+        free_git_call(WEFT_CONTAINER(git->waiting.next, weft_git_call, link));
     weft__git_env_done(&git->env);
     if (git->root >= 0)
         close(git->root);

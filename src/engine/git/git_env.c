@@ -96,7 +96,7 @@ typedef struct filling {
     int failed;
 } filling;
 
-static void put_text(filling *f, const char *text) {
+static void put_variable(filling *f, const char *text) {
     if (f->failed)
         return;
     f->list[f->count] = weft__strndup(f->alloc, text, strlen(text));
@@ -117,9 +117,9 @@ static void put_joined(filling *f, const char *a, const char *b, const char *c, 
     f->list[f->count++] = text;
 }
 
-static void put_all(filling *f, const char *const *list) {
+static void put_variables(filling *f, const char *const *list) {
     for (; *list; list++)
-        put_text(f, *list);
+        put_variable(f, *list);
 }
 
 /* ---- what every program gets ---- */
@@ -131,7 +131,7 @@ static bool begins_one(const char *variable, const char *const *list) {
     return false;
 }
 
-static bool passes(const char *variable, const char *const *kept) {
+static bool passes_to_git(const char *variable, const char *const *kept) {
     if (strncmp(variable, "GIT_", 4) == 0)
         return begins_one(variable, kept);
     return !begins_one(variable, dropped);
@@ -146,7 +146,7 @@ static void put_path(filling *f, const char *folder) {
         return;
     }
     weft__outside_path(room, folder);
-    put_text(f, room);
+    put_variable(f, room);
     weft__free(f->alloc, room);
 }
 
@@ -156,11 +156,11 @@ static char **make_base(const weft_alloc *alloc, const char *folder, const char 
     if (!f.list)
         return NULL;
     for (char **each = environ; *each; each++)
-        if (passes(*each, kept))
-            put_text(&f, *each);
+        if (passes_to_git(*each, kept))
+            put_variable(&f, *each);
     put_path(&f, folder);
-    put_all(&f, for_all);
-    put_all(&f, own);
+    put_variables(&f, for_all);
+    put_variables(&f, own);
     if (!f.failed)
         return f.list;
     free_list(alloc, f.list);
@@ -184,7 +184,7 @@ void weft__git_env_done(weft_git_env *env) {
 /* ---- what one program gets ---- */
 
 /* filter: in its section; NULL: the key is whole. */
-static void put_setting(filling *f, size_t *number, const char *filter, const setting *s) {
+static void put_git_setting(filling *f, size_t *number, const char *filter, const setting *s) {
     char name[64];
     snprintf(name, sizeof name, "GIT_CONFIG_KEY_%zu=%s", *number, filter ? "filter." : "");
     put_joined(f, name, filter ? filter : "", filter ? "." : "", s->key);
@@ -197,18 +197,18 @@ static void put_settings(filling *f, const weft_git_settings *settings, bool wri
     char count[48];
     size_t number = 0;
     for (size_t i = 0; write && i < COUNT(for_writing); i++)
-        put_setting(f, &number, NULL, &for_writing[i]);
+        put_git_setting(f, &number, NULL, &for_writing[i]);
     for (size_t i = 0; !write && i < COUNT(neutral); i++)
-        put_setting(f, &number, NULL, &neutral[i]);
+        put_git_setting(f, &number, NULL, &neutral[i]);
     for (size_t i = 0; !write && i < settings->filter_count; i++)
         for (size_t k = 0; k < COUNT(for_filter); k++)
-            put_setting(f, &number, settings->filters[i], &for_filter[k]);
+            put_git_setting(f, &number, settings->filters[i], &for_filter[k]);
     snprintf(count, sizeof count, "GIT_CONFIG_COUNT=%zu", number);
-    put_text(f, count);
+    put_variable(f, count);
 }
 
 /* The search ends where we found it. A core.worktree would move the files elsewhere, out of the folder. */
-static void put_place(filling *f, const weft_repository *repository, const weft_git_settings *settings) {
+static void put_repository(filling *f, const weft_repository *repository, const weft_git_settings *settings) {
     char above[PATH_MAX];
     memcpy(above, repository->top, sizeof above);
     char *slash = strrchr(above, '/');
@@ -216,7 +216,7 @@ static void put_place(filling *f, const weft_repository *repository, const weft_
     if (strcmp(repository->top, "/") != 0)
         put_joined(f, "GIT_CEILING_DIRECTORIES=", above, "", "");
     if (settings->worktree)
-        put_text(f, "GIT_WORK_TREE=.");
+        put_variable(f, "GIT_WORK_TREE=.");
 }
 
 char **weft__git_env_make(const weft_git_env *env, const weft_repository *repository, const weft_git_settings *settings,
@@ -227,9 +227,9 @@ char **weft__git_env_make(const weft_git_env *env, const weft_repository *reposi
     if (!f.list)
         return NULL;
     for (; *base; base++)
-        put_text(&f, *base);
+        put_variable(&f, *base);
     put_settings(&f, settings, write);
-    put_place(&f, repository, settings);
+    put_repository(&f, repository, settings);
     if (!f.failed)
         return f.list;
     return weft__git_env_free(env, f.list);

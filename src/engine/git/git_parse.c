@@ -14,7 +14,7 @@ typedef struct cursor {
     bool cut;
 } cursor;
 
-static cursor start_at(weft_git_text text) {
+static cursor cursor_at(weft_git_text text) {
     /* C does not define NULL + 0. */
     return (cursor){text.data, text.data ? text.data + text.len : NULL, text.cut};
 }
@@ -42,7 +42,7 @@ static int next_texts(cursor *c, char **ret, size_t count) {
 }
 
 /* Room for one more in a list of *cap. */
-static int grow(void **list, size_t count, size_t *cap, size_t size, const weft_alloc *alloc) {
+static int grow_parsed(void **list, size_t count, size_t *cap, size_t size, const weft_alloc *alloc) {
     if (count < *cap)
         return 0;
     size_t more = *cap ? *cap * 2 : 32;
@@ -151,7 +151,7 @@ static int add_file(status_parser *p, const char *path, const char *orig_path, w
         p->status.truncated = true;
         return 0;
     }
-    int r = grow((void **) &p->status.files, p->status.count, &p->cap, sizeof file, p->alloc);
+    int r = grow_parsed((void **) &p->status.files, p->status.count, &p->cap, sizeof file, p->alloc);
     if (r < 0)
         return r;
     p->status.files[p->status.count++] = file;
@@ -212,7 +212,7 @@ static int take_line(status_parser *p, char *line) {
 
 int weft__git_parse_status(weft_git_text text, const char *prefix, size_t max, const weft_alloc *alloc,
                            weft_git_status *ret) {
-    status_parser p = {.cursor = start_at(text), .prefix = prefix, .max = max, .alloc = alloc};
+    status_parser p = {.cursor = cursor_at(text), .prefix = prefix, .max = max, .alloc = alloc};
     char *line = NULL;
     int r;
     p.status.truncated = text.cut;
@@ -232,7 +232,7 @@ int weft__git_parse_status(weft_git_text text, const char *prefix, size_t max, c
 static int add_commit(weft_git_log *log, char **field, size_t *cap, const weft_alloc *alloc) {
     if (!is_hash(field[0]))
         return -EBADMSG;
-    int r = grow((void **) &log->commits, log->count, cap, sizeof *log->commits, alloc);
+    int r = grow_parsed((void **) &log->commits, log->count, cap, sizeof *log->commits, alloc);
     if (r < 0)
         return r;
     size_t len = strlen(field[8]);
@@ -253,7 +253,7 @@ static int add_commit(weft_git_log *log, char **field, size_t *cap, const weft_a
 }
 
 int weft__git_parse_log(weft_git_text text, size_t max, const weft_alloc *alloc, weft_git_log *ret) {
-    cursor c = start_at(text);
+    cursor c = cursor_at(text);
     weft_git_log log = {.truncated = text.cut};
     char *field[9];
     size_t cap = 0;
@@ -278,7 +278,7 @@ int weft__git_parse_log(weft_git_text text, size_t max, const weft_alloc *alloc,
 static int add_branch(weft_git_branches *list, char **field, size_t *cap, const weft_alloc *alloc) {
     if (*field[5]) /* refs/remotes/origin/HEAD and the like are other names of others */
         return 0;
-    int r = grow((void **) &list->branches, list->count, cap, sizeof *list->branches, alloc);
+    int r = grow_parsed((void **) &list->branches, list->count, cap, sizeof *list->branches, alloc);
     if (r < 0)
         return r;
     list->branches[list->count++] = (weft_git_branch){
@@ -305,7 +305,7 @@ static int next_branch(cursor *c, char **field) {
 }
 
 int weft__git_parse_branches(weft_git_text text, size_t max, const weft_alloc *alloc, weft_git_branches *ret) {
-    cursor c = start_at(text);
+    cursor c = cursor_at(text);
     weft_git_branches list = {.truncated = text.cut};
     char *field[7];
     size_t cap = 0;
@@ -333,7 +333,7 @@ typedef struct diff_scanner {
     bool combined;               /* of a conflict: "@@@", whose lines are not counted */
 } diff_scanner;
 
-static bool begins(weft_bytes line, const char *word) {
+static bool line_begins(weft_bytes line, const char *word) {
     size_t len = strlen(word);
     return line.len >= len && memcmp(line.data, word, len) == 0;
 }
@@ -371,18 +371,18 @@ static void scan_hunk_line(diff_scanner *s, weft_bytes line, weft_git_diff *ret)
 }
 
 static void scan_header_line(diff_scanner *s, weft_bytes line, weft_git_diff *ret) {
-    if (begins(line, "diff --")) {
+    if (line_begins(line, "diff --")) {
         ret->files++;
         s->combined = false;
     } else if (s->combined)
         return;
-    else if (begins(line, "@@@"))
+    else if (line_begins(line, "@@@"))
         s->combined = true;
-    else if (begins(line, "@@ -"))
+    else if (line_begins(line, "@@ -"))
         begin_hunk(s, line);
-    else if (begins(line, "new file mode "))
+    else if (line_begins(line, "new file mode "))
         ret->is_new = true;
-    else if (begins(line, "Binary files ") || begins(line, "GIT binary patch"))
+    else if (line_begins(line, "Binary files ") || line_begins(line, "GIT binary patch"))
         ret->is_binary = true;
 }
 
@@ -408,14 +408,14 @@ static int add_filter(weft_git_settings *settings, const char *name, size_t *cap
             return 0;
     if (settings->filter_count == max)
         return -E2BIG;
-    int r = grow((void **) &settings->filters, settings->filter_count, cap, sizeof *settings->filters, alloc);
+    int r = grow_parsed((void **) &settings->filters, settings->filter_count, cap, sizeof *settings->filters, alloc);
     if (r == 0)
         settings->filters[settings->filter_count++] = name;
     return r;
 }
 
 int weft__git_parse_settings(weft_git_text text, size_t max, const weft_alloc *alloc, weft_git_settings *ret) {
-    cursor c = start_at(text);
+    cursor c = cursor_at(text);
     weft_git_settings settings = {0};
     char *name = NULL;
     size_t cap = 0;

@@ -14,14 +14,14 @@ typedef struct args {
     size_t count;
 } args;
 
-static void add(args *a, const char *text) {
+static void add_arg(args *a, const char *text) {
     assert(a->count < WEFT_GIT_ARGS - 1);
     a->list[a->count++] = text;
 }
 
-static void add_all(args *a, const char *const *list) {
+static void add_args(args *a, const char *const *list) {
     for (; *list; list++)
-        add(a, *list);
+        add_arg(a, *list);
 }
 
 static int check_nothing(const weft_git_request *request) {
@@ -40,11 +40,11 @@ static void run_status(weft_git_call *call) {
                                          "--find-renames", "--ahead-behind", NULL};
     const weft_repository *repository = &call->repository;
     args a = {0};
-    add_all(&a, always);
-    add(&a, call->request.untracked ? "--untracked-files=all" : "--untracked-files=normal");
-    add(&a, "--");
+    add_args(&a, always);
+    add_arg(&a, call->request.untracked ? "--untracked-files=all" : "--untracked-files=normal");
+    add_arg(&a, "--");
     if (*repository->prefix)
-        add(&a, repository->prefix);
+        add_arg(&a, repository->prefix);
     if (!weft__git_run_well(call, &(weft_git_run){.argv = a.list, .max_output = WEFT_GIT_OUTPUT}))
         return;
     int r =
@@ -95,17 +95,17 @@ static bool run_diff_of(weft_git_call *call, const char *against) {
                                          NULL};
     char path[2 * PATH_MAX], literal[2 * PATH_MAX + 16], relative[PATH_MAX + 16];
     args a = {0};
-    add_all(&a, always);
+    add_args(&a, always);
     snprintf(relative, sizeof relative, "--relative=%s", call->repository.prefix);
-    add(&a, *call->repository.prefix ? relative : "--no-relative");
+    add_arg(&a, *call->repository.prefix ? relative : "--no-relative");
     if (against)
-        add(&a, against);
-    add(&a, "--");
+        add_arg(&a, against);
+    add_arg(&a, "--");
     if (call->request.path) {
         snprintf(literal, sizeof literal, ":(literal)%s", weft__git_in_top(call, call->request.path, path));
-        add(&a, literal);
+        add_arg(&a, literal);
     }
-    add_all(&a, weft__git_closed);
+    add_args(&a, weft__git_closed);
     return weft__git_run(call, &(weft_git_run){.argv = a.list, .max_output = diff_max(call), .magic = true});
 }
 
@@ -128,27 +128,27 @@ static int put_name(weft_buf *to, const weft_alloc *alloc, const char *before, c
     return r < 0 || plain ? r : weft__buf_put(to, alloc, "\"", 1);
 }
 
-static int put_string(weft_buf *to, const weft_alloc *alloc, const char *text) {
+static int put_diff_text(weft_buf *to, const weft_alloc *alloc, const char *text) {
     return weft__buf_put(to, alloc, text, strlen(text));
 }
 
 static int put_new_head(weft_buf *to, const weft_alloc *alloc, const char *path, const weft_file_content *content) {
     bool binary = !content->text, empty = !weft__buf_len(&content->content);
-    int r = put_string(to, alloc, "diff --git ");
+    int r = put_diff_text(to, alloc, "diff --git ");
     if (r == 0)
         r = put_name(to, alloc, "a/", path);
     if (r == 0)
-        r = put_string(to, alloc, " ");
+        r = put_diff_text(to, alloc, " ");
     if (r == 0)
         r = put_name(to, alloc, "b/", path);
     if (r == 0)
-        r = put_string(to, alloc, content->mode & 0100 ? "\nnew file mode 100755\n" : "\nnew file mode 100644\n");
+        r = put_diff_text(to, alloc, content->mode & 0100 ? "\nnew file mode 100755\n" : "\nnew file mode 100644\n");
     if (r < 0 || (empty && !binary))
         return r;
-    r = put_string(to, alloc, binary ? "Binary files /dev/null and " : "--- /dev/null\n+++ ");
+    r = put_diff_text(to, alloc, binary ? "Binary files /dev/null and " : "--- /dev/null\n+++ ");
     if (r == 0)
         r = put_name(to, alloc, "b/", path);
-    return r < 0 ? r : put_string(to, alloc, binary ? " differ\n" : "\n");
+    return r < 0 ? r : put_diff_text(to, alloc, binary ? " differ\n" : "\n");
 }
 
 static int put_new_lines(weft_buf *to, const weft_alloc *alloc, weft_bytes text) {
@@ -170,7 +170,7 @@ static int put_new_lines(weft_buf *to, const weft_alloc *alloc, weft_bytes text)
         at += len;
     }
     if (r == 0 && text.data[text.len - 1] != '\n')
-        r = put_string(to, alloc, "\n\\ No newline at end of file\n");
+        r = put_diff_text(to, alloc, "\n\\ No newline at end of file\n");
     return r;
 }
 
@@ -251,14 +251,14 @@ static void run_log(weft_git_call *call) {
     args a = {0};
     snprintf(count, sizeof count, "--max-count=%zu", max + 1);
     snprintf(skip, sizeof skip, "--skip=%zu", call->request.skip < INT32_MAX ? call->request.skip : INT32_MAX);
-    add_all(&a, always);
-    add(&a, count);
-    add(&a, skip);
-    add(&a, "--end-of-options");
-    add(&a, call->request.ref ? call->request.ref : "HEAD");
-    add(&a, "--");
+    add_args(&a, always);
+    add_arg(&a, count);
+    add_arg(&a, skip);
+    add_arg(&a, "--end-of-options");
+    add_arg(&a, call->request.ref ? call->request.ref : "HEAD");
+    add_arg(&a, "--");
     if (call->request.path || *call->repository.prefix)
-        add(&a, weft__git_in_top(call, call->request.path ? call->request.path : "", path));
+        add_arg(&a, weft__git_in_top(call, call->request.path ? call->request.path : "", path));
     if (!weft__git_run(call, &(weft_git_run){.argv = a.list, .max_output = WEFT_GIT_OUTPUT}))
         return;
     /* Before the first commit. */
@@ -284,13 +284,13 @@ static void run_branches(weft_git_call *call) {
     size_t max = limit_of(call->request.max, WEFT_GIT_BRANCHES);
     args a = {0};
     snprintf(count, sizeof count, "--count=%zu", max + 1);
-    add(&a, "for-each-ref");
-    add(&a, "--sort=-committerdate");
-    add(&a, count);
-    add(&a, "--format=" WEFT_GIT_REFS);
-    add(&a, "refs/heads");
+    add_arg(&a, "for-each-ref");
+    add_arg(&a, "--sort=-committerdate");
+    add_arg(&a, count);
+    add_arg(&a, "--format=" WEFT_GIT_REFS);
+    add_arg(&a, "refs/heads");
     if (call->request.remotes)
-        add(&a, "refs/remotes");
+        add_arg(&a, "refs/remotes");
     if (!weft__git_run_well(call, &(weft_git_run){.argv = a.list, .max_output = WEFT_GIT_OUTPUT}))
         return;
     int r = weft__git_parse_branches(weft__git_output(call), max, call->git->alloc, &call->branches);

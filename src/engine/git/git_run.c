@@ -53,7 +53,7 @@ static weft_git_refusal refusal_of(const char *errors) {
 
 /* ---- running ---- */
 
-static int run_with(weft_git_call *call, const weft_git_run *run, const char *const *env) {
+static int run_with_env(weft_git_call *call, const weft_git_run *run, const char *const *env) {
     const weft_git *git = call->git;
     size_t count = 0, first = 0;
     while (run->argv[count])
@@ -88,7 +88,7 @@ static int run_with(weft_git_call *call, const weft_git_run *run, const char *co
 bool weft__git_run(weft_git_call *call, const weft_git_run *run) {
     const weft_git *git = call->git;
     char **env = weft__git_env_make(&git->env, &call->repository, &call->settings, run->write);
-    int r = env ? run_with(call, run, (const char *const *) env) : -ENOMEM;
+    int r = env ? run_with_env(call, run, (const char *const *) env) : -ENOMEM;
     weft__git_env_free(&git->env, env);
     if (r == 0 && call->end.cancelled)
         r = -ECANCELED;

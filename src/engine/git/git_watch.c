@@ -1,7 +1,7 @@
 /* Hints from two or three watchers become one; see git_watch.h.
  *
- *   a change ──▶ hint() ──settled, and rested──▶ tell()
- *   no repository, or it has gone ──▶ look() now and then, and when files change */
+ *   a change ──▶ hint_change() ──settled, and rested──▶ tell_hinted()
+ *   no repository, or it has gone ──▶ look_for_git() now and then, and when files change */
 #include "git_watch.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static int64_t or_default(int64_t value, int64_t otherwise) {
 
 /* ---- hints ---- */
 
-static void hint(weft_git_watch *watch, unsigned what) {
+static void hint_change(weft_git_watch *watch, unsigned what) {
     int64_t now = weft_loop_now(watch->opts.loop);
     int64_t settled = weft__add_ms(now, or_default(watch->opts.settle_ms, WEFT_GIT_WATCH_SETTLE_MS));
     int64_t rested = weft__add_ms(watch->told_at, or_default(watch->opts.rest_ms, WEFT_GIT_WATCH_REST_MS));
@@ -54,7 +54,7 @@ static void look_soon(weft_git_watch *watch, int64_t ms) {
     weft__timer_set(watch->opts.loop, &watch->look, weft__add_ms(weft_loop_now(watch->opts.loop), ms));
 }
 
-static void tell(weft_timer *timer) {
+static void tell_hinted(weft_timer *timer) {
     weft_git_watch *watch = WEFT_CONTAINER(timer, weft_git_watch, tell);
     unsigned what = watch->hinted;
     watch->hinted = 0;
@@ -68,14 +68,14 @@ static void tell(weft_timer *timer) {
 
 static void file_changed(void *ctx, const weft_change *change) {
     weft_git_watch *watch = ctx;
-    hint(watch, WEFT_CHANGED_FILES);
+    hint_change(watch, WEFT_CHANGED_FILES);
     if (watch->opts.on_file)
         watch->opts.on_file(watch->opts.ctx, change);
 }
 
 static void files_burst(void *ctx, uint64_t count) {
     (void) count;
-    hint(ctx, WEFT_CHANGED_FILES);
+    hint_change(ctx, WEFT_CHANGED_FILES);
 }
 
 static void files_note(void *ctx, const char *line) {
@@ -102,12 +102,12 @@ static bool is_lock(const char *path) {
 
 static void git_changed(void *ctx, const weft_change *change) {
     if (!is_lock(change->path))
-        hint(ctx, meaning_of(change->path));
+        hint_change(ctx, meaning_of(change->path));
 }
 
 static void git_burst(void *ctx, uint64_t count) {
     (void) count;
-    hint(ctx, WEFT_CHANGED_GIT);
+    hint_change(ctx, WEFT_CHANGED_GIT);
 }
 
 /* Its watcher may say this from the middle of its work, so it is freed later. What else it says (there are not enough
@@ -155,23 +155,23 @@ static int watch_git(weft_git_watch *watch) {
     return r == -ENOMEM ? r : r == 0;
 }
 
-static void look(weft_timer *timer) {
+static void look_for_git(weft_timer *timer) {
     weft_git_watch *watch = WEFT_CONTAINER(timer, weft_git_watch, look);
     if (watch->lost) {
         drop_git(watch);
-        hint(watch, WEFT_CHANGED_GIT);
+        hint_change(watch, WEFT_CHANGED_GIT);
     }
     if (watch->git[OWN])
         return;
     if (watch_git(watch) > 0)
-        hint(watch, WEFT_CHANGED_GIT);
+        hint_change(watch, WEFT_CHANGED_GIT);
     else
         look_soon(watch, or_default(watch->opts.look_ms, WEFT_GIT_WATCH_LOOK_MS));
 }
 
 /* ---- life ---- */
 
-static int start(weft_git_watch *watch) {
+static int start_git_watch(weft_git_watch *watch) {
     watch->folder = weft__alloc(watch->alloc, PATH_MAX);
     if (!watch->folder)
         return -ENOMEM;
@@ -200,9 +200,9 @@ int weft__git_watch_new(const weft_git_watch_opts *opts, weft_git_watch **ret) {
     watch->opts = *opts;
     watch->alloc = opts->alloc;
     watch->told_at = INT64_MIN;
-    weft__timer_init(&watch->tell, tell);
-    weft__timer_init(&watch->look, look);
-    int r = start(watch);
+    weft__timer_init(&watch->tell, tell_hinted);
+    weft__timer_init(&watch->look, look_for_git);
+    int r = start_git_watch(watch);
     watch->opts.folder = NULL;
     watch->opts.ignore = NULL;
     if (r < 0) {

@@ -27,7 +27,7 @@ static int read_line(const char *folder, const char *name, char ret[PATH_MAX]) {
     return strlen(ret) == (size_t) n ? 0 : -EINVAL;
 }
 
-static bool is_there(const char *folder, const char *name) {
+static bool exists_in_folder(const char *folder, const char *name) {
     char path[2 * PATH_MAX];
     struct stat st;
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -35,7 +35,7 @@ static bool is_there(const char *folder, const char *name) {
 }
 
 /* Where a path that is written in a folder leads. */
-static int resolve(const char *folder, const char *path, char ret[PATH_MAX]) {
+static int resolve_in_folder(const char *folder, const char *path, char ret[PATH_MAX]) {
     char joined[2 * PATH_MAX];
     snprintf(joined, sizeof joined, "%s%s%s", *path == '/' ? "" : folder, *path == '/' ? "" : "/", path);
     return realpath(joined, ret) ? 0 : -errno;
@@ -43,7 +43,8 @@ static int resolve(const char *folder, const char *path, char ret[PATH_MAX]) {
 
 /* As git sees it: what lacks these is not one, and the search goes on above. */
 static bool is_git_folder(const char *path) {
-    return is_there(path, "HEAD") && ((is_there(path, "objects") && is_there(path, "refs")) || is_there(path, "commondir"));
+    return exists_in_folder(path, "HEAD") &&
+           ((exists_in_folder(path, "objects") && exists_in_folder(path, "refs")) || exists_in_folder(path, "commondir"));
 }
 
 static bool is_top(const weft_repository *found, const char *path) {
@@ -53,7 +54,7 @@ static bool is_top(const weft_repository *found, const char *path) {
 
 bool weft__repository_is_worktree(const weft_repository *repository, const char *worktree) {
     char real[PATH_MAX];
-    return resolve(repository->dir, worktree, real) == 0 && is_top(repository, real);
+    return resolve_in_folder(repository->dir, worktree, real) == 0 && is_top(repository, real);
 }
 
 /* A worktree's folder says where the worktree is: the path of its .git. */
@@ -65,7 +66,7 @@ static bool points_back(const weft_repository *found) {
     if (!slash || strcmp(slash, "/.git") != 0)
         return false;
     *slash = '\0';
-    return resolve(found->dir, *line ? line : "/", path) == 0 && is_top(found, path);
+    return resolve_in_folder(found->dir, *line ? line : "/", path) == 0 && is_top(found, path);
 }
 
 static int find_common(weft_repository *found) {
@@ -75,14 +76,14 @@ static int find_common(weft_repository *found) {
         memcpy(found->common, found->dir, sizeof found->common);
         return 0;
     }
-    return r < 0 ? -EXDEV : resolve(found->dir, line, found->common);
+    return r < 0 ? -EXDEV : resolve_in_folder(found->dir, line, found->common);
 }
 
 /* .git as a folder: the usual one. */
 static int take_folder(weft_repository *found, const char *path) {
     if (!is_git_folder(path))
         return 0;
-    if (is_there(path, "commondir"))
+    if (exists_in_folder(path, "commondir"))
         return -EXDEV;
     if (!realpath(path, found->dir))
         return -errno;
@@ -99,18 +100,19 @@ static int take_elsewhere(weft_repository *found, const char *path, bool link) {
     if (r == 0 && !link && strncmp(line, word, sizeof word - 1) != 0)
         r = -EINVAL;
     if (r == 0)
-        r = link ? (realpath(path, found->dir) ? 0 : -errno) : resolve(found->top, line + sizeof word - 1, found->dir);
+        r = link ? (realpath(path, found->dir) ? 0 : -errno)
+                 : resolve_in_folder(found->top, line + sizeof word - 1, found->dir);
     if (r < 0 || !is_git_folder(found->dir))
         return -EXDEV;
     found->knows_us = points_back(found);
-    if (!found->knows_us && is_there(found->dir, "commondir"))
+    if (!found->knows_us && exists_in_folder(found->dir, "commondir"))
         return -EXDEV; /* somebody else's worktree */
     r = find_common(found);
     return r < 0 ? r : 1;
 }
 
 /* 1 it is here, 0 it is not. */
-static int look_here(weft_repository *found) {
+static int look_for_dot_git(weft_repository *found) {
     char path[PATH_MAX + 8];
     struct stat st;
     snprintf(path, sizeof path, "%s/.git", found->top);
@@ -128,7 +130,7 @@ int weft__repository_find(const char *folder, weft_repository *ret) {
         return *folder != '/' ? -EINVAL : -ENAMETOOLONG;
     memcpy(found.top, folder, len + 1);
     for (;;) {
-        int r = look_here(&found);
+        int r = look_for_dot_git(&found);
         char *slash = strrchr(found.top, '/');
         if (r < 0)
             return r;

@@ -308,7 +308,7 @@ static void settle_web(weft_conn *conn) {
 }
 
 /* The stream is a peer's now: the bytes behind the head are its first. */
-static void hand_over(weft_conn *conn, weft_web *web, char *data, size_t len) {
+static void hand_over_to_peer(weft_conn *conn, weft_web *web, char *data, size_t len) {
     const weft_alloc *alloc = conn->stream.loop->alloc;
     weft__conn_tell_open(conn);
     if (len && conn->peer && !conn->events)
@@ -341,7 +341,7 @@ static void on_web_bytes(weft_stream *stream, char *data, size_t len) {
     weft__buf_lend(&web->out, alloc, stream->loop->scratch, OUT_SHARE);
     size_t used = take_requests(conn, web, data, len);
     if (web->became) {
-        hand_over(conn, web, data + used, len - used);
+        hand_over_to_peer(conn, web, data + used, len - used);
         return;
     }
     int r = keep_unread(web, alloc, buffered, data, used, len);

@@ -11,7 +11,7 @@
 
 #define TOKEN_PROTOCOL "weft.token."
 
-static weft_bytes bytes_of(const char *text) {
+static weft_bytes text_as_bytes(const char *text) {
     return (weft_bytes){text, strlen(text)};
 }
 
@@ -34,14 +34,14 @@ static int refuse_head(weft_asked *asked, int status, const char *reason) {
 static void split_query(weft_asked *asked, weft_bytes target) {
     const char *mark = memchr(target.data, '?', target.len);
     asked->path = (weft_bytes){target.data, mark ? (size_t) (mark - target.data) : target.len};
-    asked->query = mark ? (weft_bytes){mark + 1, target.len - asked->path.len - 1} : bytes_of("");
+    asked->query = mark ? (weft_bytes){mark + 1, target.len - asked->path.len - 1} : text_as_bytes("");
 }
 
 /* The parser has turned the absolute form into the origin form; its host is the same as Host's. */
 static int split_target(weft_asked *asked) {
     weft_bytes target = asked->head->target;
     if (weft__bytes_are(target, "*") && weft__bytes_are(asked->head->method, "OPTIONS"))
-        target = bytes_of("/");
+        target = text_as_bytes("/");
     if (!target.len || target.data[0] != '/')
         return refuse_head(asked, 400, "badTarget");
     split_query(asked, target);
@@ -71,24 +71,25 @@ static weft_bytes host_name(weft_bytes host) {
 }
 
 static bool is_loopback_name(weft_bytes name) {
-    return same_bytes_nocase(name, bytes_of("localhost")) || weft__bytes_are(name, "127.0.0.1") ||
+    return same_bytes_nocase(name, text_as_bytes("localhost")) || weft__bytes_are(name, "127.0.0.1") ||
            weft__bytes_are(name, "::1");
 }
 
 /* A list entry may name the host alone or with its port. */
 static bool is_host_listed(char *const *list, weft_bytes whole, weft_bytes name) {
     for (; list && *list; list++)
-        if (strcmp(*list, "*") == 0 || same_bytes_nocase(bytes_of(*list), whole) || same_bytes_nocase(bytes_of(*list), name))
+        if (strcmp(*list, "*") == 0 || same_bytes_nocase(text_as_bytes(*list), whole) ||
+            same_bytes_nocase(text_as_bytes(*list), name))
             return true;
     return false;
 }
 
 static bool is_bound(const weft_listener *listener, weft_bytes name) {
     for (size_t i = 0; i < listener->count; i++)
-        if (same_bytes_nocase(name, bytes_of(listener->sockets[i].bound)))
+        if (same_bytes_nocase(name, text_as_bytes(listener->sockets[i].bound)))
             return true;
     for (const weft_endpoint *at = listener->endpoints; at; at = at->next)
-        if (same_bytes_nocase(name, bytes_of(at->url.host)))
+        if (same_bytes_nocase(name, text_as_bytes(at->url.host)))
             return true;
     return false;
 }
@@ -301,7 +302,7 @@ static bool is_json_type(weft_bytes type) {
     const char *parameters = type.len ? memchr(type.data, ';', type.len) : NULL;
     weft_bytes bare = trim_blanks(type.data, parameters ? (size_t) (parameters - type.data) : type.len);
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (bare.len && same_bytes_nocase(bare, bytes_of(types[i])))
+        if (bare.len && same_bytes_nocase(bare, text_as_bytes(types[i])))
             return true;
     return false;
 }

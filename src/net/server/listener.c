@@ -255,7 +255,7 @@ static int open_tls(weft_listener *listener, const weft_listen_opts *opts) {
 }
 
 /* A listener whose handles are closing stays in memory until they are closed: the server frees it. */
-static int open_new(weft_endpoint *endpoint, const weft_listen_opts *opts) {
+static int open_new_listener(weft_endpoint *endpoint, const weft_listen_opts *opts) {
     weft_server *server = endpoint->server;
     weft_listener *listener = weft__zalloc(server->alloc, sizeof *listener);
     if (!listener)
@@ -279,5 +279,5 @@ static int open_new(weft_endpoint *endpoint, const weft_listen_opts *opts) {
 
 int weft__listener_join(weft_endpoint *endpoint, const weft_listen_opts *opts) {
     weft_listener *shared = endpoint->url.port > 0 ? find_shared(endpoint->server, endpoint) : NULL;
-    return shared ? join_listener(shared, endpoint) : open_new(endpoint, opts);
+    return shared ? join_listener(shared, endpoint) : open_new_listener(endpoint, opts);
 }

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int usable(const char *file) {
+static int check_executable(const char *file) {
     struct stat st;
     if (stat(file, &st) < 0)
         return -ENOENT;
@@ -20,7 +20,7 @@ static int usable(const char *file) {
 int weft__find_program(const char *name, const char *path, char *ret, size_t size) {
     if (strchr(name, '/')) {
         int n = snprintf(ret, size, "%s", name);
-        return n < 0 || (size_t) n >= size ? -ENAMETOOLONG : usable(name);
+        return n < 0 || (size_t) n >= size ? -ENAMETOOLONG : check_executable(name);
     }
     int found = -ENOENT;
     for (const char *folder = path; folder && *name; folder = *folder ? folder + 1 : NULL) {
@@ -31,7 +31,7 @@ int weft__find_program(const char *name, const char *path, char *ret, size_t siz
         folder += len;
         if (n < 0 || (size_t) n >= size)
             continue;
-        int r = usable(ret);
+        int r = check_executable(ret);
         if (r == 0)
             return 0;
         if (r == -EACCES)

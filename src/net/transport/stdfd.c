@@ -41,7 +41,7 @@ static void carry_in(void *arg) {
     shutdown(end->carried, SHUT_RDWR);
 }
 
-static void carry_out(void *arg) {
+static void copy_to_original(void *arg) {
     const weft_stdio_end *end = arg;
     char bytes[CARRY];
     ssize_t n;
@@ -63,7 +63,7 @@ static int carry_by_thread(weft_stdio_end *end) {
         return -errno;
     fcntl(pair[0], F_SETFL, fcntl(pair[0], F_GETFL) | O_NONBLOCK);
     end->carried = pair[1];
-    int r = uv_thread_create(&end->thread, end->writes ? carry_out : carry_in, end);
+    int r = uv_thread_create(&end->thread, end->writes ? copy_to_original : carry_in, end);
     if (r < 0) {
         close(pair[0]);
         close(pair[1]);

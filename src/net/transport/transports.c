@@ -30,7 +30,7 @@ TRANSPORTS(DECLARED)
 const weft_transport *const weft__transports[] = {TRANSPORTS(LISTED) NULL};
 
 /* Schemes are compared without regard to case (RFC 3986 section 3.1). */
-static const weft_transport *find(const weft_transport *const *list, const char *name, size_t len) {
+static const weft_transport *find_scheme(const weft_transport *const *list, const char *name, size_t len) {
     for (; list && *list; list++)
         if (strlen((*list)->scheme.name) == len && strncasecmp((*list)->scheme.name, name, len) == 0)
             return *list;
@@ -38,8 +38,8 @@ static const weft_transport *find(const weft_transport *const *list, const char 
 }
 
 static const weft_transport *find_in_both(const weft_transport *const *more, const char *name, size_t len) {
-    const weft_transport *found = find(more, name, len);
-    return found ? found : find(weft__transports, name, len);
+    const weft_transport *found = find_scheme(more, name, len);
+    return found ? found : find_scheme(weft__transports, name, len);
 }
 
 static const weft_transport *find_of_paths(void) {
