@@ -121,7 +121,9 @@ void weft__session_stored(weft_engine *engine, known_session *session, int64_t n
     engine->session_count++;
     weft__list_push(&engine->all_sessions, &session->link);
     weft__sessions_soon(engine);
-    if (engine->session_count > engine->limits.max_sessions)
+    /* Where many have tasks that wait, none of which can go, not all are looked at for each that comes. */
+    size_t stuck = engine->sessions_stuck;
+    if (engine->session_count > engine->limits.max_sessions && engine->session_count > stuck + stuck / 8)
         weft__later(engine->loop, &engine->tidy);
 }
 
@@ -385,6 +387,7 @@ void weft__session_tidy(weft_engine *engine) {
         if (!session->pub.turns && !session->claims && weft__session_free(session))
             weft__session_drop(engine, session);
     }
+    engine->sessions_stuck = engine->session_count > engine->limits.max_sessions ? engine->session_count : 0;
     forget_facts(engine);
 }
 
