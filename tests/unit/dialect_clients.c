@@ -686,9 +686,9 @@ TEST(who_may_not_read_is_told_nothing) {
         hub_client phone;
         CHECK_INT(hub_init(&w, &(hub_opts){0}), 0);
         hub_connect_with(&w, "cdev", scopes[i], &phone);
-        hub_happen(&w, "session.created", "x");
+        hub_happen(&w, "session.agent", "x");
         if (i)
-            HUB_TOLD(&phone, "\"method\":\"session_start\"");
+            HUB_TOLD(&phone, "\"method\":\"claude_session_info\"");
         HUB_SILENT(&phone);
         hub_disconnect(&phone);
         hub_done(&w);

@@ -119,14 +119,37 @@ static void tell_failed(const cdev_note *note, const weft_event *event, const we
 
 /* ---- sessions ---- */
 
-static void tell_session_start(const cdev_note *note, const weft_event *event, const weft_json *data) {
+static void tell_session_start(const cdev_note *note, const weft_json *data, const char *agent) {
     cdev_note own = *note;
-    (void) event;
-    own.agent = weft__render_text(note->rendering, data, "agent", NULL);
+    own.agent = agent;
     CDEV_TELL(&own, "session_start", {"session_id", copy_member_or_none(data, "sessionId")},
               {"repo_path", weft_str(weft__engine_folder(note->hub->engine))},
               {"repo_name", weft_str(weft__cdev_repo_name(note->hub))},
               {"agent_version", weft_str(note->hub->host->version)});
+}
+
+/* One that was made by itself has a number of its own. One that came with a task, perhaps only to wait, begins when that
+ * does. */
+static void tell_created(const cdev_note *note, const weft_event *event, const weft_json *data) {
+    (void) event;
+    if (weft_get(data, "number").text)
+        tell_session_start(note, data, weft__render_text(note->rendering, data, "agent", NULL));
+}
+
+/* A session and the task that it came with have the same number. */
+static bool is_first_of_session(const char *task, const char *session) {
+    const char *task_number = strrchr(task, '-'), *session_number = strrchr(session, '-');
+    return task_number && session_number && strcmp(task_number, session_number) == 0;
+}
+
+static void tell_started(const cdev_note *note, const weft_event *event, const weft_json *data) {
+    const char *id = weft__render_text(note->rendering, data, "taskId", "");
+    const weft_task *task = weft__task_find(note->hub->engine, id);
+    (void) event;
+    if (weft_get_int(data, "attempt", 1) == 1 &&
+        is_first_of_session(id, weft__render_text(note->rendering, data, "sessionId", "")))
+        tell_session_start(note, data, task ? task->runs_on : NULL);
+    tell_status(note, data, "starting");
 }
 
 static void tell_session_info(const cdev_note *note, const weft_event *event, const weft_json *data) {
@@ -179,13 +202,13 @@ static const struct {
 } words[] = {
     {"session.output", weft__cdev_tell_log},
     {"session.update", weft__cdev_tell_log},
-    {"task.started", tell_starting},
+    {"task.started", tell_started},
     {"task.process", tell_running},
     {"task.retrying", tell_starting},
     {"task.completed", tell_idle},
     {"task.failed", tell_failed},
     {"task.cancelled", tell_idle},
-    {"session.created", tell_session_start},
+    {"session.created", tell_created},
     {"session.agent", tell_session_info},
     {"session.closed", tell_session_end},
     {"session.deleted", tell_session_end},
