@@ -89,15 +89,14 @@ void test_row(const char *name) {
 static void *counting_resize(void *ctx, void *ptr, size_t size) {
     test_memory *memory = ctx;
     if (size == 0) {
-        memory->live -= ptr != NULL;
+        __atomic_sub_fetch(&memory->live, ptr != NULL, __ATOMIC_RELAXED);
         free(ptr);
         return NULL;
     }
-    if (++memory->count == memory->fail_at)
+    if (__atomic_add_fetch(&memory->count, 1, __ATOMIC_RELAXED) == memory->fail_at)
         return NULL;
     void *moved = realloc(ptr, size);
-    if (moved && !ptr)
-        memory->live++;
+    __atomic_add_fetch(&memory->live, moved && !ptr, __ATOMIC_RELAXED);
     return moved;
 }
 

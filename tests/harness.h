@@ -53,7 +53,8 @@ void test_skip(const char *why);
  * row if no check fails until the next. */
 void test_row(const char *name);
 
-/* An allocator whose n-th allocation fails (1 the first; 0 none), and that counts what is not freed. */
+/* An allocator whose n-th allocation fails (1 the first; 0 none), and that counts what is not freed. Threads may share it.
+ */
 typedef struct test_memory {
     weft_alloc alloc;
     long fail_at;

@@ -7,34 +7,18 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { Readable, Writable } from 'node:stream';
-import { build, check, cleanup, lines, needed, output, patiently, run, same, scratch, skip, source, test } from './kit.mjs';
+import { build, check, cleanup, lines, needed, output, patiently, run, same, scratch, test } from './kit.mjs';
+import { conforms, refusesEmpty } from './acp_schema.mjs';
 
 const acp = needed('@agentclientprotocol/sdk');
 const { createWebSocketStream } = needed('@agentclientprotocol/sdk/experimental/ws-client');
 const { createHttpStream } = needed('@agentclientprotocol/sdk/experimental/http-client');
 const WebSocket = needed('ws');
-const Ajv = needed('ajv/dist/2020').default;
 const { agent: to, client: from } = acp.methods;
 const weft = path.join(build, 'weft');
 delete process.env.WEFT_STORE_KIND; /* sessions survive the hub: that is part of the test */
 
 /* ---- the schema ---- */
-
-const file = path.join(source, '../shared/data/acp-schema/v1/schema.json');
-const schema = fs.existsSync(file) ? JSON.parse(fs.readFileSync(file, 'utf8')) : undefined;
-const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
-if (schema)
-    ajv.addSchema(schema, 'acp');
-else
-    skip('ACP\'s schema', 'shared/data/acp-schema is not there');
-
-function conforms(value, name) {
-    if (!schema)
-        return;
-    const validate = ajv.getSchema(`acp#/$defs/${name}`);
-    check(validate, `the schema has no ${name}`);
-    check(validate(value), `${name}: ${JSON.stringify(validate.errors?.slice(0, 3))} in ${JSON.stringify(value)}`);
-}
 
 const answers = { [to.initialize]: 'InitializeResponse', [to.session.new]: 'NewSessionResponse', [to.session.load]: 'LoadSessionResponse',
     [to.session.resume]: 'ResumeSessionResponse', [to.session.prompt]: 'PromptResponse', [to.session.list]: 'ListSessionsResponse',
@@ -206,7 +190,7 @@ const transports = [['stdio', onStdio], ['WebSocket', onWebSocket], ['HTTP', onH
 
 test('the schema refuses what is wrong', async () => {
     for (const name of ['SessionNotification', 'RequestPermissionRequest', 'NewSessionResponse', 'PromptResponse', 'ListSessionsResponse'])
-        check(!schema || !ajv.getSchema(`acp#/$defs/${name}`)({}), name);
+        check(refusesEmpty(name), name);
 });
 
 test('weft acp starts the hub, and says what it can', async () => {
@@ -272,6 +256,7 @@ test('HTTP: what is wrong with a request is said by its status', async () => {
     const hello = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}';
     const post = (body, headers = {}) => fetch(httpUrl(), { method: 'POST', body, headers: { ...own, ...json, ...headers } });
     same((await fetch(httpUrl(), { method: 'POST', body: hello, headers: json })).status, 401);
+    same((await post(hello, { Origin: 'https://evil.example' })).status, 403);
     same((await post(hello, { 'Content-Type': 'text/plain' })).status, 415);
     same((await post('{')).status, 400);
     same((await post('7')).status, 400);

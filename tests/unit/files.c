@@ -667,24 +667,6 @@ TEST(write_respects_permissions) {
 
 /* ---- on threads ---- */
 
-typedef struct counting {
-    weft_alloc alloc;
-    long live, count, fail_at; /* of all threads */
-} counting;
-
-static void *counting_resize(void *ctx, void *ptr, size_t size) {
-    counting *c = ctx;
-    if (!size) {
-        __atomic_sub_fetch(&c->live, ptr != NULL, __ATOMIC_RELAXED);
-        free(ptr);
-        return NULL;
-    }
-    if (__atomic_add_fetch(&c->count, 1, __ATOMIC_RELAXED) == c->fail_at)
-        return NULL;
-    __atomic_add_fetch(&c->live, ptr == NULL, __ATOMIC_RELAXED);
-    return realloc(ptr, size);
-}
-
 typedef struct answers {
     int count, r;
     char text[64];
@@ -715,7 +697,8 @@ static void until(weft_loop *loop, const int *count, int want) {
 }
 
 static void threads_scene(const place *p, long fail_at, long *ret_count) {
-    counting memory = {.alloc = {counting_resize, &memory}, .fail_at = fail_at};
+    test_memory memory;
+    test_memory_init(&memory, fail_at);
     weft_loop *loop = NULL;
     weft_files *files = NULL;
     answers a = {0};

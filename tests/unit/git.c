@@ -856,26 +856,9 @@ TEST(strange_programs) {
 
 /* ---- memory ---- */
 
-typedef struct counting {
-    weft_alloc alloc;
-    long live, count, fail_at; /* of all threads */
-} counting;
-
-static void *counting_resize(void *ctx, void *ptr, size_t size) {
-    counting *c = ctx;
-    if (!size) {
-        __atomic_sub_fetch(&c->live, ptr != NULL, __ATOMIC_RELAXED);
-        free(ptr);
-        return NULL;
-    }
-    if (__atomic_add_fetch(&c->count, 1, __ATOMIC_RELAXED) == c->fail_at)
-        return NULL;
-    __atomic_add_fetch(&c->live, ptr == NULL, __ATOMIC_RELAXED);
-    return realloc(ptr, size);
-}
-
 static long memory_scene(git_world *w, weft_git_request request, long fail_at) {
-    counting memory = {.alloc = {counting_resize, &memory}, .fail_at = fail_at};
+    test_memory memory;
+    test_memory_init(&memory, fail_at);
     int r = git_world_open(w, "repo", (weft_git_opts){.alloc = &memory.alloc, .may_write = true});
     if (r == 0) {
         int said = git_world_ask(w, request);

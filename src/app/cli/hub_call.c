@@ -42,7 +42,7 @@ static const char *next_after_error(const weft_error *error) {
         {"queueFull", "Wait until some have ended (\"weft task list\"), or cancel one."},
         {"subsystemUnavailable", "\"weft status\" and \"weft logs\" say what did not start."},
         {"agentNotFound", "\"weft agents\" shows which there are."},
-        {"sessionNotFound", "\"weft call session.list\" shows which there are."},
+        {"sessionNotFound", "\"weft session list\" shows which there are."},
         {"sessionBusy", "One message at a time: wait for its task, or cancel it."},
         {"questionNotFound", "\"weft answer\" shows which are open."},
         {"questionResolved", "Somebody was first, or nobody waits for it any more: \"weft answer\" shows which are open."},
@@ -61,7 +61,7 @@ static const char *next_after_error(const weft_error *error) {
     if (strcmp(path, "/agent") == 0)
         return "\"weft agents\" shows which there are.";
     if (strcmp(path, "/sessionId") == 0)
-        return "\"weft call session.list\" shows which there are.";
+        return "\"weft session list\" shows which there are.";
     if (error->code == WEFT_METHOD_NOT_FOUND)
         return "What answers there is no hub, or an older one: \"weft methods\" lists what it has.";
     return NULL;

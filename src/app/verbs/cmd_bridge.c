@@ -255,17 +255,22 @@ static void make_side_ready(side *self) {
         weft_peer_pause(self->peer, true);
 }
 
+/* An answer to what we said before anything passes. false: there is none, because the connection ends. */
+static bool take_own_answer(side *self, int r) {
+    if (!self->peer)
+        return false; /* being let go */
+    self->showing = false;
+    return r >= 0; /* otherwise on_side_state() says why */
+}
+
 static void on_greeted(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     side *self = ctx;
+    const bridge *all = self->pair->bridge;
     (void) peer;
-    if (!self->peer)
-        return; /* being let go */
-    self->showing = false;
-    if (r < 0)
-        return; /* on_state says why */
-    bridge *all = self->pair->bridge;
+    if (!take_own_answer(self, r))
+        return;
     if (answer->error)
-        end_pair(self->pair, weft__fail_refused(all->app, all->greeting->method, answer->error, all->greeting->if_refused));
+        end_pair(self->pair, weft__fail_plainly(all->app, all->greeting->method, answer->error, all->greeting->if_refused));
     else
         make_side_ready(self);
 }
@@ -284,11 +289,8 @@ static void greet_side(side *self) {
 static void on_side_token_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     side *self = ctx;
     (void) peer;
-    if (!self->peer)
-        return; /* being let go */
-    self->showing = false;
-    if (r < 0)
-        return; /* on_side_state says why */
+    if (!take_own_answer(self, r))
+        return;
     if (answer->error && answer->error->code != WEFT_METHOD_NOT_FOUND)
         end_pair(self->pair,
                  weft__fail_refused(self->pair->bridge->app, "weft.auth", answer->error, "The server refused the token."));

@@ -30,6 +30,8 @@ weft_handler weft__acp_on_new, weft__acp_on_load, weft__acp_on_resume, weft__acp
 extern const weft_param weft__acp_new_params[], weft__acp_load_params[], weft__acp_resume_params[], weft__acp_list_params[],
     weft__acp_session_params[], weft__acp_set_mode_params[], weft__acp_set_option_params[];
 int weft__acp_no_session(weft_req *req, const char *id);
+/* Who asks; NULL: nobody any more, or no client of the hub. */
+weft_hub_client *weft__acp_client_of(const weft_hub *hub, weft_req *req);
 
 /* ---- acp_follow.c ---- */
 

@@ -44,11 +44,6 @@ static const char *origin_of(const weft_hub *hub, const weft_hub_client *client,
     return text;
 }
 
-static weft_hub_client *client_of_prompt(const weft_hub *hub, weft_req *req) {
-    weft_peer *peer = req ? weft_req_peer(req) : NULL;
-    return peer ? weft__hub_client_of(hub->clients, peer) : NULL;
-}
-
 static void ignore_end(void *ctx, int r, const weft_task *task) {
     (void) ctx, (void) r, (void) task;
 }
@@ -94,7 +89,7 @@ static bool on_prompt_task(void *ctx, const weft_event *event, const weft_json *
     if (task && task->state <= WEFT_TASK_RUNNING)
         return true;
     if (event) {
-        weft__acp_when_told(client_of_prompt(prompt->hub, prompt->req), prompt->session, answer_prompt, prompt);
+        weft__acp_when_told(weft__acp_client_of(prompt->hub, prompt->req), prompt->session, answer_prompt, prompt);
         return false;
     }
     if (prompt->req) {
@@ -161,7 +156,7 @@ static int refuse_prompt(weft_req *req, const weft_hub *hub, const char *session
 }
 
 static int submit_prompt(weft_req *req, const weft_hub *hub, const struct prompt_params *in, const char *text) {
-    weft_hub_client *client = client_of_prompt(hub, req);
+    weft_hub_client *client = weft__acp_client_of(hub, req);
     char origin[ORIGIN], key[WEFT_KEY];
     size_t size = strlen(in->sessionId) + 1;
     int r = weft__idempotency_key(req, key);
@@ -194,7 +189,7 @@ static int refuse_content(weft_req *req, size_t block, const char *why) {
 int weft__acp_on_prompt(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct prompt_params *in = weft_req_params(req);
-    weft_hub_client *client = client_of_prompt(hub, req);
+    weft_hub_client *client = weft__acp_client_of(hub, req);
     const char *why = "";
     size_t bad;
     weft_buf text = {0};
@@ -227,7 +222,7 @@ int weft__acp_on_cancel(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct cancel_params *in = weft_req_params(req);
     const weft_session *session = weft__session_find(hub->engine, in->sessionId);
-    weft_hub_client *client = client_of_prompt(hub, req);
+    weft_hub_client *client = weft__acp_client_of(hub, req);
     char origin[ORIGIN], who[WEFT_WHO];
     const weft_task *task;
     (void) params;

@@ -26,7 +26,7 @@ int weft__acp_no_session(weft_req *req, const char *id) {
     return weft__reply_error(req, ACP_NOT_FOUND, "sessionNotFound", "Session not found: %.200s", id);
 }
 
-static weft_hub_client *client_of(const weft_hub *hub, weft_req *req) {
+weft_hub_client *weft__acp_client_of(const weft_hub *hub, weft_req *req) {
     weft_peer *peer = req ? weft_req_peer(req) : NULL;
     return peer ? weft__hub_client_of(hub->clients, peer) : NULL;
 }
@@ -59,7 +59,7 @@ static weft_val session_modes(const weft_hub *hub, const weft_session *session, 
 /* with_id: the caller does not know it yet. meta may be none. */
 static int reply_session(weft_req *req, const weft_hub *hub, const weft_session *session, bool with_id, weft_val meta) {
     struct modes modes;
-    weft_hub_client *client = client_of(hub, req);
+    weft_hub_client *client = weft__acp_client_of(hub, req);
     weft_val found = session_modes(hub, session, &modes);
     int r = weft__reply_val(req, WEFT_OBJ({"sessionId", with_id ? weft_str(session->id) : weft_none()}, {"modes", found},
                                           {"configOptions", raw_text_or_none(session->facts[WEFT_SESSION_OPTIONS])},
@@ -138,7 +138,7 @@ static void free_opening(struct opening *opening) {
 
 static void answer_new(struct opening *opening) {
     const weft_session *session = weft__session_find(opening->hub->engine, opening->session);
-    weft_hub_client *client = client_of(opening->hub, opening->req);
+    weft_hub_client *client = weft__acp_client_of(opening->hub, opening->req);
     int r = session && client ? weft__acp_follow(client, session->id) : 0;
     if (!session)
         weft__acp_no_session(opening->req, opening->session);
@@ -199,7 +199,7 @@ static int create_session(weft_req *req, const weft_hub *hub, const weft_session
 int weft__acp_on_new(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct new_params *in = weft_req_params(req);
-    weft_hub_client *client = client_of(hub, req);
+    weft_hub_client *client = weft__acp_client_of(hub, req);
     weft_json named = weft_req_meta(req, ACP_META_AGENT);
     const char *agent = weft_str_of(&named, client ? weft__hub_client_agent(client) : NULL);
     (void) params;
@@ -264,7 +264,7 @@ static void refuse_follow(weft_req *req, int r) {
 
 /* Tell what is to be told, then answer. */
 static void follow_opened(struct opening *opening) {
-    weft_hub_client *client = client_of(opening->hub, opening->req);
+    weft_hub_client *client = weft__acp_client_of(opening->hub, opening->req);
     const struct place *place = &opening->place;
     int r = !client       ? 0
             : place->live ? weft__acp_follow(client, opening->session)
@@ -434,7 +434,7 @@ const weft_param weft__acp_session_params[] = {
 /* That it is closed, or gone, is what was wanted. */
 static void on_ended(void *ctx, int r, const weft_session *session, const char *error) {
     struct opening *opening = ctx;
-    weft_hub_client *client = client_of(opening->hub, opening->req);
+    weft_hub_client *client = weft__acp_client_of(opening->hub, opening->req);
     (void) session, (void) error;
     if (r >= 0 && client)
         weft__acp_unfollow(client, opening->session);

@@ -14,6 +14,7 @@
 #include "alloc.h"
 #include "cdev.h"
 #include "git_watch.h"
+#include "hash.h"
 #include "reply.h"
 #include "write.h"
 
@@ -173,15 +174,14 @@ static void queue_diffs(weft_cdev_changes *changes, const weft_git_status *statu
 /* ---- status ---- */
 
 static uint64_t add_to_digest(uint64_t digest, const char *text) {
-    for (text = text ? text : ""; *text; text++)
-        digest = (digest ^ (unsigned char) *text) * UINT64_C(1099511628211);
-    return (digest ^ 0xff) * UINT64_C(1099511628211);
+    digest = weft__hash64_more(digest, text ? text : "", text ? strlen(text) : 0);
+    return weft__hash64_more(digest, "\xff", 1);
 }
 
 /* What the notification says, and which files it is about. */
 static uint64_t digest_of(const weft_git_status *status) {
     char numbers[64];
-    uint64_t digest = UINT64_C(14695981039346656037);
+    uint64_t digest = WEFT_HASH64;
     snprintf(numbers, sizeof numbers, "%" PRIu64 " %" PRIu64, status->ahead, status->behind);
     digest = add_to_digest(digest, status->branch);
     digest = add_to_digest(digest, status->head);

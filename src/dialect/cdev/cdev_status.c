@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cdev.h"
+#include "hash.h"
 #include "reply.h"
 
 const char *weft__cdev_state_of(const weft_task *task) {
@@ -56,10 +57,8 @@ const char *weft__cdev_repo_name(const weft_hub *hub) {
 
 /* From the folder's path, so that it stays the same over restarts (FNV-1a, 64 bits). It names, it does not hide. */
 const char *weft__cdev_workspace(const weft_hub *hub, char ret[CDEV_WORKSPACE]) {
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (const char *at = weft__engine_folder(hub->engine); *at; at++)
-        hash = (hash ^ (unsigned char) *at) * UINT64_C(1099511628211);
-    snprintf(ret, CDEV_WORKSPACE, "ws-%016" PRIx64, hash);
+    const char *folder = weft__engine_folder(hub->engine);
+    snprintf(ret, CDEV_WORKSPACE, "ws-%016" PRIx64, weft__hash64_more(WEFT_HASH64, folder, strlen(folder)));
     return ret;
 }
 
