@@ -19,6 +19,7 @@
 #include "failure.h"
 #include "hub_clients.h"
 #include "loop.h"
+#include "passages.h"
 #include "transport.h"
 #include "trust.h"
 #include "wiring.h"
@@ -199,6 +200,8 @@ static int make_engine(weft_serve_hub *self) {
                              .agents = &self->agents,
                              .drivers = weft__drivers,
                              .folder = getcwd(self->folder, sizeof self->folder),
+                             .passages = weft__passages,
+                             .passage_ctx = &self->hub,
                              .requeue = how->requeue,
                              .limits = limits_of(how),
                              .on_note = warn_of_note,

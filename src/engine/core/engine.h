@@ -14,6 +14,7 @@
 #include "events.h"
 #include "list.h"
 #include "store.h"
+#include "terminals.h"
 
 typedef struct weft_engine weft_engine;
 
@@ -184,6 +185,10 @@ int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task
  * it has ended, -ESHUTDOWN. A task that ends by itself meanwhile: done with -EALREADY. */
 int weft__task_cancel(weft_engine *engine, const char *id, const char *by, weft_task_done *done, void *ctx);
 const weft_task *weft__task_find(const weft_engine *engine, const char *id);
+/* What the agent of a running task asks of its terminals: a passage (driver.h) hands it on. Every terminal is gone when the
+ * task's turn is over. */
+int weft__task_terminal(weft_engine *engine, const char *id, weft_terminals_call call, weft_req *req,
+                        const weft_json *params);
 /* From the newest to the oldest; NULL ends it. */
 const weft_task *weft__task_newest(const weft_engine *engine);
 const weft_task *weft__task_older(const weft_engine *engine, const weft_task *task);

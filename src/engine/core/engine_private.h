@@ -10,6 +10,7 @@
  *   agent_pool.c   the agents' processes that live     saved.c      what is known, saved by key
  *   session_commands.c  create, set, close, delete     session_facts.c  what agents say holds for a session
  *   firings.c      what rules did last                 transcript.c what was said in a session, read back
+ *   run_terminals.c  terminals of a run's agent
  *
  * A thing that is being stored is in its map already, with stored false, so that what is in flight counts where it must; it
  * cannot be found from outside before its event was delivered. */

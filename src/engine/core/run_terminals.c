@@ -1,0 +1,119 @@
+/* The terminals of a run: made with the first that its agent asks for, stopped when the turn is cancelled, gone when it is
+ * over. What they printed is stored with the tool calls that show them, so that whoever comes later sees it.
+ *
+ * No person is asked: an agent runs commands by itself anyway, and asks for permission where it has to. One that may only
+ * read gets no terminal. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "beneath.h"
+#include "run.h"
+#include "terminals.h"
+
+/* A cancelled turn waits for its agent a third of the grace time (driver_acp.c). The agent may wait for its terminals, so
+ * these are killed after half of that. */
+#define GRACE_PART 6
+
+static void on_shown(void *ctx, int r, weft_val update) {
+    struct run *run = ctx;
+    weft__run_kept(run, r < 0 ? r : weft__run_put_update(run, update));
+}
+
+/* Where the session works, looked for again: it must still be beneath our folder, without a link on the way. */
+static int find_run_folder(const struct run *run, char ret[PATH_MAX]) {
+    const known_session *session = run->task->session;
+    char found[WEFT_BENEATH_PATH] = "";
+    int r =
+        session && *session->pub.folder ? weft__beneath_folder(run->engine->folder, session->pub.folder, false, found) : 0;
+    if (r < 0)
+        return r;
+    int n = snprintf(ret, PATH_MAX, "%s%s%s", run->engine->folder, *found ? "/" : "", found);
+    return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+static int make_terminals(struct run *run) {
+    weft_engine *engine = run->engine;
+    char folder[PATH_MAX];
+    int r = find_run_folder(run, folder);
+    if (r < 0)
+        return r;
+    return weft__terminals_new(
+        &(weft_terminals_opts){
+            .loop = engine->loop,
+            .alloc = engine->alloc,
+            .guard = engine->program,
+            .root = folder,
+            .env = run->agent->env,
+            .grace_ms = engine->limits.grace_ms / GRACE_PART + 1,
+            .ctx = run,
+            .on_update = on_shown,
+        },
+        &run->terminals);
+}
+
+/* Modes of agents that are known to change nothing. */
+static bool is_reading_mode(const char *mode) {
+    static const char *const known[] = {"\"read-only\"", "\"read_only\"", "\"readonly\"", "\"plan\""};
+    for (size_t i = 0; mode && i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i], mode) == 0)
+            return true;
+    return false;
+}
+
+/* What the agent said last is on its way to the journal, perhaps. */
+static const char *mode_of(const known_session *session) {
+    const char *const of[] = {session->told[WEFT_SESSION_MODE], session->telling[WEFT_SESSION_MODE],
+                              session->facts[WEFT_SESSION_MODE]};
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
+        if (of[i])
+            return of[i];
+    return NULL;
+}
+
+/* NULL: it may. */
+static const char *why_no_terminal(const struct run *run) {
+    if (run->stop != GOES_ON || run->ended)
+        return "The turn is being ended";
+    if (!run->agent || run->agent->permission == WEFT_PERMISSION_DENY)
+        return "This agent may only read (\"permission\": \"deny\"): it gets no terminal";
+    if (run->task->session && is_reading_mode(mode_of(run->task->session)))
+        return "The session is in a mode that changes nothing: there is no terminal in it";
+    return NULL;
+}
+
+int weft__task_terminal(weft_engine *engine, const char *id, weft_terminals_call call, weft_req *req,
+                        const weft_json *params) {
+    const known_task *task = weft__task_known(engine, id);
+    struct run *run = task ? task->run : NULL;
+    if (!run)
+        return weft_refuse(req, WEFT_INTERNAL_ERROR, "The turn is over", "turnEnded");
+    const char *why = call == WEFT_TERMINALS_CREATE ? why_no_terminal(run) : NULL;
+    if (why)
+        return weft_refuse(req, WEFT_INTERNAL_ERROR, why, "notPermitted");
+    int r = run->terminals ? 0 : make_terminals(run);
+    if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV || r == -EACCES)
+        return weft_refuse(req, WEFT_INTERNAL_ERROR, "The folder of its session is not there any more, or leads elsewhere",
+                           "folderNotFound");
+    return r < 0 ? r : weft__terminals_take(run->terminals, call, req, params);
+}
+
+int weft__run_show_terminals(struct run *run, const weft_json *update, weft_buf *ret) {
+    return run->terminals ? weft__terminals_show(run->terminals, update, ret) : 0;
+}
+
+void weft__run_stop_terminals(struct run *run) {
+    if (run->terminals)
+        weft__terminals_stop(run->terminals);
+}
+
+void weft__run_end_terminals(struct run *run) {
+    if (run->terminals)
+        weft__terminals_finish(run->terminals);
+    run->terminals = weft__terminals_free(run->terminals);
+}
+
+void weft__run_drop_terminals(struct run *run) {
+    run->terminals = weft__terminals_free(run->terminals);
+}
