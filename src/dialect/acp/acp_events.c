@@ -114,28 +114,14 @@ void weft__acp_tell_commands(weft_peer *peer, const weft_session *session) {
 
 /* ---- what people say ---- */
 
-/* The connection that it came from; 0: none of ours. */
-static uint64_t origin_of(const struct update *about, const char *metadata) {
-    weft_doc *doc = NULL;
-    int r = weft_doc_parse(metadata, strlen(metadata), about->hub->alloc, &doc);
-    if (r == -ENOMEM)
-        weft__render_fail(about->rendering, r);
-    if (r < 0)
-        return 0;
-    const weft_json *root = weft_doc_root(doc);
-    bool ours = strcmp(weft__render_text(about->rendering, root, "source", ""), "acp") == 0 &&
-                strcmp(weft__render_text(about->rendering, root, "hub", ""), about->hub->host->started_at) == 0;
-    int64_t number = ours ? weft_get_int(root, "client", 0) : 0;
-    weft_doc_free(doc);
-    return number > 0 ? (uint64_t) number : 0;
-}
-
 /* A prompt stands where its turn begins, not where it was queued. */
 static void tell_prompt(struct update *about, const weft_json *data) {
     const weft_task *task = weft__task_find(about->hub->engine, weft__render_text(about->rendering, data, "taskId", ""));
     if (!task || weft_get_int(data, "attempt", 1) != 1)
         return;
-    about->but = origin_of(about, task->metadata);
+    int r = weft__acp_origin(about->hub, task->metadata, &about->but);
+    if (r < 0)
+        weft__render_fail(about->rendering, r);
     tell_text(about, "user_message_chunk", weft_str(task->prompt));
 }
 
@@ -149,13 +135,6 @@ static void tell_forgotten_prompt(const struct update *about, const weft_json *d
 
 /* ---- questions ---- */
 
-/* An answer counts as one by question.answer would: it is for people who may work. */
-static bool may_answer(const weft_hub *hub, const weft_identity *who) {
-    const weft_hub_host *host = hub->host;
-    bool agent = host && host->is_agent && host->is_agent(host->ctx, who);
-    return !agent && weft_has_scope(who, WEFT_WORK);
-}
-
 static bool is_ending(const weft_hub *hub, const char *id) {
     const weft_question *question = weft__question_find(hub->engine, id);
     const weft_task *task = question && question->task ? weft__task_find(hub->engine, question->task) : NULL;
@@ -168,7 +147,7 @@ static void on_permission(const weft_hub *hub, weft_hub_client *client, const ch
                           const weft_answer *answer) {
     const weft_identity *identity = weft_peer_identity(weft__hub_client_peer(client));
     char who[WEFT_WHO];
-    if (r < 0 || !answer->result || !may_answer(hub, identity))
+    if (r < 0 || !answer->result || !weft__acp_may_answer(hub, identity))
         return;
     weft_json outcome = weft_get(answer->result, "outcome");
     const char *how = weft_get_str(&outcome, "outcome", ""), *option = weft_get_str(&outcome, "optionId", "");

@@ -87,6 +87,12 @@ void weft__run_output(struct run *run, weft_run_stream stream, weft_bytes text) 
     check_kept(run, weft__outbox_output(run, stream, text));
 }
 
+void weft__task_note(weft_engine *engine, const char *id, const char *line) {
+    const known_task *task = weft__task_known(engine, id);
+    if (task && task->run && !task->run->ended)
+        weft__run_output(task->run, WEFT_RUN_STDERR, (weft_bytes){line, strlen(line)});
+}
+
 void weft__run_update(struct run *run, const weft_json *update) {
     if (update->len > UPDATE_BYTES) {
         char line[120];
