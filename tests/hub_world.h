@@ -202,6 +202,7 @@ typedef struct hub_opts {
     const weft_alloc *alloc;     /* of everything above the engine */
     const weft_store_kind *kind; /* NULL: memory */
     const char *path, *vfs;
+    const char *folder; /* of the project; NULL: one that is not there */
     size_t store_queue; /* 0: as usual */
     weft_engine_limits limits;
     weft_limits service;
@@ -233,7 +234,7 @@ static inline int hub_init(hub_world *world, const hub_opts *opts) {
                                .store = world->store,
                                .agents = &hub_agents,
                                .drivers = hub_drivers,
-                               .folder = "/srv/project",
+                               .folder = opts->folder ? opts->folder : "/srv/project",
                                .limits = opts->limits,
                                .wall_ms = hub_wall,
                                .ctx = world};

@@ -20,6 +20,7 @@
 #include "hub_clients.h"
 #include "loop.h"
 #include "passages.h"
+#include "process.h"
 #include "transport.h"
 #include "trust.h"
 #include "wiring.h"
@@ -301,7 +302,7 @@ static void start_automation(weft_serve_hub *self, const weft_serve_settings *ho
 
 /* Without them the hub still does its work: their methods say what is missing. */
 static void serve_folder(weft_serve_hub *self) {
-    weft_files_opts files = {.loop = self->opts.loop, .folder = self->folder, .umask = 077};
+    weft_files_opts files = {.loop = self->opts.loop, .folder = self->folder, .umask = weft__process_umask()};
     weft_git_opts git = {.loop = self->opts.loop, .folder = self->folder};
     int r = weft__cdev_changes_new(&self->hub, warn_of_note, self, &self->changes);
     if (r < 0)

@@ -24,6 +24,33 @@ weft_handler weft__acp_on_initialize, weft__acp_on_authenticate, weft__acp_on_he
 extern const weft_param weft__acp_initialize_params[], weft__acp_authenticate_params[], weft__acp_hello_params[];
 bool weft__acp_claims(const weft_json *params);
 
+/* What a client offers to do for agents, in weft__hub_client_flags(). */
+enum {
+    ACP_EDITOR_READS = 1 << 0,  /* fs.readTextFile */
+    ACP_EDITOR_WRITES = 1 << 1, /* fs.writeTextFile */
+    ACP_EDITOR_FORMS = 1 << 2,  /* elicitation.form */
+    ACP_EDITOR_URLS = 1 << 3,   /* elicitation.url */
+};
+
+/* ---- acp_editor.c ---- */
+
+/* What these clientCapabilities offer. */
+unsigned weft__acp_offers(const weft_json *capabilities);
+/* The client that does this for a task of a session: the one that prompted, else one that follows the session. It must be
+ * allowed to work, and no agent. NULL: none. */
+weft_hub_client *weft__acp_editor(const weft_hub *hub, const char *session, const char *task, unsigned does);
+/* An answer of this client counts as one by question.answer would: it is for people who may work. */
+bool weft__acp_may_answer(const weft_hub *hub, const weft_identity *who);
+/* The connection that a prompt with this metadata came from; 0: none of ours. -ENOMEM. */
+int weft__acp_origin(const weft_hub *hub, const char *metadata, uint64_t *ret);
+
+/* ---- acp_terminals.c ---- */
+
+/* A tool call, or an update of one, for a client: terminals that the hub runs are not shown by their ids, which are the
+ * hub's own and no client knows. What they printed is there as text when they have ended. 1: ret has it; 0: it is well as it
+ * is; -ENOMEM. */
+int weft__acp_hide_terminals(const weft_json *call, const weft_alloc *alloc, weft_buf *ret);
+
 /* ---- acp_sessions.c ---- */
 weft_handler weft__acp_on_new, weft__acp_on_load, weft__acp_on_resume, weft__acp_on_list, weft__acp_on_close,
     weft__acp_on_delete, weft__acp_on_set_mode, weft__acp_on_set_option;
@@ -45,6 +72,7 @@ int weft__acp_follow(weft_hub_client *client, const char *session);
 int weft__acp_follow_from(weft_hub_client *client, const char *session, const char *epoch, uint64_t after,
                           weft_acp_followed *done, void *ctx);
 void weft__acp_unfollow(weft_hub_client *client, const char *session);
+bool weft__acp_follows(const weft_hub_client *client, const char *session);
 /* When the client has been told everything that has happened so far in a session, or will not be told any more: done. */
 void weft__acp_when_told(weft_hub_client *client, const char *session, weft_caught_up *done, void *ctx);
 

@@ -72,8 +72,15 @@ static bool is_proper(weft_rendering *rendering, const weft_json *update) {
 
 static void tell_agent(const struct update *about, const weft_json *data) {
     weft_json update = weft_get(data, "update");
-    if (is_proper(about->rendering, &update))
-        tell_update(about, weft_copy(&update));
+    weft_buf shown = {0};
+    if (!is_proper(about->rendering, &update))
+        return;
+    int r = weft__acp_hide_terminals(&update, about->hub->alloc, &shown);
+    if (r < 0)
+        weft__render_fail(about->rendering, r);
+    else
+        tell_update(about, r ? weft_raw(weft__buf_head(&shown), weft__buf_len(&shown)) : weft_copy(&update));
+    weft__buf_done(&shown, about->hub->alloc);
 }
 
 /* What an agent writes to its standard error is no answer; it is shown as what it thinks. */
@@ -114,28 +121,14 @@ void weft__acp_tell_commands(weft_peer *peer, const weft_session *session) {
 
 /* ---- what people say ---- */
 
-/* The connection that it came from; 0: none of ours. */
-static uint64_t origin_of(const struct update *about, const char *metadata) {
-    weft_doc *doc = NULL;
-    int r = weft_doc_parse(metadata, strlen(metadata), about->hub->alloc, &doc);
-    if (r == -ENOMEM)
-        weft__render_fail(about->rendering, r);
-    if (r < 0)
-        return 0;
-    const weft_json *root = weft_doc_root(doc);
-    bool ours = strcmp(weft__render_text(about->rendering, root, "source", ""), "acp") == 0 &&
-                strcmp(weft__render_text(about->rendering, root, "hub", ""), about->hub->host->started_at) == 0;
-    int64_t number = ours ? weft_get_int(root, "client", 0) : 0;
-    weft_doc_free(doc);
-    return number > 0 ? (uint64_t) number : 0;
-}
-
 /* A prompt stands where its turn begins, not where it was queued. */
 static void tell_prompt(struct update *about, const weft_json *data) {
     const weft_task *task = weft__task_find(about->hub->engine, weft__render_text(about->rendering, data, "taskId", ""));
     if (!task || weft_get_int(data, "attempt", 1) != 1)
         return;
-    about->but = origin_of(about, task->metadata);
+    int r = weft__acp_origin(about->hub, task->metadata, &about->but);
+    if (r < 0)
+        weft__render_fail(about->rendering, r);
     tell_text(about, "user_message_chunk", weft_str(task->prompt));
 }
 
@@ -149,13 +142,6 @@ static void tell_forgotten_prompt(const struct update *about, const weft_json *d
 
 /* ---- questions ---- */
 
-/* An answer counts as one by question.answer would: it is for people who may work. */
-static bool may_answer(const weft_hub *hub, const weft_identity *who) {
-    const weft_hub_host *host = hub->host;
-    bool agent = host && host->is_agent && host->is_agent(host->ctx, who);
-    return !agent && weft_has_scope(who, WEFT_WORK);
-}
-
 static bool is_ending(const weft_hub *hub, const char *id) {
     const weft_question *question = weft__question_find(hub->engine, id);
     const weft_task *task = question && question->task ? weft__task_find(hub->engine, question->task) : NULL;
@@ -168,7 +154,7 @@ static void on_permission(const weft_hub *hub, weft_hub_client *client, const ch
                           const weft_answer *answer) {
     const weft_identity *identity = weft_peer_identity(weft__hub_client_peer(client));
     char who[WEFT_WHO];
-    if (r < 0 || !answer->result || !may_answer(hub, identity))
+    if (r < 0 || !answer->result || !weft__acp_may_answer(hub, identity))
         return;
     weft_json outcome = weft_get(answer->result, "outcome");
     const char *how = weft_get_str(&outcome, "outcome", ""), *option = weft_get_str(&outcome, "optionId", "");
@@ -208,10 +194,14 @@ static void ask_permission(const struct update *about, const weft_json *data) {
     const weft_alloc *alloc = about->hub->alloc;
     weft_json options = weft_get(data, "options"), call = weft_get(data, "detail"), title = weft_get(data, "title");
     const char *question = weft__render_text(about->rendering, data, "questionId", "");
-    weft_buf written = {0};
+    weft_buf written = {0}, shown = {0};
     int r = weft__render_wanted(about->rendering, about->session) ? write_options(&written, alloc, &options) : 0;
+    int hidden = r > 0 ? weft__acp_hide_terminals(&call, alloc, &shown) : 0;
+    r = hidden < 0 ? hidden : r;
     bool named = weft__render_text(about->rendering, &call, "toolCallId", NULL) != NULL;
-    weft_val tool = named ? weft_copy(&call) : WEFT_OBJ({"toolCallId", weft_str(question)}, {"title", weft_copy(&title)});
+    weft_val tool = !named       ? WEFT_OBJ({"toolCallId", weft_str(question)}, {"title", weft_copy(&title)})
+                    : hidden > 0 ? weft_raw(weft__buf_head(&shown), weft__buf_len(&shown))
+                                 : weft_copy(&call);
     if (r > 0)
         weft__render_call(about->rendering, about->session, question, "session/request_permission",
                           WEFT_OBJ({"sessionId", weft_str(about->session)}, {"toolCall", tool},
@@ -220,6 +210,7 @@ static void ask_permission(const struct update *about, const weft_json *data) {
     else if (r < 0)
         weft__render_fail(about->rendering, r);
     weft__buf_done(&written, alloc);
+    weft__buf_done(&shown, alloc);
 }
 
 static void tell_question(const struct update *about, const weft_json *data) {

@@ -111,3 +111,8 @@ void weft__acp_when_told(weft_hub_client *client, const char *session, weft_caug
     if (!subscription || weft__subscription_catch_up(subscription, done, ctx) < 0)
         done(ctx, -ECANCELED);
 }
+
+bool weft__acp_follows(const weft_hub_client *client, const char *session) {
+    char id[FOLLOW_ID];
+    return weft__hub_client_subscription(client, follow_id(session, id)) != NULL;
+}

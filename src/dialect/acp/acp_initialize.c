@@ -42,6 +42,8 @@ int weft__acp_on_initialize(weft_req *req, const weft_json *params, void *ctx) {
     int r = wants ? weft__hub_client_speak(client, "acp", weft__acp_variants[ACP_POSITIONS]) : 0;
     if (r < 0)
         return r;
+    if (client)
+        weft__hub_client_set_flags(client, weft__acp_offers(&in->clientCapabilities));
     weft_val weft = WEFT_OBJ({"positions", weft_bool(true)}, {"agentOf", weft_str("_meta[\"" ACP_META_AGENT "\"]")},
                              {"promptQueue", weft_bool(true)}, {"sharedSessions", weft_bool(true)});
     weft_val prompts =

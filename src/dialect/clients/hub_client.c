@@ -311,6 +311,11 @@ weft_hub_client *weft__hub_clients_find(const weft_hub_clients *clients, uint64_
     return NULL;
 }
 
+weft_hub_client *weft__hub_clients_next(const weft_hub_clients *clients, const weft_hub_client *before) {
+    const weft_link *next = before ? before->link.next : clients->list.next;
+    return next == &clients->list ? NULL : WEFT_CONTAINER(next, weft_hub_client, link);
+}
+
 /* They stay in the list: whoever loses the client may stand in the midst of one of them. */
 void weft__hub_client_lose(weft_hub_client *client) {
     weft_hub_clients *clients = client->clients;

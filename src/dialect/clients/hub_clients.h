@@ -66,6 +66,8 @@ weft_peer *weft__hub_client_peer(const weft_hub_client *client);
 uint64_t weft__hub_client_number(const weft_hub_client *client);
 /* NULL: it has gone. */
 weft_hub_client *weft__hub_clients_find(const weft_hub_clients *clients, uint64_t number);
+/* One after the other, in the order in which they came; NULL: the first, and past the last. */
+weft_hub_client *weft__hub_clients_next(const weft_hub_clients *clients, const weft_hub_client *before);
 /* What its dialect remembers of it; 0 at first. */
 unsigned weft__hub_client_flags(const weft_hub_client *client);
 void weft__hub_client_set_flags(weft_hub_client *client, unsigned flags);

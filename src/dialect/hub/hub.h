@@ -43,6 +43,7 @@ struct weft_hub {
     weft_git *git;     /* NULL: nor is git */
     const weft_hub_host *host;
     const weft_alloc *alloc;
+    size_t passage_files, passage_bytes; /* what agents read and write now, see passages.h */
     bool watching; /* the project's files are watched for clients that show them */
     bool stopping;
 };

@@ -185,6 +185,8 @@ int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task
  * it has ended, -ESHUTDOWN. A task that ends by itself meanwhile: done with -EALREADY. */
 int weft__task_cancel(weft_engine *engine, const char *id, const char *by, weft_task_done *done, void *ctx);
 const weft_task *weft__task_find(const weft_engine *engine, const char *id);
+/* A line of the hub's own among what its agent writes to standard error, for whoever watches. Nothing unless it runs. */
+void weft__task_note(weft_engine *engine, const char *id, const char *line);
 /* What the agent of a running task asks of its terminals: a passage (driver.h) hands it on. Every terminal is gone when the
  * task's turn is over. */
 int weft__task_terminal(weft_engine *engine, const char *id, weft_terminals_call call, weft_req *req,
@@ -272,6 +274,8 @@ int weft__session_remove(weft_engine *engine, const char *id, const char *by, we
 const weft_session *weft__session_find(const weft_engine *engine, const char *id);
 /* The one that goes on with this conversation of an agent's; NULL: none does. */
 const weft_session *weft__session_find_own(const weft_engine *engine, const char *agent, const char *agent_session);
+/* A fact as its agent said it last, also when that is not stored yet. Borrowed; NULL: unknown. */
+const char *weft__session_fact_now(const weft_engine *engine, const char *id, weft_session_fact fact);
 const weft_session *weft__session_newest(const weft_engine *engine);
 const weft_session *weft__session_older(const weft_engine *engine, const weft_session *session);
 

@@ -95,6 +95,12 @@ int weft__run_put_update(struct run *run, weft_val update) {
         WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)}, {"taskId", weft_str(run->task->id)}, {"update", update}));
 }
 
+void weft__task_note(weft_engine *engine, const char *id, const char *line) {
+    const known_task *task = weft__task_known(engine, id);
+    if (task && task->run && !task->run->ended)
+        weft__run_output(task->run, WEFT_RUN_STDERR, (weft_bytes){line, strlen(line)});
+}
+
 void weft__run_update(struct run *run, const weft_json *update) {
     if (update->len > UPDATE_BYTES) {
         char line[120];

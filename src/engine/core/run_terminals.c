@@ -62,23 +62,13 @@ static bool is_reading_mode(const char *mode) {
     return false;
 }
 
-/* What the agent said last is on its way to the journal, perhaps. */
-static const char *mode_of(const known_session *session) {
-    const char *const of[] = {session->told[WEFT_SESSION_MODE], session->telling[WEFT_SESSION_MODE],
-                              session->facts[WEFT_SESSION_MODE]};
-    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
-        if (of[i])
-            return of[i];
-    return NULL;
-}
-
 /* NULL: it may. */
 static const char *why_no_terminal(const struct run *run) {
     if (run->stop != GOES_ON || run->ended)
         return "The turn is being ended";
     if (!run->agent || run->agent->permission == WEFT_PERMISSION_DENY)
         return "This agent may only read (\"permission\": \"deny\"): it gets no terminal";
-    if (run->task->session && is_reading_mode(mode_of(run->task->session)))
+    if (is_reading_mode(weft__session_fact_now(run->engine, run->task->pub.session, WEFT_SESSION_MODE)))
         return "The session is in a mode that changes nothing: there is no terminal in it";
     return NULL;
 }

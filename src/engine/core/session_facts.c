@@ -28,6 +28,11 @@ static const char *newest_fact(const known_session *session, size_t fact) {
                                     : session->facts[fact];
 }
 
+const char *weft__session_fact_now(const weft_engine *engine, const char *id, weft_session_fact fact) {
+    const known_session *session = weft__session_known(engine, id);
+    return session ? newest_fact(session, fact) : NULL;
+}
+
 static bool is_news(const known_session *session, size_t fact, const weft_json *value) {
     const char *known = newest_fact(session, fact);
     if (!known)

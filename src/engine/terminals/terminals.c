@@ -354,7 +354,7 @@ static int name_entry(entry *one) {
     uint64_t number;
     if (getrandom(&number, sizeof number, 0) != sizeof number)
         return -errno;
-    snprintf(one->id, sizeof one->id, "terminal-%016" PRIx64, number);
+    snprintf(one->id, sizeof one->id, WEFT_TERMINAL_PREFIX "%016" PRIx64, number);
     return 0;
 }
 

@@ -14,6 +14,8 @@
 #define WEFT_TERMINALS_MOST 32
 /* Of what a terminal printed, so much of the end is kept with the tool call that shows it. */
 #define WEFT_TERMINALS_SHOWN ((size_t) 16 << 10)
+/* How ids of ours begin; other ids are the agent's own. */
+#define WEFT_TERMINAL_PREFIX "weft-terminal-"
 #define WEFT_TERMINAL_ID 32
 
 typedef struct weft_terminals weft_terminals;
