@@ -52,7 +52,8 @@
  * Stream "session/ID" (WEFT_STREAM_SESSION and the id): what an agent says.
  *
  *   session.output     {sessionId, taskId, stream: "stdout"|"stderr", text}
- *   session.update     {sessionId, taskId, update{}}                one update of ACP v1, as it came
+ *   session.update     {sessionId, taskId, update{}}                one update of ACP v1, as it came; a tool call that
+ *                      shows terminals of ours has what they printed behind each, and there is one more when they end
  *   session.usage      {sessionId, taskId, usage{}}                 what a turn cost, as the agent says
  *
  * Stream "files" (WEFT_STREAM_FILES): what the watcher saw.
