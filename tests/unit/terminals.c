@@ -256,9 +256,29 @@ TEST(it_starts_in_the_folder_of_the_session_or_beneath) {
     snprintf(params, sizeof params, "{\"command\":\"pwd\",\"cwd\":\"%s/out\"}", s.root);
     CHECK_INT(call(&s, "create", params), -32602);
     CHECK_STR(s.answer, "\"cwd\" must be in the folder of the session");
+    snprintf(path, sizeof path, "%s/.git", s.root);
+    CHECK_INT(mkdir(path, 0700), 0);
+    snprintf(params, sizeof params, "{\"command\":\"pwd\",\"cwd\":\"%s/.git\"}", s.root);
+    CHECK_INT(call(&s, "create", params), -32602);
+    CHECK_STR(s.answer, "\"cwd\" is a folder that is closed");
     snprintf(params, sizeof params, "{\"command\":\"pwd\",\"cwd\":\"%s/none\"}", s.root);
     CHECK_INT(call(&s, "create", params), -32602);
     CHECK_STR(s.answer, "There is no such folder as \"cwd\" says");
+    close_scene(&s);
+}
+
+/* More than the kernel takes. */
+TEST(a_line_may_be_too_long) {
+    enum { LENGTH = 9 << 20 };
+    scene s;
+    char *params = malloc(LENGTH + 100);
+    open_scene(&s);
+    int n = sprintf(params, "{\"command\":\"echo\",\"args\":[\"");
+    memset(params + n, 'x', LENGTH);
+    strcpy(params + n + LENGTH, "\"]}");
+    CHECK_INT(call(&s, "create", params), -32603);
+    CHECK_STR(s.answer, "The program cannot be started: Argument list too long");
+    free(params);
     close_scene(&s);
 }
 
@@ -529,9 +549,10 @@ TEST(every_allocation_may_fail) {
 
 TEST_MAIN(CASE(a_command_runs_and_is_released) CASE(a_killed_one_keeps_its_id) CASE(words_for_what_cannot_be)
               CASE(the_environment_is_the_agents) CASE(it_starts_in_the_folder_of_the_session_or_beneath)
-                  CASE(a_line_is_given_to_a_shell) CASE(output_is_cut_from_the_front) CASE(there_are_so_many_at_a_time)
-                      CASE(released_ones_do_not_add_up) CASE(a_wait_is_answered_when_the_turn_is_cancelled)
-                          CASE(requests_may_be_given_up) CASE(all_that_waits_is_answered_when_it_is_freed)
-                              CASE(a_tool_call_that_shows_it_says_what_it_printed) CASE(an_update_after_its_end_has_it_too)
-                                  CASE(only_what_is_shown_now_is_told) CASE(what_is_shown_is_bounded)
-                                      CASE(every_allocation_may_fail))
+                  CASE(a_line_may_be_too_long) CASE(a_line_is_given_to_a_shell) CASE(output_is_cut_from_the_front)
+                      CASE(there_are_so_many_at_a_time) CASE(released_ones_do_not_add_up)
+                          CASE(a_wait_is_answered_when_the_turn_is_cancelled) CASE(requests_may_be_given_up)
+                              CASE(all_that_waits_is_answered_when_it_is_freed)
+                                  CASE(a_tool_call_that_shows_it_says_what_it_printed)
+                                      CASE(an_update_after_its_end_has_it_too) CASE(only_what_is_shown_now_is_told)
+                                          CASE(what_is_shown_is_bounded) CASE(every_allocation_may_fail))

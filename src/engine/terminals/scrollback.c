@@ -12,14 +12,12 @@ static void lose_text(weft_scrollback *it) {
     weft__buf_done(&it->kept, it->alloc);
 }
 
-static void drop_front(weft_scrollback *it) {
-    size_t len = weft__buf_len(&it->kept);
-    if (len <= it->limit)
-        return;
-    it->truncated = true;
-    if (len - it->limit <= (it->limit > LEAST_SLACK ? it->limit : LEAST_SLACK))
-        return;
-    weft__buf_take(&it->kept, it->alloc, weft__utf8_from(weft__buf_head(&it->kept), len, len - it->limit));
+/* So that n more bytes fit, and memory is moved only when as much was dropped as is kept. */
+static void drop_front(weft_scrollback *it, size_t n) {
+    size_t len = weft__buf_len(&it->kept), slack = it->limit > LEAST_SLACK ? it->limit : LEAST_SLACK;
+    it->truncated |= len + n > it->limit;
+    if (len + n > it->limit + slack)
+        weft__buf_take(&it->kept, it->alloc, weft__utf8_from(weft__buf_head(&it->kept), len, len + n - it->limit));
 }
 
 /* Whole characters. */
@@ -30,9 +28,9 @@ static void put_clean(weft_scrollback *it, const char *text, size_t n) {
         text += from;
         n -= from;
     }
+    drop_front(it, n);
     if (n && weft__buf_put(&it->kept, it->alloc, text, n) < 0)
         lose_text(it);
-    drop_front(it);
 }
 
 static void put_broken(weft_scrollback *it) {

@@ -129,6 +129,12 @@ static int take_env(const weft_terminals_opts *set, const weft_json *params, wef
 
 /* ---- the folder ---- */
 
+static int refuse_folder(weft_terminal_order *order, int r) {
+    return refuse_order(order, r == -ENOENT || r == -ENOTDIR ? "There is no such folder as \"cwd\" says"
+                               : r == -EACCES                ? "\"cwd\" is a folder that is closed"
+                                                             : "\"cwd\" must be in the folder of the session");
+}
+
 static int take_folder(const weft_terminals_opts *set, const weft_json *params, weft_terminal_order *ret) {
     weft_json cwd = weft_get(params, "cwd");
     const char *said = weft_str_of(&cwd, NULL);
@@ -136,11 +142,8 @@ static int take_folder(const weft_terminals_opts *set, const weft_json *params, 
     if (!is_absent(&cwd) && (!said || *said != '/'))
         return refuse_order(ret, "\"cwd\" must be an absolute path");
     int r = said ? weft__beneath_folder(set->root, said, true, found) : 0;
-    if (r == -ENOMEM)
-        return r;
     if (r < 0)
-        return refuse_order(ret, r == -ENOENT || r == -ENOTDIR ? "There is no such folder as \"cwd\" says"
-                                                               : "\"cwd\" must be in the folder of the session");
+        return r == -ENOMEM ? r : refuse_folder(ret, r);
     int n = snprintf(ret->folder, sizeof ret->folder, "%s%s%s", set->root, *found ? "/" : "", found);
     return n < (int) sizeof ret->folder ? 0 : refuse_order(ret, "\"cwd\" is too long");
 }

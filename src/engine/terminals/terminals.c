@@ -319,13 +319,18 @@ static weft_req *take_create(entry *one) {
     return req;
 }
 
-static void refuse_start(entry *one, const weft_process_end *end) {
+static int refuse_program(weft_req *req, int error, bool folder) {
     char why[200];
+    snprintf(why, sizeof why, "The %s: %s", folder ? "folder cannot be entered" : "program cannot be started",
+             weft_strerror(error));
+    return weft_refuse(req, WEFT_INTERNAL_ERROR, why, "spawnFailed");
+}
+
+static void refuse_start(entry *one, const weft_process_end *end) {
     weft_req *req = take_create(one);
-    snprintf(why, sizeof why, "The %s: %s", end->folder ? "folder cannot be entered" : "program cannot be started",
-             weft_strerror(end->error));
+    weft_process_end how = *end; /* it goes with the terminal */
     forget_terminal(one);
-    weft_refuse(req, WEFT_INTERNAL_ERROR, why, "spawnFailed");
+    refuse_program(req, how.error, how.folder);
 }
 
 static void on_entry_start(void *ctx) {
@@ -393,7 +398,9 @@ static int create_terminal(weft_terminals *set, weft_req *req, const weft_json *
     int r = start_entry(set, made, params, why);
     if (r < 0) {
         weft__free(set->opts.alloc, made);
-        return *why ? weft_refuse(req, WEFT_INVALID_PARAMS, why, "invalidParams") : r;
+        return *why           ? weft_refuse(req, WEFT_INVALID_PARAMS, why, "invalidParams")
+               : r == -ENOMEM ? r
+                              : refuse_program(req, r, false);
     }
     weft__list_push(&set->entries, &made->link);
     set->live++;
