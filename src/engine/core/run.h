@@ -33,6 +33,7 @@ struct run {
     int exit_code, signal;
     char *end_text; /* the memory of: */
     const char *reason, *error, *stop_reason;
+    char *tokens, *context, *cost; /* run_usage.c's: JSON; NULL: unknown */
 };
 
 /* run.c: what the driver tells, by agent_pool.c */
@@ -49,6 +50,14 @@ void weft__run_ended(struct run *run, const weft_turn_end *end);
 /* Its turn is over; the run is when the process has ended, which weft__run_left() says. */
 void weft__run_leaves(struct run *run, const weft_turn_end *end);
 void weft__run_left(struct run *run, int exit_code, int signal);
+
+/* run_usage.c: what it cost. */
+
+void weft__usage_of_turn(struct run *run, const weft_json *usage);
+void weft__usage_of_update(struct run *run, const weft_json *update);
+/* {tokens?, context?, sessionCost?}; none: nothing is known. */
+weft_val weft__usage_val(const struct run *run, weft_member members[3]);
+void weft__usage_done(struct run *run);
 
 /* outbox.c: what the run says, in order, as few appends as possible, nothing lost. */
 
