@@ -45,6 +45,8 @@ struct weft_hub {
     const weft_alloc *alloc;
     bool watching; /* the project's files are watched for clients that show them */
     bool stopping;
+    bool git_found;        /* the project is in a repository, */
+    int64_t git_looked_ms; /* as it was at this time of the loop's */
 };
 
 /* ---- dialects ---- */
