@@ -25,9 +25,10 @@ static bool is_secret(const weft_json *name) {
     return false;
 }
 
-/* Whose params are a secret by position, too. */
+/* Calls that show a token, which may also be given by position. */
 static bool is_secret_call(const weft_json *message) {
-    return weft_typeof(message) == WEFT_OBJECT && strcmp(weft_get_str(message, "method", ""), "weft.auth") == 0;
+    const char *method = weft_get_str(message, "method", "");
+    return strcmp(method, "weft.auth") == 0 || strcmp(method, "tinyvex/auth.setToken") == 0;
 }
 
 static bool is_member_secret(const weft_json *object, const weft_json *name) {
