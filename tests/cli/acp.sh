@@ -41,6 +41,8 @@ acp --agent nobody <<<"$hello"
 exits "an agent that there is not" 8
 is "nothing was passed" "" "$out"
 like "which ones there are" "there is demo" "$err"
+unlike "no method is named that nobody typed" "_weft/" "$err"
+unlike "nor another of JSON-RPC's words" "hello" "$err"
 acp --agent demo <<<"$hello"
 exits "one that there is" 0
 acp now

@@ -45,11 +45,12 @@ void weft__put_text(const weft_screen *screen, const char *text, size_t len) {
     }
     while (len > 0) {
         unsigned code;
+        char form[WEFT_ESCAPE_FORM];
         size_t n = weft__code_point(text, len, &code);
         if (code == 0xfffd && n == 1)
             fputs("\xef\xbf\xbd", screen->file);
         else if (weft__is_unseen(code) || (screen->exact && weft__looks_escaped(text, len)))
-            fprintf(screen->file, "\\u%04x", code);
+            fwrite(form, 1, (size_t) weft__put_escape(code, form), screen->file);
         else
             fwrite(text, 1, n, screen->file);
         text += n;

@@ -39,8 +39,10 @@ struct weft_hub {
     weft_server *server;
     weft_service *service;
     weft_hub_clients *clients;
-    weft_files *files; /* NULL: the project's files are not served */
-    weft_git *git;     /* NULL: nor is git */
+    weft_files *files;     /* NULL: the project's files are not served */
+    weft_git *git;         /* NULL: nor is git */
+    bool git_found;        /* the project is in a repository, */
+    int64_t git_looked_ms; /* as it was at this time of the loop's */
     const weft_hub_host *host;
     const weft_alloc *alloc;
     size_t passage_files, passage_bytes; /* what agents read and write now, see passages.h */
