@@ -35,6 +35,8 @@ enum {
     WEFT_REQUIRED = 1 << 0,
     WEFT_NONEMPTY = 1 << 1, /* str, arr: at least one character or item */
     WEFT_NULLABLE = 1 << 2, /* null counts as absent */
+    WEFT_ALIAS = 1 << 3, /* another name of the row above it, for callers that spell it so: it counts as that row where that
+                            is required, is not looked at where that is there, has no position and is not shown */
 };
 
 /* One row of a params table; a row with a NULL name ends it. Positional params fill the rows in order. A table that ends
@@ -52,6 +54,7 @@ typedef struct weft_param {
 /* clang-format off */
 #define WEFT_MUST(type_, field, kind, help_) {#field, WEFT_PARAM_##kind, offsetof(type_, field), WEFT_REQUIRED, help_}
 #define WEFT_MAY(type_, field, kind, help_) {#field, WEFT_PARAM_##kind, offsetof(type_, field), 0, help_}
+#define WEFT_ALSO(type_, field, kind, name_) {name_, WEFT_PARAM_##kind, offsetof(type_, field), WEFT_ALIAS, NULL}
 #define WEFT_END(type_) {NULL, WEFT_PARAM_any, sizeof(type_), 0, NULL}
 /* clang-format on */
 /* A struct of params is at most this large; a method with a larger one cannot be registered. */

@@ -67,7 +67,7 @@ static void write_params_doc(writer *w, const weft_param *table) {
     bool first = true;
     for (int required = 1; required >= 0; required--)
         for (const weft_param *param = table; param && param->name; param++)
-            if (!(param->flags & WEFT_REQUIRED) == !required) {
+            if (!(param->flags & WEFT_ALIAS) && !(param->flags & WEFT_REQUIRED) == !required) {
                 if (!first)
                     doc_raw(w, ",");
                 first = false;

@@ -43,7 +43,8 @@ static void man_put_method(FILE *to, const weft_method *method) {
         fprintf(to, ".br\nScope: %s.\n", method->scope);
     fputs(".RS 4\n", to);
     for (const weft_param *param = method->params; param && param->name; param++)
-        put_param(to, param);
+        if (!(param->flags & WEFT_ALIAS))
+            put_param(to, param);
     man_put_errors(to, method->errors);
     fputs(".RE\n", to);
 }

@@ -20,6 +20,7 @@
 
 struct prompt {
     const weft_hub *hub;
+    bool old;           /* it is answered when it was accepted */
     weft_req *req;      /* NULL: nobody waits for the answer any more */
     bool withdrawn;     /* the request was cancelled before there was a task */
     char task[TASK_ID]; /* "": not stored yet */
@@ -32,6 +33,7 @@ struct prompt_params {
 };
 const weft_param weft__acp_prompt_params[] = {
     WEFT_MUST(struct prompt_params, sessionId, str, "the session"),
+    WEFT_ALSO(struct prompt_params, sessionId, str, "session_id"),
     {"prompt", WEFT_PARAM_arr, offsetof(struct prompt_params, prompt), WEFT_REQUIRED | WEFT_NONEMPTY,
      "what the person says: blocks of text, links and embedded texts"},
     WEFT_END(struct prompt_params),
@@ -50,7 +52,7 @@ static void ignore_end(void *ctx, int r, const weft_task *task) {
 
 /* ---- answering ---- */
 
-static const char *stop_reason_of(const weft_task *task) {
+const char *weft__acp_stop_reason(const weft_task *task) {
     static const char *const known[] = {"end_turn", "max_tokens", "max_turn_requests", "refusal"};
     if (task->state == WEFT_TASK_CANCELLED)
         return "cancelled";
@@ -60,10 +62,14 @@ static const char *stop_reason_of(const weft_task *task) {
     return task->state == WEFT_TASK_COMPLETED ? "end_turn" : NULL;
 }
 
+int weft__acp_failure_code(const weft_task *task) {
+    bool login = task->reason && strcmp(task->reason, "authRequired") == 0;
+    return login ? ACP_LOGIN_REQUIRED : WEFT_INTERNAL_ERROR;
+}
+
 static void answer_failed(weft_req *req, const weft_task *task) {
     const char *why = task->error ? task->error : "The agent failed";
-    bool login = task->reason && strcmp(task->reason, "authRequired") == 0;
-    weft_fail(req, login ? ACP_LOGIN_REQUIRED : WEFT_INTERNAL_ERROR, why,
+    weft_fail(req, weft__acp_failure_code(task), why,
               WEFT_OBJ({"reason", weft_str(task->reason ? task->reason : "agentFailed")}, {"taskId", weft_str(task->id)}));
 }
 
@@ -71,7 +77,7 @@ static void answer_prompt(void *ctx, int r) {
     struct prompt *prompt = ctx;
     weft_req *req = prompt->req;
     const weft_task *task = weft__task_find(prompt->hub->engine, prompt->task);
-    const char *stop = task ? stop_reason_of(task) : "end_turn";
+    const char *stop = task ? weft__acp_stop_reason(task) : "end_turn";
     (void) r; /* also a client that is not told any more may wait for this */
     if (req)
         weft_req_on_cancel(req, NULL, NULL);
@@ -122,9 +128,22 @@ static void refuse_stored(struct prompt *prompt, int r) {
     weft__free(prompt->hub->alloc, prompt);
 }
 
+/* Its end is told to all who follow the session. */
+static void answer_accepted(struct prompt *prompt) {
+    if (prompt->req) {
+        weft_req_on_cancel(prompt->req, NULL, NULL);
+        weft_reply(prompt->req, WEFT_OBJ({"ok", weft_bool(true)}));
+    }
+    weft__free(prompt->hub->alloc, prompt);
+}
+
 static void on_submitted(void *ctx, int r, const weft_task *task) {
     struct prompt *prompt = ctx;
     const weft_hub *hub = prompt->hub;
+    if (r >= 0 && prompt->old && !prompt->withdrawn) {
+        answer_accepted(prompt);
+        return;
+    }
     if (r >= 0) {
         snprintf(prompt->task, sizeof prompt->task, "%s", task->id);
         r = weft__hub_clients_await(hub->clients, task->id, on_prompt_task, prompt);
@@ -165,7 +184,7 @@ static int submit_prompt(weft_req *req, const weft_hub *hub, const struct prompt
     struct prompt *prompt = weft__zalloc(hub->alloc, sizeof *prompt + size);
     if (!prompt)
         return -ENOMEM;
-    *prompt = (struct prompt){.hub = hub, .req = weft__req_keep(req)};
+    *prompt = (struct prompt){.hub = hub, .old = weft__acp_is_old(hub, req), .req = weft__req_keep(req)};
     memcpy(prompt->session, in->sessionId, size);
     weft_task_spec spec = {
         .prompt = text, .session = in->sessionId, .metadata = origin_of(hub, client, origin), .key = *key ? key : NULL};
@@ -214,6 +233,7 @@ struct cancel_params {
 };
 const weft_param weft__acp_cancel_params[] = {
     WEFT_MUST(struct cancel_params, sessionId, str, "the session whose turn ends"),
+    WEFT_ALSO(struct cancel_params, sessionId, str, "session_id"),
     WEFT_END(struct cancel_params),
 };
 

@@ -163,11 +163,28 @@ static int replace_words(weft_hub_client *client, weft_rendering *rendering) {
     return 0;
 }
 
-int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const char *variant) {
+static const weft_dialect *find_dialect(const weft_hub_client *client, const char *name, size_t *ret_index) {
     const weft_dialect *known;
-    size_t index = 0, which = 0;
-    while ((known = weft__dialects_at(client->clients->dialects, index)) && strcmp(known->name, dialect) != 0)
+    size_t index = 0;
+    while ((known = weft__dialects_at(client->clients->dialects, index)) && strcmp(known->name, name) != 0)
         index++;
+    *ret_index = index;
+    return known;
+}
+
+static bool speaks_dialect(const weft_hub_client *client, const char *name) {
+    return strcmp(weft_peer_identity(client->peer)->dialect, name) == 0;
+}
+
+/* The one that its own has as well; NULL: none. */
+static const weft_dialect *second_dialect(const weft_hub_client *client, size_t *ret_index) {
+    const weft_dialect *own = find_dialect(client, weft_peer_identity(client->peer)->dialect, ret_index);
+    return own && own->also ? find_dialect(client, own->also, ret_index) : NULL;
+}
+
+int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const char *variant) {
+    size_t index, which = 0;
+    const weft_dialect *known = find_dialect(client, dialect, &index);
     int r = known ? find_variant(known, variant, &which) : 0;
     if (r >= 0)
         r = set_identity(client->peer, dialect);
@@ -176,25 +193,54 @@ int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const c
     /* What happens is for those who may read it: prompts, what agents say, changes of files. */
     bool hears = known && (known->render || known->beat) && weft_has_scope(weft_peer_identity(client->peer), WEFT_READ);
     r = replace_words(client, hears ? &client->clients->renderings[index][which] : NULL);
+    client->variant = r >= 0 ? which : client->variant;
+    const weft_dialect *second = r >= 0 ? second_dialect(client, &index) : NULL;
+    if (second)
+        r = find_variant(second, known->also_variant, &client->form);
     /* Calls in the former dialect were withdrawn in its style. */
     if (r >= 0 && known)
         weft__peer_set_protocol(client->peer, known->style, known->no_batch);
     return r;
 }
 
+static bool has_as_well(const weft_dialect *dialect, const weft_dialect *other) {
+    return dialect->also && strcmp(dialect->also, other->name) == 0;
+}
+
 int weft__hub_client_decide(weft_hub_client *client, const weft_dialect *dialect) {
-    if (client->decided)
-        return client->decided == dialect ? 0 : -EBUSY;
+    const weft_dialect *before = client->decided;
+    if (before && (before == dialect || has_as_well(before, dialect)))
+        return 0;
+    if (before && !has_as_well(dialect, before))
+        return -EBUSY;
+    size_t form = weft__hub_client_variant(client);
     /* What it hears already stays as it is. */
-    bool speaks = strcmp(weft_peer_identity(client->peer)->dialect, dialect->name) == 0;
-    int r = speaks ? 0 : weft__hub_client_speak(client, dialect->name, NULL);
+    int r = speaks_dialect(client, dialect->name) ? 0 : weft__hub_client_speak(client, dialect->name, NULL);
+    if (r >= 0 && before)
+        client->form = form;
     if (r >= 0)
         client->decided = dialect;
     return r;
 }
 
+size_t weft__hub_client_form(const weft_hub_client *client, const char *dialect) {
+    size_t index;
+    const weft_dialect *second = second_dialect(client, &index);
+    if (speaks_dialect(client, dialect))
+        return weft__hub_client_variant(client);
+    return second && strcmp(second->name, dialect) == 0 ? client->form : 0;
+}
+
+int weft__hub_client_use_form(weft_hub_client *client, const char *dialect, const char *variant) {
+    size_t index;
+    const weft_dialect *second = second_dialect(client, &index);
+    if (speaks_dialect(client, dialect))
+        return weft__hub_client_speak(client, dialect, variant);
+    return second && strcmp(second->name, dialect) == 0 ? find_variant(second, variant, &client->form) : 0;
+}
+
 size_t weft__hub_client_variant(const weft_hub_client *client) {
-    return client->words ? client->words->rendering->variant : 0;
+    return client->variant;
 }
 
 unsigned weft__hub_client_flags(const weft_hub_client *client) {
@@ -229,12 +275,22 @@ static weft_query first_query(const weft_hub_client *client, const weft_subscrip
     return (weft_query){.after = weft__store_head(weft__engine_store(client->clients->hub->engine))};
 }
 
+/* NULL: nothing is said to it in words. */
+static weft_rendering *rendering_for(const weft_hub_client *client, const weft_subscription_spec *spec) {
+    size_t index;
+    const weft_dialect *second = spec->of ? second_dialect(client, &index) : NULL;
+    bool hears = weft_has_scope(weft_peer_identity(client->peer), WEFT_READ);
+    if (second && strcmp(second->name, spec->of) == 0)
+        return hears ? &client->clients->renderings[index][client->form] : NULL;
+    return client->words ? client->words->rendering : NULL;
+}
+
 static int check_spec(const weft_hub_client *client, const weft_subscription_spec *spec) {
     if (spec->type_count > WEFT_CLIENT_WATCHES)
         return -ENOSPC;
     if ((spec->id && strlen(spec->id) > WEFT_SUBSCRIPTION_ID) || (spec->stream && strlen(spec->stream) > WEFT_STORE_NAME))
         return -EINVAL;
-    if (spec->words && (!spec->session || !client->words))
+    if (spec->words && (!spec->session || !rendering_for(client, spec)))
         return spec->session ? -ENOTSUP : -EINVAL;
     if (client->lost)
         return -EPIPE;
@@ -251,7 +307,7 @@ static int make_subscription(weft_hub_client *client, const weft_subscription_sp
         return r;
     (*ret)->class = spec->class;
     (*ret)->marks = spec->marks;
-    (*ret)->rendering = spec->words ? client->words->rendering : NULL;
+    (*ret)->rendering = spec->words ? rendering_for(client, spec) : NULL;
     (*ret)->seeks = spec->live && spec->stream;
     return 0;
 }

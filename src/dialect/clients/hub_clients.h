@@ -76,7 +76,13 @@ void weft__hub_client_lose(weft_hub_client *client);
 /* From now on it speaks this dialect, in this variant of it (NULL: the first). A name that no dialect has: it is told
  * nothing but what it subscribes to. -EINVAL: the dialect has no such variant; -ENOMEM. */
 int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const char *variant);
-/* Something said which it is (initialize): the same for good. -EBUSY: another was decided before. */
+/* In which variant it hears a dialect that it speaks, or that its own has as well (hub.h); 0: neither. */
+size_t weft__hub_client_form(const weft_hub_client *client, const char *dialect);
+/* It wants such a dialect in this variant. Of one that it does not have it is not told anything: 0. -EINVAL: there is no
+ * such variant; -ENOMEM. */
+int weft__hub_client_use_form(weft_hub_client *client, const char *dialect, const char *variant);
+/* Something said which it is (initialize): the same for good, but one that has the other as well takes its place. -EBUSY:
+ * another was decided before. */
 int weft__hub_client_decide(weft_hub_client *client, const weft_dialect *dialect);
 /* Logs of a session go to those who watch it, from now on. -ENOSPC: too many. 0 also when it does already. */
 int weft__hub_client_watch(weft_hub_client *client, const char *session);
@@ -87,7 +93,7 @@ bool weft__hub_client_watches(const weft_hub_client *client, const char *session
 uint64_t weft__hub_client_watches_since(const weft_hub_client *client, const char *session);
 /* The session it watches longest; NULL: none. */
 const char *weft__hub_client_watched(const weft_hub_client *client);
-/* Which variant of its dialect it is told; 0 when that says nothing. */
+/* Which variant of its dialect it is told. */
 size_t weft__hub_client_variant(const weft_hub_client *client);
 /* It started this session: it watches it, instead of the one it watches longest if those are too many. -ENOMEM. */
 int weft__hub_client_started(weft_hub_client *client, const char *session);
@@ -121,6 +127,7 @@ typedef struct weft_subscription_spec {
     bool marks; /* server-sent events: each is told with its position as its id */
     bool words; /* in the words of the client's dialect, about the session that is named: as if it were watched, but from a
                    position of its own. -ENOTSUP: its dialect says nothing */
+    const char *of; /* with words: in those of this dialect, if the client's has them as well. NULL: its own */
 } weft_subscription_spec;
 /* r 0 resumed from the position (or live from head); a weft_gap: it cannot be, and nothing is subscribed; <0, -ECANCELED
  * when something else was subscribed or the connection ended meanwhile. No event is delivered before done has returned. */

@@ -69,6 +69,8 @@ struct weft_hub_client {
     size_t call_count;
     const weft_dialect *decided; /* NULL: it speaks what its endpoint does */
     weft_subscription *words;    /* of its dialect; one of the subscriptions */
+    size_t variant;              /* of its dialect */
+    size_t form;                 /* the variant of the dialect that its own has as well */
     weft_watched *watches;
     size_t watch_count, watch_cap;
     char *session;  /* that it started last */

@@ -28,16 +28,21 @@ struct weft_dialects {
 
 /* ---- asking a connection which it speaks ---- */
 
+static size_t index_of_dialect(const weft_dialects *all, const char *name) {
+    size_t i = 0;
+    while (i < all->count && strcmp(all->list[i]->name, name) != 0)
+        i++;
+    return i;
+}
+
 static const weft_method *choose_spoken(const struct route *route, const char *dialect) {
     const weft_dialects *all = route->all;
-    const weft_method *first = NULL;
-    for (size_t i = 0; i < all->count; i++) {
-        if (route->rows[i] && strcmp(all->list[i]->name, dialect) == 0)
-            return route->rows[i];
-        if (!first)
-            first = route->rows[i];
-    }
-    return first;
+    size_t spoken = index_of_dialect(all, dialect), first = 0;
+    if (spoken < all->count && !route->rows[spoken] && all->list[spoken]->also)
+        spoken = index_of_dialect(all, all->list[spoken]->also);
+    while (!route->rows[first])
+        first++;
+    return spoken < all->count && route->rows[spoken] ? route->rows[spoken] : route->rows[first];
 }
 
 /* The dialect whose row is the one for these params; NULL: nobody claims them. */

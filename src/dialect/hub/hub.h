@@ -85,6 +85,9 @@ struct weft_dialect {
     /* Every so many milliseconds, to all live connections of this dialect (cdev's heartbeat); 0: never. */
     int64_t beat_ms;
     void (*beat)(const weft_hub *hub, weft_rendering *rendering);
+    /* A dialect whose rows and words its connections have as well, where they have none of their own, and which of that
+     * one's variants unless the connection chose another: tinyvex has ACP's, in the older form. NULL: none. */
+    const char *also, *also_variant;
     /* What its protocol says about messages: under which names a call is withdrawn, and whether batches are refused. */
     weft_style style;
     bool no_batch;

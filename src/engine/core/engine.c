@@ -57,6 +57,7 @@ static weft_engine_limits fill_limits(const weft_engine_limits *given) {
         .max_prompt = or_size(given->max_prompt, 1 << 20),
         .timeout_ms = or_ms(given->timeout_ms, 2 * 3600 * second),
         .idle_ms = or_ms(given->idle_ms, 300 * second),
+        .talk_idle_ms = given->talk_idle_ms,
         .max_idle = or_size(given->max_idle, 8),
         .grace_ms = or_ms(given->grace_ms, 5 * second),
         .drain_ms = or_ms(given->drain_ms, 10 * second),

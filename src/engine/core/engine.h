@@ -30,6 +30,7 @@ typedef struct weft_engine_limits {
     size_t max_prompt;         /* bytes: 1 MiB */
     int64_t timeout_ms;        /* of a task: 2 h; <0 none */
     int64_t idle_ms;           /* how long an agent is kept without a turn: 5 min; <0 not at all, it ends with its turn */
+    int64_t talk_idle_ms;      /* the same after a turn of a conversation, if that is longer: not */
     size_t max_idle;           /* agents that are kept so: 8 */
     int64_t grace_ms;          /* between SIGTERM and SIGKILL: 5 s */
     int64_t drain_ms;          /* how long running tasks may go on when the engine stops: 10 s */
