@@ -12,6 +12,16 @@
 weft_handler weft__tinyvex_on_connect, weft__tinyvex_on_ping, weft__tinyvex_on_set_token;
 extern const weft_param weft__tinyvex_connect_params[], weft__tinyvex_ping_params[], weft__tinyvex_set_token_params[];
 
+/* ---- tinyvex_subscribe.c ---- */
+weft_handler weft__tinyvex_on_subscribe, weft__tinyvex_on_unsubscribe;
+extern const weft_param weft__tinyvex_subscribe_params[], weft__tinyvex_unsubscribe_params[];
+
+/* ---- tinyvex_streams.c ---- */
+
+/* The streams that there are, each in a file of its own; ends with NULL. */
+extern const weft_stream_kind *const weft__tinyvex_streams[];
+const weft_stream_kind *weft__tinyvex_stream(const char *name);
+
 /* ---- tinyvex_error.c ---- */
 
 /* The names of what can go wrong with a stream or a change (Errors.md of the original). */
