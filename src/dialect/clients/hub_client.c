@@ -183,8 +183,10 @@ int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const c
 }
 
 int weft__hub_client_decide(weft_hub_client *client, const weft_dialect *dialect) {
-    if (client->decided)
-        return client->decided == dialect ? 0 : -EBUSY;
+    if (client->decided == dialect || (client->decided && dialect->joins))
+        return 0;
+    if (client->decided && !client->decided->joins)
+        return -EBUSY;
     /* What it hears already stays as it is. */
     bool speaks = strcmp(weft_peer_identity(client->peer)->dialect, dialect->name) == 0;
     int r = speaks ? 0 : weft__hub_client_speak(client, dialect->name, NULL);

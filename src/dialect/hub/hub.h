@@ -85,9 +85,12 @@ struct weft_dialect {
     /* What its protocol says about messages: under which names a call is withdrawn, and whether batches are refused. */
     weft_style style;
     bool no_batch;
+    /* It is spoken beside another: where one was decided before, its row that decides leaves that as it is, and another may
+     * still be decided after it. */
+    bool joins;
 };
 
-extern const weft_dialect weft__aiwg, weft__cdev, weft__acp, weft__hub_methods;
+extern const weft_dialect weft__aiwg, weft__cdev, weft__acp, weft__tinyvex, weft__hub_methods;
 
 /* The rows of all dialects as one table: a name that several have becomes one row that asks the connection which it speaks,
  * and takes the first of the list when that is none of them. The wiring gives the list; NULL-terminated, at most
