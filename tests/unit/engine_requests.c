@@ -433,7 +433,7 @@ TEST(sessions_and_tasks_are_requests_too) {
                                         on_task, request),
                       0);
         CHECK(engine_wait(&w, &a.times, 1));
-        CHECK_STR(a.text, "{\"taskId\":\"task-0001\",\"sessionId\":\"session-0000\"}");
+        CHECK_STR(a.text, "{\"sessionId\":\"session-0000\",\"taskId\":\"task-0001\"}");
         if (begin_named(&w, "4", "close", &a, &request) == 0) {
             CHECK_INT(weft__session_close_for(w.engine, request, "session-0000", "ann", on_session, request), 0);
             ENGINE_UNTIL(&w, play_of("task-0001") && play_of("task-0001")->cancels);

@@ -71,11 +71,12 @@ struct weft_hub_client {
     weft_subscription *words;    /* of its dialect; one of the subscriptions */
     weft_watched *watches;
     size_t watch_count, watch_cap;
-    char *session;  /* that it started last */
-    char *agent;    /* that it wants; NULL: it did not say */
-    unsigned flags; /* of its dialect */
-    bool failing;   /* it could not be told something: lost as soon as the others have been told */
-    bool lost;      /* will be closed before the loop waits again */
+    char *session;       /* that it started last */
+    char *agent;         /* that it wants; NULL: it did not say */
+    unsigned flags;      /* of its dialect */
+    bool speaks_tinyvex; /* beside its dialect, perhaps: it said tinyvex/connect */
+    bool failing;        /* it could not be told something: lost as soon as the others have been told */
+    bool lost;           /* will be closed before the loop waits again */
 };
 
 /* ---- renderings ---- */

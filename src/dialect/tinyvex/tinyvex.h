@@ -12,6 +12,10 @@
 weft_handler weft__tinyvex_on_connect, weft__tinyvex_on_ping, weft__tinyvex_on_set_token;
 extern const weft_param weft__tinyvex_connect_params[], weft__tinyvex_ping_params[], weft__tinyvex_set_token_params[];
 
+/* ---- tinyvex_change.c ---- */
+weft_handler weft__tinyvex_on_mutation, weft__tinyvex_on_action;
+extern const weft_param weft__tinyvex_change_params[];
+
 /* ---- tinyvex_error.c ---- */
 
 /* The names of what can go wrong with a stream or a change (Errors.md of the original). */

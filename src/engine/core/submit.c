@@ -163,7 +163,7 @@ static int send_submission(weft_engine *engine, submission *made) {
                         WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
                                  {"attempt", weft_int(1)}));
     weft__request_add(made->request, &draft,
-                      WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)}));
+                      WEFT_OBJ({"sessionId", weft_str(task->pub.session)}, {"taskId", weft_str(task->pub.id)}));
     if (task->pub.key)
         store_key(task->pub.key, key);
     return weft__draft_send(&draft, task->pub.key ? key : weft__request_key(made->request), finish_submit, made);
