@@ -118,6 +118,7 @@ typedef struct weft_subscription_spec {
     const char *stream;       /* only this stream; positions are its seq. NULL: all */
     const char *task;         /* only events about this task; NULL: any */
     const char *session;      /* only about this session or its tasks; NULL: any */
+    const char *collection;   /* only about values of this collection; NULL: any */
     const char *const *types; /* that begin with one of these; NULL: all */
     size_t type_count;
     weft_subscription_class class;

@@ -24,8 +24,8 @@ typedef enum weft_subscription_state {
 
 /* Which events it wants. One block of memory with its strings behind it. */
 struct weft_event_source {
-    const char *stream, *task, *session; /* NULL: any */
-    size_t type_count;                   /* 0: all */
+    const char *stream, *task, *session, *collection; /* NULL: any */
+    size_t type_count;                                /* 0: all */
     const char *types[];
 };
 
@@ -101,8 +101,9 @@ struct weft_hub_client {
     unsigned flags;              /* of its dialect */
     weft_subscription *transfer; /* that is in the midst of sending a value in pieces; NULL: none */
     uint64_t transitions;
-    bool failing; /* it could not be told something: lost as soon as the others have been told */
-    bool lost;    /* will be closed before the loop waits again */
+    bool speaks_tinyvex; /* beside its dialect, perhaps: it said tinyvex/connect */
+    bool failing;        /* it could not be told something: lost as soon as the others have been told */
+    bool lost;           /* will be closed before the loop waits again */
 };
 
 /* ---- renderings ---- */

@@ -19,6 +19,10 @@ weft_handler weft__hub_sessions, weft__hub_session_get, weft__hub_session_create
 extern const weft_param weft__hub_sessions_params[], weft__hub_session_params[], weft__hub_create_params[],
     weft__hub_set_params[], weft__hub_prompt_params[], weft__hub_own_params[];
 
+/* ---- hub_methods_git.c ---- */
+weft_handler weft__hub_git_stage, weft__hub_git_unstage, weft__hub_git_discard, weft__hub_git_commit;
+extern const weft_param weft__hub_git_paths_params[], weft__hub_git_discard_params[], weft__hub_git_commit_params[];
+
 /* ---- hub_methods_task.c ---- */
 weft_handler weft__hub_about;
 extern const weft_param weft__hub_about_params[];

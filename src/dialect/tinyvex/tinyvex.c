@@ -25,6 +25,7 @@
     S_IS("mode", "{\"enum\":[\"log\",\"state\"]}") "," \
     S_IS("reason", "{\"enum\":[\"epochChanged\",\"trimmed\",\"futureSeq\"]}"), \
     "\"accepted\",\"resumed\",\"startSeq\",\"journal\",\"mode\"")
+#define S_CHANGED S_OF(S_IS("requestId", S_STRING) "," S_IS("value", S_OBJECT), "\"requestId\",\"value\"")
 /* clang-format on */
 
 static const weft_error_row params_errors[] = {WEFT_ERROR_PARAMS, {0}};
@@ -47,6 +48,36 @@ static const weft_error_row subscribe_errors[] = {
 };
 static const weft_error_row unsubscribe_errors[] = {
     {WEFT_INVALID_PARAMS, "There is no such subscription", "subscriptionNotFound"}, WEFT_ERROR_PARAMS, {0}};
+/* What a mutation or an action may answer; each of them has more in its own words. */
+static const weft_error_row change_errors[] = {
+    WEFT_ERROR_PARAMS,
+    {WEFT_INVALID_PARAMS, "There is no such mutation or action", "unknownName"},
+    {WEFT_INVALID_PARAMS, "The requestId was used for something else", "requestIdReused"},
+    {WEFT_INVALID_PARAMS, "There is no such thread", "sessionNotFound"},
+    {WEFT_INVALID_PARAMS, "There is no such agent", "agentNotConfigured"},
+    {WEFT_INTERNAL_ERROR, "It was done before, and its answer is forgotten", "requestForgotten"},
+    {WEFT_INTERNAL_ERROR, "It is not known whether it was done", "outcomeUnknown"},
+    {WEFT_INTERNAL_ERROR, "The value has another version", "versionConflict"},
+    {WEFT_INTERNAL_ERROR, "The thread is archived, or about to be", "sessionClosed"},
+    {WEFT_INTERNAL_ERROR, "The agent did not do it", "agentRefused"},
+    {403, "The caller may not do this", "forbidden"},
+    WEFT_ERROR_AGENT,
+    {413, "It is too large", "tooLarge"},
+    {429, "Too many messages wait in the thread", "sessionQueueFull"},
+    {429, "Too many tasks wait", "queueFull"},
+    {503, "Too many agents are being asked", "agentsBusy"},
+    WEFT_ERROR_STOPPING,
+    WEFT_ERROR_STORAGE,
+    {WEFT_INTERNAL_ERROR, "There is nothing to commit", "nothingToCommit"},
+    {WEFT_INTERNAL_ERROR, "git refused", "gitRefused"},
+    {WEFT_INTERNAL_ERROR, "The repository was not trusted on this machine", "gitUntrusted"},
+    {WEFT_INTERNAL_ERROR, "There is no repository", "noRepository"},
+    {WEFT_INTERNAL_ERROR, "Too many calls wait for git", "gitBusy"},
+    {WEFT_INTERNAL_ERROR, "git took too long", "gitTimedOut"},
+    {WEFT_INTERNAL_ERROR, "git failed", "gitFailed"},
+    {501, "git is not served here", "gitNotServed"},
+    {0},
+};
 
 static const weft_method methods[] = {
     {.name = "tinyvex/connect",
@@ -85,6 +116,23 @@ static const weft_method methods[] = {
      .scope = WEFT_READ,
      .result = S_OK,
      .errors = unsubscribe_errors},
+    {.name = "tinyvex/mutation",
+     .handler = weft__tinyvex_on_mutation,
+     .params = weft__tinyvex_change_params,
+     .help = "change something, once for each requestId: thread.create, thread.rename, thread.archive, thread.delete, "
+             "message.post, doc.put, doc.delete",
+     .scope = WEFT_WORK,
+     .result = S_CHANGED,
+     .errors = change_errors,
+     .flags = WEFT_CHANGES | WEFT_SOON},
+    {.name = "tinyvex/action",
+     .handler = weft__tinyvex_on_action,
+     .params = weft__tinyvex_change_params,
+     .help = "do something outside of the hub, at most once for each requestId: agent.prompt, git.commit",
+     .scope = WEFT_WORK,
+     .result = S_CHANGED,
+     .errors = change_errors,
+     .flags = WEFT_CHANGES},
     {0},
 };
 

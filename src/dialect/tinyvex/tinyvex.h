@@ -21,6 +21,9 @@ extern const weft_param weft__tinyvex_subscribe_params[], weft__tinyvex_unsubscr
 /* The streams that there are, each in a file of its own; ends with NULL. */
 extern const weft_stream_kind *const weft__tinyvex_streams[];
 const weft_stream_kind *weft__tinyvex_stream(const char *name);
+/* ---- tinyvex_change.c ---- */
+weft_handler weft__tinyvex_on_mutation, weft__tinyvex_on_action;
+extern const weft_param weft__tinyvex_change_params[];
 
 /* ---- tinyvex_error.c ---- */
 

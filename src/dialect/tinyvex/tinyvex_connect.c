@@ -6,6 +6,7 @@
 #include "reply.h"
 #include "server.h"
 #include "tinyvex.h"
+#include "tinyvex_change.h"
 
 /* ---- connect ---- */
 
@@ -31,14 +32,16 @@ static const char *name_connection(const weft_hub_client *client, char text[CONN
 }
 
 int weft__tinyvex_on_connect(weft_req *req, const weft_json *params, void *ctx) {
-    const weft_hub *hub = ctx;
-    const weft_hub_client *client = weft__hub_client_of(hub->clients, weft_req_peer(req));
+    weft_hub *hub = ctx;
+    weft_hub_client *client = weft__hub_client_of(hub->clients, weft_req_peer(req));
     char id[CONNECTION_ID];
     (void) params;
     weft_val features = WEFT_OBJ({"chunks", weft_bool(true)}, {"maxChunkBytes", weft_int(TINYVEX_CHUNK)});
-    return weft_reply(req, WEFT_OBJ({"serverVersion", weft_str(hub->host->version)},
-                                    {"nowTs", weft_int(weft__engine_now(hub->engine))}, {"features", features},
-                                    {"sessionId", weft_str(name_connection(client, id))}));
+    int r = weft_reply(req, WEFT_OBJ({"serverVersion", weft_str(hub->host->version)},
+                                     {"nowTs", weft_int(weft__engine_now(hub->engine))}, {"features", features},
+                                     {"sessionId", weft_str(name_connection(client, id))}));
+    weft__tinyvex_came(hub, client);
+    return r;
 }
 
 /* ---- ping ---- */

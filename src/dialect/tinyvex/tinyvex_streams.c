@@ -4,12 +4,11 @@
 #include "tinyvex.h"
 
 extern const weft_stream_kind weft__stream_threads, weft__stream_messages, weft__stream_tools, weft__stream_tasks,
-    weft__stream_output, weft__stream_events, weft__stream_updates, weft__stream_questions;
+    weft__stream_output, weft__stream_events, weft__stream_updates, weft__stream_questions, weft__stream_documents;
 
 const weft_stream_kind *const weft__tinyvex_streams[] = {
-    &weft__stream_threads, &weft__stream_messages,  &weft__stream_tools,
-    &weft__stream_tasks,   &weft__stream_output,    &weft__stream_events,
-    &weft__stream_updates, &weft__stream_questions, NULL,
+    &weft__stream_threads, &weft__stream_messages, &weft__stream_tools,     &weft__stream_tasks,     &weft__stream_output,
+    &weft__stream_events,  &weft__stream_updates,  &weft__stream_questions, &weft__stream_documents, NULL,
 };
 
 const weft_stream_kind *weft__tinyvex_stream(const char *name) {
