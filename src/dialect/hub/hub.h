@@ -45,8 +45,9 @@ struct weft_hub {
     int64_t git_looked_ms; /* as it was at this time of the loop's */
     const weft_hub_host *host;
     const weft_alloc *alloc;
-    size_t passage_files, passage_bytes; /* what agents read and write now, see passages.h */
-    bool watching; /* the project's files are watched for clients that show them */
+    size_t passage_files, passage_bytes;    /* what agents read and write now, see passages.h */
+    struct weft_tinyvex_late *tinyvex_late; /* what tinyvex's callers have not been told yet; NULL: nothing */
+    bool watching;                          /* the project's files are watched for clients that show them */
     bool stopping;
 };
 
@@ -86,14 +87,16 @@ struct weft_dialect {
     int64_t beat_ms;
     void (*beat)(const weft_hub *hub, weft_rendering *rendering);
     /* A dialect whose rows and words its connections have as well, where they have none of their own, and which of that
-     * one's variants unless the connection chose another: tinyvex has ACP's, in the older form. NULL: none. */
+     * one's variants unless the connection chose another: tinyvex has ACP's. NULL: none; the usual variant. */
     const char *also, *also_variant;
     /* What its protocol says about messages: under which names a call is withdrawn, and whether batches are refused. */
     weft_style style;
     bool no_batch;
+    /* It may be spoken beside any other: where one was decided before, its row that decides leaves that as it is. */
+    bool joins;
 };
 
-extern const weft_dialect weft__aiwg, weft__cdev, weft__acp, weft__hub_methods;
+extern const weft_dialect weft__aiwg, weft__cdev, weft__acp, weft__tinyvex, weft__hub_methods;
 
 /* The rows of all dialects as one table: a name that several have becomes one row that asks the connection which it speaks,
  * and takes the first of the list when that is none of them. The wiring gives the list; NULL-terminated, at most

@@ -383,8 +383,7 @@ static pool_process *new_process(weft_engine *engine, const weft_agent *agent, c
     return made;
 }
 
-int weft__pool_process_open(weft_engine *engine, const weft_agent *agent, const char *task, bool talks,
-                            pool_process **ret) {
+int weft__pool_process_open(weft_engine *engine, const weft_agent *agent, const char *task, bool talks, pool_process **ret) {
     const weft_driver *driver = driver_named(engine, agent->driver);
     pool_process *made = driver ? new_process(engine, agent, driver, talks) : NULL;
     if (!made)

@@ -62,8 +62,7 @@ void weft__pool_turn_begin(pool_session *session, struct run *run);
 
 /* agent_pool.c: processes */
 /* task: whose turn it is started for; NULL: none. */
-int weft__pool_process_open(weft_engine *engine, const weft_agent *agent, const char *task, bool talks,
-                            pool_process **ret);
+int weft__pool_process_open(weft_engine *engine, const weft_agent *agent, const char *task, bool talks, pool_process **ret);
 void weft__pool_process_free(pool_process *process);
 /* It takes no more turns, and ends when nothing is left for it to do. */
 void weft__pool_process_retire(pool_process *process);

@@ -39,6 +39,11 @@
  *   question.withdrawn   {questionId, taskId?, sessionId?, reason}   taskEnded, agentWithdrew
  *   question.orphaned    {questionId}                   its agent is gone with a daemon, the question stays open
  *   question.adopted     {questionId}                   its task runs again and asks the same: it is no longer orphaned
+ *   doc.put              {collection, key, version, bytes, request?{}}   a value of a collection; it is in a document
+ *   doc.deleted          {collection, key, version, request?{}}
+ *   request.begun        {request, requestId, by, name, digest}   an action begins that is done at most once
+ *   request.done         {request, requestId, by, name, digest, result? | error?}   what came of a request that is done
+ *                        once; request is what it is known by. The member request of other events is the same
  *   agent.chosen         {agent|null}                   the default for tasks that name none; null: as configured
  *   automation.switched  {enabled, ruleId?}
  *   rule.fired           {ruleId, eventType, status, taskId?, questionId?, error?}
