@@ -286,15 +286,15 @@ static int open_sqlite(const weft_store_opts *opts, weft_store **ret, char *ret_
 }
 
 static void give_append(weft_store *store, weft_append_job *job) {
-    weft__sq_worker_give(&((weft_sq *) (void *) store)->writer, &job->job);
+    weft__sq_worker_give(&((weft_sq *) (void *) store)->writer, &job->job, store->more);
 }
 
 static void give_read(weft_store *store, weft_read_job *job) {
-    weft__sq_worker_give(&((weft_sq *) (void *) store)->reader, &job->job);
+    weft__sq_worker_give(&((weft_sq *) (void *) store)->reader, &job->job, false);
 }
 
 static void give_trim(weft_store *store, weft_trim_job *job) {
-    weft__sq_worker_give(&((weft_sq *) (void *) store)->writer, &job->job);
+    weft__sq_worker_give(&((weft_sq *) (void *) store)->writer, &job->job, false);
 }
 
 /* A log that was deleted is copied back all the same, while we still have it open; but only into our database, and only if

@@ -209,7 +209,8 @@ void weft__sq_streams_drop(weft_sq *sq);
 
 /* sqlite_worker.c */
 int weft__sq_worker_start(weft_sq_worker *worker, void *(*main)(void *), void *ctx);
-void weft__sq_worker_give(weft_sq_worker *worker, weft_job *job);
+/* more: another job follows at once, which wakes the thread. */
+void weft__sq_worker_give(weft_sq_worker *worker, weft_job *job, bool more);
 /* Wait for jobs and take them up to so many bytes, at least one. 1 some, 0 none in wait_ms (-1: for ever), -ECANCELED: told
  * to stop, and the queue is empty. */
 bool weft__sq_worker_stopping(weft_sq_worker *worker);

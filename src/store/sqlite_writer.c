@@ -81,7 +81,7 @@ static void settle_group(weft_sq *sq, weft_link *jobs, int r) {
             job->r = -ECANCELED;
         if (job->r > 0) {
             weft__list_remove(&job->link);
-            weft__sq_worker_give(&sq->writer, job);
+            weft__sq_worker_give(&sq->writer, job, false);
         }
     }
 }

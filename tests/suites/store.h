@@ -8,6 +8,7 @@
 #define SUITES_STORE_H
 
 #include "store/world.h"
+#include "store_kind.h"
 
 typedef struct store_case {
     const weft_store_kind *kind;
@@ -591,6 +592,64 @@ static void store_closes(store_world *world, bool lasting) {
     CHECK_INT(weft__store_head(world->store), lasting ? 100 : 0);
 }
 
+/* Held appends go on together, in their order, when the owner says so, when there are many, and before anything that comes
+ * behind them. */
+
+static void store_note_held(void *ctx) {
+    ++*(int *) ctx;
+}
+
+static void store_hold_some(store_world *world, int count, store_outcome *outcomes) {
+    weft_event event = world_event("a", "x");
+    for (int i = 0; i < count; i++)
+        CHECK_INT(weft__store_append(world->store, &(weft_append){&event, 1, NULL}, world_appended, &outcomes[i]), 0);
+}
+
+static void store_holds(store_world *world) {
+    static store_outcome outcomes[WEFT_STORE_HELD + 10];
+    store_outcome trim = {0}, page = {0};
+    int held = 0;
+    memset(outcomes, 0, sizeof outcomes);
+    weft__store_hold(world->store, store_note_held, &held);
+    store_hold_some(world, 3, outcomes);
+    CHECK_INT(held, 1);
+    /* A read does not wait for them, and so shows that they are not there. */
+    CHECK_INT(weft__store_read(world->store, &(weft_query){.stream = "a", .oldest = true}, world_read_done, &page), 0);
+    while (!page.times) {
+        struct pollfd ready = {.fd = weft__store_fd(world->store), .events = POLLIN};
+        REQUIRE(poll(&ready, 1, WORLD_PATIENCE_MS) == 1);
+        weft__store_dispatch(world->store);
+    }
+    CHECK_INT(page.count, 0);
+    CHECK_INT(outcomes[0].times, 0);
+    weft__store_release(world->store);
+    world_wait(world, &outcomes[2].times, 1);
+    CHECK(outcomes[0].times == 1 && outcomes[0].seq == 1 && outcomes[2].seq == 3);
+    /* Too many to wait. */
+    store_hold_some(world, WEFT_STORE_HELD + 1, outcomes + 3);
+    CHECK_INT(held, 3);
+    CHECK_INT(world->store->held_count, 1);
+    CHECK_INT(weft__store_trim(world->store, &(weft_trim){.rows = 1}, world_trimmed, &trim), 0);
+    CHECK_INT(world->store->held_count, 0);
+    world_wait(world, &trim.times, 1);
+    CHECK_INT(trim.removed, WEFT_STORE_HELD + 3);
+    store_hold_some(world, 1, outcomes + WEFT_STORE_HELD + 4);
+    CHECK_INT(world->store->held_count, 1);
+    weft__store_hold(world->store, NULL, NULL);
+    store_hold_some(world, 1, outcomes + WEFT_STORE_HELD + 5);
+    CHECK_INT(world->store->held_count, 0);
+    world_wait(world, &outcomes[WEFT_STORE_HELD + 5].times, 1);
+    /* Closing does not forget them. */
+    weft__store_hold(world->store, store_note_held, &held);
+    store_hold_some(world, 1, outcomes + WEFT_STORE_HELD + 6);
+    CHECK_INT(world->store->held_count, 1);
+    world->store = weft__store_close(world->store);
+    CHECK(outcomes[WEFT_STORE_HELD + 6].times == 1 && outcomes[WEFT_STORE_HELD + 6].r == 0);
+    for (int i = 0; i < WEFT_STORE_HELD + 7; i++)
+        CHECK(outcomes[i].times == 1 && outcomes[i].r == 0 && outcomes[i].seq == (uint64_t) i + 1);
+    REQUIRE(world_open(world));
+}
+
 static void store_refuse_late(void *ctx, int r, const weft_event *events, size_t count, bool repeat) {
     store_world *world = ctx;
     weft_follow *follow;
@@ -746,6 +805,7 @@ static inline void store_suite(const store_case *which) {
     store_row(which, "documents", NULL, store_documents);
     store_row(which, "never reuses a position", NULL, store_never_reuses);
     store_row(which, "closes", NULL, store_closes);
+    store_row(which, "holds", store_holds, NULL);
     store_row(which, "refuses when closing", store_refuses_when_closing, NULL);
     store_row(which, "limits", store_limits, NULL);
     store_row(which, "writers", which->one_writer ? store_one_writer : store_two_writers, NULL);
