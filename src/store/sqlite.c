@@ -178,6 +178,8 @@ static int open_database(weft_sq *sq, const weft_store_opts *opts, char *ret_why
     if (r >= 0)
         r = connect_db(sq, &sq->write, SQLITE_OPEN_READWRITE, writer_setup);
     if (r >= 0)
+        r = weft__sq_rows_init(sq);
+    if (r >= 0)
         r = load_journal(sq, opts, &proof, ret_why);
     if (r == -EUCLEAN && !*ret_why)
         snprintf(ret_why, WEFT_STORE_WHY, "the journal is damaged: %.300s",

@@ -38,7 +38,8 @@ static const char *const texts[WEFT_SQ_STATEMENTS] = {
     [WEFT_SQ_BEGIN] = "BEGIN",
     [WEFT_SQ_COMMIT] = "COMMIT",
     [WEFT_SQ_ROLLBACK] = "ROLLBACK",
-    [WEFT_SQ_INSERT] = "INSERT INTO event (" EVENT ") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    /* After a failure everything is rolled back, so the statement itself need not be. */
+    [WEFT_SQ_INSERT_ROWS] = "INSERT OR FAIL INTO event (" EVENT ") SELECT " EVENT " FROM event_rows",
     [WEFT_SQ_KEY] = "SELECT gseq FROM event WHERE key = ?",
     [WEFT_SQ_AT] = "SELECT e.seq, e.type, s.name FROM event e JOIN stream s ON s.id = e.stream WHERE e.gseq = ?",
     [WEFT_SQ_STREAM] = "SELECT id, head, trimmed, sum FROM stream WHERE name = ?",
@@ -63,6 +64,8 @@ static const char *const texts[WEFT_SQ_STATEMENTS] = {
     [WEFT_SQ_ALL_CUT] = "DELETE FROM event WHERE ?1 IS NULL AND gseq <= ?2",
     [WEFT_SQ_PUT] = "INSERT INTO document (key, data, sum) VALUES (?1, ?2, ?3)"
                     " ON CONFLICT (key) DO UPDATE SET data = ?2, sum = ?3",
+    [WEFT_SQ_PUT_ROWS] = "INSERT INTO document (key, data, sum) SELECT key, data, sum FROM document_rows WHERE true"
+                         " ON CONFLICT (key) DO UPDATE SET data = excluded.data, sum = excluded.sum",
     [WEFT_SQ_DROP] = "DELETE FROM document WHERE key = ?",
     [WEFT_SQ_DOCUMENTS] = "SELECT id, key, data, sum FROM document WHERE id > ? ORDER BY id",
 };

@@ -50,6 +50,7 @@ typedef struct weft_append_job {
     bool repeat;
     size_t count, document_count;
     size_t data_bytes;
+    size_t documents_put; /* for kinds that store them in two steps */
     weft_document *documents;
     weft_event events[]; /* the documents and all strings lie behind them */
 } weft_append_job;
