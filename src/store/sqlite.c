@@ -212,6 +212,8 @@ static int open_or_quarantine(weft_sq *sq, const weft_store_opts *opts, char *re
     sqlite3_wal_hook(sq->write.db, log_grew, sq);
     r = begin_run(sq);
     if (r >= 0)
+        r = weft__sq_log_gather(sq);
+    if (r >= 0)
         r = weft__sq_connect_reader(sq, &sq->read);
     return r < 0 ? r : watch_files(sq);
 }

@@ -3,7 +3,7 @@
  * event beside them, sqlite_owner.c asks whose the files are, sqlite_evidence.c and sqlite_log.c look at the files before
  * SQLite does, sqlite_files.c while they are in use, sqlite_quarantine.c moves them aside, sqlite_writer.c commits,
  * sqlite_append.c and sqlite_trim.c are what it commits, sqlite_rows.c shows the rows of all appends to one statement,
- * sqlite_log_room.c keeps room for it, sqlite_reader.c reads.
+ * sqlite_log_room.c keeps room for it, sqlite_log_writes.c writes it, sqlite_reader.c reads.
  *
  * One connection writes and checkpoints, on the writer's thread; the other only reads, on the reader's. SQLite 3.40 can
  * damage a database whose log is reset by two connections at once, and with one writer nobody ever waits for a lock. */
@@ -194,6 +194,13 @@ int weft__sq_log_check(const char *path, bool frames);
 /* sqlite_log_room.c */
 /* Make the log longer if the next commit might reach its end. Before a transaction, on the writer's thread. */
 void weft__sq_log_room(weft_sq *sq);
+/* The log, as the writer's connection has it open; NULL: it is not. */
+sqlite3_file *weft__sq_log_file(weft_sq *sq);
+
+/* sqlite_log_writes.c */
+typedef struct weft_sq_log_writes weft_sq_log_writes;
+/* From now on gather what is written to the log until it is synced. Before the writer's thread runs. */
+int weft__sq_log_gather(weft_sq *sq);
 
 /* sqlite_owner.c */
 /* Are the database and its neighbours, as far as they are there, regular files of ours with one name? Nothing is opened.
