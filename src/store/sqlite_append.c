@@ -81,24 +81,30 @@ static int put_document(weft_sq *sq, const weft_document *document) {
     return weft__sq_run(row);
 }
 
-/* Those up to the last that is deleted go one by one, in their order; the rest is stored with the group. */
-static int begin_documents(weft_sq *sq, weft_append_job *job) {
+/* How many documents go one by one, in their order: those up to the last that is deleted. */
+static size_t count_alone(const weft_append_job *job) {
     size_t upto = job->document_count;
     while (upto > 0 && job->documents[upto - 1].data.data)
         upto--;
-    int r = upto ? weft__sq_put_rows(sq, &job->job.link) : 0;
-    for (size_t i = 0; r >= 0 && i < upto; i++)
+    return upto;
+}
+
+/* The rest is stored with the group. */
+static int begin_documents(weft_sq *sq, weft_append_job *job, size_t alone) {
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < alone; i++)
         r = put_document(sq, &job->documents[i]);
-    job->documents_put = upto;
-    sq->document_rows += job->document_count - upto;
+    job->documents_put = alone;
+    sq->document_rows += job->document_count - alone;
     sq->count_saved &= !job->document_count;
     return r;
 }
 
 int weft__sq_append(weft_sq *sq, weft_append_job *job) {
     int64_t gseq = 0;
-    /* One with the same key may be among those before it. */
-    int r = job->key ? weft__sq_put_rows(sq, &job->job.link) : 0;
+    size_t alone = count_alone(job);
+    /* One with the same key, or a document that is deleted here, may be among those before it. */
+    int r = job->key || alone ? weft__sq_put_rows(sq, &job->job.link) : 0;
     if (r >= 0)
         r = find_key(sq, job->key, &gseq);
     if (r > 0)
@@ -108,7 +114,7 @@ int weft__sq_append(weft_sq *sq, weft_append_job *job) {
         return 0;
     for (size_t i = 0; r >= 0 && i < job->count; i++)
         r = place_event(sq, &job->events[i]);
-    return r < 0 ? r : begin_documents(sq, job);
+    return r < 0 ? r : begin_documents(sq, job, alone);
 }
 
 void weft__sq_rows_begin(weft_sq *sq, weft_link *jobs) {

@@ -558,6 +558,55 @@ static void store_documents(store_world *world, bool lasting) {
     CHECK_STR(outcome.text, "3:");
 }
 
+static void store_note_held(void *ctx) {
+    ++*(int *) ctx;
+}
+
+/* Appends of every sort that become durable together do not notice it. */
+static void store_groups(store_world *world, bool lasting) {
+    weft_event events[] = {world_event("a", "1"), world_event("b", "2")};
+    const weft_document x = {"x", {"one", 3}}, gone = {"x", {NULL, 0}}, y = {"y", {"two", 3}};
+    const weft_document again[] = {{"x", {"old", 3}}, {"x", {NULL, 0}}, {"x", {"new", 3}}, {"z", {"last", 4}}};
+    const weft_append appends[] = {
+        {.events = events, .count = 2, .documents = &x, .document_count = 1},
+        {.events = events, .count = 1, .key = "k", .counter = "n", .number = 5},
+        {.events = events, .count = 1, .key = "k"},
+        {.events = events, .count = 2, .documents = &gone, .document_count = 1},
+        {.events = events + 1, .count = 1, .key = "k"},
+        {.events = events, .count = 1, .counter = "n", .number = 5},
+        {.documents = &y, .document_count = 1},
+        {.events = events, .count = 2, .documents = again, .document_count = 4},
+        {.events = events, .count = 1, .key = "l"},
+    };
+    enum { APPENDS = sizeof appends / sizeof appends[0] };
+    store_outcome outcomes[APPENDS] = {{0}}, trim = {0}, outcome;
+    int held = 0;
+    weft__store_hold(world->store, store_note_held, &held);
+    for (int i = 0; i < APPENDS; i++)
+        CHECK_INT(weft__store_append(world->store, &appends[i], world_appended, &outcomes[i]), 0);
+    CHECK_INT(weft__store_trim(world->store, &(weft_trim){.stream = "a", .rows = 2}, world_trimmed, &trim), 0);
+    weft__store_hold(world->store, NULL, NULL);
+    world_wait(world, &trim.times, 1);
+    CHECK(outcomes[0].seq == 1 && outcomes[1].seq == 2 && outcomes[3].seq == 3 && outcomes[8].seq == 5);
+    CHECK(outcomes[2].repeat && outcomes[2].seq == 2 && outcomes[2].r == 0);
+    CHECK_INT(outcomes[4].r, -EEXIST);
+    CHECK_INT(outcomes[5].r, -EAGAIN);
+    CHECK_INT(trim.removed, 3);
+    for (int turn = 0; turn < (lasting ? 2 : 1); turn++) {
+        CHECK_INT(weft__store_head(world->store), 8);
+        CHECK_INT(world_read(world, &(weft_query){.documents = true}, &outcome), 0);
+        const char *two = strstr(outcome.text, ":two "), *new = strstr(outcome.text, ":new "),
+                   *last = strstr(outcome.text, ":last");
+        CHECK(outcome.count == 3 && two && new &&last &&two < new &&new < last);
+        CHECK_INT(world_read(world, &(weft_query){.stream = "a", .oldest = true}, &outcome), 0);
+        CHECK_STR(outcome.text, "4:1 5:1");
+        CHECK_INT(world_read(world, &(weft_query){.stream = "b", .oldest = true}, &outcome), 0);
+        CHECK_STR(outcome.text, "1:2 2:2 3:2");
+        if (lasting)
+            world_reopen(world);
+    }
+}
+
 static void store_never_reuses(store_world *world, bool lasting) {
     store_outcome outcome;
     world_fill(world, "a", 5);
@@ -594,10 +643,6 @@ static void store_closes(store_world *world, bool lasting) {
 
 /* Held appends go on together, in their order, when the owner says so, when there are many, and before anything that comes
  * behind them. */
-
-static void store_note_held(void *ctx) {
-    ++*(int *) ctx;
-}
 
 static void store_hold_some(store_world *world, int count, store_outcome *outcomes) {
     weft_event event = world_event("a", "x");
@@ -803,6 +848,7 @@ static inline void store_suite(const store_case *which) {
     store_row(which, "sets streams aside", store_sets_streams_aside, NULL);
     store_row(which, "trims in pieces", store_trims_in_pieces, NULL);
     store_row(which, "documents", NULL, store_documents);
+    store_row(which, "groups", NULL, store_groups);
     store_row(which, "never reuses a position", NULL, store_never_reuses);
     store_row(which, "closes", NULL, store_closes);
     store_row(which, "holds", store_holds, NULL);
