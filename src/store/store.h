@@ -171,6 +171,13 @@ int weft__store_append(weft_store *store, const weft_append *append, weft_append
 int weft__store_read(weft_store *store, const weft_query *query, weft_page_done *done, void *ctx);
 int weft__store_trim(weft_store *store, const weft_trim *trim, weft_trim_done *done, void *ctx);
 
+/* From now on appends are held until weft__store_release(), so that what an owner appends in one turn becomes durable
+ * together. on_held is called when the first is held; the owner then sees to the release before it waits for anything. When
+ * WEFT_STORE_HELD are held, they go on by themselves. on_held NULL: those that are held go on, and none is held any more. */
+#define WEFT_STORE_HELD 64
+void weft__store_hold(weft_store *store, void (*on_held)(void *ctx), void *ctx);
+void weft__store_release(weft_store *store);
+
 /* Replay from the query's position (until is ignored, the maxima are those of its pages), then live, with neither gap nor
  * double where they meet. The callbacks of an event run before the completion of its append. */
 int weft__store_follow(weft_store *store, const weft_query *query, const weft_follower *follower, void *ctx,

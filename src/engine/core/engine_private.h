@@ -219,7 +219,7 @@ struct weft_engine {
     uint64_t saved_gseq;           /* everything up to here is saved, durably */
     uint64_t hub_seq;              /* of the last event of the hub's stream that was applied */
     weft_task_counts saved_counts; /* as they were read at the start */
-    weft_later tidy, answer_later, ready_later, stopped_later;
+    weft_later tidy, answer_later, ready_later, stopped_later, release_later;
     weft_link answers;
     void (*on_ready)(void *ctx, int r);
     void *ready_ctx;
