@@ -286,6 +286,7 @@ TEST(a_refusal_is_not_remembered) {
     play_store_fails = -EIO;
     CHECK_INT(begin_change(&w, "ann", "3", "notes", "k", "4", -1, &a), 0);
     CHECK_INT(begin_change(&w, "ann", "4", "notes", "k", "5", 5, &b), 0);
+    CHECK(engine_wait(&w, &a.times, 1));
     play_store_fails = 0;
     CHECK(engine_wait(&w, &b.times, 1));
     CHECK_INT(a.r, -EIO);
