@@ -85,9 +85,10 @@ if (process.argv[2] === 'agent') {
     };
 
     let sessions = 0;
+    const modes = process.argv[4] && { currentModeId: process.argv[4], availableModes: [{ id: process.argv[4], name: 'Mode' }] };
     const app = acp.agent({ name: 'terminals' })
         .onRequest(here.initialize, () => ({ protocolVersion: acp.PROTOCOL_VERSION, agentCapabilities: {} }))
-        .onRequest(here.session.new, () => ({ sessionId: `s${++sessions}` }))
+        .onRequest(here.session.new, () => ({ sessionId: `s${++sessions}`, modes }))
         .onRequest(here.session.prompt, async ({ params, client }) => {
             const [what, ...words] = params.prompt[0].text.split(' ');
             return await turns[what](client, params.sessionId, words.join(' ')) ?? { stopReason: 'end_turn' };
@@ -109,6 +110,7 @@ const command = [process.execPath, fileURLToPath(import.meta.url), 'agent', reco
 const agents = {
     it: { driver: 'acp', command, max_turns: 4, idle_ms: 60000, env: { WEFT_MARK: mark } },
     reader: { driver: 'acp', command, permission: 'deny' },
+    planner: { driver: 'acp', command: [...command, 'plan'] },
 };
 fs.writeFileSync(path.join(scratch('config'), 'weft/config.json'), JSON.stringify({ agents, default_agent: 'it' }));
 const env = { ...process.env, XDG_CONFIG_HOME: scratch('config'), XDG_STATE_HOME: scratch('state') };
@@ -251,6 +253,7 @@ test('what cannot be is said in words', async () => {
     same((await turn('refused ls')).said, '-32602 "cwd" must be in the folder of the session');
     same((await turn('plain there-is-no-such-program')).said, '-32603 The program cannot be started: No such file or directory');
     same((await turn('plain ls', { agent: 'reader' })).said, '-32603 This agent may only read ("permission": "deny"): it gets no terminal');
+    same((await turn('plain ls', { agent: 'planner' })).said, '-32603 The session is in a mode that changes nothing: there is no terminal in it');
 });
 
 test('who comes later sees what was printed: an editor by session/load', async () => {

@@ -888,8 +888,54 @@ TEST(what_an_agent_asks_of_its_client_comes_to_one_place) {
     finish(&w);
 }
 
+/* ---- what it cost ---- */
+
+static void say_json(weft_driver_session *session, bool usage, const char *text) {
+    weft_doc *doc;
+    CHECK_INT(weft_doc_parse(text, strlen(text), NULL, &doc), 0);
+    if (usage)
+        session->host->on_usage(session->ctx, weft_doc_root(doc));
+    else
+        session->host->on_update(session->ctx, weft_doc_root(doc));
+    weft_doc_free(doc);
+}
+
+/* The last of each counts; what was not said is not there, also after a start, and what is no number never was. */
+TEST(what_a_turn_cost_is_kept_with_its_task) {
+    static const char whole[] = "{\"tokens\":{\"totalTokens\":7},\"context\":{\"used\":5,\"size\":9},"
+                                "\"sessionCost\":{\"amount\":0.25,\"currency\":\"USD\"}}";
+    engine_world w;
+    task_outcome a, b, c;
+    memset(&stage, 0, sizeof stage);
+    engine_open(&w, &weft__sqlite);
+    w.opts.drivers = drivers;
+    w.opts.agents = &agents;
+    CHECK_INT(world_start(&w), 0);
+    run(&w, NULL, NULL, "a", &a);
+    say_json(turn_of("a"), false, "{\"sessionUpdate\":\"usage_update\",\"used\":1,\"size\":9}");
+    say_json(turn_of("a"), false,
+             "{\"sessionUpdate\":\"usage_update\",\"used\":5,\"size\":9,\"cost\":{\"amount\":0.25,\"currency\":\"USD\"}}");
+    say_json(turn_of("a"), false, "{\"sessionUpdate\":\"usage_update\",\"used\":\"x\",\"cost\":{\"amount\":\"y\"}}");
+    say_json(turn_of("a"), true, "{\"totalTokens\":7}");
+    complete(&w, "a", a.id);
+    CHECK_STR(weft__task_find(w.engine, a.id)->usage, whole);
+    run(&w, NULL, a.session, "b", &b);
+    complete(&w, "b", b.id);
+    CHECK(!weft__task_find(w.engine, b.id)->usage);
+    run(&w, NULL, NULL, "c", &c);
+    say_json(turn_of("c"), true, "{\"totalTokens\":1}");
+    end_turn(turn_of("c"), "refused");
+    ENGINE_UNTIL(&w, state_of(&w, c.id) == WEFT_TASK_FAILED);
+    CHECK_STR(weft__task_find(w.engine, c.id)->usage, "{\"tokens\":{\"totalTokens\":1}}");
+    engine_restart(&w);
+    CHECK_STR(weft__task_find(w.engine, a.id)->usage, whole);
+    CHECK(!weft__task_find(w.engine, b.id)->usage);
+    finish(&w);
+}
+
 /* clang-format off */
 TEST_MAIN(
+    CASE(what_a_turn_cost_is_kept_with_its_task)
     CASE(a_session_has_its_settings_and_servers)
     CASE(it_is_set_where_it_is_open)
     CASE(it_is_set_again_in_another_process)

@@ -25,7 +25,8 @@
     S_IS("output", S_STRING) "," \
     S_IS("metadata", S_OBJECT) "," \
     S_IS("outputTruncated", S_TRUE) "," \
-    S_IS("stopReason", S_STRING), \
+    S_IS("stopReason", S_STRING) "," \
+    S_IS("usage", S_OBJECT), \
     "\"id\",\"prompt\",\"agent\",\"priority\",\"state\",\"createdAt\",\"startedAt\",\"completedAt\",\"pid\",\"result\",\"error\"," \
     "\"output\",\"metadata\"")
 

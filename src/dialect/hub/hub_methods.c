@@ -103,7 +103,8 @@
     S_IS("retries", S_COUNT) "," \
     S_IS("timeoutMs", S_COUNT_OR_NULL) "," \
     S_IS("reason", S_TEXT_OR_NULL) "," \
-    S_IS("stopReason", S_STRING), \
+    S_IS("stopReason", S_STRING) "," \
+    S_IS("usage", S_OBJECT), \
     "\"id\",\"agent\",\"sessionId\",\"attempt\",\"retries\",\"timeoutMs\",\"reason\"")
 
 #define S_AGENTS S_OF( \

@@ -148,6 +148,7 @@ typedef struct weft_task {
     const char *error, *reason; /* of a failure; NULL */
     const char *stop_reason;    /* NULL: none */
     int exit_code, signal;      /* -1, 0: none */
+    const char *usage;          /* JSON, see events.h, of one that has ended; NULL: unknown */
     weft_bytes tail;            /* the end of its output, of the last attempt, at most WEFT_TASK_TAIL bytes */
     uint64_t output_bytes;      /* all of it, in this attempt */
     bool output_cut;            /* it said more than that, which could not be kept */

@@ -16,7 +16,7 @@
 #include "utf8.h"
 
 #define RETRY_MAX_MS 60000
-#define USAGE_BYTES 4096                 /* of numbers; more is none */
+#define USAGE_BYTES 4096                 /* of one event */
 #define UPDATE_BYTES ((size_t) 24 << 20) /* of one update: it must fit into an event with its frame */
 
 /* A question that was not asked. */
@@ -109,6 +109,7 @@ void weft__run_update(struct run *run, const weft_json *update) {
         weft__run_kept(run, weft__outbox_output(run, WEFT_RUN_STDERR, (weft_bytes){line, (size_t) n}));
         return;
     }
+    weft__usage_of_update(run, update);
     weft_buf shown = {0};
     int r = weft__run_show_terminals(run, update, &shown);
     if (r >= 0)
@@ -120,6 +121,7 @@ void weft__run_update(struct run *run, const weft_json *update) {
 void weft__run_usage(struct run *run, const weft_json *usage) {
     if (usage->len > USAGE_BYTES)
         return;
+    weft__usage_of_turn(run, usage);
     weft__run_kept(run, weft__outbox_event(run, false, "session.usage",
                                            WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
                                                     {"taskId", weft_str(run->task->id)}, {"usage", weft_copy(usage)})));
@@ -405,6 +407,7 @@ struct run *weft__run_free(struct run *run) {
     weft__outbox_drop(run);
     tell_refusals(run);
     run->task->run = NULL;
+    weft__usage_done(run);
     weft__free(engine->alloc, run->end_text);
     return weft__free(engine->alloc, run);
 }
@@ -466,18 +469,19 @@ static void draft_end(struct draft *draft, const struct run *run, const outcome 
     const known_task *task = run->task;
     bool completed = strcmp(end->type, "task.completed") == 0, failed = strcmp(end->type, "task.failed") == 0;
     bool cancelled = !completed && !failed;
-    weft__draft_add(draft, WEFT_STREAM_HUB, end->type,
-                    WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
-                             {"by", cancelled ? weft_str_or_none(task->by) : weft_none()},
-                             {"error", weft_str_or_none(end->error_text)}, {"reason", weft_str_or_none(end->reason)},
-                             {"stopReason", weft_str_or_none(run->stop_reason)},
-                             {"exitCode", run->exit_code >= 0 ? weft_int(run->exit_code) : weft_none()},
-                             {"signal", failed && run->signal ? weft_int(run->signal) : weft_none()},
-                             {"output", weft_strn(task->pub.tail.data, task->pub.tail.len)},
-                             {"outputBytes", weft_uint(task->pub.output_bytes)},
-                             {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
-                             {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()},
-                             {"outputTruncated", run->cut || task->pub.output_cut ? weft_bool(true) : weft_none()}));
+    weft_member usage[3];
+    weft__draft_add(
+        draft, WEFT_STREAM_HUB, end->type,
+        WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
+                 {"by", cancelled ? weft_str_or_none(task->by) : weft_none()}, {"error", weft_str_or_none(end->error_text)},
+                 {"reason", weft_str_or_none(end->reason)}, {"stopReason", weft_str_or_none(run->stop_reason)},
+                 {"exitCode", run->exit_code >= 0 ? weft_int(run->exit_code) : weft_none()},
+                 {"signal", failed && run->signal ? weft_int(run->signal) : weft_none()},
+                 {"usage", weft__usage_val(run, usage)}, {"output", weft_strn(task->pub.tail.data, task->pub.tail.len)},
+                 {"outputBytes", weft_uint(task->pub.output_bytes)},
+                 {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
+                 {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()},
+                 {"outputTruncated", run->cut || task->pub.output_cut ? weft_bool(true) : weft_none()}));
 }
 
 /* The task runs again at the next start. What it asks stays open until then, and is its own when it asks the same. */

@@ -36,6 +36,7 @@ struct run {
     int exit_code, signal;
     char *end_text; /* the memory of: */
     const char *reason, *error, *stop_reason;
+    char *tokens, *context, *cost; /* run_usage.c's: JSON; NULL: unknown */
 };
 
 /* run.c: what the driver tells, by agent_pool.c */
@@ -66,6 +67,14 @@ int weft__run_show_terminals(struct run *run, const weft_json *update, weft_buf 
 void weft__run_stop_terminals(struct run *run);
 void weft__run_end_terminals(struct run *run);
 void weft__run_drop_terminals(struct run *run);
+
+/* run_usage.c: what it cost. */
+
+void weft__usage_of_turn(struct run *run, const weft_json *usage);
+void weft__usage_of_update(struct run *run, const weft_json *update);
+/* {tokens?, context?, sessionCost?}; none: nothing is known. */
+weft_val weft__usage_val(const struct run *run, weft_member members[3]);
+void weft__usage_done(struct run *run);
 
 /* outbox.c: what the run says, in order, as few appends as possible, nothing lost. */
 

@@ -157,6 +157,10 @@ static void place_documents(struct piece *piece) {
     }
 }
 
+static weft_val raw_or_none(const char *json) {
+    return json ? weft_raw(json, strlen(json)) : weft_none();
+}
+
 static void add_task(struct piece *piece, known_task *task) {
     const weft_task *pub = &task->pub;
     bool over = pub->state >= WEFT_TASK_COMPLETED;
@@ -169,6 +173,7 @@ static void add_task(struct piece *piece, known_task *task) {
         {"stopReason", weft_str_or_none(pub->stop_reason)},
         {"exitCode", weft_int(pub->exit_code)},
         {"signal", pub->signal ? weft_int(pub->signal) : weft_none()},
+        {"usage", raw_or_none(pub->usage)},
         {"output", weft_strn(pub->tail.data, pub->tail.len)},
         {"outputBytes", weft_uint(pub->output_bytes)},
         {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
@@ -180,10 +185,6 @@ static void add_task(struct piece *piece, known_task *task) {
                           {"createdMs", weft_int(pub->created_ms)}, {"startedMs", weft_int(pub->started_ms)},
                           {"attempt", weft_int(pub->attempt)}, {"task", weft__task_data(task, members)},
                           {"end", over ? weft_obj(end, sizeof end / sizeof end[0]) : weft_none()}));
-}
-
-static weft_val raw_or_none(const char *json) {
-    return json ? weft_raw(json, strlen(json)) : weft_none();
 }
 
 #define SESSION_MEMBERS 13

@@ -363,9 +363,12 @@ static weft_task_state state_after(const char *type) {
                                                : WEFT_TASK_CANCELLED;
 }
 
+/* What an event of a run says of it is far less. */
+#define USAGE_BYTES (16 * 1024)
+
 /* What its end needs memory for. */
 typedef struct ending {
-    const char *error, *reason, *stop_reason;
+    const char *error, *reason, *stop_reason, *usage;
     char *strings;
     char *tail; /* NULL: it has one already */
     size_t tail_len;
@@ -380,6 +383,7 @@ enum {
     STOP_REASON,
     EXIT_CODE,
     SIGNAL,
+    USAGE,
     OUTPUT,
     OUTPUT_BYTES,
     OUTPUT_FROM,
@@ -394,6 +398,7 @@ static const char *const end_members[] = {
     [STOP_REASON] = "stopReason",
     [EXIT_CODE] = "exitCode",
     [SIGNAL] = "signal",
+    [USAGE] = "usage",
     [OUTPUT] = "output",
     [OUTPUT_BYTES] = "outputBytes",
     [OUTPUT_FROM] = "outputFrom",
@@ -408,13 +413,16 @@ static int prepare_end(weft_engine *engine, const known_task *task, const weft_j
     if (weft__value_string(&of[ERROR_TEXT], &ret->error) < 0 || weft__value_string(&of[REASON], &ret->reason) < 0 ||
         weft__value_string(&of[STOP_REASON], &ret->stop_reason) < 0 || weft_text(&of[OUTPUT], &text) == -ENOMEM)
         return -ENOMEM;
-    size_t size = weft__pack_size(ret->error) + weft__pack_size(ret->reason) + weft__pack_size(ret->stop_reason);
+    bool used = weft_typeof(&of[USAGE]) == WEFT_OBJECT && of[USAGE].len <= USAGE_BYTES;
+    size_t size = weft__pack_size(ret->error) + weft__pack_size(ret->reason) + weft__pack_size(ret->stop_reason) +
+                  (used ? of[USAGE].len + 1 : 0);
     if (size && !(ret->strings = weft__alloc(engine->alloc, size)))
         return -ENOMEM;
     char *at = ret->strings;
     ret->error = weft__pack(&at, ret->error);
     ret->reason = weft__pack(&at, ret->reason);
     ret->stop_reason = weft__pack(&at, ret->stop_reason);
+    ret->usage = used ? weft__pack_bytes(&at, of[USAGE].text, of[USAGE].len) : NULL;
     text = weft__text_end(text.data, text.len, WEFT_TASK_TAIL);
     if (!task->tail && text.len) {
         ret->tail = weft__strndup(engine->alloc, text.data, text.len);
@@ -460,6 +468,7 @@ static void take_end(weft_engine *engine, known_task *task, const weft_json *of,
     task->pub.error = end->error;
     task->pub.reason = end->reason;
     task->pub.stop_reason = end->stop_reason;
+    task->pub.usage = end->usage;
     task->pub.exit_code = (int) weft__value_between(&of[EXIT_CODE], -1, -1, INT_MAX);
     task->pub.signal = (int) weft__value_between(&of[SIGNAL], 0, 0, INT_MAX);
     task->pub.output_bytes = count_or(&of[OUTPUT_BYTES], task->pub.output_bytes);
