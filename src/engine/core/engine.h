@@ -275,8 +275,9 @@ int weft__session_remove(weft_engine *engine, const char *id, const char *by, we
 const weft_session *weft__session_find(const weft_engine *engine, const char *id);
 /* The one that goes on with this conversation of an agent's; NULL: none does. */
 const weft_session *weft__session_find_own(const weft_engine *engine, const char *agent, const char *agent_session);
-/* A fact as its agent said it last, also when that is not stored yet. Borrowed; NULL: unknown. */
-const char *weft__session_fact_now(const weft_engine *engine, const char *id, weft_session_fact fact);
+/* Is it in a mode that is known to change nothing, as its agent said last, also when that is not stored yet? An agent in
+ * such a mode does not write; should it try all the same, it does not do so through us. */
+bool weft__session_only_reads(const weft_engine *engine, const char *id);
 const weft_session *weft__session_newest(const weft_engine *engine);
 const weft_session *weft__session_older(const weft_engine *engine, const weft_session *session);
 

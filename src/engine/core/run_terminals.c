@@ -53,22 +53,13 @@ static int make_terminals(struct run *run) {
         &run->terminals);
 }
 
-/* Modes of agents that are known to change nothing. */
-static bool is_reading_mode(const char *mode) {
-    static const char *const known[] = {"\"read-only\"", "\"read_only\"", "\"readonly\"", "\"plan\""};
-    for (size_t i = 0; mode && i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(known[i], mode) == 0)
-            return true;
-    return false;
-}
-
 /* NULL: it may. */
 static const char *why_no_terminal(const struct run *run) {
     if (run->stop != GOES_ON || run->ended)
         return "The turn is being ended";
     if (!run->agent || run->agent->permission == WEFT_PERMISSION_DENY)
         return "This agent may only read (\"permission\": \"deny\"): it gets no terminal";
-    if (is_reading_mode(weft__session_fact_now(run->engine, run->task->pub.session, WEFT_SESSION_MODE)))
+    if (weft__session_only_reads(run->engine, run->task->pub.session))
         return "The session is in a mode that changes nothing: there is no terminal in it";
     return NULL;
 }
