@@ -192,6 +192,9 @@ void weft__task_note(weft_engine *engine, const char *id, const char *line);
  * task's turn is over. */
 int weft__task_terminal(weft_engine *engine, const char *id, weft_terminals_call call, weft_req *req,
                         const weft_json *params);
+/* Those that agents have open now, of all tasks; false: there are fewer, or there is none with this id. */
+bool weft__terminal_nth(const weft_engine *engine, size_t n, weft_open_terminal *ret);
+bool weft__terminal_find(const weft_engine *engine, const char *id, weft_open_terminal *ret);
 /* From the newest to the oldest; NULL ends it. */
 const weft_task *weft__task_newest(const weft_engine *engine);
 const weft_task *weft__task_older(const weft_engine *engine, const weft_task *task);

@@ -80,6 +80,31 @@ int weft__task_terminal(weft_engine *engine, const char *id, weft_terminals_call
     return r < 0 ? r : weft__terminals_take(run->terminals, call, req, params);
 }
 
+bool weft__terminal_nth(const weft_engine *engine, size_t n, weft_open_terminal *ret) {
+    for (weft_link *link = engine->slots.next; link != &engine->slots; link = link->next) {
+        const known_task *task = WEFT_CONTAINER(link, known_task, slot);
+        const weft_terminals *of = task->run ? task->run->terminals : NULL;
+        for (size_t i = 0; of && weft__terminals_nth(of, i, ret); i++) {
+            if (n-- > 0)
+                continue;
+            ret->task = task->pub.id;
+            ret->session = task->pub.session;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool weft__terminal_find(const weft_engine *engine, const char *id, weft_open_terminal *ret) {
+    weft_open_terminal one;
+    for (size_t n = 0; weft__terminal_nth(engine, n, &one); n++)
+        if (strcmp(one.id, id) == 0) {
+            *ret = one;
+            return true;
+        }
+    return false;
+}
+
 int weft__run_show_terminals(struct run *run, const weft_json *update, weft_buf *ret) {
     return run->terminals ? weft__terminals_show(run->terminals, update, ret) : 0;
 }

@@ -42,6 +42,23 @@ static int take_args(const weft_json *args, weft_terminal_order *ret, size_t at)
     return 0;
 }
 
+static void show_word(weft_terminal_order *order, const char *word) {
+    size_t len = strlen(order->command), room = sizeof order->command - len;
+    int n = snprintf(order->command + len, room, "%s%s", len ? " " : "", word);
+    if (n < (int) room)
+        return;
+    static const char cut[] = "\xE2\x80\xA6"; /* an ellipsis */
+    len = weft__utf8_fit(order->command, sizeof order->command - 1, sizeof order->command - sizeof cut);
+    memcpy(order->command + len, cut, sizeof cut);
+}
+
+/* For people: without quotes, and cut where it is long. */
+static void show_command(weft_terminal_order *order, const char *command, size_t args) {
+    show_word(order, command);
+    for (size_t i = 1; i <= args && strlen(order->command) < sizeof order->command - WEFT_UTF8_MAX - 1; i++)
+        show_word(order, order->argv[i]);
+}
+
 static int take_command(const weft_terminals_opts *set, const weft_json *params, weft_terminal_order *ret) {
     const char *command = weft_get_str(params, "command", NULL);
     weft_json args = weft_get(params, "args");
@@ -61,7 +78,10 @@ static int take_command(const weft_terminals_opts *set, const weft_json *params,
         ret->argv[1] = "-c";
         ret->argv[2] = command;
     }
-    return count ? take_args(&args, ret, 1) : 0;
+    int r = count ? take_args(&args, ret, 1) : 0;
+    if (r >= 0)
+        show_command(ret, command, count);
+    return r;
 }
 
 /* ---- the environment ---- */

@@ -36,6 +36,7 @@ typedef struct entry {
     char *last; /* of one that was released: the end of what it printed */
     weft_terminal_print print;
     char id[WEFT_TERMINAL_ID];
+    char command[WEFT_TERMINAL_COMMAND];
 } entry;
 
 typedef struct wait {
@@ -375,6 +376,7 @@ static int start_entry(weft_terminals *set, entry *one, const weft_json *params,
     weft_terminal_order order;
     int r = weft__terminal_order(with, params, &order, &opts);
     memcpy(why, order.why, sizeof order.why);
+    memcpy(one->command, order.command, sizeof one->command);
     if (r >= 0)
         r = name_entry(one);
     if (r >= 0)
@@ -482,6 +484,17 @@ int weft__terminals_new(const weft_terminals_opts *opts, weft_terminals **ret) {
     weft__list_init(&made->shows);
     *ret = made;
     return 0;
+}
+
+bool weft__terminals_nth(const weft_terminals *set, size_t n, weft_open_terminal *ret) {
+    EACH_ENTRY(at, set) {
+        const entry *one = WEFT_CONTAINER(at, entry, link);
+        if (!one->terminal || one->create || n-- > 0)
+            continue;
+        *ret = (weft_open_terminal){.id = one->id, .command = one->command, .terminal = one->terminal};
+        return true;
+    }
+    return false;
 }
 
 void weft__terminals_stop(weft_terminals *set) {
