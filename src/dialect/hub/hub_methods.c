@@ -75,7 +75,8 @@
 #define S_ANSWER S_OF( \
     S_IS("option", S_TEXT_OR_NULL) "," \
     S_IS("by", S_TEXT_OR_NULL) "," \
-    S_IS("text", S_STRING), \
+    S_IS("text", S_STRING) "," \
+    S_IS("content", S_OBJECT), \
     "\"option\",\"by\"")
 
 #define S_QUESTION S_OF( \
