@@ -10,6 +10,9 @@
     "\"toolCall\":{\"toolCallId\":\"t\"},\"options\":[{\"optionId\":\"yes\",\"name\":\"Yes\",\"kind\":\"allow_once\"},"     \
     "{\"name\":\"no id\"},7]}}"
 
+#define UPDATE(update)                                                                                                      \
+    "say={\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"sessionId\":\"s1\",\"update\":{" update "}}}"
+
 static void script(scene *s, const char *const *argv) {
     static char path[4096];
     prepare(s, &weft__driver_acp);
@@ -55,6 +58,26 @@ TEST(survives) {
          {"", "hear=initialize", "say={\"id\":1,\"result\":{\"protocolVersion\":1}}", "hear=session/new",
           "say={\"id\":2,\"result\":{\"sessionId\":\"s1\",\"models\":{\"currentModelId\":\"m\"}}}", "hear=session/prompt",
           "chunk=hi", "say={\"id\":3,\"result\":{\"stopReason\":\"end_turn\"}}"}},
+        {"terminals that are its own",
+         {"", PROMPTED,
+          UPDATE("\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"t\",\"title\":\"ls\",\"kind\":\"execute\",\"content\":[{"
+                 "\"type\":\"terminal\",\"terminalId\":\"its own\"}]"),
+          "chunk=hi", DONE}},
+        {"updates that nobody knows, or has announced",
+         {"", PROMPTED, UPDATE("\"sessionUpdate\":\"_vendor/thing\",\"x\":[null]"), UPDATE("\"sessionUpdate\":\"\""),
+          UPDATE("\"sessionUpdate\":\"notice\",\"severity\":\"info\",\"title\":\"t\""),
+          UPDATE("\"sessionUpdate\":\"plan_update\""), UPDATE("\"sessionUpdate\":7"), "chunk=hi", DONE}},
+        {"a command that it runs without asking",
+         {"", PROMPTED,
+          UPDATE("\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"t\",\"title\":\"cat "
+                 "x\",\"kind\":\"execute\",\"status\":\"completed\",\"rawInput\":{\"command\":[\"cat\",\"x\"]}"),
+          "chunk=hi", DONE}},
+        {"models of an older shape, and modes that are none",
+         {"", HELLO, "hear=session/new",
+          "reply={\"sessionId\":\"s1\",\"models\":{\"currentModelId\":\"m\",\"availableModels\":[{\"modelId\":\"m\","
+          "\"name\":"
+          "\"M\"}]},\"modes\":null,\"configOptions\":null}",
+          "hear=session/prompt", "chunk=hi", DONE}},
         {"it does not exit", {"", PROMPTED, "chunk=hi", DONE, "linger"}},
         {"it exits at once, with an error", {"", PROMPTED, "chunk=hi", DONE, "exit=7"}},
         {"it crashes afterwards", {"", PROMPTED, "chunk=hi", DONE, "crash"}},
