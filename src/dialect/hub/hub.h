@@ -44,7 +44,7 @@ struct weft_hub {
     const weft_hub_host *host;
     const weft_alloc *alloc;
     size_t passage_files, passage_bytes; /* what agents read and write now, see passages.h */
-    bool watching; /* the project's files are watched for clients that show them */
+    bool watching;                       /* the project's files are watched for clients that show them */
     bool stopping;
 };
 

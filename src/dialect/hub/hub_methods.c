@@ -75,7 +75,8 @@
 #define S_ANSWER S_OF( \
     S_IS("option", S_TEXT_OR_NULL) "," \
     S_IS("by", S_TEXT_OR_NULL) "," \
-    S_IS("text", S_STRING), \
+    S_IS("text", S_STRING) "," \
+    S_IS("content", S_OBJECT), \
     "\"option\",\"by\"")
 
 #define S_QUESTION S_OF( \
@@ -214,16 +215,6 @@ static const weft_error_row answer_errors[] = {
     WEFT_ERROR_STORAGE,
     {0},
 };
-static const weft_error_row subscribe_errors[] = {
-    WEFT_ERROR_PARAMS,
-    {WEFT_INVALID_REQUEST, "Events cannot be delivered here", "cannotListen"},
-    {WEFT_CANCELLED, "Something else was subscribed meanwhile", "superseded"},
-    {429, "The connection has too many subscriptions", "tooManySubscriptions"},
-    WEFT_ERROR_STORAGE,
-    {0},
-};
-static const weft_error_row unsubscribe_errors[] = {
-    WEFT_ERROR_PARAMS, {404, "There is no such subscription", "subscriptionNotFound"}, {0}};
 #define ERROR_TERMINAL                                                                                                      \
     { 404, "There is no such terminal, or it is gone", "terminalNotFound" }
 static const weft_error_row terminal_errors[] = {WEFT_ERROR_PARAMS, ERROR_TERMINAL, {0}};
@@ -235,6 +226,16 @@ static const weft_error_row type_errors[] = {
     {429, "The program in it does not read what was typed before", "terminalBusy"},
     {0},
 };
+static const weft_error_row subscribe_errors[] = {
+    WEFT_ERROR_PARAMS,
+    {WEFT_INVALID_REQUEST, "Events cannot be delivered here", "cannotListen"},
+    {WEFT_CANCELLED, "Something else was subscribed meanwhile", "superseded"},
+    {429, "The connection has too many subscriptions", "tooManySubscriptions"},
+    WEFT_ERROR_STORAGE,
+    {0},
+};
+static const weft_error_row unsubscribe_errors[] = {
+    WEFT_ERROR_PARAMS, {404, "There is no such subscription", "subscriptionNotFound"}, {0}};
 static const weft_error_row no_errors[] = {{0}};
 
 static const weft_method methods[] = {

@@ -311,7 +311,7 @@ extern const char *const weft__question_states[]; /* "open", ... */
 typedef struct weft_question {
     const char *id;                    /* "question-0000" */
     const char *task, *session, *rule; /* NULL where it is not about one */
-    const char *kind;                  /* "permission" of an agent, "approval" of a rule */
+    const char *kind;                  /* "permission", "elicitation", "login" of an agent, "approval" of a rule */
     const char *title;
     const char *options; /* JSON: [{"id","name","kind"}] */
     const char *detail;  /* JSON: what exactly is asked for, as it came */
@@ -319,6 +319,7 @@ typedef struct weft_question {
     bool orphaned; /* the agent that asked has gone with an earlier daemon; the answer is kept for when it asks again */
     int64_t created_ms, expires_ms; /* 0: never */
     const char *option, *by, *text; /* the answer; NULL: none */
+    const char *content;            /* of a form that was filled in, JSON; NULL: none */
     bool acted;                     /* it is over, and its rule has said what came of it */
 } weft_question;
 
@@ -335,9 +336,18 @@ typedef void weft_question_done(void *ctx, int r, const weft_question *question)
 int weft__question_ask(weft_engine *engine, const weft_question_spec *spec, weft_question_done *on_asked,
                        weft_question_done *on_answer, void *ctx);
 /* The first valid answer wins. -ENOENT, -EINVAL no such option, -EALREADY, now or later, somebody was first or it is over.
- * text may be NULL. */
+ * text may be NULL. What is to be filled in has its defaults; -EDOM: these are not enough. */
 int weft__question_answer(weft_engine *engine, const char *id, const char *option, const char *by, const char *text,
                           weft_question_done *done, void *ctx);
+/* The same with what was filled in (form.h), for an elicitation that is accepted; NULL: nothing was. -EDOM: that is not
+ * right, and why says so, or there is nothing to fill in. why may be NULL. */
+typedef struct weft_question_answer {
+    const char *option, *by, *text;
+    const weft_json *content;
+    char *why; /* WEFT_FORM_WHY bytes */
+} weft_question_answer;
+int weft__question_answer_with(weft_engine *engine, const char *id, const weft_question_answer *answer,
+                               weft_question_done *done, void *ctx);
 const weft_question *weft__question_find(const weft_engine *engine, const char *id);
 /* The open ones, oldest first; with all also those that are over and still remembered (1,000). */
 const weft_question *weft__question_first(const weft_engine *engine, bool all);
