@@ -128,10 +128,10 @@ void weft__run_usage(struct run *run, const weft_json *usage) {
 }
 
 void weft__run_elicited(struct run *run, const char *elicitation) {
-    check_kept(run,
-               weft__outbox_event(run, false, "session.elicited",
-                                  WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
-                                           {"taskId", weft_str(run->task->id)}, {"elicitationId", weft_str(elicitation)})));
+    weft__run_kept(
+        run, weft__outbox_event(run, false, "session.elicited",
+                                WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
+                                         {"taskId", weft_str(run->task->id)}, {"elicitationId", weft_str(elicitation)})));
 }
 
 static void copy_end(struct run *run, const weft_turn_end *end) {
@@ -313,7 +313,7 @@ void weft__run_answer(struct run *run, known_question *question) {
     question->run = NULL;
     note_denial(run, question);
     if (run->turn && question->key && question->pub.content)
-        check_kept(run, give_content(run, question));
+        weft__run_kept(run, give_content(run, question));
     else if (run->turn && question->key)
         weft__pool_answer(run->turn, question->key, chosen_option(question));
 }
