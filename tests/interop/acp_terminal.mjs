@@ -3,7 +3,7 @@
  * look from an editor. Every message that the hub sends to the agent, and to the editor, is checked with ACP's schema.
  *
  * With "agent FILE" this is the agent: what a prompt says is what it does, and FILE gets what it hears, a line each. */
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -85,9 +85,10 @@ if (process.argv[2] === 'agent') {
     };
 
     let sessions = 0;
+    const modes = process.argv[4] && { currentModeId: process.argv[4], availableModes: [{ id: process.argv[4], name: 'Mode' }] };
     const app = acp.agent({ name: 'terminals' })
         .onRequest(here.initialize, () => ({ protocolVersion: acp.PROTOCOL_VERSION, agentCapabilities: {} }))
-        .onRequest(here.session.new, () => ({ sessionId: `s${++sessions}` }))
+        .onRequest(here.session.new, () => ({ sessionId: `s${++sessions}`, modes }))
         .onRequest(here.session.prompt, async ({ params, client }) => {
             const [what, ...words] = params.prompt[0].text.split(' ');
             return await turns[what](client, params.sessionId, words.join(' ')) ?? { stopReason: 'end_turn' };
@@ -109,6 +110,7 @@ const command = [process.execPath, fileURLToPath(import.meta.url), 'agent', reco
 const agents = {
     it: { driver: 'acp', command, max_turns: 4, idle_ms: 60000, env: { WEFT_MARK: mark } },
     reader: { driver: 'acp', command, permission: 'deny' },
+    planner: { driver: 'acp', command: [...command, 'plan'] },
 };
 fs.writeFileSync(path.join(scratch('config'), 'weft/config.json'), JSON.stringify({ agents, default_agent: 'it' }));
 const env = { ...process.env, XDG_CONFIG_HOME: scratch('config'), XDG_STATE_HOME: scratch('state') };
@@ -195,8 +197,12 @@ await call('event.subscribe', { after: 0 });
 /* ---- the tests ---- */
 
 test('a command in a terminal, from its beginning to its release', async () => {
-    const { id, said } = await turn('run test -t 1 && echo here: $PWD $WEFT_MARK; exit 3');
-    same(JSON.parse(said), [`here: ${folder} ${mark}\n`, false, 3, null]);
+    execFileSync('mkfifo', [path.join(folder, 'go')]);
+    const id = await submit('run read line <go; test -t 1 && echo here: $PWD $WEFT_MARK; exit 3');
+    await event(one => about(id, 'session.update')(one) && one.data.update.sessionUpdate === 'tool_call', 'the terminal');
+    fs.writeFileSync(path.join(folder, 'go'), '\n'); /* it is shown before it ends */
+    same((await ended(id)).type, 'task.completed');
+    same(JSON.parse((await call('task.get', { taskId: id })).output), [`here: ${folder} ${mark}\n`, false, 3, null]);
     const calls = updates(id).filter(one => one.toolCallId === 'call');
     same(calls.map(one => one.sessionUpdate), ['tool_call', 'tool_call_update', 'tool_call_update']);
     const shown = `\`\`\`\nhere: ${folder} ${mark}\n\`\`\`\nexit code 3`;
@@ -226,7 +232,7 @@ test('a wait is answered when the turn is cancelled, and nothing is left', async
     same(await call('task.cancel', { taskId: id }), { cancelled: true });
     same((await ended(id)).type, 'task.cancelled');
     const said = updates(id).filter(one => one.content?.text).map(one => one.content.text);
-    same(said, ['SIGKILL The turn is being ended']);
+    check(said.length === 1 && /^SIG(KILL|TERM) The turn is being ended$/.test(said[0]), said.join()); /* it may not be deaf yet */
     const all = marked(mark);
     check(all.length <= 1, `the agent alone is left: ${all}`);
 });
@@ -251,6 +257,7 @@ test('what cannot be is said in words', async () => {
     same((await turn('refused ls')).said, '-32602 "cwd" must be in the folder of the session');
     same((await turn('plain there-is-no-such-program')).said, '-32603 The program cannot be started: No such file or directory');
     same((await turn('plain ls', { agent: 'reader' })).said, '-32603 This agent may only read ("permission": "deny"): it gets no terminal');
+    same((await turn('plain ls', { agent: 'planner' })).said, '-32603 The session is in a mode that changes nothing: there is no terminal in it');
 });
 
 test('who comes later sees what was printed: an editor by session/load', async () => {
@@ -268,6 +275,35 @@ test('who comes later sees what was printed: an editor by session/load', async (
     check(!JSON.stringify(told).includes('"terminal"'), 'an editor is not told of a terminal that it did not make');
     child.stdin.end();
     await once(child, 'exit');
+});
+
+test('people watch a terminal and type into it; agents do not type', async () => {
+    same((await call('terminal.list', {})).terminals, []);
+    const id = await submit(`run stty -echo; echo ready; read line; echo "got $line"; "${weft}" call terminal.write terminalId=x text=x 2>&1; trap 'echo stopped; exit 9' INT; echo again; while :; do read line; done`);
+    await event(one => about(id, 'session.update')(one) && one.data.update.sessionUpdate === 'tool_call', 'the terminal');
+    const [one, ...more] = (await call('terminal.list', { sessionId: session(id) })).terminals;
+    same([more, one.taskId, one.sessionId, one.running, one.cols, one.rows], [[], id, session(id), true, 120, 40]);
+    check(one.command.startsWith('stty -echo; echo ready'), one.command);
+    same((await call('terminal.list', { sessionId: 'session-nobody' })).terminals, []);
+    const shows = async text => patiently((async () => {
+        for (;;) {
+            const { terminal, output } = await call('terminal.get', { terminalId: one.id });
+            if (output.includes(text))
+                return output;
+            check(terminal.running, `it has ended: ${output}`);
+        }
+    })(), text);
+    await shows('ready');
+    same(await call('terminal.resize', { terminalId: one.id, cols: 90, rows: 30 }), { resized: true });
+    same((await call('terminal.list', {})).terminals[0].cols, 90);
+    same(await call('terminal.write', { terminalId: one.id, text: 'h\u00e9llo\n' }), { written: true });
+    const output = await shows('again');
+    check(output.includes('got h\u00e9llo\n') && output.includes('agentMayNot'), output);
+    same((await call('terminal.get', { terminalId: one.id, bytes: 3 })).truncated, true);
+    same(await call('terminal.write', { terminalId: one.id, text: '\u0003' }), { written: true });
+    same((await ended(id)).type, 'task.completed');
+    check((await call('task.get', { taskId: id })).output.includes(',9,null]'), 'it was interrupted');
+    same((await call('terminal.get', { terminalId: one.id }).catch(error => error)).data.reason, 'terminalNotFound');
 });
 
 test('all that the agent heard is as the schema has it', async () => {

@@ -182,12 +182,10 @@ TEST(much_output_is_read_to_its_end_and_bounded) {
     scene s;
     bool truncated;
     open_scene(&s);
-    static const char *const argv[] = {"/bin/sh", "-c", "head -c 67108864 /dev/zero | tr '\\0' x; echo; echo the end",
-                                       NULL};
+    static const char *const argv[] = {"/bin/sh", "-c", "head -c 67108864 /dev/zero | tr '\\0' x; echo; echo the end", NULL};
     if (!CHECK_INT(try_start(&s, NULL, 5000, argv), 0))
         return;
-    int64_t until = kit_now() + 120000; /* on a machine that is busy */
-    while (!s.ends && kit_now() < until)
+    while (!s.ends) /* it takes as long as the machine is busy; what is kept of a gigabyte, tests/unit/scrollback.c knows */
         weft_loop_once(s.loop, true);
     weft_bytes text = weft__terminal_text(s.terminal, SIZE_MAX, &truncated);
     CHECK_INT(text.len, 5000);

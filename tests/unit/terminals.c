@@ -308,6 +308,30 @@ TEST(output_is_cut_from_the_front) {
     close_scene(&s);
 }
 
+TEST(people_see_what_was_asked_for) {
+    scene s;
+    weft_open_terminal one;
+    char params[2000], long_word[401];
+    open_scene(&s);
+    CHECK(!weft__terminals_nth(s.terminals, 0, &one));
+    CHECK_INT(call(&s, "create", "{\"command\":\"echo one | cat\"}"), 0);
+    CHECK_INT(call(&s, "create", "{\"command\":\"echo\",\"args\":[\"a b\",\"c\"]}"), 0);
+    for (int i = 0; i < 200; i++)
+        memcpy(long_word + 2 * i, "\xC3\xA9", 3);
+    snprintf(params, sizeof params, "{\"command\":\"echo\",\"args\":[\"%s\",\"%s\",\"x\"]}", long_word, long_word);
+    CHECK_INT(call(&s, "create", params), 0);
+    CHECK(weft__terminals_nth(s.terminals, 0, &one));
+    CHECK_STR(one.command, "echo one | cat");
+    CHECK(weft__terminals_nth(s.terminals, 1, &one));
+    CHECK_STR(one.command, "echo a b c");
+    CHECK(weft__terminals_nth(s.terminals, 2, &one));
+    CHECK(weft__utf8_valid(one.command, strlen(one.command)));
+    CHECK(strlen(one.command) > 240);
+    CHECK_STR(one.command + strlen(one.command) - 3, "\xE2\x80\xA6");
+    CHECK(!weft__terminals_nth(s.terminals, 3, &one));
+    close_scene(&s);
+}
+
 /* ---- limits ---- */
 
 TEST(there_are_so_many_at_a_time) {
@@ -550,7 +574,7 @@ TEST(every_allocation_may_fail) {
 TEST_MAIN(CASE(a_command_runs_and_is_released) CASE(a_killed_one_keeps_its_id) CASE(words_for_what_cannot_be)
               CASE(the_environment_is_the_agents) CASE(it_starts_in_the_folder_of_the_session_or_beneath)
                   CASE(a_line_may_be_too_long) CASE(a_line_is_given_to_a_shell) CASE(output_is_cut_from_the_front)
-                      CASE(there_are_so_many_at_a_time) CASE(released_ones_do_not_add_up)
+                      CASE(people_see_what_was_asked_for) CASE(there_are_so_many_at_a_time) CASE(released_ones_do_not_add_up)
                           CASE(a_wait_is_answered_when_the_turn_is_cancelled) CASE(requests_may_be_given_up)
                               CASE(all_that_waits_is_answered_when_it_is_freed)
                                   CASE(a_tool_call_that_shows_it_says_what_it_printed)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "acp.h"
+#include "form.h"
 #include "option.h"
 #include "reply.h"
 #include "write.h"
@@ -280,9 +281,108 @@ static void ask_permission(const struct update *about, const weft_json *data) {
     weft__buf_done(&shown, alloc);
 }
 
+/* ---- what is to be filled in ---- */
+
+/* It has answered, and does not ask its person again: who filled that in is told where it can still be answered. */
+static void tell_refused(const weft_hub *hub, weft_hub_client *client, const char *id, const char *why) {
+    const weft_question *question = weft__question_find(hub->engine, id);
+    char text[WEFT_FORM_WHY + 200];
+    snprintf(text, sizeof text, "What was filled in was not taken: %s. It can be answered with: weft answer %s\n", why, id);
+    if (question && question->session)
+        weft_notify(
+            weft__hub_client_peer(client), "session/update",
+            WEFT_OBJ({"sessionId", weft_str(question->session)},
+                     {"update", WEFT_OBJ({"sessionUpdate", weft_str("agent_thought_chunk")},
+                                         {"content", WEFT_OBJ({"type", weft_str("text")}, {"text", weft_str(text)})})}));
+}
+
+/* As with a permission: "cancel" of a turn that is being ended says nothing. */
+static void on_filled_in(const weft_hub *hub, weft_hub_client *client, const char *question, int r,
+                         const weft_answer *answer) {
+    const weft_identity *identity = weft_peer_identity(weft__hub_client_peer(client));
+    char who[WEFT_WHO];
+    if (r < 0 || !answer->result || !weft__acp_may_answer(hub, identity))
+        return;
+    const char *action = weft_get_str(answer->result, "action", "");
+    weft_json content = weft_get(answer->result, "content");
+    bool accepted = strcmp(action, "accept") == 0, cancelled = strcmp(action, "cancel") == 0;
+    if (cancelled ? is_ending(hub, question) : !accepted && strcmp(action, "decline") != 0)
+        return;
+    char why[WEFT_FORM_WHY];
+    weft_question_answer given = {.option = cancelled ? WEFT_OPTION_DENIED : action,
+                                  .by = weft__who(identity, who),
+                                  .content = accepted && content.text ? &content : NULL,
+                                  .why = why};
+    if (weft__question_answer_with(hub->engine, question, &given, NULL, NULL) == -EDOM)
+        tell_refused(hub, client, question, why);
+}
+
+static int put_elsewhere(weft_buf *out, const weft_alloc *alloc, weft_bytes title, const char *question) {
+    static const char before[] = "The agent asks: ", behind[] = "\nThis editor cannot show it. Answer it with: weft answer ";
+    int r = weft__buf_put(out, alloc, before, sizeof before - 1);
+    if (r >= 0)
+        r = weft__buf_put(out, alloc, title.data, title.len);
+    if (r >= 0)
+        r = weft__buf_put(out, alloc, behind, sizeof behind - 1);
+    if (r >= 0)
+        r = weft__buf_put(out, alloc, question, strlen(question));
+    return r < 0 ? r : weft__buf_put(out, alloc, "\n", 1);
+}
+
+/* Who cannot be asked is told that somebody is. */
+static void tell_elsewhere(const struct update *about, const weft_json *data, const char *question) {
+    const weft_question *known = weft__question_find(about->hub->engine, question);
+    weft_json title = weft_get(data, "title");
+    weft_bytes text = {"", 0};
+    weft_buf words = {0};
+    if (!known || known->state != WEFT_QUESTION_OPEN)
+        return;
+    (void) weft_text(&title, &text);
+    int r = put_elsewhere(&words, about->hub->alloc, text, question);
+    if (r < 0)
+        weft__render_fail(about->rendering, r);
+    else
+        tell_text(about, "agent_thought_chunk", weft_strn(weft__buf_head(&words), weft__buf_len(&words)));
+    weft__buf_done(&words, about->hub->alloc);
+}
+
+static void ask_to_fill_in(const struct update *about, const weft_json *data) {
+    static const char *const members[] = {"mode", "message", "requestedSchema", "url", "elicitationId", "toolCallId"};
+    enum { COUNT = sizeof members / sizeof members[0] };
+    const char *question = weft__render_text(about->rendering, data, "questionId", "");
+    weft_json detail = weft_get(data, "detail");
+    unsigned needs =
+        strcmp(weft__render_text(about->rendering, &detail, "mode", ""), "url") == 0 ? ACP_EDITOR_URLS : ACP_EDITOR_FORMS;
+    weft_member params[COUNT + 1] = {{"sessionId", weft_str(about->session)}};
+    size_t count = 1;
+    for (size_t i = 0; i < COUNT; i++) {
+        weft_json value = weft_get(&detail, members[i]);
+        if (value.text)
+            params[count++] = (weft_member){members[i], weft_copy(&value)};
+    }
+    weft__render_for(about->rendering, needs, 0);
+    weft__render_call(about->rendering, about->session, question, "elicitation/create", weft_obj(params, count),
+                      on_filled_in);
+    weft__render_for(about->rendering, 0, needs);
+    tell_elsewhere(about, data, question);
+    weft__render_for(about->rendering, 0, 0);
+}
+
+static void tell_elicited(const struct update *about, const weft_json *data) {
+    weft_json id = weft_get(data, "elicitationId");
+    weft__render_for(about->rendering, ACP_EDITOR_URLS, 0);
+    weft__render_notify(about->rendering, about->session, "elicitation/complete",
+                        WEFT_OBJ({"elicitationId", weft_copy(&id)}));
+    weft__render_for(about->rendering, 0, 0);
+}
+
+/* How an agent is logged in is a choice, as a permission is. */
 static void tell_question(const struct update *about, const weft_json *data) {
-    if (strcmp(weft__render_text(about->rendering, data, "kind", ""), "permission") == 0)
+    const char *kind = weft__render_text(about->rendering, data, "kind", "");
+    if (strcmp(kind, "permission") == 0 || strcmp(kind, "login") == 0)
         ask_permission(about, data);
+    else if (strcmp(kind, "elicitation") == 0)
+        ask_to_fill_in(about, data);
 }
 
 /* ---- the end of a turn ---- */
@@ -326,4 +426,6 @@ void weft__acp_render(const weft_hub *hub, weft_rendering *rendering, const weft
         tell_question(&about, data);
     else if (is_end_of_task(event->type))
         tell_end(&about, data);
+    else if (strcmp(event->type, "session.elicited") == 0)
+        tell_elicited(&about, data);
 }

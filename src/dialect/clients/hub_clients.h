@@ -220,6 +220,9 @@ void weft__render_message(weft_rendering *rendering, const char *session, weft_v
 /* A call to them instead, about a question that is still open; otherwise nothing. */
 void weft__render_call(weft_rendering *rendering, const char *session, const char *question, const char *method,
                        weft_val params, weft_on_reply *on_reply);
+/* What is said from here on is for clients that have all of the first flags (weft__hub_client_flags()), and not all of the
+ * second where these are not 0. At the beginning of an event it is for all. */
+void weft__render_for(weft_rendering *rendering, unsigned have, unsigned lack);
 /* A text of the event: the fallback where it is absent, no string, or has a NUL in it. Without memory to decode it the
  * rendering fails, so that nobody is told something else. Borrowed from the object's document. */
 const char *weft__render_text(weft_rendering *rendering, const weft_json *object, const char *name, const char *fallback);

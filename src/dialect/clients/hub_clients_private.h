@@ -115,6 +115,7 @@ typedef struct weft_rendered {
     weft_shared *shared; /* a notification; NULL: a call */
     char *session;       /* NULL: for everybody */
     uint64_t but;        /* not for the client with this number; 0: for all */
+    unsigned have, lack; /* for clients with these flags, and without those; see weft__render_for() */
     char *question, *method, *params;
     size_t params_len;
     weft_on_reply *on_reply;
@@ -128,8 +129,9 @@ struct weft_rendering {
     size_t variant;
     uint64_t gseq;
     uint64_t beat;
-    int r;     /* the first failure */
-    bool done; /* it was rendered already */
+    unsigned have, lack; /* of what is said now */
+    int r;               /* the first failure */
+    bool done;           /* it was rendered already */
     weft_rendered *items;
     size_t count, cap;
     char *asked; /* the last session somebody was looked for, and whether there was one */

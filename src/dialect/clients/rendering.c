@@ -29,9 +29,14 @@ static bool anybody_watches(weft_rendering *rendering, const char *session) {
     return rendering->answer;
 }
 
+static bool has_flags(const weft_hub_client *client, unsigned have, unsigned lack) {
+    return (client->flags & have) == have && (!lack || (client->flags & lack) != lack);
+}
+
 bool weft__render_wanted(weft_rendering *rendering, const char *session) {
     if (rendering->only)
-        return weft__subscription_hears(rendering->only, session, rendering->gseq);
+        return has_flags(rendering->only->client, rendering->have, rendering->lack) &&
+               weft__subscription_hears(rendering->only, session, rendering->gseq);
     return !session || anybody_watches(rendering, session);
 }
 
@@ -41,6 +46,11 @@ size_t weft__render_variant(const weft_rendering *rendering) {
 
 uint64_t weft__render_beat(const weft_rendering *rendering) {
     return rendering->beat;
+}
+
+void weft__render_for(weft_rendering *rendering, unsigned have, unsigned lack) {
+    rendering->have = have;
+    rendering->lack = lack;
 }
 
 /* ---- what a renderer says ---- */
@@ -72,6 +82,8 @@ static int copy_text(const weft_alloc *alloc, const char *text, char **ret) {
 
 static int keep_item(weft_rendering *rendering, weft_rendered *item, const char *session, int r) {
     const weft_alloc *alloc = rendering->clients->alloc;
+    item->have = rendering->have;
+    item->lack = rendering->lack;
     if (r >= 0)
         r = copy_text(alloc, session, &item->session);
     if (r >= 0)
@@ -177,6 +189,7 @@ void weft__render_call(weft_rendering *rendering, const char *session, const cha
 
 static void render_event(weft_rendering *rendering, const weft_event *event, const weft_json *data) {
     rendering->done = true;
+    rendering->have = rendering->lack = 0;
     rendering->gseq = event->gseq;
     if (rendering->dialect->render)
         rendering->dialect->render(rendering->clients->hub, rendering, event, data);
@@ -198,7 +211,7 @@ int weft__rendering_send(const weft_rendering *rendering, weft_subscription *sub
     int r = rendering->r;
     for (size_t i = 0; r >= 0 && i < rendering->count; i++) {
         const weft_rendered *item = &rendering->items[i];
-        if (item->but != subscription->client->number &&
+        if (item->but != subscription->client->number && has_flags(subscription->client, item->have, item->lack) &&
             weft__subscription_hears(subscription, item->session, rendering->gseq))
             r = send_item(item, subscription);
     }
@@ -219,6 +232,7 @@ void weft__rendering_reset(weft_rendering *rendering) {
         free_item(alloc, &rendering->items[i]);
     rendering->asked = weft__free(alloc, rendering->asked);
     rendering->count = 0;
+    rendering->have = rendering->lack = 0;
     rendering->done = false;
     rendering->r = 0;
 }

@@ -233,6 +233,12 @@ static void pool_on_unask(void *ctx, const char *key) {
         weft__run_unask(session->run, key);
 }
 
+static void pool_on_elicited(void *ctx, const char *elicitation) {
+    const pool_session *session = ctx;
+    if (session->run)
+        weft__run_elicited(session->run, elicitation);
+}
+
 static int pool_on_request(void *ctx, const weft_passage *row, weft_req *req, const weft_json *params) {
     const pool_session *session = ctx;
     if (!session->run)
@@ -300,6 +306,7 @@ static const weft_session_host session_host = {
     .on_state = pool_on_state,
     .on_ask = pool_on_ask,
     .on_unask = pool_on_unask,
+    .on_elicited = pool_on_elicited,
     .on_request = pool_on_request,
     .on_usage = pool_on_usage,
     .on_turn_end = pool_on_turn_end,
@@ -554,6 +561,13 @@ int weft__pool_prompt(weft_engine *engine, struct run *run, const weft_turn_spec
 
 int weft__pool_answer(pool_session *session, const char *key, const char *option) {
     return session->leaving ? -ENOENT : session->process->driver->answer(session->handle, key, option);
+}
+
+int weft__pool_accept(pool_session *session, const char *key, const weft_json *content) {
+    const weft_driver *driver = session->process->driver;
+    if (session->leaving)
+        return -ENOENT;
+    return driver->accept ? driver->accept(session->handle, key, content) : driver->answer(session->handle, key, "accept");
 }
 
 void weft__pool_cancel(pool_session *session, bool force) {

@@ -197,6 +197,9 @@ void weft__task_note(weft_engine *engine, const char *id, const char *line);
  * task's turn is over. */
 int weft__task_terminal(weft_engine *engine, const char *id, weft_terminals_call call, weft_req *req,
                         const weft_json *params);
+/* Those that agents have open now, of all tasks; false: there are fewer, or there is none with this id. */
+bool weft__terminal_nth(const weft_engine *engine, size_t n, weft_open_terminal *ret);
+bool weft__terminal_find(const weft_engine *engine, const char *id, weft_open_terminal *ret);
 /* From the newest to the oldest; NULL ends it. */
 const weft_task *weft__task_newest(const weft_engine *engine);
 const weft_task *weft__task_older(const weft_engine *engine, const weft_task *task);
@@ -281,8 +284,9 @@ int weft__session_remove(weft_engine *engine, const char *id, const char *by, we
 const weft_session *weft__session_find(const weft_engine *engine, const char *id);
 /* The one that goes on with this conversation of an agent's; NULL: none does. */
 const weft_session *weft__session_find_own(const weft_engine *engine, const char *agent, const char *agent_session);
-/* A fact as its agent said it last, also when that is not stored yet. Borrowed; NULL: unknown. */
-const char *weft__session_fact_now(const weft_engine *engine, const char *id, weft_session_fact fact);
+/* Is it in a mode that is known to change nothing, as its agent said last, also when that is not stored yet? An agent in
+ * such a mode does not write; should it try all the same, it does not do so through us. */
+bool weft__session_only_reads(const weft_engine *engine, const char *id);
 const weft_session *weft__session_newest(const weft_engine *engine);
 const weft_session *weft__session_older(const weft_engine *engine, const weft_session *session);
 
@@ -313,7 +317,7 @@ extern const char *const weft__question_states[]; /* "open", ... */
 typedef struct weft_question {
     const char *id;                    /* "question-0000" */
     const char *task, *session, *rule; /* NULL where it is not about one */
-    const char *kind;                  /* "permission" of an agent, "approval" of a rule */
+    const char *kind;                  /* "permission", "elicitation", "login" of an agent, "approval" of a rule */
     const char *title;
     const char *options; /* JSON: [{"id","name","kind"}] */
     const char *detail;  /* JSON: what exactly is asked for, as it came */
@@ -321,6 +325,7 @@ typedef struct weft_question {
     bool orphaned; /* the agent that asked has gone with an earlier daemon; the answer is kept for when it asks again */
     int64_t created_ms, expires_ms; /* 0: never */
     const char *option, *by, *text; /* the answer; NULL: none */
+    const char *content;            /* of a form that was filled in, JSON; NULL: none */
     bool acted;                     /* it is over, and its rule has said what came of it */
 } weft_question;
 
@@ -337,9 +342,18 @@ typedef void weft_question_done(void *ctx, int r, const weft_question *question)
 int weft__question_ask(weft_engine *engine, const weft_question_spec *spec, weft_question_done *on_asked,
                        weft_question_done *on_answer, void *ctx);
 /* The first valid answer wins. -ENOENT, -EINVAL no such option, -EALREADY, now or later, somebody was first or it is over.
- * text may be NULL. */
+ * text may be NULL. What is to be filled in has its defaults; -EDOM: these are not enough. */
 int weft__question_answer(weft_engine *engine, const char *id, const char *option, const char *by, const char *text,
                           weft_question_done *done, void *ctx);
+/* The same with what was filled in (form.h), for an elicitation that is accepted; NULL: nothing was. -EDOM: that is not
+ * right, and why says so, or there is nothing to fill in. why may be NULL. */
+typedef struct weft_question_answer {
+    const char *option, *by, *text;
+    const weft_json *content;
+    char *why; /* WEFT_FORM_WHY bytes */
+} weft_question_answer;
+int weft__question_answer_with(weft_engine *engine, const char *id, const weft_question_answer *answer,
+                               weft_question_done *done, void *ctx);
 const weft_question *weft__question_find(const weft_engine *engine, const char *id);
 /* The open ones, oldest first; with all also those that are over and still remembered (1,000). */
 const weft_question *weft__question_first(const weft_engine *engine, bool all);

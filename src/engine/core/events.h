@@ -33,8 +33,9 @@
  *                        events from outputFrom to outputTo (seq). outputTruncated: it said more, which is not kept
  *   question.asked       {questionId, number, taskId?, sessionId?, ruleId?, kind, title, options[], detail{}, digest,
  *                        timeoutMs?}
- *   question.answered    {questionId, taskId?, sessionId?, option, name?, by, text?}   option: its id, "": denied without
- *                        one; name: the option's; text: what the person added, a reason for instance
+ *   question.answered    {questionId, taskId?, sessionId?, option, name?, by, text?, content?{}}   option: its id, "":
+ *                        denied without one; name: the option's; text: what the person added, a reason for instance;
+ *                        content: what was filled in
  *   question.expired     {questionId, taskId?, sessionId?}
  *   question.withdrawn   {questionId, taskId?, sessionId?, reason}   taskEnded, agentWithdrew
  *   question.orphaned    {questionId}                   its agent is gone with a daemon, the question stays open
@@ -61,6 +62,7 @@
  *   session.output     {sessionId, taskId, stream: "stdout"|"stderr", text}
  *   session.update     {sessionId, taskId, update{}}                one update of ACP v1, as it came; a tool call that
  *                      shows terminals of ours has what they printed behind each, and there is one more when they end
+ *   session.elicited   {sessionId, taskId, elicitationId}           what a person was sent to a URL for is done
  *   session.usage      {sessionId, taskId, usage{}}                 what a turn cost, as the agent says
  *
  * Stream "files" (WEFT_STREAM_FILES): what the watcher saw.

@@ -127,6 +127,13 @@ void weft__run_usage(struct run *run, const weft_json *usage) {
                                                     {"taskId", weft_str(run->task->id)}, {"usage", weft_copy(usage)})));
 }
 
+void weft__run_elicited(struct run *run, const char *elicitation) {
+    weft__run_kept(
+        run, weft__outbox_event(run, false, "session.elicited",
+                                WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
+                                         {"taskId", weft_str(run->task->id)}, {"elicitationId", weft_str(elicitation)})));
+}
+
 static void copy_end(struct run *run, const weft_turn_end *end) {
     const char *from[] = {end->reason, end->error, end->stop_reason};
     const char **to[] = {&run->reason, &run->error, &run->stop_reason};
@@ -197,7 +204,8 @@ static int answer_at_once(struct run *run, known_question *question) {
 static int ask_new_question(struct run *run, known_question *question) {
     int r = weft__outbox_question(run, question, NULL);
     /* It is on its way from here on: a failure to answer it leaves it to a person. */
-    if (r >= 0 && run->agent->permission != WEFT_PERMISSION_ASK && answer_at_once(run, question) < 0)
+    bool configured = run->agent->permission != WEFT_PERMISSION_ASK && strcmp(question->pub.kind, "permission") == 0;
+    if (r >= 0 && configured && answer_at_once(run, question) < 0)
         weft__note(run->engine, "%s: memory is short, a person must answer it", question->id);
     return r;
 }
@@ -291,10 +299,22 @@ static void note_denial(struct run *run, const known_question *question) {
                  shown, pub->title);
 }
 
+static int give_content(struct run *run, const known_question *question) {
+    const char *content = question->pub.content;
+    weft_doc *doc = NULL;
+    int r = weft_doc_parse(content, strlen(content), run->engine->alloc, &doc);
+    if (r >= 0)
+        weft__pool_accept(run->turn, question->key, weft_doc_root(doc));
+    weft_doc_free(doc);
+    return r;
+}
+
 void weft__run_answer(struct run *run, known_question *question) {
     question->run = NULL;
     note_denial(run, question);
-    if (run->turn && question->key)
+    if (run->turn && question->key && question->pub.content)
+        weft__run_kept(run, give_content(run, question));
+    else if (run->turn && question->key)
         weft__pool_answer(run->turn, question->key, chosen_option(question));
 }
 

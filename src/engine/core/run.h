@@ -48,6 +48,7 @@ void weft__run_update(struct run *run, const weft_json *update);
 void weft__run_usage(struct run *run, const weft_json *usage);
 void weft__run_ask(struct run *run, const char *key, weft_val asked);
 void weft__run_unask(struct run *run, const char *key);
+void weft__run_elicited(struct run *run, const char *elicitation);
 /* Its turn is over, and with it the run. */
 void weft__run_ended(struct run *run, const weft_turn_end *end);
 /* Its turn is over; the run is when the process has ended, which weft__run_left() says. */

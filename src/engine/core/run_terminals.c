@@ -53,22 +53,13 @@ static int make_terminals(struct run *run) {
         &run->terminals);
 }
 
-/* Modes of agents that are known to change nothing. */
-static bool is_reading_mode(const char *mode) {
-    static const char *const known[] = {"\"read-only\"", "\"read_only\"", "\"readonly\"", "\"plan\""};
-    for (size_t i = 0; mode && i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(known[i], mode) == 0)
-            return true;
-    return false;
-}
-
 /* NULL: it may. */
 static const char *why_no_terminal(const struct run *run) {
     if (run->stop != GOES_ON || run->ended)
         return "The turn is being ended";
     if (!run->agent || run->agent->permission == WEFT_PERMISSION_DENY)
         return "This agent may only read (\"permission\": \"deny\"): it gets no terminal";
-    if (is_reading_mode(weft__session_fact_now(run->engine, run->task->pub.session, WEFT_SESSION_MODE)))
+    if (weft__session_only_reads(run->engine, run->task->pub.session))
         return "The session is in a mode that changes nothing: there is no terminal in it";
     return NULL;
 }
@@ -87,6 +78,31 @@ int weft__task_terminal(weft_engine *engine, const char *id, weft_terminals_call
         return weft_refuse(req, WEFT_INTERNAL_ERROR, "The folder of its session is not there any more, or leads elsewhere",
                            "folderNotFound");
     return r < 0 ? r : weft__terminals_take(run->terminals, call, req, params);
+}
+
+bool weft__terminal_nth(const weft_engine *engine, size_t n, weft_open_terminal *ret) {
+    for (weft_link *link = engine->slots.next; link != &engine->slots; link = link->next) {
+        const known_task *task = WEFT_CONTAINER(link, known_task, slot);
+        const weft_terminals *of = task->run ? task->run->terminals : NULL;
+        for (size_t i = 0; of && weft__terminals_nth(of, i, ret); i++) {
+            if (n-- > 0)
+                continue;
+            ret->task = task->pub.id;
+            ret->session = task->pub.session;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool weft__terminal_find(const weft_engine *engine, const char *id, weft_open_terminal *ret) {
+    weft_open_terminal one;
+    for (size_t n = 0; weft__terminal_nth(engine, n, &one); n++)
+        if (strcmp(one.id, id) == 0) {
+            *ret = one;
+            return true;
+        }
+    return false;
 }
 
 int weft__run_show_terminals(struct run *run, const weft_json *update, weft_buf *ret) {

@@ -245,6 +245,7 @@ static void add_question(struct piece *piece, const known_question *question) {
         {"option", weft_str_or_none(pub->option)},
         {"by", weft_str_or_none(pub->by)},
         {"text", weft_str_or_none(pub->text)},
+        {"content", raw_or_none(pub->content)},
     };
     memcpy(members + data.len, more, sizeof more);
     add_document(piece, QUESTION, pub->id, weft_obj(members, data.len + sizeof more / sizeof more[0]));

@@ -13,7 +13,7 @@ static void lose_text(weft_scrollback *it) {
 }
 
 /* So that n more bytes fit, and memory is moved only when as much was dropped as is kept. */
-static void drop_front(weft_scrollback *it, size_t n) {
+static void drop_oldest_text(weft_scrollback *it, size_t n) {
     size_t len = weft__buf_len(&it->kept), slack = it->limit > LEAST_SLACK ? it->limit : LEAST_SLACK;
     it->truncated |= len + n > it->limit;
     if (len + n > it->limit + slack)
@@ -28,7 +28,7 @@ static void put_clean(weft_scrollback *it, const char *text, size_t n) {
         text += from;
         n -= from;
     }
-    drop_front(it, n);
+    drop_oldest_text(it, n);
     if (n && weft__buf_put(&it->kept, it->alloc, text, n) < 0)
         lose_text(it);
 }

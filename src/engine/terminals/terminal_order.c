@@ -16,7 +16,7 @@
  * turns pages. The agent may say otherwise. */
 static const char *const defaults[] = {"TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", NULL};
 
-static int refuse_order(weft_terminal_order *order, const char *why) {
+static int refuse_terminal_order(weft_terminal_order *order, const char *why) {
     snprintf(order->why, sizeof order->why, "%s", why);
     return -EINVAL;
 }
@@ -37,21 +37,38 @@ static int take_args(const weft_json *args, weft_terminal_order *ret, size_t at)
     for (weft_iter it = weft_iterate(args); weft_next(&it); at++) {
         ret->argv[at] = weft_str_of(&it.value, NULL);
         if (!ret->argv[at])
-            return refuse_order(ret, "\"args\" must be strings without NUL");
+            return refuse_terminal_order(ret, "\"args\" must be strings without NUL");
     }
     return 0;
 }
 
-static int take_command(const weft_terminals_opts *set, const weft_json *params, weft_terminal_order *ret) {
+static void show_word(weft_terminal_order *order, const char *word) {
+    size_t len = strlen(order->command), room = sizeof order->command - len;
+    int n = snprintf(order->command + len, room, "%s%s", len ? " " : "", word);
+    if (n < (int) room)
+        return;
+    static const char cut[] = "\xE2\x80\xA6"; /* an ellipsis */
+    len = weft__utf8_fit(order->command, sizeof order->command - 1, sizeof order->command - sizeof cut);
+    memcpy(order->command + len, cut, sizeof cut);
+}
+
+/* For people: without quotes, and cut where it is long. */
+static void show_command(weft_terminal_order *order, const char *command, size_t args) {
+    show_word(order, command);
+    for (size_t i = 1; i <= args && strlen(order->command) < sizeof order->command - WEFT_UTF8_MAX - 1; i++)
+        show_word(order, order->argv[i]);
+}
+
+static int take_terminal_command(const weft_terminals_opts *set, const weft_json *params, weft_terminal_order *ret) {
     const char *command = weft_get_str(params, "command", NULL);
     weft_json args = weft_get(params, "args");
     if (!command || !*command)
-        return refuse_order(ret, "\"command\" must be the name of a program");
+        return refuse_terminal_order(ret, "\"command\" must be the name of a program");
     if (!is_absent(&args) && weft_typeof(&args) != WEFT_ARRAY)
-        return refuse_order(ret, "\"args\" must be an array of strings");
+        return refuse_terminal_order(ret, "\"args\" must be an array of strings");
     size_t count = is_absent(&args) ? 0 : weft_count(&args);
     if (count > MOST_ARGS)
-        return refuse_order(ret, "There are too many \"args\"");
+        return refuse_terminal_order(ret, "There are too many \"args\"");
     ret->argv = weft__zalloc(set->alloc, (count + 4) * sizeof *ret->argv);
     if (!ret->argv)
         return -ENOMEM;
@@ -61,7 +78,10 @@ static int take_command(const weft_terminals_opts *set, const weft_json *params,
         ret->argv[1] = "-c";
         ret->argv[2] = command;
     }
-    return count ? take_args(&args, ret, 1) : 0;
+    int r = count ? take_args(&args, ret, 1) : 0;
+    if (r >= 0)
+        show_command(ret, command, count);
+    return r;
 }
 
 /* ---- the environment ---- */
@@ -83,7 +103,7 @@ static size_t add_variable(const char **list, size_t count, const char *variable
 static int write_variable(const weft_json *one, const weft_alloc *alloc, weft_terminal_order *ret) {
     const char *name = weft_get_str(one, "name", NULL), *value = weft_get_str(one, "value", NULL);
     if (!name || !*name || strchr(name, '=') || !value)
-        return refuse_order(ret, "\"env\" must be {name, value}, without \"=\" in a name");
+        return refuse_terminal_order(ret, "\"env\" must be {name, value}, without \"=\" in a name");
     int r = weft__buf_put(&ret->text, alloc, name, strlen(name));
     if (r >= 0)
         r = weft__buf_put(&ret->text, alloc, "=", 1);
@@ -120,7 +140,7 @@ static int take_env(const weft_terminals_opts *set, const weft_json *params, wef
     size_t said = 0;
     int r = 0;
     if (!is_absent(&env) && (weft_typeof(&env) != WEFT_ARRAY || weft_count(&env) > MOST_ENV))
-        return refuse_order(ret, "\"env\" must be an array of at most 256 variables");
+        return refuse_terminal_order(ret, "\"env\" must be an array of at most 256 variables");
     if (!is_absent(&env))
         for (weft_iter it = weft_iterate(&env); r >= 0 && weft_next(&it); said++)
             r = write_variable(&it.value, set->alloc, ret);
@@ -130,22 +150,22 @@ static int take_env(const weft_terminals_opts *set, const weft_json *params, wef
 /* ---- the folder ---- */
 
 static int refuse_folder(weft_terminal_order *order, int r) {
-    return refuse_order(order, r == -ENOENT || r == -ENOTDIR ? "There is no such folder as \"cwd\" says"
-                               : r == -EACCES                ? "\"cwd\" is a folder that is closed"
-                                                             : "\"cwd\" must be in the folder of the session");
+    return refuse_terminal_order(order, r == -ENOENT || r == -ENOTDIR ? "There is no such folder as \"cwd\" says"
+                                        : r == -EACCES                ? "\"cwd\" is a folder that is closed"
+                                                                      : "\"cwd\" must be in the folder of the session");
 }
 
-static int take_folder(const weft_terminals_opts *set, const weft_json *params, weft_terminal_order *ret) {
+static int take_terminal_folder(const weft_terminals_opts *set, const weft_json *params, weft_terminal_order *ret) {
     weft_json cwd = weft_get(params, "cwd");
     const char *said = weft_str_of(&cwd, NULL);
     char found[WEFT_BENEATH_PATH] = "";
     if (!is_absent(&cwd) && (!said || *said != '/'))
-        return refuse_order(ret, "\"cwd\" must be an absolute path");
+        return refuse_terminal_order(ret, "\"cwd\" must be an absolute path");
     int r = said ? weft__beneath_folder(set->root, said, true, found) : 0;
     if (r < 0)
         return r == -ENOMEM ? r : refuse_folder(ret, r);
     int n = snprintf(ret->folder, sizeof ret->folder, "%s%s%s", set->root, *found ? "/" : "", found);
-    return n < (int) sizeof ret->folder ? 0 : refuse_order(ret, "\"cwd\" is too long");
+    return n < (int) sizeof ret->folder ? 0 : refuse_terminal_order(ret, "\"cwd\" is too long");
 }
 
 int weft__terminal_order(const weft_terminals_opts *set, const weft_json *params, weft_terminal_order *ret,
@@ -153,11 +173,11 @@ int weft__terminal_order(const weft_terminals_opts *set, const weft_json *params
     weft_json limit = weft_get(params, "outputByteLimit");
     int64_t bytes = weft_int_of(&limit, -1);
     *ret = (weft_terminal_order){.argv = NULL};
-    int r = take_command(set, params, ret);
+    int r = take_terminal_command(set, params, ret);
     if (r >= 0)
         r = take_env(set, params, ret);
     if (r >= 0)
-        r = take_folder(set, params, ret);
+        r = take_terminal_folder(set, params, ret);
     if (r < 0)
         return r;
     opts->argv = ret->argv;

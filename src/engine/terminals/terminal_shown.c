@@ -43,7 +43,7 @@ static size_t fence_length(weft_bytes text) {
     return most + 1;
 }
 
-static int put_text(weft_buf *out, const weft_alloc *alloc, const char *text) {
+static int put_shown_text(weft_buf *out, const weft_alloc *alloc, const char *text) {
     return weft__buf_put(out, alloc, text, strlen(text));
 }
 
@@ -54,15 +54,15 @@ static int put_fence(weft_buf *out, const weft_alloc *alloc, size_t length) {
     return r;
 }
 
-static int put_block(weft_buf *out, const weft_alloc *alloc, weft_bytes text) {
+static int put_code_block(weft_buf *out, const weft_alloc *alloc, weft_bytes text) {
     size_t fence = fence_length(text);
     int r = put_fence(out, alloc, fence);
     if (r >= 0)
-        r = put_text(out, alloc, "\n");
+        r = put_shown_text(out, alloc, "\n");
     if (r >= 0)
         r = weft__buf_put(out, alloc, text.data, text.len);
     if (r >= 0 && text.len && text.data[text.len - 1] != '\n')
-        r = put_text(out, alloc, "\n");
+        r = put_shown_text(out, alloc, "\n");
     return r < 0 ? r : put_fence(out, alloc, fence);
 }
 
@@ -74,10 +74,10 @@ static int put_print(weft_buf *out, const weft_alloc *alloc, const weft_terminal
         snprintf(how, sizeof how, "\nended by %s", weft__signal_name(print->signal, room));
     else if (print->exit_code)
         snprintf(how, sizeof how, "\nexit code %d", print->exit_code);
-    int r = print->truncated ? put_text(out, alloc, "(the beginning is left out)\n") : 0;
+    int r = print->truncated ? put_shown_text(out, alloc, "(the beginning is left out)\n") : 0;
     if (r >= 0)
-        r = put_block(out, alloc, print->text);
-    return r < 0 ? r : put_text(out, alloc, how);
+        r = put_code_block(out, alloc, print->text);
+    return r < 0 ? r : put_shown_text(out, alloc, how);
 }
 
 /* ---- the content ---- */

@@ -36,6 +36,7 @@ typedef struct entry {
     char *last; /* of one that was released: the end of what it printed */
     weft_terminal_print print;
     char id[WEFT_TERMINAL_ID];
+    char command[WEFT_TERMINAL_COMMAND];
 } entry;
 
 typedef struct wait {
@@ -163,7 +164,7 @@ static void tell_shows(weft_terminals *set, const char *id) {
     }
 }
 
-static bool is_call(const weft_json *update) {
+static bool is_tool_call(const weft_json *update) {
     const char *kind = weft_get_str(update, "sessionUpdate", "");
     return strcmp(kind, "tool_call") == 0 || strcmp(kind, "tool_call_update") == 0;
 }
@@ -205,7 +206,7 @@ int weft__terminals_show(weft_terminals *set, const weft_json *update, weft_buf 
     weft_json call = weft_get(update, "toolCallId"), content = weft_get(update, "content");
     size_t over = 0;
     weft_buf out = {0};
-    if (weft_typeof(&content) != WEFT_ARRAY || weft_typeof(&call) != WEFT_STRING || !is_call(update))
+    if (weft_typeof(&content) != WEFT_ARRAY || weft_typeof(&call) != WEFT_STRING || !is_tool_call(update))
         return 0;
     forget_shows_of(set, &call);
     if (!count_shown(set, &content, &over))
@@ -375,6 +376,7 @@ static int start_entry(weft_terminals *set, entry *one, const weft_json *params,
     weft_terminal_order order;
     int r = weft__terminal_order(with, params, &order, &opts);
     memcpy(why, order.why, sizeof order.why);
+    memcpy(one->command, order.command, sizeof one->command);
     if (r >= 0)
         r = name_entry(one);
     if (r >= 0)
@@ -409,7 +411,7 @@ static int create_terminal(weft_terminals *set, weft_req *req, const weft_json *
     return 0;
 }
 
-static int tell_output(entry *one, weft_req *req) {
+static int tell_terminal_output(entry *one, weft_req *req) {
     const weft_process_end *end = weft__terminal_end(one->terminal);
     bool truncated;
     char room[16];
@@ -450,7 +452,7 @@ static int release_for(entry *one, weft_req *req) {
 }
 
 int weft__terminals_take(weft_terminals *set, weft_terminals_call call, weft_req *req, const weft_json *params) {
-    static int (*const takes[])(entry *, weft_req *) = {[WEFT_TERMINALS_OUTPUT] = tell_output,
+    static int (*const takes[])(entry *, weft_req *) = {[WEFT_TERMINALS_OUTPUT] = tell_terminal_output,
                                                         [WEFT_TERMINALS_WAIT] = wait_for_terminal,
                                                         [WEFT_TERMINALS_KILL] = kill_terminal,
                                                         [WEFT_TERMINALS_RELEASE] = release_for};
@@ -484,6 +486,17 @@ int weft__terminals_new(const weft_terminals_opts *opts, weft_terminals **ret) {
     return 0;
 }
 
+bool weft__terminals_nth(const weft_terminals *set, size_t n, weft_open_terminal *ret) {
+    EACH_ENTRY(at, set) {
+        const entry *one = WEFT_CONTAINER(at, entry, link);
+        if (!one->terminal || one->create || n-- > 0)
+            continue;
+        *ret = (weft_open_terminal){.id = one->id, .command = one->command, .terminal = one->terminal};
+        return true;
+    }
+    return false;
+}
+
 void weft__terminals_stop(weft_terminals *set) {
     set->stopped = true;
     EACH_ENTRY(at, set) {
@@ -493,7 +506,7 @@ void weft__terminals_stop(weft_terminals *set) {
     }
 }
 
-static void refuse_create(entry *one) {
+static void refuse_pending_create(entry *one) {
     weft_req *req = take_create(one);
     forget_terminal(one);
     weft_refuse(req, WEFT_INTERNAL_ERROR, "The turn is over", "turnEnded");
@@ -504,7 +517,7 @@ void weft__terminals_finish(weft_terminals *set) {
     EACH_ENTRY(at, set) {
         entry *one = WEFT_CONTAINER(at, entry, link);
         if (one->create)
-            refuse_create(one);
+            refuse_pending_create(one);
     }
     while (set->live) {
         entry *one = NULL;

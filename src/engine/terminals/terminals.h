@@ -54,7 +54,20 @@ void weft__terminals_finish(weft_terminals *terminals);
 /* What runs is killed, and requests that wait are answered; on_update is not called any more. Returns NULL. */
 weft_terminals *weft__terminals_free(weft_terminals *terminals);
 
+/* One that is open: not released. Borrowed until the next turn of the loop. */
+typedef struct weft_open_terminal {
+    const char *id;
+    const char *command;        /* as it was asked for, for people; what is long is cut */
+    const char *task, *session; /* whose it is; NULL from here, the engine knows */
+    weft_terminal *terminal;
+} weft_open_terminal;
+/* The n-th, the oldest first; false: there are fewer. */
+bool weft__terminals_nth(const weft_terminals *terminals, size_t n, weft_open_terminal *ret);
+
 /* ---- terminal_order.c ---- */
+
+/* Bytes of a command as people are shown it. */
+#define WEFT_TERMINAL_COMMAND 256
 
 /* A terminal as the params of terminal/create want it; argv, env, folder and limit are set in opts, and borrowed from ret
  * and params. <0: -ENOMEM, or -EINVAL: ret->why says why, for the agent. */
@@ -62,6 +75,7 @@ typedef struct weft_terminal_order {
     const char **argv, **env;
     weft_buf text; /* of env */
     char folder[PATH_MAX];
+    char command[WEFT_TERMINAL_COMMAND];
     char why[200];
 } weft_terminal_order;
 int weft__terminal_order(const weft_terminals_opts *set, const weft_json *params, weft_terminal_order *ret,
