@@ -15,12 +15,14 @@ weft_json weft__form_of(const weft_json *question) {
 
 /* ---- showing ---- */
 
+/* JSON has escapes of its own, and no colours where it is a part of a sentence. */
 static void put_json(const weft_screen *screen, const weft_json *value) {
+    const weft_screen plain = {.file = screen->file, .terminal = screen->terminal};
     weft_bytes text;
     if (weft_text(value, &text) >= 0)
         weft__put_text(screen, text.data, text.len);
     else if (value->text)
-        weft__put_compact(screen, value);
+        weft__put_compact(&plain, value);
 }
 
 static bool put_part(const weft_screen *screen, const char *before, const weft_json *value) {

@@ -19,7 +19,7 @@
 /* As many ways as are named; an id goes back whole. */
 #define MOST_METHODS 8
 #define LONGEST_ID 1024
-#define LONGEST_NAME 256
+#define LONGEST_NAME 100
 
 #define WAY_RETRY "weft:retry"
 #define WAY_STOP "weft:stop"
