@@ -14,9 +14,6 @@ const char *const weft__acp_variants[] = {[ACP_PLAIN] = "plain", [ACP_POSITIONS]
 
 /* ---- updates ---- */
 
-/* "EPOCH:GSEQ" */
-#define POSITION (WEFT_EPOCH + 24)
-
 struct update {
     const weft_hub *hub;
     weft_rendering *rendering;
@@ -55,7 +52,7 @@ static void tell_old_update(const struct update *about, weft_val update) {
 }
 
 static void tell_update(const struct update *about, weft_val update) {
-    char position[POSITION];
+    char position[ACP_POSITION];
     weft_val meta = weft_none();
     if (weft__render_variant(about->rendering) == ACP_OLD) {
         tell_old_update(about, update);
@@ -166,7 +163,9 @@ static uint64_t origin_of(const struct update *about, const char *metadata) {
     const weft_json *root = weft_doc_root(doc);
     bool ours = strcmp(weft__render_text(about->rendering, root, "source", ""), "acp") == 0 &&
                 strcmp(weft__render_text(about->rendering, root, "hub", ""), about->hub->host->started_at) == 0;
-    int64_t number = ours ? weft_get_int(root, "client", 0) : 0;
+    const char *name = weft__render_text(about->rendering, root, "name", NULL);
+    const weft_hub_client *named = name ? weft__hub_clients_named(about->hub->clients, name) : NULL;
+    int64_t number = named ? (int64_t) weft__hub_client_number(named) : ours ? weft_get_int(root, "client", 0) : 0;
     weft_doc_free(doc);
     return number > 0 ? (uint64_t) number : 0;
 }
