@@ -81,6 +81,12 @@ enum {
     WEFT_OWN_FLAGS = 1 << 16, /* from this one on, flags mean what the program wants */
 };
 
+/* One of several rows that a name stands for, where it depends on who asks which one answers. */
+typedef struct weft_form {
+    const char *name; /* of the protocol, say; NULL ends a list of them */
+    const struct weft_method *row;
+} weft_form;
+
 typedef struct weft_method {
     const char *name;
     weft_handler *handler;
@@ -90,10 +96,12 @@ typedef struct weft_method {
     const char *result;           /* JSON Schema of the result as text; NULL: any */
     const weft_error_row *errors; /* ends with code 0; may be NULL */
     unsigned flags;
-    void *ctx;            /* handed to the handler; NULL: the service's */
-    const void *defaults; /* what the struct of WEFT_END holds where params say nothing; NULL: zeroes */
-    int64_t timeout_ms;   /* a request of a peer that is not answered by then is answered as if its caller's deadline had
-                             passed (-32800, data.reason "deadlineExceeded"); 0: it may take as long as it likes */
+    void *ctx;              /* handed to the handler; NULL: the service's */
+    const void *defaults;   /* what the struct of WEFT_END holds where params say nothing; NULL: zeroes */
+    int64_t timeout_ms;     /* a request of a peer that is not answered by then is answered as if its caller's deadline had
+                               passed (-32800, data.reason "deadlineExceeded"); 0: it may take as long as it likes */
+    const weft_form *forms; /* for a row without params whose handler hands on to one of these: rpc.discover shows their
+                               params and results. NULL: it stands for itself */
 } weft_method;
 
 /* The struct that the params were bound to by the method's table, which ends with WEFT_END. Yours to change until the

@@ -16,6 +16,11 @@
 #define ACP_META_AGENT "weft/agent"       /* of session/new: which agent */
 #define ACP_META_POSITION "weft/position" /* of session/update, and of session/resume: "EPOCH:GSEQ" */
 
+/* Room for "EPOCH:GSEQ". */
+#define ACP_POSITION (WEFT_EPOCH + 24)
+/* Bytes of a name that a client gives itself. */
+#define ACP_CLIENT_NAME 64
+
 /* Ways to say the same: what every client understands, the same with positions for those that asked for them, and the older
  * form for those that began with it. */
 typedef enum acp_variant { ACP_PLAIN, ACP_POSITIONS, ACP_OLD } acp_variant;

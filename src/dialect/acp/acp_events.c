@@ -15,9 +15,6 @@ const char *const weft__acp_variants[] = {[ACP_PLAIN] = "plain", [ACP_POSITIONS]
 
 /* ---- updates ---- */
 
-/* "EPOCH:GSEQ" */
-#define POSITION (WEFT_EPOCH + 24)
-
 struct update {
     const weft_hub *hub;
     weft_rendering *rendering;
@@ -56,7 +53,7 @@ static void tell_old_update(const struct update *about, weft_val update) {
 }
 
 static void tell_update(const struct update *about, weft_val update) {
-    char position[POSITION];
+    char position[ACP_POSITION];
     weft_val meta = weft_none();
     if (weft__render_variant(about->rendering) == ACP_OLD) {
         tell_old_update(about, update);

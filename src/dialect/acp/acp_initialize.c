@@ -123,13 +123,20 @@ int weft__acp_on_authenticate(weft_req *req, const weft_json *params, void *ctx)
 /* ---- the agent ---- */
 
 struct hello_params {
-    const char *agent;
+    const char *agent, *client;
 };
 const weft_param weft__acp_hello_params[] = {
     {"agent", WEFT_PARAM_str, offsetof(struct hello_params, agent), WEFT_NULLABLE | WEFT_NONEMPTY,
      "the agent of the sessions that this connection makes; the default when absent"},
+    {"client", WEFT_PARAM_str, offsetof(struct hello_params, client), WEFT_NULLABLE | WEFT_NONEMPTY,
+     "a name of the client's own, the same when it comes back: up to 64 letters, digits and dashes"},
     WEFT_END(struct hello_params),
 };
+
+static bool is_client_name(const char *name) {
+    size_t len = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-");
+    return !name[len] && len <= ACP_CLIENT_NAME;
+}
 
 /* What "weft acp" says before its editor says anything. */
 int weft__acp_on_hello(weft_req *req, const weft_json *params, void *ctx) {
@@ -139,6 +146,10 @@ int weft__acp_on_hello(weft_req *req, const weft_json *params, void *ctx) {
     (void) params;
     if (in->agent && !weft__agent_find(weft__engine_agents(hub->engine), in->agent))
         return weft__reply_no_agent(req, hub, WEFT_INVALID_PARAMS, "agentNotConfigured", "/agent", in->agent);
+    if (in->client && !is_client_name(in->client))
+        return weft__reply_invalid(req, "/client", "the name has up to %d letters, digits and dashes", ACP_CLIENT_NAME);
     int r = client && in->agent ? weft__hub_client_use_agent(client, in->agent) : 0;
+    if (r >= 0 && client && in->client)
+        r = weft__hub_client_set_name(client, in->client);
     return r < 0 ? r : weft__acp_reply(hub, req, WEFT_OBJ({"agent", weft_str_or_none(in->agent)}));
 }

@@ -19,10 +19,11 @@
 #define ORIGIN 128
 
 struct prompt {
+    weft_link unstored; /* in the client's list, until it is */
     const weft_hub *hub;
     bool old;           /* it is answered when it was accepted */
     weft_req *req;      /* NULL: nobody waits for the answer any more */
-    bool withdrawn;     /* the request was cancelled before there was a task */
+    bool withdrawn;     /* it was cancelled before there was a task */
     char task[TASK_ID]; /* "": not stored yet */
     char session[];
 };
@@ -39,8 +40,14 @@ const weft_param weft__acp_prompt_params[] = {
     WEFT_END(struct prompt_params),
 };
 
-/* Which connection it came from, so that this one is not told its own words. The next daemon counts its connections anew. */
+/* Which connection it came from, so that this one is not told its own words. The next daemon counts its connections anew; a
+ * client that has a name is the same there. */
 static const char *origin_of(const weft_hub *hub, const weft_hub_client *client, char text[ORIGIN]) {
+    const char *name = client ? weft__hub_client_name(client) : NULL;
+    if (name) {
+        snprintf(text, ORIGIN, "{\"source\":\"acp\",\"name\":\"%s\"}", name);
+        return text;
+    }
     snprintf(text, ORIGIN, "{\"source\":\"acp\",\"client\":%" PRIu64 ",\"hub\":\"%s\"}",
              client ? weft__hub_client_number(client) : 0, hub->host->started_at);
     return text;
@@ -140,14 +147,20 @@ static void answer_accepted(struct prompt *prompt) {
 static void on_submitted(void *ctx, int r, const weft_task *task) {
     struct prompt *prompt = ctx;
     const weft_hub *hub = prompt->hub;
+    weft__list_remove(&prompt->unstored);
     if (r >= 0 && prompt->old && !prompt->withdrawn) {
         answer_accepted(prompt);
         return;
     }
-    if (r >= 0) {
+    if (r >= 0)
         snprintf(prompt->task, sizeof prompt->task, "%s", task->id);
-        r = weft__hub_clients_await(hub->clients, task->id, on_prompt_task, prompt);
+    /* The same prompt again, by its key: its end may have been told already. */
+    if (r >= 0 && task->state > WEFT_TASK_RUNNING) {
+        weft__acp_when_told(weft__acp_client_of(hub, prompt->req), prompt->session, answer_prompt, prompt);
+        return;
     }
+    if (r >= 0)
+        r = weft__hub_clients_await(hub->clients, task->id, on_prompt_task, prompt);
     if (r >= 0 && prompt->withdrawn)
         weft__task_cancel(hub->engine, prompt->task, "client", ignore_end, NULL);
     if (r < 0)
@@ -186,6 +199,7 @@ static int submit_prompt(weft_req *req, const weft_hub *hub, const struct prompt
         return -ENOMEM;
     *prompt = (struct prompt){.hub = hub, .old = weft__acp_is_old(hub, req), .req = weft__req_keep(req)};
     memcpy(prompt->session, in->sessionId, size);
+    weft__list_init(&prompt->unstored);
     weft_task_spec spec = {
         .prompt = text, .session = in->sessionId, .metadata = origin_of(hub, client, origin), .key = *key ? key : NULL};
     r = weft__task_submit(hub->engine, &spec, on_submitted, prompt);
@@ -193,6 +207,8 @@ static int submit_prompt(weft_req *req, const weft_hub *hub, const struct prompt
         weft__free(hub->alloc, prompt);
         return refuse_prompt(weft__req_keep(req), hub, in->sessionId, r);
     }
+    if (client)
+        weft__list_push(weft__hub_client_unstored(client), &prompt->unstored);
     if (prompt->req)
         weft_req_on_cancel(prompt->req, on_request_over, prompt);
     return 0;
@@ -237,7 +253,16 @@ const weft_param weft__acp_cancel_params[] = {
     WEFT_END(struct cancel_params),
 };
 
-/* The turn that runs ends, whoever asked for it; what waits behind it ends if this connection asked for it. */
+static void withdraw_unstored(weft_hub_client *client, const char *session) {
+    weft_link *all = weft__hub_client_unstored(client);
+    for (weft_link *at = all->next; at != all; at = at->next) {
+        struct prompt *prompt = WEFT_CONTAINER(at, struct prompt, unstored);
+        prompt->withdrawn |= strcmp(prompt->session, session) == 0;
+    }
+}
+
+/* The turn that runs ends, whoever asked for it; what waits behind it ends if this connection asked for it, also if it is
+ * not stored yet. */
 int weft__acp_on_cancel(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct cancel_params *in = weft_req_params(req);
@@ -253,6 +278,8 @@ int weft__acp_on_cancel(weft_req *req, const weft_json *params, void *ctx) {
     for (size_t n = 0; client && (task = weft__task_waiting(hub->engine, n)); n++)
         if (strcmp(task->session, session->id) == 0 && strcmp(task->metadata, origin) == 0)
             weft__task_cancel(hub->engine, task->id, who, ignore_end, NULL);
+    if (client)
+        withdraw_unstored(client, session->id);
     if (session->turn)
         weft__task_cancel(hub->engine, session->turn, who, ignore_end, NULL);
     return weft_reply(req, weft_obj(NULL, 0));

@@ -4,6 +4,7 @@
  * that its modes and options are known; load tells all that was said in it, resume only what was missed, and both go on with
  * what happens. */
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,10 +57,24 @@ static weft_val session_modes(const weft_hub *hub, const weft_session *session, 
     return id.text && list.text ? weft_obj(ret->members, 2) : weft_none();
 }
 
-/* with_id: the caller does not know it yet. meta may be none. */
-static int reply_session(weft_req *req, const weft_hub *hub, const weft_session *session, bool with_id, weft_val meta) {
+/* For who is told positions: everything up to here has been. */
+static weft_val position_now(const weft_hub *hub, const weft_hub_client *client, char text[ACP_POSITION]) {
+    weft_store *store = weft__engine_store(hub->engine);
+    if (!client || weft__hub_client_form(client, "acp") != ACP_POSITIONS)
+        return weft_none();
+    snprintf(text, ACP_POSITION, "%s:%" PRIu64, weft__store_epoch(store), weft__hub_clients_told(hub->clients));
+    return weft_str(text);
+}
+
+/* with_id: the caller does not know it yet. gap: why what it missed cannot be told; NULL: it was. */
+static int reply_session(weft_req *req, const weft_hub *hub, const weft_session *session, bool with_id, const char *gap) {
     struct modes modes;
+    char position[ACP_POSITION];
     weft_hub_client *client = weft__acp_client_of(hub, req);
+    weft_val at = position_now(hub, client, position);
+    weft_val about = WEFT_OBJ({"weft/resumed", gap ? weft_bool(false) : weft_none()}, {"weft/reason", weft_str_or_none(gap)},
+                              {ACP_META_POSITION, at});
+    weft_val meta = gap || at.kind ? about : weft_none();
     weft_val found = session_modes(hub, session, &modes);
     int r = weft__acp_reply(hub, req,
                             WEFT_OBJ({"sessionId", with_id ? weft_str(session->id) : weft_none()}, {"modes", found},
@@ -157,7 +172,7 @@ static void answer_new(struct opening *opening) {
     else if (r < 0)
         weft__reply_failure(opening->req, r);
     else
-        reply_session(opening->req, opening->hub, session, true, weft_none());
+        reply_session(opening->req, opening->hub, session, true, NULL);
     free_opening(opening);
 }
 
@@ -271,14 +286,12 @@ static const char *gap_reason(int gap) {
 static void answer_opened(void *ctx, int r) {
     struct opening *opening = ctx;
     const weft_session *session = weft__session_find(opening->hub->engine, opening->session);
-    weft_val gap =
-        r > 0 ? WEFT_OBJ({"weft/resumed", weft_bool(false)}, {"weft/reason", weft_str(gap_reason(r))}) : weft_none();
     if (r < 0)
         weft__reply_failure(opening->req, r);
     else if (!session)
         weft__acp_no_session(opening->req, opening->session);
     else
-        reply_session(opening->req, opening->hub, session, false, gap);
+        reply_session(opening->req, opening->hub, session, false, r > 0 ? gap_reason(r) : NULL);
     free_opening(opening);
 }
 

@@ -103,8 +103,35 @@ int weft__hub_client_use_agent(weft_hub_client *client, const char *agent) {
     return 0;
 }
 
+int weft__hub_client_set_name(weft_hub_client *client, const char *name) {
+    const weft_alloc *alloc = client->clients->alloc;
+    char *copy = weft__strndup(alloc, name, strlen(name));
+    if (!copy)
+        return -ENOMEM;
+    weft__free(alloc, client->name);
+    client->name = copy;
+    return 0;
+}
+
+const char *weft__hub_client_name(const weft_hub_client *client) {
+    return client->name;
+}
+
+weft_hub_client *weft__hub_clients_named(const weft_hub_clients *clients, const char *name) {
+    for (const weft_link *at = clients->list.prev; at != &clients->list; at = at->prev) {
+        weft_hub_client *client = WEFT_CONTAINER(at, weft_hub_client, link);
+        if (client->name && strcmp(client->name, name) == 0)
+            return client;
+    }
+    return NULL;
+}
+
 const char *weft__hub_client_agent(const weft_hub_client *client) {
     return client->agent;
+}
+
+weft_link *weft__hub_client_unstored(weft_hub_client *client) {
+    return &client->unstored;
 }
 
 const weft_alloc *weft__hub_client_alloc(const weft_hub_client *client) {
@@ -332,6 +359,9 @@ static int make_subscription(weft_hub_client *client, const weft_subscription_sp
     (*ret)->marks = spec->marks;
     (*ret)->rendering = spec->words ? rendering_for(client, spec) : NULL;
     (*ret)->seeks = spec->live && spec->stream;
+    /* It goes on from where it was: what it caused itself since then it knows. */
+    if (spec->words && spec->after)
+        (*ret)->since = spec->after;
     return 0;
 }
 
@@ -423,11 +453,14 @@ void weft__hub_client_free(weft_hub_client *client) {
     weft__list_remove(&client->link);
     while (!weft__list_empty(&client->subscriptions))
         weft__subscription_free(WEFT_CONTAINER(client->subscriptions.next, weft_subscription, link));
+    while (!weft__list_empty(&client->unstored))
+        weft__list_remove(client->unstored.next);
     while (client->watch_count)
         weft__free(alloc, client->watches[--client->watch_count].session);
     weft__free(alloc, client->watches);
     weft__free(alloc, client->session);
     weft__free(alloc, client->agent);
+    weft__free(alloc, client->name);
     weft__free(alloc, client);
 }
 
@@ -449,6 +482,7 @@ void weft__hub_clients_open(weft_hub_clients *clients, weft_peer *peer) {
     client->number = ++clients->last_number;
     client->peer = peer;
     weft__list_init(&client->subscriptions);
+    weft__list_init(&client->unstored);
     weft__list_push(&clients->list, &client->link);
     weft_peer_set_data(peer, client);
     if (weft__hub_client_speak(client, weft_peer_identity(peer)->dialect, NULL) < 0) {

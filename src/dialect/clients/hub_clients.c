@@ -20,6 +20,10 @@ struct await {
 
 /* ---- waiting for a task ---- */
 
+uint64_t weft__hub_clients_told(const weft_hub_clients *clients) {
+    return clients->told;
+}
+
 int weft__hub_clients_await(weft_hub_clients *clients, const char *task, weft_on_task *on_event, void *ctx) {
     size_t size = strlen(task) + 1;
     struct await *await = weft__alloc(clients->alloc, sizeof *await + size);

@@ -43,6 +43,9 @@ void weft__hub_clients_drain(weft_hub_clients *clients, weft_peer *peer);
 typedef bool weft_on_task(void *ctx, const weft_event *event, const weft_json *data);
 int weft__hub_clients_await(weft_hub_clients *clients, const char *task, weft_on_task *on_event, void *ctx);
 
+/* The gseq of the last event that those who keep up have been told. */
+uint64_t weft__hub_clients_told(const weft_hub_clients *clients);
+
 /* Tell all live connections of a dialect something that is no event: who does not listen now, or reads too slowly, is not
  * told later either. tell is called once for each variant that somebody hears. */
 typedef void weft_hub_tell(const weft_hub *hub, weft_rendering *rendering, void *ctx);
@@ -102,6 +105,13 @@ int weft__hub_client_started(weft_hub_client *client, const char *session);
 /* Which agent it wants for what it starts without naming one; NULL: it did not say. -ENOMEM. */
 int weft__hub_client_use_agent(weft_hub_client *client, const char *agent);
 const char *weft__hub_client_agent(const weft_hub_client *client);
+/* The name that it says it has, over connections; NULL: it said none. -ENOMEM. */
+int weft__hub_client_set_name(weft_hub_client *client, const char *name);
+const char *weft__hub_client_name(const weft_hub_client *client);
+/* The last that came with this name; NULL: none. */
+weft_hub_client *weft__hub_clients_named(const weft_hub_clients *clients, const char *name);
+/* What it asked for and is being stored, a list of its dialect's. When the client goes, they are taken out of it. */
+weft_link *weft__hub_client_unstored(weft_hub_client *client);
 /* What memory for it comes from. */
 const weft_alloc *weft__hub_client_alloc(const weft_hub_client *client);
 /* The session this client started last; NULL: none. */

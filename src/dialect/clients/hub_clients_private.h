@@ -90,6 +90,7 @@ struct weft_hub_client {
     uint64_t number;
     weft_peer *peer;
     weft_link subscriptions;
+    weft_link unstored;
     size_t subscription_count; /* without the dialect's */
     size_t call_count;
     const weft_dialect *decided; /* NULL: it speaks what its endpoint does */
@@ -100,6 +101,7 @@ struct weft_hub_client {
     size_t watch_count, watch_cap;
     char *session;               /* that it started last */
     char *agent;                 /* that it wants; NULL: it did not say */
+    char *name;                  /* NULL: it has none */
     unsigned flags;              /* of its dialect */
     weft_subscription *transfer; /* that is in the midst of sending a value in pieces; NULL: none */
     uint64_t transitions;

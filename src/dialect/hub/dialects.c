@@ -11,6 +11,7 @@ struct route {
     weft_dialects *all;
     const weft_method *rows[WEFT_DIALECTS]; /* by dialect; NULL: it has no such method */
     weft_error_row *errors;                 /* of all of them; owned */
+    weft_form forms[WEFT_DIALECTS + 1];     /* those that have it, for rpc.discover; ends with NULL */
 };
 
 struct weft_dialects {
@@ -126,14 +127,22 @@ static size_t count_errors(const weft_error_row *errors) {
     return n;
 }
 
+static bool has_error(const weft_error_row *rows, size_t count, const weft_error_row *error) {
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].code == error->code && strcmp(rows[i].message, error->message) == 0)
+            return true;
+    return false;
+}
+
 static int add_errors(const weft_dialects *all, struct route *route, const weft_error_row *errors) {
     size_t had = count_errors(route->errors), more = count_errors(errors);
     weft_error_row *rows = weft__resize(all->alloc, route->errors, (had + more + 1) * sizeof *rows);
     if (!rows)
         return -ENOMEM;
-    if (more)
-        memcpy(rows + had, errors, more * sizeof *rows);
-    rows[had + more] = (weft_error_row){0};
+    for (size_t i = 0; i < more; i++)
+        if (!has_error(rows, had, &errors[i]))
+            rows[had++] = errors[i];
+    rows[had] = (weft_error_row){0};
     route->errors = rows;
     return 0;
 }
@@ -165,7 +174,15 @@ static int make_route(weft_dialects *all, weft_method *row) {
     return 0;
 }
 
-/* What discovery shows of a shared row is what its rows have in common. */
+static void list_forms(struct route *route) {
+    size_t count = 0;
+    for (size_t i = 0; i < route->all->count; i++)
+        if (route->rows[i])
+            route->forms[count++] = (weft_form){route->all->list[i]->name, route->rows[i]};
+    route->forms[count] = (weft_form){0};
+}
+
+/* Discovery shows the params and results of all its rows. */
 static int share_row(weft_dialects *all, weft_method *row, const weft_method *other, size_t dialect) {
     bool routed = row->handler == answer_by_dialect || row->handler == answer_and_decide;
     bool differs = !same_scope(row->scope, other->scope) || ((row->flags ^ other->flags) & WEFT_DECIDES);
@@ -178,6 +195,8 @@ static int share_row(weft_dialects *all, weft_method *row, const weft_method *ot
     if (r < 0)
         return r;
     route->rows[dialect] = other;
+    list_forms(route);
+    row->forms = route->forms;
     row->errors = route->errors;
     row->params = NULL;
     row->defaults = NULL;
