@@ -101,6 +101,27 @@ def not_in_arguments_nor_in_agents():
             listens.wait()
 
 
+def those_of_mcp_servers_are_told_to_nobody():
+    """Who may read sees which servers a session has, and nothing that was said to start or reach them."""
+    secret = "only-for-the-agent"
+    servers = [{"name": "local", "command": "/bin/true", "args": ["--key", secret], "env": [{"name": "KEY", "value": secret}]},
+               {"type": "http", "name": "remote", "url": f"http://u:{secret}@127.0.0.1:1/?k={secret}",
+                "headers": [{"name": "Authorization", "value": secret}]}]
+    with Doors() as doors:
+        ids = [doors.owner.call("session.create", mcpServers=[server])["session"]["id"] for server in servers]
+        reader = doors.give("reader", "read")
+        said = [doors.rpc(method, params, reader) for one in ids for method, params in (
+            ("session.list", {}), ("session.get", {"sessionId": one}), ("session/list", {}), ("session/get", {"session_id": one}))]
+        assert "local" in json.dumps(said), said
+        follows = WebSocket(doors.ask("GET", "/ws", SOCKET + [doors.bearer(reader)]))
+        head = follows.call("event.subscribe", {"after": 0})["head"]
+        while True:
+            said.append(follows.receive())
+            if said[-1].get("params", {}).get("gseq", 0) >= head:
+                break
+        assert "session.created" in json.dumps(said) and secret not in json.dumps(said), said
+
+
 def not_an_option():
     """There is no way to say a token on a command line, so that nobody does."""
     for verb in ("call", "listen", "serve", "task", "bridge", "token"):
@@ -109,4 +130,4 @@ def not_an_option():
             assert not line.strip().startswith("--token ") and " --token TOKEN" not in line, line
 
 
-main([not_in_any_file, not_in_arguments_nor_in_agents, not_an_option])
+main([not_in_any_file, not_in_arguments_nor_in_agents, those_of_mcp_servers_are_told_to_nobody, not_an_option])

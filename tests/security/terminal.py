@@ -4,10 +4,12 @@ import json
 import os
 import pty
 import select
+import shutil
 import signal
 import subprocess
 import sys
 import time
+import types
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from door import PATIENCE, WEFT, Hub, main, wait_until
@@ -123,6 +125,21 @@ def what_a_clone_brings():
             harmless(" ".join(arguments), at_terminal(hub, *arguments, until=b"?"), False)
 
 
+def what_a_folder_is_called():
+    """It is in what many verbs say."""
+    with Hub() as outer:
+        shutil.rmtree(outer.home)
+        inner = types.SimpleNamespace(folder=os.path.join(outer.folder, EVIL.replace("/", " ")), env=outer.env)
+        os.mkdir(inner.folder)
+        try:
+            for arguments in ("start",), ("status",), ("doctor",), ("trust", "--list"), ("call", "daemon.status"), ("restart",):
+                harmless(" ".join(arguments), at_terminal(inner, *arguments))
+            for arguments in ("config", "path"), ("config", "show"), ("logs",), ("token",):
+                harmless(" ".join(arguments), at_terminal(inner, *arguments), False)
+        finally:
+            subprocess.run([WEFT, "stop", "--force"], cwd=inner.folder, env=inner.env, capture_output=True, timeout=PATIENCE)
+
+
 def the_log_is_one_object_a_line():
     with evil_hub() as hub:
         env = dict(hub.env, WEFT_DEBUG="1")
@@ -151,4 +168,4 @@ def the_log_is_one_object_a_line():
         harmless("logs", at_terminal(hub, "logs", "-n", "1000"))
 
 
-main([what_agents_and_callers_say, what_a_clone_brings, the_log_is_one_object_a_line])
+main([what_agents_and_callers_say, what_a_clone_brings, what_a_folder_is_called, the_log_is_one_object_a_line])

@@ -75,17 +75,12 @@ static void free_item(const weft_alloc *alloc, weft_rendered *item) {
     weft__free(alloc, item->params);
 }
 
-static int copy_text(const weft_alloc *alloc, const char *text, char **ret) {
-    *ret = text ? weft__strndup(alloc, text, strlen(text)) : NULL;
-    return text && !*ret ? -ENOMEM : 0;
-}
-
 static int keep_item(weft_rendering *rendering, weft_rendered *item, const char *session, int r) {
     const weft_alloc *alloc = rendering->clients->alloc;
     item->have = rendering->have;
     item->lack = rendering->lack;
     if (r >= 0)
-        r = copy_text(alloc, session, &item->session);
+        r = weft__copy_or_null(alloc, session, &item->session);
     if (r >= 0)
         r = make_room_for_item(rendering);
     if (r < 0)
@@ -107,9 +102,9 @@ static int keep_call(weft_rendering *rendering, const char *session, const char 
                      weft_val params, weft_on_reply *on_reply) {
     const weft_alloc *alloc = rendering->clients->alloc;
     weft_rendered item = {.on_reply = on_reply};
-    int r = copy_text(alloc, question, &item.question);
+    int r = weft__copy_or_null(alloc, question, &item.question);
     if (r >= 0)
-        r = copy_text(alloc, method, &item.method);
+        r = weft__copy_or_null(alloc, method, &item.method);
     if (r >= 0)
         r = weft_to_text(params, alloc, &item.params, &item.params_len);
     return keep_item(rendering, &item, session, r);

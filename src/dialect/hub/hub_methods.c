@@ -150,9 +150,7 @@
     "\"resumed\",\"epoch\",\"head\"")
 /* clang-format on */
 
-static const weft_error_row use_errors[] = {
-    WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
-static const weft_error_row list_errors[] = {WEFT_ERROR_PARAMS, {0}};
+#define ERRORS_OF_WRITING WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE
 #define ERROR_SESSION                                                                                                       \
     { 404, "There is no such session", "sessionNotFound" }
 #define ERROR_CLOSED                                                                                                        \
@@ -162,62 +160,40 @@ static const weft_error_row list_errors[] = {WEFT_ERROR_PARAMS, {0}};
         {502, "The agent has ended", "agentEnded"}, {503, "Too many agents are being asked", "agentsBusy"}, {               \
         504, "The agent did not answer in time", "agentTimedOut"                                                            \
     }
+#define ERRORS_OF_SESSION WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, ERROR_SESSION, ERROR_CLOSED
+/* clang-format off */
+static const weft_error_row use_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, ERRORS_OF_WRITING, {0}};
+static const weft_error_row list_errors[] = {WEFT_ERROR_PARAMS, {0}};
 static const weft_error_row get_errors[] = {WEFT_ERROR_PARAMS, ERROR_SESSION, {0}};
 static const weft_error_row create_errors[] = {
-    WEFT_ERROR_PARAMS,
-    WEFT_ERROR_AGENT,
+    WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT,
     {403, "The caller may not name folders and programs", "forbidden"},
     {404, "The agent does not know this session", "agentSessionNotFound"},
     {409, "Another session goes on with this one of the agent's", "agentSessionTaken"},
-    ERROR_BY_AGENT,
-    WEFT_ERROR_STOPPING,
-    WEFT_ERROR_STORAGE,
-    {0},
-};
-static const weft_error_row session_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT,    ERROR_SESSION,      ERROR_CLOSED,
-                                                ERROR_BY_AGENT,    WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
+    ERROR_BY_AGENT, ERRORS_OF_WRITING, {0}};
+static const weft_error_row session_errors[] = {ERRORS_OF_SESSION, ERROR_BY_AGENT, ERRORS_OF_WRITING, {0}};
 static const weft_error_row open_errors[] = {
-    WEFT_ERROR_PARAMS,
-    WEFT_ERROR_AGENT,
-    ERROR_SESSION,
-    ERROR_CLOSED,
+    ERRORS_OF_SESSION,
     {409, "The session has a task already", "sessionBusy"},
-    ERROR_BY_AGENT,
-    WEFT_ERROR_STOPPING,
-    {0},
-};
+    ERROR_BY_AGENT, WEFT_ERROR_STOPPING, {0}};
 static const weft_error_row resume_errors[] = {
-    WEFT_ERROR_PARAMS,
-    WEFT_ERROR_AGENT,
-    ERROR_SESSION,
-    ERROR_CLOSED,
+    ERRORS_OF_SESSION,
     {409, "The session is open already", "sessionOpen"},
-    WEFT_ERROR_STOPPING,
-    WEFT_ERROR_STORAGE,
-    {0},
-};
+    ERRORS_OF_WRITING, {0}};
 static const weft_error_row prompt_errors[] = {
-    WEFT_ERROR_PARAMS,
-    ERROR_SESSION,
-    ERROR_CLOSED,
+    WEFT_ERROR_PARAMS, ERROR_SESSION, ERROR_CLOSED,
     {409, "The session's agent is not configured any more", "agentNotConfigured"},
     {409, "The idempotency key was used before, for a task with other params", "idempotencyKeyReused"},
     {429, "The session has too many tasks", "sessionQueueFull"},
     {429, "The queue is full", "queueFull"},
-    WEFT_ERROR_STOPPING,
-    WEFT_ERROR_STORAGE,
-    {0},
-};
+    ERRORS_OF_WRITING, {0}};
 static const weft_error_row own_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, ERROR_BY_AGENT, WEFT_ERROR_STOPPING, {0}};
 static const weft_error_row answer_errors[] = {
-    WEFT_ERROR_PARAMS,
-    WEFT_ERROR_AGENT,
+    WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT,
     {404, "Question not found", "questionNotFound"},
     {409, "The question is answered already, or over", "questionResolved"},
-    WEFT_ERROR_STOPPING,
-    WEFT_ERROR_STORAGE,
-    {0},
-};
+    ERRORS_OF_WRITING, {0}};
+/* clang-format on */
 #define ERROR_TERMINAL                                                                                                      \
     { 404, "There is no such terminal, or it is gone", "terminalNotFound" }
 static const weft_error_row terminal_errors[] = {WEFT_ERROR_PARAMS, ERROR_TERMINAL, {0}};
