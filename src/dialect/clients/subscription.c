@@ -176,7 +176,8 @@ static void tell_catch_ups(weft_subscription *subscription, int r) {
 static void go_live(weft_subscription *subscription) {
     subscription->follow = weft__follow_free(subscription->follow);
     subscription->state = WEFT_SUBSCRIPTION_LIVE;
-    weft__list_push(&subscription->client->clients->live, &subscription->live);
+    weft_rendering *rendering = subscription->rendering;
+    weft__list_push(rendering ? &rendering->live : &subscription->client->clients->live, &subscription->live);
     tell_catch_ups(subscription, 0);
 }
 
