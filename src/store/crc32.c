@@ -45,12 +45,15 @@ __attribute__((target("pclmul"))) static __m128i fold_lanes(uint32_t sum, const 
     return first;
 }
 
-/* The sum's beginning is in the lane already, so its bytes are summed from the state of a sum of nothing before zlib
- * complements it. */
-static uint32_t sum_lane(__m128i lane) {
-    unsigned char bytes[LANE];
-    _mm_storeu_si128((__m128i *) (void *) bytes, lane);
-    return (uint32_t) crc32_z(0xffffffff, bytes, LANE);
+/* 128 bits become 96, 64, and then 32 by Barrett's reduction: the quotient is a product with the polynomial's inverse. */
+__attribute__((target("pclmul"))) static uint32_t sum_lane(__m128i lane) {
+    const __m128i near = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0), last = _mm_set_epi64x(0, 0x163cd6124);
+    const __m128i polynomial = _mm_set_epi64x(0x1f7011641, 0x1db710641), low = _mm_set_epi64x(0, 0xffffffff);
+    lane = _mm_xor_si128(_mm_clmulepi64_si128(lane, near, 0x10), _mm_srli_si128(lane, 8));
+    lane = _mm_xor_si128(_mm_clmulepi64_si128(_mm_and_si128(lane, low), last, 0x00), _mm_srli_si128(lane, 4));
+    __m128i quotient = _mm_and_si128(_mm_clmulepi64_si128(_mm_and_si128(lane, low), polynomial, 0x10), low);
+    lane = _mm_xor_si128(lane, _mm_clmulepi64_si128(quotient, polynomial, 0x00));
+    return ~(uint32_t) _mm_cvtsi128_si32(_mm_srli_si128(lane, 4));
 }
 
 static bool can_fold(void) {

@@ -42,7 +42,7 @@ typedef struct weft_value {
 
 struct weft_subscription {
     weft_link link; /* in client->subscriptions */
-    weft_link live; /* in clients->live while it is */
+    weft_link live; /* in its rendering's list while it is live, or in that of the clients where it has none */
     weft_link calls;
     weft_link catch_ups; /* who waits until it has caught up */
     weft_hub_client *client;
@@ -129,6 +129,7 @@ struct weft_rendering {
     weft_subscription *only; /* for this one alone; NULL: for all that are live */
     const weft_dialect *dialect;
     size_t variant;
+    weft_link live; /* the subscriptions that are live and hear these words */
     uint64_t gseq;
     uint64_t beat;
     unsigned have, lack; /* of what is said now */

@@ -137,7 +137,11 @@ static bool piece_is_full(const struct piece *piece) {
 }
 
 static void add_key(struct piece *piece, const char *prefix, const char *id) {
-    snprintf(piece->keys[piece->count], KEY_BYTES, "%s%s", prefix, id);
+    char *key = piece->keys[piece->count];
+    size_t begin = strlen(prefix), len = strnlen(id, KEY_BYTES - 1 - begin);
+    memcpy(key, prefix, begin);
+    memcpy(key + begin, id, len);
+    key[begin + len] = '\0';
     piece->documents[piece->count] = (weft_document){.key = piece->keys[piece->count]};
 }
 
