@@ -65,6 +65,7 @@ enum weft_sq_statement {
     WEFT_SQ_PUT,
     WEFT_SQ_DROP,
     WEFT_SQ_DOCUMENTS,
+    WEFT_SQ_DOCUMENT,
     WEFT_SQ_STATEMENTS,
 };
 

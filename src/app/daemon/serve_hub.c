@@ -199,6 +199,7 @@ static int make_engine(weft_serve_hub *self) {
                              .agents = &self->agents,
                              .drivers = weft__drivers,
                              .folder = getcwd(self->folder, sizeof self->folder),
+                             .early = true,
                              .requeue = how->requeue,
                              .limits = limits_of(how),
                              .on_note = warn_of_note,
