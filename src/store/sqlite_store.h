@@ -94,6 +94,8 @@ typedef struct weft_sq {
     pthread_t checker;
     bool checked, checking; /* in full before it was opened; the checker's thread is there */
     _Atomic bool check_stop;
+    pthread_mutex_t check_lock; /* of check_db; there while checking */
+    sqlite3 *check_db;          /* the checker's own, while it can be interrupted */
     /* The writer's thread only, once it runs. */
     weft_sq_state state;
     weft_sq_stream *streams[WEFT_SQ_ROWS];
