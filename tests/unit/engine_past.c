@@ -235,6 +235,64 @@ TEST(a_stop_that_leaves_something_to_decide) {
     engine_end(&w);
 }
 
+/* ---- it cannot be read ---- */
+
+static int past_fails; /* reads of all documents end so; 0: they work */
+
+static void read_or_fail(weft_store *store, weft_read_job *job) {
+    weft_link jobs;
+    if (!past_fails || !job->query.documents || job->query.stream) {
+        weft__sqlite.read(store, job);
+        return;
+    }
+    weft__list_init(&jobs);
+    job->job.r = past_fails;
+    weft__list_push(&jobs, &job->job.link);
+    weft__completions_put(&store->completions, &jobs);
+}
+
+TEST(a_past_that_cannot_be_read) {
+    engine_world w;
+    task_outcome t;
+    weft_store_kind kind = weft__sqlite;
+    kind.read = read_or_fail;
+    have_a_past(&w, NULL);
+    stop_engine(&w);
+    w.store.kind = &kind;
+    world_reopen(&w.store);
+    w.opts.limits.again_ms = 1;
+    past_fails = -EIO;
+    CHECK_INT(world_start(&w), 0);
+    /* Each who waits hears of one attempt; then it works again. */
+    await_past(&w);
+    CHECK_INT(told.r, -EIO);
+    CHECK_INT(weft__engine_past(w.engine), -EAGAIN);
+    await_past(&w);
+    CHECK_INT(told.r, -EIO);
+    past_fails = 0;
+    await_past(&w);
+    CHECK_INT(told.r, 0);
+    check_lists(&w, MANY);
+    stop_engine(&w);
+    /* Damage stays. What is new works, and is there at the next start that can read. */
+    past_fails = -EUCLEAN;
+    CHECK_INT(world_start(&w), 0);
+    await_past(&w);
+    CHECK_INT(told.r, -EUCLEAN);
+    CHECK_INT(weft__engine_past(w.engine), -EUCLEAN);
+    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "x", .key = "key"}, &t), -EAGAIN);
+    CHECK_INT(submit(&w, "new", &t), 0);
+    end_well(&w, t.id);
+    CHECK_INT(weft__engine_past(w.engine), -EUCLEAN);
+    stop_engine(&w);
+    past_fails = 0;
+    CHECK_INT(world_start(&w), 0);
+    await_past(&w);
+    CHECK_INT(told.r, 0);
+    check_lists(&w, MANY + 1);
+    engine_end(&w);
+}
+
 /* Every allocation fails once, from the start until the past is read: it is read all the same, or the start fails. */
 TEST(memory_is_short_while_the_past_is_read) {
     engine_world w;
@@ -269,5 +327,6 @@ TEST_MAIN(
     CASE(ended_while_the_past_is_read)
     CASE(anything_behind_the_stop_is_read_with_the_past)
     CASE(a_stop_that_leaves_something_to_decide)
+    CASE(a_past_that_cannot_be_read)
     CASE(memory_is_short_while_the_past_is_read)
 )
