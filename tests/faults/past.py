@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 """After a clean stop a hub is ready before it has read what is over. Whoever asks in that moment, and whenever it is killed in it,
 everything is there: every task once, the same counts, the same keys."""
+import http.client
 import os
 import random
+import socket
 import subprocess
 import sys
 import time
@@ -13,6 +15,20 @@ from hub import PATIENCE, SOAK, WEFT, Connection, Hub, main
 TASKS = 600
 CONFIG = {"tasks": {"paused": True, "max_queue": 10 * TASKS}}
 KEY = {"_meta": {"weft/idempotencyKey": "once"}}
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def connects(browser):
+    try:
+        browser.connect()
+    except OSError:
+        return False
+    return True
 
 
 def with_past(hub):
@@ -57,7 +73,8 @@ def listed(connection):
 
 
 def whoever_asks_first_sees_everything():
-    with Hub(CONFIG) as hub:
+    port = free_port()
+    with Hub({"listen": [f"http://127.0.0.1:{port}"], "auth": "none", **CONFIG}) as hub:
         ids, waits, stats = with_past(hub)
 
         def all_are_listed(connection):
@@ -91,7 +108,23 @@ def whoever_asks_first_sees_everything():
                 types.append(connection.notification("event")["type"])
             assert start["resumed"] and (types[0] == "task.queued" if types else True), types
 
-        asks = [all_are_listed, one_is_found, the_key_is_known, sessions_are_listed, counts_are_the_same, an_end_is_known,
+        def browsers_are_told_too(_):
+            task = next(task for task in ids[7:] if task not in waits)
+            browser = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+            while not connects(browser):  # it listens there a moment later
+                assert hub.process.poll() is None, hub.said()
+            browser.request("GET", f"/events?since=0&session={task.replace('task', 'session')}")
+            answer = browser.getresponse()
+            assert answer.status == 200, answer.read()
+            told = b""
+            while b"task.cancelled" not in told:
+                line = answer.readline()
+                assert line, told
+                told += line
+            assert b"task.queued" in told and task.encode() in told, told
+            browser.close()
+
+        asks = [browsers_are_told_too, all_are_listed, one_is_found, the_key_is_known, sessions_are_listed, counts_are_the_same, an_end_is_known,
                 events_are_all_told]
         for ask in asks * 2 * SOAK:
             connection = start_soon(hub)
