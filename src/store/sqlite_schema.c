@@ -68,6 +68,7 @@ static const char *const texts[WEFT_SQ_STATEMENTS] = {
                          " ON CONFLICT (key) DO UPDATE SET data = excluded.data, sum = excluded.sum",
     [WEFT_SQ_DROP] = "DELETE FROM document WHERE key = ?",
     [WEFT_SQ_DOCUMENTS] = "SELECT id, key, data, sum FROM document WHERE id > ? ORDER BY id",
+    [WEFT_SQ_DOCUMENT] = "SELECT id, key, data, sum FROM document WHERE id > ? AND key = ?",
 };
 
 /* Statements */

@@ -67,6 +67,7 @@ enum weft_sq_statement {
     WEFT_SQ_PUT_ROWS,
     WEFT_SQ_DROP,
     WEFT_SQ_DOCUMENTS,
+    WEFT_SQ_DOCUMENT,
     WEFT_SQ_STATEMENTS,
 };
 
@@ -103,6 +104,8 @@ typedef struct weft_sq {
     pthread_t checker;
     bool checked, checking; /* in full before it was opened; the checker's thread is there */
     _Atomic bool check_stop;
+    pthread_mutex_t check_lock; /* of check_db; there while checking */
+    sqlite3 *check_db;          /* the checker's own, while it can be interrupted */
     /* The writer's thread only, once it runs. */
     weft_sq_state state;
     weft_sq_stream *streams[WEFT_SQ_ROWS];

@@ -76,7 +76,8 @@ typedef struct weft_query {
     uint64_t after;     /* the last position already known; 0: none */
     uint64_t until;     /* no event with a gseq above this; 0: all */
     bool documents;     /* instead of events: each as an event whose stream is its key and whose seq its place, which it has
-                           from its first writing on; the position is a place. Only after, epoch and the maxima count */
+                           from its first writing on; the position is a place. With stream, only the one that has this key.
+                           Besides these only after, epoch and the maxima count */
     bool oldest;        /* begin with the oldest event kept instead of asking that nothing after the position be trimmed */
     const char *aside;  /* over all: streams whose names begin so are trimmed on their own, and what is gone from them is no
                            gap; NULL: what is gone from any stream is */

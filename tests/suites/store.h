@@ -541,6 +541,14 @@ static void store_documents(store_world *world, bool lasting) {
     CHECK_INT(world_read(world, &all, &outcome), 0);
     CHECK_STR(outcome.text, "1:new 2:two 3:");
     CHECK_INT(weft__store_head(world->store), 1);
+    /* One of them, by its key. */
+    CHECK_INT(world_read(world, &(weft_query){.documents = true, .stream = "y"}, &outcome), 0);
+    CHECK_STR(outcome.text, "2:two");
+    CHECK(!outcome.more);
+    CHECK_INT(world_read(world, &(weft_query){.documents = true, .stream = "y", .after = 2}, &outcome), 0);
+    CHECK_STR(outcome.text, "");
+    CHECK_INT(world_read(world, &(weft_query){.documents = true, .stream = "a"}, &outcome), 0);
+    CHECK_STR(outcome.text, "");
     /* A repeat stores nothing. */
     CHECK_INT(store_put(world, &(weft_append){.events = &event, .count = 1, .key = "k"}), 0);
     CHECK_INT(store_put(world, &(weft_append){&event, 1, "k", &deleted, 1}), 0);

@@ -203,6 +203,7 @@ static int make_engine(weft_serve_hub *self) {
                              .folder = getcwd(self->folder, sizeof self->folder),
                              .passages = weft__passages,
                              .passage_ctx = &self->hub,
+                             .early = true,
                              .requeue = how->requeue,
                              .limits = limits_of(how),
                              .on_note = warn_of_note,

@@ -5,6 +5,7 @@
 
 #include "alloc.h"
 #include "hub_clients.h"
+#include "past_gate.h"
 #include "reply.h"
 
 struct route {
@@ -24,7 +25,8 @@ struct weft_dialects {
     struct route *routes; /* as many as methods; used are the first route_count */
     size_t route_count;
     weft_gate people;
-    const weft_gate *gates[2]; /* ends with NULL */
+    weft_past_gate past;
+    const weft_gate *gates[3]; /* ends with NULL */
 };
 
 /* ---- asking a connection which it speaks ---- */
@@ -203,7 +205,7 @@ static int share_row(weft_dialects *all, weft_method *row, const weft_method *ot
     row->timeout_ms = 0; /* that of the chosen row counts */
     row->result = row->result == other->result ? row->result : NULL;
     row->flags = ((row->flags | other->flags) & (WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE | WEFT_DECIDES)) |
-                 (row->flags & other->flags & (WEFT_OPEN | WEFT_HIDDEN));
+                 (row->flags & other->flags & (WEFT_OPEN | WEFT_HIDDEN | WEFT_EARLY));
     return 0;
 }
 
@@ -267,6 +269,7 @@ int weft__dialects_new(const weft_dialect *const *list, weft_hub *hub, const wef
     all->hub = hub;
     all->people = (weft_gate){.name = "people", .before = ask_people, .ctx = hub, .flags = WEFT_FOR_PEOPLE};
     all->gates[0] = &all->people;
+    all->gates[1] = &all->past.gate;
     int r = 0;
     for (; *list && r >= 0; list++)
         if (all->count == WEFT_DIALECTS || has_too_many_variants(*list))
@@ -275,6 +278,8 @@ int weft__dialects_new(const weft_dialect *const *list, weft_hub *hub, const wef
             all->list[all->count++] = *list;
     if (r >= 0)
         r = merge_rows(all);
+    if (r >= 0)
+        weft__past_gate_init(&all->past, hub, all->methods);
     if (r < 0) {
         weft__dialects_free(all);
         return r;
@@ -286,6 +291,8 @@ int weft__dialects_new(const weft_dialect *const *list, weft_hub *hub, const wef
 weft_dialects *weft__dialects_free(weft_dialects *dialects) {
     if (!dialects)
         return NULL;
+    if (dialects->past.hub)
+        weft__past_gate_done(&dialects->past);
     for (size_t i = 0; i < dialects->route_count; i++)
         weft__free(dialects->alloc, dialects->routes[i].errors);
     weft__free(dialects->alloc, dialects->routes);

@@ -67,6 +67,11 @@ enum { WEFT_FOR_PEOPLE = WEFT_OWN_FLAGS };
  * and from then on the connection speaks that one. */
 enum { WEFT_DECIDES = WEFT_OWN_FLAGS << 1 };
 
+/* Another: it needs nothing of the past (weft__engine_past()), unless its params name a session or have a key. */
+enum { WEFT_EARLY = WEFT_OWN_FLAGS << 2 };
+/* And the one by which the gate of all others knows them; no dialect sets it. */
+enum { WEFT_ASKS_PAST = WEFT_OWN_FLAGS << 3 };
+
 /* One vocabulary: a table in its own file, with its handlers beside it, and a row in the wiring. */
 struct weft_dialect {
     const char *name;           /* as in weft_identity.dialect */

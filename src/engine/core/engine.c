@@ -227,6 +227,9 @@ static void answers_due(weft_later *later) {
 }
 
 void weft__tidy(weft_engine *engine) {
+    /* What is forgotten must not be read again, and what is oldest is not known yet. */
+    if (engine->past_unread && engine->past_r != -EUCLEAN)
+        return;
     weft__task_tidy(engine);
     weft__session_tidy(engine);
     weft__question_tidy(engine);
@@ -353,6 +356,7 @@ static void init_lists(weft_engine *engine) {
     weft__requests_init(engine);
     weft__items_init(engine);
     weft__retention_init(engine);
+    weft__past_init(engine);
     weft__later_init(&engine->tidy, tidy_due);
     weft__later_init(&engine->answer_later, answers_due);
     weft__later_init(&engine->release_later, release_due);
@@ -405,6 +409,7 @@ weft_engine *weft__engine_free(weft_engine *engine) {
     weft__watch_free(engine->watch);
     weft__follow_free(engine->follow);
     weft__start_drop(engine);
+    weft__past_drop(engine);
     weft__journal_drop(engine);
     weft__saved_drop(engine);
     weft__reads_drop(engine);
@@ -421,8 +426,8 @@ weft_engine *weft__engine_free(weft_engine *engine) {
         weft__question_drop(engine, WEFT_CONTAINER(engine->all_questions.next, known_question, link));
     while (!weft__list_empty(&engine->listeners))
         weft__list_remove(engine->listeners.next);
-    weft_timer *timers[] = {&engine->again,           &engine->queue_timer, &engine->drain_timer,
-                            &engine->retention_timer, &engine->probe,       &engine->session_timer};
+    weft_timer *timers[] = {&engine->again, &engine->queue_timer,   &engine->drain_timer, &engine->retention_timer,
+                            &engine->probe, &engine->session_timer, &engine->past_again};
     for (size_t i = 0; i < sizeof timers / sizeof timers[0]; i++)
         weft__timer_stop(engine->loop, timers[i]);
     weft_later *laters[] = {&engine->tidy,          &engine->answer_later, &engine->ready_later,  &engine->stopped_later,

@@ -55,6 +55,7 @@ typedef struct weft_engine_opts {
     const char *folder;                /* absolute */
     const weft_passage *passages;      /* what agents may ask of their client; borrowed; NULL: nothing but permission */
     void *passage_ctx;                 /* for the handlers of these */
+    bool early;                        /* after a clean stop, be ready before the past is read: weft__engine_past() */
     bool requeue;                      /* tasks that ran when the daemon died are queued again instead of failed */
     weft_engine_limits limits;
     int64_t (*wall_ms)(void *ctx);                /* NULL: the system's clock */
@@ -69,6 +70,18 @@ int weft__engine_new(const weft_engine_opts *opts, weft_engine **ret);
 /* Read the journal. on_ready runs once, later: 0, everything is as it was, what was running has been failed or queued again
  * and that is durable; <0 the store's failure. */
 int weft__engine_start(weft_engine *engine, void (*on_ready)(void *ctx, int r), void *ctx);
+/* The past: tasks that have ended, and sessions without a task. 0: it is known. Otherwise, with opts.early, -EAGAIN: it is
+ * being read; -EUCLEAN: it is damaged. Until it is known, what finds and lists tasks and sessions finds only what is not of
+ * the past, and commands that name a session or a key, or a task that is not found, fail with -EAGAIN. Questions are of the
+ * past too, if they are over. */
+int weft__engine_past(const weft_engine *engine);
+/* Be told once, when the past is known or the next attempt to read it fails (r < 0; others follow unless it is damaged).
+ * Embedded in its owner; by removing the link one stops waiting. Not when it is known already. */
+typedef struct weft_past_waiter {
+    weft_link link;
+    void (*on_past)(struct weft_past_waiter *waiter, int r);
+} weft_past_waiter;
+void weft__engine_await_past(weft_engine *engine, weft_past_waiter *waiter);
 /* Nothing new is taken or started. Running tasks may go on for drain_ms and are then ended and failed with the reason
  * daemonStopped, at once with force; queued ones stay for the next start. on_stopped runs once, later, when all that is
  * durable, or cannot be made so: what the journal has as running the next start fails or queues again. Again with force: at
