@@ -65,6 +65,10 @@ bool sim_memory_failed(void);
     X(ORPHANED, "a question outlived its agent")                                                                            \
     X(ADOPTED, "an agent found its question again")                                                                         \
     X(REPEAT, "a submission was repeated and gave the first task")                                                          \
+    X(STREAM_RESUMED, "a stream went on where it was")                                                                      \
+    X(STREAM_ANEW, "a stream began anew")                                                                                   \
+    X(VIEW_KEPT, "a client came back and had the value already")                                                            \
+    X(SKIPPED, "a client was told that values were skipped")                                                                \
     X(RESUMED, "a subscription went on where it was")                                                                       \
     X(TRIMMED_GAP, "a position was trimmed")                                                                                \
     X(EPOCH_GAP, "a position was of another epoch")                                                                         \
@@ -128,6 +132,8 @@ bool hub_is_ready(void);
 bool hub_is_stopping(void);
 /* Ready, and nothing that is kept is still to be read. */
 bool hub_knows_past(void);
+/* Nothing is to be computed for those who follow streams. */
+bool hub_is_idle(void);
 /* Keep so many events of a session's stream. */
 void hub_trim(const char *session, uint64_t rows);
 /* What the engine says of a task: its state's name; NULL: it does not know it. */

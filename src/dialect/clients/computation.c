@@ -170,9 +170,10 @@ const char *weft__subscription_digest(const weft_subscription *subscription) {
 
 /* ---- those that wait for a value ---- */
 
+/* A digest does not say so where another value was told since: by the subscription that this one replaces. */
 static bool has_value(const weft_subscription *subscription, const weft_value *value) {
     bool resumed = subscription->has_position && !subscription->gap;
-    const char *digest = subscription->has_digest;
+    const char *digest = subscription->replaces ? NULL : subscription->has_digest;
     return resumed && (value->seq <= subscription->at || (digest && strcmp(digest, value->digest) == 0));
 }
 
@@ -409,6 +410,15 @@ void weft__computations_event(weft_hub_clients *clients, const weft_event *event
         else
             tell_unknown(computation);
     }
+}
+
+bool weft__computations_idle(const weft_hub_clients *clients) {
+    for (const weft_link *at = clients->computations.next; at != &clients->computations; at = at->next) {
+        const weft_computation *computation = WEFT_CONTAINER(at, weft_computation, link);
+        if (computation->dirty || computation->computing)
+            return false;
+    }
+    return true;
 }
 
 /* ---- coming and going ---- */

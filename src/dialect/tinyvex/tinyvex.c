@@ -2,9 +2,12 @@
  * for what it is about. */
 #include "tinyvex.h"
 
+#include <string.h>
+
 #include "acp.h"
 #include "reply.h"
 #include "schemas.h"
+#include "transport.h"
 
 /* clang-format off */
 #define S_NUMBER "{\"type\":\"number\"}"
@@ -136,11 +139,19 @@ static const weft_method methods[] = {
     {0},
 };
 
+static bool is_tinyvex_endpoint(const weft_scheme *scheme, const char *path) {
+    return (scheme->flags & WEFT_UPGRADES) && strcmp(path, "/tinyvex") == 0;
+}
+
 static bool claims_connect(const weft_json *params) {
     (void) params;
     return true;
 }
 
 /* What happens in sessions is said in ACP's words: those of today, unless its initialize asks for the older ones. */
-const weft_dialect weft__tinyvex = {
-    .name = "tinyvex", .methods = methods, .claims = claims_connect, .also = "acp", .joins = true};
+const weft_dialect weft__tinyvex = {.name = "tinyvex",
+                                    .methods = methods,
+                                    .endpoint = is_tinyvex_endpoint,
+                                    .claims = claims_connect,
+                                    .also = "acp",
+                                    .joins = true};
