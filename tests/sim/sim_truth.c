@@ -296,6 +296,20 @@ static void session_created(const weft_json *data) {
     truth.sessions[truth.session_count++] = made;
 }
 
+/* Whoever deletes a session wants nothing of it to be read any more. */
+static void check_erased(const char *session) {
+    static const char *const kinds[] = {"task.", "session.", "question."};
+    for (size_t i = 0; i < truth.count; i++) {
+        const truth_event *event = &truth.events[i];
+        if (event->removed || event->trimmed || strcmp(event->session, session) != 0)
+            continue;
+        for (size_t k = 0; k < 3; k++)
+            if (strncmp(event->type, kinds[k], strlen(kinds[k])) == 0)
+                sim_broken("not erased: %s is deleted, and %llu %s can be read", session, (unsigned long long) event->gseq,
+                           event->type);
+    }
+}
+
 static void session_event(const truth_event *event, const weft_json *data) {
     const char *type = event->type + sizeof "session." - 1;
     truth_session *session = find_session(event->session);
@@ -313,6 +327,8 @@ static void session_event(const truth_event *event, const weft_json *data) {
         session->closes++;
         session->closed = true;
         session->deleted = strcmp(type, "deleted") == 0;
+        if (session->deleted)
+            check_erased(session->id);
     } else if (strcmp(type, "resumed") == 0) {
         session->closed = false;
         session->resumes++;
@@ -382,6 +398,19 @@ void truth_append(const weft_event *events, size_t count) {
         sim_say("disk    %llu %s %.300s", (unsigned long long) made.gseq, made.type, made.data);
         truth.events = grown(truth.events, truth.count, &truth.cap, sizeof made);
         truth.events[truth.count++] = made;
+    }
+}
+
+void truth_remove(const uint64_t *gseqs, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        truth_event *event = gseqs[i] && gseqs[i] <= truth.count ? &truth.events[gseqs[i] - 1] : NULL;
+        if (!event || strcmp(event->stream, "hub") != 0 || !*event->session)
+            sim_broken("wrong removal: %llu is about no session", (unsigned long long) gseqs[i]);
+        else if (truth_unfinished(event->session))
+            sim_broken("wrong removal: %llu is about %s, which has tasks", (unsigned long long) gseqs[i], event->session);
+        else
+            event->removed = true;
+        sim_saw(SAW_REMOVAL);
     }
 }
 
