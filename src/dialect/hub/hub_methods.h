@@ -29,6 +29,8 @@ extern const weft_param weft__hub_about_params[];
 
 /* ---- hub_methods_question.c ---- */
 weft_handler weft__hub_questions, weft__hub_answer;
+/* A list of those that are open, or of all that are remembered. -ENOMEM. */
+int weft__hub_write_questions(weft_buf *out, const weft_hub *hub, bool all);
 extern const weft_param weft__hub_questions_params[], weft__hub_answer_params[];
 
 /* ---- hub_methods_event.c ---- */

@@ -17,6 +17,15 @@
     S_IS("sessionId", S_STRING), \
     "\"serverVersion\",\"nowTs\",\"features\",\"sessionId\"")
 #define S_CHANGED S_OF(S_IS("requestId", S_STRING) "," S_IS("value", S_OBJECT), "\"requestId\",\"value\"")
+
+#define S_SUBSCRIBED S_OF( \
+    S_IS("accepted", S_TRUE) "," \
+    S_IS("resumed", S_BOOL) "," \
+    S_IS("startSeq", S_COUNT) "," \
+    S_IS("journal", S_STRING) "," \
+    S_IS("mode", "{\"enum\":[\"log\",\"state\"]}") "," \
+    S_IS("reason", "{\"enum\":[\"epochChanged\",\"trimmed\",\"futureSeq\"]}"), \
+    "\"accepted\",\"resumed\",\"startSeq\",\"journal\",\"mode\"")
 /* clang-format on */
 
 static const weft_error_row params_errors[] = {WEFT_ERROR_PARAMS, {0}};
@@ -55,6 +64,20 @@ static const weft_error_row change_errors[] = {
     {501, "git is not served here", "gitNotServed"},
     {0},
 };
+static const weft_error_row subscribe_errors[] = {
+    {WEFT_INVALID_PARAMS, "There is no such stream", "streamNotFound"},
+    WEFT_ERROR_PARAMS,
+    {WEFT_INTERNAL_ERROR, "A connection may have 1024 subscriptions", "tooManySubscriptions"},
+    {WEFT_INTERNAL_ERROR, "Too many streams are followed", "tooManyStreams"},
+    {WEFT_INTERNAL_ERROR, "The value is too large", "tooLarge"},
+    {WEFT_INTERNAL_ERROR, "The value takes too long to compute", "timeout"},
+    {WEFT_INTERNAL_ERROR, "The events cannot be read", "storageFailed"},
+    {WEFT_INVALID_REQUEST, "Nothing can be delivered here", "cannotListen"},
+    {WEFT_CANCELLED, "Something else was subscribed meanwhile", "superseded"},
+    {0},
+};
+static const weft_error_row unsubscribe_errors[] = {
+    {WEFT_INVALID_PARAMS, "There is no such subscription", "subscriptionNotFound"}, WEFT_ERROR_PARAMS, {0}};
 
 static const weft_method methods[] = {
     {.name = "tinyvex/connect",
@@ -96,6 +119,20 @@ static const weft_method methods[] = {
      .result = S_CHANGED,
      .errors = change_errors,
      .flags = WEFT_CHANGES},
+    {.name = "tinyvex/subscribe",
+     .handler = weft__tinyvex_on_subscribe,
+     .params = weft__tinyvex_subscribe_params,
+     .help = "follow a stream, from a position or anew; its values come as tinyvex/data",
+     .scope = WEFT_READ,
+     .result = S_SUBSCRIBED,
+     .errors = subscribe_errors},
+    {.name = "tinyvex/unsubscribe",
+     .handler = weft__tinyvex_on_unsubscribe,
+     .params = weft__tinyvex_unsubscribe_params,
+     .help = "end a subscription",
+     .scope = WEFT_READ,
+     .result = S_OK,
+     .errors = unsubscribe_errors},
     {0},
 };
 

@@ -16,6 +16,16 @@ extern const weft_param weft__tinyvex_connect_params[], weft__tinyvex_ping_param
 weft_handler weft__tinyvex_on_mutation, weft__tinyvex_on_action;
 extern const weft_param weft__tinyvex_change_params[];
 
+/* ---- tinyvex_subscribe.c ---- */
+weft_handler weft__tinyvex_on_subscribe, weft__tinyvex_on_unsubscribe;
+extern const weft_param weft__tinyvex_subscribe_params[], weft__tinyvex_unsubscribe_params[];
+
+/* ---- tinyvex_streams.c ---- */
+
+/* The streams that there are, each in a file of its own; ends with NULL. */
+extern const weft_stream_kind *const weft__tinyvex_streams[];
+const weft_stream_kind *weft__tinyvex_stream(const char *name);
+
 /* ---- tinyvex_error.c ---- */
 
 /* The names of what can go wrong with a stream or a change (Errors.md of the original). */
