@@ -26,6 +26,19 @@
     S_IS("mode", "{\"enum\":[\"log\",\"state\"]}") "," \
     S_IS("reason", "{\"enum\":[\"epochChanged\",\"trimmed\",\"futureSeq\"]}"), \
     "\"accepted\",\"resumed\",\"startSeq\",\"journal\",\"mode\"")
+
+#define S_ENTRY S_OF( \
+    S_IS("session_id", S_STRING) "," \
+    S_IS("update", S_OBJECT) "," \
+    S_IS("_meta", S_OF(S_IS("seq", S_COUNT) "," S_IS("ts", S_COUNT), "\"seq\",\"ts\"")), \
+    "\"session_id\",\"update\"")
+#define S_RECENT S_OF( \
+    S_IS("session_id", S_STRING) "," \
+    S_IS("last_ts", S_COUNT) "," \
+    S_IS("message_count", S_COUNT) "," \
+    S_IS("title", S_TEXT_OR_NULL) "," \
+    S_IS("archived", S_BOOL), \
+    "\"session_id\",\"last_ts\",\"message_count\"")
 /* clang-format on */
 
 static const weft_error_row params_errors[] = {WEFT_ERROR_PARAMS, {0}};
@@ -79,6 +92,21 @@ static const weft_error_row subscribe_errors[] = {
 static const weft_error_row unsubscribe_errors[] = {
     {WEFT_INVALID_PARAMS, "There is no such subscription", "subscriptionNotFound"}, WEFT_ERROR_PARAMS, {0}};
 
+#define ERROR_NO_SESSION                                                                                                    \
+    { WEFT_INVALID_PARAMS, "There is no such session", "sessionNotFound" }
+static const weft_error_row history_errors[] = {
+    WEFT_ERROR_PARAMS,   ERROR_NO_SESSION,   {429, "Too much is being read", "rateLimited"},
+    WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
+static const weft_error_row title_errors[] = {
+    WEFT_ERROR_PARAMS,
+    ERROR_NO_SESSION,
+    WEFT_ERROR_AGENT,
+    {WEFT_INTERNAL_ERROR, "The session is being closed or deleted", "sessionClosed"},
+    WEFT_ERROR_STOPPING,
+    WEFT_ERROR_STORAGE,
+    {0}};
+static const weft_error_row get_errors[] = {WEFT_ERROR_PARAMS, ERROR_NO_SESSION, {0}};
+
 static const weft_method methods[] = {
     {.name = "tinyvex/connect",
      .handler = weft__tinyvex_on_connect,
@@ -102,6 +130,58 @@ static const weft_method methods[] = {
      .result = S_OK,
      .errors = token_errors,
      .flags = WEFT_OPEN},
+    {.name = "tinyvex/history.sessionUpdates",
+     .handler = weft__tinyvex_on_updates,
+     .params = weft__tinyvex_updates_params,
+     .help = "what happened in a session, from a position or a time on",
+     .scope = WEFT_READ,
+     .result = S_LIST(S_ENTRY),
+     .errors = history_errors},
+    {.name = "tinyvex/history.sessionTimeline",
+     .handler = weft__tinyvex_on_timeline,
+     .params = weft__tinyvex_timeline_params,
+     .help = "what happened in a session, its beginning or its end",
+     .scope = WEFT_READ,
+     .result = S_LIST(S_ENTRY),
+     .errors = history_errors},
+    {.name = "tinyvex/history.recentSessions",
+     .handler = weft__tinyvex_on_recent,
+     .params = weft__tinyvex_recent_params,
+     .help = "the sessions that changed last",
+     .scope = WEFT_READ,
+     .result = S_LIST(S_RECENT),
+     .errors = params_errors},
+    {.name = "tinyvex/history.getSessionTitle",
+     .handler = weft__tinyvex_on_get_title,
+     .params = weft__tinyvex_session_params,
+     .help = "the title that somebody gave a session, else its agent's",
+     .scope = WEFT_READ,
+     .result = S_OF(S_IS("title", S_TEXT_OR_NULL), "\"title\""),
+     .errors = get_errors},
+    {.name = "tinyvex/history.setSessionTitle",
+     .handler = weft__tinyvex_on_set_title,
+     .params = weft__tinyvex_title_params,
+     .help = "give a session a title",
+     .scope = WEFT_WORK,
+     .result = S_OK,
+     .errors = title_errors,
+     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE},
+    {.name = "tinyvex/history.clearSessionTitle",
+     .handler = weft__tinyvex_on_clear_title,
+     .params = weft__tinyvex_session_params,
+     .help = "take a session's title away; its agent's counts again",
+     .scope = WEFT_WORK,
+     .result = S_OK,
+     .errors = title_errors,
+     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE},
+    {.name = "tinyvex/history.deleteSession",
+     .handler = weft__tinyvex_on_delete_session,
+     .params = weft__tinyvex_session_params,
+     .help = "delete a session and everything that was said in it",
+     .scope = WEFT_WORK,
+     .result = S_OK,
+     .errors = title_errors,
+     .flags = WEFT_CHANGES | WEFT_FOR_PEOPLE},
     {.name = "tinyvex/mutation",
      .handler = weft__tinyvex_on_mutation,
      .params = weft__tinyvex_change_params,

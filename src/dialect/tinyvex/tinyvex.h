@@ -26,6 +26,12 @@ extern const weft_param weft__tinyvex_subscribe_params[], weft__tinyvex_unsubscr
 extern const weft_stream_kind *const weft__tinyvex_streams[];
 const weft_stream_kind *weft__tinyvex_stream(const char *name);
 
+/* ---- tinyvex_history.c ---- */
+weft_handler weft__tinyvex_on_updates, weft__tinyvex_on_timeline, weft__tinyvex_on_recent, weft__tinyvex_on_set_title,
+    weft__tinyvex_on_get_title, weft__tinyvex_on_clear_title, weft__tinyvex_on_delete_session;
+extern const weft_param weft__tinyvex_updates_params[], weft__tinyvex_timeline_params[], weft__tinyvex_recent_params[],
+    weft__tinyvex_title_params[], weft__tinyvex_session_params[];
+
 /* ---- tinyvex_error.c ---- */
 
 /* The names of what can go wrong with a stream or a change (Errors.md of the original). */
