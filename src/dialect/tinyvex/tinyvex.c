@@ -2,7 +2,6 @@
  * for what it is about. */
 #include "tinyvex.h"
 
-#include "acp.h"
 #include "reply.h"
 #include "schemas.h"
 
@@ -223,4 +222,4 @@ static bool claims_connect(const weft_json *params) {
 
 /* What happens in sessions is said in ACP's words. */
 const weft_dialect weft__tinyvex = {
-    .name = "tinyvex", .methods = methods, .claims = claims_connect, .render = weft__acp_render, .joins = true};
+    .name = "tinyvex", .methods = methods, .claims = claims_connect, .render = weft__tinyvex_render, .joins = true};
