@@ -63,6 +63,10 @@ bool sim_memory_failed(void);
     X(ORPHANED, "a question outlived its agent")                                                                            \
     X(ADOPTED, "an agent found its question again")                                                                         \
     X(REPEAT, "a submission was repeated and gave the first task")                                                          \
+    X(STREAM_RESUMED, "a stream went on where it was")                                                                      \
+    X(STREAM_ANEW, "a stream began anew")                                                                                   \
+    X(VIEW_KEPT, "a client came back and had the value already")                                                            \
+    X(SKIPPED, "a client was told that values were skipped")                                                                \
     X(RESUMED, "a subscription went on where it was")                                                                       \
     X(TRIMMED_GAP, "a position was trimmed")                                                                                \
     X(EPOCH_GAP, "a position was of another epoch")                                                                         \

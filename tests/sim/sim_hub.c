@@ -282,7 +282,7 @@ static void on_event(weft_event_listener *listener, const weft_event *event, con
 }
 
 static void start_clients(void) {
-    static const weft_dialect *const dialects[] = {&weft__aiwg, &weft__hub_methods, NULL};
+    static const weft_dialect *const dialects[] = {&weft__aiwg, &weft__tinyvex, &weft__hub_methods, NULL};
     box.host = (weft_hub_host){
         .version = "0.0.0", .started_at = "2026-01-01T00:00:00.000Z", .uptime_s = uptime, .stop = stop_asked};
     box.hub = (weft_hub){.engine = box.engine, .host = &box.host, .alloc = sim_alloc()};

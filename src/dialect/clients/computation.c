@@ -170,9 +170,10 @@ const char *weft__subscription_digest(const weft_subscription *subscription) {
 
 /* ---- those that wait for a value ---- */
 
+/* A digest does not say so where another value was told since: by the subscription that this one replaces. */
 static bool has_value(const weft_subscription *subscription, const weft_value *value) {
     bool resumed = subscription->has_position && !subscription->gap;
-    const char *digest = subscription->has_digest;
+    const char *digest = subscription->replaces ? NULL : subscription->has_digest;
     return resumed && (value->seq <= subscription->at || (digest && strcmp(digest, value->digest) == 0));
 }
 

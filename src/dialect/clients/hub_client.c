@@ -298,6 +298,7 @@ int weft__hub_client_subscribe(weft_hub_client *client, const weft_subscription_
         return r;
     bool replaces = end_subscription(client, find_subscription(client, spec->id, spec->kind != NULL));
     weft_query query = first_query(client, spec);
+    made->replaces = replaces;
     bool waits = made->computation && made->class == WEFT_CLASS_STATE;
     r = client->lost ? -EPIPE : waits ? weft__computation_await(made, spec) : weft__subscription_start(made, &query);
     if (r < 0) {

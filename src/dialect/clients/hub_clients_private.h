@@ -65,6 +65,7 @@ struct weft_subscription {
     weft_computation *computation; /* NULL: of none; owns the source */
     int gap;                       /* a weft_gap: why it does not go on from the client's position */
     bool has_position;             /* state: the client has the value of the position at */
+    bool replaces;                 /* another with its id, which may have told the client something since it asked */
     bool owes_first;               /* state: whatever the position of the value is, it is not told yet */
     bool superseded;               /* the last transfer was given up for a newer value: the next one is not */
     uint64_t known;                /* state: the client has the value as of this position */

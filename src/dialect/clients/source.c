@@ -55,12 +55,6 @@ static int is_of_session(const weft_engine *engine, const weft_json *data, const
     return r < 0 ? r : is_same_name(task ? task->session : own, session);
 }
 
-static int is_of_collection(const weft_json *data, const char *collection) {
-    const char *own;
-    int r = read_member_text(data, "collection", &own);
-    return r < 0 ? r : is_same_name(own, collection);
-}
-
 bool weft__source_may_want(const weft_event_source *source, const weft_event *event) {
     static const char prefix[] = WEFT_STREAM_SESSION;
     if (!wants_type(source, event->type))
@@ -71,6 +65,12 @@ bool weft__source_may_want(const weft_event_source *source, const weft_event *ev
 
 bool weft__source_reads(const weft_event_source *source) {
     return source->task || source->session || source->collection;
+}
+
+static int is_of_collection(const weft_json *data, const char *collection) {
+    const char *own;
+    int r = read_member_text(data, "collection", &own);
+    return r < 0 ? r : is_same_name(own, collection);
 }
 
 int weft__source_wants(const weft_event_source *source, const weft_engine *engine, const weft_event *event,

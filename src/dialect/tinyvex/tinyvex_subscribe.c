@@ -20,7 +20,7 @@ const weft_param weft__tinyvex_subscribe_params[] = {
     {"subId", WEFT_PARAM_str, offsetof(struct subscribe_params, subId), WEFT_REQUIRED | WEFT_NONEMPTY,
      "the client's own name for the subscription, at most 256 bytes; one that is used again replaces its subscription"},
     {"name", WEFT_PARAM_str, offsetof(struct subscribe_params, name), WEFT_REQUIRED,
-     "threads, messagesByThread, toolCallsByThread, tasks, taskOutput, events, sessionUpdates or questions"},
+     "threads, messagesByThread, toolCallsByThread, tasks, taskOutput, events, sessionUpdates, questions or documents"},
     {"params", WEFT_PARAM_obj, offsetof(struct subscribe_params, params), WEFT_NULLABLE, "what the stream is about"},
     {"lastSeq", WEFT_PARAM_any, offsetof(struct subscribe_params, lastSeq), WEFT_NULLABLE,
      "the seq of the last value that the client has; absent: it begins anew"},
