@@ -49,6 +49,8 @@ bool sim_memory_failed(void);
     X(WRITE_FAULT, "an append failed")                                                                                      \
     X(READ_FAULT, "a read failed")                                                                                          \
     X(MEMORY_FAULT, "memory was short")                                                                                     \
+    X(MUTATION, "a value was changed")                                                                                      \
+    X(MUTATION_AGAIN, "a change was repeated and gave the first answer")                                                    \
     X(REMOVAL, "contents of events were removed")                                                                           \
     X(TRIM, "events were trimmed")                                                                                          \
     X(RETRY, "a task was tried again")                                                                                      \
@@ -260,6 +262,10 @@ const truth_event *truth_at(uint64_t gseq); /* NULL: there was none */
 /* An event after this position is no longer kept. */
 bool truth_trimmed_after(uint64_t gseq);
 bool truth_session_trimmed(const char *session);
+/* What the disk has as the result of a request: the version of its change; 0: there was nothing to change. false: it has
+ * none.
+ */
+bool truth_request(const char *by, const char *id, uint64_t *ret_version);
 const truth_task *truth_find(const char *id);
 size_t truth_tasks(void);
 const truth_task *truth_task_at(size_t index);

@@ -18,6 +18,12 @@ static struct {
     size_t question_count, question_cap;
     truth_session *sessions;
     size_t session_count, session_cap;
+    struct done_once {
+        char by[SIM_NAME], id[SIM_NAME];
+        uint64_t version, gseq;
+    } * requests;
+    size_t request_count, request_cap;
+    uint64_t version; /* the highest */
     uint64_t trimmed; /* the highest gseq that is no longer kept */
 } truth;
 
@@ -337,6 +343,50 @@ static void session_event(const truth_event *event, const weft_json *data) {
         sim_saw(SAW_SESSION_OPENED);
 }
 
+/* ---- requests ---- */
+
+static struct done_once *find_request(const char *by, const char *id) {
+    for (size_t i = truth.request_count; i-- > 0;)
+        if (strcmp(truth.requests[i].by, by) == 0 && strcmp(truth.requests[i].id, id) == 0)
+            return &truth.requests[i];
+    return NULL;
+}
+
+bool truth_request(const char *by, const char *id, uint64_t *ret_version) {
+    const struct done_once *known = find_request(by, id);
+    if (known)
+        *ret_version = known->version;
+    return known != NULL;
+}
+
+/* Once, as long as the event that says so is kept. */
+static void request_done(const truth_event *event, const weft_json *said) {
+    struct done_once made = {.gseq = event->gseq};
+    weft_json result = weft_get(said, "result");
+    copy_member(made.by, sizeof made.by, said, "by");
+    copy_member(made.id, sizeof made.id, said, "requestId");
+    made.version = (uint64_t) weft_get_int(&result, "version", 0);
+    struct done_once *known = find_request(made.by, made.id);
+    if (known && !truth_at(known->gseq)->trimmed)
+        sim_broken("done twice: %s of %s, in %llu and %llu", made.id, made.by, (unsigned long long) known->gseq,
+                   (unsigned long long) made.gseq);
+    if (known) {
+        *known = made;
+        return;
+    }
+    truth.requests = grown(truth.requests, truth.request_count, &truth.request_cap, sizeof made);
+    truth.requests[truth.request_count++] = made;
+}
+
+static void document_event(const truth_event *event, const weft_json *data) {
+    uint64_t version = (uint64_t) weft_get_int(data, "version", 0);
+    weft_json request = weft_get(data, "request");
+    if (version <= truth.version)
+        sim_broken("version used again: %llu", (unsigned long long) version);
+    truth.version = version;
+    request_done(event, &request);
+}
+
 static void output_event(const truth_event *event, const weft_json *data) {
     const truth_task *task = find_task(event->task);
     const char *text = weft_get_str(data, "text", "");
@@ -370,6 +420,10 @@ static void check_event(truth_event *event) {
         task_event(event, data);
     else if (strncmp(event->type, "question.", 9) == 0)
         question_event(event, data);
+    else if (strncmp(event->type, "doc.", 4) == 0)
+        document_event(event, data);
+    else if (strcmp(event->type, "request.done") == 0)
+        request_done(event, data);
     else if (strcmp(event->type, "session.output") == 0)
         output_event(event, data);
     else if (strncmp(event->type, "session.", 8) == 0)
@@ -489,5 +543,6 @@ void truth_close(void) {
     free(truth.tasks);
     free(truth.questions);
     free(truth.sessions);
+    free(truth.requests);
     memset(&truth, 0, sizeof truth);
 }
