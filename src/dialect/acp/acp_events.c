@@ -101,17 +101,45 @@ static bool is_proper(weft_rendering *rendering, const weft_json *update) {
     return false;
 }
 
-static void tell_agent(const struct update *about, const weft_json *data) {
-    weft_json update = weft_get(data, "update");
+static void tell_current(const struct update *about, const weft_json *update) {
     weft_buf shown = {0};
-    if (!is_proper(about->rendering, &update))
+    if (!is_proper(about->rendering, update))
         return;
-    int r = weft__acp_hide_terminals(&update, about->hub->alloc, &shown);
+    int r = weft__acp_hide_terminals(update, about->hub->alloc, &shown);
     if (r < 0)
         weft__render_fail(about->rendering, r);
     else
-        tell_update(about, r ? weft_raw(weft__buf_head(&shown), weft__buf_len(&shown)) : weft_copy(&update));
+        tell_update(about, r ? weft_raw(weft__buf_head(&shown), weft__buf_len(&shown)) : weft_copy(update));
     weft__buf_done(&shown, about->hub->alloc);
+}
+
+/* An agent of the older form is heard as it speaks by those who speak so too. */
+static void tell_older(const struct update *about, const weft_json *update) {
+    const weft_alloc *alloc = about->hub->alloc;
+    weft_buf text = {0};
+    weft_doc *doc = NULL;
+    if (weft__render_variant(about->rendering) == ACP_OLD) {
+        weft__render_notify_others(about->rendering, about->session, about->but, "session/update",
+                                   WEFT_OBJ({"session_id", weft_str(about->session)}, {"update", weft_copy(update)}));
+        return;
+    }
+    int r = weft__acp_current_update(&text, alloc, update);
+    if (r >= 0)
+        r = weft_doc_parse(weft__buf_head(&text), weft__buf_len(&text), alloc, &doc);
+    if (r >= 0)
+        tell_current(about, weft_doc_root(doc));
+    else
+        weft__render_fail(about->rendering, r);
+    weft_doc_free(doc);
+    weft__buf_done(&text, alloc);
+}
+
+static void tell_agent(const struct update *about, const weft_json *data) {
+    weft_json update = weft_get(data, "update");
+    if (weft__acp_is_old_update(&update))
+        tell_older(about, &update);
+    else
+        tell_current(about, &update);
 }
 
 /* What an agent writes to its standard error is no answer; it is shown as what it thinks. */

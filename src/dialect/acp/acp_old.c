@@ -321,3 +321,33 @@ int weft__acp_current_update(weft_buf *out, const weft_alloc *alloc, const weft_
         r = put_members(&form, &none, false, update, but, &count);
     return r < 0 ? r : put_piece(&form, "}");
 }
+
+/* ---- which form it is ---- */
+
+/* Where the older form has a member that the present one does not: its name, and what it must be inside of. */
+static const struct {
+    const char *kind, *member, *inner;
+} old_forms[] = {
+    {"user_message_chunk", "content", "content"},
+    {"agent_message_chunk", "content", "content"},
+    {"agent_thought_chunk", "content", "content"},
+    {"plan", "plan", "entries"},
+    {"tool_call", "tool_call", "call_id"},
+    {"tool_call_update", "tool_call_update", "call_id"},
+    {"available_commands_update", "available_commands", NULL},
+    {"current_mode_update", "current_mode_id", NULL},
+};
+
+bool weft__acp_is_old_update(const weft_json *update) {
+    weft_json kind = weft_get(update, "sessionUpdate");
+    weft_iter name = {.name = kind};
+    if (weft_typeof(&kind) != WEFT_STRING)
+        return false;
+    for (size_t i = 0; i < sizeof old_forms / sizeof old_forms[0]; i++) {
+        if (!weft_name_is(&name, old_forms[i].kind))
+            continue;
+        weft_json member = weft_get(update, old_forms[i].member);
+        return member.text && (!old_forms[i].inner || weft_get(&member, old_forms[i].inner).text);
+    }
+    return false;
+}

@@ -1,6 +1,6 @@
 /* The older form of ACP, which tinyvex's clients speak: names in snake_case, contents and tool calls in a wrapping of their
- * own. Nothing is stored in it. What is said is made in the current form and written in this one for those who began with
- * it; what they say is read by the same tables, which know both spellings. */
+ * own. Only updates of an agent that speaks it are stored in it, as they came. What is said is made in the current form and
+ * written in this one for those who began with it; what they say is read by the same tables, which know both spellings. */
 #ifndef WEFT_ACP_OLD_H
 #define WEFT_ACP_OLD_H
 
@@ -23,5 +23,7 @@ int weft__acp_old_tool_call(weft_buf *out, const weft_alloc *alloc, const weft_j
 int weft__acp_old_update(weft_buf *out, const weft_alloc *alloc, const weft_json *update);
 /* And back: an update in either form, written in the current one. */
 int weft__acp_current_update(weft_buf *out, const weft_alloc *alloc, const weft_json *update);
+/* Is it in the older form? What is the same in both is not. */
+bool weft__acp_is_old_update(const weft_json *update);
 
 #endif

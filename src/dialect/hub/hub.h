@@ -46,6 +46,7 @@ struct weft_hub {
     const weft_hub_host *host;
     const weft_alloc *alloc;
     size_t passage_files, passage_bytes;    /* what agents read and write now, see passages.h */
+    size_t histories;                       /* that are being read for tinyvex */
     struct weft_tinyvex_late *tinyvex_late; /* what tinyvex's callers have not been told yet; NULL: nothing */
     bool watching;                          /* the project's files are watched for clients that show them */
     bool stopping;

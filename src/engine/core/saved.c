@@ -37,7 +37,7 @@ typedef struct forgotten {
 typedef struct saving {
     weft_engine *engine; /* NULL: it is gone */
     const weft_alloc *alloc;
-    uint64_t gseq;
+    uint64_t gseq, number;
     bool last;
     bool stopping; /* it was the engine's state when this was written */
 } saving;
@@ -355,11 +355,12 @@ static bool fill_piece(struct piece *piece) {
 }
 
 /* What was written is not: everything is to be saved again. */
-static void save_failed(weft_engine *engine) {
+static void save_failed(weft_engine *engine, int r) {
     engine->save_wanted = false;
     mark_everything_changed(engine);
     engine->unsaved_events = 0; /* and not before as much has come again */
     weft__retention_save_failed(engine);
+    weft__erasings_saved(engine, r, 0);
     weft__stop_check(engine);
 }
 
@@ -367,7 +368,7 @@ static void on_saved(void *ctx, int r, const weft_event *events, size_t count, b
     saving *made = ctx;
     weft_engine *engine = made->engine;
     (void) events, (void) count, (void) repeat;
-    uint64_t gseq = made->gseq;
+    uint64_t gseq = made->gseq, number = made->number;
     bool last = made->last, made_stopping = made->stopping;
     weft__free(made->alloc, made);
     if (!engine)
@@ -375,7 +376,7 @@ static void on_saved(void *ctx, int r, const weft_event *events, size_t count, b
     engine->saving = NULL;
     if (r < 0) {
         engine->save_failed = true;
-        save_failed(engine);
+        save_failed(engine, r);
         return;
     }
     engine->save_failed = false;
@@ -383,6 +384,7 @@ static void on_saved(void *ctx, int r, const weft_event *events, size_t count, b
         engine->saved_gseq = gseq;
         engine->open_saved = made_stopping;
         weft__retention_saved(engine, gseq);
+        weft__erasings_saved(engine, 0, number);
     }
     if (!last || engine->save_wanted)
         weft__save(engine);
@@ -397,6 +399,7 @@ static int send_piece(struct piece *piece, bool last) {
     *made = (saving){.engine = engine,
                      .alloc = engine->alloc,
                      .gseq = engine->applied,
+                     .number = ++engine->saves,
                      .last = last,
                      .stopping = engine->phase == STOPPING};
     place_documents(piece);
@@ -426,7 +429,7 @@ void weft__save(weft_engine *engine) {
     }
     engine->save_failed = r < 0;
     if (r < 0)
-        save_failed(engine);
+        save_failed(engine, r);
 }
 
 bool weft__save_unfinished(const weft_engine *engine) {
