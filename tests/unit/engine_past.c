@@ -106,6 +106,8 @@ TEST(ready_before_the_past_is_read) {
     await_past(&w);
     CHECK_INT(told.r, 0);
     CHECK_INT(weft__engine_past(w.engine), 0);
+    CHECK(engine_wait(&w, &gone.times, 1));
+    CHECK(engine_wait(&w, &t.times, 1));
     engine_settle(&w);
     CHECK_INT(gone.times, 1);
     CHECK_INT(t.times, 1);

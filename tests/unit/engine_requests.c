@@ -362,6 +362,38 @@ TEST(everything_is_there_after_a_restart) {
 }
 
 /* More than are remembered: the oldest is refused, because the store knows its id, and is not done again. */
+/* After a clean stop the engine is ready before it has read them: meanwhile nothing may be done that was done before. */
+TEST(nothing_is_done_before_the_past_is_known) {
+    engine_world w;
+    answered a, b;
+    char id[16];
+    engine_open(&w, &weft__sqlite);
+    w.opts.early = true;
+    CHECK_INT(world_start(&w), 0);
+    for (int i = 0; i < 200; i++) {
+        snprintf(id, sizeof id, "id%d", i);
+        CHECK_INT(put(&w, id, id, "1", &a), 0);
+    }
+    weft__engine_stop(w.engine, false, world_stopped, &w);
+    CHECK(engine_wait(&w, &w.stopped, 1));
+    engine_crash(&w);
+    CHECK_INT(world_start(&w), 0);
+    CHECK_INT(weft__engine_past(w.engine), -EAGAIN);
+    CHECK_INT(put(&w, "id7", "id7", "1", &b), -EAGAIN);
+    CHECK_INT(
+        weft__item_change(w.engine, &(weft_item_change){.collection = "notes", .key = "id7", .expect = -1}, NULL, NULL),
+        -EAGAIN);
+    ENGINE_UNTIL(&w, weft__engine_past(w.engine) == 0);
+    CHECK_INT(w.engine->request_count, 200);
+    CHECK_INT(put(&w, "id199", "id199", "1", &b), 0);
+    CHECK(b.repeat);
+    CHECK_STR(b.text, a.text);
+    CHECK_INT(put(&w, "id7", "id7", "2", &b), -ENOTUNIQ);
+    CHECK_INT(put(&w, "new", "id7", "2", &b), 0);
+    CHECK(!b.repeat);
+    engine_end(&w);
+}
+
 TEST(what_is_forgotten_is_not_done_again) {
     engine_world w;
     answered a, last;
@@ -637,8 +669,8 @@ TEST_MAIN(CASE(values_are_kept_in_the_order_of_their_keys) CASE(a_change_may_exp
               CASE(names_and_sizes_have_limits) CASE(nothing_is_deleted_several_times)
                   CASE(there_are_only_so_many_collections) CASE(there_are_only_so_many_bytes)
                       CASE(a_repeat_gets_the_first_answer) CASE(a_refusal_is_not_remembered)
-                          CASE(everything_is_there_after_a_restart) CASE(what_is_forgotten_is_not_done_again)
-                              CASE(so_many_may_be_under_way) CASE(sessions_and_tasks_are_requests_too)
-                                  CASE(an_action_is_done_at_most_once)
+                          CASE(everything_is_there_after_a_restart) CASE(nothing_is_done_before_the_past_is_known)
+                              CASE(what_is_forgotten_is_not_done_again) CASE(so_many_may_be_under_way)
+                                  CASE(sessions_and_tasks_are_requests_too) CASE(an_action_is_done_at_most_once)
                                       CASE(an_action_whose_beginning_is_not_stored_is_not_done)
                                           CASE(every_allocation_fails_once))

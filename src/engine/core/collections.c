@@ -432,8 +432,8 @@ static item_change *new_change(weft_engine *engine, known_item *item, const weft
 }
 
 static int check_change(const weft_engine *engine, const weft_item_change *change) {
-    if (engine->phase != READY)
-        return engine->phase < READY ? -EAGAIN : -ESHUTDOWN;
+    if (engine->phase != READY || engine->past_unread)
+        return engine->phase <= READY ? -EAGAIN : -ESHUTDOWN;
     if (!weft__collection_is_name(change->collection) || !weft__item_is_key(change->key))
         return -EINVAL;
     if (change->value.len > WEFT_ITEM_BYTES)
@@ -544,8 +544,10 @@ int weft__item_restore(weft_engine *engine, const weft_json *data) {
     int r = read_item_event(data, &said);
     if (r < 0)
         return r;
-    if (!value.text || find_item(engine, said.collection, said.key))
+    if (!value.text)
         return -EBADMSG;
+    if (find_item(engine, said.collection, said.key))
+        return 0; /* it was read before, with others for which there was no memory */
     char *copy = weft__strndup(engine->alloc, value.text, value.len);
     known_item *item = copy ? new_item(engine, said.collection, said.key) : NULL;
     if (!item || reserve_place(engine, item->in) < 0) {

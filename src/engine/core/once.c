@@ -85,13 +85,17 @@ static void drop_segment(weft_engine *engine, request_segment *segment) {
     weft__free(engine->alloc, segment);
 }
 
+/* In the order of their numbers. */
 static request_segment *add_segment(weft_engine *engine, uint64_t number) {
+    weft_link *all = &engine->request_segments, *before = all->prev;
+    while (before != all && WEFT_CONTAINER(before, request_segment, link)->number > number)
+        before = before->prev;
     request_segment *made = weft__zalloc(engine->alloc, sizeof *made);
     if (!made)
         return NULL;
     made->number = number;
     weft__saved_init(&made->saved, SAVED_REQUESTS);
-    weft__list_push(&engine->request_segments, &made->link);
+    weft__list_push(before->next, &made->link);
     if (number >= engine->next_segment)
         engine->next_segment = number + 1;
     return made;
@@ -226,12 +230,25 @@ request_segment *weft__requests_next(const weft_engine *engine, request_segment 
     return next == &engine->request_segments ? NULL : WEFT_CONTAINER(next, request_segment, link);
 }
 
+static request_segment *find_segment(const weft_engine *engine, uint64_t number) {
+    for (weft_link *link = engine->request_segments.prev; link != &engine->request_segments; link = link->prev) {
+        request_segment *segment = WEFT_CONTAINER(link, request_segment, link);
+        if (segment->number <= number)
+            return segment->number == number ? segment : NULL;
+    }
+    return NULL;
+}
+
+/* The document that was written last comes last, whatever its number. One that was read in part, for want of memory, is read
+ * again. */
 int weft__requests_restore(weft_engine *engine, const weft_json *data) {
     uint64_t number = (uint64_t) weft__int_between(data, "number", -1, -1, INT64_MAX - 1);
     weft_json list = weft_get(data, "requests");
-    if (number > INT64_MAX || number < engine->next_segment || weft_typeof(&list) != WEFT_ARRAY)
+    if (number > INT64_MAX || weft_typeof(&list) != WEFT_ARRAY)
         return -EBADMSG;
-    request_segment *segment = add_segment(engine, number);
+    request_segment *segment = find_segment(engine, number);
+    if (!segment)
+        segment = add_segment(engine, number);
     if (!segment)
         return -ENOMEM;
     segment->saved.saved = true;
@@ -443,8 +460,8 @@ static bool is_short(const char *text, size_t least) {
 int weft__request_begin(weft_engine *engine, const weft_request_spec *spec, weft_request_done *done, void *ctx,
                         weft_request **ret) {
     char key[DIGEST + 1], digest[DIGEST + 1];
-    if (engine->phase != READY)
-        return engine->phase < READY ? -EAGAIN : -ESHUTDOWN;
+    if (engine->phase != READY || engine->past_unread)
+        return engine->phase <= READY ? -EAGAIN : -ESHUTDOWN;
     if (!is_short(spec->by, 0) || !is_short(spec->id, 1) || !is_short(spec->name, 1))
         return -EINVAL;
     digest_id(spec, key);
