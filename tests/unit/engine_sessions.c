@@ -259,6 +259,50 @@ TEST(it_survives_a_restart) {
     all_is_read_back(true);
 }
 
+/* A save that fails has deleted no document; the next one does. */
+static bool saves_fail;
+
+static void append_unless_save(weft_store *store, weft_append_job *job) {
+    weft_link jobs;
+    if (!saves_fail || job->count) {
+        weft__sqlite.append(store, job);
+        return;
+    }
+    weft__list_init(&jobs);
+    job->job.r = -ENOSPC;
+    weft__list_push(&jobs, &job->job.link);
+    weft__completions_put(&store->completions, &jobs);
+}
+
+static void save_now(engine_world *w, bool fails) {
+    saves_fail = fails;
+    weft__save(w->engine);
+    ENGINE_UNTIL(w, !w->engine->saving);
+    CHECK(w->engine->save_failed == fails);
+    saves_fail = false;
+}
+
+TEST(what_was_deleted_stays_so_although_a_save_failed) {
+    static weft_store_kind kind;
+    engine_world w;
+    session_outcome o;
+    task_outcome t;
+    kind = weft__sqlite;
+    kind.append = append_unless_save;
+    engine_begin(&w, &kind);
+    CHECK_INT(submit(&w, "work", &t), 0);
+    play_end(play_of(t.id), true);
+    ENGINE_UNTIL(&w, state_of(&w, t.id) == WEFT_TASK_COMPLETED);
+    save_now(&w, false);
+    CHECK_INT(delete_it(&w, t.session, &o), 0);
+    save_now(&w, true);
+    save_now(&w, false);
+    engine_restart(&w);
+    CHECK(!weft__session_find(w.engine, t.session));
+    CHECK(!weft__task_find(w.engine, t.id));
+    engine_end(&w);
+}
+
 TEST(it_works_in_its_folder) {
     engine_world w;
     session_outcome s;
@@ -416,7 +460,7 @@ TEST_MAIN(
     CASE(a_closed_one_takes_no_tasks_until_it_is_resumed)
     CASE(closing_ends_its_tasks_first)
     CASE(a_deleted_one_is_gone)
-    CASE(it_survives_a_restart)
+    CASE(it_survives_a_restart) CASE(what_was_deleted_stays_so_although_a_save_failed)
     CASE(it_works_in_its_folder)
     CASE(so_many_are_remembered)
     CASE(so_much_is_remembered_of_what_agents_say)

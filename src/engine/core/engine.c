@@ -341,6 +341,7 @@ static void init_lists(weft_engine *engine) {
         &engine->queueing_groups,
         &engine->changed,
         &engine->forgotten,
+        &engine->forgetting,
         &engine->fired,
         &engine->transcripts,
         &engine->transcripts_waiting,

@@ -214,8 +214,8 @@ struct weft_engine {
     weft_link switches;   /* of automation.switched */
     weft_link fired;      /* of rule.fired, the oldest first */
     size_t fired_count;
-    bool firings_saved;           /* the hub's document that was read at the start has them */
-    weft_link changed, forgotten; /* since it was saved */
+    bool firings_saved;                       /* the hub's document that was read at the start has them */
+    weft_link changed, forgotten, forgetting; /* since it was saved; forgetting: by the save under way */
     size_t changed_count, forgotten_count, unsaved_events;
     struct saving *saving;         /* under way */
     bool save_wanted, save_failed; /* as soon as that is done; the last one */

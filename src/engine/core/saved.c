@@ -306,8 +306,26 @@ static void add_forgotten(struct piece *piece) {
         add_key(piece, first->key, "");
         piece->count++;
         weft__list_remove(&first->link);
-        weft__free(engine->alloc, first);
+        weft__list_push(&engine->forgetting, &first->link);
         engine->forgotten_count--;
+    }
+}
+
+static void free_forgotten(weft_engine *engine, weft_link *list) {
+    while (!weft__list_empty(list)) {
+        forgotten *first = WEFT_CONTAINER(list->next, forgotten, link);
+        weft__list_remove(&first->link);
+        weft__free(engine->alloc, first);
+    }
+}
+
+/* Their documents are still there. */
+static void forget_again(weft_engine *engine) {
+    while (!weft__list_empty(&engine->forgetting)) {
+        weft_link *last = engine->forgetting.prev;
+        weft__list_remove(last);
+        weft__list_push(engine->forgotten.next, last);
+        engine->forgotten_count++;
     }
 }
 
@@ -357,6 +375,7 @@ static bool fill_piece(struct piece *piece) {
 /* What was written is not: everything is to be saved again. */
 static void save_failed(weft_engine *engine, int r) {
     engine->save_wanted = false;
+    forget_again(engine);
     mark_everything_changed(engine);
     engine->unsaved_events = 0; /* and not before as much has come again */
     weft__retention_save_failed(engine);
@@ -380,6 +399,7 @@ static void on_saved(void *ctx, int r, const weft_event *events, size_t count, b
         return;
     }
     engine->save_failed = false;
+    free_forgotten(engine, &engine->forgetting);
     if (last) {
         engine->saved_gseq = gseq;
         engine->open_saved = made_stopping;
@@ -440,11 +460,8 @@ bool weft__save_unfinished(const weft_engine *engine) {
 void weft__saved_drop(weft_engine *engine) {
     if (engine->saving)
         engine->saving->engine = NULL;
-    while (!weft__list_empty(&engine->forgotten)) {
-        forgotten *first = WEFT_CONTAINER(engine->forgotten.next, forgotten, link);
-        weft__list_remove(&first->link);
-        weft__free(engine->alloc, first);
-    }
+    free_forgotten(engine, &engine->forgotten);
+    free_forgotten(engine, &engine->forgetting);
 }
 
 /* ---- reading ---- */
