@@ -246,7 +246,8 @@ static weft_engine_limits limits_of(const sim_plan *plan) {
                                 .retry_ms = 100,
                                 .again_ms = 200,
                                 .keep_bytes = plan->keep_bytes,
-                                .keep_output = plan->keep_output};
+                                .keep_output = plan->keep_output,
+                                .past_page = 2};
 }
 
 static void on_ready(void *ctx, int r) {

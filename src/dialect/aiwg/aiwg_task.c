@@ -240,8 +240,11 @@ int weft__aiwg_cancel(weft_req *req, const weft_json *params, void *ctx) {
 
 /* ---- showing ---- */
 
+/* What is done with a task's value, which lies on the stack. */
+typedef int say_value(void *ctx, const weft_val *value);
+
 /* output is a JSON string, because the whole of it may be large and is said twice. */
-static int write_task(weft_buf *out, const weft_alloc *alloc, const weft_task *task, weft_val output, bool cut) {
+static int show_task(const weft_task *task, weft_val output, bool cut, say_value *say, void *ctx) {
     char created[WEFT_STAMP], started[WEFT_STAMP], completed[WEFT_STAMP];
     weft_val value = WEFT_OBJ(
         {"id", weft_str(task->id)}, {"prompt", weft_str(task->prompt)}, {"agent", weft_str(task->agent)},
@@ -254,7 +257,21 @@ static int write_task(weft_buf *out, const weft_alloc *alloc, const weft_task *t
         {"output", output}, {"metadata", weft_raw(task->metadata, strlen(task->metadata))},
         {"outputTruncated", cut || task->output_cut ? weft_bool(true) : weft_none()},
         {"stopReason", weft__early_stop(task->stop_reason)}, {"usage", weft__usage_or_none(task)});
-    return weft__write_val(out, alloc, &value);
+    return say(ctx, &value);
+}
+
+struct listing {
+    weft_buf *out;
+    const weft_alloc *alloc;
+};
+
+static int add_to_list(void *ctx, const weft_val *value) {
+    const struct listing *listing = ctx;
+    return weft__write_val(listing->out, listing->alloc, value);
+}
+
+static int write_task(weft_buf *out, const weft_alloc *alloc, const weft_task *task, weft_val output, bool cut) {
+    return show_task(task, output, cut, add_to_list, &(struct listing){out, alloc});
 }
 
 static size_t max_answer(const weft_hub *hub) {
@@ -339,17 +356,19 @@ static int write_output(weft_buf *out, const weft_hub *hub, weft_bytes output, b
     }
 }
 
-static int say_task(const struct get *get, const weft_task *task, weft_bytes output) {
-    const weft_alloc *alloc = get->hub->alloc;
-    weft_buf text = {0}, out = {0};
+static int answer_get(void *ctx, const weft_val *value) {
+    weft__reply_val(((const struct get *) ctx)->req, *value);
+    return 0;
+}
+
+/* Written straight into the answer: with a large output every copy counts. */
+static int say_task(struct get *get, const weft_task *task, weft_bytes output) {
+    weft_buf text = {0};
     bool cut = output.len < task->output_bytes;
     int r = write_output(&text, get->hub, output, &cut);
     if (r >= 0)
-        r = write_task(&out, alloc, task, weft_raw(weft__buf_head(&text), weft__buf_len(&text)), cut);
-    if (r >= 0)
-        weft__reply_val(get->req, weft_raw(weft__buf_head(&out), weft__buf_len(&out)));
-    weft__buf_done(&text, alloc);
-    weft__buf_done(&out, alloc);
+        r = show_task(task, weft_raw(weft__buf_head(&text), weft__buf_len(&text)), cut, answer_get, get);
+    weft__buf_done(&text, get->hub->alloc);
     return r;
 }
 

@@ -70,6 +70,7 @@ static weft_engine_limits fill_limits(const weft_engine_limits *given) {
         .keep_bytes = given->keep_bytes ? given->keep_bytes : (uint64_t) 1 << 30,
         .keep_ms = or_ms(given->keep_ms, 30 * day),
         .keep_output = given->keep_output ? given->keep_output : (uint64_t) 16 << 20,
+        .past_page = or_size(given->past_page, 64),
     };
     return limits;
 }

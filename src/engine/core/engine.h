@@ -43,6 +43,7 @@ typedef struct weft_engine_limits {
     uint64_t keep_bytes;       /* of all events: 1 GiB */
     int64_t keep_ms;           /* 30 days */
     uint64_t keep_output;      /* bytes of one session's stream: 16 MiB */
+    size_t past_page;          /* documents of the past in one turn of the loop: 64, a fraction of a millisecond */
 } weft_engine_limits;
 
 typedef struct weft_engine_opts {

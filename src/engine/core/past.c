@@ -16,7 +16,6 @@
 #include "engine_private.h"
 #include "write.h"
 
-#define PAST_PAGE 64                    /* documents: a fraction of a millisecond, in which nobody else is served */
 #define OPEN_TASKS 200                  /* that are copied at a stop: */
 #define OPEN_BYTES ((size_t) 512 << 10) /* with more, or larger ones, the next start reads everything first */
 
@@ -243,9 +242,10 @@ static void read_page_of_past(weft_engine *engine) {
     int r = reading ? 0 : -ENOMEM;
     if (reading) {
         *reading = (struct past_reading){engine, engine->alloc};
-        r = weft__store_read(engine->store,
-                             &(weft_query){.documents = true, .after = engine->past_after, .max_events = PAST_PAGE},
-                             on_past_page, reading);
+        r = weft__store_read(
+            engine->store,
+            &(weft_query){.documents = true, .after = engine->past_after, .max_events = engine->limits.past_page},
+            on_past_page, reading);
     }
     if (r >= 0)
         engine->past_reading = reading;
