@@ -292,6 +292,20 @@ TEST(it_works_in_its_folder_with_its_servers) {
     weft_doc_free(servers);
 }
 
+TEST(logging_out) {
+    PLAY(p, NULL, ABLE("{\"auth\":{\"logout\":{}}}"), "hear=\"method\":\"logout\"", "reply={}", "eof");
+    CHECK_INT(weft__driver_acp.logout(p.process, hear_done, &p), 0);
+    KIT_UNTIL(p.loop, p.answers == 1);
+    CHECK_INT(p.answer_r, 0);
+    finish(&p);
+    PLAY(q, NULL, HELLO, "eof"); /* asked before it is known that it cannot, and afterwards */
+    CHECK_INT(weft__driver_acp.logout(q.process, hear_done, &q), 0);
+    KIT_UNTIL(q.loop, q.answers == 1);
+    CHECK_INT(q.answer_r, -EOPNOTSUPP);
+    CHECK_INT(weft__driver_acp.logout(q.process, hear_done, &q), -EOPNOTSUPP);
+    finish(&q);
+}
+
 TEST(its_conversations) {
     PLAY(p, NULL, ABLE("{\"sessionCapabilities\":{\"list\":{},\"delete\":null}}"), "hear=\"cwd\":\"/usr\",\"cursor\":\"c\"",
          "reply={\"sessions\":[{\"sessionId\":\"a\",\"cwd\":\"/usr\"}]}", "hear=session/list", "reply=7", "eof");
@@ -330,6 +344,6 @@ TEST_MAIN(
     CASE(what_holds_is_heard_outside_of_a_turn_too)
     CASE(it_goes_on_with_this_one_or_none)
     CASE(it_works_in_its_folder_with_its_servers)
-    CASE(its_conversations)
+    CASE(logging_out) CASE(its_conversations)
     CASE(so_many_requests_at_a_time)
 )
