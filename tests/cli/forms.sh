@@ -26,6 +26,9 @@ agents = {
     "login": ["hear=initialize", ways, "hear=session/new", no, 'hear={"methodId":"web"}', "reply={}", "hear=session/new",
               'reply={"sessionId":"s1"}', "hear=session/prompt", "chunk=hello", "say=" + again, "eof"],
 }
+agents["out"] = ["hear=initialize", 'reply={"protocolVersion":1,"agentCapabilities":{"auth":{"logout":{}}}}', 'hear="method":"logout"', "reply={}", "eof"]
+agents["refuses"] = agents["out"][:3] + ['error={"code":-32603,"message":"not today"}', "eof"]
+agents["cannot"] = ["hear=initialize", 'reply={"protocolVersion":1}', "eof"]
 print(json.dumps({"agents": {name: {"driver": "acp", "command": [script] + steps} for name, steps in agents.items()}}))
 PYTHON
 
@@ -97,4 +100,18 @@ exits "which of them" 8
 weft answer "$question" 1
 exits "this one" 0
 until_true state "$id" completed
+weft agents logout out
+exits "logged out" 0
+like "logged out: says so" "out has forgotten" "$err"
+weft agents logout refuses
+exits "not logged out" 8
+like "not logged out: its words" "not today" "$err"
+weft agents logout cannot
+exits "one that cannot" 8
+weft agents logout demo
+exits "the demo agent cannot" 8
+weft agents logout nobody
+exits "an agent that is none" 8
+weft agents logout
+exits "which one" 2
 close

@@ -292,6 +292,46 @@ TEST(it_works_in_its_folder_with_its_servers) {
     weft_doc_free(servers);
 }
 
+/* A turn that waits for its session is cancelled while another runs: what opens the session is given up in ACP's words, and
+ * the other goes on. */
+TEST(cancelled_beside_another) {
+    static const weft_session_host second = {.on_session = hear_session,
+                                             .on_output = hear_output,
+                                             .on_update = hear_update,
+                                             .on_state = hear_state,
+                                             .on_turn_end = hear_turn_end};
+    const weft_session_spec spec = {0};
+    play q = {0};
+    PLAY(p, &spec, HELLO, NEW(""), "hear=session/prompt", "chunk=hello", "hear=session/new",
+         "hear={\"jsonrpc\":\"2.0\",\"method\":\"$/cancel_request\",\"params\":{\"requestId\":4}}",
+         "say={\"jsonrpc\":\"2.0\",\"id\":4,\"error\":{\"code\":-32800,\"message\":\"cancelled\"}}",
+         "say={\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"stopReason\":\"end_turn\"}}", "eof");
+    CHECK_INT(weft__driver_acp.prompt(p.session, &(weft_turn_spec){.task = "task-1", .prompt = "x"}), 0);
+    KIT_UNTIL(p.loop, *p.said);
+    CHECK_INT(weft__driver_acp.session(p.process, &spec, &second, &q, &q.session), 0);
+    CHECK_INT(weft__driver_acp.prompt(q.session, &(weft_turn_spec){.task = "task-2", .prompt = "y"}), 0);
+    weft__driver_acp.stop(p.process, q.session, false);
+    CHECK_INT(q.ends, 0); /* nothing is called from inside */
+    KIT_UNTIL(p.loop, q.ends && p.ends);
+    CHECK_STR(&q.reason[0], "cancelled");
+    CHECK(p.ok);
+    finish(&p);
+}
+
+TEST(logging_out) {
+    PLAY(p, NULL, ABLE("{\"auth\":{\"logout\":{}}}"), "hear=\"method\":\"logout\"", "reply={}", "eof");
+    CHECK_INT(weft__driver_acp.logout(p.process, hear_done, &p), 0);
+    KIT_UNTIL(p.loop, p.answers == 1);
+    CHECK_INT(p.answer_r, 0);
+    finish(&p);
+    PLAY(q, NULL, HELLO, "eof"); /* asked before it is known that it cannot, and afterwards */
+    CHECK_INT(weft__driver_acp.logout(q.process, hear_done, &q), 0);
+    KIT_UNTIL(q.loop, q.answers == 1);
+    CHECK_INT(q.answer_r, -EOPNOTSUPP);
+    CHECK_INT(weft__driver_acp.logout(q.process, hear_done, &q), -EOPNOTSUPP);
+    finish(&q);
+}
+
 TEST(its_conversations) {
     PLAY(p, NULL, ABLE("{\"sessionCapabilities\":{\"list\":{},\"delete\":null}}"), "hear=\"cwd\":\"/usr\",\"cursor\":\"c\"",
          "reply={\"sessions\":[{\"sessionId\":\"a\",\"cwd\":\"/usr\"}]}", "hear=session/list", "reply=7", "eof");
@@ -330,6 +370,6 @@ TEST_MAIN(
     CASE(what_holds_is_heard_outside_of_a_turn_too)
     CASE(it_goes_on_with_this_one_or_none)
     CASE(it_works_in_its_folder_with_its_servers)
-    CASE(its_conversations)
+    CASE(cancelled_beside_another) CASE(logging_out) CASE(its_conversations)
     CASE(so_many_requests_at_a_time)
 )

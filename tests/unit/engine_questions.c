@@ -1,5 +1,6 @@
 /* Questions: asked by agents and by rules, answered once, expired, withdrawn. */
 #include "engine/world.h"
+#include "form.h"
 
 #define OPTIONS                                                                                                             \
     "[{\"id\":\"yes\",\"name\":\"Allow\",\"kind\":\"allow_once\"},{\"id\":\"no\",\"name\":\"Reject\",\"kind\":\"reject_"    \
@@ -239,6 +240,50 @@ TEST(open_questions_have_a_limit_in_bytes) {
     CHECK(engine_wait(&w, &a.times, 3));
     CHECK_INT(weft__question_ask(w.engine, &spec, question_done, NULL, &a), 0);
     CHECK(engine_wait(&w, &a.times, 4));
+    engine_end(&w);
+}
+
+#define FORM                                                                                                                \
+    "{\"kind\":\"elicitation\",\"title\":\"Which?\",\"options\":[{\"id\":\"accept\",\"name\":\"Send\",\"kind\":\"allow_"    \
+    "once\"},"                                                                                                              \
+    "{\"id\":\"decline\",\"name\":\"Decline\",\"kind\":\"reject_once\"}],\"detail\":{\"mode\":\"form\","                    \
+    "\"requestedSchema\":{"                                                                                                 \
+    "\"properties\":{\"a\":{\"type\":\"string\"},\"b\":{\"type\":\"integer\",\"default\":7}},\"required\":[\"a\"]}}}"
+
+/* What is filled in is checked where it is stored, and is there after a start, from the journal and from what was saved. The
+ * configuration fills in nothing. */
+TEST(a_form_is_filled_in) {
+    engine_world w;
+    task_outcome t;
+    question_outcome a = {0};
+    char why[WEFT_FORM_WHY] = "";
+    weft_doc *doc = NULL;
+    CHECK_INT(weft_doc_parse("{\"a\":\"x\"}", 9, NULL, &doc), 0);
+    engine_begin(&w, &weft__sqlite);
+    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "x", .agent = "allow"}, &t), 0);
+    weft_run *run = play_of(t.id);
+    run->host->on_ask(run->ctx, "k", weft_raw(FORM, strlen(FORM)));
+    ENGINE_UNTIL(&w, weft__question_first(w.engine, false) != NULL);
+    weft_question_answer with = {.option = "accept", .by = "ann", .why = why};
+    CHECK_INT(weft__question_answer_with(w.engine, "question-0000", &with, question_done, &a), -EDOM);
+    CHECK_STR(&why[0], "a is missing");
+    CHECK_INT(weft__question_answer(w.engine, "question-0000", "accept", "ann", NULL, question_done, &a), -EDOM);
+    with.content = weft_doc_root(doc);
+    with.option = "decline";
+    CHECK_INT(weft__question_answer_with(w.engine, "question-0000", &with, question_done, &a), -EDOM);
+    with.option = "accept";
+    CHECK_INT(weft__question_answer_with(w.engine, "question-0000", &with, question_done, &a), 0);
+    CHECK(engine_wait(&w, &a.times, 1));
+    ENGINE_UNTIL(&w, run->answers == 1);
+    CHECK_STR(run->answer, "accept");
+    for (int i = 0; i < 3; i++) {
+        const weft_question *q = weft__question_find(w.engine, "question-0000");
+        REQUIRE(q != NULL);
+        CHECK_INT(q->state, WEFT_QUESTION_ANSWERED);
+        CHECK_STR(q->content, "{\"a\":\"x\",\"b\":7}");
+        engine_restart(&w);
+    }
+    weft_doc_free(doc);
     engine_end(&w);
 }
 
@@ -580,7 +625,7 @@ TEST_MAIN(
     CASE(a_run_that_ends_takes_its_questions_with_it)
     CASE(what_cannot_be_asked)
     CASE(open_questions_have_a_limit_in_bytes)
-    CASE(a_rule_asks)
+    CASE(a_form_is_filled_in) CASE(a_rule_asks)
     CASE(a_question_waits_for_the_store)
     CASE(old_questions_are_forgotten)
     CASE(a_question_ends_with_its_task)

@@ -302,6 +302,8 @@ TEST(what_was_denied_is_not_written) {
         HUB_TOLD(&w.agent, i == 1 ? "\"result\":{}" : "a person has not allowed this change");
         say_path(&w, &w.agent, (int) i, WRITE, "b.txt", ",\"content\":\"x\"");
         HUB_TOLD(&w.agent, "\"result\":{}");
+        say_path(&w, &w.agent, (int) i, WRITE, ".//./a.txt", ",\"content\":\"x\"");
+        HUB_TOLD(&w.agent, i == 1 ? "\"result\":{}" : "a person has not allowed this change");
     }
     close_world(&w);
     remove_project(&w);
@@ -323,6 +325,11 @@ TEST(the_editor_has_the_file_open) {
     hub_say(&w.editor, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":null}");
     HUB_TOLD(&w.agent, "\"result\":{}");
     run(w.folder, "test \"$(head -n 1 a.txt)\" = one"); /* that is the editor's to do */
+    hub_say(&w.agent,
+            "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"fs/read_text_file\",\"params\":{\"path\":\"./sub/in.txt\"}}");
+    HUB_TOLD(&w.editor, "\"path\":\"/tmp/weft-passage-"); /* whole, although the agent did not say so */
+    hub_say(&w.editor, "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"content\":\"x\"}}");
+    HUB_TOLD(&w.agent, "\"content\":\"x\"");
     close_world(&w);
     remove_project(&w);
 }

@@ -133,6 +133,22 @@ static weft_exit use_agent(weft_app *app) {
     return status;
 }
 
+/* ---- logout ---- */
+
+static weft_exit logout_agent(weft_app *app) {
+    const settings *how = app->settings;
+    WEFT_ANSWER answer = {0};
+    weft_exit status =
+        weft__hub_call_once(app, how->url, "agent.logout", WEFT_OBJ({"agent", weft_str(app->args[0])}), &answer);
+    if (status)
+        return status;
+    if (app->common.json)
+        weft__put_line(&app->out, weft_copy(answer.result));
+    else
+        fprintf(app->err.file, "%s has forgotten who was logged in\n", app->args[0]);
+    return WEFT_DONE;
+}
+
 /* ---- install ---- */
 
 static weft_exit install_by_name(weft_app *app) {
@@ -146,6 +162,7 @@ static const weft_subcommand words[] = {
     {"list", " url ", NULL, 0, 0, list_agents},
     {"use", " reset url ", NULL, 0, 1, use_agent},
     {"install", " yes ", "which agent?", 1, 1, install_by_name},
+    {"logout", " url ", "which agent?", 1, 1, logout_agent},
     {0},
 };
 
@@ -169,14 +186,16 @@ static const char *const examples[] = {
     "for every task that names no agent, from now on",
     "weft agents use --reset",
     "as the configuration says",
+    "weft agents logout codex",
+    "forgets who is logged in there; how to log in is asked when it is needed",
     NULL,
 };
 
 const weft_verb weft__agents_verb = {
     .name = "agents",
     .help = "show which agents there are, install one, choose the default",
-    .usage = "[list | use NAME | use --reset | install NAME]",
-    .words = "list use install",
+    .usage = "[list | use NAME | use --reset | install NAME | logout NAME]",
+    .words = "list use install logout",
     .examples = examples,
     .about =
         "The demo agent is the default until another is chosen, so that nothing costs money unasked. Without a daemon the\n"

@@ -15,9 +15,9 @@ extern const weft_param weft__hub_use_params[];
 /* ---- hub_methods_session.c ---- */
 weft_handler weft__hub_sessions, weft__hub_session_get, weft__hub_session_create, weft__hub_session_set,
     weft__hub_session_open, weft__hub_session_resume, weft__hub_session_close, weft__hub_session_delete,
-    weft__hub_session_prompt, weft__hub_agent_sessions;
+    weft__hub_session_prompt, weft__hub_agent_sessions, weft__hub_agent_logout;
 extern const weft_param weft__hub_sessions_params[], weft__hub_session_params[], weft__hub_create_params[],
-    weft__hub_set_params[], weft__hub_prompt_params[], weft__hub_own_params[];
+    weft__hub_set_params[], weft__hub_prompt_params[], weft__hub_own_params[], weft__hub_logout_params[];
 
 /* ---- hub_methods_git.c ---- */
 weft_handler weft__hub_git_stage, weft__hub_git_unstage, weft__hub_git_discard, weft__hub_git_commit;

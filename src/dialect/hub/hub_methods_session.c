@@ -556,3 +556,41 @@ int weft__hub_agent_sessions(weft_req *req, const weft_json *params, void *ctx) 
         return refuse_by_agent(weft__req_keep(req), r, NULL);
     return r == -ENOMEM ? r : refuse_create(weft__req_keep(req), hub, &(struct create){.agent = in->agent}, r);
 }
+
+/* ---- logging out ---- */
+
+struct logout {
+    const char *agent;
+};
+const weft_param weft__hub_logout_params[] = {
+    {"agent", WEFT_PARAM_str, offsetof(struct logout, agent), WEFT_REQUIRED | WEFT_NONEMPTY, "its name"},
+    WEFT_END(struct logout),
+};
+
+static void on_logged_out(void *ctx, int r, const weft_json *result, const char *error) {
+    struct session_call *call = ctx;
+    (void) result;
+    if (is_by_agent(r))
+        refuse_by_agent(call->req, r, error);
+    else if (r < 0)
+        weft__reply_failure(call->req, r);
+    else
+        weft__reply_val(call->req, WEFT_OBJ({"loggedOut", weft_bool(true)}, {"agent", weft_str(call->id)}));
+    weft__free(call->hub->alloc, call);
+}
+
+int weft__hub_agent_logout(weft_req *req, const weft_json *params, void *ctx) {
+    const weft_hub *hub = ctx;
+    const struct logout *in = weft_req_params(req);
+    (void) params;
+    struct session_call *call = new_call(req, hub, in->agent, NULL);
+    if (!call)
+        return -ENOMEM;
+    int r = weft__agent_logout(hub->engine, in->agent, on_logged_out, call);
+    if (r >= 0)
+        return 0;
+    weft__free(hub->alloc, call);
+    if (r == -EOPNOTSUPP || r == -EPIPE)
+        return refuse_by_agent(weft__req_keep(req), r, NULL);
+    return r == -ENOMEM ? r : refuse_create(weft__req_keep(req), hub, &(struct create){.agent = in->agent}, r);
+}

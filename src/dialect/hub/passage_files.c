@@ -8,6 +8,8 @@
  * A file that an editor has open may have changes that are not saved: the agent reads these, and what it writes becomes
  * visible there. */
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "acp.h"
@@ -18,6 +20,8 @@
 
 /* A path in a message for people. */
 #define SHOWN 300
+/* The hub's folder, the session's beneath it, and what is beneath that. */
+#define WHOLE_PATH (3 * PATH_MAX)
 
 typedef struct file_request {
     weft_hub_wait wait;
@@ -37,6 +41,13 @@ typedef struct file_request {
     weft_bytes content;
     char room[];
 } file_request;
+
+/* However the agent wrote it. */
+static const char *whole_path(const weft_hub *hub, const file_request *request, char ret[WHOLE_PATH]) {
+    snprintf(ret, WHOLE_PATH, "%s/%.*s%s%.*s", weft__engine_folder(hub->engine), (int) request->folder.len,
+             request->folder.data, request->folder.len ? "/" : "", (int) request->beneath.len, request->beneath.data);
+    return ret;
+}
 
 /* ---- saying no ---- */
 
@@ -69,11 +80,33 @@ static int refuse_path(weft_req *req, weft_bytes path, int r) {
 
 /* ---- may it write? ---- */
 
+/* The next name of a path that says something. */
+static weft_bytes next_name(weft_bytes *rest) {
+    weft_bytes name;
+    do {
+        const char *slash = rest->len ? memchr(rest->data, '/', rest->len) : NULL;
+        size_t len = slash ? (size_t) (slash - rest->data) : rest->len;
+        name = (weft_bytes){rest->data, len};
+        *rest = (weft_bytes){rest->data + len + (slash != NULL), rest->len - len - (slash != NULL)};
+    } while (rest->len && (!name.len || (name.len == 1 && *name.data == '.')));
+    return name;
+}
+
+/* The same, however many slashes and dots are in it. */
+static bool is_same_path(weft_bytes a, weft_bytes b) {
+    while (a.len || b.len) {
+        weft_bytes x = next_name(&a), y = next_name(&b);
+        if (x.len != y.len || (x.len && memcmp(x.data, y.data, x.len) != 0))
+            return false;
+    }
+    return true;
+}
+
 static bool names_path(const weft_json *list, weft_bytes path) {
     for (weft_iter it = weft_iterate(list); weft_typeof(list) == WEFT_ARRAY && weft_next(&it);) {
         weft_json named = weft_get(&it.value, "path");
         weft_bytes text;
-        if (weft_text(&named, &text) >= 0 && text.len == path.len && memcmp(text.data, path.data, path.len) == 0)
+        if (weft_text(&named, &text) >= 0 && is_same_path(text, path))
             return true;
     }
     return false;
@@ -115,7 +148,8 @@ static bool is_denied(const weft_hub *hub, const char *task, weft_bytes path) {
 }
 
 /* NULL: it may. */
-static const char *why_not_write(const weft_hub *hub, const weft_passage_call *call, weft_bytes path) {
+static const char *why_not_write(const weft_hub *hub, const weft_passage_call *call, const file_request *request) {
+    char path[WHOLE_PATH];
     const weft_task *task = weft__task_find(hub->engine, call->task);
     const weft_agent *agent = task ? weft__agent_find(weft__engine_agents(hub->engine), task->runs_on) : NULL;
     if (!task || task->stopping)
@@ -124,7 +158,8 @@ static const char *why_not_write(const weft_hub *hub, const weft_passage_call *c
         return "this agent may only read (\"permission\": \"deny\")";
     if (weft__session_only_reads(hub->engine, call->session))
         return "the session is in a mode that changes no files";
-    return is_denied(hub, call->task, path) ? "a person has not allowed this change" : NULL;
+    whole_path(hub, request, path);
+    return is_denied(hub, call->task, (weft_bytes){path, strlen(path)}) ? "a person has not allowed this change" : NULL;
 }
 
 /* ---- life ---- */
@@ -210,6 +245,10 @@ static int ask_editor(file_request *request);
 
 static void on_disk(void *ctx, const weft_file_result *result) {
     file_request *request = ctx;
+    if (!request->req) { /* the agent has given it up */
+        free_request(request);
+        return;
+    }
     if (request->checking && (result->r >= 0 || result->r == -ENOENT)) {
         request->checking = false;
         request->absent = result->r == -ENOENT;
@@ -304,10 +343,11 @@ static void on_request_cancelled(weft_req *req, int why, void *ctx) {
 
 /* 0: on_editor() will come, or the disk is asked. */
 static int ask_editor(file_request *request) {
+    char path[WHOLE_PATH];
     const weft_hub_client *client = weft__hub_clients_find(request->hub->clients, request->editor);
     weft_call_opts opts = {.on_answer = on_editor, .ctx = request, .timeout_ms = WEFT_EDITOR_MS};
     weft_val params =
-        WEFT_OBJ({"sessionId", weft_str(request->session)}, {"path", weft_strn(request->path.data, request->path.len)},
+        WEFT_OBJ({"sessionId", weft_str(request->session)}, {"path", weft_str(whole_path(request->hub, request, path))},
                  {"line", request->has_line ? weft_uint(request->line) : weft_none()},
                  {"limit", request->has_limit ? weft_uint(request->limit) : weft_none()},
                  {"content", request->writes ? weft_strn(request->content.data, request->content.len) : weft_none()});
@@ -423,7 +463,7 @@ int weft__passage_write_file(void *ctx, const weft_passage_call *call, weft_req 
         return 0;
     if (weft_text(&content, &request.content) < 0)
         return weft__reply_invalid(req, "/content", "content must be a string");
-    const char *why = why_not_write(ctx, call, request.path);
+    const char *why = why_not_write(ctx, call, &request);
     if (why)
         return weft__reply_error(req, WEFT_INVALID_PARAMS, "notPermitted", "%.*s was not written: %s",
                                  (int) (request.path.len < SHOWN ? request.path.len : SHOWN), request.path.data, why);

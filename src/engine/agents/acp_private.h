@@ -38,7 +38,7 @@ struct weft_driver_process {
     weft_acp_state state;
     unsigned holds; /* the owner's, one per session, one per open call, one per callback under way */
     bool freed;     /* nothing is called any more */
-    bool can_load, can_resume, can_close, can_list, can_delete;
+    bool can_load, can_resume, can_close, can_list, can_delete, can_logout;
     bool ending;  /* we asked it to end, or will not wait for it any longer */
     bool stopped; /* we asked its processes to end */
     bool deaf;    /* it closed its output and went on running */
@@ -145,13 +145,14 @@ void weft__acp_stop(weft_driver_process *process, weft_driver_session *session, 
 int weft__acp_set(weft_driver_session *session, const weft_session_setting *setting, weft_driver_done *done, void *ctx);
 int weft__acp_list(weft_driver_process *process, const char *folder, const char *cursor, weft_driver_done *done, void *ctx);
 int weft__acp_remove(weft_driver_process *process, const char *agent_session, weft_driver_done *done, void *ctx);
+int weft__acp_logout(weft_driver_process *process, weft_driver_done *done, void *ctx);
 void weft__acp_pause(weft_driver_process *process, bool paused);
 weft_driver_session *weft__acp_close(weft_driver_session *session);
 weft_driver_process *weft__acp_free(weft_driver_process *process);
 #define WEFT_ACP_TABLE                                                                                                      \
     .session = weft__acp_session, .prompt = weft__acp_prompt, .answer = weft__acp_answer, .accept = weft__acp_accept,       \
     .stop = weft__acp_stop, .set = weft__acp_set, .list = weft__acp_list, .remove = weft__acp_remove,                       \
-    .pause = weft__acp_pause, .close = weft__acp_close, .free = weft__acp_free
+    .logout = weft__acp_logout, .pause = weft__acp_pause, .close = weft__acp_close, .free = weft__acp_free
 
 /* ---- acp_session.c ---- */
 

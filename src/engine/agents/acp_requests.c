@@ -278,6 +278,7 @@ static void send_due(weft_driver_process *process, const weft_driver_session *se
 static bool agent_offers(const weft_driver_process *process, const char *method) {
     return strcmp(method, "session/list") == 0     ? process->can_list
            : strcmp(method, "session/delete") == 0 ? process->can_delete
+           : strcmp(method, "logout") == 0         ? process->can_logout
                                                    : true;
 }
 
@@ -418,4 +419,8 @@ int weft__acp_list(weft_driver_process *process, const char *folder, const char 
 
 int weft__acp_remove(weft_driver_process *process, const char *agent_session, weft_driver_done *done, void *ctx) {
     return ask_process(process, "session/delete", WEFT_OBJ({"sessionId", weft_str(agent_session)}), done, ctx);
+}
+
+int weft__acp_logout(weft_driver_process *process, weft_driver_done *done, void *ctx) {
+    return ask_process(process, "logout", weft_obj(NULL, 0), done, ctx);
 }

@@ -61,7 +61,9 @@ static bool has_session_capability(const weft_json *result, const char *name) {
 }
 
 static void read_capabilities(weft_driver_process *process, const weft_json *result) {
-    weft_json load = weft_pointer(result, "/agentCapabilities/loadSession");
+    weft_json load = weft_pointer(result, "/agentCapabilities/loadSession"),
+              logout = weft_pointer(result, "/agentCapabilities/auth/logout");
+    process->can_logout = weft_typeof(&logout) == WEFT_OBJECT || weft_bool_of(&logout, false);
     process->can_load = weft_bool_of(&load, false);
     process->can_resume = has_session_capability(result, "resume");
     process->can_close = has_session_capability(result, "close");

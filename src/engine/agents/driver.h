@@ -163,10 +163,11 @@ typedef struct weft_driver {
      * waits. -EAGAIN: the session is being opened; -ENOTCONN: it is neither open nor being opened; -EOPNOTSUPP: the agent
      * has no such thing.
      * list: the conversations that the agent knows of, in this folder (NULL: in any), from a page's cursor (NULL: the
-     * first). remove: one that it knows of, and that is not open, is deleted there. */
+     * first). remove: one that it knows of, and that is not open, is deleted there. logout: it forgets who is logged in. */
     int (*set)(weft_driver_session *session, const weft_session_setting *setting, weft_driver_done *done, void *ctx);
     int (*list)(weft_driver_process *process, const char *folder, const char *cursor, weft_driver_done *done, void *ctx);
     int (*remove)(weft_driver_process *process, const char *agent_session, weft_driver_done *done, void *ctx);
+    int (*logout)(weft_driver_process *process, weft_driver_done *done, void *ctx);
     /* Stop reading from the process for a while, so that it waits instead of us growing. */
     void (*pause)(weft_driver_process *process, bool paused);
     /* Forget the session; the process lives on. A turn that it has is cancelled and not told of. Returns NULL. */

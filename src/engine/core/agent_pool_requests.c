@@ -207,6 +207,18 @@ int weft__pool_remove(weft_engine *engine, const weft_agent *agent, const char *
     return ask_process(engine, agent, done, ctx, ask_remove, agent_session);
 }
 
+static int ask_logout(pool_process *process, pool_request *made, const void *what) {
+    (void) what;
+    return process->driver->logout(process->handle, on_request_done, made);
+}
+
+int weft__pool_logout(weft_engine *engine, const weft_agent *agent, weft_driver_done *done, void *ctx) {
+    const weft_driver *driver = weft__pool_driver(engine, agent);
+    if (!driver || !driver->logout)
+        return -EOPNOTSUPP;
+    return ask_process(engine, agent, done, ctx, ask_logout, NULL);
+}
+
 static pool_session *session_anywhere(const weft_engine *engine, const char *id) {
     for (weft_link *link = engine->processes.next; link != &engine->processes; link = link->next) {
         pool_process *process = WEFT_CONTAINER(link, pool_process, link);

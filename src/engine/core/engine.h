@@ -315,6 +315,8 @@ bool weft__agent_is_chosen(const weft_engine *engine);
  * -ENOENT no such agent; -EOPNOTSUPP it cannot; -EXDEV, -ENOTDIR as above. */
 int weft__agent_sessions(weft_engine *engine, const char *agent, const char *folder, const char *cursor,
                          weft_driver_done *done, void *ctx);
+/* Let the agent forget who is logged in there. done as in driver.h. -ENOENT no such agent; -EOPNOTSUPP it cannot. */
+int weft__agent_logout(weft_engine *engine, const char *agent, weft_driver_done *done, void *ctx);
 /* Choose it for good; NULL: as configured. -ENOENT. */
 int weft__agent_choose(weft_engine *engine, const char *name, void (*done)(void *ctx, int r), void *ctx);
 

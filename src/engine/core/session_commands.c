@@ -684,6 +684,14 @@ int weft__agent_sessions(weft_engine *engine, const char *agent, const char *fol
     return weft__pool_list(engine, known, folder ? path : NULL, cursor, done, ctx);
 }
 
+int weft__agent_logout(weft_engine *engine, const char *agent, weft_driver_done *done, void *ctx) {
+    int r = check_phase(engine);
+    const weft_agent *known = weft__agent_find(engine->agents, agent);
+    if (r < 0 || !known)
+        return r < 0 ? r : -ENOENT;
+    return weft__pool_logout(engine, known, done, ctx);
+}
+
 /* ---- all of them ---- */
 
 static void look_at_sessions(weft_engine *engine) {
