@@ -130,6 +130,8 @@ void hub_stop(bool force);
 bool hub_tend(void);
 bool hub_is_ready(void);
 bool hub_is_stopping(void);
+/* Nothing is to be computed for those who follow streams. */
+bool hub_is_idle(void);
 /* Keep so many events of a session's stream. */
 void hub_trim(const char *session, uint64_t rows);
 /* What the engine says of a task: its state's name; NULL: it does not know it. */

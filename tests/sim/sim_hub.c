@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hub_clients.h"
+#include "hub_clients_private.h"
 #include "link.h"
 #include "loop.h"
 #include "sim.h"
@@ -380,6 +380,10 @@ bool hub_is_ready(void) {
 
 bool hub_is_stopping(void) {
     return box.life == STOPPING;
+}
+
+bool hub_is_idle(void) {
+    return !box.hub.clients || weft__computations_idle(box.hub.clients);
 }
 
 /* ---- what is asked of it ---- */

@@ -412,6 +412,15 @@ void weft__computations_event(weft_hub_clients *clients, const weft_event *event
     }
 }
 
+bool weft__computations_idle(const weft_hub_clients *clients) {
+    for (const weft_link *at = clients->computations.next; at != &clients->computations; at = at->next) {
+        const weft_computation *computation = WEFT_CONTAINER(at, weft_computation, link);
+        if (computation->dirty || computation->computing)
+            return false;
+    }
+    return true;
+}
+
 /* ---- coming and going ---- */
 
 static int fill_computation(weft_computation *made, const char *params) {

@@ -231,6 +231,8 @@ weft_link *weft__computation_live(weft_computation *computation);
 int weft__computation_await(weft_subscription *subscription, const weft_subscription_spec *spec);
 /* Something happened: tell the logs it touches, and compute the states again soon. */
 void weft__computations_event(weft_hub_clients *clients, const weft_event *event, const weft_json *data);
+/* Every value is that of the last event. */
+bool weft__computations_idle(const weft_hub_clients *clients);
 /* There is room again: tell a state what it was not told. */
 void weft__computation_catch_up(weft_subscription *subscription);
 /* A log: the value of this event from the store. 1 all of it was sent or there is none, 0 it is being sent in pieces and the

@@ -2,8 +2,11 @@
  * for what it is about. */
 #include "tinyvex.h"
 
+#include <string.h>
+
 #include "reply.h"
 #include "schemas.h"
+#include "transport.h"
 
 /* clang-format off */
 #define S_NUMBER "{\"type\":\"number\"}"
@@ -215,11 +218,19 @@ static const weft_method methods[] = {
     {0},
 };
 
+static bool is_tinyvex_endpoint(const weft_scheme *scheme, const char *path) {
+    return (scheme->flags & WEFT_UPGRADES) && strcmp(path, "/tinyvex") == 0;
+}
+
 static bool claims_connect(const weft_json *params) {
     (void) params;
     return true;
 }
 
 /* What happens in sessions is said in ACP's words. */
-const weft_dialect weft__tinyvex = {
-    .name = "tinyvex", .methods = methods, .claims = claims_connect, .render = weft__tinyvex_render, .joins = true};
+const weft_dialect weft__tinyvex = {.name = "tinyvex",
+                                    .methods = methods,
+                                    .endpoint = is_tinyvex_endpoint,
+                                    .claims = claims_connect,
+                                    .render = weft__tinyvex_render,
+                                    .joins = true};

@@ -36,7 +36,7 @@ struct weft_endpoint {
     char *dialect;
     char *id_header; /* NULL: none */
     weft_style style;
-    bool any_uid, no_batch, lenient;
+    bool any_uid, token_later, no_batch, lenient;
 };
 
 /* Where a connection is counted: admission.h. */
