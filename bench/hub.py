@@ -28,6 +28,7 @@ READY_CLEAN_MS = 30           # a million rows, after a clean stop
 READY_KILLED_MS = 600         # and after kill -9
 SUBMIT_MANY = 30_000          # a second, where the disk takes 100,000 in batches: the ratio of the two
 SUBMIT_MANY_RAW = 100_000
+MUTATE_MANY = 1.0             # of Redis, with as many clients
 IDLE_MIB = 16
 PROCESS_MS = 2.5              # from a task's submission until its process is told of, two syncs of the disk among it
 
@@ -147,6 +148,49 @@ def submit(bench):
             line += f"  ≥ {target}  {bench.verdict(r['ratio'] >= target)}" if target else ""
             if url == hub.ws:
                 line += f"; CPU ≤ {SUBMIT_MANY_CPU_NS:,}  {bench.verdict(r['cpu_ns'] <= SUBMIT_MANY_CPU_NS)}"
+            yield line
+
+
+@contextlib.contextmanager
+def redis(folder):
+    """Redis on the same disk, syncing before it answers: the URL of its socket; None where it is not installed."""
+    program = shutil.which("redis-server")
+    if not program:
+        yield None
+        return
+    home = os.path.join(folder, "redis")
+    os.mkdir(home)
+    path = os.path.join(home, "s")
+    process = subprocess.Popen([program, "--port", "0", "--unixsocket", path, "--dir", home, "--appendonly", "yes", "--appendfsync",
+                                "always", "--save", "", "--daemonize", "no"], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + PATIENCE
+        while not os.path.exists(path):
+            if process.poll() is not None or time.monotonic() > until:
+                raise RuntimeError("redis-server did not start")
+            time.sleep(0.01)
+        yield "unix:" + path
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
+
+
+def mutate(bench):
+    seconds = 1.5 if bench.quick else 7
+    with Hub(bench) as hub, redis(hub.folder) as anchor:
+        beside = "Redis with appendfsync always" if anchor else "the same bytes, one fdatasync for all clients' worth (no redis-server here)"
+        yield f"Durable tinyvex/mutation (doc.put of 256 bytes), each acknowledged after its fsync; beside {beside}"
+        yield f"{'':28}{'beside/s':>10}{'changes/s':>11}{'ratio':>8}{'of 7 rounds':>16}{'p50 µs':>9}{'CPU ns':>9}  target"
+        where = ["-r", anchor] if anchor else []
+        hub.measure("mutate", "-c", 8, "-t", seconds / 4, *where, hub.unix, hub.folder)
+        for title, clients, url in (("1 client, Unix", 1, hub.unix), ("64 clients, Unix", 64, hub.unix),
+                                    ("64 clients, WebSocket", 64, hub.ws)):
+            r = hub.measure("mutate", "-c", clients, "-t", seconds, *where, url, hub.folder)
+            spread = f"{r['ratio_low']:.2f}..{r['ratio_high']:.2f}"
+            line = f"{title:28}{r['raw']:>10,}{r['rate']:>11,}{r['ratio']:>8.2f}{spread:>16}{r['p50_us']:>9,}{r['cpu_ns']:>9,}"
+            if anchor and clients > 1 and url == hub.unix:
+                line += f"  ≥ {MUTATE_MANY}  {bench.verdict(r['ratio'] >= MUTATE_MANY)}"
             yield line
 
 
@@ -290,4 +334,4 @@ def streams(bench):
               f"{bench.verdict(r['seconds'] <= STORM_S)}"
 
 
-SECTIONS = {"streams": streams, "submit": submit, "journal": journal, "idlehub": idle, "agents": agents}
+SECTIONS = {"submit": submit, "mutate": mutate, "streams": streams, "journal": journal, "idlehub": idle, "agents": agents}

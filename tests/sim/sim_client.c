@@ -23,6 +23,7 @@ typedef enum want {
     WANT_UNSUBSCRIBE,
     WANT_VIEW,
     WANT_LIST,
+    WANT_CHANGE,
     WANT_CREATE,
     WANT_SET,
     WANT_CLOSE,
@@ -77,7 +78,8 @@ typedef struct client {
     size_t pending_count;
     uint64_t next_id;
     unsigned keys;
-    char unsure[64]; /* the key of a submission of which nothing was heard; "": none */
+    unsigned changes; /* mutations that it has made up */
+    char unsure[64];  /* the key of a submission of which nothing was heard; "": none */
     followed follows[SUBSCRIPTIONS];
     view view;
     uint64_t doubtful; /* the last it was told was perhaps not this event, which is trimmed, but a later one like it */
@@ -332,6 +334,37 @@ static void use_session(client *c) {
         ask_session(c, WANT_SESSION, "open", session->id, "");
 }
 
+/* ---- mutations ---- */
+
+/* What one of them is follows from its number, so that it can be repeated at any time: the last ones are, now and then. */
+static void change(client *c) {
+    unsigned number =
+        c->changes && sim_chance(40) ? c->changes - 1 - sim_below(c->changes < 4 ? c->changes : 4) : c->changes++;
+    char value[32] = "", id[16];
+    bool put = number % 4 != 3;
+    snprintf(id, sizeof id, "m%u", number);
+    if (put)
+        snprintf(value, sizeof value, ",\"value\":%u", number);
+    request *made = ask(c, WANT_CHANGE,
+                        "\"method\":\"tinyvex/mutation\",\"params\":{\"requestId\":\"%s\",\"name\":\"doc.%s\",\"args\":{"
+                        "\"collection\":\"c\",\"key\":\"k%u\"%s}}",
+                        id, put ? "put" : "delete", number % 3, value);
+    uint64_t version;
+    snprintf(made->subject, sizeof made->subject, "%s", id);
+    made->repeats = truth_request(c->name, id, &version);
+}
+
+static void hear_changed(const client *c, const request *asked, const weft_json *result) {
+    weft_json value = weft_get(result, "value");
+    uint64_t told = (uint64_t) weft_get_int(&value, "version", 0), version = 0;
+    if (!truth_request(c->name, asked->subject, &version))
+        sim_broken("acknowledged too soon: %s was told of %s, which is not on the disk", c->name, asked->subject);
+    else if (told != version)
+        sim_broken("another answer: %s was told version %llu of %s, which has %llu", c->name, (unsigned long long) told,
+                   asked->subject, (unsigned long long) version);
+    sim_saw(asked->repeats ? SAW_MUTATION_AGAIN : SAW_MUTATION);
+}
+
 static void act(client *c) {
     if (sim_now_plan()->sessions && c->conn && c->pending_count < MAX_PENDING && sim_chance(40)) {
         use_session(c);
@@ -342,6 +375,8 @@ static void act(client *c) {
         connect_client(c);
     else if (c->pending_count == MAX_PENDING)
         return;
+    else if (what < 8)
+        change(c);
     else if (what < 40)
         submit(c);
     else if (what < 55)
@@ -392,7 +427,7 @@ static void check_missed(const client *c, const subscription *sub, uint64_t unti
     uint64_t from = sub->last > sub->floor ? sub->last : sub->floor;
     for (uint64_t gseq = from + 1; gseq < until; gseq++) {
         const truth_event *event = truth_at(gseq);
-        if (lets_through(sub, event) && !(sub->oldest && event->trimmed) && !may_be_unknown(sub, event))
+        if (lets_through(sub, event) && !(sub->oldest && event->trimmed) && !event->removed && !may_be_unknown(sub, event))
             sim_broken("lost event: %s did not hear %llu %s", c->name, (unsigned long long) gseq, event->type);
     }
 }
@@ -409,6 +444,8 @@ static void hear_event(client *c, size_t which, const weft_json *params) {
     else if (gseq <= sub->last)
         sim_broken("double event: %s heard %llu after %llu", c->name, (unsigned long long) gseq,
                    (unsigned long long) sub->last);
+    else if (event->removed && strcmp(weft_get_str(params, "type", ""), WEFT_REMOVED) == 0)
+        sub->last = gseq; /* that it was there is all it says */
     else if (!lets_through(sub, event))
         sim_broken("stray event: %s heard %llu %s", c->name, (unsigned long long) gseq, event->type);
     else if (strcmp(weft_get_str(params, "type", ""), event->type) != 0 || data.len != event->len ||
@@ -504,7 +541,7 @@ static bool is_word(const truth_event *event, const char *method, const weft_jso
 
 /* What is no longer kept when a slow client comes to it is left out of its dialect's words: decision 0032. */
 static bool need_not_be_said(const truth_event *event) {
-    return event->unseen || event->trimmed;
+    return event->unseen || event->trimmed || event->removed;
 }
 
 /* It was told already, when an event before it that says the same was trimmed. */
@@ -719,6 +756,8 @@ static void hear_answer(client *c, const weft_json *message) {
         hear_unsubscribed(c, &asked, message);
     else if (asked.want == WANT_VIEW && ok)
         hear_viewed(c, &result);
+    else if (asked.want == WANT_CHANGE && ok)
+        hear_changed(c, &asked, &result);
     else if (asked.want == WANT_UNSUBSCRIBE && ok)
         c->follows[asked.which].sub.on = false;
 }

@@ -175,6 +175,27 @@ static void count_change(void *ctx, int r, uint64_t version) {
     counts[r == 0 ? 0 : r == -EDQUOT ? 1 : 2]++;
 }
 
+/* Several at a time, of which only the first finds something to delete: each is stored once, and none is started again by the
+ * end of the one before it. */
+TEST(nothing_is_deleted_several_times) {
+    engine_world w;
+    answered a[4];
+    char id[8];
+    engine_begin(&w, play_store());
+    CHECK_INT(put(&w, "first", "k", "0", &a[0]), 0);
+    for (int i = 0; i < 3; i++) {
+        snprintf(id, sizeof id, "%d", i);
+        CHECK_INT(begin_change(&w, "ann", id, "notes", "k", NULL, -1, &a[i]), 0);
+    }
+    CHECK_INT(begin_change(&w, "ann", "put", "notes", "k", "1", 0, &a[3]), 0);
+    CHECK(engine_wait(&w, &a[3].times, 1));
+    for (int i = 0; i < 4; i++)
+        CHECK(a[i].times == 1 && a[i].r == 0);
+    CHECK_STR(shown(&w, "notes"), "k=1@3 ");
+    CHECK_STR(w.heard, "hub.started doc.put doc.deleted request.done request.done doc.put ");
+    engine_end(&w);
+}
+
 /* 1,000 collections, and no more. */
 TEST(there_are_only_so_many_collections) {
     engine_world w;
@@ -612,9 +633,11 @@ TEST(every_allocation_fails_once) {
 }
 
 TEST_MAIN(CASE(values_are_kept_in_the_order_of_their_keys) CASE(a_change_may_expect_a_version)
-              CASE(names_and_sizes_have_limits) CASE(there_are_only_so_many_collections) CASE(there_are_only_so_many_bytes)
-                  CASE(a_repeat_gets_the_first_answer) CASE(a_refusal_is_not_remembered)
-                      CASE(everything_is_there_after_a_restart) CASE(what_is_forgotten_is_not_done_again)
-                          CASE(so_many_may_be_under_way) CASE(sessions_and_tasks_are_requests_too)
-                              CASE(an_action_is_done_at_most_once) CASE(an_action_whose_beginning_is_not_stored_is_not_done)
-                                  CASE(every_allocation_fails_once))
+              CASE(names_and_sizes_have_limits) CASE(nothing_is_deleted_several_times)
+                  CASE(there_are_only_so_many_collections) CASE(there_are_only_so_many_bytes)
+                      CASE(a_repeat_gets_the_first_answer) CASE(a_refusal_is_not_remembered)
+                          CASE(everything_is_there_after_a_restart) CASE(what_is_forgotten_is_not_done_again)
+                              CASE(so_many_may_be_under_way) CASE(sessions_and_tasks_are_requests_too)
+                                  CASE(an_action_is_done_at_most_once)
+                                      CASE(an_action_whose_beginning_is_not_stored_is_not_done)
+                                          CASE(every_allocation_fails_once))

@@ -43,6 +43,7 @@ struct weft_hub {
     weft_git *git;     /* NULL: nor is git */
     const weft_hub_host *host;
     const weft_alloc *alloc;
+    size_t histories;                       /* that are being read for tinyvex */
     struct weft_tinyvex_late *tinyvex_late; /* what tinyvex's callers have not been told yet; NULL: nothing */
     bool watching;                          /* the project's files are watched for clients that show them */
     bool stopping;

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "acp.h"
 #include "reply.h"
 #include "schemas.h"
 #include "transport.h"
@@ -19,6 +18,7 @@
     S_IS("features", S_OF(S_IS("chunks", S_BOOL) "," S_IS("maxChunkBytes", S_COUNT), "\"chunks\",\"maxChunkBytes\"")) "," \
     S_IS("sessionId", S_STRING), \
     "\"serverVersion\",\"nowTs\",\"features\",\"sessionId\"")
+#define S_CHANGED S_OF(S_IS("requestId", S_STRING) "," S_IS("value", S_OBJECT), "\"requestId\",\"value\"")
 
 #define S_SUBSCRIBED S_OF( \
     S_IS("accepted", S_TRUE) "," \
@@ -28,7 +28,19 @@
     S_IS("mode", "{\"enum\":[\"log\",\"state\"]}") "," \
     S_IS("reason", "{\"enum\":[\"epochChanged\",\"trimmed\",\"futureSeq\"]}"), \
     "\"accepted\",\"resumed\",\"startSeq\",\"journal\",\"mode\"")
-#define S_CHANGED S_OF(S_IS("requestId", S_STRING) "," S_IS("value", S_OBJECT), "\"requestId\",\"value\"")
+
+#define S_ENTRY S_OF( \
+    S_IS("session_id", S_STRING) "," \
+    S_IS("update", S_OBJECT) "," \
+    S_IS("_meta", S_OF(S_IS("seq", S_COUNT) "," S_IS("ts", S_COUNT), "\"seq\",\"ts\"")), \
+    "\"session_id\",\"update\"")
+#define S_RECENT S_OF( \
+    S_IS("session_id", S_STRING) "," \
+    S_IS("last_ts", S_COUNT) "," \
+    S_IS("message_count", S_COUNT) "," \
+    S_IS("title", S_TEXT_OR_NULL) "," \
+    S_IS("archived", S_BOOL), \
+    "\"session_id\",\"last_ts\",\"message_count\"")
 /* clang-format on */
 
 static const weft_error_row params_errors[] = {WEFT_ERROR_PARAMS, {0}};
@@ -37,20 +49,6 @@ static const weft_error_row token_errors[] = {WEFT_ERROR_PARAMS,
                                               {429, "Too many wrong tokens", "tooManyWrongTokens"},
                                               {0}};
 
-static const weft_error_row subscribe_errors[] = {
-    {WEFT_INVALID_PARAMS, "There is no such stream", "streamNotFound"},
-    WEFT_ERROR_PARAMS,
-    {WEFT_INTERNAL_ERROR, "A connection may have 1024 subscriptions", "tooManySubscriptions"},
-    {WEFT_INTERNAL_ERROR, "Too many streams are followed", "tooManyStreams"},
-    {WEFT_INTERNAL_ERROR, "The value is too large", "tooLarge"},
-    {WEFT_INTERNAL_ERROR, "The value takes too long to compute", "timeout"},
-    {WEFT_INTERNAL_ERROR, "The events cannot be read", "storageFailed"},
-    {WEFT_INVALID_REQUEST, "Nothing can be delivered here", "cannotListen"},
-    {WEFT_CANCELLED, "Something else was subscribed meanwhile", "superseded"},
-    {0},
-};
-static const weft_error_row unsubscribe_errors[] = {
-    {WEFT_INVALID_PARAMS, "There is no such subscription", "subscriptionNotFound"}, WEFT_ERROR_PARAMS, {0}};
 /* What a mutation or an action may answer; each of them has more in its own words. */
 static const weft_error_row change_errors[] = {
     WEFT_ERROR_PARAMS,
@@ -81,6 +79,35 @@ static const weft_error_row change_errors[] = {
     {501, "git is not served here", "gitNotServed"},
     {0},
 };
+static const weft_error_row subscribe_errors[] = {
+    {WEFT_INVALID_PARAMS, "There is no such stream", "streamNotFound"},
+    WEFT_ERROR_PARAMS,
+    {WEFT_INTERNAL_ERROR, "A connection may have 1024 subscriptions", "tooManySubscriptions"},
+    {WEFT_INTERNAL_ERROR, "Too many streams are followed", "tooManyStreams"},
+    {WEFT_INTERNAL_ERROR, "The value is too large", "tooLarge"},
+    {WEFT_INTERNAL_ERROR, "The value takes too long to compute", "timeout"},
+    {WEFT_INTERNAL_ERROR, "The events cannot be read", "storageFailed"},
+    {WEFT_INVALID_REQUEST, "Nothing can be delivered here", "cannotListen"},
+    {WEFT_CANCELLED, "Something else was subscribed meanwhile", "superseded"},
+    {0},
+};
+static const weft_error_row unsubscribe_errors[] = {
+    {WEFT_INVALID_PARAMS, "There is no such subscription", "subscriptionNotFound"}, WEFT_ERROR_PARAMS, {0}};
+
+#define ERROR_NO_SESSION                                                                                                    \
+    { WEFT_INVALID_PARAMS, "There is no such session", "sessionNotFound" }
+static const weft_error_row history_errors[] = {
+    WEFT_ERROR_PARAMS,   ERROR_NO_SESSION,   {429, "Too much is being read", "rateLimited"},
+    WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
+static const weft_error_row title_errors[] = {
+    WEFT_ERROR_PARAMS,
+    ERROR_NO_SESSION,
+    WEFT_ERROR_AGENT,
+    {WEFT_INTERNAL_ERROR, "The session is being closed or deleted", "sessionClosed"},
+    WEFT_ERROR_STOPPING,
+    WEFT_ERROR_STORAGE,
+    {0}};
+static const weft_error_row get_errors[] = {WEFT_ERROR_PARAMS, ERROR_NO_SESSION, {0}};
 
 static const weft_method methods[] = {
     {.name = "tinyvex/connect",
@@ -105,20 +132,58 @@ static const weft_method methods[] = {
      .result = S_OK,
      .errors = token_errors,
      .flags = WEFT_OPEN},
-    {.name = "tinyvex/subscribe",
-     .handler = weft__tinyvex_on_subscribe,
-     .params = weft__tinyvex_subscribe_params,
-     .help = "follow a stream, from a position or anew; its values come as tinyvex/data",
+    {.name = "tinyvex/history.sessionUpdates",
+     .handler = weft__tinyvex_on_updates,
+     .params = weft__tinyvex_updates_params,
+     .help = "what happened in a session, from a position or a time on",
      .scope = WEFT_READ,
-     .result = S_SUBSCRIBED,
-     .errors = subscribe_errors},
-    {.name = "tinyvex/unsubscribe",
-     .handler = weft__tinyvex_on_unsubscribe,
-     .params = weft__tinyvex_unsubscribe_params,
-     .help = "end a subscription",
+     .result = S_LIST(S_ENTRY),
+     .errors = history_errors},
+    {.name = "tinyvex/history.sessionTimeline",
+     .handler = weft__tinyvex_on_timeline,
+     .params = weft__tinyvex_timeline_params,
+     .help = "what happened in a session, its beginning or its end",
      .scope = WEFT_READ,
+     .result = S_LIST(S_ENTRY),
+     .errors = history_errors},
+    {.name = "tinyvex/history.recentSessions",
+     .handler = weft__tinyvex_on_recent,
+     .params = weft__tinyvex_recent_params,
+     .help = "the sessions that changed last",
+     .scope = WEFT_READ,
+     .result = S_LIST(S_RECENT),
+     .errors = params_errors},
+    {.name = "tinyvex/history.getSessionTitle",
+     .handler = weft__tinyvex_on_get_title,
+     .params = weft__tinyvex_session_params,
+     .help = "the title that somebody gave a session, else its agent's",
+     .scope = WEFT_READ,
+     .result = S_OF(S_IS("title", S_TEXT_OR_NULL), "\"title\""),
+     .errors = get_errors},
+    {.name = "tinyvex/history.setSessionTitle",
+     .handler = weft__tinyvex_on_set_title,
+     .params = weft__tinyvex_title_params,
+     .help = "give a session a title",
+     .scope = WEFT_WORK,
      .result = S_OK,
-     .errors = unsubscribe_errors},
+     .errors = title_errors,
+     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE},
+    {.name = "tinyvex/history.clearSessionTitle",
+     .handler = weft__tinyvex_on_clear_title,
+     .params = weft__tinyvex_session_params,
+     .help = "take a session's title away; its agent's counts again",
+     .scope = WEFT_WORK,
+     .result = S_OK,
+     .errors = title_errors,
+     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE},
+    {.name = "tinyvex/history.deleteSession",
+     .handler = weft__tinyvex_on_delete_session,
+     .params = weft__tinyvex_session_params,
+     .help = "delete a session and everything that was said in it",
+     .scope = WEFT_WORK,
+     .result = S_OK,
+     .errors = title_errors,
+     .flags = WEFT_CHANGES | WEFT_FOR_PEOPLE},
     {.name = "tinyvex/mutation",
      .handler = weft__tinyvex_on_mutation,
      .params = weft__tinyvex_change_params,
@@ -136,6 +201,20 @@ static const weft_method methods[] = {
      .result = S_CHANGED,
      .errors = change_errors,
      .flags = WEFT_CHANGES},
+    {.name = "tinyvex/subscribe",
+     .handler = weft__tinyvex_on_subscribe,
+     .params = weft__tinyvex_subscribe_params,
+     .help = "follow a stream, from a position or anew; its values come as tinyvex/data",
+     .scope = WEFT_READ,
+     .result = S_SUBSCRIBED,
+     .errors = subscribe_errors},
+    {.name = "tinyvex/unsubscribe",
+     .handler = weft__tinyvex_on_unsubscribe,
+     .params = weft__tinyvex_unsubscribe_params,
+     .help = "end a subscription",
+     .scope = WEFT_READ,
+     .result = S_OK,
+     .errors = unsubscribe_errors},
     {0},
 };
 
@@ -153,5 +232,5 @@ const weft_dialect weft__tinyvex = {.name = "tinyvex",
                                     .methods = methods,
                                     .endpoint = is_tinyvex_endpoint,
                                     .claims = claims_connect,
-                                    .render = weft__acp_render,
+                                    .render = weft__tinyvex_render,
                                     .joins = true};

@@ -12,6 +12,10 @@
 weft_handler weft__tinyvex_on_connect, weft__tinyvex_on_ping, weft__tinyvex_on_set_token;
 extern const weft_param weft__tinyvex_connect_params[], weft__tinyvex_ping_params[], weft__tinyvex_set_token_params[];
 
+/* ---- tinyvex_change.c ---- */
+weft_handler weft__tinyvex_on_mutation, weft__tinyvex_on_action;
+extern const weft_param weft__tinyvex_change_params[];
+
 /* ---- tinyvex_subscribe.c ---- */
 weft_handler weft__tinyvex_on_subscribe, weft__tinyvex_on_unsubscribe;
 extern const weft_param weft__tinyvex_subscribe_params[], weft__tinyvex_unsubscribe_params[];
@@ -21,9 +25,17 @@ extern const weft_param weft__tinyvex_subscribe_params[], weft__tinyvex_unsubscr
 /* The streams that there are, each in a file of its own; ends with NULL. */
 extern const weft_stream_kind *const weft__tinyvex_streams[];
 const weft_stream_kind *weft__tinyvex_stream(const char *name);
-/* ---- tinyvex_change.c ---- */
-weft_handler weft__tinyvex_on_mutation, weft__tinyvex_on_action;
-extern const weft_param weft__tinyvex_change_params[];
+
+/* ---- tinyvex_history.c ---- */
+weft_handler weft__tinyvex_on_updates, weft__tinyvex_on_timeline, weft__tinyvex_on_recent, weft__tinyvex_on_set_title,
+    weft__tinyvex_on_get_title, weft__tinyvex_on_clear_title, weft__tinyvex_on_delete_session;
+extern const weft_param weft__tinyvex_updates_params[], weft__tinyvex_timeline_params[], weft__tinyvex_recent_params[],
+    weft__tinyvex_title_params[], weft__tinyvex_session_params[];
+
+/* ---- tinyvex_session.c ---- */
+/* Is this an update of a session in the older form of ACP? */
+bool weft__tinyvex_is_older(const weft_json *update);
+void weft__tinyvex_render(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data);
 
 /* ---- tinyvex_error.c ---- */
 

@@ -47,7 +47,8 @@ typedef struct item_change {
     char *value; /* until it is the item's */
     size_t len;
     int64_t expect;
-    uint64_t version; /* 0: not sent yet */
+    bool sent;
+    uint64_t version; /* 0: none yet, or there is nothing to delete */
     weft_request *request;
     weft_item_done *done;
     void *ctx;
@@ -392,18 +393,19 @@ static bool may_start(const known_item *item, const item_change *change) {
     if (change->link.prev == &item->changes)
         return true;
     const item_change *before = WEFT_CONTAINER(change->link.prev, item_change, link);
-    return change->expect < 0 && before->version;
+    return change->expect < 0 && before->sent;
 }
 
 static void start_changes(weft_engine *engine, known_item *item) {
     for (weft_link *link = item->changes.next; link != &item->changes; link = link->next) {
         item_change *change = WEFT_CONTAINER(link, item_change, link);
         uint64_t version;
-        if (change->version)
+        if (change->sent)
             continue;
         if (!may_start(item, change))
             return;
         int r = engine->phase == GONE ? -ECANCELED : start_change(change, &version);
+        change->sent = r > 0;
         if (r <= 0) {
             finish_change(change, r, r < 0 && engine->phase != GONE ? version : 0);
             return; /* which went on with those behind it */
@@ -454,8 +456,10 @@ int weft__item_change(weft_engine *engine, const weft_item_change *from, weft_it
         return -ENOMEM;
     item_change *change = new_change(engine, item, from);
     r = change ? 1 : -ENOMEM;
-    if (change && may_start(item, change))
+    if (change && may_start(item, change)) {
         r = start_change(change, &version);
+        change->sent = r > 0;
+    }
     if (r > 0) {
         change->done = done;
         change->ctx = ctx;

@@ -397,6 +397,7 @@ weft_engine *weft__engine_free(weft_engine *engine) {
     run_answers(engine, -ECANCELED);
     free_tasks(engine);
     weft__pool_drop(engine);
+    weft__erasings_drop(engine);
     weft__sessions_drop(engine);
     weft__requests_drop(engine);
     weft__items_drop(engine);

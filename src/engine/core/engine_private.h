@@ -10,6 +10,7 @@
  *   agent_pool.c   the agents' processes that live     saved.c      what is known, saved by key
  *   agent_pool_requests.c  what is asked of them besides turns
  *   session_commands.c  create, set, close, delete     session_facts.c  what agents say holds for a session
+ *   session_erase.c     what goes with a deleted one
  *   firings.c      what rules did last                 transcript.c what was said in a session, read back
  *   once.c         requests that are done once         collections.c  values by key
  *
@@ -178,6 +179,8 @@ struct weft_engine {
     weft_link processes, pool_requests; /* of agent_pool.c, agent_pool_requests.c */
     weft_later pool_later;
     weft_link session_jobs, told; /* session_commands.c's, session_facts.c's */
+    weft_link erasings;           /* session_erase.c's */
+    weft_later erase_later;
     weft_later session_later;
     weft_timer session_timer;
     size_t fact_bytes; /* of all sessions */
@@ -215,6 +218,7 @@ struct weft_engine {
     size_t changed_count, forgotten_count, unsaved_events;
     struct saving *saving;         /* under way */
     bool save_wanted, save_failed; /* as soon as that is done; the last one */
+    uint64_t saves;                /* pieces that were sent */
     uint64_t saved_gseq;           /* everything up to here is saved, durably */
     uint64_t hub_seq;              /* of the last event of the hub's stream that was applied */
     weft_task_counts saved_counts; /* as they were read at the start */
@@ -395,6 +399,16 @@ void weft__sessions_soon(weft_engine *engine);
 void weft__session_act_set(weft_engine *engine, const weft_event *event, const weft_json *data);
 /* What is under way completes with -ECANCELED. */
 void weft__sessions_drop(weft_engine *engine);
+
+/* session_erase.c */
+/* Take everything that was said in a session, and of it, out of the journal. Nothing of it may run. done runs later, if 0 is
+ * returned. */
+int weft__session_erase(weft_engine *engine, const char *session, void (*done)(void *ctx, int r), void *ctx);
+/* Everything is saved, by the save of this number, or could not be (r < 0). */
+void weft__erasings_saved(weft_engine *engine, int r, uint64_t number);
+void weft__erasings_init(weft_engine *engine);
+/* What is under way completes with -ECANCELED. */
+void weft__erasings_drop(weft_engine *engine);
 
 /* question.c */
 /* Which question, and whose: said in every event of its life, so that who hears of it need not know it. */

@@ -14,7 +14,8 @@
  *   session.set          {sessionId, name, option?, value, by?}   what was chosen: mode, model, option, title
  *   session.closed       {sessionId, by?}               it has no task and takes none, until
  *   session.resumed      {sessionId, by?}
- *   session.deleted      {sessionId, by?}               its stream was trimmed before, and its tasks are forgotten
+ *   session.deleted      {sessionId, by?}               its stream was trimmed before, its tasks are forgotten, and what
+ *                        other events of this stream said of it was taken out: they are "removed" {} then
  *   task.queued          {taskId, number, prompt, agent|null, runsOn, priority, sessionId, metadata{}, timeoutMs, retries,
  *                        depth, key?, group?}   older journals have alone:true, which was the group "agent/run"
  *   task.started         {taskId, sessionId?, attempt}  its state is running from here on. Older journals have no

@@ -338,14 +338,10 @@ void weft__request_refuse(weft_request *request, weft_val error) {
 
 /* ---- beginning ---- */
 
-/* One digest of two texts. Each is digested on its own first, so that no caller can move a piece of one into the other: its
- * name, say, into its id. */
-static void digest_both(const void *one, size_t one_len, const void *other, size_t other_len, char ret[DIGEST + 1]) {
-    unsigned char parts[2 * SHA256_DIGEST_LENGTH], digest[SHA256_DIGEST_LENGTH];
+static void shorten_digest(const void *text, size_t len, char ret[DIGEST + 1]) {
+    unsigned char digest[SHA256_DIGEST_LENGTH];
     static const char digits[] = "0123456789abcdef";
-    SHA256(one, one_len, parts);
-    SHA256(other, other_len, parts + SHA256_DIGEST_LENGTH);
-    SHA256(parts, sizeof parts, digest);
+    SHA256(text, len, digest);
     for (size_t i = 0; i < DIGEST / 2; i++) {
         ret[2 * i] = digits[digest[i] >> 4];
         ret[2 * i + 1] = digits[digest[i] & 15];
@@ -353,17 +349,35 @@ static void digest_both(const void *one, size_t one_len, const void *other, size
     ret[DIGEST] = '\0';
 }
 
+/* With the NUL between them, which neither has, so that no caller can write another's name into its id. Both are short. */
+static void digest_id(const weft_request_spec *spec, char ret[DIGEST + 1]) {
+    char text[2 * (WEFT_REQUEST_ID + 1)];
+    size_t by = strlen(spec->by) + 1, id = strlen(spec->id);
+    memcpy(text, spec->by, by);
+    memcpy(text + by, spec->id, id);
+    shorten_digest(text, by + id, ret);
+}
+
 /* What has no canonical form (a number beyond all doubles) is the same only if it is the same text. */
 static int digest_body(const weft_request_spec *spec, const weft_alloc *alloc, char ret[DIGEST + 1]) {
-    char *text = NULL;
-    size_t len = 0;
-    int r = spec->args.text ? weft_to_canonical(&spec->args, alloc, &text, &len) : 0;
+    char *canonical = NULL;
+    size_t len = 0, name = strlen(spec->name) + 1;
+    int r = spec->args.text ? weft_to_canonical(&spec->args, alloc, &canonical, &len) : 0;
     if (r < 0 && r != -EBADMSG)
         return r;
-    const char *body = text ? text : spec->args.text ? spec->args.text : "";
-    digest_both(spec->name, strlen(spec->name), body, text ? len : spec->args.len, ret);
-    weft_text_free(text, alloc);
-    return 0;
+    if (!canonical)
+        len = spec->args.len;
+    char *text = weft__alloc(alloc, name + len);
+    r = text ? 0 : -ENOMEM;
+    if (text) {
+        memcpy(text, spec->name, name);
+        if (len)
+            memcpy(text + name, canonical ? canonical : spec->args.text, len);
+        shorten_digest(text, name + len, ret);
+    }
+    weft__free(alloc, text);
+    weft_text_free(canonical, alloc);
+    return r;
 }
 
 static int add_request_waiter(weft_engine *engine, weft_link *list, const char *key, weft_request_done *done, void *ctx) {
@@ -433,7 +447,7 @@ int weft__request_begin(weft_engine *engine, const weft_request_spec *spec, weft
         return engine->phase < READY ? -EAGAIN : -ESHUTDOWN;
     if (!is_short(spec->by, 0) || !is_short(spec->id, 1) || !is_short(spec->name, 1))
         return -EINVAL;
-    digest_both(spec->by, strlen(spec->by), spec->id, strlen(spec->id), key);
+    digest_id(spec, key);
     int r = digest_body(spec, engine->alloc, digest);
     if (r < 0)
         return r;

@@ -37,7 +37,7 @@ typedef struct forgotten {
 typedef struct saving {
     weft_engine *engine; /* NULL: it is gone */
     const weft_alloc *alloc;
-    uint64_t gseq;
+    uint64_t gseq, number;
     bool last;
 } saving;
 
@@ -333,11 +333,12 @@ static bool fill_piece(struct piece *piece) {
 }
 
 /* What was written is not: everything is to be saved again. */
-static void save_failed(weft_engine *engine) {
+static void save_failed(weft_engine *engine, int r) {
     engine->save_wanted = false;
     mark_everything_changed(engine);
     engine->unsaved_events = 0; /* and not before as much has come again */
     weft__retention_save_failed(engine);
+    weft__erasings_saved(engine, r, 0);
     weft__stop_check(engine);
 }
 
@@ -345,7 +346,7 @@ static void on_saved(void *ctx, int r, const weft_event *events, size_t count, b
     saving *made = ctx;
     weft_engine *engine = made->engine;
     (void) events, (void) count, (void) repeat;
-    uint64_t gseq = made->gseq;
+    uint64_t gseq = made->gseq, number = made->number;
     bool last = made->last;
     weft__free(made->alloc, made);
     if (!engine)
@@ -353,13 +354,14 @@ static void on_saved(void *ctx, int r, const weft_event *events, size_t count, b
     engine->saving = NULL;
     if (r < 0) {
         engine->save_failed = true;
-        save_failed(engine);
+        save_failed(engine, r);
         return;
     }
     engine->save_failed = false;
     if (last) {
         engine->saved_gseq = gseq;
         weft__retention_saved(engine, gseq);
+        weft__erasings_saved(engine, 0, number);
     }
     if (!last || engine->save_wanted)
         weft__save(engine);
@@ -371,7 +373,8 @@ static int send_piece(struct piece *piece, bool last) {
     saving *made = piece->r < 0 ? NULL : weft__zalloc(engine->alloc, sizeof *made);
     if (!made)
         return piece->r < 0 ? piece->r : -ENOMEM;
-    *made = (saving){.engine = engine, .alloc = engine->alloc, .gseq = engine->applied, .last = last};
+    *made =
+        (saving){.engine = engine, .alloc = engine->alloc, .gseq = engine->applied, .number = ++engine->saves, .last = last};
     place_documents(piece);
     int r = weft__store_append(engine->store, &(weft_append){.documents = piece->documents, .document_count = piece->count},
                                on_saved, made);
@@ -399,7 +402,7 @@ void weft__save(weft_engine *engine) {
     }
     engine->save_failed = r < 0;
     if (r < 0)
-        save_failed(engine);
+        save_failed(engine, r);
 }
 
 bool weft__save_unfinished(const weft_engine *engine) {

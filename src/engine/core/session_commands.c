@@ -4,7 +4,7 @@
  * Closing and deleting take several steps:
  *
  *     CANCELLING ──no task is left──▶ closed: STORING
- *                                     deleted: ASKING the agent to delete its copy ──▶ STORING */
+ *                                     deleted: ASKING the agent to delete its copy ──▶ ERASING what was said ──▶ STORING */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -474,7 +474,7 @@ int weft__session_resume(weft_engine *engine, const char *id, const char *by, we
 
 /* ---- close, delete ---- */
 
-typedef enum job_stage { CANCELLING, ASKING, STORING } job_stage;
+typedef enum job_stage { CANCELLING, ASKING, ERASING, STORING } job_stage;
 
 typedef struct session_job {
     weft_link link;
@@ -534,9 +534,12 @@ static void job_stored(void *ctx, int r) {
     if (r > 0)
         r = -EEXIST;
     weft_engine *engine = job->command->engine;
+    bool removed = r >= 0 && job->remove && engine->phase != GONE;
     if (r >= 0 && engine->phase != GONE)
         weft__pool_close(engine, job->session->pub.id);
     finish_job(job, r);
+    if (removed) /* the documents of its tasks go too, now and not at some time */
+        weft__save(engine);
 }
 
 static int send_job(session_job *job) {
@@ -550,10 +553,27 @@ static int send_job(session_job *job) {
                     WEFT_OBJ({"sessionId", weft_str(pub->id)}, {"by", weft_str_or_none(job->command->by)}));
     add_request(job->command, &draft);
     job->stage = STORING;
-    if (job->remove)
-        weft__store_trim(engine->store,
-                         &(weft_trim){.stream = job->session->stream, .upto = weft__store_head(engine->store)}, NULL, NULL);
     return weft__draft_send(&draft, weft__request_key(job->command->request), job_stored, job);
+}
+
+static void job_erased(void *ctx, int r) {
+    session_job *job = ctx;
+    weft_engine *engine = job->command->engine;
+    if (engine->phase == GONE) /* it is finished with all others */
+        return;
+    if (r >= 0)
+        r = check_phase(engine);
+    if (r >= 0)
+        r = send_job(job);
+    if (r < 0)
+        finish_job(job, r);
+}
+
+static int erase_of_job(session_job *job) {
+    int r = weft__session_erase(job->command->engine, job->session->pub.id, job_erased, job);
+    if (r >= 0)
+        job->stage = ERASING;
+    return r;
 }
 
 /* The agent has deleted its copy, or has not: then that is said. */
@@ -564,7 +584,7 @@ static void agent_removed(void *ctx, int r, const weft_json *result, const char 
         keep_why(job->command, error ? error : weft_strerror(r));
     r = check_phase(job->command->engine);
     if (r >= 0)
-        r = send_job(job);
+        r = erase_of_job(job);
     if (r < 0)
         finish_job(job, r);
 }
@@ -592,7 +612,7 @@ static int end_session_of_job(session_job *job) {
     weft__pool_close(engine, job->session->pub.id);
     if (ask_to_remove(job))
         return 0;
-    return send_job(job);
+    return erase_of_job(job);
 }
 
 static void step_job(session_job *job) {
@@ -686,6 +706,7 @@ static void sessions_again(weft_timer *timer) {
 void weft__sessions_init(weft_engine *engine) {
     weft__list_init(&engine->session_jobs);
     weft__list_init(&engine->told);
+    weft__erasings_init(engine);
     weft__later_init(&engine->session_later, sessions_due);
     weft__timer_init(&engine->session_timer, sessions_again);
 }
