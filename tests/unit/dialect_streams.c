@@ -261,6 +261,32 @@ TEST(a_slow_log_misses_nothing) {
     }
 }
 
+/* One of many stops reading: the others are told everything at once, and it is when it reads again. */
+TEST(one_of_many_stops_reading) {
+    hub_world w;
+    hub_client c[20];
+    int next = 0;
+    open_hub(&w, &weft__memory);
+    for (size_t i = 0; i < 20; i++) {
+        hub_connect(&w, "aiwg", &c[i]);
+        hub_say(&c[i], SUBSCRIBE(1, "n", "events", NOTICES));
+        HUB_TOLD(&c[i], "\"accepted\":true");
+    }
+    for (int number = 0; number < 300; number++) {
+        make_notice(&w, number);
+        for (size_t i = 1; i < 20; i++)
+            CHECK_INT(notice_of(hub_wait(&c[i])), number);
+    }
+    CHECK(weft_peer_output(c[0].peer).len < 2 * 65536);
+    while (next < 300 && CHECK_INT(notice_of(hub_wait(&c[0])), next))
+        next++;
+    for (size_t i = 0; i < 20; i++) {
+        HUB_SILENT(&c[i]);
+        hub_disconnect(&c[i]);
+    }
+    close_hub(&w);
+}
+
 /* A state that is read slowly skips values, says so once, and ends with the latest. */
 TEST(a_slow_state_has_the_latest) {
     hub_world w;
@@ -755,8 +781,8 @@ TEST(little_memory) {
 }
 
 TEST_MAIN(CASE(one_computation_for_all) CASE(computed_once_for_many_events) CASE(so_many_subscriptions_and_no_more)
-              CASE(a_slow_log_misses_nothing) CASE(a_slow_state_has_the_latest) CASE(a_long_value_comes_in_pieces)
-                  CASE(newer_pieces_supersede_older) CASE(a_long_log_goes_on_behind_its_pieces) CASE(unsubscribed_in_pieces)
-                      CASE(at_the_edge_of_a_trim) CASE(trimmed_during_replay) CASE(ended_during_replay)
-                          CASE(a_state_over_a_restart) CASE(a_value_that_takes_long)
-                              CASE(a_digest_of_who_heard_something_else) CASE(little_memory))
+              CASE(a_slow_log_misses_nothing) CASE(one_of_many_stops_reading) CASE(a_slow_state_has_the_latest)
+                  CASE(a_long_value_comes_in_pieces) CASE(newer_pieces_supersede_older)
+                      CASE(a_long_log_goes_on_behind_its_pieces) CASE(unsubscribed_in_pieces) CASE(at_the_edge_of_a_trim)
+                          CASE(trimmed_during_replay) CASE(ended_during_replay) CASE(a_state_over_a_restart)
+                              CASE(a_value_that_takes_long) CASE(a_digest_of_who_heard_something_else) CASE(little_memory))
