@@ -16,6 +16,10 @@ import tempfile
 import time
 
 ROWS, TASKS, REPLAY = 1_000_000, 20_000, 10_000
+STREAM_REPLAY = 400_000  # events a second
+FAN_OUT = 800_000  # deliveries a second
+STORM_S = 4
+SUBSCRIBER_BYTES = 2048
 PATIENCE = 60  # seconds for a hub to be ready or gone
 
 # The targets.
@@ -259,11 +263,14 @@ def journal(bench):
         yield f"{'memory when ready':28}{rss:>9.1f} MiB resident, {pss:.1f} MiB proportional"
         bench.record(summary="journal", rows=rows, clean_ms=clean, read_ms=read, killed_ms=killed, check_ms=check, rss_mib=rss, pss_mib=pss)
         r = hub.measure("replay", hub.unix, REPLAY)
+        t = hub.measure("replay", "-t", hub.unix, REPLAY)
         hub.stop()
         select = min(select_rows(path, REPLAY) for _ in range(5))
         yield (f"{f'resume {REPLAY:,} events':28}{r['ms']:>9,.1f} ms ({r['best_ms']:.1f}..{r['worst_ms']:.1f}), {r['events_per_second']:,} events/s, "
                f"{r['cpu_ns']:,} CPU ns each; {r['ms'] / select:.1f} × the same rows selected by Python's SQLite ({select:.1f} ms), "
                f"{r['ms'] / r['bare_ms']:.0f} × a bare copy ({r['bare_ms']:.2f} ms)")
+        yield (f"{'the same as a stream':28}{t['ms']:>9,.1f} ms, {t['events_per_second']:,} events/s, {t['cpu_ns']:,} CPU ns each"
+               f"  ≥ {STREAM_REPLAY:,}  {bench.verdict(t['events_per_second'] >= STREAM_REPLAY)}")
 
 
 def idle(bench):
@@ -379,4 +386,26 @@ def acp(bench):
                f"  ≤ {FIRST_UPDATE_MS} ms more  {bench.verdict(first - first_direct <= FIRST_UPDATE_MS)}")
 
 
-SECTIONS = {"submit": submit, "mutate": mutate, "journal": journal, "idlehub": idle, "agents": agents, "status": status, "watchers": watchers, "acp": acp}
+def streams(bench):
+    """Streams of tinyvex: told live to many, to many that come back at once, and what one costs in memory."""
+    with Hub(bench) as hub:
+        r = hub.measure("streams", "memory", "-c", 10000, hub.unix)
+        yield f"A subscription: {r['shared_bytes']:,} bytes beside its connection  ≤ {SUBSCRIBER_BYTES:,}  " \
+              f"{bench.verdict(r['shared_bytes'] <= SUBSCRIBER_BYTES)}; with a computation of its own {r['apart_bytes']:,}"
+        yield ""
+        yield "A client puts documents, all subscribers of a stream are told; bare: the same messages to as many socket pairs"
+        yield f"{'subscribers':28}{'deliveries/s':>14}{'bytes each':>12}{'× bare time':>12}{'CPU ns each':>12}"
+        for name, url in (("WebSocket", hub.ws), ("Unix", hub.unix)):
+            for count in (1, 1000):
+                r = hub.measure("streams", "fan", "-c", count, "-n", 500 if bench.quick else 2000, url, hub.unix)
+                verdict = f"  ≥ {FAN_OUT:,}  {bench.verdict(r['deliveries_per_second'] >= FAN_OUT)}" if name == "WebSocket" and count > 1 else ""
+                yield (f"{f'{count} {name}':28}{r['deliveries_per_second']:>14,}{r['bytes']:>12,}{r['seconds'] / r['bare_seconds']:>12.2f}"
+                       f"{r['cpu_ns']:>12,}{verdict}")
+        count = 1000 if bench.quick else 10000
+        r = hub.measure("streams", "storm", "-c", count, "-n", 100, hub.ws, hub.unix)
+        yield f"{count:,} clients come back at once, each 100 events behind: all caught up after {r['seconds']:.2f} s  ≤ {STORM_S} s  " \
+              f"{bench.verdict(r['seconds'] <= STORM_S)}"
+
+
+SECTIONS = {"submit": submit, "mutate": mutate, "streams": streams, "journal": journal, "idlehub": idle, "agents": agents, "status": status,
+            "watchers": watchers, "acp": acp}

@@ -261,6 +261,32 @@ TEST(a_slow_log_misses_nothing) {
     }
 }
 
+/* One of many stops reading: the others are told everything at once, and it is when it reads again. */
+TEST(one_of_many_stops_reading) {
+    hub_world w;
+    hub_client c[20];
+    int next = 0;
+    open_hub(&w, &weft__memory);
+    for (size_t i = 0; i < 20; i++) {
+        hub_connect(&w, "aiwg", &c[i]);
+        hub_say(&c[i], SUBSCRIBE(1, "n", "events", NOTICES));
+        HUB_TOLD(&c[i], "\"accepted\":true");
+    }
+    for (int number = 0; number < 300; number++) {
+        make_notice(&w, number);
+        for (size_t i = 1; i < 20; i++)
+            CHECK_INT(notice_of(hub_wait(&c[i])), number);
+    }
+    CHECK(weft_peer_output(c[0].peer).len < 2 * 65536);
+    while (next < 300 && CHECK_INT(notice_of(hub_wait(&c[0])), next))
+        next++;
+    for (size_t i = 0; i < 20; i++) {
+        HUB_SILENT(&c[i]);
+        hub_disconnect(&c[i]);
+    }
+    close_hub(&w);
+}
+
 /* A state that is read slowly skips values, says so once, and ends with the latest. */
 TEST(a_slow_state_has_the_latest) {
     hub_world w;
@@ -575,6 +601,135 @@ TEST(a_state_over_a_restart) {
     close_hub(&w);
 }
 
+/* ---- computing ---- */
+
+static weft_computing *pending; /* a computation that the test finishes */
+static const char *written = "1";
+static int outcome;
+
+static void compute_later(const weft_hub *hub, const weft_json *params, weft_computing *computing) {
+    (void) hub, (void) params;
+    pending = computing;
+}
+
+static void finish_pending(const char *text, int r) {
+    weft_computing *computing = pending;
+    pending = NULL;
+    if (CHECK(computing != NULL)) {
+        CHECK_INT(weft__buf_put(weft__computing_out(computing), NULL, text, strlen(text)), 0);
+        weft__computing_done(computing, r);
+    }
+}
+
+static void compute_written(const weft_hub *hub, const weft_json *params, weft_computing *computing) {
+    (void) hub, (void) params;
+    weft__computing_done(computing, weft__buf_put(weft__computing_out(computing), NULL, written, strlen(written)));
+}
+
+static weft_event_source *notice_source(const weft_json *params, const weft_alloc *alloc) {
+    static const char *const types[] = {"notice"};
+    (void) params;
+    return weft__source_new(&(weft_subscription_spec){.types = types, .type_count = 1}, alloc);
+}
+
+static const weft_stream_kind later_kind = {
+    .name = "later", .class = WEFT_CLASS_STATE, .source = notice_source, .compute = compute_later};
+static const weft_stream_kind written_kind = {
+    .name = "written", .class = WEFT_CLASS_STATE, .source = notice_source, .compute = compute_written};
+
+static void on_outcome(void *ctx, int r, uint64_t start) {
+    (void) ctx, (void) start;
+    outcome = r;
+}
+
+static void follow(hub_client *c, const weft_stream_kind *kind, const char *id, uint64_t after, const char *digest) {
+    weft_hub_client *client = weft__hub_client_of(c->world->hub.clients, c->peer);
+    weft_subscription_spec spec = {.id = id, .kind = kind, .params = "{}", .live = !after, .after = after, .digest = digest};
+    outcome = 1000;
+    CHECK_INT(weft__hub_client_subscribe(client, &spec, on_outcome, NULL), 0);
+    hub_settle(c->world);
+}
+
+/* Who waits is told after 10 s that there is none, who has an old value that it is old; one that comes at last is told. */
+TEST(a_value_that_takes_long) {
+    hub_world w;
+    hub_client c;
+    int64_t now = INT64_C(1) << 40;
+    open_hub(&w, &weft__memory);
+    weft__loop_set_now(w.loop, now);
+    hub_connect(&w, "aiwg", &c);
+    follow(&c, &later_kind, "l", 0, NULL);
+    CHECK_INT(outcome, 1000);
+    weft__loop_set_now(w.loop, now += 9999);
+    hub_settle(&w);
+    CHECK_INT(outcome, 1000);
+    weft__loop_set_now(w.loop, now += 1);
+    hub_settle(&w);
+    CHECK_INT(outcome, -ETIMEDOUT);
+    CHECK_INT(computations(&w), 0);
+    finish_pending("too late", 0);
+    follow(&c, &later_kind, "l", 0, NULL);
+    finish_pending("", -EBUSY); /* it is tried again soon */
+    CHECK(!pending && outcome == 1000);
+    weft__loop_set_now(w.loop, now += 50);
+    hub_settle(&w);
+    finish_pending("\"a\"", 0);
+    CHECK_INT(outcome, 0);
+    HUB_TOLD(&c, "\"value\":\"a\"");
+    hub_happen(&w, "notice", "n");
+    HUB_UNTIL(&w, pending != NULL);
+    weft__loop_set_now(w.loop, now += 10000);
+    HUB_TOLD(&c, "\"subId\":\"l\",\"code\":\"TVX007\"");
+    finish_pending("\"b\"", 0);
+    HUB_TOLD(&c, "\"value\":\"b\"");
+    /* It fails: the last value stays, and it is tried again. */
+    hub_happen(&w, "notice", "n");
+    HUB_UNTIL(&w, pending != NULL);
+    finish_pending("", -EIO);
+    HUB_SILENT(&c);
+    CHECK(!pending);
+    weft__loop_set_now(w.loop, now += 1000);
+    HUB_UNTIL(&w, pending != NULL);
+    follow(&c, &later_kind, "m", 0, NULL); /* there is a value for who comes meanwhile */
+    CHECK_INT(outcome, 0);
+    HUB_TOLD(&c, "\"subId\":\"m\"");
+    finish_pending("\"b\"", 0);
+    HUB_SILENT(&c);
+    hub_disconnect(&c);
+    close_hub(&w);
+}
+
+/* The value is again what it was, but the client has heard another one since it asked. */
+TEST(a_digest_of_who_heard_something_else) {
+    hub_world w;
+    hub_client c;
+    char digest[WEFT_DIGEST + 1] = "";
+    open_hub(&w, &weft__memory);
+    hub_connect(&w, "aiwg", &c);
+    written = "1";
+    follow(&c, &written_kind, "x", 0, NULL);
+    HUB_TOLD(&c, "\"value\":1");
+    uint64_t seq = (uint64_t) number_in(c.line, "\"seq\":");
+    const char *at = strrchr(c.line, '.');
+    if (CHECK(at != NULL))
+        snprintf(digest, sizeof digest, "%s", at + 1);
+    written = "2";
+    hub_happen(&w, "notice", "n");
+    HUB_TOLD(&c, "\"value\":2");
+    written = "1";
+    hub_happen(&w, "notice", "n");
+    HUB_TOLD(&c, "\"value\":1");
+    follow(&c, &written_kind, "y", seq, digest);
+    CHECK_INT(outcome, 0);
+    HUB_SILENT(&c);
+    follow(&c, &written_kind, "x", seq, digest);
+    CHECK_INT(outcome, 0);
+    HUB_TOLD(&c, "\"subId\":\"x\"");
+    HUB_SILENT(&c);
+    hub_disconnect(&c);
+    close_hub(&w);
+}
+
 /* ---- little memory ---- */
 
 /* The connection may break. */
@@ -626,7 +781,8 @@ TEST(little_memory) {
 }
 
 TEST_MAIN(CASE(one_computation_for_all) CASE(computed_once_for_many_events) CASE(so_many_subscriptions_and_no_more)
-              CASE(a_slow_log_misses_nothing) CASE(a_slow_state_has_the_latest) CASE(a_long_value_comes_in_pieces)
-                  CASE(newer_pieces_supersede_older) CASE(a_long_log_goes_on_behind_its_pieces) CASE(unsubscribed_in_pieces)
-                      CASE(at_the_edge_of_a_trim) CASE(trimmed_during_replay) CASE(ended_during_replay)
-                          CASE(a_state_over_a_restart) CASE(little_memory))
+              CASE(a_slow_log_misses_nothing) CASE(one_of_many_stops_reading) CASE(a_slow_state_has_the_latest)
+                  CASE(a_long_value_comes_in_pieces) CASE(newer_pieces_supersede_older)
+                      CASE(a_long_log_goes_on_behind_its_pieces) CASE(unsubscribed_in_pieces) CASE(at_the_edge_of_a_trim)
+                          CASE(trimmed_during_replay) CASE(ended_during_replay) CASE(a_state_over_a_restart)
+                              CASE(a_value_that_takes_long) CASE(a_digest_of_who_heard_something_else) CASE(little_memory))

@@ -50,6 +50,7 @@ struct weft_computation {
     weft_value *value;
     weft_computing *computing;
     bool dirty;
+    int tries; /* in which there was no memory, or too much was being read */
     weft_later soon;
     weft_timer timer;
     int64_t not_before;
@@ -252,7 +253,10 @@ static void finish_computing(weft_computation *computation, const weft_computing
     if (r >= 0)
         r = take_value(computation, computing);
     serve_all_waiting(computation);
-    if (r == -EBUSY || r == -ENOMEM)
+    bool soon = (r == -EBUSY || r == -ENOMEM) && ++computation->tries < COMPUTE_MS / BUSY_MS;
+    if (!soon)
+        computation->tries = 0;
+    if (soon)
         compute_again(computation, BUSY_MS);
     else if (r < 0) {
         fail_all_waiting(computation, r);

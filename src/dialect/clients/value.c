@@ -68,36 +68,34 @@ void weft__value_forms_done(weft_value_forms *forms) {
         weft_shared_free(forms->of[--forms->count].shared);
 }
 
-/* NULL in *ret: there are too many ids. */
-static int find_form(const weft_subscription *subscription, weft_val params, weft_value_forms *forms, weft_shared **ret) {
-    size_t i = 0;
-    while (i < forms->count && strcmp(forms->of[i].id, subscription->id) != 0)
-        i++;
-    *ret = NULL;
-    if (i == WEFT_EVENT_FORMS)
-        return 0;
-    if (i == forms->count) {
-        int r = weft_shared_new(subscription->client->clients->hub->service, "tinyvex/data", params, &forms->of[i].shared);
-        if (r < 0)
-            return r;
-        forms->of[i].id = subscription->id;
-        forms->count++;
-    }
-    *ret = forms->of[i].shared;
-    return 0;
+static weft_shared *find_form(const weft_value_forms *forms, const char *id) {
+    for (size_t i = 0; i < forms->count; i++)
+        if (strcmp(forms->of[i].id, id) == 0)
+            return forms->of[i].shared;
+    return NULL;
+}
+
+/* Encode it for all who have this id. */
+static int make_form(const weft_subscription *subscription, weft_val params, weft_value_forms *forms) {
+    weft_shared **made = &forms->of[forms->count].shared;
+    int r = weft_shared_new(subscription->client->clients->hub->service, "tinyvex/data", params, made);
+    if (r < 0)
+        return r;
+    forms->of[forms->count++].id = subscription->id;
+    return weft_shared_send(*made, subscription->client->peer);
 }
 
 int weft__value_send(weft_subscription *subscription, uint64_t seq, weft_bytes text, const char *digest,
                      weft_value_forms *forms) {
     char journal[WEFT_JOURNAL];
-    weft_shared *shared = NULL;
+    weft_shared *shared = forms ? find_form(forms, subscription->id) : NULL;
+    if (shared)
+        return weft__forgive(weft_shared_send(shared, subscription->client->peer));
     weft_val params =
         WEFT_OBJ({"subId", weft_str(subscription->id)}, {"seq", weft_uint(seq)}, {"value", weft_raw(text.data, text.len)},
                  {"journal", weft_str(weft__journal_text(subscription->client->clients->hub, seq, digest, journal))});
-    int r = forms ? find_form(subscription, params, forms, &shared) : 0;
-    if (r < 0)
-        return r;
-    return weft__forgive(shared ? weft_shared_send(shared, subscription->client->peer)
+    bool shares = forms && forms->count < WEFT_EVENT_FORMS;
+    return weft__forgive(shares ? make_form(subscription, params, forms)
                                 : weft_notify(subscription->client->peer, "tinyvex/data", params));
 }
 

@@ -1,5 +1,6 @@
 /* The stream "sessionUpdates": what happens in a session, as the params of ACP's session/update. Each value follows from its
- * event alone, so that it is the same whenever it is read: a prompt stands where it was queued. */
+ * event alone, so that it is the same whenever it is read: a prompt stands where it was queued. The last value of a session
+ * that is deleted says so. */
 #include <string.h>
 
 #include "acp.h"
@@ -11,7 +12,8 @@ static const weft_param params[] = {
 };
 
 static weft_event_source *updates_source(const weft_json *of, const weft_alloc *alloc) {
-    static const char *const types[] = {"session.output", "session.update", "session.state", "task.queued"};
+    static const char *const types[] = {"session.output", "session.update", "session.state", "session.deleted",
+                                        "task.queued"};
     const char *session;
     if (weft__stream_param(of, "sessionId", &session) < 0)
         return NULL;
@@ -49,6 +51,13 @@ static int show_state(const struct shown *to, const weft_json *data) {
     return write_update(to, WEFT_OBJ({"sessionUpdate", weft_str(state->kind)}, {state->member, weft_copy(&value)}));
 }
 
+/* Nothing follows. */
+static int show_deleted(const struct shown *to) {
+    weft_val value = WEFT_OBJ({"sessionId", weft_copy(&to->session)}, {"deleted", weft_bool(true)});
+    int r = weft__write_val(to->out, to->hub->alloc, &value);
+    return r < 0 ? r : 1;
+}
+
 static int show_session_update(const weft_hub *hub, const weft_json *of, const weft_event *event, const weft_json *data,
                                weft_buf *out) {
     struct shown to = {hub, weft_get(of, "sessionId"), weft_get(data, "taskId"), out};
@@ -60,7 +69,7 @@ static int show_session_update(const weft_hub *hub, const weft_json *of, const w
         return write_text(&to, weft__json_is(&stream, "stderr") ? "agent_thought_chunk" : "agent_message_chunk", &text);
     if (strcmp(event->type, "task.queued") == 0)
         return write_text(&to, "user_message_chunk", &prompt);
-    return show_state(&to, data);
+    return strcmp(event->type, "session.deleted") == 0 ? show_deleted(&to) : show_state(&to, data);
 }
 
 const weft_stream_kind weft__stream_updates = {.name = "sessionUpdates",

@@ -63,6 +63,7 @@ static int say_not_subscribed(weft_req *req, int r) {
     switch (r) {
     case -ECANCELED:
         return weft__reply_error(req, WEFT_CANCELLED, "superseded", "Something else was subscribed meanwhile");
+    case -EBUSY:
     case -ETIMEDOUT:
         return weft__tinyvex_refuse(req, WEFT_INTERNAL_ERROR, TVX_TIMEOUT, "timeout", NULL,
                                     "The value takes too long to compute; try again");

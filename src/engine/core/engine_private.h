@@ -182,6 +182,7 @@ struct weft_engine {
     weft_later pool_later;
     weft_link session_jobs, told; /* session_commands.c's, session_facts.c's */
     weft_link erasings;           /* session_erase.c's */
+    weft_later erase_later;
     weft_later session_later;
     weft_timer session_timer;
     size_t fact_bytes; /* of all sessions */
@@ -432,6 +433,7 @@ void weft__sessions_drop(weft_engine *engine);
 int weft__session_erase(weft_engine *engine, const char *session, void (*done)(void *ctx, int r), void *ctx);
 /* Everything is saved, by the save of this number, or could not be (r < 0). */
 void weft__erasings_saved(weft_engine *engine, int r, uint64_t number);
+void weft__erasings_init(weft_engine *engine);
 /* What is under way completes with -ECANCELED. */
 void weft__erasings_drop(weft_engine *engine);
 

@@ -714,7 +714,7 @@ static void sessions_again(weft_timer *timer) {
 void weft__sessions_init(weft_engine *engine) {
     weft__list_init(&engine->session_jobs);
     weft__list_init(&engine->told);
-    weft__list_init(&engine->erasings);
+    weft__erasings_init(engine);
     weft__later_init(&engine->session_later, sessions_due);
     weft__timer_init(&engine->session_timer, sessions_again);
 }

@@ -19,6 +19,7 @@ typedef struct erasing {
     weft_engine *engine; /* NULL: it is gone */
     const weft_alloc *alloc;
     bool saving;
+    int failed;     /* the save: why */
     bool under_way; /* with the store */
     bool more;
     uint64_t saves; /* that had been sent when it began: one that is behind them is behind everything that was on its way */
@@ -147,6 +148,17 @@ static void on_erase_page(void *ctx, int r, const weft_page *page) {
         finish_erasing(it, r);
 }
 
+static void fail_erasings(weft_later *later) {
+    weft_engine *engine = WEFT_CONTAINER(later, weft_engine, erase_later);
+    for (weft_link *link = engine->erasings.next, *next; link != &engine->erasings; link = next) {
+        erasing *it = WEFT_CONTAINER(link, erasing, link);
+        next = link->next;
+        if (it->failed < 0)
+            finish_erasing(it, it->failed);
+    }
+}
+
+/* A save may fail while it is asked for, by whoever deletes another session. */
 void weft__erasings_saved(weft_engine *engine, int r, uint64_t number) {
     for (weft_link *link = engine->erasings.next, *next; link != &engine->erasings; link = next) {
         erasing *it = WEFT_CONTAINER(link, erasing, link);
@@ -154,11 +166,17 @@ void weft__erasings_saved(weft_engine *engine, int r, uint64_t number) {
         if (!it->saving || (r >= 0 && number <= it->saves))
             continue;
         it->saving = false;
+        it->failed = r;
         if (r < 0)
-            finish_erasing(it, r);
+            weft__later(engine->loop, &engine->erase_later);
         else
             read_page_to_erase(it);
     }
+}
+
+void weft__erasings_init(weft_engine *engine) {
+    weft__list_init(&engine->erasings);
+    weft__later_init(&engine->erase_later, fail_erasings);
 }
 
 int weft__session_erase(weft_engine *engine, const char *session, void (*done)(void *ctx, int r), void *ctx) {
@@ -174,6 +192,7 @@ int weft__session_erase(weft_engine *engine, const char *session, void (*done)(v
 }
 
 void weft__erasings_drop(weft_engine *engine) {
+    weft__later_cancel(&engine->erase_later);
     while (!weft__list_empty(&engine->erasings)) {
         erasing *it = WEFT_CONTAINER(engine->erasings.next, erasing, link);
         weft__list_remove(&it->link);
