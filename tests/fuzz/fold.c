@@ -11,6 +11,7 @@
 
 #include <weft/weft.h>
 
+#include "collections.h"
 #include "driver_single.h"
 #include "engine.h"
 #include "fuzz_memory.h"
@@ -193,6 +194,21 @@ static const struct type {
     {"hub.started", {{"pid", "#"}, {"version", "\"9.9.9\""}}},
     {"hub.from.tomorrow", {{"taskId", "\"task-000#\""}, {"v", "#"}}},
     {"rule.fired", {{"ruleId", "\"rule-#\""}, {"status", "\"approved\""}, {"questionId", "\"question-000#\""}}},
+    {"doc.put",
+     {{"collection", "\"c#\""},
+      {"key", "\"k#\""},
+      {"version", "#"},
+      {"request",
+       "{\"request\":\"0123456789012345678901234567890#\",\"digest\":\"01234567890123456789012345678901\",\"result\":{}}"}}},
+    {"doc.deleted", {{"collection", "\"c#\""}, {"key", "\"k#\""}, {"version", "#"}}},
+    {"request.begun",
+     {{"request", "\"0123456789012345678901234567890#\""}, {"digest", "\"01234567890123456789012345678901\""}}},
+    {"request.done",
+     {{"request", "\"0123456789012345678901234567890#\""},
+      {"digest", "\"01234567890123456789012345678901\""},
+      {"result", "{\"n\":#}"},
+      {"error", "{\"code\":#}"}}},
+    {"removed", {{"x", "#"}}},
 };
 #define TYPES (sizeof types / sizeof types[0])
 
@@ -406,6 +422,33 @@ static void on_output(void *ctx, int r, weft_bytes output) {
     w->waits--;
 }
 
+static void on_item(void *ctx, int r, uint64_t version) {
+    world *w = ctx;
+    (void) r, (void) version;
+    w->waits--;
+}
+
+static void on_session(void *ctx, int r, const weft_session *session, const char *error) {
+    world *w = ctx;
+    (void) r, (void) session, (void) error;
+    w->waits--;
+}
+
+/* A value is put or deleted, or a session goes with everything that was said of it. */
+static void change(world *w, unsigned char how) {
+    char key[8], id[32];
+    weft_item_change made = {.collection = how & 8 ? "c0" : "c1", .key = key, .expect = how & 16 ? how % 4 : -1};
+    snprintf(key, sizeof key, "k%u", how % 4u);
+    snprintf(id, sizeof id, "session-000%u", how % 4u);
+    if (how & 4)
+        made.value = (weft_json){"[1]", 3, NULL};
+    w->waits++;
+    int r = how & 32 ? weft__session_remove(w->engine, id, "bob", on_session, w)
+                     : weft__item_change(w->engine, &made, on_item, w);
+    if (r != 0)
+        w->waits--;
+}
+
 static void play(unsigned char how) {
     static const char options[] = "[{\"id\":\"yes\",\"name\":\"Yes\",\"kind\":\"allow_once\"}]";
     if (!runs)
@@ -461,8 +504,13 @@ static void command(world *w, unsigned char how, input *in) {
             w->waits--;
         break;
     case 4:
-    case 5:
         play(arg);
+        break;
+    case 5:
+        if (arg & 0x80)
+            change(w, arg);
+        else
+            play(arg);
         break;
     case 6: /* killed */
         w->engine = weft__engine_free(w->engine);
