@@ -186,7 +186,7 @@ static weft_val raw_or_none(const char *json) {
     return json ? weft_raw(json, strlen(json)) : weft_none();
 }
 
-#define SESSION_MEMBERS 13
+#define SESSION_MEMBERS 14
 static weft_val session_data(const weft_session *pub, weft_member members[SESSION_MEMBERS],
                              weft_member facts[WEFT_SESSION_FACTS]) {
     size_t known = 0;
@@ -207,6 +207,7 @@ static weft_val session_data(const weft_session *pub, weft_member members[SESSIO
         {"updatedMs", weft_int(pub->updated_ms)},
         {"tasks", weft_uint(pub->tasks)},
         {"task", weft_str_or_none(pub->task)},
+        {"first", pub->first ? weft_uint(pub->first) : weft_none()},
     };
     memcpy(members, all, sizeof all);
     return weft_obj(members, SESSION_MEMBERS);
