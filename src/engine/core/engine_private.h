@@ -8,6 +8,7 @@
  *   question.c     questions and their answers         outbox.c     what a run says, on its way to the store
  *   agent.c        which agent                         retention.c  what is no longer kept
  *   agent_pool.c   the agents' processes that live     saved.c      what is known, saved by key
+ *   agent_pool_requests.c  what is asked of them besides turns
  *   session_commands.c  create, set, close, delete     session_facts.c  what agents say holds for a session
  *   firings.c      what rules did last                 transcript.c what was said in a session, read back
  *
@@ -15,6 +16,8 @@
  * cannot be found from outside before its event was delivered. */
 #ifndef WEFT_ENGINE_PRIVATE_H
 #define WEFT_ENGINE_PRIVATE_H
+
+#include <string.h>
 
 #include "age.h"
 #include "buf.h"
@@ -34,6 +37,11 @@
 #define ENGINE_TRIES 16
 #define COUNTER_TASK "task"
 #define COUNTER_QUESTION "question"
+
+/* NULL is equal to NULL only. */
+static inline bool weft__texts_equal(const char *a, const char *b) {
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
 
 /* Whether something is saved as it is known. */
 typedef enum saved_kind { SAVED_TASK, SAVED_SESSION, SAVED_QUESTION } saved_kind;
@@ -166,7 +174,7 @@ struct weft_engine {
 
     weft_map tasks, keys, sessions, questions;
     weft_link all_tasks, queue, ended, slots, all_sessions, all_questions;
-    weft_link processes, pool_requests; /* agent_pool.c's */
+    weft_link processes, pool_requests; /* of agent_pool.c, agent_pool_requests.c */
     weft_later pool_later;
     weft_link session_jobs, told; /* session_commands.c's, session_facts.c's */
     weft_later session_later;

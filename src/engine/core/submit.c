@@ -322,15 +322,11 @@ static void finish_submit(void *ctx, int r) {
         weft__queue_run(engine);
 }
 
-static bool same_text(const char *a, const char *b) {
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /* A key stands for one submission. What the caller left to us is not compared. */
 static bool is_repeat(const known_task *task, const weft_task_spec *spec) {
     const weft_task *pub = &task->pub;
-    return strcmp(pub->prompt, spec->prompt) == 0 && same_text(pub->agent, spec->agent) &&
-           same_text(pub->metadata, spec->metadata ? spec->metadata : "{}") &&
+    return strcmp(pub->prompt, spec->prompt) == 0 && weft__texts_equal(pub->agent, spec->agent) &&
+           weft__texts_equal(pub->metadata, spec->metadata ? spec->metadata : "{}") &&
            (!spec->session || strcmp(pub->session, spec->session) == 0) && pub->priority == spec->priority &&
            pub->retries == (spec->retries > 0 ? spec->retries : 0) &&
            (!spec->timeout_ms || pub->timeout_ms == (spec->timeout_ms < 0 ? -1 : spec->timeout_ms));
