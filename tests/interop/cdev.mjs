@@ -503,4 +503,93 @@ test('a question goes to all; the first answer wins; the rest are told', async (
     }
 });
 
+/* ---- an editor on the same session ---- */
+
+class Editor extends Phone {
+    static async connect() {
+        const editor = new Editor(await webSocket(`ws://${host}/acp`, { headers: bearer }));
+        await editor.call('initialize', { protocolVersion: 1 });
+        return editor;
+    }
+    prompt(sessionId, text) {
+        return this.call('session/prompt', { sessionId, prompt: [{ type: 'text', text }] });
+    }
+    said(kind = 'agent_message_chunk') {
+        return this.heard('session/update').map(({ update }) => update).filter(update => update.sessionUpdate === kind).map(update => update.content.text).join('');
+    }
+}
+
+test('an editor and a phone on one session: who joins late has everything once', async () => {
+    const editor = await Editor.connect();
+    const { sessionId: session_id } = await editor.call('session/new', { cwd: fs.realpathSync(project), mcpServers: [] });
+    same((await editor.prompt(session_id, 'echo before')).stopReason, 'end_turn');
+    const turn = editor.prompt(session_id, 'lines 5000');
+    await editor.hears(is('session/update', ({ update }) => update.content?.text?.includes('line 1')), 'the turn to begin');
+    const phone = await Phone.connect(), second = await Editor.connect();
+    const { since_seq } = await phone.call('session/watch', { session_id });
+    const messages = [];
+    for (let more = true; more;) {
+        const page = await phone.call('session/messages', { session_id, until_seq: since_seq, offset: messages.length, limit: 500 });
+        messages.push(...page.messages);
+        more = page.has_more;
+    }
+    await second.call('session/load', { sessionId: session_id, cwd: fs.realpathSync(project), mcpServers: [] });
+    same((await turn).stopReason, 'end_turn');
+    /* The phone prompts, and the editors hear its words. */
+    await phone.hears(isState('idle', session_id), 'the end of the turn');
+    phone.told = phone.told.filter(message => !isState('idle', session_id)(message));
+    await phone.call('agent/run', { prompt: 'echo from the phone', mode: 'continue', session_id });
+    await phone.hears(isState('idle', session_id), 'the end of its run');
+    const last = is('session/update', ({ update }) => update.sessionUpdate === 'agent_message_chunk' && update.content.text.includes('from the phone'));
+    await editor.hears(last, 'what the phone made the agent say');
+    await second.hears(last, 'the same');
+    const lines = Array.from({ length: 5000 }, (_, i) => `line ${i + 1}`);
+    const whole = `before${lines.join('\n')}\nfrom the phone`;
+    same(editor.said(), whole, 'the editor that was there');
+    same(second.said(), whole, 'the editor that came late');
+    same(editor.said('user_message_chunk'), 'echo from the phone');
+    same(second.said('user_message_chunk'), 'echo beforelines 5000echo from the phone');
+    same(linesOf(phone, messages, since_seq).join(''), ['before', ...lines, 'from the phone'].join(''), 'the phone that came late');
+    [phone, editor, second].forEach(one => one.close());
+});
+
+test('an editor and a phone are both asked, and the first answer wins', async () => {
+    for (const winner of ['phone', 'editor']) {
+        const editor = await Editor.connect(), phone = await Phone.connect();
+        const { sessionId: session_id } = await editor.call('session/new', { cwd: fs.realpathSync(project), mcpServers: [] });
+        await phone.call('session/watch', { session_id });
+        const turn = editor.prompt(session_id, 'ask');
+        const { params: { tool_use_id } } = await phone.hears(is('claude_permission', params => params.session_id === session_id), 'the phone\'s question');
+        const question = await editor.hears(is('session/request_permission'), 'the editor\'s question');
+        const choose = () => editor.pipe.send(JSON.stringify({ jsonrpc: '2.0', id: question.id, result: { outcome: { outcome: 'selected',
+            optionId: question.params.options.find(({ kind }) => kind === 'reject_once').optionId } } }));
+        if (winner === 'phone') {
+            same((await phone.call('agent/respond', { tool_use_id, response: 'allow' })).status, 'sent');
+            await editor.hears(is('$/cancel_request', ({ requestId }) => requestId === question.id), 'that it is withdrawn');
+            choose(); /* too late */
+        } else
+            choose();
+        same((await phone.hears(is('claude_permission_resolved', params => params.tool_use_id === tool_use_id), 'that it is answered')).params.state, 'answered');
+        if (winner === 'editor')
+            same((await phone.ask('agent/respond', { tool_use_id, response: 'allow' })).error?.code, 409);
+        same((await turn).stopReason, 'end_turn');
+        same(/You chose (\w+)/.exec(editor.said())[1], winner === 'phone' ? 'allow_once' : 'reject_once');
+        phone.close();
+        editor.close();
+    }
+});
+
+test('the end of a session is told to phones', async () => {
+    const editor = await Editor.connect(), phone = await Phone.connect();
+    for (const method of ['session/close', 'session/delete']) {
+        const { sessionId: session_id } = await editor.call('session/new', { cwd: fs.realpathSync(project), mcpServers: [] });
+        await phone.call('session/watch', { session_id });
+        await editor.call(method, { sessionId: session_id });
+        const { params } = await phone.hears(is('session_end', one => one.session_id === session_id), 'session_end');
+        check(params.session_id === session_id && typeof (params.reason ?? '') === 'string', JSON.stringify(params));
+    }
+    phone.close();
+    editor.close();
+});
+
 await run();

@@ -33,8 +33,11 @@ TEST(everything_is_as_it_was) {
     CHECK(engine_wait(&w, &gone.times, 1));
     CHECK_INT(weft__agent_choose(w.engine, "two", NULL, NULL), 0);
     engine_settle(&w);
+    uint64_t first = weft__session_find(w.engine, v.session)->first;
+    CHECK(first > weft__session_find(w.engine, t.session)->first);
 
     engine_restart(&w);
+    CHECK_INT(weft__session_find(w.engine, "session-0002")->first, first);
     const weft_task *is = weft__task_find(w.engine, "task-0000");
     REQUIRE(is);
     CHECK_INT(is->state, WEFT_TASK_COMPLETED);
@@ -305,7 +308,7 @@ TEST(a_start_reads_what_was_saved) {
     CHECK_INT(state_of(&w, waits.id), WEFT_TASK_COMPLETED);
     CHECK_STR(weft__agent_default(w.engine)->name, "two");
     const weft_session *session = weft__session_find(w.engine, "session-0000");
-    CHECK(session && session->tasks == 1 && !session->busy);
+    CHECK(session && session->tasks == 1 && session->first > 0 && !session->busy);
     CHECK_INT(submit(&w, "x", &t), 0);
     CHECK_STR(t.id, "task-0302");
     engine_end(&w);

@@ -78,9 +78,9 @@ weft_hub_client *weft__acp_client_of(const weft_hub *hub, weft_req *req);
 typedef void weft_acp_followed(void *ctx, int r);
 /* From now on; unless it does so already. -ENOMEM, -EMFILE it follows too many. */
 int weft__acp_follow(weft_hub_client *client, const char *session);
-/* From a position: what came after it is told first. after 0: all that is kept. done runs when that has been told; r > 0: a
- * weft_gap, the position is not in the journal any more, and it follows from now on. */
-int weft__acp_follow_from(weft_hub_client *client, const char *session, const char *epoch, uint64_t after,
+/* From a position: what came after it is told first. whole: all that is kept of it, which is not before that. done runs when
+ * that has been told; r > 0: a weft_gap, the position is not in the journal any more, and it follows from now on. */
+int weft__acp_follow_from(weft_hub_client *client, const char *session, const char *epoch, uint64_t after, bool whole,
                           weft_acp_followed *done, void *ctx);
 void weft__acp_unfollow(weft_hub_client *client, const char *session);
 bool weft__acp_follows(const weft_hub_client *client, const char *session);

@@ -86,7 +86,7 @@ int weft__acp_follow(weft_hub_client *client, const char *session) {
     return weft__hub_client_subscription(client, id) ? 0 : weft__hub_client_subscribe(client, &spec, NULL, NULL);
 }
 
-int weft__acp_follow_from(weft_hub_client *client, const char *session, const char *epoch, uint64_t after,
+int weft__acp_follow_from(weft_hub_client *client, const char *session, const char *epoch, uint64_t after, bool whole,
                           weft_acp_followed *done, void *ctx) {
     const weft_alloc *alloc = weft__hub_client_alloc(client);
     char id[FOLLOW_ID];
@@ -99,6 +99,7 @@ int weft__acp_follow_from(weft_hub_client *client, const char *session, const ch
     weft_subscription_spec spec = subscription_spec(session, follow_id(session, id));
     spec.epoch = epoch;
     spec.after = after;
+    spec.oldest = whole;
     int r = weft__hub_client_subscribe(client, &spec, on_subscribed, following);
     if (r < 0)
         weft__free(alloc, following);

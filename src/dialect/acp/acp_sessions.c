@@ -138,6 +138,7 @@ const weft_param weft__acp_new_params[] = {
 /* Where a client begins to hear of a session. */
 struct place {
     bool live;
+    bool whole;                 /* everything that was said in it */
     char epoch[WEFT_EPOCH + 1]; /* "": this one */
     uint64_t after;
 };
@@ -309,7 +310,7 @@ static void follow_opened(struct opening *opening) {
     int r = !client       ? 0
             : place->live ? weft__acp_follow(client, opening->session)
                           : weft__acp_follow_from(client, opening->session, *place->epoch ? place->epoch : NULL,
-                                                  place->after, answer_opened, opening);
+                                                  place->after, place->whole, answer_opened, opening);
     if (r < 0) {
         refuse_follow(opening->req, r);
         free_opening(opening);
@@ -357,7 +358,10 @@ int weft__acp_on_load(weft_req *req, const weft_json *params, void *ctx) {
     if (check_given(req, hub, in->cwd, "/cwd") < 0 || check_given(req, hub, in->mcpServers.text, "/mcpServers") < 0 ||
         check_place(req, hub, in->cwd, NULL, &in->additionalDirectories) < 0)
         return 0;
-    return reopen_session(req, hub, in->sessionId, &(struct place){0});
+    /* What was said in it is not before the event that made it. */
+    const weft_session *session = weft__session_find(hub->engine, in->sessionId);
+    uint64_t first = session && session->first ? session->first - 1 : 0;
+    return reopen_session(req, hub, in->sessionId, &(struct place){.whole = true, .after = first});
 }
 
 /* "EPOCH:GSEQ" */

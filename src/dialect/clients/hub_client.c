@@ -305,7 +305,8 @@ weft_subscription *weft__hub_client_stream(const weft_hub_client *client, const 
 /* Where the client begins. In a stream there is no number for "now": the store is asked first. */
 static weft_query first_query(const weft_hub_client *client, const weft_subscription_spec *spec) {
     if (!spec->live)
-        return (weft_query){.after = spec->after, .epoch = spec->epoch, .oldest = !spec->after && !spec->kind};
+        return (weft_query){
+            .after = spec->after, .epoch = spec->epoch, .oldest = spec->oldest || (!spec->after && !spec->kind)};
     if (spec->kind && spec->kind->whole)
         return (weft_query){.oldest = true};
     if (spec->stream)
@@ -360,7 +361,7 @@ static int make_subscription(weft_hub_client *client, const weft_subscription_sp
     (*ret)->rendering = spec->words ? rendering_for(client, spec) : NULL;
     (*ret)->seeks = spec->live && spec->stream;
     /* It goes on from where it was: what it caused itself since then it knows. */
-    if (spec->words && spec->after)
+    if (spec->words && spec->after && !spec->oldest)
         (*ret)->since = spec->after;
     return 0;
 }

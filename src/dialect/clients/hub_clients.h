@@ -133,6 +133,7 @@ typedef struct weft_subscription_spec {
     const char *epoch;        /* NULL: this one */
     uint64_t after;           /* gseq, or seq where a stream is named; 0: everything that is kept */
     bool live;                /* from now on, not from a position */
+    bool oldest;              /* what is gone after the position is no gap: it begins with what is kept */
     const char *stream;       /* only this stream; positions are its seq. NULL: all */
     const char *task;         /* only events about this task; NULL: any */
     const char *session;      /* only about this session or its tasks; NULL: any */

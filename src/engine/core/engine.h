@@ -259,6 +259,7 @@ typedef struct weft_session {
     bool busy;                             /* there are some */
     int64_t created_ms, updated_ms;
     uint64_t tasks;
+    uint64_t first; /* the gseq of the event that made it: what was said in it is not before; 0: not known */
 } weft_session;
 /* A new one, on its own. Zero means none. Borrowed. */
 typedef struct weft_session_order {

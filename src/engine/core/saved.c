@@ -208,7 +208,7 @@ static void add_task(struct piece *piece, const known_task *task) {
     end_document(piece, TASK, task->pub.id, before);
 }
 
-#define SESSION_MEMBERS 13
+#define SESSION_MEMBERS 14
 static weft_val session_data(const weft_session *pub, weft_member members[SESSION_MEMBERS],
                              weft_member facts[WEFT_SESSION_FACTS]) {
     size_t known = 0;
@@ -229,6 +229,7 @@ static weft_val session_data(const weft_session *pub, weft_member members[SESSIO
         {"updatedMs", weft_int(pub->updated_ms)},
         {"tasks", weft_uint(pub->tasks)},
         {"task", weft_str_or_none(pub->task)},
+        {"first", pub->first ? weft_uint(pub->first) : weft_none()},
     };
     memcpy(members, all, sizeof all);
     return weft_obj(members, SESSION_MEMBERS);

@@ -211,6 +211,7 @@ int weft__session_apply_created(weft_engine *engine, const weft_event *event, co
     uint64_t number = (uint64_t) weft__int_between(data, "number", -1, -1, (int64_t) ENGINE_NUMBERS - 1) + 1;
     if (number > engine->next_task)
         engine->next_task = number;
+    session->pub.first = event->gseq;
     weft__session_stored(engine, session, event->time_ms);
     return 0;
 }
@@ -310,12 +311,27 @@ int weft__session_apply_deleted(weft_engine *engine, const weft_event *event, co
 /* ---- saved ---- */
 
 /* The members of a session's document. One that is known already was needed by a task whose document came first. */
-enum { ID, AGENT, AGENT_SESSION, TITLE, BENEATH, SETTINGS, SERVERS, FACTS, CLOSED, CREATED_MS, UPDATED_MS, TASKS, TASK };
+enum {
+    ID,
+    AGENT,
+    AGENT_SESSION,
+    TITLE,
+    BENEATH,
+    SETTINGS,
+    SERVERS,
+    FACTS,
+    CLOSED,
+    CREATED_MS,
+    UPDATED_MS,
+    TASKS,
+    TASK,
+    FIRST
+};
 static const char *const saved_members[] = {
     [ID] = "sessionId",    [AGENT] = "agent",          [AGENT_SESSION] = "agentSessionId", [TITLE] = "title",
     [BENEATH] = "beneath", [SETTINGS] = "settings",    [SERVERS] = "mcpServers",           [FACTS] = "facts",
     [CLOSED] = "closed",   [CREATED_MS] = "createdMs", [UPDATED_MS] = "updatedMs",         [TASKS] = "tasks",
-    [TASK] = "task",
+    [TASK] = "task",       [FIRST] = "first",
 };
 #define SAVED_MEMBERS (sizeof saved_members / sizeof saved_members[0])
 
@@ -365,6 +381,7 @@ int weft__session_restore(weft_engine *engine, const weft_json *data) {
     session->pub.closed = weft_bool_of(&of[CLOSED], false);
     session->pub.updated_ms = weft_int_of(&of[UPDATED_MS], session->pub.created_ms);
     session->pub.tasks = (uint64_t) weft__value_between(&of[TASKS], 0, 0, INT64_MAX);
+    session->pub.first = (uint64_t) weft__value_between(&of[FIRST], 0, 0, INT64_MAX);
     if (weft__value_id(&of[TASK], session->task))
         session->pub.task = session->task;
     session->saved.saved = true;
