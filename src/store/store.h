@@ -53,6 +53,9 @@ typedef struct weft_document {
     weft_bytes data; /* data NULL: it is deleted */
 } weft_document;
 
+#define WEFT_REMOVED "removed"
+#define WEFT_REMOVED_DATA "{}"
+
 /* Append. Everything is copied. With a key, a repeat stores nothing and gives the positions of the first time; a key is
  * remembered as long as the first event it came with. */
 typedef struct weft_append {
@@ -61,8 +64,11 @@ typedef struct weft_append {
     const char *key;                /* NULL: none */
     const weft_document *documents; /* not written in a repeat; without events there may be documents alone */
     size_t document_count;
-    const char *counter; /* NULL: none. Else the append takes a number of it, */
-    uint64_t number;     /* and is refused if this one or a higher one was taken: two writers never take the same */
+    const char *counter;      /* NULL: none. Else the append takes a number of it, */
+    uint64_t number;          /* and is refused if this one or a higher one was taken: two writers never take the same */
+    const uint64_t *removals; /* gseqs of events whose content is taken out. They keep their places, and their keys; */
+    size_t removal_count;     /* their type is WEFT_REMOVED then, and their data {}. What is not kept is passed over. Not in
+                                 a repeat; without events there may be removals alone */
 } weft_append;
 /* The events with their positions (borrowed). r < 0: nothing was stored, or, after a storage error and a crash, it may turn
  * out that it was; a key makes the repeat safe. repeat: this key was there before; a position is 0 where that event is no
@@ -76,7 +82,8 @@ typedef struct weft_query {
     uint64_t after;     /* the last position already known; 0: none */
     uint64_t until;     /* no event with a gseq above this; 0: all */
     bool documents;     /* instead of events: each as an event whose stream is its key and whose seq its place, which it has
-                           from its first writing on; the position is a place. Only after, epoch and the maxima count */
+                           from its first writing on; the position is a place. With stream, only the one that has this key.
+                           Besides these only after, epoch and the maxima count */
     bool oldest;        /* begin with the oldest event kept instead of asking that nothing after the position be trimmed */
     const char *aside;  /* over all: streams whose names begin so are trimmed on their own, and what is gone from them is no
                            gap; NULL: what is gone from any stream is */
@@ -170,6 +177,13 @@ int weft__store_look(const weft_store *store);
 int weft__store_append(weft_store *store, const weft_append *append, weft_append_done *done, void *ctx);
 int weft__store_read(weft_store *store, const weft_query *query, weft_page_done *done, void *ctx);
 int weft__store_trim(weft_store *store, const weft_trim *trim, weft_trim_done *done, void *ctx);
+
+/* From now on appends are held until weft__store_release(), so that what an owner appends in one turn becomes durable
+ * together. on_held is called when the first is held; the owner then sees to the release before it waits for anything. When
+ * WEFT_STORE_HELD are held, they go on by themselves. on_held NULL: those that are held go on, and none is held any more. */
+#define WEFT_STORE_HELD 64
+void weft__store_hold(weft_store *store, void (*on_held)(void *ctx), void *ctx);
+void weft__store_release(weft_store *store);
 
 /* Replay from the query's position (until is ignored, the maxima are those of its pages), then live, with neither gap nor
  * double where they meet. The callbacks of an event run before the completion of its append. */

@@ -296,7 +296,7 @@ TEST(asks_to_deceive) {
         {"lines", ASK_FOR("\"ls\\n  1) No\\r\\t\"", YES), "\"title\":\"ls\\\\u000a  1) No\\\\u000d\\\\u0009\""},
         {"the other direction", ASK_FOR("\"a\\u202eb\xe2\x80\xae\"", YES), "\"title\":\"a\\\\u202eb\\\\u202e\""},
         {"characters without width", ASK_FOR("\"r\\u200bm\\u00ad\\udb40\\udc41\"", YES),
-         "\"title\":\"r\\\\u200bm\\\\u00ad\\\\ue0041\""},
+         "\"title\":\"r\\\\u200bm\\\\u00ad\\\\udb40\\\\udc41\""},
         {"what looks like an escape", ASK_FOR("\"\\\\u000a\\\\n\"", YES), "\"title\":\"\\\\u005cu000a\\\\n\""},
         {"no title", ASK_FOR("\"\"", YES), "\"title\":\"The agent asks for permission\""},
         {"a title that is none", ASK_FOR("[]", YES), "\"title\":\"The agent asks for permission\""},

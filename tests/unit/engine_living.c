@@ -338,6 +338,35 @@ static void cancelled(void *ctx, int r, const weft_task *task) {
     ++*(int *) ctx;
 }
 
+/* Only a conversation is gone on with: what a task on its own starts ends with it. */
+TEST(a_process_is_kept_for_a_conversation) {
+    engine_world w;
+    task_outcome a, b, c, d;
+    begin(&w, (weft_engine_limits){.idle_ms = -1, .talk_idle_ms = 3600000});
+    run(&w, NULL, NULL, "task", &a);
+    CHECK_STR(stage.processes[0].task, a.id);
+    end_turn(turn_of("task"), NULL);
+    CHECK_INT(stage.processes[0].stops, 1);
+    end_process(&stage.processes[0], 0);
+    ENGINE_UNTIL(&w, state_of(&w, a.id) == WEFT_TASK_COMPLETED);
+    run(&w, NULL, a.session, "talk", &b);
+    CHECK_INT(stage.opened, 2);
+    CHECK_STR(stage.processes[1].task, "");
+    complete(&w, "talk", b.id);
+    CHECK_INT(stage.processes[1].stops, 0);
+    run(&w, NULL, NULL, "alone", &c); /* not in the one that is kept */
+    CHECK_INT(stage.opened, 3);
+    run(&w, NULL, a.session, "more", &d);
+    CHECK_INT(stage.opened, 3);
+    CHECK_INT(weft__task_cancel(w.engine, d.id, "test", NULL, NULL), 0);
+    engine_settle(&w);
+    end_turn(turn_of("more"), "cancelled");
+    CHECK_INT(stage.processes[1].stops, 1); /* with all that it started */
+    end_process(&stage.processes[1], 0);
+    ENGINE_UNTIL(&w, state_of(&w, d.id) == WEFT_TASK_CANCELLED);
+    finish(&w);
+}
+
 TEST(a_cancelled_turn_leaves_the_process) {
     engine_world w;
     task_outcome a, b;
@@ -957,7 +986,7 @@ TEST_MAIN(
     CASE(so_many_are_kept)
     CASE(a_failed_turn_ends_its_process_and_waits_for_it)
     CASE(one_that_is_not_kept_ends_with_its_turn)
-    CASE(a_cancelled_turn_leaves_the_process)
+    CASE(a_process_is_kept_for_a_conversation) CASE(a_cancelled_turn_leaves_the_process)
     CASE(a_changed_agent_gets_a_new_process)
     CASE(one_that_is_about_to_go_takes_no_turn)
     CASE(the_stop_waits_for_those_without_a_turn)

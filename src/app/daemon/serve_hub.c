@@ -203,6 +203,7 @@ static int make_engine(weft_serve_hub *self) {
                              .folder = getcwd(self->folder, sizeof self->folder),
                              .passages = weft__passages,
                              .passage_ctx = &self->hub,
+                             .early = true,
                              .requeue = how->requeue,
                              .limits = limits_of(how),
                              .on_note = warn_of_note,
@@ -303,7 +304,13 @@ static void start_automation(weft_serve_hub *self, const weft_serve_settings *ho
 /* Without them the hub still does its work: their methods say what is missing. */
 static void serve_folder(weft_serve_hub *self) {
     weft_files_opts files = {.loop = self->opts.loop, .folder = self->folder, .umask = weft__process_umask()};
-    weft_git_opts git = {.loop = self->opts.loop, .folder = self->folder};
+    weft_git_opts git = {
+        .loop = self->opts.loop,
+        .folder = self->folder,
+        .may_write = read_flag(self, "git.write"),
+        .set_umask = true,
+        .umask = weft__process_umask(),
+    };
     int r = weft__cdev_changes_new(&self->hub, warn_of_note, self, &self->changes);
     if (r < 0)
         weft__warn(self->opts.app, "weft serve: watching: %s", weft_strerror(r));
@@ -406,6 +413,8 @@ void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how) {
     weft_engine_limits limits = limits_of(how);
     self->agents = how->agents;
     weft__engine_set(self->engine, &self->agents, &limits);
+    if (self->git)
+        weft__git_set_may_write(self->git, how->git_write);
     if (how->automation_changed) /* otherwise rules go on resting, and nothing is watched anew */
         start_automation(self, how);
 }

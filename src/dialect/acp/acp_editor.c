@@ -39,10 +39,11 @@ int weft__acp_origin(const weft_hub *hub, const char *metadata, uint64_t *ret) {
     if (r < 0)
         return r == -ENOMEM ? r : 0;
     const weft_json *root = weft_doc_root(doc);
-    weft_json source = weft_get(root, "source"), started = weft_get(root, "hub");
+    weft_json source = weft_get(root, "source"), started = weft_get(root, "hub"), name = weft_get(root, "name");
     bool ours =
         strcmp(weft_str_of(&source, ""), "acp") == 0 && strcmp(weft_str_of(&started, ""), hub->host->started_at) == 0;
-    int64_t number = ours ? weft_get_int(root, "client", 0) : 0;
+    const weft_hub_client *named = name.text ? weft__hub_clients_named(hub->clients, weft_str_of(&name, "")) : NULL;
+    int64_t number = named ? (int64_t) weft__hub_client_number(named) : ours ? weft_get_int(root, "client", 0) : 0;
     *ret = number > 0 ? (uint64_t) number : 0;
     weft_doc_free(doc);
     return 0;

@@ -11,12 +11,9 @@
 #include "reply.h"
 #include "write.h"
 
-const char *const weft__acp_variants[] = {[ACP_PLAIN] = "plain", [ACP_POSITIONS] = "positions", NULL};
+const char *const weft__acp_variants[] = {[ACP_PLAIN] = "plain", [ACP_POSITIONS] = "positions", [ACP_OLD] = "old", NULL};
 
 /* ---- updates ---- */
-
-/* "EPOCH:GSEQ" */
-#define POSITION (WEFT_EPOCH + 24)
 
 struct update {
     const weft_hub *hub;
@@ -26,9 +23,42 @@ struct update {
     uint64_t but; /* the client that is not told; 0: none */
 };
 
+/* A value in the older form: made in the current one, and written again. */
+typedef int write_old(weft_buf *out, const weft_alloc *alloc, const weft_json *value);
+static int put_old(const weft_alloc *alloc, write_old *write, weft_val value, weft_buf *ret) {
+    char *text = NULL;
+    size_t len;
+    weft_doc *doc = NULL;
+    int r = weft_to_text(value, alloc, &text, &len);
+    if (r >= 0)
+        r = weft_doc_parse(text, len, alloc, &doc);
+    if (r >= 0)
+        r = write(ret, alloc, weft_doc_root(doc));
+    weft_doc_free(doc);
+    weft_text_free(text, alloc);
+    return r;
+}
+
+static void tell_old_update(const struct update *about, weft_val update) {
+    const weft_alloc *alloc = about->hub->alloc;
+    weft_buf out = {0};
+    int r = put_old(alloc, weft__acp_old_update, update, &out);
+    if (r < 0)
+        weft__render_fail(about->rendering, r);
+    else
+        weft__render_notify_others(about->rendering, about->session, about->but, "session/update",
+                                   WEFT_OBJ({"session_id", weft_str(about->session)},
+                                            {"update", weft_raw(weft__buf_head(&out), weft__buf_len(&out))}));
+    weft__buf_done(&out, alloc);
+}
+
 static void tell_update(const struct update *about, weft_val update) {
-    char position[POSITION];
+    char position[ACP_POSITION];
     weft_val meta = weft_none();
+    if (weft__render_variant(about->rendering) == ACP_OLD) {
+        tell_old_update(about, update);
+        return;
+    }
     if (weft__render_variant(about->rendering) == ACP_POSITIONS) {
         snprintf(position, sizeof position, "%s:%" PRIu64, weft__store_epoch(weft__engine_store(about->hub->engine)),
                  about->event->gseq);
@@ -71,10 +101,45 @@ static bool is_proper(weft_rendering *rendering, const weft_json *update) {
     return false;
 }
 
+static void tell_current(const struct update *about, const weft_json *update) {
+    weft_buf shown = {0};
+    if (!is_proper(about->rendering, update))
+        return;
+    int r = weft__acp_hide_terminals(update, about->hub->alloc, &shown);
+    if (r < 0)
+        weft__render_fail(about->rendering, r);
+    else
+        tell_update(about, r ? weft_raw(weft__buf_head(&shown), weft__buf_len(&shown)) : weft_copy(update));
+    weft__buf_done(&shown, about->hub->alloc);
+}
+
+/* An agent of the older form is heard as it speaks by those who speak so too. */
+static void tell_older(const struct update *about, const weft_json *update) {
+    const weft_alloc *alloc = about->hub->alloc;
+    weft_buf text = {0};
+    weft_doc *doc = NULL;
+    if (weft__render_variant(about->rendering) == ACP_OLD) {
+        weft__render_notify_others(about->rendering, about->session, about->but, "session/update",
+                                   WEFT_OBJ({"session_id", weft_str(about->session)}, {"update", weft_copy(update)}));
+        return;
+    }
+    int r = weft__acp_current_update(&text, alloc, update);
+    if (r >= 0)
+        r = weft_doc_parse(weft__buf_head(&text), weft__buf_len(&text), alloc, &doc);
+    if (r >= 0)
+        tell_current(about, weft_doc_root(doc));
+    else
+        weft__render_fail(about->rendering, r);
+    weft_doc_free(doc);
+    weft__buf_done(&text, alloc);
+}
+
 static void tell_agent(const struct update *about, const weft_json *data) {
     weft_json update = weft_get(data, "update");
-    if (is_proper(about->rendering, &update))
-        tell_update(about, weft_copy(&update));
+    if (weft__acp_is_old_update(&update))
+        tell_older(about, &update);
+    else
+        tell_current(about, &update);
 }
 
 /* What an agent writes to its standard error is no answer; it is shown as what it thinks. */
@@ -87,30 +152,42 @@ static void tell_output(const struct update *about, const weft_json *data) {
 
 /* ---- state ---- */
 
-static const struct {
-    const char *name, *kind, *member;
-} states[] = {
+static const acp_state states[] = {
     {"mode", "current_mode_update", "currentModeId"},
     {"options", "config_option_update", "configOptions"},
     {"commands", "available_commands_update", "availableCommands"},
     {"title", "session_info_update", "title"},
 };
 
-static void tell_state(const struct update *about, const weft_json *data) {
-    const char *name = weft__render_text(about->rendering, data, "name", "");
-    weft_json value = weft_get(data, "value");
+const acp_state *weft__acp_state(const char *name) {
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
         if (strcmp(states[i].name, name) == 0)
-            tell_update(about, WEFT_OBJ({"sessionUpdate", weft_str(states[i].kind)}, {states[i].member, weft_copy(&value)}));
+            return &states[i];
+    return NULL;
 }
 
-void weft__acp_tell_commands(weft_peer *peer, const weft_session *session) {
+static void tell_state(const struct update *about, const weft_json *data) {
+    const acp_state *state = weft__acp_state(weft__render_text(about->rendering, data, "name", ""));
+    weft_json value = weft_get(data, "value");
+    if (state)
+        tell_update(about, WEFT_OBJ({"sessionUpdate", weft_str(state->kind)}, {state->member, weft_copy(&value)}));
+}
+
+/* Who cannot be told for want of memory finds them out with the next turn. */
+void weft__acp_tell_commands(const weft_hub *hub, weft_hub_client *client, const weft_session *session) {
     const char *commands = session->facts[WEFT_SESSION_COMMANDS];
-    if (commands)
-        weft_notify(peer, "session/update",
-                    WEFT_OBJ({"sessionId", weft_str(session->id)},
-                             {"update", WEFT_OBJ({"sessionUpdate", weft_str("available_commands_update")},
-                                                 {"availableCommands", weft_raw(commands, strlen(commands))})}));
+    bool old = weft__hub_client_form(client, "acp") == ACP_OLD;
+    weft_buf out = {0};
+    if (!commands)
+        return;
+    weft_val update = WEFT_OBJ({"sessionUpdate", weft_str("available_commands_update")},
+                               {"availableCommands", weft_raw(commands, strlen(commands))});
+    int r = old ? put_old(hub->alloc, weft__acp_old_update, update, &out) : 0;
+    if (r >= 0)
+        weft_notify(weft__hub_client_peer(client), "session/update",
+                    WEFT_OBJ({old ? "session_id" : "sessionId", weft_str(session->id)},
+                             {"update", old ? weft_raw(weft__buf_head(&out), weft__buf_len(&out)) : update}));
+    weft__buf_done(&out, hub->alloc);
 }
 
 /* ---- what people say ---- */
@@ -151,7 +228,8 @@ static void on_permission(const weft_hub *hub, weft_hub_client *client, const ch
     if (r < 0 || !answer->result || !weft__acp_may_answer(hub, identity))
         return;
     weft_json outcome = weft_get(answer->result, "outcome");
-    const char *how = weft_get_str(&outcome, "outcome", ""), *option = weft_get_str(&outcome, "optionId", "");
+    const char *how = weft_get_str(&outcome, "outcome", "");
+    const char *option = weft_get_str(&outcome, "optionId", weft_get_str(&outcome, "option_id", ""));
     bool closed = strcmp(how, "cancelled") == 0;
     if (closed ? is_ending(hub, question) : strcmp(how, "selected") != 0 || !*option)
         return;
@@ -184,15 +262,40 @@ static int write_options(weft_buf *out, const weft_alloc *alloc, const weft_json
     return r < 0 ? r : count;
 }
 
+/* The call in its own wrapping, and the rest as it is spelled there. */
+static void ask_in_old(const struct update *about, const char *question, weft_val tool, const weft_buf *options) {
+    const weft_alloc *alloc = about->hub->alloc;
+    weft_buf call = {0}, choices = {0};
+    int r = put_old(alloc, weft__acp_old_tool_call, tool, &call);
+    if (r >= 0)
+        r = put_old(alloc, weft__acp_old_value, weft_raw(weft__buf_head(options), weft__buf_len(options)), &choices);
+    if (r >= 0)
+        weft__render_call(about->rendering, about->session, question, "session/request_permission",
+                          WEFT_OBJ({"session_id", weft_str(about->session)},
+                                   {"tool_call", weft_raw(weft__buf_head(&call), weft__buf_len(&call))},
+                                   {"options", weft_raw(weft__buf_head(&choices), weft__buf_len(&choices))}),
+                          on_permission);
+    else
+        weft__render_fail(about->rendering, r);
+    weft__buf_done(&call, alloc);
+    weft__buf_done(&choices, alloc);
+}
+
 static void ask_permission(const struct update *about, const weft_json *data) {
     const weft_alloc *alloc = about->hub->alloc;
     weft_json options = weft_get(data, "options"), call = weft_get(data, "detail"), title = weft_get(data, "title");
     const char *question = weft__render_text(about->rendering, data, "questionId", "");
-    weft_buf written = {0};
+    weft_buf written = {0}, shown = {0};
     int r = weft__render_wanted(about->rendering, about->session) ? write_options(&written, alloc, &options) : 0;
+    int hidden = r > 0 ? weft__acp_hide_terminals(&call, alloc, &shown) : 0;
+    r = hidden < 0 ? hidden : r;
     bool named = weft__render_text(about->rendering, &call, "toolCallId", NULL) != NULL;
-    weft_val tool = named ? weft_copy(&call) : WEFT_OBJ({"toolCallId", weft_str(question)}, {"title", weft_copy(&title)});
-    if (r > 0)
+    weft_val tool = !named       ? WEFT_OBJ({"toolCallId", weft_str(question)}, {"title", weft_copy(&title)})
+                    : hidden > 0 ? weft_raw(weft__buf_head(&shown), weft__buf_len(&shown))
+                                 : weft_copy(&call);
+    if (r > 0 && weft__render_variant(about->rendering) == ACP_OLD)
+        ask_in_old(about, question, tool, &written);
+    else if (r > 0)
         weft__render_call(about->rendering, about->session, question, "session/request_permission",
                           WEFT_OBJ({"sessionId", weft_str(about->session)}, {"toolCall", tool},
                                    {"options", weft_raw(weft__buf_head(&written), weft__buf_len(&written))}),
@@ -200,6 +303,7 @@ static void ask_permission(const struct update *about, const weft_json *data) {
     else if (r < 0)
         weft__render_fail(about->rendering, r);
     weft__buf_done(&written, alloc);
+    weft__buf_done(&shown, alloc);
 }
 
 /* ---- what is to be filled in ---- */
@@ -306,6 +410,29 @@ static void tell_question(const struct update *about, const weft_json *data) {
         ask_to_fill_in(about, data);
 }
 
+/* ---- the end of a turn ---- */
+
+/* In the older form a prompt is answered when it was accepted; this says the rest, as the answer to a prompt of today would.
+ */
+static void tell_end(const struct update *about, const weft_json *data) {
+    const char *id = weft__render_text(about->rendering, data, "taskId", "");
+    const weft_task *task = weft__task_find(about->hub->engine, id);
+    const char *stop = task ? weft__acp_stop_reason(task) : "end_turn";
+    if (weft__render_variant(about->rendering) != ACP_OLD)
+        return;
+    weft_val error = stop ? weft_none()
+                          : WEFT_OBJ({"code", weft_int(weft__acp_failure_code(task))},
+                                     {"message", weft_str(task->error ? task->error : "The agent failed")},
+                                     {"data", WEFT_OBJ({"reason", weft_str(task->reason ? task->reason : "agentFailed")})});
+    weft__render_notify(about->rendering, about->session, ACP_OLD_TURN_ENDED,
+                        WEFT_OBJ({"session_id", weft_str(about->session)}, {"task_id", weft_str(id)},
+                                 {"stop_reason", weft_str_or_none(stop)}, {"error", error}));
+}
+
+static bool is_end_of_task(const char *type) {
+    return strcmp(type, "task.completed") == 0 || strcmp(type, "task.failed") == 0 || strcmp(type, "task.cancelled") == 0;
+}
+
 void weft__acp_render(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
     struct update about = {hub, rendering, event, weft__render_text(rendering, data, "sessionId", NULL), 0};
     if (!about.session || !weft__render_wanted(rendering, about.session))
@@ -322,6 +449,8 @@ void weft__acp_render(const weft_hub *hub, weft_rendering *rendering, const weft
         tell_forgotten_prompt(&about, data);
     else if (strcmp(event->type, "question.asked") == 0)
         tell_question(&about, data);
+    else if (is_end_of_task(event->type))
+        tell_end(&about, data);
     else if (strcmp(event->type, "session.elicited") == 0)
         tell_elicited(&about, data);
 }

@@ -7,7 +7,8 @@
 #include "alloc.h"
 
 /* What there is something to say about. */
-static const char *const types[] = {"session.", "task.queued", "task.started", "question.asked"};
+static const char *const types[] = {"session.",    "task.queued",    "task.started",  "task.completed",
+                                    "task.failed", "task.cancelled", "question.asked"};
 
 /* No id of a session is longer; a client's own subscription has another id. */
 #define FOLLOW_ID 96
@@ -70,8 +71,12 @@ static void on_subscribed(void *ctx, int r, uint64_t head) {
 }
 
 static weft_subscription_spec subscription_spec(const char *session, const char *id) {
-    return (weft_subscription_spec){
-        .id = id, .session = session, .types = types, .type_count = sizeof types / sizeof types[0], .words = true};
+    return (weft_subscription_spec){.id = id,
+                                    .session = session,
+                                    .types = types,
+                                    .type_count = sizeof types / sizeof types[0],
+                                    .words = true,
+                                    .of = "acp"};
 }
 
 int weft__acp_follow(weft_hub_client *client, const char *session) {

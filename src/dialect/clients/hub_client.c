@@ -103,8 +103,35 @@ int weft__hub_client_use_agent(weft_hub_client *client, const char *agent) {
     return 0;
 }
 
+int weft__hub_client_set_name(weft_hub_client *client, const char *name) {
+    const weft_alloc *alloc = client->clients->alloc;
+    char *copy = weft__strndup(alloc, name, strlen(name));
+    if (!copy)
+        return -ENOMEM;
+    weft__free(alloc, client->name);
+    client->name = copy;
+    return 0;
+}
+
+const char *weft__hub_client_name(const weft_hub_client *client) {
+    return client->name;
+}
+
+weft_hub_client *weft__hub_clients_named(const weft_hub_clients *clients, const char *name) {
+    for (const weft_link *at = clients->list.prev; at != &clients->list; at = at->prev) {
+        weft_hub_client *client = WEFT_CONTAINER(at, weft_hub_client, link);
+        if (client->name && strcmp(client->name, name) == 0)
+            return client;
+    }
+    return NULL;
+}
+
 const char *weft__hub_client_agent(const weft_hub_client *client) {
     return client->agent;
+}
+
+weft_link *weft__hub_client_unstored(weft_hub_client *client) {
+    return &client->unstored;
 }
 
 const weft_alloc *weft__hub_client_alloc(const weft_hub_client *client) {
@@ -163,11 +190,28 @@ static int replace_words(weft_hub_client *client, weft_rendering *rendering) {
     return 0;
 }
 
-int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const char *variant) {
+static const weft_dialect *find_dialect(const weft_hub_client *client, const char *name, size_t *ret_index) {
     const weft_dialect *known;
-    size_t index = 0, which = 0;
-    while ((known = weft__dialects_at(client->clients->dialects, index)) && strcmp(known->name, dialect) != 0)
+    size_t index = 0;
+    while ((known = weft__dialects_at(client->clients->dialects, index)) && strcmp(known->name, name) != 0)
         index++;
+    *ret_index = index;
+    return known;
+}
+
+static bool speaks_dialect(const weft_hub_client *client, const char *name) {
+    return strcmp(weft_peer_identity(client->peer)->dialect, name) == 0;
+}
+
+/* The one that its own has as well; NULL: none. */
+static const weft_dialect *second_dialect(const weft_hub_client *client, size_t *ret_index) {
+    const weft_dialect *own = find_dialect(client, weft_peer_identity(client->peer)->dialect, ret_index);
+    return own && own->also ? find_dialect(client, own->also, ret_index) : NULL;
+}
+
+int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const char *variant) {
+    size_t index, which = 0;
+    const weft_dialect *known = find_dialect(client, dialect, &index);
     int r = known ? find_variant(known, variant, &which) : 0;
     if (r >= 0)
         r = set_identity(client->peer, dialect);
@@ -176,25 +220,55 @@ int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const c
     /* What happens is for those who may read it: prompts, what agents say, changes of files. */
     bool hears = known && (known->render || known->beat) && weft_has_scope(weft_peer_identity(client->peer), WEFT_READ);
     r = replace_words(client, hears ? &client->clients->renderings[index][which] : NULL);
+    client->variant = r >= 0 ? which : client->variant;
+    const weft_dialect *second = r >= 0 ? second_dialect(client, &index) : NULL;
+    if (second)
+        r = find_variant(second, known->also_variant, &client->form);
     /* Calls in the former dialect were withdrawn in its style. */
     if (r >= 0 && known)
         weft__peer_set_protocol(client->peer, known->style, known->no_batch);
     return r;
 }
 
+static bool has_as_well(const weft_dialect *dialect, const weft_dialect *other) {
+    return dialect->also && strcmp(dialect->also, other->name) == 0;
+}
+
 int weft__hub_client_decide(weft_hub_client *client, const weft_dialect *dialect) {
-    if (client->decided)
-        return client->decided == dialect ? 0 : -EBUSY;
+    const weft_dialect *before = client->decided;
+    if (before && (before == dialect || has_as_well(before, dialect)))
+        return 0;
+    bool widens = before && has_as_well(dialect, before);
+    if (before && !widens)
+        return dialect->joins ? 0 : -EBUSY;
+    size_t form = weft__hub_client_variant(client);
     /* What it hears already stays as it is. */
-    bool speaks = strcmp(weft_peer_identity(client->peer)->dialect, dialect->name) == 0;
-    int r = speaks ? 0 : weft__hub_client_speak(client, dialect->name, NULL);
+    int r = speaks_dialect(client, dialect->name) ? 0 : weft__hub_client_speak(client, dialect->name, NULL);
+    if (r >= 0 && widens)
+        client->form = form;
     if (r >= 0)
         client->decided = dialect;
     return r;
 }
 
+size_t weft__hub_client_form(const weft_hub_client *client, const char *dialect) {
+    size_t index;
+    const weft_dialect *second = second_dialect(client, &index);
+    if (speaks_dialect(client, dialect))
+        return weft__hub_client_variant(client);
+    return second && strcmp(second->name, dialect) == 0 ? client->form : 0;
+}
+
+int weft__hub_client_use_form(weft_hub_client *client, const char *dialect, const char *variant) {
+    size_t index;
+    const weft_dialect *second = second_dialect(client, &index);
+    if (speaks_dialect(client, dialect))
+        return weft__hub_client_speak(client, dialect, variant);
+    return second && strcmp(second->name, dialect) == 0 ? find_variant(second, variant, &client->form) : 0;
+}
+
 size_t weft__hub_client_variant(const weft_hub_client *client) {
-    return client->words ? client->words->rendering->variant : 0;
+    return client->variant;
 }
 
 unsigned weft__hub_client_flags(const weft_hub_client *client) {
@@ -211,22 +285,42 @@ static bool same_id(const char *a, const char *b) {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-weft_subscription *weft__hub_client_subscription(const weft_hub_client *client, const char *id) {
+static weft_subscription *find_subscription(const weft_hub_client *client, const char *id, bool stream) {
     for (weft_link *at = client->subscriptions.next; at != &client->subscriptions; at = at->next) {
         weft_subscription *subscription = WEFT_CONTAINER(at, weft_subscription, link);
-        if (subscription != client->words && same_id(subscription->id, id))
+        if (subscription != client->words && (subscription->computation != NULL) == stream && same_id(subscription->id, id))
             return subscription;
     }
     return NULL;
 }
 
+weft_subscription *weft__hub_client_subscription(const weft_hub_client *client, const char *id) {
+    return find_subscription(client, id, false);
+}
+
+weft_subscription *weft__hub_client_stream(const weft_hub_client *client, const char *id) {
+    return find_subscription(client, id, true);
+}
+
 /* Where the client begins. In a stream there is no number for "now": the store is asked first. */
 static weft_query first_query(const weft_hub_client *client, const weft_subscription_spec *spec) {
     if (!spec->live)
-        return (weft_query){.after = spec->after, .epoch = spec->epoch, .oldest = !spec->after};
+        return (weft_query){.after = spec->after, .epoch = spec->epoch, .oldest = !spec->after && !spec->kind};
+    if (spec->kind && spec->kind->whole)
+        return (weft_query){.oldest = true};
     if (spec->stream)
         return (weft_query){.oldest = true, .max_events = 1};
     return (weft_query){.after = weft__store_head(weft__engine_store(client->clients->hub->engine))};
+}
+
+/* NULL: nothing is said to it in words. */
+static weft_rendering *rendering_for(const weft_hub_client *client, const weft_subscription_spec *spec) {
+    size_t index;
+    const weft_dialect *second = spec->of ? second_dialect(client, &index) : NULL;
+    bool hears = weft_has_scope(weft_peer_identity(client->peer), WEFT_READ);
+    if (second && strcmp(second->name, spec->of) == 0)
+        return hears ? &client->clients->renderings[index][client->form] : NULL;
+    return client->words ? client->words->rendering : NULL;
 }
 
 static int check_spec(const weft_hub_client *client, const weft_subscription_spec *spec) {
@@ -234,15 +328,27 @@ static int check_spec(const weft_hub_client *client, const weft_subscription_spe
         return -ENOSPC;
     if ((spec->id && strlen(spec->id) > WEFT_SUBSCRIPTION_ID) || (spec->stream && strlen(spec->stream) > WEFT_STORE_NAME))
         return -EINVAL;
-    if (spec->words && (!spec->session || !client->words))
+    if (spec->words && (!spec->session || !rendering_for(client, spec)))
         return spec->session ? -ENOTSUP : -EINVAL;
     if (client->lost)
         return -EPIPE;
-    bool replaces = weft__hub_client_subscription(client, spec->id) != NULL;
+    bool replaces = find_subscription(client, spec->id, spec->kind != NULL) != NULL;
     return !replaces && client->subscription_count == WEFT_CLIENT_SUBSCRIPTIONS ? -EMFILE : 0;
 }
 
+static int make_stream_subscription(weft_hub_client *client, const weft_subscription_spec *spec, weft_subscription **ret) {
+    int r = weft__subscription_new(client, spec->id, NULL, ret);
+    if (r < 0)
+        return r;
+    r = weft__computation_join(*ret, spec->kind, spec->params);
+    if (r < 0)
+        weft__subscription_free(*ret);
+    return r;
+}
+
 static int make_subscription(weft_hub_client *client, const weft_subscription_spec *spec, weft_subscription **ret) {
+    if (spec->kind)
+        return make_stream_subscription(client, spec, ret);
     weft_event_source *source = weft__source_new(spec, client->clients->alloc);
     if (!source)
         return -ENOMEM;
@@ -251,9 +357,20 @@ static int make_subscription(weft_hub_client *client, const weft_subscription_sp
         return r;
     (*ret)->class = spec->class;
     (*ret)->marks = spec->marks;
-    (*ret)->rendering = spec->words ? client->words->rendering : NULL;
+    (*ret)->rendering = spec->words ? rendering_for(client, spec) : NULL;
     (*ret)->seeks = spec->live && spec->stream;
+    /* It goes on from where it was: what it caused itself since then it knows. */
+    if (spec->words && spec->after)
+        (*ret)->since = spec->after;
     return 0;
+}
+
+static bool end_subscription(weft_hub_client *client, weft_subscription *subscription) {
+    if (!subscription)
+        return false;
+    client->subscription_count--;
+    weft__subscription_free(subscription);
+    return true;
 }
 
 int weft__hub_client_subscribe(weft_hub_client *client, const weft_subscription_spec *spec, weft_subscribed *done,
@@ -264,9 +381,11 @@ int weft__hub_client_subscribe(weft_hub_client *client, const weft_subscription_
         r = make_subscription(client, spec, &made);
     if (r < 0)
         return r;
-    bool replaces = weft__hub_client_unsubscribe(client, spec->id);
+    bool replaces = end_subscription(client, find_subscription(client, spec->id, spec->kind != NULL));
     weft_query query = first_query(client, spec);
-    r = client->lost ? -EPIPE : weft__subscription_start(made, &query);
+    made->replaces = replaces;
+    bool waits = made->computation && made->class == WEFT_CLASS_STATE;
+    r = client->lost ? -EPIPE : waits ? weft__computation_await(made, spec) : weft__subscription_start(made, &query);
     if (r < 0) {
         weft__subscription_free(made);
         /* It has lost the subscription it had, and an error does not say so. */
@@ -282,12 +401,11 @@ int weft__hub_client_subscribe(weft_hub_client *client, const weft_subscription_
 }
 
 bool weft__hub_client_unsubscribe(weft_hub_client *client, const char *id) {
-    weft_subscription *subscription = weft__hub_client_subscription(client, id);
-    if (!subscription)
-        return false;
-    client->subscription_count--;
-    weft__subscription_free(subscription);
-    return true;
+    return end_subscription(client, find_subscription(client, id, false));
+}
+
+bool weft__hub_client_unsubscribe_stream(weft_hub_client *client, const char *id) {
+    return end_subscription(client, find_subscription(client, id, true));
 }
 
 /* ---- coming and going ---- */
@@ -336,11 +454,14 @@ void weft__hub_client_free(weft_hub_client *client) {
     weft__list_remove(&client->link);
     while (!weft__list_empty(&client->subscriptions))
         weft__subscription_free(WEFT_CONTAINER(client->subscriptions.next, weft_subscription, link));
+    while (!weft__list_empty(&client->unstored))
+        weft__list_remove(client->unstored.next);
     while (client->watch_count)
         weft__free(alloc, client->watches[--client->watch_count].session);
     weft__free(alloc, client->watches);
     weft__free(alloc, client->session);
     weft__free(alloc, client->agent);
+    weft__free(alloc, client->name);
     weft__free(alloc, client);
 }
 
@@ -362,6 +483,7 @@ void weft__hub_clients_open(weft_hub_clients *clients, weft_peer *peer) {
     client->number = ++clients->last_number;
     client->peer = peer;
     weft__list_init(&client->subscriptions);
+    weft__list_init(&client->unstored);
     weft__list_push(&clients->list, &client->link);
     weft_peer_set_data(peer, client);
     if (weft__hub_client_speak(client, weft_peer_identity(peer)->dialect, NULL) < 0) {
@@ -376,14 +498,36 @@ void weft__hub_clients_close(weft_hub_clients *clients, weft_peer *peer) {
         weft__hub_client_free(client);
 }
 
+/* The rest of a value in pieces. A log goes on behind it. */
+static void go_on_with_transfer(weft_hub_client *client) {
+    weft_subscription *subscription = client->transfer;
+    if (!subscription)
+        return;
+    uint64_t seq = subscription->sending->seq;
+    int r = weft__transfer_go_on(subscription);
+    if (r > 0 && subscription->class == WEFT_CLASS_LOG)
+        subscription->at = seq;
+    if (r < 0)
+        weft__hub_client_lose(client);
+}
+
+static void go_on(weft_subscription *subscription) {
+    if (subscription->computation && subscription->class == WEFT_CLASS_STATE)
+        weft__computation_catch_up(subscription);
+    else
+        weft__subscription_resume(subscription);
+}
+
 /* First those that have little to say: one that has much may fill the connection again. */
 void weft__hub_clients_drain(weft_hub_clients *clients, weft_peer *peer) {
     static const weft_subscription_class order[] = {WEFT_CLASS_STATE, WEFT_CLASS_LOG};
     weft_hub_client *client = weft__hub_client_of(clients, peer);
+    if (client && !client->lost)
+        go_on_with_transfer(client);
     for (size_t i = 0; client && i < 2; i++)
         for (weft_link *at = client->subscriptions.next; at != &client->subscriptions && !client->lost; at = at->next) {
             weft_subscription *subscription = WEFT_CONTAINER(at, weft_subscription, link);
             if (subscription->class == order[i])
-                weft__subscription_resume(subscription);
+                go_on(subscription);
         }
 }

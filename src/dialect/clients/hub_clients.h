@@ -8,6 +8,7 @@
 #ifndef WEFT_HUB_CLIENTS_H
 #define WEFT_HUB_CLIENTS_H
 
+#include "buf.h"
 #include "hub.h"
 
 /* Sessions a client may watch, and types a subscription may name. */
@@ -24,6 +25,7 @@
 /* It is weft_peer_data() of its peer from weft__hub_clients_open() on. */
 typedef struct weft_hub_client weft_hub_client;
 typedef struct weft_subscription weft_subscription;
+typedef struct weft_event_source weft_event_source;
 
 /* After the engine is ready. */
 int weft__hub_clients_new(weft_hub *hub, const weft_dialects *dialects, weft_hub_clients **ret);
@@ -40,6 +42,9 @@ void weft__hub_clients_drain(weft_hub_clients *clients, weft_peer *peer);
  * clients go. -ENOMEM. */
 typedef bool weft_on_task(void *ctx, const weft_event *event, const weft_json *data);
 int weft__hub_clients_await(weft_hub_clients *clients, const char *task, weft_on_task *on_event, void *ctx);
+
+/* The gseq of the last event that those who keep up have been told. */
+uint64_t weft__hub_clients_told(const weft_hub_clients *clients);
 
 /* Tell all live connections of a dialect something that is no event: who does not listen now, or reads too slowly, is not
  * told later either. tell is called once for each variant that somebody hears. */
@@ -76,7 +81,13 @@ void weft__hub_client_lose(weft_hub_client *client);
 /* From now on it speaks this dialect, in this variant of it (NULL: the first). A name that no dialect has: it is told
  * nothing but what it subscribes to. -EINVAL: the dialect has no such variant; -ENOMEM. */
 int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const char *variant);
-/* Something said which it is (initialize): the same for good. -EBUSY: another was decided before. */
+/* In which variant it hears a dialect that it speaks, or that its own has as well (hub.h); 0: neither. */
+size_t weft__hub_client_form(const weft_hub_client *client, const char *dialect);
+/* It wants such a dialect in this variant. Of one that it does not have it is not told anything: 0. -EINVAL: there is no
+ * such variant; -ENOMEM. */
+int weft__hub_client_use_form(weft_hub_client *client, const char *dialect, const char *variant);
+/* Something said which it is (initialize): the same for good, but one that has the other as well takes its place. -EBUSY:
+ * another was decided before. */
 int weft__hub_client_decide(weft_hub_client *client, const weft_dialect *dialect);
 /* Logs of a session go to those who watch it, from now on. -ENOSPC: too many. 0 also when it does already. */
 int weft__hub_client_watch(weft_hub_client *client, const char *session);
@@ -87,13 +98,20 @@ bool weft__hub_client_watches(const weft_hub_client *client, const char *session
 uint64_t weft__hub_client_watches_since(const weft_hub_client *client, const char *session);
 /* The session it watches longest; NULL: none. */
 const char *weft__hub_client_watched(const weft_hub_client *client);
-/* Which variant of its dialect it is told; 0 when that says nothing. */
+/* Which variant of its dialect it is told. */
 size_t weft__hub_client_variant(const weft_hub_client *client);
 /* It started this session: it watches it, instead of the one it watches longest if those are too many. -ENOMEM. */
 int weft__hub_client_started(weft_hub_client *client, const char *session);
 /* Which agent it wants for what it starts without naming one; NULL: it did not say. -ENOMEM. */
 int weft__hub_client_use_agent(weft_hub_client *client, const char *agent);
 const char *weft__hub_client_agent(const weft_hub_client *client);
+/* The name that it says it has, over connections; NULL: it said none. -ENOMEM. */
+int weft__hub_client_set_name(weft_hub_client *client, const char *name);
+const char *weft__hub_client_name(const weft_hub_client *client);
+/* The last that came with this name; NULL: none. */
+weft_hub_client *weft__hub_clients_named(const weft_hub_clients *clients, const char *name);
+/* What it asked for and is being stored, a list of its dialect's. When the client goes, they are taken out of it. */
+weft_link *weft__hub_client_unstored(weft_hub_client *client);
 /* What memory for it comes from. */
 const weft_alloc *weft__hub_client_alloc(const weft_hub_client *client);
 /* The session this client started last; NULL: none. */
@@ -106,7 +124,10 @@ typedef enum weft_subscription_class {
     WEFT_CLASS_STATE, /* a later event replaces an earlier one; what piled up is told as the latest of it */
 } weft_subscription_class;
 
-/* The events themselves, as notifications "event" {gseq, seq, stream, type, time, data, subscription?}. */
+typedef struct weft_stream_kind weft_stream_kind;
+
+/* The events themselves, as notifications "event" {gseq, seq, stream, type, time, data, subscription?}; or, with a kind, the
+ * values of a stream. */
 typedef struct weft_subscription_spec {
     const char *id;           /* NULL: the client's default one */
     const char *epoch;        /* NULL: this one */
@@ -115,22 +136,30 @@ typedef struct weft_subscription_spec {
     const char *stream;       /* only this stream; positions are its seq. NULL: all */
     const char *task;         /* only events about this task; NULL: any */
     const char *session;      /* only about this session or its tasks; NULL: any */
+    const char *collection;   /* only about values of this collection; NULL: any */
     const char *const *types; /* that begin with one of these; NULL: all */
     size_t type_count;
     weft_subscription_class class;
     bool marks; /* server-sent events: each is told with its position as its id */
     bool words; /* in the words of the client's dialect, about the session that is named: as if it were watched, but from a
                    position of its own. -ENOTSUP: its dialect says nothing */
+    const char *of;               /* with words: in those of this dialect, if the client's has them as well. NULL: its own */
+    const weft_stream_kind *kind; /* the values of this stream. Then class and the filters above are the kind's */
+    const char *params;           /* its params in canonical form */
+    const char *digest;           /* class state: of the value that the client has from the position; NULL: unknown */
 } weft_subscription_spec;
 /* r 0 resumed from the position (or live from head); a weft_gap: it cannot be, and nothing is subscribed; <0, -ECANCELED
- * when something else was subscribed or the connection ended meanwhile. No event is delivered before done has returned. */
+ * when something else was subscribed or the connection ended meanwhile. No event is delivered before done has returned.
+ * With a kind a gap begins it anew, and head is the position after which values follow. */
 typedef void weft_subscribed(void *ctx, int r, uint64_t head);
-/* Replaces the subscription that has this id. Everything is copied. -EMFILE: the client has too many; -ENOSPC too many
- * types; -EINVAL the id or the stream's name is too long. */
+/* Replaces the subscription that has this id; those with a kind have ids of their own. Everything is copied. -EMFILE: the
+ * client has too many; -ENOSPC too many types; -EINVAL the id or the stream's name is too long; -ENOBUFS: too many streams
+ * are followed. */
 int weft__hub_client_subscribe(weft_hub_client *client, const weft_subscription_spec *spec, weft_subscribed *done,
                                void *ctx);
 /* false: it has none with this id. */
 bool weft__hub_client_unsubscribe(weft_hub_client *client, const char *id);
+bool weft__hub_client_unsubscribe_stream(weft_hub_client *client, const char *id);
 /* NULL: none. */
 weft_subscription *weft__hub_client_subscription(const weft_hub_client *client, const char *id);
 /* The same source from now on, after a gap: only from its weft_subscribed. */
@@ -153,6 +182,41 @@ typedef void weft_on_reply(const weft_hub *hub, weft_hub_client *client, const c
  * client has too many open; -ENOTSUP: it cannot be called; -ENOMEM. */
 int weft__subscription_call(weft_subscription *subscription, const char *question, const char *method, weft_val params,
                             weft_on_reply *on_reply);
+
+/* ---- streams ---- */
+
+/* A value that is being computed. */
+typedef struct weft_computing weft_computing;
+
+/* One kind of stream that clients follow by its name: a row in its own file. Whoever follows the same name with the same
+ * params shares one computation of it (computation.c). */
+struct weft_stream_kind {
+    const char *name;
+    const char *help;
+    const weft_param *params; /* strings and lists of strings */
+    weft_subscription_class class;
+    bool whole; /* log: without a position it begins with all that is kept; otherwise from now on */
+    bool raw;   /* log: show() does not read data, which may be NULL */
+    /* Which events touch it. Owned; NULL: no memory. */
+    weft_event_source *(*source)(const weft_json *params, const weft_alloc *alloc);
+    /* log: write the value that an event is. 1 written, 0 it is none; -ENOMEM. */
+    int (*show)(const weft_hub *hub, const weft_json *params, const weft_event *event, const weft_json *data, weft_buf *out);
+    /* state: write its value to weft__computing_out(), then weft__computing_done(), now or later. It follows from the events
+     * that touch the stream alone. */
+    void (*compute)(const weft_hub *hub, const weft_json *params, weft_computing *computing);
+};
+
+weft_buf *weft__computing_out(weft_computing *computing);
+/* Frees it. r -EBUSY: try again soon; other <0: it failed. */
+void weft__computing_done(weft_computing *computing, int r);
+
+/* "EPOCH", or "EPOCH.SEQ.DIGEST" of the value that a state has at a position. text has WEFT_JOURNAL bytes. */
+#define WEFT_DIGEST 32
+#define WEFT_JOURNAL (WEFT_EPOCH + WEFT_DIGEST + 24)
+const char *weft__journal_text(const weft_hub *hub, uint64_t seq, const char *digest, char *text);
+/* The digest of the value that the client has; NULL: it is about to be told another one, or it is a log. */
+const char *weft__subscription_digest(const weft_subscription *subscription);
+weft_subscription *weft__hub_client_stream(const weft_hub_client *client, const char *id);
 
 /* ---- for renderers ---- */
 

@@ -80,16 +80,6 @@ static int refuse_path(weft_req *req, weft_bytes path, int r) {
 
 /* ---- may it write? ---- */
 
-/* Modes of agents that are known to change nothing. An agent in one of them does not write; should it try all the same, it
- * does not do so through us. */
-static bool is_read_only(const char *mode) {
-    static const char *const known[] = {"\"read-only\"", "\"read_only\"", "\"readonly\"", "\"plan\""};
-    for (size_t i = 0; mode && i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(known[i], mode) == 0)
-            return true;
-    return false;
-}
-
 /* The next name of a path that says something. */
 static weft_bytes next_name(weft_bytes *rest) {
     weft_bytes name;
@@ -166,7 +156,7 @@ static const char *why_not_write(const weft_hub *hub, const weft_passage_call *c
         return "the turn is being ended";
     if (!agent || agent->permission == WEFT_PERMISSION_DENY)
         return "this agent may only read (\"permission\": \"deny\")";
-    if (is_read_only(weft__session_fact_now(hub->engine, call->session, WEFT_SESSION_MODE)))
+    if (weft__session_only_reads(hub->engine, call->session))
         return "the session is in a mode that changes no files";
     whole_path(hub, request, path);
     return is_denied(hub, call->task, (weft_bytes){path, strlen(path)}) ? "a person has not allowed this change" : NULL;

@@ -21,4 +21,13 @@ int weft__passage_write_file(void *ctx, const weft_passage_call *call, weft_req 
 /* What an editor gets to answer: it has the file in memory, or on its disk. */
 #define WEFT_EDITOR_MS 10000
 
+/* ---- passage_terminals.c ---- */
+
+/* terminal/create and the others: the hub runs them itself, in the turn that asked. */
+int weft__passage_terminal_create(void *ctx, const weft_passage_call *call, weft_req *req, const weft_json *params);
+int weft__passage_terminal_output(void *ctx, const weft_passage_call *call, weft_req *req, const weft_json *params);
+int weft__passage_terminal_wait(void *ctx, const weft_passage_call *call, weft_req *req, const weft_json *params);
+int weft__passage_terminal_kill(void *ctx, const weft_passage_call *call, weft_req *req, const weft_json *params);
+int weft__passage_terminal_release(void *ctx, const weft_passage_call *call, weft_req *req, const weft_json *params);
+
 #endif

@@ -14,8 +14,10 @@
 #include "events.h"
 #include "list.h"
 #include "store.h"
+#include "terminals.h"
 
 typedef struct weft_engine weft_engine;
+typedef struct weft_request weft_request; /* once.h */
 
 /* Zero means the default in the comment. */
 typedef struct weft_engine_limits {
@@ -26,9 +28,11 @@ typedef struct weft_engine_limits {
     size_t max_turns;          /* tasks of one session that have not ended: the one that runs and those behind it: 20 */
     size_t max_questions;      /* open at a time: 1,000 */
     size_t max_question_bytes; /* of all that are open: 32 MiB */
+    size_t max_requests;       /* that are over and remembered (once.h): 50,000 */
     size_t max_prompt;         /* bytes: 1 MiB */
     int64_t timeout_ms;        /* of a task: 2 h; <0 none */
     int64_t idle_ms;           /* how long an agent is kept without a turn: 5 min; <0 not at all, it ends with its turn */
+    int64_t talk_idle_ms;      /* the same after a turn of a conversation, if that is longer: not */
     size_t max_idle;           /* agents that are kept so: 8 */
     int64_t grace_ms;          /* between SIGTERM and SIGKILL: 5 s */
     int64_t drain_ms;          /* how long running tasks may go on when the engine stops: 10 s */
@@ -51,6 +55,7 @@ typedef struct weft_engine_opts {
     const char *folder;                /* absolute */
     const weft_passage *passages;      /* what agents may ask of their client; borrowed; NULL: nothing but permission */
     void *passage_ctx;                 /* for the handlers of these */
+    bool early;                        /* after a clean stop, be ready before the past is read: weft__engine_past() */
     bool requeue;                      /* tasks that ran when the daemon died are queued again instead of failed */
     weft_engine_limits limits;
     int64_t (*wall_ms)(void *ctx);                /* NULL: the system's clock */
@@ -65,6 +70,18 @@ int weft__engine_new(const weft_engine_opts *opts, weft_engine **ret);
 /* Read the journal. on_ready runs once, later: 0, everything is as it was, what was running has been failed or queued again
  * and that is durable; <0 the store's failure. */
 int weft__engine_start(weft_engine *engine, void (*on_ready)(void *ctx, int r), void *ctx);
+/* The past: tasks that have ended, and sessions without a task. 0: it is known. Otherwise, with opts.early, -EAGAIN: it is
+ * being read; -EUCLEAN: it is damaged. Until it is known, what finds and lists tasks and sessions finds only what is not of
+ * the past, and commands that name a session or a key, or a task that is not found, fail with -EAGAIN. Questions are of the
+ * past too, if they are over. */
+int weft__engine_past(const weft_engine *engine);
+/* Be told once, when the past is known or the next attempt to read it fails (r < 0; others follow unless it is damaged).
+ * Embedded in its owner; by removing the link one stops waiting. Not when it is known already. */
+typedef struct weft_past_waiter {
+    weft_link link;
+    void (*on_past)(struct weft_past_waiter *waiter, int r);
+} weft_past_waiter;
+void weft__engine_await_past(weft_engine *engine, weft_past_waiter *waiter);
 /* Nothing new is taken or started. Running tasks may go on for drain_ms and are then ended and failed with the reason
  * daemonStopped, at once with force; queued ones stay for the next start. on_stopped runs once, later, when all that is
  * durable, or cannot be made so: what the journal has as running the next start fails or queues again. Again with force: at
@@ -164,8 +181,10 @@ typedef struct weft_task_spec {
     int64_t timeout_ms; /* 0: the agent's or the engine's; <0 none */
     int64_t retries;
     int64_t depth;
-    const char *group; /* refuse it with -EBUSY when a task of the same group is queued or running; NULL: of none */
-    bool unless_busy;  /* refuse it with -EBUSY when its session has one; otherwise it waits behind that */
+    const char *group;     /* refuse it with -EBUSY when a task of the same group is queued or running; NULL: of none */
+    bool unless_busy;      /* refuse it with -EBUSY when its session has one; otherwise it waits behind that */
+    weft_request *request; /* that this is done for (once.h), instead of a key; NULL: none. Its result is {taskId,
+                              sessionId} */
 } weft_task_spec;
 
 /* r 0: the task as it is stored, running already if there was a slot. <0: nothing was stored. task is borrowed. */
@@ -187,6 +206,13 @@ int weft__task_cancel(weft_engine *engine, const char *id, const char *by, weft_
 const weft_task *weft__task_find(const weft_engine *engine, const char *id);
 /* A line of the hub's own among what its agent writes to standard error, for whoever watches. Nothing unless it runs. */
 void weft__task_note(weft_engine *engine, const char *id, const char *line);
+/* What the agent of a running task asks of its terminals: a passage (driver.h) hands it on. Every terminal is gone when the
+ * task's turn is over. */
+int weft__task_terminal(weft_engine *engine, const char *id, weft_terminals_call call, weft_req *req,
+                        const weft_json *params);
+/* Those that agents have open now, of all tasks; false: there are fewer, or there is none with this id. */
+bool weft__terminal_nth(const weft_engine *engine, size_t n, weft_open_terminal *ret);
+bool weft__terminal_find(const weft_engine *engine, const char *id, weft_open_terminal *ret);
 /* From the newest to the oldest; NULL ends it. */
 const weft_task *weft__task_newest(const weft_engine *engine);
 const weft_task *weft__task_older(const weft_engine *engine, const weft_task *task);
@@ -241,6 +267,7 @@ typedef struct weft_session_order {
     const char *settings;      /* JSON (session_settings.h), at most WEFT_SETTINGS_BYTES */
     const char *servers;       /* JSON: ACP's mcpServers, at most 32 and 64 KiB */
     const char *agent_session; /* a conversation that the agent knows of: it is opened before anything is stored */
+    weft_request *request;     /* that this is done for (once.h); NULL: none. Its result is {sessionId} */
 } weft_session_order;
 
 /* r 0: the session as it is stored. <0: nothing was; error is a sentence of the agent's or NULL. Both are borrowed. */
@@ -270,8 +297,9 @@ int weft__session_remove(weft_engine *engine, const char *id, const char *by, we
 const weft_session *weft__session_find(const weft_engine *engine, const char *id);
 /* The one that goes on with this conversation of an agent's; NULL: none does. */
 const weft_session *weft__session_find_own(const weft_engine *engine, const char *agent, const char *agent_session);
-/* A fact as its agent said it last, also when that is not stored yet. Borrowed; NULL: unknown. */
-const char *weft__session_fact_now(const weft_engine *engine, const char *id, weft_session_fact fact);
+/* Is it in a mode that is known to change nothing, as its agent said last, also when that is not stored yet? An agent in
+ * such a mode does not write; should it try all the same, it does not do so through us. */
+bool weft__session_only_reads(const weft_engine *engine, const char *id);
 const weft_session *weft__session_newest(const weft_engine *engine);
 const weft_session *weft__session_older(const weft_engine *engine, const weft_session *session);
 

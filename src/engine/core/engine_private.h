@@ -10,7 +10,11 @@
  *   agent_pool.c   the agents' processes that live     saved.c      what is known, saved by key
  *   agent_pool_requests.c  what is asked of them besides turns
  *   session_commands.c  create, set, close, delete     session_facts.c  what agents say holds for a session
+ *   session_erase.c     what goes with a deleted one
  *   firings.c      what rules did last                 transcript.c what was said in a session, read back
+ *   run_terminals.c  terminals of a run's agent
+ *   once.c         requests that are done once         collections.c  values by key
+ *   past.c         what is old, read after the start
  *
  * A thing that is being stored is in its map already, with stored false, so that what is in flight counts where it must; it
  * cannot be found from outside before its event was delivered. */
@@ -44,7 +48,7 @@ static inline bool weft__texts_equal(const char *a, const char *b) {
 }
 
 /* Whether something is saved as it is known. */
-typedef enum saved_kind { SAVED_TASK, SAVED_SESSION, SAVED_QUESTION } saved_kind;
+typedef enum saved_kind { SAVED_TASK, SAVED_SESSION, SAVED_QUESTION, SAVED_REQUESTS } saved_kind;
 typedef struct saved_mark {
     weft_link link; /* it has changed since */
     saved_kind kind;
@@ -177,6 +181,7 @@ struct weft_engine {
     weft_link processes, pool_requests; /* of agent_pool.c, agent_pool_requests.c */
     weft_later pool_later;
     weft_link session_jobs, told; /* session_commands.c's, session_facts.c's */
+    weft_link erasings;           /* session_erase.c's */
     weft_later session_later;
     weft_timer session_timer;
     size_t fact_bytes; /* of all sessions */
@@ -191,6 +196,16 @@ struct weft_engine {
     weft_task_counts counts;
     char *chosen; /* agent; NULL: as configured */
 
+    weft_map requests, known_requests; /* once.c's: under way, and over */
+    weft_link all_requests, request_segments, request_repeats;
+    weft_later request_later;
+    size_t request_under_way, request_waiting, request_count, request_bytes;
+    uint64_t next_segment;
+    weft_map items; /* collections.c's */
+    weft_link collections;
+    size_t collection_count, item_count, item_bytes, item_changes, item_pending;
+    uint64_t next_version;
+
     weft_timer queue_timer, drain_timer, retention_timer;
     uint64_t bytes_since; /* delivered since the last retention */
     int64_t retained;     /* when that was; monotonic */
@@ -204,10 +219,20 @@ struct weft_engine {
     size_t changed_count, forgotten_count, unsaved_events;
     struct saving *saving;         /* under way */
     bool save_wanted, save_failed; /* as soon as that is done; the last one */
+    uint64_t saves;                /* pieces that were sent */
     uint64_t saved_gseq;           /* everything up to here is saved, durably */
     uint64_t hub_seq;              /* of the last event of the hub's stream that was applied */
     weft_task_counts saved_counts; /* as they were read at the start */
-    weft_later tidy, answer_later, ready_later, stopped_later;
+    bool open_saved;               /* by the last save there is: what past.c needs at the next start */
+    bool past_unread;              /* past.c's: it is still being read; */
+    bool past_restoring;           /* a page of it is being taken in */
+    int past_r;                    /* why it could not be read the last time */
+    uint64_t past_after, past_trimmed;
+    struct past_reading *past_reading;   /* under way */
+    weft_link *past_task, *past_session; /* the last of each that was put in its place; NULL: none yet */
+    weft_link past_waiters;
+    weft_timer past_again;
+    weft_later tidy, answer_later, ready_later, stopped_later, release_later;
     weft_link answers;
     void (*on_ready)(void *ctx, int r);
     void *ready_ctx;
@@ -271,6 +296,22 @@ void weft__start_init(weft_engine *engine);
 /* The engine is ready, or will not be (r < 0). */
 void weft__started(weft_engine *engine, int r);
 void weft__start_drop(weft_engine *engine);
+
+/* past.c */
+void weft__past_init(weft_engine *engine);
+void weft__past_drop(weft_engine *engine);
+/* For the hub's document. 1 written; 0 the next start must read everything first. */
+int weft__past_write_open(weft_engine *engine, weft_buf *out);
+/* May a start that found this document leave the past for later? Then take what is open from it. */
+bool weft__past_may_wait(const weft_engine *engine, const weft_json *hub);
+int weft__past_restore_open(weft_engine *engine, const weft_json *hub);
+/* Into all_tasks, all_sessions: behind the others, or where an old one belongs. */
+void weft__past_put_task(weft_engine *engine, known_task *task);
+void weft__past_put_session(weft_engine *engine, known_session *session);
+/* One of these links is about to go. */
+void weft__past_leave(weft_engine *engine, const weft_link *link);
+/* The engine is ready: read the rest. */
+void weft__past_begin(weft_engine *engine);
 
 /* engine.c */
 /* Everything after what has been applied, and what comes. */
@@ -385,6 +426,15 @@ void weft__session_act_set(weft_engine *engine, const weft_event *event, const w
 /* What is under way completes with -ECANCELED. */
 void weft__sessions_drop(weft_engine *engine);
 
+/* session_erase.c */
+/* Take everything that was said in a session, and of it, out of the journal. Nothing of it may run. done runs later, if 0 is
+ * returned. */
+int weft__session_erase(weft_engine *engine, const char *session, void (*done)(void *ctx, int r), void *ctx);
+/* Everything is saved, by the save of this number, or could not be (r < 0). */
+void weft__erasings_saved(weft_engine *engine, int r, uint64_t number);
+/* What is under way completes with -ECANCELED. */
+void weft__erasings_drop(weft_engine *engine);
+
 /* question.c */
 /* Which question, and whose: said in every event of its life, so that who hears of it need not know it. */
 #define WEFT_OF_QUESTION(question)                                                                                          \
@@ -459,14 +509,49 @@ int weft__firings_write(const weft_engine *engine, weft_buf *out);
 int weft__firings_restore(weft_engine *engine, const weft_json *saved);
 void weft__firings_drop(weft_engine *engine);
 
+/* once.c */
+/* What an event says of a request, in members: with its result or its error, or without either when it begins. */
+weft_val weft__request_data(const weft_request *request, weft_val result, weft_val error, weft_member members[7]);
+/* The store's key for the append that does it; NULL without a request. */
+const char *weft__request_key(const weft_request *request);
+/* Its event, with the others of its append. Nothing without a request. */
+void weft__request_add(const weft_request *request, struct draft *draft, weft_val result);
+/* request: the member of an event that was stored for one; absent: it was not. */
+int weft__request_note(weft_engine *engine, const weft_event *event, const weft_json *request);
+int weft__request_apply(weft_engine *engine, const weft_event *event, const weft_json *data);
+void weft__requests_tidy(weft_engine *engine);
+void weft__requests_forget_until(weft_engine *engine, uint64_t gseq);
+/* The pieces in which they are saved. */
+typedef struct request_segment request_segment;
+request_segment *weft__requests_next(const weft_engine *engine, request_segment *after);
+request_segment *weft__requests_of_mark(saved_mark *mark);
+saved_mark *weft__requests_mark(request_segment *segment);
+uint64_t weft__requests_number(const request_segment *segment);
+int weft__requests_write(const request_segment *segment, const weft_alloc *alloc, weft_buf *out);
+int weft__requests_restore(weft_engine *engine, const weft_json *data);
+void weft__requests_init(weft_engine *engine);
+void weft__requests_drop(weft_engine *engine);
+
+/* collections.c */
+#define WEFT_SAVED_ITEM "doc/" /* the documents of items begin so */
+int weft__item_apply_put(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__item_apply_deleted(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__item_restore(weft_engine *engine, const weft_json *data);
+void weft__items_init(weft_engine *engine);
+void weft__items_drop(weft_engine *engine);
+
 /* saved.c */
+#define WEFT_SAVED_HUB "hub" /* the key of the hub's own document */
 void weft__saved_init(saved_mark *mark, saved_kind kind);
 /* An event was applied: what it speaks of has changed. */
 void weft__saved_note(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* This has changed. */
+void weft__saved_changed(weft_engine *engine, saved_mark *mark);
 /* It is no longer known. */
 void weft__saved_forget(weft_engine *engine, saved_mark *mark, const char *id);
 /* The document of a session, and its key. */
 int weft__saved_session(weft_engine *engine, const known_session *session, weft_buf *out);
+int weft__saved_task(weft_engine *engine, const known_task *task, weft_buf *out);
 void weft__saved_session_key(const char *id, char ret[ENGINE_ID + 16]);
 /* Save what has changed, now, or after the save under way. */
 void weft__save(weft_engine *engine);
@@ -474,6 +559,10 @@ void weft__save_if_due(weft_engine *engine);
 bool weft__save_unfinished(const weft_engine *engine);
 /* At a start: a document; and all of them. */
 int weft__saved_restore(weft_engine *engine, const weft_event *document);
+/* The hub's document, if the past may be read later. 1: it was taken, and what is open with it; 0: all must be read. */
+int weft__saved_restore_open(weft_engine *engine, const weft_event *document);
+/* A document of the past, unless what it is about is known already. */
+int weft__saved_restore_past(weft_engine *engine, const weft_event *document);
 void weft__saved_restored(weft_engine *engine);
 void weft__saved_drop(weft_engine *engine);
 

@@ -124,6 +124,10 @@ static const fold folds[] = {
     {"question.withdrawn", weft__question_apply_over, weft__question_act_over},
     {"question.orphaned", weft__question_apply_orphaned, NULL},
     {"question.adopted", weft__question_apply_adopted, weft__question_act_over},
+    {"doc.put", weft__item_apply_put, NULL},
+    {"doc.deleted", weft__item_apply_deleted, NULL},
+    {"request.begun", weft__request_apply, NULL},
+    {"request.done", weft__request_apply, NULL},
     {"agent.chosen", weft__agent_apply_chosen, NULL},
     {"automation.switched", weft__retention_apply_switched, NULL},
     {"rule.fired", weft__firing_apply, NULL},
@@ -134,7 +138,7 @@ static const fold folds[] = {
 
 static const fold *find_fold(const char *type) {
     for (size_t i = 0; i < sizeof folds / sizeof folds[0]; i++)
-        if (strcmp(folds[i].type, type) == 0)
+        if (*folds[i].type == *type && strcmp(folds[i].type, type) == 0)
             return &folds[i];
     return NULL;
 }

@@ -40,6 +40,7 @@ static void stop_turn(struct run *run, run_stop why, bool force) {
         return;
     if (run->stop == GOES_ON)
         run->stop = why;
+    weft__run_stop_terminals(run);
     if (run->turn)
         weft__pool_cancel(run->turn, force);
 }
@@ -60,7 +61,7 @@ static void on_run_timeout(weft_timer *timer) {
 }
 
 /* Something it said could not be kept: better no run than one with a hole. */
-static void check_kept(struct run *run, int r) {
+void weft__run_kept(struct run *run, int r) {
     if (r < 0) {
         weft__note(run->engine, "%s: memory is short, it is being ended", run->task->id);
         run->stop = run->stop == GOES_ON ? MEMORY_SHORT : run->stop;
@@ -72,19 +73,26 @@ static void check_kept(struct run *run, int r) {
 /* ---- what the driver tells ---- */
 
 void weft__run_process(struct run *run, pid_t pid) {
-    check_kept(run, weft__outbox_event(run, true, "task.process",
-                                       WEFT_OBJ({"taskId", weft_str(run->task->id)},
-                                                {"sessionId", weft_str(run->task->pub.session)}, {"pid", weft_int(pid)})));
+    weft__run_kept(run,
+                   weft__outbox_event(run, true, "task.process",
+                                      WEFT_OBJ({"taskId", weft_str(run->task->id)},
+                                               {"sessionId", weft_str(run->task->pub.session)}, {"pid", weft_int(pid)})));
 }
 
 void weft__run_session(struct run *run, const weft_session_info *info) {
-    check_kept(run, weft__outbox_event(run, true, "session.agent",
-                                       WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
-                                                {"agentSessionId", weft_str_or_none(info->agent_session)})));
+    weft__run_kept(run, weft__outbox_event(run, true, "session.agent",
+                                           WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
+                                                    {"agentSessionId", weft_str_or_none(info->agent_session)})));
 }
 
 void weft__run_output(struct run *run, weft_run_stream stream, weft_bytes text) {
-    check_kept(run, weft__outbox_output(run, stream, text));
+    weft__run_kept(run, weft__outbox_output(run, stream, text));
+}
+
+int weft__run_put_update(struct run *run, weft_val update) {
+    return weft__outbox_event(
+        run, false, "session.update",
+        WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)}, {"taskId", weft_str(run->task->id)}, {"update", update}));
 }
 
 void weft__task_note(weft_engine *engine, const char *id, const char *line) {
@@ -98,29 +106,32 @@ void weft__run_update(struct run *run, const weft_json *update) {
         char line[120];
         run->cut = true;
         int n = snprintf(line, sizeof line, "an update of %zu bytes is too large to be kept\n", update->len);
-        check_kept(run, weft__outbox_output(run, WEFT_RUN_STDERR, (weft_bytes){line, (size_t) n}));
+        weft__run_kept(run, weft__outbox_output(run, WEFT_RUN_STDERR, (weft_bytes){line, (size_t) n}));
         return;
     }
     weft__usage_of_update(run, update);
-    check_kept(run, weft__outbox_event(run, false, "session.update",
-                                       WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
-                                                {"taskId", weft_str(run->task->id)}, {"update", weft_copy(update)})));
+    weft_buf shown = {0};
+    int r = weft__run_show_terminals(run, update, &shown);
+    if (r >= 0)
+        r = weft__run_put_update(run, r ? weft_raw(weft__buf_head(&shown), weft__buf_len(&shown)) : weft_copy(update));
+    weft__buf_done(&shown, run->engine->alloc);
+    weft__run_kept(run, r);
 }
 
 void weft__run_usage(struct run *run, const weft_json *usage) {
     if (usage->len > USAGE_BYTES)
         return;
     weft__usage_of_turn(run, usage);
-    check_kept(run, weft__outbox_event(run, false, "session.usage",
-                                       WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
-                                                {"taskId", weft_str(run->task->id)}, {"usage", weft_copy(usage)})));
+    weft__run_kept(run, weft__outbox_event(run, false, "session.usage",
+                                           WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
+                                                    {"taskId", weft_str(run->task->id)}, {"usage", weft_copy(usage)})));
 }
 
 void weft__run_elicited(struct run *run, const char *elicitation) {
-    check_kept(run,
-               weft__outbox_event(run, false, "session.elicited",
-                                  WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
-                                           {"taskId", weft_str(run->task->id)}, {"elicitationId", weft_str(elicitation)})));
+    weft__run_kept(
+        run, weft__outbox_event(run, false, "session.elicited",
+                                WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
+                                         {"taskId", weft_str(run->task->id)}, {"elicitationId", weft_str(elicitation)})));
 }
 
 static void copy_end(struct run *run, const weft_turn_end *end) {
@@ -144,6 +155,7 @@ static void copy_end(struct run *run, const weft_turn_end *end) {
 }
 
 static void end_run(struct run *run) {
+    weft__run_end_terminals(run);
     run->turn = NULL;
     run->ended = true;
     weft__timer_stop(run->engine->loop, &run->timeout);
@@ -156,6 +168,7 @@ void weft__run_ended(struct run *run, const weft_turn_end *end) {
 }
 
 void weft__run_leaves(struct run *run, const weft_turn_end *end) {
+    weft__run_end_terminals(run);
     copy_end(run, end);
 }
 
@@ -228,7 +241,7 @@ void weft__run_ask(struct run *run, const char *key, weft_val asked) {
         if (!question->stored)
             weft__question_drop(run->engine, question);
     }
-    check_kept(run, r);
+    weft__run_kept(run, r);
 }
 
 static void tell_refusals(struct run *run) {
@@ -300,7 +313,7 @@ void weft__run_answer(struct run *run, known_question *question) {
     question->run = NULL;
     note_denial(run, question);
     if (run->turn && question->key && question->pub.content)
-        check_kept(run, give_content(run, question));
+        weft__run_kept(run, give_content(run, question));
     else if (run->turn && question->key)
         weft__pool_answer(run->turn, question->key, chosen_option(question));
 }
@@ -410,6 +423,7 @@ struct run *weft__run_free(struct run *run) {
     weft__timer_stop(engine->loop, &run->timeout);
     weft__timer_stop(engine->loop, &run->again);
     weft__later_cancel(&run->later);
+    weft__run_drop_terminals(run);
     weft__outbox_drop(run);
     tell_refusals(run);
     run->task->run = NULL;

@@ -21,10 +21,11 @@
 #define PIECE_DOCUMENTS 500            /* of one append, */
 #define PIECE_BYTES ((size_t) 1 << 20) /* about */
 #define KEY_BYTES (ENGINE_ID + 16)
-#define HUB "hub"
+#define HUB WEFT_SAVED_HUB
 #define TASK "task/"
 #define SESSION "session/"
 #define QUESTION "question/"
+#define REQUESTS "requests/"
 
 /* A document that is to be deleted. */
 typedef struct forgotten {
@@ -36,8 +37,9 @@ typedef struct forgotten {
 typedef struct saving {
     weft_engine *engine; /* NULL: it is gone */
     const weft_alloc *alloc;
-    uint64_t gseq;
+    uint64_t gseq, number;
     bool last;
+    bool stopping; /* it was the engine's state when this was written */
 } saving;
 
 struct piece {
@@ -56,7 +58,7 @@ void weft__saved_init(saved_mark *mark, saved_kind kind) {
     weft__list_init(&mark->link);
 }
 
-static void mark_changed(weft_engine *engine, saved_mark *mark) {
+void weft__saved_changed(weft_engine *engine, saved_mark *mark) {
     if (weft__list_empty(&mark->link)) {
         weft__list_push(&engine->changed, &mark->link);
         engine->changed_count++;
@@ -65,14 +67,16 @@ static void mark_changed(weft_engine *engine, saved_mark *mark) {
 
 static void mark_everything_changed(weft_engine *engine) {
     for (weft_link *link = engine->all_sessions.next; link != &engine->all_sessions; link = link->next)
-        mark_changed(engine, &WEFT_CONTAINER(link, known_session, link)->saved);
+        weft__saved_changed(engine, &WEFT_CONTAINER(link, known_session, link)->saved);
     for (weft_link *link = engine->all_tasks.next; link != &engine->all_tasks; link = link->next)
-        mark_changed(engine, &WEFT_CONTAINER(link, known_task, all)->saved);
+        weft__saved_changed(engine, &WEFT_CONTAINER(link, known_task, all)->saved);
     for (weft_link *link = engine->all_questions.next; link != &engine->all_questions; link = link->next) {
         known_question *question = WEFT_CONTAINER(link, known_question, link);
         if (question->stored)
-            mark_changed(engine, &question->saved);
+            weft__saved_changed(engine, &question->saved);
     }
+    for (request_segment *segment = NULL; (segment = weft__requests_next(engine, segment));)
+        weft__saved_changed(engine, weft__requests_mark(segment));
 }
 
 static bool save_is_due(const weft_engine *engine) {
@@ -97,18 +101,20 @@ void weft__saved_note(weft_engine *engine, const weft_event *event, const weft_j
     weft__get_all(data, names, 3, ids);
     known_session *session = weft__session_known(engine, weft__value_id(&ids[1], id));
     if (session && session->stored)
-        mark_changed(engine, &session->saved);
+        weft__saved_changed(engine, &session->saved);
     known_task *task = weft__task_known(engine, weft__value_id(&ids[0], id));
     if (task && task->stored)
-        mark_changed(engine, &task->saved);
+        weft__saved_changed(engine, &task->saved);
     known_question *question = weft__question_known(engine, weft__value_id(&ids[2], id));
     if (question && question->stored)
-        mark_changed(engine, &question->saved);
+        weft__saved_changed(engine, &question->saved);
     weft__save_if_due(engine);
 }
 
 static const char *prefix_of(saved_kind kind) {
-    return kind == SAVED_TASK ? TASK : kind == SAVED_SESSION ? SESSION : QUESTION;
+    static const char *const prefixes[] = {
+        [SAVED_TASK] = TASK, [SAVED_SESSION] = SESSION, [SAVED_QUESTION] = QUESTION, [SAVED_REQUESTS] = REQUESTS};
+    return prefixes[kind];
 }
 
 /* Without memory for it the document stays: it is read at the next start and forgotten again. */
@@ -132,19 +138,27 @@ static bool piece_is_full(const struct piece *piece) {
 }
 
 static void add_key(struct piece *piece, const char *prefix, const char *id) {
-    snprintf(piece->keys[piece->count], KEY_BYTES, "%s%s", prefix, id);
+    char *key = piece->keys[piece->count];
+    size_t begin = strlen(prefix), len = strnlen(id, KEY_BYTES - 1 - begin);
+    memcpy(key, prefix, begin);
+    memcpy(key + begin, id, len);
+    key[begin + len] = '\0';
     piece->documents[piece->count] = (weft_document){.key = piece->keys[piece->count]};
 }
 
 /* The text may still move: its place is known when the piece is sent. */
-static void add_document(struct piece *piece, const char *prefix, const char *id, weft_val data) {
-    size_t before = weft__buf_len(&piece->text);
-    if (piece->r >= 0)
-        piece->r = weft__write_val(&piece->text, piece->engine->alloc, &data);
+static void end_document(struct piece *piece, const char *prefix, const char *id, size_t before) {
     if (piece->r < 0)
         return;
     add_key(piece, prefix, id);
     piece->documents[piece->count++].data = (weft_bytes){"", weft__buf_len(&piece->text) - before};
+}
+
+static void add_document(struct piece *piece, const char *prefix, const char *id, weft_val data) {
+    size_t before = weft__buf_len(&piece->text);
+    if (piece->r >= 0)
+        piece->r = weft__write_val(&piece->text, piece->engine->alloc, &data);
+    end_document(piece, prefix, id, before);
 }
 
 static void place_documents(struct piece *piece) {
@@ -161,7 +175,7 @@ static weft_val raw_or_none(const char *json) {
     return json ? weft_raw(json, strlen(json)) : weft_none();
 }
 
-static void add_task(struct piece *piece, known_task *task) {
+int weft__saved_task(weft_engine *engine, const known_task *task, weft_buf *out) {
     const weft_task *pub = &task->pub;
     bool over = pub->state >= WEFT_TASK_COMPLETED;
     weft_member members[16];
@@ -180,11 +194,18 @@ static void add_task(struct piece *piece, known_task *task) {
         {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()},
         {"outputTruncated", pub->output_cut ? weft_bool(true) : weft_none()},
     };
-    add_document(piece, TASK, pub->id,
-                 WEFT_OBJ({"state", weft_str(weft__task_states[pub->state])}, {"at", weft_uint(piece->engine->applied)},
-                          {"createdMs", weft_int(pub->created_ms)}, {"startedMs", weft_int(pub->started_ms)},
-                          {"attempt", weft_int(pub->attempt)}, {"task", weft__task_data(task, members)},
-                          {"end", over ? weft_obj(end, sizeof end / sizeof end[0]) : weft_none()}));
+    weft_val data = WEFT_OBJ({"state", weft_str(weft__task_states[pub->state])}, {"at", weft_uint(engine->applied)},
+                             {"createdMs", weft_int(pub->created_ms)}, {"startedMs", weft_int(pub->started_ms)},
+                             {"attempt", weft_int(pub->attempt)}, {"task", weft__task_data(task, members)},
+                             {"end", over ? weft_obj(end, sizeof end / sizeof end[0]) : weft_none()});
+    return weft__write_val(out, engine->alloc, &data);
+}
+
+static void add_task(struct piece *piece, const known_task *task) {
+    size_t before = weft__buf_len(&piece->text);
+    if (piece->r >= 0)
+        piece->r = weft__saved_task(piece->engine, task, &piece->text);
+    end_document(piece, TASK, task->pub.id, before);
 }
 
 #define SESSION_MEMBERS 13
@@ -246,13 +267,30 @@ static void add_question(struct piece *piece, const known_question *question) {
     add_document(piece, QUESTION, pub->id, weft_obj(members, data.len + sizeof more / sizeof more[0]));
 }
 
+static void add_requests(struct piece *piece, const request_segment *segment) {
+    weft_buf list = {0};
+    char id[ENGINE_ID];
+    uint64_t number = weft__requests_number(segment);
+    int r = weft__requests_write(segment, piece->engine->alloc, &list);
+    snprintf(id, sizeof id, "%" PRIu64, number);
+    if (r < 0)
+        piece->r = r;
+    else
+        add_document(
+            piece, REQUESTS, id,
+            WEFT_OBJ({"number", weft_uint(number)}, {"requests", weft_raw(weft__buf_head(&list), weft__buf_len(&list))}));
+    weft__buf_done(&list, piece->engine->alloc);
+}
+
 static void add_changed(struct piece *piece, saved_mark *mark) {
     if (mark->kind == SAVED_TASK)
         add_task(piece, WEFT_CONTAINER(mark, known_task, saved));
     else if (mark->kind == SAVED_SESSION)
         add_session(piece, WEFT_CONTAINER(mark, known_session, saved));
-    else
+    else if (mark->kind == SAVED_QUESTION)
         add_question(piece, WEFT_CONTAINER(mark, known_question, saved));
+    else
+        add_requests(piece, weft__requests_of_mark(mark));
     if (piece->r < 0)
         return;
     mark->saved = true;
@@ -276,12 +314,14 @@ static void add_forgotten(struct piece *piece) {
 static void add_hub(struct piece *piece) {
     weft_engine *engine = piece->engine;
     const uint64_t *of = engine->counts.of;
-    weft_buf switches = {0}, ages = {0}, firings = {0};
+    weft_buf switches = {0}, ages = {0}, firings = {0}, open = {0};
     int r = weft__retention_write_switches(engine, &switches);
     if (r >= 0)
         r = weft__firings_write(engine, &firings);
     if (r >= 0)
         r = weft__age_write(&engine->age, engine->alloc, &ages);
+    int open_r = r < 0 ? r : weft__past_write_open(engine, &open);
+    r = open_r < 0 ? open_r : r;
     if (r >= 0)
         add_document(piece, HUB, "",
                      WEFT_OBJ({"gseq", weft_uint(engine->applied)}, {"seq", weft_uint(engine->hub_seq)},
@@ -290,15 +330,17 @@ static void add_hub(struct piece *piece) {
                               {"totals", WEFT_OBJ({"completed", weft_uint(of[WEFT_TASK_COMPLETED])},
                                                   {"failed", weft_uint(of[WEFT_TASK_FAILED])},
                                                   {"cancelled", weft_uint(of[WEFT_TASK_CANCELLED])})},
-                              {"agent", weft_str_or_none(engine->chosen)},
+                              {"versions", weft_uint(engine->next_version)}, {"agent", weft_str_or_none(engine->chosen)},
                               {"switches", weft_raw(weft__buf_head(&switches), weft__buf_len(&switches))},
                               {"fired", weft_raw(weft__buf_head(&firings), weft__buf_len(&firings))},
-                              {"ages", weft_raw(weft__buf_head(&ages), weft__buf_len(&ages))}));
+                              {"ages", weft_raw(weft__buf_head(&ages), weft__buf_len(&ages))},
+                              {"open", open_r > 0 ? weft_raw(weft__buf_head(&open), weft__buf_len(&open)) : weft_none()}));
     else
         piece->r = r;
     weft__buf_done(&switches, engine->alloc);
     weft__buf_done(&ages, engine->alloc);
     weft__buf_done(&firings, engine->alloc);
+    weft__buf_done(&open, engine->alloc);
 }
 
 static bool fill_piece(struct piece *piece) {
@@ -313,11 +355,12 @@ static bool fill_piece(struct piece *piece) {
 }
 
 /* What was written is not: everything is to be saved again. */
-static void save_failed(weft_engine *engine) {
+static void save_failed(weft_engine *engine, int r) {
     engine->save_wanted = false;
     mark_everything_changed(engine);
     engine->unsaved_events = 0; /* and not before as much has come again */
     weft__retention_save_failed(engine);
+    weft__erasings_saved(engine, r, 0);
     weft__stop_check(engine);
 }
 
@@ -325,21 +368,23 @@ static void on_saved(void *ctx, int r, const weft_event *events, size_t count, b
     saving *made = ctx;
     weft_engine *engine = made->engine;
     (void) events, (void) count, (void) repeat;
-    uint64_t gseq = made->gseq;
-    bool last = made->last;
+    uint64_t gseq = made->gseq, number = made->number;
+    bool last = made->last, made_stopping = made->stopping;
     weft__free(made->alloc, made);
     if (!engine)
         return;
     engine->saving = NULL;
     if (r < 0) {
         engine->save_failed = true;
-        save_failed(engine);
+        save_failed(engine, r);
         return;
     }
     engine->save_failed = false;
     if (last) {
         engine->saved_gseq = gseq;
+        engine->open_saved = made_stopping;
         weft__retention_saved(engine, gseq);
+        weft__erasings_saved(engine, 0, number);
     }
     if (!last || engine->save_wanted)
         weft__save(engine);
@@ -351,7 +396,12 @@ static int send_piece(struct piece *piece, bool last) {
     saving *made = piece->r < 0 ? NULL : weft__zalloc(engine->alloc, sizeof *made);
     if (!made)
         return piece->r < 0 ? piece->r : -ENOMEM;
-    *made = (saving){.engine = engine, .alloc = engine->alloc, .gseq = engine->applied, .last = last};
+    *made = (saving){.engine = engine,
+                     .alloc = engine->alloc,
+                     .gseq = engine->applied,
+                     .number = ++engine->saves,
+                     .last = last,
+                     .stopping = engine->phase == STOPPING};
     place_documents(piece);
     int r = weft__store_append(engine->store, &(weft_append){.documents = piece->documents, .document_count = piece->count},
                                on_saved, made);
@@ -379,11 +429,12 @@ void weft__save(weft_engine *engine) {
     }
     engine->save_failed = r < 0;
     if (r < 0)
-        save_failed(engine);
+        save_failed(engine, r);
 }
 
 bool weft__save_unfinished(const weft_engine *engine) {
-    return engine->saving || (!engine->save_failed && engine->unsaved_events);
+    return engine->saving ||
+           (!engine->save_failed && (engine->unsaved_events || (engine->opts.early && !engine->open_saved)));
 }
 
 void weft__saved_drop(weft_engine *engine) {
@@ -416,6 +467,9 @@ static int restore_hub(weft_engine *engine, const weft_json *data) {
     if (r < 0)
         return r;
     engine->saved_gseq = event.gseq;
+    uint64_t versions = (uint64_t) weft__int_between(data, "versions", 1, 1, (int64_t) ENGINE_NUMBERS);
+    if (versions > engine->next_version)
+        engine->next_version = versions;
     engine->hub_seq = (uint64_t) weft__int_between(data, "seq", 0, 0, INT64_MAX);
     return 0;
 }
@@ -427,11 +481,13 @@ static bool key_begins(const char *text, const char *prefix) {
 static int restore_document(weft_engine *engine, const char *key, const weft_json *data) {
     if (weft_typeof(data) != WEFT_OBJECT)
         return -EBADMSG;
-    return strcmp(key, HUB) == 0       ? restore_hub(engine, data)
-           : key_begins(key, TASK)     ? weft__task_restore(engine, data)
-           : key_begins(key, SESSION)  ? weft__session_restore(engine, data)
-           : key_begins(key, QUESTION) ? weft__question_restore(engine, data)
-                                       : 0; /* somebody else's */
+    return strcmp(key, HUB) == 0              ? restore_hub(engine, data)
+           : key_begins(key, TASK)            ? weft__task_restore(engine, data)
+           : key_begins(key, SESSION)         ? weft__session_restore(engine, data)
+           : key_begins(key, QUESTION)        ? weft__question_restore(engine, data)
+           : key_begins(key, REQUESTS)        ? weft__requests_restore(engine, data)
+           : key_begins(key, WEFT_SAVED_ITEM) ? weft__item_restore(engine, data)
+                                              : 0; /* somebody else's */
 }
 
 int weft__saved_restore(weft_engine *engine, const weft_event *document) {
@@ -446,6 +502,35 @@ int weft__saved_restore(weft_engine *engine, const weft_event *document) {
         engine->skipped++;
     }
     return r == -EBADMSG ? 0 : r;
+}
+
+int weft__saved_restore_open(weft_engine *engine, const weft_event *document) {
+    weft_doc *doc = NULL;
+    int r = weft_doc_parse(document->data.data, document->data.len, engine->alloc, &doc);
+    if (r < 0)
+        return r == -ENOMEM ? r : 0;
+    const weft_json *hub = weft_doc_root(doc);
+    if (weft__past_may_wait(engine, hub)) {
+        r = restore_hub(engine, hub);
+        if (r >= 0)
+            r = weft__past_restore_open(engine, hub);
+        r = r < 0 ? r : 1;
+    }
+    weft_doc_free(doc);
+    return r;
+}
+
+static bool is_known(const weft_engine *engine, const char *key) {
+    if (key_begins(key, TASK))
+        return weft__task_known(engine, key + sizeof TASK - 1);
+    if (key_begins(key, SESSION))
+        return weft__session_known(engine, key + sizeof SESSION - 1);
+    return key_begins(key, QUESTION) ? weft__question_known(engine, key + sizeof QUESTION - 1) != NULL
+                                     : strcmp(key, HUB) == 0;
+}
+
+int weft__saved_restore_past(weft_engine *engine, const weft_event *document) {
+    return is_known(engine, document->stream) ? 0 : weft__saved_restore(engine, document);
 }
 
 void weft__saved_restored(weft_engine *engine) {

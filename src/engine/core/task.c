@@ -105,6 +105,7 @@ known_task *weft__task_drop(weft_engine *engine, known_task *task) {
         return NULL;
     assert(!task->run && weft__list_empty(&task->waiters) && weft__list_empty(&task->repeats));
     weft__saved_forget(engine, &task->saved, task->id);
+    weft__past_leave(engine, &task->all);
     weft__list_remove(&task->all);
     weft__list_remove(&task->place);
     weft__list_remove(&task->slot);
@@ -567,7 +568,9 @@ int weft__task_restore(weft_engine *engine, const weft_json *data) {
     weft__get_all(&saved[ASKED], task_members, TASK_MEMBERS, asked);
     weft__get_all(&saved[ENDED], end_members, END_MEMBERS, ended);
     weft_task_state state = state_named(&saved[STATE]);
-    if (state == WEFT_TASK_STATES || weft_typeof(&saved[ASKED]) != WEFT_OBJECT ||
+    /* What waits was known when the engine became ready. */
+    bool late = engine->phase >= READY && state < WEFT_TASK_COMPLETED;
+    if (state == WEFT_TASK_STATES || late || weft_typeof(&saved[ASKED]) != WEFT_OBJECT ||
         weft__task_known(engine, weft__value_id(&asked[TASK_ID], id)))
         return -EBADMSG;
     int r = task_from(engine, asked, &task);
@@ -584,7 +587,7 @@ int weft__task_restore(weft_engine *engine, const weft_json *data) {
     task->pub.attempt = weft__value_between(&saved[ATTEMPT], 0, 0, MAX_ATTEMPTS);
     task->pub.created_ms = weft_int_of(&saved[CREATED_MS], 0);
     task->pub.started_ms = weft_int_of(&saved[STARTED_MS], 0);
-    weft__list_push(&engine->all_tasks, &task->all);
+    weft__past_put_task(engine, task);
     if (task->pub.number >= engine->next_task)
         engine->next_task = task->pub.number + 1;
     if (state < WEFT_TASK_COMPLETED) {

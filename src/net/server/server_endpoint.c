@@ -3,11 +3,10 @@
 #include <stdio.h>
 
 #include "server.h"
+#include "texts.h"
 
 static char **copy_list(const weft_alloc *alloc, const char *const *list, int *r) {
-    size_t count = 0;
-    while (list && list[count])
-        count++;
+    size_t count = weft__texts_count(list);
     if (!count)
         return NULL;
     char **copy = weft__zalloc(alloc, (count + 1) * sizeof *copy);
@@ -44,6 +43,7 @@ static int copy_rules(weft_endpoint *endpoint, const weft_listen_opts *opts) {
     endpoint->dialect = weft__strndup(alloc, dialect, strlen(dialect));
     endpoint->style = opts->style;
     endpoint->any_uid = opts->any_uid;
+    endpoint->token_later = opts->token_later;
     endpoint->no_batch = opts->no_batch;
     endpoint->lenient = opts->lenient;
     if (r >= 0)
