@@ -400,6 +400,10 @@ static void start(world *w) {
         turn(w, 1);
     require(w->ready == 1);
     check_models(w);
+    for (int i = 0; i < 10000 && weft__engine_past(w->engine) == -EAGAIN; i++)
+        turn(w, 1);
+    require(weft__engine_past(w->engine) == 0);
+    check_models(w);
     turn(w, 20);
     check_settled(w);
 }
@@ -548,6 +552,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t size) {
                                 .agents = &all_agents,
                                 .drivers = fuzz_drivers,
                                 .folder = "/",
+                                .early = true,
                                 .requeue = options & 1,
                                 .wall_ms = wall_ms,
                                 .steady_ms = steady_ms,
