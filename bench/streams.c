@@ -43,6 +43,8 @@ static void send_subscribe(struct lines *l, const char *more) {
 }
 
 static void take(struct subscriber *s, const char *line) {
+    if (strstr(line, "\"error\":"))
+        die("refused: %s", line);
     if (!strstr(line, "\"method\":\"tinyvex/data\""))
         return;
     uint64_t seq = lines_number(line, "seq");
