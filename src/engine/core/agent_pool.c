@@ -6,7 +6,7 @@
  * A process is retired when it must take no more turns: its agent's configuration changed, a turn in it failed, the engine
  * stops, or it is to be ended with its turn. A retired process ends with its last turn, and then that turn has ended when
  * the process has, so that its exit status can be told. */
-#include "agent_pool.h"
+#include "agent_pool_private.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -19,162 +19,14 @@
 
 /* Sessions without a turn that a process keeps: agents hold the whole conversation in memory. */
 #define MOST_SESSIONS 32
-/* Processes that are asked for something besides a turn at a time: whoever asks may start one each time. */
-#define MOST_ASKED 8
 /* Sessions that a process is given in its life: not every agent can be told to close one. */
 #define MOST_OPENED 200
 
-typedef struct pool_process {
-    weft_link link; /* the one used last at the end */
-    weft_engine *engine;
-    const weft_driver *driver;
-    weft_driver_process *handle;
-    const weft_agent *agent;
-    weft_agent *resolved; /* the agent with its program found; NULL: as it is configured. Owned */
-    pid_t pid;            /* 0: it is not known to run */
-    weft_link sessions;   /* the one used last at the end */
-    size_t session_count, opened;
-    size_t turns, pauses;
-    size_t requests; /* that are not turns, and keep it */
-    bool retired, ending;
-    weft_timer idle;
-    weft_later freeing;
-} pool_process;
-
-struct pool_session {
-    weft_link link;
-    pool_process *process;
-    weft_driver_session *handle;
-    struct run *run;              /* NULL: it has no turn, or one that only opens it */
-    struct pool_request *opening; /* that turn; NULL: none */
-    bool paused;
-    bool leaving;   /* its turn is over, and ends with the process */
-    char *settings; /* that the agent was given for it; NULL: none */
-    bool stale;     /* the session has others by now: it is opened anew for its next turn */
-    char id[];
-};
-
-/* Something that is asked of an agent and is not a task's turn. It is told in a later turn of the loop, so that whoever is
- * told may ask for anything. */
-typedef struct pool_request {
-    weft_link link; /* in engine->pool_requests */
-    weft_engine *engine;
-    pool_process *process; /* NULL: it is over */
-    pool_session *session; /* NULL: it is not about one that is open, or is over */
-    weft_driver_done *done;
-    void *ctx;
-    char *name, *option; /* a setting; NULL: it is none */
-    weft_doc *value;
-    bool waits; /* until the session is open */
-    int r;
-    weft_doc *result;
-    char *error;
-} pool_request;
-
-static void settle_process(pool_process *process);
-
-/* ---- requests ---- */
-
-static void free_pool_request(pool_request *old) {
-    const weft_alloc *alloc = old->engine->alloc;
-    weft__list_remove(&old->link);
-    weft__free(alloc, old->name);
-    weft__free(alloc, old->option);
-    weft__free(alloc, old->error);
-    weft_doc_free(old->value);
-    weft_doc_free(old->result);
-    weft__free(alloc, old);
-}
-
-static pool_request *new_pool_request(pool_process *process, pool_session *session, weft_driver_done *done, void *ctx) {
-    pool_request *made = weft__zalloc(process->engine->alloc, sizeof *made);
-    if (!made)
-        return NULL;
-    made->engine = process->engine;
-    made->process = process;
-    made->session = session;
-    made->done = done;
-    made->ctx = ctx;
-    process->requests++;
-    weft__list_push(&process->engine->pool_requests, &made->link);
-    return made;
-}
-
-/* It was not made after all. */
-static void drop_pool_request(pool_request *old) {
-    old->process->requests--;
-    free_pool_request(old);
-}
-
-/* It is over, and will be told. The process may have no more reason to live. */
-static void end_pool_request(pool_request *old, int r, const weft_json *result, const char *error) {
-    pool_process *process = old->process;
-    old->r = r;
-    if (result && weft_doc_keep(result, old->engine->alloc, &old->result) < 0)
-        old->r = -ENOMEM;
-    old->error = error ? weft__strndup(old->engine->alloc, error, strlen(error)) : NULL;
-    old->process = NULL;
-    old->session = NULL;
-    process->requests--;
-    weft__later(old->engine->loop, &old->engine->pool_later);
-}
-
-/* The agent took it: so it has it. */
-static void note_setting(const pool_request *old) {
-    pool_session *session = old->session;
-    const weft_alloc *alloc = old->engine->alloc;
-    weft_session_setting setting = {old->name, old->option, *weft_doc_root(old->value)};
-    char *settings;
-    if (weft__settings_put(session->settings, &setting, alloc, &settings) < 0) {
-        session->stale = true;
-        return;
-    }
-    weft__free(alloc, session->settings);
-    session->settings = settings;
-}
-
-static void on_request_done(void *ctx, int r, const weft_json *result, const char *error) {
-    pool_request *old = ctx;
-    pool_process *process = old->process;
-    if (r >= 0 && old->session && old->name)
-        note_setting(old);
-    end_pool_request(old, r, result, error);
-    settle_process(process);
-}
-
-/* session NULL: all of the process. */
-static void end_requests_of(pool_process *process, const pool_session *session, int r) {
-    weft_link *all = &process->engine->pool_requests;
-    for (weft_link *link = all->next; link != all; link = link->next) {
-        pool_request *one = WEFT_CONTAINER(link, pool_request, link);
-        if (one->process == process && (!session || one->session == session))
-            end_pool_request(one, r, NULL, NULL);
-    }
-}
-
-static void tell_pool_requests(weft_engine *engine) {
-    weft_link *all = &engine->pool_requests;
-    for (weft_link *link = all->next, *next; link != all; link = next) {
-        pool_request *one = WEFT_CONTAINER(link, pool_request, link);
-        next = link->next;
-        if (one->process)
-            continue;
-        weft__list_remove(&one->link);
-        one->done(one->ctx, one->r, one->result ? weft_doc_root(one->result) : NULL, one->error);
-        free_pool_request(one);
-        next = all->next; /* whoever was told may have asked for more, or ended some */
-    }
-}
-
-static void pool_requests_due(weft_later *later) {
-    tell_pool_requests(WEFT_CONTAINER(later, weft_engine, pool_later));
-}
-
 /* ---- memory ---- */
 
-static void close_pool_session(pool_session *session) {
+void weft__pool_session_close(pool_session *session) {
     pool_process *process = session->process;
-    end_requests_of(process, session, -ENOTCONN);
+    weft__pool_requests_end(process, session, -ENOTCONN);
     if (session->handle)
         process->driver->close(session->handle);
     weft__list_remove(&session->link);
@@ -183,18 +35,18 @@ static void close_pool_session(pool_session *session) {
     weft__free(process->engine->alloc, session);
 }
 
-static void free_process(pool_process *process) {
+void weft__pool_process_free(pool_process *process) {
     const weft_alloc *alloc = process->engine->alloc;
     weft__timer_stop(process->engine->loop, &process->idle);
     weft__later_cancel(&process->freeing);
     weft__list_remove(&process->link);
-    end_requests_of(process, NULL, process->engine->phase == GONE ? -ECANCELED : -EPIPE);
+    weft__pool_requests_end(process, NULL, process->engine->phase == GONE ? -ECANCELED : -EPIPE);
     if (process->handle)
         process->driver->free(process->handle);
     while (!weft__list_empty(&process->sessions)) {
         pool_session *session = WEFT_CONTAINER(process->sessions.next, pool_session, link);
         session->handle = NULL; /* it went with the process */
-        close_pool_session(session);
+        weft__pool_session_close(session);
     }
     weft__free(alloc, process->resolved);
     weft__free(alloc, process);
@@ -203,7 +55,7 @@ static void free_process(pool_process *process) {
 static void free_ended(weft_later *later) {
     pool_process *process = WEFT_CONTAINER(later, pool_process, freeing);
     weft_engine *engine = process->engine;
-    free_process(process);
+    weft__pool_process_free(process);
     weft__stop_check(engine);
 }
 
@@ -215,19 +67,28 @@ static void end_process(pool_process *process, bool force) {
     process->driver->stop(process->handle, NULL, force);
 }
 
-static void retire_process(pool_process *process) {
+void weft__pool_process_retire(pool_process *process) {
     process->retired = true;
     if (!process->turns && !process->requests && !process->ending)
         end_process(process, false);
 }
 
 static void idle_over(weft_timer *timer) {
-    retire_process(WEFT_CONTAINER(timer, pool_process, idle));
+    weft__pool_process_retire(WEFT_CONTAINER(timer, pool_process, idle));
 }
 
-/* How long a process of it is kept without a turn; <=0: it ends with its turn. */
-static int64_t idle_ms(const weft_engine *engine, const weft_agent *agent) {
-    return agent->idle_ms ? agent->idle_ms : engine->limits.idle_ms;
+/* How long a process of it is kept without a turn, after a conversation or after a task on its own; <=0: it ends with its
+ * turn. */
+static int64_t idle_ms(const weft_engine *engine, const weft_agent *agent, bool talks) {
+    const weft_engine_limits *limits = &engine->limits;
+    bool longer = talks && limits->talk_idle_ms > limits->idle_ms;
+    return agent->idle_ms ? agent->idle_ms : longer ? limits->talk_idle_ms : limits->idle_ms;
+}
+
+/* Is this a turn of a conversation, in a session that was there before it? One that was made for its task has its number. */
+static bool is_talk(const known_task *task) {
+    const char *number = strrchr(task->pub.id, '-'), *session = strrchr(task->pub.session, '-');
+    return !number || !session || strcmp(number, session) != 0;
 }
 
 static void end_oldest_idle(weft_engine *engine) {
@@ -241,18 +102,17 @@ static void end_oldest_idle(weft_engine *engine) {
         count++;
     }
     if (count > engine->limits.max_idle)
-        retire_process(oldest);
+        weft__pool_process_retire(oldest);
 }
 
 static void begin_idle(pool_process *process) {
     weft_engine *engine = process->engine;
     weft__timer_set(engine->loop, &process->idle,
-                    weft__add_ms(weft__loop_fresh_now(engine->loop), idle_ms(engine, process->agent)));
+                    weft__add_ms(weft__loop_fresh_now(engine->loop), idle_ms(engine, process->agent, process->talks)));
     end_oldest_idle(engine);
 }
 
-/* Nothing may be left for it to do. */
-static void settle_process(pool_process *process) {
+void weft__pool_process_settle(pool_process *process) {
     if (process->turns || process->requests || process->ending)
         return;
     if (process->retired)
@@ -263,7 +123,7 @@ static void settle_process(pool_process *process) {
 
 /* ---- turns ---- */
 
-static void begin_turn(pool_session *session, struct run *run) {
+void weft__pool_turn_begin(pool_session *session, struct run *run) {
     pool_process *process = session->process;
     session->run = run;
     process->turns++;
@@ -293,13 +153,20 @@ static bool leaves_it_sound(const weft_turn_end *end) {
     return end->ok;
 }
 
+/* Who cancels a turn wants everything of it to end. Where processes are kept because somebody said so, that is for the agent
+ * to see to. */
+static bool is_stopped_for_good(const pool_process *process, const weft_turn_end *end) {
+    bool cancelled = end->reason && strcmp(end->reason, "cancelled") == 0;
+    return cancelled && process->turns == 1 && idle_ms(process->engine, process->agent, false) <= 0;
+}
+
 static void end_turn(pool_session *session, const weft_turn_end *end) {
     pool_process *process = session->process;
     struct run *run = leave_turn(session);
     if (!process->turns && !process->requests && !process->ending && !end->gone)
         begin_idle(process);
     if (session->stale && !end->gone)
-        close_pool_session(session);
+        weft__pool_session_close(session);
     weft__run_ended(run, end);
 }
 
@@ -328,38 +195,13 @@ static void pool_on_end(void *ctx, int exit_code, int signal) {
     weft__later(engine->loop, &process->freeing);
 }
 
-/* What was to be set when it is open. */
-static void set_waiting(pool_session *session) {
-    weft_link *all = &session->process->engine->pool_requests;
-    for (weft_link *link = all->next; link != all; link = link->next) {
-        pool_request *one = WEFT_CONTAINER(link, pool_request, link);
-        if (one->session != session || !one->waits)
-            continue;
-        one->waits = false;
-        weft_session_setting setting = {one->name, one->option, *weft_doc_root(one->value)};
-        int r = session->process->driver->set(session->handle, &setting, on_request_done, one);
-        if (r < 0)
-            end_pool_request(one, r, NULL, NULL);
-    }
-}
-
-/* It was not opened: whoever sets something now sets it for the next opening. */
-static void end_waiting(const pool_session *session) {
-    weft_link *all = &session->process->engine->pool_requests;
-    for (weft_link *link = all->next; link != all; link = link->next) {
-        pool_request *one = WEFT_CONTAINER(link, pool_request, link);
-        if (one->session == session && one->waits)
-            end_pool_request(one, -ENOTCONN, NULL, NULL);
-    }
-}
-
 static void pool_on_session(void *ctx, const weft_session_info *info) {
     pool_session *session = ctx;
     if (session->run)
         weft__run_session(session->run, info);
     else
         weft__session_named(session->process->engine, session->id, info->agent_session);
-    set_waiting(session);
+    weft__pool_set_waiting(session);
 }
 
 static void pool_on_state(void *ctx, const char *name, const weft_json *value) {
@@ -391,6 +233,12 @@ static void pool_on_unask(void *ctx, const char *key) {
         weft__run_unask(session->run, key);
 }
 
+static void pool_on_elicited(void *ctx, const char *elicitation) {
+    const pool_session *session = ctx;
+    if (session->run)
+        weft__run_elicited(session->run, elicitation);
+}
+
 static int pool_on_request(void *ctx, const weft_passage *row, weft_req *req, const weft_json *params) {
     const pool_session *session = ctx;
     if (!session->run)
@@ -420,26 +268,26 @@ static void end_pool_opening(pool_session *session, const weft_turn_end *end) {
     pool_request *opening = session->opening;
     session->opening = NULL;
     process->turns--;
-    end_pool_request(opening, opening_result(end), NULL, end->error);
+    weft__pool_request_end(opening, opening_result(end), NULL, end->error);
     process->retired |= !leaves_it_sound(end);
     if (end->gone)
         return;
     if (!end->ok || session->stale)
-        close_pool_session(session);
-    settle_process(process);
+        weft__pool_session_close(session);
+    weft__pool_process_settle(process);
 }
 
 static void pool_on_turn_end(void *ctx, const weft_turn_end *end) {
     pool_session *session = ctx;
     pool_process *process = session->process;
-    end_waiting(session);
+    weft__pool_end_waiting(session);
     if (session->opening) {
         end_pool_opening(session, end);
         return;
     }
     if (!session->run)
         return;
-    if (!leaves_it_sound(end) || process->engine->phase != READY)
+    if (!leaves_it_sound(end) || is_stopped_for_good(process, end) || process->engine->phase != READY)
         process->retired = true;
     if (end->gone || !process->retired || process->turns > 1 || process->requests) {
         end_turn(session, end);
@@ -458,16 +306,13 @@ static const weft_session_host session_host = {
     .on_state = pool_on_state,
     .on_ask = pool_on_ask,
     .on_unask = pool_on_unask,
+    .on_elicited = pool_on_elicited,
     .on_request = pool_on_request,
     .on_usage = pool_on_usage,
     .on_turn_end = pool_on_turn_end,
 };
 
 /* ---- which process ---- */
-
-static bool same_text(const char *a, const char *b) {
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
 
 static bool same_list(const char *const *a, const char *const *b) {
     size_t i = 0;
@@ -478,10 +323,10 @@ static bool same_list(const char *const *a, const char *const *b) {
     return !a[i] && !b[i];
 }
 
-/* Would it be started in the same way? */
-static bool same_agent(const weft_agent *a, const weft_agent *b) {
-    return a == b || (same_text(a->name, b->name) && same_text(a->driver, b->driver) && same_list(a->argv, b->argv) &&
-                      same_list(a->env, b->env) && a->outside == b->outside && a->idle_ms == b->idle_ms);
+bool weft__pool_same_agent(const weft_agent *a, const weft_agent *b) {
+    return a == b ||
+           (weft__texts_equal(a->name, b->name) && weft__texts_equal(a->driver, b->driver) && same_list(a->argv, b->argv) &&
+            same_list(a->env, b->env) && a->outside == b->outside && a->idle_ms == b->idle_ms);
 }
 
 static const weft_driver *driver_named(const weft_engine *engine, const char *name) {
@@ -495,9 +340,14 @@ const weft_driver *weft__pool_driver(const weft_engine *engine, const weft_agent
     return driver_named(engine, agent->driver);
 }
 
-static bool has_place(const pool_process *process, const weft_agent *agent) {
+bool weft__pool_has_place(const pool_process *process, const weft_agent *agent) {
     size_t most = agent->max_turns ? agent->max_turns : 1;
-    return !process->retired && process->turns < most && same_agent(process->agent, agent);
+    return !process->retired && process->turns < most && weft__pool_same_agent(process->agent, agent);
+}
+
+/* A task on its own is not given to a process that is only there for conversations: what it starts must end with it. */
+static bool may_be_kept(const weft_engine *engine, const weft_agent *agent, bool talks) {
+    return idle_ms(engine, agent, talks) > 0;
 }
 
 static pool_session *find_idle_session(const weft_engine *engine, const weft_agent *agent, const char *id) {
@@ -505,19 +355,18 @@ static pool_session *find_idle_session(const weft_engine *engine, const weft_age
         pool_process *process = WEFT_CONTAINER(link, pool_process, link);
         for (weft_link *at = process->sessions.next; at != &process->sessions; at = at->next) {
             pool_session *session = WEFT_CONTAINER(at, pool_session, link);
-            if (!session->run && !session->opening && has_place(process, agent) && strcmp(session->id, id) == 0)
+            if (!session->run && !session->opening && weft__pool_has_place(process, agent) && strcmp(session->id, id) == 0)
                 return session;
         }
     }
     return NULL;
 }
 
-/* The one with the fewest turns. */
-static pool_process *find_process(const weft_engine *engine, const weft_agent *agent) {
+pool_process *weft__pool_process_find(const weft_engine *engine, const weft_agent *agent) {
     pool_process *best = NULL;
     for (weft_link *link = engine->processes.next; link != &engine->processes; link = link->next) {
         pool_process *process = WEFT_CONTAINER(link, pool_process, link);
-        if (has_place(process, agent) && (!best || process->turns < best->turns))
+        if (weft__pool_has_place(process, agent) && (!best || process->turns < best->turns))
             best = process;
     }
     return best;
@@ -525,14 +374,15 @@ static pool_process *find_process(const weft_engine *engine, const weft_agent *a
 
 /* ---- opening ---- */
 
-static pool_process *new_process(weft_engine *engine, const weft_agent *agent, const weft_driver *driver) {
+static pool_process *new_process(weft_engine *engine, const weft_agent *agent, const weft_driver *driver, bool talks) {
     pool_process *made = weft__zalloc(engine->alloc, sizeof *made);
     if (!made)
         return NULL;
     made->engine = engine;
     made->agent = agent;
     made->driver = driver;
-    made->retired = driver->one_turn || idle_ms(engine, agent) <= 0;
+    made->talks = talks;
+    made->retired = driver->one_turn || !may_be_kept(engine, agent, talks);
     weft__list_init(&made->sessions);
     weft__list_push(&engine->processes, &made->link);
     weft__timer_init(&made->idle, idle_over);
@@ -540,9 +390,9 @@ static pool_process *new_process(weft_engine *engine, const weft_agent *agent, c
     return made;
 }
 
-static int open_process(weft_engine *engine, const weft_agent *agent, const char *task, pool_process **ret) {
+int weft__pool_process_open(weft_engine *engine, const weft_agent *agent, const char *task, bool talks, pool_process **ret) {
     const weft_driver *driver = driver_named(engine, agent->driver);
-    pool_process *made = driver ? new_process(engine, agent, driver) : NULL;
+    pool_process *made = driver ? new_process(engine, agent, driver, talks) : NULL;
     if (!made)
         return driver ? -ENOMEM : -ENOTSUP;
     int r = weft__agent_resolve(agent, engine->folder, engine->alloc, &made->resolved);
@@ -561,7 +411,7 @@ static int open_process(weft_engine *engine, const weft_agent *agent, const char
             &process_host, made, &made->handle);
     if (r < 0) {
         made->handle = NULL;
-        free_process(made);
+        weft__pool_process_free(made);
         return r;
     }
     *ret = made;
@@ -571,7 +421,7 @@ static int open_process(weft_engine *engine, const weft_agent *agent, const char
 static void close_oldest_session(pool_process *process) {
     pool_session *oldest = WEFT_CONTAINER(process->sessions.next, pool_session, link);
     if (process->session_count >= MOST_SESSIONS && !oldest->run && !oldest->opening)
-        close_pool_session(oldest);
+        weft__pool_session_close(oldest);
 }
 
 /* Where it works. Its folder was found beneath ours when it was created, and must still be there, without a link on the way.
@@ -619,8 +469,8 @@ static int open_in_driver(pool_session *made, const known_session *known, bool m
     return r;
 }
 
-static int open_pool_session(pool_process *process, const known_session *known, const char *id, bool must_exist,
-                             pool_session **ret) {
+int weft__pool_session_open(pool_process *process, const known_session *known, const char *id, bool must_exist,
+                            pool_session **ret) {
     size_t size = strlen(id) + 1;
     close_oldest_session(process);
     pool_session *made = weft__zalloc(process->engine->alloc, sizeof *made + size);
@@ -634,7 +484,7 @@ static int open_pool_session(pool_process *process, const known_session *known, 
     int r = open_in_driver(made, known, must_exist);
     if (r < 0) {
         made->handle = NULL;
-        close_pool_session(made);
+        weft__pool_session_close(made);
         return r;
     }
     *ret = made;
@@ -645,7 +495,7 @@ static int open_pool_session(pool_process *process, const known_session *known, 
 
 static int prompt_session(pool_session *session, struct run *run, const weft_turn_spec *turn) {
     pool_process *process = session->process;
-    begin_turn(session, run);
+    weft__pool_turn_begin(session, run);
     int r = process->driver->prompt(session->handle, turn);
     if (r < 0)
         leave_turn(session);
@@ -655,40 +505,38 @@ static int prompt_session(pool_session *session, struct run *run, const weft_tur
 }
 
 /* A process that is busy with another turn may have it: from now on that knows less than the new one. */
-static void close_elsewhere(weft_engine *engine, const char *id) {
+void weft__pool_close(weft_engine *engine, const char *id) {
     for (weft_link *link = engine->processes.next; link != &engine->processes; link = link->next) {
         pool_process *process = WEFT_CONTAINER(link, pool_process, link);
         for (weft_link *at = process->sessions.next, *next; at != &process->sessions; at = next) {
             pool_session *session = WEFT_CONTAINER(at, pool_session, link);
             next = at->next;
             if (!session->run && !session->opening && strcmp(session->id, id) == 0)
-                close_pool_session(session);
+                weft__pool_session_close(session);
         }
     }
 }
 
-void weft__pool_close(weft_engine *engine, const char *session) {
-    close_elsewhere(engine, session);
-}
-
 static int prompt_in(pool_process *process, struct run *run, const weft_turn_spec *turn, pool_session **ret) {
     const known_task *task = run->task;
-    close_elsewhere(process->engine, task->pub.session);
-    int r = open_pool_session(process, task->session, task->pub.session, false, ret);
+    weft__pool_close(process->engine, task->pub.session);
+    int r = weft__pool_session_open(process, task->session, task->pub.session, false, ret);
     return r < 0 ? r : prompt_session(*ret, run, turn);
 }
 
 /* One that lives may be about to die: then it takes no turn, and a new one does. */
 static bool prompt_living(weft_engine *engine, struct run *run, const weft_turn_spec *turn, pool_session **ret) {
-    pool_session *session = find_idle_session(engine, run->agent, run->task->pub.session);
-    pool_process *process = session ? session->process : find_process(engine, run->agent);
+    bool talks = is_talk(run->task), kept = may_be_kept(engine, run->agent, talks);
+    pool_session *session = kept ? find_idle_session(engine, run->agent, run->task->pub.session) : NULL;
+    pool_process *process = session ? session->process : kept ? weft__pool_process_find(engine, run->agent) : NULL;
     if (!process)
         return false;
+    process->talks |= talks;
     int r = session ? prompt_session(session, run, turn) : prompt_in(process, run, turn, &session);
     if (r >= 0)
         *ret = session;
     else
-        retire_process(process);
+        weft__pool_process_retire(process);
     return r >= 0;
 }
 
@@ -700,205 +548,26 @@ int weft__pool_prompt(weft_engine *engine, struct run *run, const weft_turn_spec
         return -ENOTDIR;
     if (prompt_living(engine, run, turn, ret))
         return 0;
-    int r = open_process(engine, run->agent, turn->task, &process);
+    int r = weft__pool_process_open(engine, run->agent, turn->task, is_talk(run->task), &process);
     if (r < 0)
         return r;
     r = prompt_in(process, run, turn, &session);
     if (r < 0)
-        free_process(process);
+        weft__pool_process_free(process);
     else
         *ret = session;
     return r < 0 ? r : 0;
 }
 
-/* ---- what is not a turn ---- */
-
-/* Settings are for processes that are there already. */
-static bool asks_too_many(const weft_engine *engine) {
-    size_t count = 0;
-    for (weft_link *link = engine->pool_requests.next; link != &engine->pool_requests; link = link->next) {
-        const pool_request *one = WEFT_CONTAINER(link, pool_request, link);
-        count += one->process && !one->name;
-    }
-    return count >= MOST_ASKED;
-}
-
-static bool is_usable(const pool_process *process, const weft_agent *agent) {
-    return !process->ending && !process->retired && same_agent(process->agent, agent);
-}
-
-/* Any that lives, however many turns it has, or a new one. */
-static int process_for(weft_engine *engine, const weft_agent *agent, pool_process **ret) {
-    for (weft_link *link = engine->processes.next; link != &engine->processes; link = link->next) {
-        pool_process *process = WEFT_CONTAINER(link, pool_process, link);
-        if (is_usable(process, agent)) {
-            *ret = process;
-            return 0;
-        }
-    }
-    return open_process(engine, agent, NULL, ret);
-}
-
-/* Whoever asks may be the only reason for the process to live. */
-static int ask_process(weft_engine *engine, const weft_agent *agent, weft_driver_done *done, void *ctx,
-                       int (*ask)(pool_process *process, pool_request *made, const void *what), const void *what) {
-    pool_process *process;
-    int r = asks_too_many(engine) ? -EUSERS : process_for(engine, agent, &process);
-    if (r < 0)
-        return r;
-    pool_request *made = new_pool_request(process, NULL, done, ctx);
-    r = made ? ask(process, made, what) : -ENOMEM;
-    if (r >= 0) {
-        weft__timer_set(engine->loop, &process->idle, INT64_MAX);
-        return 0;
-    }
-    if (made)
-        drop_pool_request(made);
-    settle_process(process);
-    return r;
-}
-
-struct listing {
-    const char *folder, *cursor;
-};
-
-static int ask_list(pool_process *process, pool_request *made, const void *what) {
-    const struct listing *listing = what;
-    return process->driver->list(process->handle, listing->folder, listing->cursor, on_request_done, made);
-}
-
-static int ask_remove(pool_process *process, pool_request *made, const void *what) {
-    return process->driver->remove(process->handle, what, on_request_done, made);
-}
-
-int weft__pool_list(weft_engine *engine, const weft_agent *agent, const char *folder, const char *cursor,
-                    weft_driver_done *done, void *ctx) {
-    const weft_driver *driver = weft__pool_driver(engine, agent);
-    if (!driver || !driver->list)
-        return -EOPNOTSUPP;
-    return ask_process(engine, agent, done, ctx, ask_list, &(struct listing){folder, cursor});
-}
-
-int weft__pool_remove(weft_engine *engine, const weft_agent *agent, const char *agent_session, weft_driver_done *done,
-                      void *ctx) {
-    const weft_driver *driver = weft__pool_driver(engine, agent);
-    if (!driver || !driver->remove)
-        return -EOPNOTSUPP;
-    return ask_process(engine, agent, done, ctx, ask_remove, agent_session);
-}
-
-static pool_session *session_anywhere(const weft_engine *engine, const char *id) {
-    for (weft_link *link = engine->processes.next; link != &engine->processes; link = link->next) {
-        pool_process *process = WEFT_CONTAINER(link, pool_process, link);
-        for (weft_link *at = process->sessions.next; at != &process->sessions; at = at->next) {
-            pool_session *session = WEFT_CONTAINER(at, pool_session, link);
-            if (!process->ending && strcmp(session->id, id) == 0)
-                return session;
-        }
-    }
-    return NULL;
-}
-
-static int keep_setting(pool_request *made, const weft_session_setting *setting) {
-    const weft_alloc *alloc = made->engine->alloc;
-    made->name = weft__strndup(alloc, setting->name, strlen(setting->name));
-    made->option = setting->option ? weft__strndup(alloc, setting->option, strlen(setting->option)) : NULL;
-    if (!made->name || (setting->option && !made->option))
-        return -ENOMEM;
-    return weft_doc_keep(&setting->value, alloc, &made->value);
-}
-
-int weft__pool_set(weft_engine *engine, const char *session, const weft_session_setting *setting, weft_driver_done *done,
-                   void *ctx) {
-    pool_session *found = session_anywhere(engine, session);
-    if (!found || found->leaving)
-        return -ENOTCONN;
-    const weft_driver *driver = found->process->driver;
-    pool_request *made = driver->set ? new_pool_request(found->process, found, done, ctx) : NULL;
-    if (!made)
-        return driver->set ? -ENOMEM : -EOPNOTSUPP;
-    int r = keep_setting(made, setting);
-    if (r >= 0)
-        r = driver->set(found->handle, setting, on_request_done, made);
-    made->waits = r == -EAGAIN;
-    if (made->waits)
-        return 0;
-    if (r < 0)
-        drop_pool_request(made);
-    /* It will be opened anew, with what it is to have then. */
-    if (r == -ENOTCONN && !found->run && !found->opening)
-        close_pool_session(found);
-    return r;
-}
-
-static int begin_opening(pool_process *process, pool_session *session, weft_driver_done *done, void *ctx) {
-    pool_request *made = new_pool_request(process, session, done, ctx);
-    if (!made)
-        return -ENOMEM;
-    session->opening = made;
-    begin_turn(session, NULL);
-    int r = process->driver->prompt(session->handle, &(weft_turn_spec){.task = session->id});
-    if (r < 0) {
-        session->opening = NULL;
-        process->turns--;
-        drop_pool_request(made);
-    }
-    return r;
-}
-
-static int open_in_process(pool_process *process, const known_session *known, bool must_exist, weft_driver_done *done,
-                           void *ctx) {
-    pool_session *session;
-    close_elsewhere(process->engine, known->pub.id);
-    int r = open_pool_session(process, known, known->pub.id, must_exist, &session);
-    if (r < 0)
-        return r;
-    r = begin_opening(process, session, done, ctx);
-    if (r < 0)
-        close_pool_session(session);
-    return r;
-}
-
-int weft__pool_open(weft_engine *engine, const weft_agent *agent, const known_session *known, bool must_exist,
-                    weft_driver_done *done, void *ctx) {
-    const weft_driver *driver = weft__pool_driver(engine, agent);
-    pool_session *there = session_anywhere(engine, known->pub.id);
-    if (!driver || driver->one_turn)
-        return -EOPNOTSUPP;
-    if (there && (there->run || there->opening))
-        return -EBUSY;
-    if (asks_too_many(engine))
-        return -EUSERS;
-    pool_process *process = find_process(engine, agent);
-    if (there && has_place(there->process, agent))
-        return begin_opening(there->process, there, done, ctx);
-    int r = process ? open_in_process(process, known, must_exist, done, ctx) : -EPIPE;
-    if (r != -EPIPE)
-        return r;
-    if (process)
-        retire_process(process);
-    r = open_process(engine, agent, NULL, &process);
-    if (r < 0)
-        return r;
-    r = open_in_process(process, known, must_exist, done, ctx);
-    if (r < 0)
-        free_process(process);
-    return r;
-}
-
-/* ---- settings ---- */
-
-void weft__pool_refresh(weft_engine *engine, const known_session *session) {
-    pool_session *found = session_anywhere(engine, session->pub.id);
-    if (!found || same_text(found->settings, session->pub.settings))
-        return;
-    found->stale = true;
-    if (!found->run && !found->opening)
-        close_pool_session(found);
-}
-
 int weft__pool_answer(pool_session *session, const char *key, const char *option) {
     return session->leaving ? -ENOENT : session->process->driver->answer(session->handle, key, option);
+}
+
+int weft__pool_accept(pool_session *session, const char *key, const weft_json *content) {
+    const weft_driver *driver = session->process->driver;
+    if (session->leaving)
+        return -ENOENT;
+    return driver->accept ? driver->accept(session->handle, key, content) : driver->answer(session->handle, key, "accept");
 }
 
 void weft__pool_cancel(pool_session *session, bool force) {
@@ -925,8 +594,7 @@ void weft__pool_forget_run(pool_session *session) {
 
 void weft__pool_init(weft_engine *engine) {
     weft__list_init(&engine->processes);
-    weft__list_init(&engine->pool_requests);
-    weft__later_init(&engine->pool_later, pool_requests_due);
+    weft__pool_requests_init(engine);
 }
 
 /* Retiring calls nobody, but the driver may end a process at once: the next one is looked up before. */
@@ -935,8 +603,8 @@ void weft__pool_recheck(weft_engine *engine) {
         pool_process *process = WEFT_CONTAINER(link, pool_process, link);
         const weft_agent *now = weft__agent_find(engine->agents, process->agent->name);
         next = link->next;
-        if (!now || !same_agent(now, process->agent) || idle_ms(engine, now) <= 0)
-            retire_process(process);
+        if (!now || !weft__pool_same_agent(now, process->agent) || !may_be_kept(engine, now, process->talks))
+            weft__pool_process_retire(process);
     }
 }
 
@@ -952,6 +620,6 @@ void weft__pool_stop(weft_engine *engine, bool force) {
 
 void weft__pool_drop(weft_engine *engine) {
     while (!weft__list_empty(&engine->processes))
-        free_process(WEFT_CONTAINER(engine->processes.next, pool_process, link));
-    tell_pool_requests(engine);
+        weft__pool_process_free(WEFT_CONTAINER(engine->processes.next, pool_process, link));
+    weft__pool_requests_tell(engine);
 }

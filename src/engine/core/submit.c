@@ -326,15 +326,11 @@ static void finish_submit(void *ctx, int r) {
         weft__queue_run(engine);
 }
 
-static bool same_text(const char *a, const char *b) {
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /* A key stands for one submission. What the caller left to us is not compared. */
 static bool is_repeat(const known_task *task, const weft_task_spec *spec) {
     const weft_task *pub = &task->pub;
-    return strcmp(pub->prompt, spec->prompt) == 0 && same_text(pub->agent, spec->agent) &&
-           same_text(pub->metadata, spec->metadata ? spec->metadata : "{}") &&
+    return strcmp(pub->prompt, spec->prompt) == 0 && weft__texts_equal(pub->agent, spec->agent) &&
+           weft__texts_equal(pub->metadata, spec->metadata ? spec->metadata : "{}") &&
            (!spec->session || strcmp(pub->session, spec->session) == 0) && pub->priority == spec->priority &&
            pub->retries == (spec->retries > 0 ? spec->retries : 0) &&
            (!spec->timeout_ms || pub->timeout_ms == (spec->timeout_ms < 0 ? -1 : spec->timeout_ms));
@@ -366,6 +362,8 @@ int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task
     int r = check_submission(engine, spec);
     if (r < 0)
         return r;
+    if (engine->past_unread && (spec->key || spec->session))
+        return -EAGAIN;
     weft_node *known = spec->key ? weft__map_find(&engine->keys, spec->key) : NULL;
     if (known) {
         known_task *task = WEFT_CONTAINER(known, known_task, key_node);
@@ -453,7 +451,7 @@ int weft__task_cancel(weft_engine *engine, const char *id, const char *by, weft_
     if (engine->phase != READY && engine->phase != STOPPING)
         return engine->phase < READY ? -EAGAIN : -ESHUTDOWN;
     if (!task || !task->stored)
-        return -ENOENT;
+        return engine->past_unread ? -EAGAIN : -ENOENT;
     if (task->pub.state >= WEFT_TASK_COMPLETED)
         return -EALREADY;
     if (by && !task->by && !(task->by = weft__strndup(engine->alloc, by, strlen(by))))
