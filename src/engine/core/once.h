@@ -13,11 +13,10 @@
 
 #include "engine.h"
 
-#define WEFT_REQUESTS 50000                     /* that are over and remembered: about 200 bytes each */
-#define WEFT_REQUEST_BYTES ((size_t) 32 << 20)  /* of their answers */
-#define WEFT_REQUEST_RESULT ((size_t) 32 << 10) /* of one answer: names and numbers, or what git said */
-#define WEFT_REQUEST_ID 255                     /* bytes of an id, and of whoever it belongs to */
-#define WEFT_REQUESTS_AT_ONCE 4096              /* under way, and as many who wait for one that is */
+#define WEFT_REQUESTS 50000                    /* that are over and remembered: about 200 bytes each */
+#define WEFT_REQUEST_BYTES ((size_t) 32 << 20) /* of their answers */
+#define WEFT_REQUEST_ID 255                    /* bytes of an id, and of whoever it belongs to */
+#define WEFT_REQUESTS_AT_ONCE 4096             /* under way, and as many who wait for one that is */
 
 typedef struct weft_request_spec {
     const char *by;   /* the caller: another's request with the same id is another one */
