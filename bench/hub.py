@@ -15,6 +15,10 @@ import tempfile
 import time
 
 ROWS, TASKS, REPLAY = 1_000_000, 20_000, 10_000
+STREAM_REPLAY = 400_000  # events a second
+FAN_OUT = 800_000  # deliveries a second
+STORM_S = 4
+SUBSCRIBER_BYTES = 2048
 PATIENCE = 60  # seconds for a hub to be ready or gone
 
 # The targets.
@@ -24,6 +28,7 @@ READY_CLEAN_MS = 30           # a million rows, after a clean stop
 READY_KILLED_MS = 600         # and after kill -9
 SUBMIT_MANY = 30_000          # a second, where the disk takes 100,000 in batches: the ratio of the two
 SUBMIT_MANY_RAW = 100_000
+MUTATE_MANY = 1.0             # of Redis, with as many clients
 IDLE_MIB = 16
 PROCESS_MS = 2.5              # from a task's submission until its process is told of, two syncs of the disk among it
 
@@ -146,6 +151,49 @@ def submit(bench):
             yield line
 
 
+@contextlib.contextmanager
+def redis(folder):
+    """Redis on the same disk, syncing before it answers: the URL of its socket; None where it is not installed."""
+    program = shutil.which("redis-server")
+    if not program:
+        yield None
+        return
+    home = os.path.join(folder, "redis")
+    os.mkdir(home)
+    path = os.path.join(home, "s")
+    process = subprocess.Popen([program, "--port", "0", "--unixsocket", path, "--dir", home, "--appendonly", "yes", "--appendfsync",
+                                "always", "--save", "", "--daemonize", "no"], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + PATIENCE
+        while not os.path.exists(path):
+            if process.poll() is not None or time.monotonic() > until:
+                raise RuntimeError("redis-server did not start")
+            time.sleep(0.01)
+        yield "unix:" + path
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
+
+
+def mutate(bench):
+    seconds = 1.5 if bench.quick else 7
+    with Hub(bench) as hub, redis(hub.folder) as anchor:
+        beside = "Redis with appendfsync always" if anchor else "the same bytes, one fdatasync for all clients' worth (no redis-server here)"
+        yield f"Durable tinyvex/mutation (doc.put of 256 bytes), each acknowledged after its fsync; beside {beside}"
+        yield f"{'':28}{'beside/s':>10}{'changes/s':>11}{'ratio':>8}{'of 7 rounds':>16}{'p50 µs':>9}{'CPU ns':>9}  target"
+        where = ["-r", anchor] if anchor else []
+        hub.measure("mutate", "-c", 8, "-t", seconds / 4, *where, hub.unix, hub.folder)
+        for title, clients, url in (("1 client, Unix", 1, hub.unix), ("64 clients, Unix", 64, hub.unix),
+                                    ("64 clients, WebSocket", 64, hub.ws)):
+            r = hub.measure("mutate", "-c", clients, "-t", seconds, *where, url, hub.folder)
+            spread = f"{r['ratio_low']:.2f}..{r['ratio_high']:.2f}"
+            line = f"{title:28}{r['raw']:>10,}{r['rate']:>11,}{r['ratio']:>8.2f}{spread:>16}{r['p50_us']:>9,}{r['cpu_ns']:>9,}"
+            if anchor and clients > 1 and url == hub.unix:
+                line += f"  ≥ {MUTATE_MANY}  {bench.verdict(r['ratio'] >= MUTATE_MANY)}"
+            yield line
+
+
 def read_file(path):
     """Milliseconds for a plain read of it, from the page cache as for everybody else."""
     begun = time.monotonic()
@@ -208,11 +256,14 @@ def journal(bench):
         yield f"{'memory when ready':28}{rss:>9.1f} MiB resident, {pss:.1f} MiB proportional"
         bench.record(summary="journal", rows=rows, clean_ms=clean, read_ms=read, killed_ms=killed, check_ms=check, rss_mib=rss, pss_mib=pss)
         r = hub.measure("replay", hub.unix, REPLAY)
+        t = hub.measure("replay", "-t", hub.unix, REPLAY)
         hub.stop()
         select = min(select_rows(path, REPLAY) for _ in range(5))
         yield (f"{f'resume {REPLAY:,} events':28}{r['ms']:>9,.1f} ms ({r['best_ms']:.1f}..{r['worst_ms']:.1f}), {r['events_per_second']:,} events/s, "
                f"{r['cpu_ns']:,} CPU ns each; {r['ms'] / select:.1f} × the same rows selected by Python's SQLite ({select:.1f} ms), "
                f"{r['ms'] / r['bare_ms']:.0f} × a bare copy ({r['bare_ms']:.2f} ms)")
+        yield (f"{'the same as a stream':28}{t['ms']:>9,.1f} ms, {t['events_per_second']:,} events/s, {t['cpu_ns']:,} CPU ns each"
+               f"  ≥ {STREAM_REPLAY:,}  {bench.verdict(t['events_per_second'] >= STREAM_REPLAY)}")
 
 
 def idle(bench):
@@ -262,4 +313,25 @@ def agents(bench):
                        f"{r['seconds'] / r['bare_seconds']:>12.1f}{r['cpu_ns_per_line']:>12.0f}")
 
 
-SECTIONS = {"submit": submit, "journal": journal, "idlehub": idle, "agents": agents}
+def streams(bench):
+    """Streams of tinyvex: told live to many, to many that come back at once, and what one costs in memory."""
+    with Hub(bench) as hub:
+        r = hub.measure("streams", "memory", "-c", 10000, hub.unix)
+        yield f"A subscription: {r['shared_bytes']:,} bytes beside its connection  ≤ {SUBSCRIBER_BYTES:,}  " \
+              f"{bench.verdict(r['shared_bytes'] <= SUBSCRIBER_BYTES)}; with a computation of its own {r['apart_bytes']:,}"
+        yield ""
+        yield "A client puts documents, all subscribers of a stream are told; bare: the same messages to as many socket pairs"
+        yield f"{'subscribers':28}{'deliveries/s':>14}{'bytes each':>12}{'× bare time':>12}{'CPU ns each':>12}"
+        for name, url in (("WebSocket", hub.ws), ("Unix", hub.unix)):
+            for count in (1, 1000):
+                r = hub.measure("streams", "fan", "-c", count, "-n", 500 if bench.quick else 2000, url, hub.unix)
+                verdict = f"  ≥ {FAN_OUT:,}  {bench.verdict(r['deliveries_per_second'] >= FAN_OUT)}" if name == "WebSocket" and count > 1 else ""
+                yield (f"{f'{count} {name}':28}{r['deliveries_per_second']:>14,}{r['bytes']:>12,}{r['seconds'] / r['bare_seconds']:>12.2f}"
+                       f"{r['cpu_ns']:>12,}{verdict}")
+        count = 1000 if bench.quick else 10000
+        r = hub.measure("streams", "storm", "-c", count, "-n", 100, hub.ws, hub.unix)
+        yield f"{count:,} clients come back at once, each 100 events behind: all caught up after {r['seconds']:.2f} s  ≤ {STORM_S} s  " \
+              f"{bench.verdict(r['seconds'] <= STORM_S)}"
+
+
+SECTIONS = {"submit": submit, "mutate": mutate, "streams": streams, "journal": journal, "idlehub": idle, "agents": agents}

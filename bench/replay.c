@@ -1,4 +1,5 @@
-/* replay URL COUNT: resume a subscription COUNT events before the head and take them all; every gseq once, in order.
+/* replay [-t] [-p PID] URL COUNT: resume a subscription COUNT events before the head and take them all; every gseq once, in
+ * order. -t: the stream "events" of tinyvex in place of event.subscribe.
  *
  * The anchor is what the same bytes cost on a bare socket: a thread writes them in pieces of 64 KiB, as the hub's
  * connections do, this one reads them. Rounds alternate, each figure is the median. Prints one JSON line. */
@@ -9,6 +10,7 @@
 
 #include <getopt.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,20 +30,33 @@ static uint64_t head_of(const char *url) {
     return head;
 }
 
+static bool streams; /* of tinyvex */
+
+static void subscribe(struct lines *l, uint64_t after) {
+    if (streams)
+        lines_sendf(l,
+                    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tinyvex/subscribe\",\"params\":{\"subId\":\"s\","
+                    "\"name\":\"events\",\"lastSeq\":%lu}}\n",
+                    after);
+    else
+        lines_sendf(l, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"event.subscribe\",\"params\":{\"after\":%lu}}\n", after);
+}
+
 /* Milliseconds from the request to the last event; the bytes it took. */
 static double replay(const char *url, uint64_t head, uint64_t count, uint64_t *ret_bytes) {
+    const char *method = streams ? "\"method\":\"tinyvex/data\"" : "\"method\":\"event\"";
     struct lines l;
     size_t len;
     uint64_t at = head - count;
 
     lines_open(&l, url);
     uint64_t begun = now_ns();
-    lines_sendf(&l, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"event.subscribe\",\"params\":{\"after\":%lu}}\n", at);
+    subscribe(&l, at);
     if (!strstr(lines_answer(&l, &len), "\"resumed\":true"))
         die("it cannot be resumed");
     while (at < head) {
         const char *line = lines_next(&l, &len);
-        if (!strstr(line, "\"method\":\"event\""))
+        if (!strstr(line, method))
             continue;
         uint64_t gseq = lines_number(line, "gseq");
         if (gseq != at + 1)
@@ -102,10 +117,13 @@ int main(int argc, char **argv) {
     pid_t pid = 0;
     int c;
 
-    while ((c = getopt(argc, argv, "p:")) >= 0)
-        pid = (pid_t) strtol(optarg, NULL, 10);
+    while ((c = getopt(argc, argv, "p:t")) >= 0)
+        if (c == 't')
+            streams = true;
+        else
+            pid = (pid_t) strtol(optarg, NULL, 10);
     if (optind != argc - 2)
-        die("usage: replay [-p PID] URL COUNT");
+        die("usage: replay [-t] [-p PID] URL COUNT");
     const char *url = argv[optind];
     uint64_t count = strtoull(argv[optind + 1], NULL, 10), head = head_of(url);
     if (!count || head < count)

@@ -40,7 +40,8 @@ bench_packages='
     npm                       npm
     ca-certificates           -
     libjsonrpc-glib-1.0-dev   pc:jsonrpc-glib-1.0
-    libjsonrpccpp-dev         -'
+    libjsonrpccpp-dev         -
+    redis-server              redis-server'
 lint_packages='
     clang-format              clang-format
     cppcheck                  cppcheck'

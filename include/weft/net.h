@@ -74,6 +74,8 @@ typedef struct weft_listen_opts {
     const char *dialect;        /* what connections speak until something decides otherwise */
     const char *id_header;      /* WebSocket: the answer to the handshake names the connection in this header, with 32
                                    random hexadecimal digits. At most 64 bytes; NULL: no such header. Copied */
+    bool token_later;           /* WebSocket: who shows no token at all may connect, is answered 401 to every method without
+                                   WEFT_OPEN, and has auth_ms to show one there */
     bool any_uid;               /* unix: accept peers of other users too */
     weft_style style;
     bool no_batch;

@@ -55,6 +55,7 @@ int weft__demo_main(int argc, char **argv);
     ROW(weft__aiwg)        \
     ROW(weft__cdev)        \
     ROW(weft__acp)         \
+    ROW(weft__tinyvex)     \
     ROW(weft__hub_methods)
 /* clang-format on */
 

@@ -98,12 +98,16 @@ static weft_buf *take_conn_output(weft_conn *conn) {
 
 static void tell_close(weft_conn *conn, weft_peer *peer, int why) {
     weft_server *server = weft__conn_server(conn);
-    if (!conn->told)
+    if (!conn->told || !peer)
         return;
     conn->told = false;
     server->client_count--;
     if (server->opts.on_close)
         server->opts.on_close(server, peer, why, server->opts.data);
+}
+
+void weft__conn_tell_close(weft_conn *conn, int why) {
+    tell_close(conn, conn->peer, why);
 }
 
 static void part_from_peer(weft_conn *conn, int why, bool politely) {

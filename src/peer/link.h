@@ -72,6 +72,9 @@ int weft__answer_keep(const weft_answer *answer, const weft_alloc *alloc, weft_a
 /* What was decided after the connection was made: the names of cancelling and progress, and whether batches are refused. */
 void weft__peer_set_protocol(weft_peer *peer, weft_style style, bool no_batch);
 
+/* From now on it is answered 401, but for methods with WEFT_OPEN, until its identity is authenticated again. */
+void weft__peer_lock(weft_peer *peer);
+
 /* Who sees to it that weft_service_deliver() is called, in place of weft_service_opts.on_ready: the last one to say so. */
 void weft__service_set_wake(weft_service *service, void (*wake)(void *ctx), void *ctx);
 /* Not this one any more. */

@@ -267,6 +267,10 @@ weft_service *weft_peer_service(const weft_peer *peer) {
     return peer->service;
 }
 
+void weft__peer_lock(weft_peer *peer) {
+    peer->locked = true;
+}
+
 void weft__peer_set_protocol(weft_peer *peer, weft_style style, bool no_batch) {
     peer->style = (uint8_t) style;
     peer->no_batch = no_batch;

@@ -252,6 +252,20 @@ static void drop_documents(journal *m, weft_link *list) {
         drop_document(m, WEFT_CONTAINER(list->next, document, link));
 }
 
+/* Removals */
+
+static void remove_contents(journal *m, const weft_append_job *job) {
+    for (size_t i = 0; i < job->removal_count; i++) {
+        uint64_t gseq = job->removals[i];
+        entry *old = gseq > m->all.trimmed && gseq <= row_head(&m->all) ? m->all.entries[gseq - m->all.trimmed - 1] : NULL;
+        if (!old || strcmp(old->event.type, WEFT_REMOVED) == 0)
+            continue;
+        memset(old->text + (old->event.data.data - old->text), 0, old->event.data.len);
+        old->event.type = WEFT_REMOVED;
+        old->event.data = (weft_bytes){WEFT_REMOVED_DATA, sizeof WEFT_REMOVED_DATA - 1};
+    }
+}
+
 static void deliver_to(memory *m, const weft_append_job *job) {
     weft_link jobs;
     weft_delivery *made = weft__delivery_new(m->base.alloc, job->events, job->count);
@@ -296,6 +310,7 @@ static void memory_append(weft_store *store, weft_append_job *job) {
     if (r >= 0 && !known) {
         commit_entries(m, job);
         commit_documents(m, job, &documents);
+        remove_contents(m, job);
     } else
         while (made-- > 0)
             weft__free(m->alloc, m->all.entries[m->all.count + made]);

@@ -106,6 +106,70 @@ static int put_documents(weft_sq *sq, const weft_append_job *job) {
     return r < 0 || !job->document_count ? r : weft__sq_save_state(&sq->write, &sq->state);
 }
 
+/* Its bytes are no longer there, in its stream and over all. */
+static int count_removed(weft_sq *sq, const char *name, int64_t bytes) {
+    int r;
+    weft_sq_stream *stream = weft__sq_stream(sq, name, false, &r);
+    if (!stream)
+        return r < 0 ? r : -EUCLEAN;
+    if (stream->bytes >= 0)
+        stream->bytes += bytes;
+    sq->state.bytes += bytes;
+    return 0;
+}
+
+static int write_removed(weft_sq *sq, int64_t gseq, uint32_t sum) {
+    int r;
+    sqlite3_stmt *row = weft__sq_prepare(&sq->write, WEFT_SQ_REMOVE, &r);
+    if (!row)
+        return r;
+    sqlite3_bind_int64(row, 1, gseq);
+    sqlite3_bind_text(row, 2, WEFT_REMOVED, -1, SQLITE_STATIC);
+    sqlite3_bind_blob64(row, 3, WEFT_REMOVED_DATA, sizeof WEFT_REMOVED_DATA - 1, SQLITE_STATIC);
+    sqlite3_bind_int64(row, 4, sum);
+    return weft__sq_run(row);
+}
+
+/* The row of an event that may have its content taken out: what it will be, and how many bytes it had. */
+static int remove_row(weft_sq *sq, sqlite3_stmt *row) {
+    const char *key = (const char *) sqlite3_column_text(row, 5), *name = (const char *) sqlite3_column_text(row, 8);
+    int64_t had = sqlite3_column_bytes(row, 6);
+    weft_event event = {
+        .gseq = (uint64_t) sqlite3_column_int64(row, 0),
+        .seq = (uint64_t) sqlite3_column_int64(row, 2),
+        .time_ms = sqlite3_column_int64(row, 3),
+        .type = WEFT_REMOVED,
+        .data = {WEFT_REMOVED_DATA, sizeof WEFT_REMOVED_DATA - 1},
+    };
+    if (sqlite3_errcode(sqlite3_db_handle(row)) == SQLITE_NOMEM)
+        return -ENOMEM;
+    if (!name)
+        return -EUCLEAN;
+    uint32_t sum = weft__sq_sum_event(sqlite3_column_int64(row, 1), &event, key);
+    int r = count_removed(sq, name, (int64_t) event.data.len - had);
+    return r < 0 ? r : write_removed(sq, (int64_t) event.gseq, sum);
+}
+
+static int remove_content(weft_sq *sq, uint64_t gseq) {
+    int r;
+    sqlite3_stmt *row = weft__sq_prepare(&sq->write, WEFT_SQ_WHOLE, &r);
+    if (!row || gseq > INT64_MAX)
+        return r;
+    sqlite3_bind_int64(row, 1, (int64_t) gseq);
+    r = weft__sq_step(row);
+    if (r > 0)
+        r = remove_row(sq, row);
+    sqlite3_reset(row);
+    return r;
+}
+
+static int remove_contents(weft_sq *sq, const weft_append_job *job) {
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < job->removal_count; i++)
+        r = remove_content(sq, job->removals[i]);
+    return r < 0 || !job->removal_count ? r : weft__sq_save_state(&sq->write, &sq->state);
+}
+
 int weft__sq_append(weft_sq *sq, weft_append_job *job) {
     int64_t gseq = 0;
     int r = find_key(sq, job->key, &gseq);
@@ -116,5 +180,7 @@ int weft__sq_append(weft_sq *sq, weft_append_job *job) {
         return 0;
     for (size_t i = 0; r >= 0 && i < job->count; i++)
         r = store_event(sq, &job->events[i], i == 0 ? job->key : NULL);
-    return r < 0 ? r : put_documents(sq, job);
+    if (r >= 0)
+        r = put_documents(sq, job);
+    return r < 0 ? r : remove_contents(sq, job);
 }

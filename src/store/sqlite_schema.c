@@ -41,6 +41,8 @@ static const char *const texts[WEFT_SQ_STATEMENTS] = {
     [WEFT_SQ_INSERT] = "INSERT INTO event (" EVENT ") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     [WEFT_SQ_KEY] = "SELECT gseq FROM event WHERE key = ?",
     [WEFT_SQ_AT] = "SELECT e.seq, e.type, s.name FROM event e JOIN stream s ON s.id = e.stream WHERE e.gseq = ?",
+    [WEFT_SQ_WHOLE] = "SELECT " EVENT ", (SELECT name FROM stream WHERE id = event.stream) FROM event WHERE gseq = ?",
+    [WEFT_SQ_REMOVE] = "UPDATE event SET type = ?2, data = ?3, sum = ?4 WHERE gseq = ?1",
     [WEFT_SQ_STREAM] = "SELECT id, head, trimmed, sum FROM stream WHERE name = ?",
     [WEFT_SQ_HEAD] = "SELECT max(seq) FROM event WHERE stream = ?",
     [WEFT_SQ_ALL_HEAD] = "SELECT max(gseq) FROM event",

@@ -46,6 +46,8 @@ enum weft_sq_statement {
     WEFT_SQ_INSERT,
     WEFT_SQ_KEY,
     WEFT_SQ_AT,
+    WEFT_SQ_WHOLE,
+    WEFT_SQ_REMOVE,
     WEFT_SQ_STREAM,
     WEFT_SQ_HEAD,
     WEFT_SQ_ALL_HEAD,

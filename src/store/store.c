@@ -86,8 +86,9 @@ int weft__counters_take(weft_counters *counters, const weft_append_job *job) {
 /* Append */
 
 static int check_append(const weft_store *store, const weft_append *append) {
-    if (append->count + append->document_count == 0 || append->count > WEFT_STORE_EVENTS ||
-        append->document_count > WEFT_STORE_EVENTS || (append->key && (!append->count || !name_fits(append->key))))
+    if (append->count + append->document_count + append->removal_count == 0 || append->count > WEFT_STORE_EVENTS ||
+        append->document_count > WEFT_STORE_EVENTS || append->removal_count > WEFT_STORE_EVENTS ||
+        (append->key && (!append->count || !name_fits(append->key))))
         return -EINVAL;
     if (append->counter && (!*append->counter || strlen(append->counter) >= sizeof((weft_counters *) 0)->of[0].name))
         return -EINVAL;
@@ -108,7 +109,7 @@ static int check_append(const weft_store *store, const weft_append *append) {
 
 static size_t append_size(const weft_append *append) {
     size_t size = sizeof(weft_append_job) + append->count * sizeof(weft_event) + weft__pack_size(append->key) +
-                  weft__pack_size(append->counter);
+                  weft__pack_size(append->counter) + append->removal_count * sizeof(uint64_t);
     for (size_t i = 0; i < append->count; i++)
         size += weft__pack_size(append->events[i].stream) + weft__pack_size(append->events[i].type) +
                 append->events[i].data.len + 1;
@@ -119,7 +120,11 @@ static size_t append_size(const weft_append *append) {
 
 static void copy_append(weft_append_job *job, const weft_append *append) {
     job->documents = (weft_document *) (void *) (job->events + append->count);
-    char *at = (char *) (job->documents + append->document_count);
+    job->removals = (uint64_t *) (void *) (job->documents + append->document_count);
+    job->removal_count = append->removal_count;
+    if (append->removal_count)
+        memcpy(job->removals, append->removals, append->removal_count * sizeof *job->removals);
+    char *at = (char *) (job->removals + append->removal_count);
     job->count = append->count;
     job->document_count = append->document_count;
     job->key = weft__pack(&at, append->key);

@@ -53,6 +53,9 @@ typedef struct weft_document {
     weft_bytes data; /* data NULL: it is deleted */
 } weft_document;
 
+#define WEFT_REMOVED "removed"
+#define WEFT_REMOVED_DATA "{}"
+
 /* Append. Everything is copied. With a key, a repeat stores nothing and gives the positions of the first time; a key is
  * remembered as long as the first event it came with. */
 typedef struct weft_append {
@@ -61,8 +64,11 @@ typedef struct weft_append {
     const char *key;                /* NULL: none */
     const weft_document *documents; /* not written in a repeat; without events there may be documents alone */
     size_t document_count;
-    const char *counter; /* NULL: none. Else the append takes a number of it, */
-    uint64_t number;     /* and is refused if this one or a higher one was taken: two writers never take the same */
+    const char *counter;      /* NULL: none. Else the append takes a number of it, */
+    uint64_t number;          /* and is refused if this one or a higher one was taken: two writers never take the same */
+    const uint64_t *removals; /* gseqs of events whose content is taken out. They keep their places, and their keys; */
+    size_t removal_count;     /* their type is WEFT_REMOVED then, and their data {}. What is not kept is passed over. Not in
+                                 a repeat; without events there may be removals alone */
 } weft_append;
 /* The events with their positions (borrowed). r < 0: nothing was stored, or, after a storage error and a crash, it may turn
  * out that it was; a key makes the repeat safe. repeat: this key was there before; a position is 0 where that event is no

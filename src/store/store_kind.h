@@ -51,7 +51,9 @@ typedef struct weft_append_job {
     size_t count, document_count;
     size_t data_bytes;
     weft_document *documents;
-    weft_event events[]; /* the documents and all strings lie behind them */
+    uint64_t *removals;
+    size_t removal_count;
+    weft_event events[]; /* the documents, the removals and all strings lie behind them */
 } weft_append_job;
 
 typedef struct weft_read_job {
@@ -107,7 +109,7 @@ struct weft_store_kind {
     /* Take the job. Cannot fail and does not block: failure is an outcome of the job. Give seq and gseq to every event, make
      * all durable or none, then hand it back. With a key that is known: give the positions stored for it, set repeat;
      * -EEXIST when stream or type of an event differ. -EAGAIN when its number is taken.
-     * Documents are replaced or deleted with it. Several appends may become
+     * Documents are replaced or deleted with it, and the content of its removals is taken out. Several appends may become
      * durable together. An append does not wait for others to come. */
     void (*append)(weft_store *store, weft_append_job *job);
     /* Likewise. Fill the page with weft__page_begin() and weft__page_add(); only durable events, in order, without holes. */

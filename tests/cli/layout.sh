@@ -83,7 +83,7 @@ exits "that one ends too" 0
 # ---- in the foreground ----
 start "$weft" serve --aiwg
 is "the socket" "unix:.aiwg/daemon/daemon.sock" "${urls[0]}"
-like "AIWG's log is written there too" "IPC server listening" "$(tail -n 6 .aiwg/daemon/daemon.log)"
+like "AIWG's log is written there too" "IPC server listening" "$(tail -n 7 .aiwg/daemon/daemon.log)"
 run timeout 20 "$weft" serve --aiwg
 exits "a second one" 6
 kill -TERM "$pid"

@@ -10,13 +10,14 @@ mkdir -p project/deep/down
 cd project || exit 1
 start "$weft" serve
 first=$pid
-is "four endpoints" 4 "${#urls[@]}"
+is "five endpoints" 5 "${#urls[@]}"
 is "the Unix socket" "unix:.weft/daemon.sock" "${urls[0]}"
 http=${urls[1]}
 ws=${urls[2]}
 like "http on loopback" "http://127.0.0.1:16" "$http"
 is "ws beside it" "ws://${http#http://}" "${ws%/ws}/rpc"
 is "and ACP" "${ws%/ws}/acp" "${urls[3]}"
+is "and tinyvex" "${ws%/ws}/tinyvex" "${urls[4]}"
 like "it says what to try" "weft task submit --wait \"hello\"" "$(cat "$talk")"
 is "the folder is private" 700 "$(mode .weft)"
 is "the socket is private" 600 "$(mode .weft/daemon.sock)"

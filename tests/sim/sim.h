@@ -49,6 +49,9 @@ bool sim_memory_failed(void);
     X(WRITE_FAULT, "an append failed")                                                                                      \
     X(READ_FAULT, "a read failed")                                                                                          \
     X(MEMORY_FAULT, "memory was short")                                                                                     \
+    X(MUTATION, "a value was changed")                                                                                      \
+    X(MUTATION_AGAIN, "a change was repeated and gave the first answer")                                                    \
+    X(REMOVAL, "contents of events were removed")                                                                           \
     X(TRIM, "events were trimmed")                                                                                          \
     X(RETRY, "a task was tried again")                                                                                      \
     X(REQUEUE, "a task was queued again after a kill")                                                                      \
@@ -62,6 +65,10 @@ bool sim_memory_failed(void);
     X(ORPHANED, "a question outlived its agent")                                                                            \
     X(ADOPTED, "an agent found its question again")                                                                         \
     X(REPEAT, "a submission was repeated and gave the first task")                                                          \
+    X(STREAM_RESUMED, "a stream went on where it was")                                                                      \
+    X(STREAM_ANEW, "a stream began anew")                                                                                   \
+    X(VIEW_KEPT, "a client came back and had the value already")                                                            \
+    X(SKIPPED, "a client was told that values were skipped")                                                                \
     X(RESUMED, "a subscription went on where it was")                                                                       \
     X(TRIMMED_GAP, "a position was trimmed")                                                                                \
     X(EPOCH_GAP, "a position was of another epoch")                                                                         \
@@ -123,6 +130,8 @@ void hub_stop(bool force);
 bool hub_tend(void);
 bool hub_is_ready(void);
 bool hub_is_stopping(void);
+/* Nothing is to be computed for those who follow streams. */
+bool hub_is_idle(void);
 /* Keep so many events of a session's stream. */
 void hub_trim(const char *session, uint64_t rows);
 /* What the engine says of a task: its state's name; NULL: it does not know it. */
@@ -238,12 +247,15 @@ typedef struct truth_event {
     char task[SIM_NAME], session[SIM_NAME]; /* that it is about; "": none */
     bool names_task, names_session;         /* in its data; otherwise the engine must know */
     bool trimmed, unseen;                   /* unseen: it was trimmed before the engine had seen it */
+    bool removed;                           /* its content was taken out */
 } truth_event;
 
 void truth_open(const char *epoch);
 void truth_close(void);
 /* These events are durable from now on. */
 void truth_append(const weft_event *events, size_t count);
+/* The content of these was taken out. */
+void truth_remove(const uint64_t *gseqs, size_t count);
 /* After a trim: this is what is kept. How many events went. */
 uint64_t truth_keep(const weft_page *page);
 const char *truth_epoch(void);
@@ -252,6 +264,10 @@ const truth_event *truth_at(uint64_t gseq); /* NULL: there was none */
 /* An event after this position is no longer kept. */
 bool truth_trimmed_after(uint64_t gseq);
 bool truth_session_trimmed(const char *session);
+/* What the disk has as the result of a request: the version of its change; 0: there was nothing to change. false: it has
+ * none.
+ */
+bool truth_request(const char *by, const char *id, uint64_t *ret_version);
 const truth_task *truth_find(const char *id);
 size_t truth_tasks(void);
 const truth_task *truth_task_at(size_t index);

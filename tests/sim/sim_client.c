@@ -11,7 +11,8 @@
 
 #define MAX_CLIENTS 6
 #define MAX_PENDING 12
-#define SUBSCRIPTIONS 2 /* side by side: the one without a name, and one with */
+#define SUBSCRIPTIONS 3 /* side by side: the one without a name, one with, and the stream "events" of tinyvex */
+#define STREAM 2        /* which of them that is */
 #define MAX_PIECE 400   /* bytes that move at a time, mostly */
 
 typedef enum want {
@@ -20,7 +21,9 @@ typedef enum want {
     WANT_ANSWER,
     WANT_SUBSCRIBE,
     WANT_UNSUBSCRIBE,
+    WANT_VIEW,
     WANT_LIST,
+    WANT_CHANGE,
     WANT_CREATE,
     WANT_SET,
     WANT_CLOSE,
@@ -45,6 +48,14 @@ typedef struct followed {
     bool refused; /* it could not resume */
 } followed;
 
+/* The stream "tasks" of tinyvex: the value that the client has, over its connections. */
+typedef struct view {
+    bool wanted, on;
+    char *value; /* NULL: none yet */
+    uint64_t seq;
+    char journal[128];
+} view;
+
 typedef struct request {
     want want;
     uint64_t id;
@@ -67,8 +78,10 @@ typedef struct client {
     size_t pending_count;
     uint64_t next_id;
     unsigned keys;
-    char unsure[64]; /* the key of a submission of which nothing was heard; "": none */
+    unsigned changes; /* mutations that it has made up */
+    char unsure[64];  /* the key of a submission of which nothing was heard; "": none */
     followed follows[SUBSCRIPTIONS];
+    view view;
     uint64_t doubtful; /* the last it was told was perhaps not this event, which is trimmed, but a later one like it */
     uint64_t words;    /* of its dialect: all up to this gseq were told, or were before its time */
 } client;
@@ -173,7 +186,19 @@ static void choose_filter(subscription *sub) {
         snprintf(sub->session, sizeof sub->session, "%s", task->session);
 }
 
-static const char *const names[SUBSCRIPTIONS] = {NULL, "second"};
+static const char *const names[SUBSCRIPTIONS] = {NULL, "second", "third"};
+
+/* A stream has no filter by task or session. */
+static request *ask_stream(client *c, const subscription *next, bool live) {
+    char position[128] = "", types[64] = "";
+    if (!live)
+        snprintf(position, sizeof position, ",\"lastSeq\":%llu%s%s%s", (unsigned long long) next->last,
+                 next->last ? ",\"journal\":\"" : "", next->last ? next->epoch : "", next->last ? "\"" : "");
+    if (*next->prefix)
+        snprintf(types, sizeof types, ",\"params\":{\"types\":[\"%s\"]}", next->prefix);
+    return ask(c, WANT_SUBSCRIBE, "\"method\":\"tinyvex/subscribe\",\"params\":{\"subId\":\"%s\",\"name\":\"events\"%s%s}",
+               names[STREAM], types, position);
+}
 
 static void send_subscribe(client *c, size_t which, const subscription *next, bool live) {
     char position[128] = "", types[64] = "", subject[64] = "\"taskId\":null", name[32] = "";
@@ -190,11 +215,12 @@ static void send_subscribe(client *c, size_t which, const subscription *next, bo
         snprintf(subject, sizeof subject, "\"taskId\":\"%s\"", next->task);
     else if (*next->session)
         snprintf(subject, sizeof subject, "\"sessionId\":\"%s\"", next->session);
-    request *made =
-        ask(c, WANT_SUBSCRIBE, "\"method\":\"event.subscribe\",\"params\":{%s%s%s%s}", subject, position, types, name);
+    request *made = which == STREAM ? ask_stream(c, next, live)
+                                    : ask(c, WANT_SUBSCRIBE, "\"method\":\"event.subscribe\",\"params\":{%s%s%s%s}", subject,
+                                          position, types, name);
     made->which = which;
     made->next = *next;
-    made->next.oldest = !live && !next->last;
+    made->next.oldest = !live && !next->last && which != STREAM;
     made->live = live;
     c->follows[which].wanted = true;
 }
@@ -207,6 +233,8 @@ static void subscribe(client *c) {
     bool goes_on = (next.on || follows->wanted) && next.last && sim_chance(70);
     if (!goes_on)
         choose_filter(&next);
+    if (which == STREAM)
+        next.task[0] = next.session[0] = '\0';
     send_subscribe(c, which, &next, !goes_on && sim_chance(50));
 }
 
@@ -214,9 +242,23 @@ static void unsubscribe(client *c) {
     size_t which = sim_below(SUBSCRIPTIONS);
     c->follows[which].wanted = false;
     request *made =
-        names[which] ? ask(c, WANT_UNSUBSCRIBE, "\"method\":\"event.unsubscribe\",\"params\":{\"id\":\"%s\"}", names[which])
-                     : ask(c, WANT_UNSUBSCRIBE, "\"method\":\"event.unsubscribe\"");
+        which == STREAM
+            ? ask(c, WANT_UNSUBSCRIBE, "\"method\":\"tinyvex/unsubscribe\",\"params\":{\"subId\":\"%s\"}", names[which])
+        : names[which]
+            ? ask(c, WANT_UNSUBSCRIBE, "\"method\":\"event.unsubscribe\",\"params\":{\"id\":\"%s\"}", names[which])
+            : ask(c, WANT_UNSUBSCRIBE, "\"method\":\"event.unsubscribe\"");
     made->which = which;
+}
+
+/* With the position of the value it has, sometimes without the journal that came with it. */
+static void send_view(client *c) {
+    char position[256] = "";
+    if (c->view.value && (c->fair || sim_chance(85)))
+        snprintf(position, sizeof position, ",\"lastSeq\":%llu,\"journal\":\"%s\"", (unsigned long long) c->view.seq,
+                 c->view.journal);
+    ask(c, WANT_VIEW, "\"method\":\"tinyvex/subscribe\",\"params\":{\"subId\":\"view\",\"name\":\"tasks\"%s}", position);
+    c->view.wanted = true;
+    c->view.on = false;
 }
 
 /* From the last position; where that was refused, from now on, or again from the oldest that is kept. */
@@ -238,6 +280,8 @@ static void connect_client(client *c) {
     for (size_t i = 0; i < SUBSCRIPTIONS; i++)
         if (c->follows[i].wanted && sim_chance(80))
             resume(c, i);
+    if (c->view.wanted && sim_chance(80))
+        send_view(c);
 }
 
 /* ---- sessions ---- */
@@ -290,6 +334,37 @@ static void use_session(client *c) {
         ask_session(c, WANT_SESSION, "open", session->id, "");
 }
 
+/* ---- mutations ---- */
+
+/* What one of them is follows from its number, so that it can be repeated at any time: the last ones are, now and then. */
+static void change(client *c) {
+    unsigned number =
+        c->changes && sim_chance(40) ? c->changes - 1 - sim_below(c->changes < 4 ? c->changes : 4) : c->changes++;
+    char value[32] = "", id[16];
+    bool put = number % 4 != 3;
+    snprintf(id, sizeof id, "m%u", number);
+    if (put)
+        snprintf(value, sizeof value, ",\"value\":%u", number);
+    request *made = ask(c, WANT_CHANGE,
+                        "\"method\":\"tinyvex/mutation\",\"params\":{\"requestId\":\"%s\",\"name\":\"doc.%s\",\"args\":{"
+                        "\"collection\":\"c\",\"key\":\"k%u\"%s}}",
+                        id, put ? "put" : "delete", number % 3, value);
+    uint64_t version;
+    snprintf(made->subject, sizeof made->subject, "%s", id);
+    made->repeats = truth_request(c->name, id, &version);
+}
+
+static void hear_changed(const client *c, const request *asked, const weft_json *result) {
+    weft_json value = weft_get(result, "value");
+    uint64_t told = (uint64_t) weft_get_int(&value, "version", 0), version = 0;
+    if (!truth_request(c->name, asked->subject, &version))
+        sim_broken("acknowledged too soon: %s was told of %s, which is not on the disk", c->name, asked->subject);
+    else if (told != version)
+        sim_broken("another answer: %s was told version %llu of %s, which has %llu", c->name, (unsigned long long) told,
+                   asked->subject, (unsigned long long) version);
+    sim_saw(asked->repeats ? SAW_MUTATION_AGAIN : SAW_MUTATION);
+}
+
 static void act(client *c) {
     if (sim_now_plan()->sessions && c->conn && c->pending_count < MAX_PENDING && sim_chance(40)) {
         use_session(c);
@@ -300,14 +375,18 @@ static void act(client *c) {
         connect_client(c);
     else if (c->pending_count == MAX_PENDING)
         return;
+    else if (what < 8)
+        change(c);
     else if (what < 40)
         submit(c);
     else if (what < 55)
         cancel(c);
     else if (what < 75)
         answer(c);
-    else if (what < 92)
+    else if (what < 89)
         subscribe(c);
+    else if (what < 92)
+        send_view(c);
     else if (what < 95)
         unsubscribe(c);
     else
@@ -348,14 +427,13 @@ static void check_missed(const client *c, const subscription *sub, uint64_t unti
     uint64_t from = sub->last > sub->floor ? sub->last : sub->floor;
     for (uint64_t gseq = from + 1; gseq < until; gseq++) {
         const truth_event *event = truth_at(gseq);
-        if (lets_through(sub, event) && !(sub->oldest && event->trimmed) && !may_be_unknown(sub, event))
+        if (lets_through(sub, event) && !(sub->oldest && event->trimmed) && !event->removed && !may_be_unknown(sub, event))
             sim_broken("lost event: %s did not hear %llu %s", c->name, (unsigned long long) gseq, event->type);
     }
 }
 
-static void hear_event(client *c, const weft_json *params) {
-    const char *name = weft_get_str(params, "subscription", NULL);
-    subscription *sub = &c->follows[name ? 1 : 0].sub;
+static void hear_event(client *c, size_t which, const weft_json *params) {
+    subscription *sub = &c->follows[which].sub;
     uint64_t gseq = (uint64_t) weft_get_int(params, "gseq", 0);
     const truth_event *event = truth_at(gseq);
     weft_json data = weft_get(params, "data");
@@ -366,6 +444,8 @@ static void hear_event(client *c, const weft_json *params) {
     else if (gseq <= sub->last)
         sim_broken("double event: %s heard %llu after %llu", c->name, (unsigned long long) gseq,
                    (unsigned long long) sub->last);
+    else if (event->removed && strcmp(weft_get_str(params, "type", ""), WEFT_REMOVED) == 0)
+        sub->last = gseq; /* that it was there is all it says */
     else if (!lets_through(sub, event))
         sim_broken("stray event: %s heard %llu %s", c->name, (unsigned long long) gseq, event->type);
     else if (strcmp(weft_get_str(params, "type", ""), event->type) != 0 || data.len != event->len ||
@@ -375,6 +455,58 @@ static void hear_event(client *c, const weft_json *params) {
         check_missed(c, sub, gseq);
         sub->last = gseq;
     }
+}
+
+/* ---- the values of streams ---- */
+
+static void hear_view(client *c, const weft_json *params, const weft_json *value) {
+    view *had = &c->view;
+    uint64_t seq = (uint64_t) weft_get_int(params, "seq", 0);
+    const char *journal = weft_get_str(params, "journal", "");
+    bool same = strncmp(journal, had->journal, strcspn(journal, ".") + 1) == 0;
+    sim_say("%-7s < value %llu", c->name, (unsigned long long) seq);
+    if (!truth_at(seq))
+        sim_broken("stray value: %s was told a value of %llu, which is not on the disk", c->name, (unsigned long long) seq);
+    if (had->on && same && seq <= had->seq)
+        sim_broken("double value: %s was told a value of %llu after %llu", c->name, (unsigned long long) seq,
+                   (unsigned long long) had->seq);
+    free(had->value);
+    had->value = strndup(value->text, value->len);
+    had->seq = seq;
+    had->on = true;
+    snprintf(had->journal, sizeof had->journal, "%s", journal);
+}
+
+static void hear_data(client *c, const weft_json *params) {
+    weft_json value = weft_get(params, "value");
+    if (strcmp(weft_get_str(params, "subId", ""), "view") == 0)
+        hear_view(c, params, &value);
+    else if (weft_get_int(params, "seq", 0) != weft_get_int(&value, "gseq", -1))
+        sim_broken("wrong event: %s heard one with another position than its own", c->name);
+    else
+        hear_event(c, STREAM, &value);
+}
+
+/* Every task that the hub knows is in the value that the client has, in the state that the disk says. */
+static void check_view(const client *c) {
+    weft_doc *doc;
+    size_t known = 0;
+    if (!c->view.value || weft_doc_parse(c->view.value, strlen(c->view.value), NULL, &doc) < 0) {
+        sim_broken("lost value: %s has no value of the tasks", c->name);
+        return;
+    }
+    for (weft_iter it = weft_iterate(weft_doc_root(doc)); weft_next(&it);) {
+        const char *id = weft_get_str(&it.value, "id", ""), *state = hub_task_state(id);
+        if (!state || strcmp(state, weft_get_str(&it.value, "state", "")) != 0)
+            sim_broken("old value: %s believes that %s is %s, it is %s", c->name, id, weft_get_str(&it.value, "state", ""),
+                       state ? state : "forgotten");
+        known++;
+    }
+    for (size_t i = 0; i < truth_tasks(); i++)
+        known -= hub_task_state(truth_task_at(i)->id) != NULL;
+    if (known != 0)
+        sim_broken("old value: %s has not all tasks", c->name);
+    weft_doc_free(doc);
 }
 
 /* ---- the words of the dialect ---- */
@@ -409,7 +541,7 @@ static bool is_word(const truth_event *event, const char *method, const weft_jso
 
 /* What is no longer kept when a slow client comes to it is left out of its dialect's words: decision 0032. */
 static bool need_not_be_said(const truth_event *event) {
-    return event->unseen || event->trimmed;
+    return event->unseen || event->trimmed || event->removed;
 }
 
 /* It was told already, when an event before it that says the same was trimmed. */
@@ -508,8 +640,46 @@ static void check_refusal(const client *c, const request *asked, const char *rea
         sim_broken("untrue gap: %s was refused %llu because of %s", c->name, (unsigned long long) asked->next.last, reason);
 }
 
+/* It is subscribed in any case: from its position, or anew after startSeq. */
+static void hear_stream(client *c, const request *asked, const weft_json *result) {
+    subscription *sub = &c->follows[STREAM].sub;
+    const char *reason = weft_get_str(result, "reason", NULL), *journal = weft_get_str(result, "journal", "");
+    bool resumed = weft_get_bool(result, "resumed", false);
+    if (reason)
+        check_refusal(c, asked, reason);
+    if (resumed && asked->next.last && strcmp(asked->next.epoch, truth_epoch()) != 0)
+        sim_broken("untrue resume: %s went on with another epoch", c->name);
+    if (resumed == (asked->live || reason))
+        sim_broken("wrong answer: %s was told %s", c->name, resumed ? "that it was resumed" : "that it was not");
+    if (resumed && asked->next.last)
+        sim_saw(SAW_STREAM_RESUMED);
+    if (reason)
+        sim_saw(SAW_STREAM_ANEW);
+    *sub = asked->next;
+    sub->on = true;
+    sub->floor = (uint64_t) weft_get_int(result, "startSeq", 0);
+    sub->last = resumed ? asked->next.last : 0;
+    snprintf(sub->epoch, sizeof sub->epoch, "%s", journal);
+}
+
+/* With a position of this epoch it is resumed, and told nothing if it has the value. */
+static void hear_viewed(client *c, const weft_json *result) {
+    bool resumed = weft_get_bool(result, "resumed", false);
+    const char *journal = weft_get_str(result, "journal", "");
+    if (strncmp(journal, truth_epoch(), strlen(truth_epoch())) != 0)
+        sim_broken("wrong answer: %s was told of another epoch", c->name);
+    c->view.on = resumed && c->view.value;
+    c->view.seq = resumed ? (uint64_t) weft_get_int(result, "startSeq", 0) : c->view.seq;
+    if (resumed && strchr(journal, '.'))
+        sim_saw(SAW_VIEW_KEPT);
+}
+
 static void hear_subscribed(client *c, const request *asked, const weft_json *result) {
     subscription *sub = &c->follows[asked->which].sub;
+    if (asked->which == STREAM) {
+        hear_stream(c, asked, result);
+        return;
+    }
     if (!weft_get_bool(result, "resumed", false)) {
         check_refusal(c, asked, weft_get_str(result, "reason", ""));
         *sub = asked->next;
@@ -584,6 +754,10 @@ static void hear_answer(client *c, const weft_json *message) {
         hear_subscribed(c, &asked, &result);
     else if (asked.want == WANT_SUBSCRIBE)
         hear_unsubscribed(c, &asked, message);
+    else if (asked.want == WANT_VIEW && ok)
+        hear_viewed(c, &result);
+    else if (asked.want == WANT_CHANGE && ok)
+        hear_changed(c, &asked, &result);
     else if (asked.want == WANT_UNSUBSCRIBE && ok)
         c->follows[asked.which].sub.on = false;
 }
@@ -603,7 +777,11 @@ static void hear_line(client *c, const char *line, size_t len) {
     if (!method)
         hear_answer(c, message);
     else if (strcmp(method, "event") == 0)
-        hear_event(c, &params);
+        hear_event(c, weft_get_str(&params, "subscription", NULL) ? 1 : 0, &params);
+    else if (strcmp(method, "tinyvex/data") == 0)
+        hear_data(c, &params);
+    else if (strcmp(method, "tinyvex/error") == 0)
+        sim_saw(SAW_SKIPPED);
     else
         hear_word(c, method, &params);
     weft_doc_free(doc);
@@ -630,6 +808,7 @@ static void forget_connection(client *c) {
     c->conn = NULL;
     c->pending_count = 0;
     c->in_len = c->out_len = 0;
+    c->view.on = false;
     for (size_t i = 0; i < SUBSCRIPTIONS; i++) {
         subscription *sub = &c->follows[i].sub;
         sub->on = false;
@@ -705,7 +884,10 @@ void clients_cut(void) {
 /* ---- the fair end ---- */
 
 static bool wants_events(const client *c) {
-    return c->follows[0].wanted || c->follows[1].wanted;
+    for (size_t i = 0; i < SUBSCRIPTIONS; i++)
+        if (c->follows[i].wanted)
+            return true;
+    return c->view.wanted;
 }
 
 static bool mend_client(client *c) {
@@ -720,6 +902,10 @@ static bool mend_client(client *c) {
             resume(c, i);
             done = true;
         }
+    if (c->conn && c->view.wanted && !c->view.on && !c->pending_count) {
+        send_view(c);
+        done = true;
+    }
     return done;
 }
 
@@ -741,6 +927,8 @@ void clients_check(void) {
         for (size_t k = 0; k < SUBSCRIPTIONS; k++)
             if (c->follows[k].sub.on)
                 check_missed(c, &c->follows[k].sub, truth_head() + 1);
+        if (c->view.wanted)
+            check_view(c);
         while (c->aiwg && next_word(c) && need_not_be_said(next_word(c)))
             c->words++;
         if (c->aiwg && next_word(c))
@@ -763,6 +951,7 @@ void clients_close(void) {
     for (size_t i = 0; i < clients.count; i++) {
         free(clients.list[i].out);
         free(clients.list[i].in);
+        free(clients.list[i].view.value);
     }
     memset(&clients, 0, sizeof clients);
 }

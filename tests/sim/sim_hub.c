@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hub_clients.h"
+#include "hub_clients_private.h"
 #include "link.h"
 #include "loop.h"
 #include "sim.h"
@@ -282,7 +282,7 @@ static void on_event(weft_event_listener *listener, const weft_event *event, con
 }
 
 static void start_clients(void) {
-    static const weft_dialect *const dialects[] = {&weft__aiwg, &weft__hub_methods, NULL};
+    static const weft_dialect *const dialects[] = {&weft__aiwg, &weft__tinyvex, &weft__hub_methods, NULL};
     box.host = (weft_hub_host){
         .version = "0.0.0", .started_at = "2026-01-01T00:00:00.000Z", .uptime_s = uptime, .stop = stop_asked};
     box.hub = (weft_hub){.engine = box.engine, .host = &box.host, .alloc = sim_alloc()};
@@ -380,6 +380,10 @@ bool hub_is_ready(void) {
 
 bool hub_is_stopping(void) {
     return box.life == STOPPING;
+}
+
+bool hub_is_idle(void) {
+    return !box.hub.clients || weft__computations_idle(box.hub.clients);
 }
 
 /* ---- what is asked of it ---- */

@@ -49,6 +49,7 @@ static void keep_ghost(const weft_append_job *job) {
     moved(&copy->key, job, copy);
     moved(&copy->counter, job, copy);
     copy->documents = (weft_document *) (void *) (copy->events + copy->count);
+    copy->removals = (uint64_t *) (void *) (copy->documents + copy->document_count);
     for (size_t i = 0; i < copy->document_count; i++) {
         moved(&copy->documents[i].key, job, copy);
         moved(&copy->documents[i].data.data, job, copy);
@@ -73,6 +74,7 @@ static void do_append(weft_append_job *job, int fail) {
     weft__memory.append(disk.store, job);
     if (job->job.r >= 0 && !job->repeat) {
         forget_ghost();
+        truth_remove(job->removals, job->removal_count);
         truth_append(job->events, job->count);
     }
 }
@@ -181,8 +183,10 @@ static bool revive_ghost(void) {
     disk.ghost = NULL;
     disk.store->queued += ghost->job.bytes; /* as if it had just been given to us */
     weft__memory.append(disk.store, ghost);
-    if (ghost->job.r >= 0 && !ghost->repeat)
+    if (ghost->job.r >= 0 && !ghost->repeat) {
+        truth_remove(ghost->removals, ghost->removal_count);
         truth_append(ghost->events, ghost->count);
+    }
     return true;
 }
 

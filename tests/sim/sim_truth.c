@@ -18,6 +18,12 @@ static struct {
     size_t question_count, question_cap;
     truth_session *sessions;
     size_t session_count, session_cap;
+    struct done_once {
+        char by[SIM_NAME], id[SIM_NAME];
+        uint64_t version, gseq;
+    } * requests;
+    size_t request_count, request_cap;
+    uint64_t version; /* the highest */
     uint64_t trimmed; /* the highest gseq that is no longer kept */
 } truth;
 
@@ -296,6 +302,20 @@ static void session_created(const weft_json *data) {
     truth.sessions[truth.session_count++] = made;
 }
 
+/* Whoever deletes a session wants nothing of it to be read any more. */
+static void check_erased(const char *session) {
+    static const char *const kinds[] = {"task.", "session.", "question."};
+    for (size_t i = 0; i < truth.count; i++) {
+        const truth_event *event = &truth.events[i];
+        if (event->removed || event->trimmed || strcmp(event->session, session) != 0)
+            continue;
+        for (size_t k = 0; k < 3; k++)
+            if (strncmp(event->type, kinds[k], strlen(kinds[k])) == 0)
+                sim_broken("not erased: %s is deleted, and %llu %s can be read", session, (unsigned long long) event->gseq,
+                           event->type);
+    }
+}
+
 static void session_event(const truth_event *event, const weft_json *data) {
     const char *type = event->type + sizeof "session." - 1;
     truth_session *session = find_session(event->session);
@@ -313,12 +333,58 @@ static void session_event(const truth_event *event, const weft_json *data) {
         session->closes++;
         session->closed = true;
         session->deleted = strcmp(type, "deleted") == 0;
+        if (session->deleted)
+            check_erased(session->id);
     } else if (strcmp(type, "resumed") == 0) {
         session->closed = false;
         session->resumes++;
         sim_saw(SAW_SESSION_RESUMED);
     } else if (strcmp(type, "opened") == 0)
         sim_saw(SAW_SESSION_OPENED);
+}
+
+/* ---- requests ---- */
+
+static struct done_once *find_request(const char *by, const char *id) {
+    for (size_t i = truth.request_count; i-- > 0;)
+        if (strcmp(truth.requests[i].by, by) == 0 && strcmp(truth.requests[i].id, id) == 0)
+            return &truth.requests[i];
+    return NULL;
+}
+
+bool truth_request(const char *by, const char *id, uint64_t *ret_version) {
+    const struct done_once *known = find_request(by, id);
+    if (known)
+        *ret_version = known->version;
+    return known != NULL;
+}
+
+/* Once, as long as the event that says so is kept. */
+static void request_done(const truth_event *event, const weft_json *said) {
+    struct done_once made = {.gseq = event->gseq};
+    weft_json result = weft_get(said, "result");
+    copy_member(made.by, sizeof made.by, said, "by");
+    copy_member(made.id, sizeof made.id, said, "requestId");
+    made.version = (uint64_t) weft_get_int(&result, "version", 0);
+    struct done_once *known = find_request(made.by, made.id);
+    if (known && !truth_at(known->gseq)->trimmed)
+        sim_broken("done twice: %s of %s, in %llu and %llu", made.id, made.by, (unsigned long long) known->gseq,
+                   (unsigned long long) made.gseq);
+    if (known) {
+        *known = made;
+        return;
+    }
+    truth.requests = grown(truth.requests, truth.request_count, &truth.request_cap, sizeof made);
+    truth.requests[truth.request_count++] = made;
+}
+
+static void document_event(const truth_event *event, const weft_json *data) {
+    uint64_t version = (uint64_t) weft_get_int(data, "version", 0);
+    weft_json request = weft_get(data, "request");
+    if (version <= truth.version)
+        sim_broken("version used again: %llu", (unsigned long long) version);
+    truth.version = version;
+    request_done(event, &request);
 }
 
 static void output_event(const truth_event *event, const weft_json *data) {
@@ -354,6 +420,10 @@ static void check_event(truth_event *event) {
         task_event(event, data);
     else if (strncmp(event->type, "question.", 9) == 0)
         question_event(event, data);
+    else if (strncmp(event->type, "doc.", 4) == 0)
+        document_event(event, data);
+    else if (strcmp(event->type, "request.done") == 0)
+        request_done(event, data);
     else if (strcmp(event->type, "session.output") == 0)
         output_event(event, data);
     else if (strncmp(event->type, "session.", 8) == 0)
@@ -382,6 +452,19 @@ void truth_append(const weft_event *events, size_t count) {
         sim_say("disk    %llu %s %.300s", (unsigned long long) made.gseq, made.type, made.data);
         truth.events = grown(truth.events, truth.count, &truth.cap, sizeof made);
         truth.events[truth.count++] = made;
+    }
+}
+
+void truth_remove(const uint64_t *gseqs, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        truth_event *event = gseqs[i] && gseqs[i] <= truth.count ? &truth.events[gseqs[i] - 1] : NULL;
+        if (!event || strcmp(event->stream, "hub") != 0 || !*event->session)
+            sim_broken("wrong removal: %llu is about no session", (unsigned long long) gseqs[i]);
+        else if (truth_unfinished(event->session))
+            sim_broken("wrong removal: %llu is about %s, which has tasks", (unsigned long long) gseqs[i], event->session);
+        else
+            event->removed = true;
+        sim_saw(SAW_REMOVAL);
     }
 }
 
@@ -460,5 +543,6 @@ void truth_close(void) {
     free(truth.tasks);
     free(truth.questions);
     free(truth.sessions);
+    free(truth.requests);
     memset(&truth, 0, sizeof truth);
 }

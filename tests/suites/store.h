@@ -557,6 +557,34 @@ static void store_documents(store_world *world, bool lasting) {
     CHECK_STR(outcome.text, "3:");
 }
 
+/* Removals */
+
+static void store_removes(store_world *world, bool lasting) {
+    store_outcome outcome;
+    weft_event event = world_event("a", "said");
+    const uint64_t some[] = {2, 3, 3, 99, 0}, last = 5, trimmed = 1;
+    world_fill(world, "a", 3);
+    CHECK_INT(store_put(world, &(weft_append){.events = &event, .count = 1, .key = "k"}), 0);
+    CHECK_INT(store_put(world, &(weft_append){.events = &event, .count = 1, .removals = some, .removal_count = 5}), 0);
+    CHECK_INT(world_read(world, &(weft_query){.stream = "a"}, &outcome), 0);
+    CHECK_STR(outcome.text, "1:1 2:{} 3:{} 4:said 5:said");
+    /* Its key is known as before, and a repeat removes nothing. */
+    const uint64_t fourth = 4;
+    CHECK_INT(store_put(world, &(weft_append){.removals = &fourth, .removal_count = 1}), 0);
+    CHECK_INT(
+        store_put(world, &(weft_append){.events = &event, .count = 1, .key = "k", .removals = &last, .removal_count = 1}),
+        -EEXIST);
+    CHECK_INT(weft__store_head(world->store), 5);
+    if (lasting)
+        world_reopen(world);
+    CHECK_INT(world_read(world, &(weft_query){0}, &outcome), 0);
+    CHECK_STR(outcome.text, "1:1 2:{} 3:{} 4:{} 5:said");
+    CHECK_INT(world_trim(world, &(weft_trim){.bytes = 7, .stream = "a"}, &outcome), 0); /* {} {} said are eight */
+    CHECK_INT(world_read(world, &(weft_query){.oldest = true}, &outcome), 0);
+    CHECK_STR(outcome.text, "4:{} 5:said");
+    CHECK_INT(store_put(world, &(weft_append){.removals = &trimmed, .removal_count = 1}), 0);
+}
+
 static void store_never_reuses(store_world *world, bool lasting) {
     store_outcome outcome;
     world_fill(world, "a", 5);
@@ -678,11 +706,19 @@ static void store_memory_scene(store_world *world) {
     store_watch watch;
     weft_event events[] = {world_event("a", "1"), world_event("b", "2")};
     const weft_document document = {"d", {"x", 1}};
+    const uint64_t removal = 1;
     int calls = 0;
     bool follows = store_watch_begin(&watch, world, &(weft_query){0}) == 0;
     for (int i = 0; i < 3; i++)
-        calls += weft__store_append(world->store, &(weft_append){events, 2, i ? NULL : "k", &document, 1}, world_appended,
-                                    &outcome) == 0;
+        calls += weft__store_append(world->store,
+                                    &(weft_append){.events = events,
+                                                   .count = 2,
+                                                   .key = i ? NULL : "k",
+                                                   .documents = &document,
+                                                   .document_count = 1,
+                                                   .removals = &removal,
+                                                   .removal_count = i == 2},
+                                    world_appended, &outcome) == 0;
     calls += weft__store_read(world->store, &(weft_query){0}, world_read_done, &outcome) == 0;
     world_wait(world, &outcome.times, calls);
     calls += weft__store_trim(world->store, &(weft_trim){.rows = 1}, world_trimmed, &outcome) == 0;
@@ -744,6 +780,7 @@ static inline void store_suite(const store_case *which) {
     store_row(which, "sets streams aside", store_sets_streams_aside, NULL);
     store_row(which, "trims in pieces", store_trims_in_pieces, NULL);
     store_row(which, "documents", NULL, store_documents);
+    store_row(which, "removes contents", NULL, store_removes);
     store_row(which, "never reuses a position", NULL, store_never_reuses);
     store_row(which, "closes", NULL, store_closes);
     store_row(which, "refuses when closing", store_refuses_when_closing, NULL);

@@ -4,6 +4,7 @@
 DIALECT_SUITE(aiwg)
 DIALECT_SUITE(cdev)
 DIALECT_SUITE(acp)
+DIALECT_SUITE(tinyvex)
 DIALECT_SUITE(hub_methods)
 
-TEST_MAIN(CASE(dialect_aiwg) CASE(dialect_cdev) CASE(dialect_acp) CASE(dialect_hub_methods))
+TEST_MAIN(CASE(dialect_aiwg) CASE(dialect_cdev) CASE(dialect_acp) CASE(dialect_tinyvex) CASE(dialect_hub_methods))

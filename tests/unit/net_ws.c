@@ -1,6 +1,7 @@
 /* From HTTP to WebSocket on a real socket: the handshake's rules, the bytes behind it, the good-byes. What frames may look
  * like is tested where frames are made. */
 #include "net_world.h"
+#include "server.h"
 
 #define HOST "Host: localhost\r\n"
 #define UPGRADE "Connection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\n"
@@ -107,6 +108,26 @@ TEST(messages_behind_the_head) {
     world_free(w);
 }
 
+/* Who shows none may connect and is a stranger until it does, for a while; a wrong one is refused as ever. */
+TEST(a_token_later) {
+    const char *body;
+    world *w = ws_world(&(weft_listen_opts){.tokens = tokens, .token_later = true});
+    CHECK_INT(world_http(w, 0, &body, GET_WS UPGRADE KEY V13 "Authorization: Bearer x\r\n\r\n"), 401);
+    int fd = open_ws(w);
+    world_send(w, fd, FRAME("\xa8") CALL, sizeof(FRAME("\xa8") CALL) - 1);
+    CHECK(world_read_until(w, fd, "\"code\":401"));
+    CHECK_INT(w->opened, 0);
+    close(fd);
+    world_free(w);
+    w = ws_world(&(weft_listen_opts){.tokens = tokens, .token_later = true});
+    w->server->opts.auth_ms = 1;
+    fd = open_ws(w);
+    CHECK_INT(world_read_all(w, fd), 0); /* it is closed */
+    CHECK_INT(w->opened, 0);
+    close(fd);
+    world_free(w);
+}
+
 TEST(half_closed_and_vanished) {
     world *w = ws_world(NULL);
     int fd = open_ws(w);
@@ -183,7 +204,7 @@ TEST_MAIN(
     CASE(handshakes)
     CASE(tokens_of_browsers)
     CASE(messages_behind_the_head)
-    CASE(half_closed_and_vanished)
+    CASE(a_token_later) CASE(half_closed_and_vanished)
     CASE(unmasked_frames_break_it)
     CASE(stop_says_restart)
     CASE(broadcast)

@@ -194,6 +194,8 @@ const weft_key weft__keys[] = {
     {KEY(text, "store.on_damage", on_damage, "\"refuse\"",
          "a damaged database: do not start, or put it aside and begin a new one"),
      .choices = {"refuse quarantine"}, .door = WRITES},
+    {KEY(flag, "git.write", git_write, "false", "clients may stage, discard and commit: the repository's hooks run then"),
+     .live = true, .door = RUNS},
     {KEY(flag, "cdev.parallel", cdev_parallel, "false", "agent/run may run several agents side by side")},
     {KEY(flag, "automation.enabled", automation, "true", "rules fire, until somebody switches them off"), .live = true},
     {KEY(list, "automation.rules", rules, "[]", "when this happens, do that"), .shape = rule_shape, .check = check_rule,

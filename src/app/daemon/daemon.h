@@ -33,6 +33,7 @@ typedef struct weft_daemon {
     int lock;
     bool held;       /* this folder is ours: the lock, the pid file, the socket */
     bool background; /* started by "weft start" */
+    mode_t umask;    /* the user's, of a daemon in the background: what git makes is not for us alone */
     bool announced;  /* the pid file is written */
 } weft_daemon;
 

@@ -33,6 +33,7 @@ typedef struct weft_serve_settings {
     const char *store_path; /* NULL: in the daemon's folder */
     const char *on_damage;  /* "refuse" or "quarantine" */
     bool quarantine;        /* the same */
+    bool git_write;
     bool cdev_parallel;
     bool automation;
     bool automation_changed; /* after a reload: something that begins with "automation." has */

@@ -299,7 +299,13 @@ static void start_automation(weft_serve_hub *self, const weft_serve_settings *ho
 /* Without them the hub still does its work: their methods say what is missing. */
 static void serve_folder(weft_serve_hub *self) {
     weft_files_opts files = {.loop = self->opts.loop, .folder = self->folder, .umask = 077};
-    weft_git_opts git = {.loop = self->opts.loop, .folder = self->folder};
+    weft_git_opts git = {
+        .loop = self->opts.loop,
+        .folder = self->folder,
+        .may_write = read_flag(self, "git.write"),
+        .set_umask = self->opts.daemon->background,
+        .umask = self->opts.daemon->umask,
+    };
     int r = weft__cdev_changes_new(&self->hub, warn_of_note, self, &self->changes);
     if (r < 0)
         weft__warn(self->opts.app, "weft serve: watching: %s", weft_strerror(r));
@@ -402,6 +408,8 @@ void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how) {
     weft_engine_limits limits = limits_of(how);
     self->agents = how->agents;
     weft__engine_set(self->engine, &self->agents, &limits);
+    if (self->git)
+        weft__git_set_may_write(self->git, how->git_write);
     if (how->automation_changed) /* otherwise rules go on resting, and nothing is watched anew */
         start_automation(self, how);
 }

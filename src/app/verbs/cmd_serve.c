@@ -149,6 +149,7 @@ static int listen_at_url(serving *self, const char *url, bool network) {
         .origins = how->origins.count ? how->origins.items : NULL,
         .dialect = weft__serve_hub_dialect(self->hub, url),
     };
+    opts.token_later = strcmp(opts.dialect, "tinyvex") == 0; /* tinyvex/auth.setToken */
     if (strcmp(opts.dialect, "acp") == 0)
         opts.id_header = "Acp-Connection-Id"; /* as its remote transport has it */
     return weft_server_listen(self->server, url, &opts);
@@ -170,7 +171,7 @@ static weft_exit listen_on_port(serving *self) {
         snprintf(url, sizeof url, "http://127.0.0.1:%d/rpc", port);
         r = listen_at_url(self, url, true);
     }
-    static const char *const paths[] = {"ws", "acp"};
+    static const char *const paths[] = {"ws", "acp", "tinyvex"};
     for (size_t i = 0; r >= 0 && i < sizeof paths / sizeof paths[0]; i++) {
         snprintf(url, sizeof url, "ws://127.0.0.1:%d/%s", port - 1, paths[i]);
         r = listen_at_url(self, url, true);

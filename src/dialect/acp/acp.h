@@ -74,6 +74,11 @@ int weft__acp_content(const weft_json *blocks, const weft_alloc *alloc, weft_buf
                       const char **ret_why);
 
 /* ---- acp_events.c ---- */
+/* How a fact of a session is told: an update of this kind with this member. NULL: ACP has no words for it. */
+typedef struct acp_state {
+    const char *name, *kind, *member;
+} acp_state;
+const acp_state *weft__acp_state(const char *name);
 /* Which commands a session has: said to who opens it, because it was not there when the agent said so. */
 void weft__acp_tell_commands(const weft_hub *hub, weft_hub_client *client, const weft_session *session);
 void weft__acp_render(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data);

@@ -116,21 +116,25 @@ static void tell_output(const struct update *about, const weft_json *data) {
 
 /* ---- state ---- */
 
-static const struct {
-    const char *name, *kind, *member;
-} states[] = {
+static const acp_state states[] = {
     {"mode", "current_mode_update", "currentModeId"},
     {"options", "config_option_update", "configOptions"},
     {"commands", "available_commands_update", "availableCommands"},
     {"title", "session_info_update", "title"},
 };
 
-static void tell_state(const struct update *about, const weft_json *data) {
-    const char *name = weft__render_text(about->rendering, data, "name", "");
-    weft_json value = weft_get(data, "value");
+const acp_state *weft__acp_state(const char *name) {
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
         if (strcmp(states[i].name, name) == 0)
-            tell_update(about, WEFT_OBJ({"sessionUpdate", weft_str(states[i].kind)}, {states[i].member, weft_copy(&value)}));
+            return &states[i];
+    return NULL;
+}
+
+static void tell_state(const struct update *about, const weft_json *data) {
+    const acp_state *state = weft__acp_state(weft__render_text(about->rendering, data, "name", ""));
+    weft_json value = weft_get(data, "value");
+    if (state)
+        tell_update(about, WEFT_OBJ({"sessionUpdate", weft_str(state->kind)}, {state->member, weft_copy(&value)}));
 }
 
 /* Who cannot be told for want of memory finds them out with the next turn. */

@@ -400,7 +400,7 @@ static const weft_method methods[] = {
 
 /* Its server had one WebSocket. Where that lies is for whoever runs the hub to say. */
 static bool is_cdev_endpoint(const weft_scheme *scheme, const char *path) {
-    return (scheme->flags & WEFT_UPGRADES) && strcmp(path, "/acp") != 0;
+    return (scheme->flags & WEFT_UPGRADES) && strcmp(path, "/acp") != 0 && strcmp(path, "/tinyvex") != 0;
 }
 
 const weft_dialect weft__cdev = {.name = "cdev",

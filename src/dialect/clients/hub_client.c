@@ -236,9 +236,9 @@ static bool has_as_well(const weft_dialect *dialect, const weft_dialect *other) 
 
 int weft__hub_client_decide(weft_hub_client *client, const weft_dialect *dialect) {
     const weft_dialect *before = client->decided;
-    if (before && (before == dialect || has_as_well(before, dialect)))
+    if (before && (before == dialect || dialect->joins || has_as_well(before, dialect)))
         return 0;
-    if (before && !has_as_well(dialect, before))
+    if (before && !before->joins && !has_as_well(dialect, before))
         return -EBUSY;
     size_t form = weft__hub_client_variant(client);
     /* What it hears already stays as it is. */
@@ -284,19 +284,30 @@ static bool same_id(const char *a, const char *b) {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-weft_subscription *weft__hub_client_subscription(const weft_hub_client *client, const char *id) {
+static weft_subscription *find_subscription(const weft_hub_client *client, const char *id, bool stream) {
     for (weft_link *at = client->subscriptions.next; at != &client->subscriptions; at = at->next) {
         weft_subscription *subscription = WEFT_CONTAINER(at, weft_subscription, link);
-        if (subscription != client->words && same_id(subscription->id, id))
+        if (subscription != client->words && (subscription->computation != NULL) == stream && same_id(subscription->id, id))
             return subscription;
     }
     return NULL;
 }
 
+weft_subscription *weft__hub_client_subscription(const weft_hub_client *client, const char *id) {
+    return find_subscription(client, id, false);
+}
+
+weft_subscription *weft__hub_client_stream(const weft_hub_client *client, const char *id) {
+    return find_subscription(client, id, true);
+}
+
 /* Where the client begins. In a stream there is no number for "now": the store is asked first. */
 static weft_query first_query(const weft_hub_client *client, const weft_subscription_spec *spec) {
     if (!spec->live)
-        return (weft_query){.after = spec->after, .epoch = spec->epoch, .oldest = !spec->after || spec->oldest};
+        return (weft_query){
+            .after = spec->after, .epoch = spec->epoch, .oldest = (!spec->after && !spec->kind) || spec->oldest};
+    if (spec->kind && spec->kind->whole)
+        return (weft_query){.oldest = true};
     if (spec->stream)
         return (weft_query){.oldest = true, .max_events = 1};
     return (weft_query){.after = weft__store_head(weft__engine_store(client->clients->hub->engine))};
@@ -321,11 +332,23 @@ static int check_spec(const weft_hub_client *client, const weft_subscription_spe
         return spec->session ? -ENOTSUP : -EINVAL;
     if (client->lost)
         return -EPIPE;
-    bool replaces = weft__hub_client_subscription(client, spec->id) != NULL;
+    bool replaces = find_subscription(client, spec->id, spec->kind != NULL) != NULL;
     return !replaces && client->subscription_count == WEFT_CLIENT_SUBSCRIPTIONS ? -EMFILE : 0;
 }
 
+static int make_stream_subscription(weft_hub_client *client, const weft_subscription_spec *spec, weft_subscription **ret) {
+    int r = weft__subscription_new(client, spec->id, NULL, ret);
+    if (r < 0)
+        return r;
+    r = weft__computation_join(*ret, spec->kind, spec->params);
+    if (r < 0)
+        weft__subscription_free(*ret);
+    return r;
+}
+
 static int make_subscription(weft_hub_client *client, const weft_subscription_spec *spec, weft_subscription **ret) {
+    if (spec->kind)
+        return make_stream_subscription(client, spec, ret);
     weft_event_source *source = weft__source_new(spec, client->clients->alloc);
     if (!source)
         return -ENOMEM;
@@ -342,6 +365,14 @@ static int make_subscription(weft_hub_client *client, const weft_subscription_sp
     return 0;
 }
 
+static bool end_subscription(weft_hub_client *client, weft_subscription *subscription) {
+    if (!subscription)
+        return false;
+    client->subscription_count--;
+    weft__subscription_free(subscription);
+    return true;
+}
+
 int weft__hub_client_subscribe(weft_hub_client *client, const weft_subscription_spec *spec, weft_subscribed *done,
                                void *ctx) {
     weft_subscription *made;
@@ -350,9 +381,11 @@ int weft__hub_client_subscribe(weft_hub_client *client, const weft_subscription_
         r = make_subscription(client, spec, &made);
     if (r < 0)
         return r;
-    bool replaces = weft__hub_client_unsubscribe(client, spec->id);
+    bool replaces = end_subscription(client, find_subscription(client, spec->id, spec->kind != NULL));
     weft_query query = first_query(client, spec);
-    r = client->lost ? -EPIPE : weft__subscription_start(made, &query);
+    made->replaces = replaces;
+    bool waits = made->computation && made->class == WEFT_CLASS_STATE;
+    r = client->lost ? -EPIPE : waits ? weft__computation_await(made, spec) : weft__subscription_start(made, &query);
     if (r < 0) {
         weft__subscription_free(made);
         /* It has lost the subscription it had, and an error does not say so. */
@@ -368,12 +401,11 @@ int weft__hub_client_subscribe(weft_hub_client *client, const weft_subscription_
 }
 
 bool weft__hub_client_unsubscribe(weft_hub_client *client, const char *id) {
-    weft_subscription *subscription = weft__hub_client_subscription(client, id);
-    if (!subscription)
-        return false;
-    client->subscription_count--;
-    weft__subscription_free(subscription);
-    return true;
+    return end_subscription(client, find_subscription(client, id, false));
+}
+
+bool weft__hub_client_unsubscribe_stream(weft_hub_client *client, const char *id) {
+    return end_subscription(client, find_subscription(client, id, true));
 }
 
 /* ---- coming and going ---- */
@@ -461,14 +493,36 @@ void weft__hub_clients_close(weft_hub_clients *clients, weft_peer *peer) {
         weft__hub_client_free(client);
 }
 
+/* The rest of a value in pieces. A log goes on behind it. */
+static void go_on_with_transfer(weft_hub_client *client) {
+    weft_subscription *subscription = client->transfer;
+    if (!subscription)
+        return;
+    uint64_t seq = subscription->sending->seq;
+    int r = weft__transfer_go_on(subscription);
+    if (r > 0 && subscription->class == WEFT_CLASS_LOG)
+        subscription->at = seq;
+    if (r < 0)
+        weft__hub_client_lose(client);
+}
+
+static void go_on(weft_subscription *subscription) {
+    if (subscription->computation && subscription->class == WEFT_CLASS_STATE)
+        weft__computation_catch_up(subscription);
+    else
+        weft__subscription_resume(subscription);
+}
+
 /* First those that have little to say: one that has much may fill the connection again. */
 void weft__hub_clients_drain(weft_hub_clients *clients, weft_peer *peer) {
     static const weft_subscription_class order[] = {WEFT_CLASS_STATE, WEFT_CLASS_LOG};
     weft_hub_client *client = weft__hub_client_of(clients, peer);
+    if (client && !client->lost)
+        go_on_with_transfer(client);
     for (size_t i = 0; client && i < 2; i++)
         for (weft_link *at = client->subscriptions.next; at != &client->subscriptions && !client->lost; at = at->next) {
             weft_subscription *subscription = WEFT_CONTAINER(at, weft_subscription, link);
             if (subscription->class == order[i])
-                weft__subscription_resume(subscription);
+                go_on(subscription);
         }
 }

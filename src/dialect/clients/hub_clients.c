@@ -78,7 +78,7 @@ static void tell_subscription(weft_subscription *subscription, const weft_event 
 }
 
 /* Only after the walk, because losing a client takes all its subscriptions out of the list. */
-static void lose_failing(weft_hub_clients *clients) {
+void weft__hub_clients_lose_failing(weft_hub_clients *clients) {
     if (!clients->failing)
         return;
     clients->failing = false;
@@ -109,15 +109,14 @@ static void on_engine_event(weft_event_listener *listener, const weft_event *eve
     clients->told = event->gseq;
     tell_awaits(clients, event, data);
     withdraw_settled(clients, event, data);
-    if (weft__list_empty(&clients->live))
-        return;
+    weft__computations_event(clients, event, data);
     for (weft_link *at = clients->live.next; at != &clients->live;) {
         weft_subscription *subscription = WEFT_CONTAINER(at, weft_subscription, live);
         at = at->next;
         if (!says_nothing(subscription))
             tell_subscription(subscription, event, data);
     }
-    lose_failing(clients);
+    weft__hub_clients_lose_failing(clients);
     reset_renderings(clients);
 }
 
@@ -176,6 +175,8 @@ int weft__hub_clients_new(weft_hub *hub, const weft_dialects *dialects, weft_hub
     weft__list_init(&clients->awaits);
     weft__list_init(&clients->waits);
     weft__list_init(&clients->calls);
+    weft__list_init(&clients->computations);
+    clients->by_stream.alloc = hub->alloc;
     weft__later_init(&clients->bury, close_lost);
     for (size_t i = 0; (dialect = weft__dialects_at(dialects, i)); i++)
         init_dialect(clients, i, dialect);
@@ -225,6 +226,7 @@ weft_hub_clients *weft__hub_clients_free(weft_hub_clients *clients) {
         for (size_t v = 0; v < WEFT_VARIANTS; v++)
             weft__free(clients->alloc, clients->renderings[i][v].items);
     }
+    weft__map_done(&clients->by_stream);
     weft__free(clients->alloc, clients);
     return NULL;
 }

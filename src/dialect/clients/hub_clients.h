@@ -8,6 +8,7 @@
 #ifndef WEFT_HUB_CLIENTS_H
 #define WEFT_HUB_CLIENTS_H
 
+#include "buf.h"
 #include "hub.h"
 
 /* Sessions a client may watch, and types a subscription may name. */
@@ -24,6 +25,7 @@
 /* It is weft_peer_data() of its peer from weft__hub_clients_open() on. */
 typedef struct weft_hub_client weft_hub_client;
 typedef struct weft_subscription weft_subscription;
+typedef struct weft_event_source weft_event_source;
 
 /* After the engine is ready. */
 int weft__hub_clients_new(weft_hub *hub, const weft_dialects *dialects, weft_hub_clients **ret);
@@ -120,7 +122,10 @@ typedef enum weft_subscription_class {
     WEFT_CLASS_STATE, /* a later event replaces an earlier one; what piled up is told as the latest of it */
 } weft_subscription_class;
 
-/* The events themselves, as notifications "event" {gseq, seq, stream, type, time, data, subscription?}. */
+typedef struct weft_stream_kind weft_stream_kind;
+
+/* The events themselves, as notifications "event" {gseq, seq, stream, type, time, data, subscription?}; or, with a kind, the
+ * values of a stream. */
 typedef struct weft_subscription_spec {
     const char *id;           /* NULL: the client's default one */
     const char *epoch;        /* NULL: this one */
@@ -130,23 +135,30 @@ typedef struct weft_subscription_spec {
     const char *stream;       /* only this stream; positions are its seq. NULL: all */
     const char *task;         /* only events about this task; NULL: any */
     const char *session;      /* only about this session or its tasks; NULL: any */
+    const char *collection;   /* only about values of this collection; NULL: any */
     const char *const *types; /* that begin with one of these; NULL: all */
     size_t type_count;
     weft_subscription_class class;
     bool marks; /* server-sent events: each is told with its position as its id */
     bool words; /* in the words of the client's dialect, about the session that is named: as if it were watched, but from a
                    position of its own. -ENOTSUP: its dialect says nothing */
-    const char *of; /* with words: in those of this dialect, if the client's has them as well. NULL: its own */
+    const char *of;               /* with words: in those of this dialect, if the client's has them as well. NULL: its own */
+    const weft_stream_kind *kind; /* the values of this stream. Then class and the filters above are the kind's */
+    const char *params;           /* its params in canonical form */
+    const char *digest;           /* class state: of the value that the client has from the position; NULL: unknown */
 } weft_subscription_spec;
 /* r 0 resumed from the position (or live from head); a weft_gap: it cannot be, and nothing is subscribed; <0, -ECANCELED
- * when something else was subscribed or the connection ended meanwhile. No event is delivered before done has returned. */
+ * when something else was subscribed or the connection ended meanwhile. No event is delivered before done has returned.
+ * With a kind a gap begins it anew, and head is the position after which values follow. */
 typedef void weft_subscribed(void *ctx, int r, uint64_t head);
-/* Replaces the subscription that has this id. Everything is copied. -EMFILE: the client has too many; -ENOSPC too many
- * types; -EINVAL the id or the stream's name is too long. */
+/* Replaces the subscription that has this id; those with a kind have ids of their own. Everything is copied. -EMFILE: the
+ * client has too many; -ENOSPC too many types; -EINVAL the id or the stream's name is too long; -ENOBUFS: too many streams
+ * are followed. */
 int weft__hub_client_subscribe(weft_hub_client *client, const weft_subscription_spec *spec, weft_subscribed *done,
                                void *ctx);
 /* false: it has none with this id. */
 bool weft__hub_client_unsubscribe(weft_hub_client *client, const char *id);
+bool weft__hub_client_unsubscribe_stream(weft_hub_client *client, const char *id);
 /* NULL: none. */
 weft_subscription *weft__hub_client_subscription(const weft_hub_client *client, const char *id);
 /* The same source from now on, after a gap: only from its weft_subscribed. */
@@ -169,6 +181,41 @@ typedef void weft_on_reply(const weft_hub *hub, weft_hub_client *client, const c
  * client has too many open; -ENOTSUP: it cannot be called; -ENOMEM. */
 int weft__subscription_call(weft_subscription *subscription, const char *question, const char *method, weft_val params,
                             weft_on_reply *on_reply);
+
+/* ---- streams ---- */
+
+/* A value that is being computed. */
+typedef struct weft_computing weft_computing;
+
+/* One kind of stream that clients follow by its name: a row in its own file. Whoever follows the same name with the same
+ * params shares one computation of it (computation.c). */
+struct weft_stream_kind {
+    const char *name;
+    const char *help;
+    const weft_param *params; /* strings and lists of strings */
+    weft_subscription_class class;
+    bool whole; /* log: without a position it begins with all that is kept; otherwise from now on */
+    bool raw;   /* log: show() does not read data, which may be NULL */
+    /* Which events touch it. Owned; NULL: no memory. */
+    weft_event_source *(*source)(const weft_json *params, const weft_alloc *alloc);
+    /* log: write the value that an event is. 1 written, 0 it is none; -ENOMEM. */
+    int (*show)(const weft_hub *hub, const weft_json *params, const weft_event *event, const weft_json *data, weft_buf *out);
+    /* state: write its value to weft__computing_out(), then weft__computing_done(), now or later. It follows from the events
+     * that touch the stream alone. */
+    void (*compute)(const weft_hub *hub, const weft_json *params, weft_computing *computing);
+};
+
+weft_buf *weft__computing_out(weft_computing *computing);
+/* Frees it. r -EBUSY: try again soon; other <0: it failed. */
+void weft__computing_done(weft_computing *computing, int r);
+
+/* "EPOCH", or "EPOCH.SEQ.DIGEST" of the value that a state has at a position. text has WEFT_JOURNAL bytes. */
+#define WEFT_DIGEST 32
+#define WEFT_JOURNAL (WEFT_EPOCH + WEFT_DIGEST + 24)
+const char *weft__journal_text(const weft_hub *hub, uint64_t seq, const char *digest, char *text);
+/* The digest of the value that the client has; NULL: it is about to be told another one, or it is a log. */
+const char *weft__subscription_digest(const weft_subscription *subscription);
+weft_subscription *weft__hub_client_stream(const weft_hub_client *client, const char *id);
 
 /* ---- for renderers ---- */
 

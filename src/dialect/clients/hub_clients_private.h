@@ -5,6 +5,7 @@
 #include "buf.h"
 #include "hub_clients.h"
 #include "loop.h"
+#include "map.h"
 
 /* Room for WEFT_STREAM_SESSION and the id of a session. */
 #define WEFT_STREAM_NAME 64
@@ -22,11 +23,22 @@ typedef enum weft_subscription_state {
 } weft_subscription_state;
 
 /* Which events it wants. One block of memory with its strings behind it. */
-typedef struct weft_event_source {
-    const char *stream, *task, *session; /* NULL: any */
-    size_t type_count;                   /* 0: all */
+struct weft_event_source {
+    const char *stream, *task, *session, *collection; /* NULL: any */
+    size_t type_count;                                /* 0: all */
     const char *types[];
-} weft_event_source;
+};
+
+typedef struct weft_computation weft_computation;
+
+/* A value of a stream as it is sent. Shared by those who are in the midst of sending it. */
+typedef struct weft_value {
+    size_t refs;
+    uint64_t seq;
+    size_t len;
+    char digest[WEFT_DIGEST + 1]; /* "" of a log */
+    char text[];
+} weft_value;
 
 struct weft_subscription {
     weft_link link; /* in client->subscriptions */
@@ -49,6 +61,20 @@ struct weft_subscription {
     uint64_t latest_at, latest_gseq;
     weft_subscribed *done; /* waits to hear how subscribing went; NULL: nobody does */
     void *done_ctx;
+    /* Of a stream: */
+    weft_computation *computation; /* NULL: of none; owns the source */
+    int gap;                       /* a weft_gap: why it does not go on from the client's position */
+    bool has_position;             /* state: the client has the value of the position at */
+    bool replaces;                 /* another with its id, which may have told the client something since it asked */
+    bool owes_first;               /* state: whatever the position of the value is, it is not told yet */
+    bool superseded;               /* the last transfer was given up for a newer value: the next one is not */
+    uint64_t known;                /* state: the client has the value as of this position */
+    uint64_t skipped;              /* values that it was not told, for want of room */
+    int64_t skips_told_ms;         /* when it was last told so; 0: never */
+    char *has_digest;              /* while it waits: of the value that the client has; NULL: unknown */
+    weft_value *sending;           /* in pieces; NULL: none is under way */
+    size_t sent_bytes, sent_parts, parts;
+    uint64_t transition;
 };
 
 /* ---- clients ---- */
@@ -74,12 +100,15 @@ struct weft_hub_client {
     size_t form;                 /* the variant of the dialect that its own has as well */
     weft_watched *watches;
     size_t watch_count, watch_cap;
-    char *session;  /* that it started last */
-    char *agent;    /* that it wants; NULL: it did not say */
-    char *name;     /* NULL: it has none */
-    unsigned flags; /* of its dialect */
-    bool failing;   /* it could not be told something: lost as soon as the others have been told */
-    bool lost;      /* will be closed before the loop waits again */
+    char *session;               /* that it started last */
+    char *agent;                 /* that it wants; NULL: it did not say */
+    char *name;                  /* NULL: it has none */
+    unsigned flags;              /* of its dialect */
+    weft_subscription *transfer; /* that is in the midst of sending a value in pieces; NULL: none */
+    uint64_t transitions;
+    bool speaks_tinyvex; /* beside its dialect, perhaps: it said tinyvex/connect */
+    bool failing;        /* it could not be told something: lost as soon as the others have been told */
+    bool lost;           /* will be closed before the loop waits again */
 };
 
 /* ---- renderings ---- */
@@ -118,6 +147,9 @@ struct weft_hub_clients {
     uint64_t told; /* the last event heard */
     uint64_t last_number;
     weft_link list, live, lost, awaits, waits, calls;
+    weft_link computations; /* of the streams that somebody follows */
+    weft_map by_stream;     /* the same by name and params */
+    size_t value_bytes;     /* of their values */
     weft_later bury;
     void *peer_data; /* what peers have as theirs before they are opened */
     bool opened;
@@ -134,6 +166,11 @@ struct weft_hub_clients {
     } forms[WEFT_EVENT_FORMS]; /* the event of the moment itself */
     size_t form_count;
 };
+
+/* ---- hub_clients.c ---- */
+
+/* Lose those that could not be told something, after a walk over the subscriptions. */
+void weft__hub_clients_lose_failing(weft_hub_clients *clients);
 
 /* ---- hub_client.c ---- */
 
@@ -176,6 +213,65 @@ int weft__subscription_wants(const weft_subscription *subscription, const weft_e
 int weft__subscription_send(weft_subscription *subscription, const weft_event *event);
 /* Is what is said about this session, or (NULL) to everybody, said to it? */
 bool weft__subscription_hears(const weft_subscription *subscription, const char *session, uint64_t gseq);
+
+/* All up to here has been said; the rest when the connection has room. */
+void weft__subscription_pause_at(weft_subscription *subscription, uint64_t at);
+/* Whoever waits to hear how subscribing went is told. */
+void weft__subscription_finish(weft_subscription *subscription, int r, uint64_t head);
+/* It failed, and is gone unless its client is lost. */
+void weft__subscription_fail(weft_subscription *subscription, int r);
+
+/* ---- computation.c ---- */
+
+/* Make the subscription a part of the computation of its stream. -ENOMEM, -ENOBUFS. */
+int weft__computation_join(weft_subscription *subscription, const weft_stream_kind *kind, const char *params);
+/* It goes; the last one ends the computation. */
+void weft__computation_leave(weft_subscription *subscription);
+const weft_stream_kind *weft__computation_kind(const weft_computation *computation);
+const weft_json *weft__computation_params(const weft_computation *computation);
+/* Where those that are live are listed. */
+weft_link *weft__computation_live(weft_computation *computation);
+/* A state: it waits for the value, and is told it unless the client has it. -ENOMEM. */
+int weft__computation_await(weft_subscription *subscription, const weft_subscription_spec *spec);
+/* Something happened: tell the logs it touches, and compute the states again soon. */
+void weft__computations_event(weft_hub_clients *clients, const weft_event *event, const weft_json *data);
+/* Every value is that of the last event. */
+bool weft__computations_idle(const weft_hub_clients *clients);
+/* There is room again: tell a state what it was not told. */
+void weft__computation_catch_up(weft_subscription *subscription);
+/* A log: the value of this event from the store. 1 all of it was sent or there is none, 0 it is being sent in pieces and the
+ * subscription is paused. */
+int weft__computation_say(weft_subscription *subscription, const weft_event *event, const weft_json *data);
+
+/* ---- value.c ---- */
+
+int weft__value_new(const weft_alloc *alloc, uint64_t seq, weft_bytes text, bool state, weft_value **ret);
+weft_value *weft__value_unref(const weft_alloc *alloc, weft_value *value);
+/* Can this client be sent a value of this length now, or must it wait for room, or for another value in pieces? */
+bool weft__value_fits(const weft_subscription *subscription, size_t len);
+/* Encoded once for all who have the same id. */
+typedef struct weft_value_forms {
+    struct {
+        const char *id;
+        weft_shared *shared;
+    } of[WEFT_EVENT_FORMS];
+    size_t count;
+} weft_value_forms;
+void weft__value_forms_done(weft_value_forms *forms);
+/* Send it whole. forms may be NULL. */
+int weft__value_send(weft_subscription *subscription, uint64_t seq, weft_bytes text, const char *digest,
+                     weft_value_forms *forms);
+/* Is it sent in pieces? */
+bool weft__value_is_long(size_t len);
+/* Send it in pieces as far as there is room; the reference is taken. 1 all of it, 0 the rest follows when the connection has
+ * drained, <0. */
+int weft__transfer_begin(weft_subscription *subscription, weft_value *value);
+int weft__transfer_go_on(weft_subscription *subscription);
+void weft__transfer_end(weft_subscription *subscription);
+/* Say that values were skipped, unless that was said a moment ago. */
+int weft__value_tell_skipped(weft_subscription *subscription);
+/* Something is wrong with the stream, in tinyvex's words. */
+int weft__value_tell_error(weft_subscription *subscription, const char *code, const char *message, weft_val data);
 
 /* ---- client_call.c ---- */
 

@@ -64,7 +64,13 @@ bool weft__source_may_want(const weft_event_source *source, const weft_event *ev
 }
 
 bool weft__source_reads(const weft_event_source *source) {
-    return source->task || source->session;
+    return source->task || source->session || source->collection;
+}
+
+static int is_of_collection(const weft_json *data, const char *collection) {
+    const char *own;
+    int r = read_member_text(data, "collection", &own);
+    return r < 0 ? r : is_same_name(own, collection);
 }
 
 int weft__source_wants(const weft_event_source *source, const weft_engine *engine, const weft_event *event,
@@ -72,6 +78,8 @@ int weft__source_wants(const weft_event_source *source, const weft_engine *engin
     if (!wants_type(source, event->type) || (source->stream && !is_same_name(event->stream, source->stream)))
         return 0;
     int r = source->task ? is_of_task(engine, data, source->task) : 1;
+    if (r > 0 && source->collection)
+        r = is_of_collection(data, source->collection);
     return r > 0 && source->session ? is_of_session(engine, data, source->session) : r;
 }
 
@@ -113,7 +121,7 @@ void weft__source_query(const weft_event_source *source, const weft_engine *engi
 
 weft_event_source *weft__source_new(const weft_subscription_spec *spec, const weft_alloc *alloc) {
     size_t size = sizeof(weft_event_source) + spec->type_count * sizeof(char *) + weft__pack_size(spec->stream) +
-                  weft__pack_size(spec->task) + weft__pack_size(spec->session);
+                  weft__pack_size(spec->task) + weft__pack_size(spec->session) + weft__pack_size(spec->collection);
     for (size_t i = 0; i < spec->type_count; i++)
         size += weft__pack_size(spec->types[i]);
     weft_event_source *source = weft__zalloc(alloc, size);
@@ -123,6 +131,7 @@ weft_event_source *weft__source_new(const weft_subscription_spec *spec, const we
     source->stream = weft__pack(&at, spec->stream);
     source->task = weft__pack(&at, spec->task);
     source->session = weft__pack(&at, spec->session);
+    source->collection = weft__pack(&at, spec->collection);
     source->type_count = spec->type_count;
     for (size_t i = 0; i < spec->type_count; i++)
         source->types[i] = weft__pack(&at, spec->types[i]);

@@ -78,10 +78,14 @@ int weft__subscription_send(weft_subscription *subscription, const weft_event *e
 
 /* ---- from the store ---- */
 
+static bool shows_data(const weft_subscription *subscription) {
+    return subscription->computation && !weft__computation_kind(subscription->computation)->raw;
+}
+
 /* 1: it wants this one; the doc is owned, NULL where nobody needs it. */
 static int read_stored(const weft_subscription *subscription, const weft_event *event, weft_doc **ret) {
     const weft_event_source *source = subscription->source;
-    bool reads = subscription->rendering || weft__source_reads(source);
+    bool reads = subscription->rendering || shows_data(subscription) || weft__source_reads(source);
     *ret = NULL;
     if (source && !weft__source_may_want(source, event))
         return 0;
@@ -91,14 +95,18 @@ static int read_stored(const weft_subscription *subscription, const weft_event *
     return source ? weft__source_wants(source, engine_of(subscription), event, *ret ? weft_doc_root(*ret) : NULL) : 1;
 }
 
+/* 1 said, or not for it; 0 it is being said in pieces, and the subscription has paused. */
 static int say_stored(weft_subscription *subscription, const weft_event *event) {
     weft_doc *doc;
     int r = read_stored(subscription, event, &doc);
-    if (r > 0)
+    bool wanted = r > 0;
+    if (wanted && subscription->computation)
+        r = weft__computation_say(subscription, event, doc ? weft_doc_root(doc) : NULL);
+    else if (wanted)
         r = subscription->rendering ? weft__rendering_alone(subscription, event, weft_doc_root(doc))
                                     : weft__event_tell(subscription, event);
     weft_doc_free(doc);
-    return r;
+    return r < 0 || (wanted && subscription->computation) ? r : 1;
 }
 
 static void forget_latest(weft_subscription *subscription) {
@@ -106,7 +114,7 @@ static void forget_latest(weft_subscription *subscription) {
 }
 
 /* All up to here has been said. */
-static void pause_at(weft_subscription *subscription, uint64_t at) {
+void weft__subscription_pause_at(weft_subscription *subscription, uint64_t at) {
     weft__list_remove(&subscription->live);
     subscription->follow = weft__follow_free(subscription->follow);
     subscription->state = WEFT_SUBSCRIPTION_PAUSED;
@@ -117,11 +125,11 @@ static void pause_at(weft_subscription *subscription, uint64_t at) {
 static int say_page(weft_subscription *subscription, const weft_event *events, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (weft_peer_full(subscription->client->peer)) {
-            pause_at(subscription, subscription->at);
+            weft__subscription_pause_at(subscription, subscription->at);
             return 0;
         }
         int r = say_stored(subscription, &events[i]);
-        if (r < 0)
+        if (r <= 0)
             return r;
         subscription->at = position_of(subscription, &events[i]);
     }
@@ -176,7 +184,9 @@ static void tell_catch_ups(weft_subscription *subscription, int r) {
 static void go_live(weft_subscription *subscription) {
     subscription->follow = weft__follow_free(subscription->follow);
     subscription->state = WEFT_SUBSCRIPTION_LIVE;
-    weft__list_push(&subscription->client->clients->live, &subscription->live);
+    weft_computation *computation = subscription->computation;
+    weft__list_push(computation ? weft__computation_live(computation) : &subscription->client->clients->live,
+                    &subscription->live);
     tell_catch_ups(subscription, 0);
 }
 
@@ -197,7 +207,7 @@ int weft__subscription_catch_up(weft_subscription *subscription, weft_caught_up 
 static void on_caught_up(void *ctx) {
     weft_subscription *subscription = ctx;
     if (subscription->latest && weft_peer_full(subscription->client->peer)) {
-        pause_at(subscription, subscription->latest_at - 1);
+        weft__subscription_pause_at(subscription, subscription->latest_at - 1);
         return;
     }
     int r = subscription->latest ? send_shared(subscription, subscription->latest, subscription->latest_gseq) : 0;
@@ -209,7 +219,7 @@ static void on_caught_up(void *ctx) {
 }
 
 /* Whoever waits for the store's answer is told once. */
-static void finish_subscribing(weft_subscription *subscription, int r, uint64_t head) {
+void weft__subscription_finish(weft_subscription *subscription, int r, uint64_t head) {
     weft_subscribed *done = subscription->done;
     subscription->done = NULL;
     if (done)
@@ -217,9 +227,9 @@ static void finish_subscribing(weft_subscription *subscription, int r, uint64_t 
 }
 
 /* Nothing was subscribed, unless whoever waited for it goes on from now. */
-static void fail_subscribing(weft_subscription *subscription, int r) {
+void weft__subscription_fail(weft_subscription *subscription, int r) {
     weft_hub_client *client = subscription->client;
-    finish_subscribing(subscription, r, weft__store_head(store_of(subscription)));
+    weft__subscription_finish(subscription, r, weft__store_head(store_of(subscription)));
     if (client->lost || subscription->state != WEFT_SUBSCRIPTION_OFF)
         return;
     client->subscription_count--;
@@ -233,15 +243,27 @@ static void start_at_head(weft_subscription *subscription, uint64_t head) {
     subscription->state = WEFT_SUBSCRIPTION_OFF;
     int r = weft__subscription_start(subscription, &(weft_query){.after = head});
     if (r < 0)
-        fail_subscribing(subscription, r);
+        weft__subscription_fail(subscription, r);
 }
 
 static void on_start(void *ctx, const weft_page *page) {
     weft_subscription *subscription = ctx;
     if (subscription->seeks)
         start_at_head(subscription, page->head);
+    else if (subscription->computation)
+        weft__subscription_finish(subscription, subscription->gap, subscription->at);
     else
-        finish_subscribing(subscription, 0, page->head);
+        weft__subscription_finish(subscription, 0, page->head);
+}
+
+/* The client's position cannot be gone on from: the stream begins anew, with all that is kept of it or from now on. */
+static void begin_anew(weft_subscription *subscription, int gap) {
+    bool whole = weft__computation_kind(subscription->computation)->whole;
+    uint64_t head = weft__store_head(store_of(subscription));
+    subscription->gap = gap;
+    int r = weft__subscription_start(subscription, &(weft_query){.after = whole ? 0 : head, .oldest = whole});
+    if (r < 0)
+        weft__subscription_fail(subscription, r);
 }
 
 /* Before it began, that is an answer; afterwards something it should have heard is gone. */
@@ -249,8 +271,10 @@ static void on_subscription_end(void *ctx, int why) {
     weft_subscription *subscription = ctx;
     subscription->follow = NULL;
     subscription->state = WEFT_SUBSCRIPTION_OFF;
-    if (subscription->done)
-        fail_subscribing(subscription, why);
+    if (subscription->done && subscription->computation && why > 0 && !subscription->gap)
+        begin_anew(subscription, why);
+    else if (subscription->done)
+        weft__subscription_fail(subscription, why);
     else if (why != -ECANCELED)
         weft__hub_client_lose(subscription->client);
 }
@@ -284,11 +308,11 @@ int weft__subscription_go_live(weft_subscription *subscription, weft_subscribed 
 }
 
 void weft__subscription_pause(weft_subscription *subscription, const weft_event *event) {
-    pause_at(subscription, position_of(subscription, event) - 1);
+    weft__subscription_pause_at(subscription, position_of(subscription, event) - 1);
 }
 
 void weft__subscription_resume(weft_subscription *subscription) {
-    if (subscription->state != WEFT_SUBSCRIPTION_PAUSED)
+    if (subscription->state != WEFT_SUBSCRIPTION_PAUSED || subscription->sending)
         return;
     /* Where the stream ends only the store knows. */
     if (!follows_stream(subscription) && subscription->at >= subscription->client->clients->told)
@@ -298,7 +322,7 @@ void weft__subscription_resume(weft_subscription *subscription) {
 }
 
 void weft__subscription_begin(weft_subscription *subscription, uint64_t at) {
-    pause_at(subscription, at);
+    weft__subscription_pause_at(subscription, at);
     weft__subscription_resume(subscription);
 }
 
@@ -307,9 +331,10 @@ void weft__subscription_stop(weft_subscription *subscription) {
     subscription->follow = weft__follow_free(subscription->follow);
     subscription->state = WEFT_SUBSCRIPTION_OFF;
     forget_latest(subscription);
+    weft__transfer_end(subscription);
     weft__calls_end(subscription);
     tell_catch_ups(subscription, -ECANCELED);
-    finish_subscribing(subscription, -ECANCELED, subscription->client->clients->told);
+    weft__subscription_finish(subscription, -ECANCELED, subscription->client->clients->told);
 }
 
 /* ---- life ---- */
@@ -341,7 +366,9 @@ weft_subscription *weft__subscription_free(weft_subscription *subscription) {
     const weft_alloc *alloc = subscription->client->clients->alloc;
     weft__list_remove(&subscription->link);
     weft__subscription_stop(subscription);
+    weft__computation_leave(subscription);
     weft__free(alloc, subscription->source);
+    weft__free(alloc, subscription->has_digest);
     weft__free(alloc, subscription->id);
     weft__free(alloc, subscription);
     return NULL;

@@ -43,7 +43,9 @@ struct weft_hub {
     weft_git *git;     /* NULL: nor is git */
     const weft_hub_host *host;
     const weft_alloc *alloc;
-    bool watching; /* the project's files are watched for clients that show them */
+    size_t histories;                       /* that are being read for tinyvex */
+    struct weft_tinyvex_late *tinyvex_late; /* what tinyvex's callers have not been told yet; NULL: nothing */
+    bool watching;                          /* the project's files are watched for clients that show them */
     bool stopping;
 };
 
@@ -88,9 +90,12 @@ struct weft_dialect {
     /* What its protocol says about messages: under which names a call is withdrawn, and whether batches are refused. */
     weft_style style;
     bool no_batch;
+    /* It is spoken beside another: where one was decided before, its row that decides leaves that as it is, and another may
+     * still be decided after it. */
+    bool joins;
 };
 
-extern const weft_dialect weft__aiwg, weft__cdev, weft__acp, weft__hub_methods;
+extern const weft_dialect weft__aiwg, weft__cdev, weft__acp, weft__tinyvex, weft__hub_methods;
 
 /* The rows of all dialects as one table: a name that several have becomes one row that asks the connection which it speaks,
  * and takes the first of the list when that is none of them. The wiring gives the list; NULL-terminated, at most

@@ -1,6 +1,7 @@
 /* The hub's own methods: agents, sessions, tasks, questions and the events themselves. */
 #include "hub_methods.h"
 
+#include "git_refusal.h"
 #include "reply.h"
 #include "schemas.h"
 
@@ -119,6 +120,8 @@
     S_IS("option", S_TEXT_OR_NULL), \
     "\"answered\",\"questionId\",\"option\"")
 
+#define S_GIT_DONE S_OF(S_IS("ok", S_TRUE) "," S_IS("commit", S_STRING), "\"ok\"")
+
 #define S_SUBSCRIBED S_OF( \
     S_IS("resumed", S_BOOL) "," \
     S_IS("epoch", S_STRING) "," \
@@ -205,6 +208,7 @@ static const weft_error_row subscribe_errors[] = {
 };
 static const weft_error_row unsubscribe_errors[] = {
     WEFT_ERROR_PARAMS, {404, "There is no such subscription", "subscriptionNotFound"}, {0}};
+static const weft_error_row git_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, WEFT_ERRORS_GIT, WEFT_ERROR_STOPPING, {0}};
 static const weft_error_row no_errors[] = {{0}};
 
 static const weft_method methods[] = {
@@ -304,6 +308,38 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_ENDED("deleted"),
      .errors = session_errors,
+     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "git.stage",
+     .handler = weft__hub_git_stage,
+     .params = weft__hub_git_paths_params,
+     .help = "put files into the next commit, as they are now",
+     .scope = WEFT_WORK,
+     .result = S_GIT_DONE,
+     .errors = git_errors,
+     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "git.unstage",
+     .handler = weft__hub_git_unstage,
+     .params = weft__hub_git_paths_params,
+     .help = "take files out of the next commit",
+     .scope = WEFT_WORK,
+     .result = S_GIT_DONE,
+     .errors = git_errors,
+     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "git.discard",
+     .handler = weft__hub_git_discard,
+     .params = weft__hub_git_discard_params,
+     .help = "undo changes of files that are not staged, or delete files that git does not know",
+     .scope = WEFT_WORK,
+     .result = S_GIT_DONE,
+     .errors = git_errors,
+     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "git.commit",
+     .handler = weft__hub_git_commit,
+     .params = weft__hub_git_commit_params,
+     .help = "commit what is staged, with the user's own configuration and hooks",
+     .scope = WEFT_WORK,
+     .result = S_GIT_DONE,
+     .errors = git_errors,
      .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
     {.name = "task.about",
      .handler = weft__hub_about,

@@ -19,12 +19,18 @@ weft_handler weft__hub_sessions, weft__hub_session_get, weft__hub_session_create
 extern const weft_param weft__hub_sessions_params[], weft__hub_session_params[], weft__hub_create_params[],
     weft__hub_set_params[], weft__hub_prompt_params[], weft__hub_own_params[];
 
+/* ---- hub_methods_git.c ---- */
+weft_handler weft__hub_git_stage, weft__hub_git_unstage, weft__hub_git_discard, weft__hub_git_commit;
+extern const weft_param weft__hub_git_paths_params[], weft__hub_git_discard_params[], weft__hub_git_commit_params[];
+
 /* ---- hub_methods_task.c ---- */
 weft_handler weft__hub_about;
 extern const weft_param weft__hub_about_params[];
 
 /* ---- hub_methods_question.c ---- */
 weft_handler weft__hub_questions, weft__hub_answer;
+/* A list of those that are open, or of all that are remembered. -ENOMEM. */
+int weft__hub_write_questions(weft_buf *out, const weft_hub *hub, bool all);
 extern const weft_param weft__hub_questions_params[], weft__hub_answer_params[];
 
 /* ---- hub_methods_event.c ---- */

@@ -51,7 +51,7 @@ const weft_param weft__hub_questions_params[] = {
     WEFT_END(struct questions),
 };
 
-static int write_questions(weft_buf *out, const weft_hub *hub, bool all) {
+int weft__hub_write_questions(weft_buf *out, const weft_hub *hub, bool all) {
     int r = weft__buf_put(out, hub->alloc, "[", 1);
     bool first = true;
     for (const weft_question *question = weft__question_first(hub->engine, all); r >= 0 && question;
@@ -69,7 +69,7 @@ int weft__hub_questions(weft_req *req, const weft_json *params, void *ctx) {
     const struct questions *in = weft_req_params(req);
     weft_buf out = {0};
     (void) params;
-    int r = write_questions(&out, hub, in->all);
+    int r = weft__hub_write_questions(&out, hub, in->all);
     if (r >= 0)
         r = weft_reply(req, WEFT_OBJ({"questions", weft_raw(weft__buf_head(&out), weft__buf_len(&out))}));
     weft__buf_done(&out, hub->alloc);

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "agent_pool.h"
+#include "once.h"
 
 #define MEMORY_AGAIN_MS 50
 
@@ -54,6 +55,7 @@ static weft_engine_limits fill_limits(const weft_engine_limits *given) {
         .max_turns = or_size(given->max_turns, 20),
         .max_questions = or_size(given->max_questions, 1000),
         .max_question_bytes = or_size(given->max_question_bytes, 32 << 20),
+        .max_requests = or_size(given->max_requests, WEFT_REQUESTS),
         .max_prompt = or_size(given->max_prompt, 1 << 20),
         .timeout_ms = or_ms(given->timeout_ms, 2 * 3600 * second),
         .idle_ms = or_ms(given->idle_ms, 300 * second),
@@ -217,6 +219,7 @@ void weft__tidy(weft_engine *engine) {
     weft__task_tidy(engine);
     weft__session_tidy(engine);
     weft__question_tidy(engine);
+    weft__requests_tidy(engine);
 }
 
 static void tidy_due(weft_later *later) {
@@ -336,6 +339,8 @@ static void init_lists(weft_engine *engine) {
     weft__queue_init(engine);
     weft__pool_init(engine);
     weft__sessions_init(engine);
+    weft__requests_init(engine);
+    weft__items_init(engine);
     weft__retention_init(engine);
     weft__later_init(&engine->tidy, tidy_due);
     weft__later_init(&engine->answer_later, answers_due);
@@ -393,7 +398,10 @@ weft_engine *weft__engine_free(weft_engine *engine) {
     run_answers(engine, -ECANCELED);
     free_tasks(engine);
     weft__pool_drop(engine);
+    weft__erasings_drop(engine);
     weft__sessions_drop(engine);
+    weft__requests_drop(engine);
+    weft__items_drop(engine);
     while (!weft__list_empty(&engine->all_sessions))
         weft__session_drop(engine, WEFT_CONTAINER(engine->all_sessions.next, known_session, link));
     while (!weft__list_empty(&engine->all_questions))

@@ -16,6 +16,7 @@
 #include "store.h"
 
 typedef struct weft_engine weft_engine;
+typedef struct weft_request weft_request; /* once.h */
 
 /* Zero means the default in the comment. */
 typedef struct weft_engine_limits {
@@ -26,6 +27,7 @@ typedef struct weft_engine_limits {
     size_t max_turns;          /* tasks of one session that have not ended: the one that runs and those behind it: 20 */
     size_t max_questions;      /* open at a time: 1,000 */
     size_t max_question_bytes; /* of all that are open: 32 MiB */
+    size_t max_requests;       /* that are over and remembered (once.h): 50,000 */
     size_t max_prompt;         /* bytes: 1 MiB */
     int64_t timeout_ms;        /* of a task: 2 h; <0 none */
     int64_t idle_ms;           /* how long an agent is kept without a turn: 5 min; <0 not at all, it ends with its turn */
@@ -164,8 +166,10 @@ typedef struct weft_task_spec {
     int64_t timeout_ms; /* 0: the agent's or the engine's; <0 none */
     int64_t retries;
     int64_t depth;
-    const char *group; /* refuse it with -EBUSY when a task of the same group is queued or running; NULL: of none */
-    bool unless_busy;  /* refuse it with -EBUSY when its session has one; otherwise it waits behind that */
+    const char *group;     /* refuse it with -EBUSY when a task of the same group is queued or running; NULL: of none */
+    bool unless_busy;      /* refuse it with -EBUSY when its session has one; otherwise it waits behind that */
+    weft_request *request; /* that this is done for (once.h), instead of a key; NULL: none. Its result is {taskId,
+                              sessionId} */
 } weft_task_spec;
 
 /* r 0: the task as it is stored, running already if there was a slot. <0: nothing was stored. task is borrowed. */
@@ -240,6 +244,7 @@ typedef struct weft_session_order {
     const char *settings;      /* JSON (session_settings.h), at most WEFT_SETTINGS_BYTES */
     const char *servers;       /* JSON: ACP's mcpServers, at most 32 and 64 KiB */
     const char *agent_session; /* a conversation that the agent knows of: it is opened before anything is stored */
+    weft_request *request;     /* that this is done for (once.h); NULL: none. Its result is {sessionId} */
 } weft_session_order;
 
 /* r 0: the session as it is stored. <0: nothing was; error is a sentence of the agent's or NULL. Both are borrowed. */

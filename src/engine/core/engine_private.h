@@ -10,7 +10,9 @@
  *   agent_pool.c   the agents' processes that live     saved.c      what is known, saved by key
  *   agent_pool_requests.c  what is asked of them besides turns
  *   session_commands.c  create, set, close, delete     session_facts.c  what agents say holds for a session
+ *   session_erase.c     what goes with a deleted one
  *   firings.c      what rules did last                 transcript.c what was said in a session, read back
+ *   once.c         requests that are done once         collections.c  values by key
  *
  * A thing that is being stored is in its map already, with stored false, so that what is in flight counts where it must; it
  * cannot be found from outside before its event was delivered. */
@@ -44,7 +46,7 @@ static inline bool weft__texts_equal(const char *a, const char *b) {
 }
 
 /* Whether something is saved as it is known. */
-typedef enum saved_kind { SAVED_TASK, SAVED_SESSION, SAVED_QUESTION } saved_kind;
+typedef enum saved_kind { SAVED_TASK, SAVED_SESSION, SAVED_QUESTION, SAVED_REQUESTS } saved_kind;
 typedef struct saved_mark {
     weft_link link; /* it has changed since */
     saved_kind kind;
@@ -177,6 +179,8 @@ struct weft_engine {
     weft_link processes, pool_requests; /* of agent_pool.c, agent_pool_requests.c */
     weft_later pool_later;
     weft_link session_jobs, told; /* session_commands.c's, session_facts.c's */
+    weft_link erasings;           /* session_erase.c's */
+    weft_later erase_later;
     weft_later session_later;
     weft_timer session_timer;
     size_t fact_bytes; /* of all sessions */
@@ -191,6 +195,16 @@ struct weft_engine {
     weft_task_counts counts;
     char *chosen; /* agent; NULL: as configured */
 
+    weft_map requests, known_requests; /* once.c's: under way, and over */
+    weft_link all_requests, request_segments, request_repeats;
+    weft_later request_later;
+    size_t request_under_way, request_waiting, request_count, request_bytes;
+    uint64_t next_segment;
+    weft_map items; /* collections.c's */
+    weft_link collections;
+    size_t collection_count, item_count, item_bytes, item_changes, item_pending;
+    uint64_t next_version;
+
     weft_timer queue_timer, drain_timer, retention_timer;
     uint64_t bytes_since; /* delivered since the last retention */
     int64_t retained;     /* when that was; monotonic */
@@ -204,6 +218,7 @@ struct weft_engine {
     size_t changed_count, forgotten_count, unsaved_events;
     struct saving *saving;         /* under way */
     bool save_wanted, save_failed; /* as soon as that is done; the last one */
+    uint64_t saves;                /* pieces that were sent */
     uint64_t saved_gseq;           /* everything up to here is saved, durably */
     uint64_t hub_seq;              /* of the last event of the hub's stream that was applied */
     weft_task_counts saved_counts; /* as they were read at the start */
@@ -385,6 +400,16 @@ void weft__session_act_set(weft_engine *engine, const weft_event *event, const w
 /* What is under way completes with -ECANCELED. */
 void weft__sessions_drop(weft_engine *engine);
 
+/* session_erase.c */
+/* Take everything that was said in a session, and of it, out of the journal. Nothing of it may run. done runs later, if 0 is
+ * returned. */
+int weft__session_erase(weft_engine *engine, const char *session, void (*done)(void *ctx, int r), void *ctx);
+/* Everything is saved, by the save of this number, or could not be (r < 0). */
+void weft__erasings_saved(weft_engine *engine, int r, uint64_t number);
+void weft__erasings_init(weft_engine *engine);
+/* What is under way completes with -ECANCELED. */
+void weft__erasings_drop(weft_engine *engine);
+
 /* question.c */
 /* Which question, and whose: said in every event of its life, so that who hears of it need not know it. */
 #define WEFT_OF_QUESTION(question)                                                                                          \
@@ -459,10 +484,43 @@ int weft__firings_write(const weft_engine *engine, weft_buf *out);
 int weft__firings_restore(weft_engine *engine, const weft_json *saved);
 void weft__firings_drop(weft_engine *engine);
 
+/* once.c */
+/* What an event says of a request, in members: with its result or its error, or without either when it begins. */
+weft_val weft__request_data(const weft_request *request, weft_val result, weft_val error, weft_member members[7]);
+/* The store's key for the append that does it; NULL without a request. */
+const char *weft__request_key(const weft_request *request);
+/* Its event, with the others of its append. Nothing without a request. */
+void weft__request_add(const weft_request *request, struct draft *draft, weft_val result);
+/* request: the member of an event that was stored for one; absent: it was not. */
+int weft__request_note(weft_engine *engine, const weft_event *event, const weft_json *request);
+int weft__request_apply(weft_engine *engine, const weft_event *event, const weft_json *data);
+void weft__requests_tidy(weft_engine *engine);
+void weft__requests_forget_until(weft_engine *engine, uint64_t gseq);
+/* The pieces in which they are saved. */
+typedef struct request_segment request_segment;
+request_segment *weft__requests_next(const weft_engine *engine, request_segment *after);
+request_segment *weft__requests_of_mark(saved_mark *mark);
+saved_mark *weft__requests_mark(request_segment *segment);
+uint64_t weft__requests_number(const request_segment *segment);
+int weft__requests_write(const request_segment *segment, const weft_alloc *alloc, weft_buf *out);
+int weft__requests_restore(weft_engine *engine, const weft_json *data);
+void weft__requests_init(weft_engine *engine);
+void weft__requests_drop(weft_engine *engine);
+
+/* collections.c */
+#define WEFT_SAVED_ITEM "doc/" /* the documents of items begin so */
+int weft__item_apply_put(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__item_apply_deleted(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__item_restore(weft_engine *engine, const weft_json *data);
+void weft__items_init(weft_engine *engine);
+void weft__items_drop(weft_engine *engine);
+
 /* saved.c */
 void weft__saved_init(saved_mark *mark, saved_kind kind);
 /* An event was applied: what it speaks of has changed. */
 void weft__saved_note(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* This has changed. */
+void weft__saved_changed(weft_engine *engine, saved_mark *mark);
 /* It is no longer known. */
 void weft__saved_forget(weft_engine *engine, saved_mark *mark, const char *id);
 /* The document of a session, and its key. */

@@ -14,7 +14,8 @@
  *   session.set          {sessionId, name, option?, value, by?}   what was chosen: mode, model, option, title
  *   session.closed       {sessionId, by?}               it has no task and takes none, until
  *   session.resumed      {sessionId, by?}
- *   session.deleted      {sessionId, by?}               its stream was trimmed before, and its tasks are forgotten
+ *   session.deleted      {sessionId, by?}               its stream was trimmed before, its tasks are forgotten, and what
+ *                        other events of this stream said of it was taken out: they are "removed" {} then
  *   task.queued          {taskId, number, prompt, agent|null, runsOn, priority, sessionId, metadata{}, timeoutMs, retries,
  *                        depth, key?, group?}   older journals have alone:true, which was the group "agent/run"
  *   task.started         {taskId, sessionId?, attempt}  its state is running from here on. Older journals have no
@@ -37,6 +38,11 @@
  *   question.withdrawn   {questionId, taskId?, sessionId?, reason}   taskEnded, agentWithdrew
  *   question.orphaned    {questionId}                   its agent is gone with a daemon, the question stays open
  *   question.adopted     {questionId}                   its task runs again and asks the same: it is no longer orphaned
+ *   doc.put              {collection, key, version, bytes, request?{}}   a value of a collection; it is in a document
+ *   doc.deleted          {collection, key, version, request?{}}
+ *   request.begun        {request, requestId, by, name, digest}   an action begins that is done at most once
+ *   request.done         {request, requestId, by, name, digest, result? | error?}   what came of a request that is done
+ *                        once; request is what it is known by. The member request of other events is the same
  *   agent.chosen         {agent|null}                   the default for tasks that name none; null: as configured
  *   automation.switched  {enabled, ruleId?}
  *   rule.fired           {ruleId, eventType, status, taskId?, questionId?, error?}

@@ -165,6 +165,7 @@ void weft__retention_saved(weft_engine *engine, uint64_t gseq) {
         return;
     engine->retaining = false;
     uint64_t upto = weft__age_until(&engine->age, steady_now(engine), engine->limits.keep_ms);
+    weft__requests_forget_until(engine, upto);
     weft__store_trim(engine->store, &(weft_trim){.bytes = engine->limits.keep_bytes, .upto = upto, .before = gseq + 1}, NULL,
                      NULL);
 }

@@ -25,6 +25,7 @@
 #define TASK "task/"
 #define SESSION "session/"
 #define QUESTION "question/"
+#define REQUESTS "requests/"
 
 /* A document that is to be deleted. */
 typedef struct forgotten {
@@ -36,7 +37,7 @@ typedef struct forgotten {
 typedef struct saving {
     weft_engine *engine; /* NULL: it is gone */
     const weft_alloc *alloc;
-    uint64_t gseq;
+    uint64_t gseq, number;
     bool last;
 } saving;
 
@@ -56,7 +57,7 @@ void weft__saved_init(saved_mark *mark, saved_kind kind) {
     weft__list_init(&mark->link);
 }
 
-static void mark_changed(weft_engine *engine, saved_mark *mark) {
+void weft__saved_changed(weft_engine *engine, saved_mark *mark) {
     if (weft__list_empty(&mark->link)) {
         weft__list_push(&engine->changed, &mark->link);
         engine->changed_count++;
@@ -65,14 +66,16 @@ static void mark_changed(weft_engine *engine, saved_mark *mark) {
 
 static void mark_everything_changed(weft_engine *engine) {
     for (weft_link *link = engine->all_sessions.next; link != &engine->all_sessions; link = link->next)
-        mark_changed(engine, &WEFT_CONTAINER(link, known_session, link)->saved);
+        weft__saved_changed(engine, &WEFT_CONTAINER(link, known_session, link)->saved);
     for (weft_link *link = engine->all_tasks.next; link != &engine->all_tasks; link = link->next)
-        mark_changed(engine, &WEFT_CONTAINER(link, known_task, all)->saved);
+        weft__saved_changed(engine, &WEFT_CONTAINER(link, known_task, all)->saved);
     for (weft_link *link = engine->all_questions.next; link != &engine->all_questions; link = link->next) {
         known_question *question = WEFT_CONTAINER(link, known_question, link);
         if (question->stored)
-            mark_changed(engine, &question->saved);
+            weft__saved_changed(engine, &question->saved);
     }
+    for (request_segment *segment = NULL; (segment = weft__requests_next(engine, segment));)
+        weft__saved_changed(engine, weft__requests_mark(segment));
 }
 
 static bool save_is_due(const weft_engine *engine) {
@@ -97,18 +100,20 @@ void weft__saved_note(weft_engine *engine, const weft_event *event, const weft_j
     weft__get_all(data, names, 3, ids);
     known_session *session = weft__session_known(engine, weft__value_id(&ids[1], id));
     if (session && session->stored)
-        mark_changed(engine, &session->saved);
+        weft__saved_changed(engine, &session->saved);
     known_task *task = weft__task_known(engine, weft__value_id(&ids[0], id));
     if (task && task->stored)
-        mark_changed(engine, &task->saved);
+        weft__saved_changed(engine, &task->saved);
     known_question *question = weft__question_known(engine, weft__value_id(&ids[2], id));
     if (question && question->stored)
-        mark_changed(engine, &question->saved);
+        weft__saved_changed(engine, &question->saved);
     weft__save_if_due(engine);
 }
 
 static const char *prefix_of(saved_kind kind) {
-    return kind == SAVED_TASK ? TASK : kind == SAVED_SESSION ? SESSION : QUESTION;
+    static const char *const prefixes[] = {
+        [SAVED_TASK] = TASK, [SAVED_SESSION] = SESSION, [SAVED_QUESTION] = QUESTION, [SAVED_REQUESTS] = REQUESTS};
+    return prefixes[kind];
 }
 
 /* Without memory for it the document stays: it is read at the next start and forgotten again. */
@@ -245,13 +250,30 @@ static void add_question(struct piece *piece, const known_question *question) {
     add_document(piece, QUESTION, pub->id, weft_obj(members, data.len + sizeof more / sizeof more[0]));
 }
 
+static void add_requests(struct piece *piece, const request_segment *segment) {
+    weft_buf list = {0};
+    char id[ENGINE_ID];
+    uint64_t number = weft__requests_number(segment);
+    int r = weft__requests_write(segment, piece->engine->alloc, &list);
+    snprintf(id, sizeof id, "%" PRIu64, number);
+    if (r < 0)
+        piece->r = r;
+    else
+        add_document(
+            piece, REQUESTS, id,
+            WEFT_OBJ({"number", weft_uint(number)}, {"requests", weft_raw(weft__buf_head(&list), weft__buf_len(&list))}));
+    weft__buf_done(&list, piece->engine->alloc);
+}
+
 static void add_changed(struct piece *piece, saved_mark *mark) {
     if (mark->kind == SAVED_TASK)
         add_task(piece, WEFT_CONTAINER(mark, known_task, saved));
     else if (mark->kind == SAVED_SESSION)
         add_session(piece, WEFT_CONTAINER(mark, known_session, saved));
-    else
+    else if (mark->kind == SAVED_QUESTION)
         add_question(piece, WEFT_CONTAINER(mark, known_question, saved));
+    else
+        add_requests(piece, weft__requests_of_mark(mark));
     if (piece->r < 0)
         return;
     mark->saved = true;
@@ -289,7 +311,7 @@ static void add_hub(struct piece *piece) {
                               {"totals", WEFT_OBJ({"completed", weft_uint(of[WEFT_TASK_COMPLETED])},
                                                   {"failed", weft_uint(of[WEFT_TASK_FAILED])},
                                                   {"cancelled", weft_uint(of[WEFT_TASK_CANCELLED])})},
-                              {"agent", weft_str_or_none(engine->chosen)},
+                              {"versions", weft_uint(engine->next_version)}, {"agent", weft_str_or_none(engine->chosen)},
                               {"switches", weft_raw(weft__buf_head(&switches), weft__buf_len(&switches))},
                               {"fired", weft_raw(weft__buf_head(&firings), weft__buf_len(&firings))},
                               {"ages", weft_raw(weft__buf_head(&ages), weft__buf_len(&ages))}));
@@ -312,11 +334,12 @@ static bool fill_piece(struct piece *piece) {
 }
 
 /* What was written is not: everything is to be saved again. */
-static void save_failed(weft_engine *engine) {
+static void save_failed(weft_engine *engine, int r) {
     engine->save_wanted = false;
     mark_everything_changed(engine);
     engine->unsaved_events = 0; /* and not before as much has come again */
     weft__retention_save_failed(engine);
+    weft__erasings_saved(engine, r, 0);
     weft__stop_check(engine);
 }
 
@@ -324,7 +347,7 @@ static void on_saved(void *ctx, int r, const weft_event *events, size_t count, b
     saving *made = ctx;
     weft_engine *engine = made->engine;
     (void) events, (void) count, (void) repeat;
-    uint64_t gseq = made->gseq;
+    uint64_t gseq = made->gseq, number = made->number;
     bool last = made->last;
     weft__free(made->alloc, made);
     if (!engine)
@@ -332,13 +355,14 @@ static void on_saved(void *ctx, int r, const weft_event *events, size_t count, b
     engine->saving = NULL;
     if (r < 0) {
         engine->save_failed = true;
-        save_failed(engine);
+        save_failed(engine, r);
         return;
     }
     engine->save_failed = false;
     if (last) {
         engine->saved_gseq = gseq;
         weft__retention_saved(engine, gseq);
+        weft__erasings_saved(engine, 0, number);
     }
     if (!last || engine->save_wanted)
         weft__save(engine);
@@ -350,7 +374,8 @@ static int send_piece(struct piece *piece, bool last) {
     saving *made = piece->r < 0 ? NULL : weft__zalloc(engine->alloc, sizeof *made);
     if (!made)
         return piece->r < 0 ? piece->r : -ENOMEM;
-    *made = (saving){.engine = engine, .alloc = engine->alloc, .gseq = engine->applied, .last = last};
+    *made =
+        (saving){.engine = engine, .alloc = engine->alloc, .gseq = engine->applied, .number = ++engine->saves, .last = last};
     place_documents(piece);
     int r = weft__store_append(engine->store, &(weft_append){.documents = piece->documents, .document_count = piece->count},
                                on_saved, made);
@@ -378,7 +403,7 @@ void weft__save(weft_engine *engine) {
     }
     engine->save_failed = r < 0;
     if (r < 0)
-        save_failed(engine);
+        save_failed(engine, r);
 }
 
 bool weft__save_unfinished(const weft_engine *engine) {
@@ -415,6 +440,9 @@ static int restore_hub(weft_engine *engine, const weft_json *data) {
     if (r < 0)
         return r;
     engine->saved_gseq = event.gseq;
+    uint64_t versions = (uint64_t) weft__int_between(data, "versions", 1, 1, (int64_t) ENGINE_NUMBERS);
+    if (versions > engine->next_version)
+        engine->next_version = versions;
     engine->hub_seq = (uint64_t) weft__int_between(data, "seq", 0, 0, INT64_MAX);
     return 0;
 }
@@ -426,11 +454,13 @@ static bool key_begins(const char *text, const char *prefix) {
 static int restore_document(weft_engine *engine, const char *key, const weft_json *data) {
     if (weft_typeof(data) != WEFT_OBJECT)
         return -EBADMSG;
-    return strcmp(key, HUB) == 0       ? restore_hub(engine, data)
-           : key_begins(key, TASK)     ? weft__task_restore(engine, data)
-           : key_begins(key, SESSION)  ? weft__session_restore(engine, data)
-           : key_begins(key, QUESTION) ? weft__question_restore(engine, data)
-                                       : 0; /* somebody else's */
+    return strcmp(key, HUB) == 0              ? restore_hub(engine, data)
+           : key_begins(key, TASK)            ? weft__task_restore(engine, data)
+           : key_begins(key, SESSION)         ? weft__session_restore(engine, data)
+           : key_begins(key, QUESTION)        ? weft__question_restore(engine, data)
+           : key_begins(key, REQUESTS)        ? weft__requests_restore(engine, data)
+           : key_begins(key, WEFT_SAVED_ITEM) ? weft__item_restore(engine, data)
+                                              : 0; /* somebody else's */
 }
 
 int weft__saved_restore(weft_engine *engine, const weft_event *document) {

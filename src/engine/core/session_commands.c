@@ -4,7 +4,7 @@
  * Closing and deleting take several steps:
  *
  *     CANCELLING ──no task is left──▶ closed: STORING
- *                                     deleted: ASKING the agent to delete its copy ──▶ STORING */
+ *                                     deleted: ASKING the agent to delete its copy ──▶ ERASING what was said ──▶ STORING */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,6 +12,7 @@
 
 #include "agent_pool.h"
 #include "beneath.h"
+#include "once.h"
 
 #define MAX_TITLE 1024
 #define MAX_SERVERS 32
@@ -27,6 +28,7 @@ typedef struct command {
     uint64_t number;
     weft_session_done *done;
     void *ctx;
+    weft_request *request;    /* that it is done for; NULL: none */
     bool goes_on;             /* with a conversation of the agent's */
     char *by, *name, *option; /* of a setting */
     weft_doc *value;
@@ -80,15 +82,21 @@ static void finish_command(command *old, int r) {
     free_command(old);
 }
 
+/* r 1: its request was done before, and is forgotten. */
 static void command_stored(void *ctx, int r) {
-    finish_command(ctx, r > 0 ? -EALREADY : r);
+    finish_command(ctx, r > 0 ? -EEXIST : r);
+}
+
+static void add_request(const command *made, struct draft *draft) {
+    weft__request_add(made->request, draft, WEFT_OBJ({"sessionId", weft_str(made->id)}));
 }
 
 /* One event, and nothing else to do. */
 static int send_event(command *made, const char *type, weft_val data) {
     struct draft draft = {.engine = made->engine};
     weft__draft_add(&draft, WEFT_STREAM_HUB, type, data);
-    return weft__draft_send(&draft, NULL, command_stored, made);
+    add_request(made, &draft);
+    return weft__draft_send(&draft, weft__request_key(made->request), command_stored, made);
 }
 
 static void keep_why(command *old, const char *error) {
@@ -211,7 +219,8 @@ static int send_created(command *made) {
                  {"settings", pub->settings ? weft_raw(pub->settings, strlen(pub->settings)) : weft_none()},
                  {"servers", pub->servers ? weft_raw(weft__buf_head(&servers), weft__buf_len(&servers)) : weft_none()},
                  {"agentSessionId", weft_str_or_none(pub->agent_session)}));
-    r = weft__draft_send(&draft, NULL, created_stored, made);
+    add_request(made, &draft);
+    r = weft__draft_send(&draft, weft__request_key(made->request), created_stored, made);
     weft__buf_done(&servers, engine->alloc);
     weft__buf_done(&text, engine->alloc);
     return r;
@@ -290,6 +299,7 @@ int weft__session_create(weft_engine *engine, const weft_session_order *order, w
     command *made = new_command(engine, "", NULL, done, ctx);
     if (!made)
         return -ENOMEM;
+    made->request = order->request;
     r = begin_create(made, order, agent, folder);
     if (r < 0) {
         weft__session_drop(engine, made->made);
@@ -372,8 +382,8 @@ static int begin_setting(command *made, known_session *session, const weft_sessi
     return r == 0 ? send_set(made) : r;
 }
 
-int weft__session_set(weft_engine *engine, const char *id, const weft_session_setting *setting, const char *by,
-                      weft_session_done *done, void *ctx) {
+int weft__session_set_for(weft_engine *engine, weft_request *request, const char *id, const weft_session_setting *setting,
+                          const char *by, weft_session_done *done, void *ctx) {
     known_session *session;
     int r = find_free_session(engine, id, &session);
     if (r >= 0)
@@ -381,10 +391,17 @@ int weft__session_set(weft_engine *engine, const char *id, const weft_session_se
     if (r < 0)
         return r;
     command *made = new_command(engine, id, by, done, ctx);
+    if (made)
+        made->request = request;
     r = made ? begin_setting(made, session, setting) : -ENOMEM;
     if (r < 0 && made)
         free_command(made);
     return r < 0 ? r : 0;
+}
+
+int weft__session_set(weft_engine *engine, const char *id, const weft_session_setting *setting, const char *by,
+                      weft_session_done *done, void *ctx) {
+    return weft__session_set_for(engine, NULL, id, setting, by, done, ctx);
 }
 
 void weft__session_act_set(weft_engine *engine, const weft_event *event, const weft_json *data) {
@@ -457,7 +474,7 @@ int weft__session_resume(weft_engine *engine, const char *id, const char *by, we
 
 /* ---- close, delete ---- */
 
-typedef enum job_stage { CANCELLING, ASKING, STORING } job_stage;
+typedef enum job_stage { CANCELLING, ASKING, ERASING, STORING } job_stage;
 
 typedef struct session_job {
     weft_link link;
@@ -514,10 +531,15 @@ static int cancel_tasks(session_job *job) {
 
 static void job_stored(void *ctx, int r) {
     session_job *job = ctx;
+    if (r > 0)
+        r = -EEXIST;
     weft_engine *engine = job->command->engine;
+    bool removed = r >= 0 && job->remove && engine->phase != GONE;
     if (r >= 0 && engine->phase != GONE)
         weft__pool_close(engine, job->session->pub.id);
     finish_job(job, r);
+    if (removed) /* the documents of its tasks go too, now and not at some time */
+        weft__save(engine);
 }
 
 static int send_job(session_job *job) {
@@ -529,11 +551,29 @@ static int send_job(session_job *job) {
     struct draft draft = {.engine = engine, .document = job->remove ? &gone : NULL};
     weft__draft_add(&draft, WEFT_STREAM_HUB, job->remove ? "session.deleted" : "session.closed",
                     WEFT_OBJ({"sessionId", weft_str(pub->id)}, {"by", weft_str_or_none(job->command->by)}));
+    add_request(job->command, &draft);
     job->stage = STORING;
-    if (job->remove)
-        weft__store_trim(engine->store,
-                         &(weft_trim){.stream = job->session->stream, .upto = weft__store_head(engine->store)}, NULL, NULL);
-    return weft__draft_send(&draft, NULL, job_stored, job);
+    return weft__draft_send(&draft, weft__request_key(job->command->request), job_stored, job);
+}
+
+static void job_erased(void *ctx, int r) {
+    session_job *job = ctx;
+    weft_engine *engine = job->command->engine;
+    if (engine->phase == GONE) /* it is finished with all others */
+        return;
+    if (r >= 0)
+        r = check_phase(engine);
+    if (r >= 0)
+        r = send_job(job);
+    if (r < 0)
+        finish_job(job, r);
+}
+
+static int erase_of_job(session_job *job) {
+    int r = weft__session_erase(job->command->engine, job->session->pub.id, job_erased, job);
+    if (r >= 0)
+        job->stage = ERASING;
+    return r;
 }
 
 /* The agent has deleted its copy, or has not: then that is said. */
@@ -544,7 +584,7 @@ static void agent_removed(void *ctx, int r, const weft_json *result, const char 
         keep_why(job->command, error ? error : weft_strerror(r));
     r = check_phase(job->command->engine);
     if (r >= 0)
-        r = send_job(job);
+        r = erase_of_job(job);
     if (r < 0)
         finish_job(job, r);
 }
@@ -572,7 +612,7 @@ static int end_session_of_job(session_job *job) {
     weft__pool_close(engine, job->session->pub.id);
     if (ask_to_remove(job))
         return 0;
-    return send_job(job);
+    return erase_of_job(job);
 }
 
 static void step_job(session_job *job) {
@@ -588,8 +628,8 @@ static void step_job(session_job *job) {
         finish_job(job, r);
 }
 
-static int begin_session_job(weft_engine *engine, const char *id, const char *by, bool remove, weft_session_done *done,
-                             void *ctx) {
+static int begin_session_job(weft_engine *engine, weft_request *request, const char *id, const char *by, bool remove,
+                             weft_session_done *done, void *ctx) {
     known_session *session;
     int r = find_free_session(engine, id, &session);
     if (r >= 0 && session->pub.closed && !remove)
@@ -602,6 +642,7 @@ static int begin_session_job(weft_engine *engine, const char *id, const char *by
         weft__free(engine->alloc, job);
         return -ENOMEM;
     }
+    made->request = request;
     *job = (session_job){.session = session, .command = made, .remove = remove};
     session->job = job;
     weft__list_push(&engine->session_jobs, &job->link);
@@ -610,11 +651,21 @@ static int begin_session_job(weft_engine *engine, const char *id, const char *by
 }
 
 int weft__session_close(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx) {
-    return begin_session_job(engine, id, by, false, done, ctx);
+    return begin_session_job(engine, NULL, id, by, false, done, ctx);
+}
+
+int weft__session_close_for(weft_engine *engine, weft_request *request, const char *id, const char *by,
+                            weft_session_done *done, void *ctx) {
+    return begin_session_job(engine, request, id, by, false, done, ctx);
 }
 
 int weft__session_remove(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx) {
-    return begin_session_job(engine, id, by, true, done, ctx);
+    return begin_session_job(engine, NULL, id, by, true, done, ctx);
+}
+
+int weft__session_remove_for(weft_engine *engine, weft_request *request, const char *id, const char *by,
+                             weft_session_done *done, void *ctx) {
+    return begin_session_job(engine, request, id, by, true, done, ctx);
 }
 
 /* ---- the agent's own ---- */
@@ -655,6 +706,7 @@ static void sessions_again(weft_timer *timer) {
 void weft__sessions_init(weft_engine *engine) {
     weft__list_init(&engine->session_jobs);
     weft__list_init(&engine->told);
+    weft__erasings_init(engine);
     weft__later_init(&engine->session_later, sessions_due);
     weft__timer_init(&engine->session_timer, sessions_again);
 }

@@ -47,6 +47,7 @@ typedef struct submission {
     known_session *made; /* the session that is stored with it; NULL: it goes on with another */
     bool waits;          /* it takes a place in the queue */
     int tries;           /* that failed because another writer took its number */
+    weft_request *request;
     weft_task_done *done;
     void *ctx;
 } submission;
@@ -118,7 +119,8 @@ static int check_submission(weft_engine *engine, const weft_task_spec *spec) {
     int r = 0;
     if (engine->phase != READY)
         return engine->phase < READY ? -EAGAIN : -ESHUTDOWN;
-    if (len == 0 || (spec->agent && !*spec->agent) || (spec->key && strnlen(spec->key, MAX_KEY + 1) > MAX_KEY))
+    if (len == 0 || (spec->agent && !*spec->agent) || (spec->key && spec->request) ||
+        (spec->key && strnlen(spec->key, MAX_KEY + 1) > MAX_KEY))
         return -EINVAL;
     if (len > engine->limits.max_prompt || (spec->metadata && strnlen(spec->metadata, MAX_METADATA + 1) > MAX_METADATA))
         return -EMSGSIZE;
@@ -160,9 +162,11 @@ static int send_submission(weft_engine *engine, submission *made) {
         weft__draft_add(&draft, WEFT_STREAM_HUB, "task.started",
                         WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
                                  {"attempt", weft_int(1)}));
+    weft__request_add(made->request, &draft,
+                      WEFT_OBJ({"sessionId", weft_str(task->pub.session)}, {"taskId", weft_str(task->pub.id)}));
     if (task->pub.key)
         store_key(task->pub.key, key);
-    return weft__draft_send(&draft, task->pub.key ? key : NULL, finish_submit, made);
+    return weft__draft_send(&draft, task->pub.key ? key : weft__request_key(made->request), finish_submit, made);
 }
 
 static int64_t timeout_of(const weft_engine *engine, const weft_task_spec *spec, const weft_agent *agent) {
@@ -374,7 +378,7 @@ int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task
     submission *made = weft__zalloc(engine->alloc, sizeof *made);
     if (!made)
         return -ENOMEM;
-    *made = (submission){.engine = engine, .waits = waits, .done = done, .ctx = ctx};
+    *made = (submission){.engine = engine, .waits = waits, .request = spec->request, .done = done, .ctx = ctx};
     r = submit_new(engine, spec, &choice, made);
     if (r < 0)
         weft__free(engine->alloc, made);

@@ -310,7 +310,8 @@ static void settle_web(weft_conn *conn) {
 /* The stream is a peer's now: the bytes behind the head are its first. */
 static void hand_over_to_peer(weft_conn *conn, weft_web *web, char *data, size_t len) {
     const weft_alloc *alloc = conn->stream.loop->alloc;
-    weft__conn_tell_open(conn);
+    if (conn->peer && weft_peer_identity(conn->peer)->authenticated) /* a stranger is told of when it is none any more */
+        weft__conn_tell_open(conn);
     if (len && conn->peer && !conn->events)
         weft__conn_feed(conn, data, len);
     weft__buf_done(&web->in, alloc);

@@ -179,8 +179,10 @@ static weft_bytes token_of(weft_asked *asked) {
     return protocol.data ? protocol : token_of_query(asked->query);
 }
 
-static bool needs_token(const weft_conn *conn, const weft_asked *asked) {
-    bool open = asked->kind == WEFT_WEB_HEALTH || asked->kind == WEFT_WEB_OPTIONS;
+/* Where a token may be shown later, one that is wrong is refused all the same. */
+static bool needs_token(const weft_conn *conn, const weft_asked *asked, weft_bytes token) {
+    bool later = asked->kind == WEFT_WEB_SOCKET && asked->endpoint->token_later && !token.data;
+    bool open = later || asked->kind == WEFT_WEB_HEALTH || asked->kind == WEFT_WEB_OPTIONS;
     return asked->endpoint->tokens.asked && !open && !weft__route_public(weft__conn_server(conn), asked->path);
 }
 
@@ -254,7 +256,7 @@ static int check_request_token(weft_conn *conn, weft_asked *asked) {
         return 0;
     asked->auth = token.data ? weft__auths_find(&asked->endpoint->tokens, token, weft__wall_now()) : by_login(conn, asked);
     asked->authenticated = asked->auth != NULL;
-    return asked->auth ? 0 : judge_wrong_token(conn, asked, token, needs_token(conn, asked));
+    return asked->auth ? 0 : judge_wrong_token(conn, asked, token, needs_token(conn, asked, token));
 }
 
 /* ---- what is there ---- */

@@ -75,6 +75,9 @@ int weft__web_upgrade(weft_conn *conn, weft_asked *asked) {
         return status;
     int n = write_upgrade_head(asked, key, &how.deflate, head, sizeof head);
     weft__web_identity(conn, asked, &origin, name, &who);
+    how.locked = !who.authenticated;
+    if (how.locked)
+        conn->auth_until = weft__after(weft_loop_now(conn->stream.loop), weft__conn_server(conn)->opts.auth_ms);
     return weft__web_become(conn, &how, (weft_bytes){head, (size_t) n}) < 0 ? refuse_upgrade(asked, 503, "outOfMemory", "")
                                                                             : 0;
 }

@@ -36,7 +36,7 @@ struct weft_endpoint {
     char *dialect;
     char *id_header; /* NULL: none */
     weft_style style;
-    bool any_uid, no_batch, lenient;
+    bool any_uid, token_later, no_batch, lenient;
 };
 
 /* Where a connection is counted: admission.h. */
@@ -204,6 +204,8 @@ int weft__conn_peer_new(weft_conn *conn, const weft_conn_peer *how, weft_peer **
 void weft__conn_feed(weft_conn *conn, char *data, size_t len);
 /* Tell on_open; the peer is a client now. */
 void weft__conn_tell_open(weft_conn *conn);
+/* Tell on_close, if on_open was told: it is none any more, although the connection stays. */
+void weft__conn_tell_close(weft_conn *conn, int why);
 /* Whoever it was, it is not a stranger any more. */
 void weft__conn_known(weft_conn *conn);
 /* End it: on_close, the peer freed, the stream finished (politely) or closed. */
@@ -212,6 +214,11 @@ void weft__conn_close(weft_conn *conn, int why, bool politely);
 void weft__conn_note_end(weft_conn *conn, int why);
 /* The server stops: leave now, or as soon as nothing is open. */
 void weft__conn_leave(weft_conn *conn, bool now);
+/* A token that is shown on a connection which is open already (conn_auth.c). -EACCES: it is wrong; -EBUSY: too many were;
+ * -ENOMEM. */
+int weft__conn_show_token(weft_peer *peer, weft_bytes token);
+/* It is a stranger again, and has auth_ms to show another one. -ENOMEM. */
+int weft__conn_forget_token(weft_peer *peer);
 /* A connection's peer's connection; NULL: the peer is not a server's. */
 weft_conn *weft__conn_of(const weft_peer *peer);
 /* Where a stream is that belongs to no protocol yet: on_closed is the same for all. */
