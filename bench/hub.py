@@ -1,5 +1,6 @@
 """The hub's part of bench/run: the real daemon with its store on the disk of the build folder, beside bare things that do the
-same for nobody: an append with its fdatasync, a copy of the same bytes, a scan of the same file, a posix_spawn.
+same for nobody: an append with its fdatasync, a copy of the same bytes, a scan of the same file, a posix_spawn, an echo, an agent
+on its pipes.
 
 Each section yields its lines. What measures is in build/bench; here are only starts, clocks and ratios."""
 
@@ -30,6 +31,10 @@ SUBMIT_MANY = 30_000          # a second, where the disk takes 100,000 in batche
 SUBMIT_MANY_RAW = 100_000
 MUTATE_MANY = 1.0             # of Redis, with as many clients
 IDLE_MIB = 16
+STATUS_REST = 1.0             # CPU of status/get over a WebSocket: a multiple of that by REST
+WATCHERS, WATCHED_RATE = 1000, 1000
+WATCH_P99 = 1.0               # of a line to one of them: a multiple of the bare sockets'
+FIRST_UPDATE_MS = 10          # through the hub, more than from the agent itself
 PROCESS_MS = 2.5              # from a task's submission until its process is told of, two syncs of the disk among it
 
 
@@ -49,10 +54,12 @@ class Hub:
         self.port = free_port()
         self.unix = "unix:" + os.path.join(self.home, "daemon.sock")
         self.ws = f"ws://127.0.0.1:{self.port}/ws"
+        self.acp = f"ws://127.0.0.1:{self.port}/acp"
+        self.rest = f"http://127.0.0.1:{self.port}"
         os.makedirs(self.home, 0o700, exist_ok=True)
         path = os.path.join(self.home, "config.json")
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            json.dump({"listen": [self.ws], "auth": "none", "rate_per_minute": 0, **(config or {})}, file)
+            json.dump({"listen": [self.ws, self.acp, self.rest + "/rpc"], "auth": "none", "rate_per_minute": 0, **(config or {})}, file)
 
     def trust(self):
         """What was put there is the user's own."""
@@ -335,4 +342,70 @@ def streams(bench):
               f"{bench.verdict(r['seconds'] <= STORM_S)}"
 
 
-SECTIONS = {"submit": submit, "mutate": mutate, "streams": streams, "journal": journal, "idlehub": idle, "agents": agents}
+@contextlib.contextmanager
+def bare_echo(bench):
+    """Its URL and its process, for the length of a with block."""
+    url = f"ws://127.0.0.1:{free_port()}"
+    process = subprocess.Popen([bench.tool("bare_echo"), url], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + PATIENCE
+        while True:
+            with socket.socket() as s:
+                if s.connect_ex(("127.0.0.1", int(url.rsplit(":", 1)[1]))) == 0:
+                    break
+            if process.poll() is not None or time.monotonic() > until:
+                raise RuntimeError("bare_echo did not start")
+            time.sleep(0.01)
+        yield url, process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+def status(bench):
+    """They take turns; the best of each, because noise only ever adds."""
+    yield "How are you, 64 clients, one question at a time each: status/get over a WebSocket, REST, and the bare echo of as many bytes"
+    yield f"{'':28}{'requests/s':>12}{'p50 µs':>10}{'p99 µs':>10}{'CPU ns/req':>12}{'× bare':>8}{'× REST':>8}  target"
+    found = {"bare echo": [], "GET /api/status": [], "status/get, WebSocket": []}
+    times = ("-t", bench.seconds, "-u", bench.warmup)
+    with Hub(bench) as hub, bare_echo(bench) as (url, pid):
+        size = hub.measure("status", *times, hub.ws)["answer_bytes"]
+        for _ in range(bench.repeats):
+            found["bare echo"].append(hub.measure("load", "-p", pid, "-c", 64, "-w", 1, "-s", size, *times, url, pid=False))
+            found["GET /api/status"].append(hub.measure("status", *times, hub.rest + "/api/status"))
+            found["status/get, WebSocket"].append(hub.measure("status", *times, hub.ws))
+    best = {name: {key: (max if key == "rps" else min)(r[key] for r in rows) for key in ("rps", "p50_us", "p99_us", "cpu_ns")}
+            for name, rows in found.items()}
+    bench.record(summary="status", **{name.split()[0]: row for name, row in best.items()})
+    for name, row in best.items():
+        bare, rest = (row["cpu_ns"] / best[other]["cpu_ns"] for other in ("bare echo", "GET /api/status"))
+        line = f"{name:28}{row['rps']:>12,.0f}{row['p50_us']:>10,.0f}{row['p99_us']:>10,.0f}{row['cpu_ns']:>12,.0f}{bare:>8.2f}{rest:>8.2f}"
+        yield line + (f"  ≤ {STATUS_REST} × REST  {bench.verdict(rest <= STATUS_REST)}" if "WebSocket" in name else "")
+
+
+def watchers(bench):
+    config = {"talk": {"driver": "cli", "command": [bench.tool("watchers"), "talk", "{prompt}"]}}
+    yield f"Phones watch one session (cdev, WebSocket) whose agent writes {WATCHED_RATE:,} lines a second; bare: the same bytes to as many socket pairs"
+    yield f"{'watchers':28}{'p50 ms':>9}{'p99 ms':>9}{'bare p50':>10}{'bare p99':>10}{'×':>6}{'CPU share':>11}{'CPU ns/line':>12}{'MiB':>7}  target"
+    with Hub(bench, {"agents": config}) as hub:
+        for count in (100, WATCHERS):
+            r = hub.measure("watchers", "-c", count, "-n", 1000 if bench.quick else 5000, "-r", WATCHED_RATE, hub.ws, hub.unix, "talk")
+            ratio = r["p99_ms"] / r["bare_p99_ms"]
+            line = (f"{count:<28}{r['p50_ms']:>9.2f}{r['p99_ms']:>9.2f}{r['bare_p50_ms']:>10.2f}{r['bare_p99_ms']:>10.2f}{ratio:>6.2f}"
+                    f"{r['cpu_share']:>11.2f}{r['cpu_ns']:>12,.0f}{r['rss'] / 2**20:>7.1f}")
+            yield line + (f"  ≤ {WATCH_P99} × bare  {bench.verdict(ratio <= WATCH_P99)}" if count == WATCHERS else "")
+
+
+def acp(bench):
+    yield "An ACP turn of the demo agent through the hub (/acp, WebSocket), beside the same agent on its pipes; medians"
+    yield f"{'':28}{'first words':>13}{'direct':>9}{'more':>9}{'whole turn':>13}{'direct':>9}{'more':>9}  target"
+    with Hub(bench, {"tasks": {"idle_ms": 60000}}) as hub:
+        r = hub.measure("acp", hub.acp, hub.folder, os.path.join(bench.build, "weft"), "__demo", pid=False)
+    for title, name in ("in a session that is open", ""), ("in a new session, process", "fresh_"):
+        first, first_direct, end, end_direct = (r[key] / 1e3 for key in
+                                                (f"{name}first_us", f"direct_{name}first_us", f"{name}end_us", f"direct_{name}end_us"))
+        yield (f"{title:28}{first:>10.2f} ms{first_direct:>9.2f}{first - first_direct:>9.2f}{end:>10.2f} ms{end_direct:>9.2f}{end - end_direct:>9.2f}"
+               f"  ≤ {FIRST_UPDATE_MS} ms more  {bench.verdict(first - first_direct <= FIRST_UPDATE_MS)}")
+
+
+SECTIONS = {"submit": submit, "mutate": mutate, "streams": streams, "journal": journal, "idlehub": idle, "agents": agents, "status": status, "watchers": watchers, "acp": acp}

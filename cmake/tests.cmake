@@ -1,5 +1,5 @@
-# Every tests/unit/NAME.c is a program of its own that may see everything. Every executable script in tests/cli, tests/interop
-# and tests/faults is a test of the finished programs. All of them close with "N passed, N failed, N skipped".
+# Every tests/unit/NAME.c is a program of its own that may see everything. Every executable script in tests/cli, tests/interop,
+# tests/faults and tests/security is a test of the finished programs. All of them close with "N passed, N failed, N skipped".
 enable_testing()
 
 file(GLOB support CONFIGURE_DEPENDS tests/*.c)
@@ -72,7 +72,7 @@ foreach(source ${sources})
 endforeach()
 
 file(GLOB scripts CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests
-     tests/cli/*.sh tests/interop/*.sh tests/interop/*.mjs tests/interop/*.py tests/faults/*.py)
+     tests/cli/*.sh tests/interop/*.sh tests/interop/*.mjs tests/interop/*.py tests/faults/*.py tests/security/*.py)
 foreach(script ${scripts})
   execute_process(COMMAND test -x ${PROJECT_SOURCE_DIR}/tests/${script} RESULT_VARIABLE not_executable)
   if(NOT not_executable)

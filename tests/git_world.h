@@ -211,6 +211,20 @@ static inline int git_world_ask(git_world *w, weft_git_request request) {
     return w->r < 0 ? w->r : (int) w->refusal;
 }
 
+static inline void git_world_open_repo(git_world *w) {
+    CHECK_INT(git_world_open(w, "repo", (weft_git_opts){.may_write = true}), 0);
+}
+
+static inline void git_world_begin_with_commit(git_world *w) {
+    git_world_begin(w);
+    put(w, "repo/a", "1\n2\n3\n");
+    dir(w, "repo/sub");
+    put(w, "repo/sub/b", "b\n");
+    GIT(w, "add", ".");
+    GIT(w, "commit", "-qm", "first");
+    git_world_open_repo(w);
+}
+
 #define ASK(w, ...) git_world_ask(w, (weft_git_request){__VA_ARGS__})
 #define CHECK_SAID(w, want) CHECK_TEXT((w)->text, strlen((w)->text), want)
 

@@ -202,6 +202,7 @@ typedef struct hub_opts {
     const weft_alloc *alloc;     /* of everything above the engine */
     const weft_store_kind *kind; /* NULL: memory */
     const char *path, *vfs;
+    const char *folder; /* of the project; NULL: one that is not there */
     size_t store_queue; /* 0: as usual */
     weft_engine_limits limits;
     weft_limits service;
@@ -222,7 +223,8 @@ static inline void hub_automate(hub_world *world, const char *rules) {
 
 /* 0, or -ENOMEM; in either case hub_done(). */
 static inline int hub_init(hub_world *world, const hub_opts *opts) {
-    static const weft_dialect *const all[] = {&weft__aiwg, &weft__cdev, &weft__acp, &weft__tinyvex, &weft__hub_methods, NULL};
+    static const weft_dialect *const all[] = {&weft__aiwg,    &weft__cdev,        &weft__acp,
+                                              &weft__tinyvex, &weft__hub_methods, NULL};
     static char why[WEFT_STORE_WHY];
     *world = (hub_world){.now = HUB_EPOCH_MS, .next_pid = 4000};
     hub_stage = world;
@@ -233,7 +235,7 @@ static inline int hub_init(hub_world *world, const hub_opts *opts) {
                                .store = world->store,
                                .agents = &hub_agents,
                                .drivers = hub_drivers,
-                               .folder = "/srv/project",
+                               .folder = opts->folder ? opts->folder : "/srv/project",
                                .limits = opts->limits,
                                .wall_ms = hub_wall,
                                .ctx = world};

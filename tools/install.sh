@@ -106,18 +106,27 @@ install_packages() { # LIST
 
 # The programs of other people that the tests talk to, and a Node newer than Debian's, in the versions of tests/npm. Without
 # them the tests that need them are skipped, so a failure here is not the end.
-install_npm() {
-    tools=build/tools
-    cmp -s tests/npm/package-lock.json $tools/installed-lock.json && return 0
+install_npm() { # FOLDER [OPTION...]: from tests/npm/FOLDER into build/tools/FOLDER
+    list=tests/npm/$1 tools=build/tools/$1
+    shift
+    cmp -s "$list/package-lock.json" "$tools/installed-lock.json" && return 0
     say "npm packages into $tools"
-    mkdir -p $tools
-    cp tests/npm/package.json tests/npm/package-lock.json tests/npm/.npmrc $tools/
-    if npm ci --prefix $tools --ignore-scripts --no-audit --no-fund --loglevel=error --fetch-retry-mintimeout=1000 \
-        --fetch-retry-maxtimeout=5000 >&2; then
-        cp tests/npm/package-lock.json $tools/installed-lock.json
+    mkdir -p "$tools"
+    cp "$list/package.json" "$list/package-lock.json" "$list/.npmrc" "$tools/"
+    if npm ci --prefix "$tools" --ignore-scripts --no-audit --no-fund --loglevel=error --fetch-retry-mintimeout=1000 \
+        --fetch-retry-maxtimeout=5000 "$@" >&2; then
+        cp "$list/package-lock.json" "$tools/installed-lock.json"
     else
         say "npm failed; the tests that need its packages will be skipped"
     fi
+}
+
+# Whole programs, each in a folder of its own: they bring other versions of what the tests use themselves. Optional packages are
+# programs for every other kind of machine; the one for this kind is named by those that need it. Together they take 1.1 GB.
+install_programs() {
+    for program in acpx openrpc gemini codex claude; do
+        install_npm "$program" --omit=optional
+    done
 }
 
 # A locale that writes a decimal comma, for the tests that it changes nothing; nothing on the system is touched.
@@ -134,11 +143,12 @@ lint) install_packages "$lint_packages" ;;
 test)
     install_packages "$run_packages$test_packages"
     install_locale
-    install_npm
+    install_npm .
+    install_programs
     ;;
 bench)
     install_packages "$run_packages$bench_packages"
-    install_npm
+    install_npm .
     ;;
 *)
     echo "usage: tools/install.sh run|test|bench|lint" >&2

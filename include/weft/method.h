@@ -35,6 +35,8 @@ enum {
     WEFT_REQUIRED = 1 << 0,
     WEFT_NONEMPTY = 1 << 1, /* str, arr: at least one character or item */
     WEFT_NULLABLE = 1 << 2, /* null counts as absent */
+    WEFT_ALIAS = 1 << 3, /* another name of the row above it, for callers that spell it so: it counts as that row where that
+                            is required, is not looked at where that is there, has no position and is not shown */
 };
 
 /* One row of a params table; a row with a NULL name ends it. Positional params fill the rows in order. A table that ends
@@ -52,6 +54,7 @@ typedef struct weft_param {
 /* clang-format off */
 #define WEFT_MUST(type_, field, kind, help_) {#field, WEFT_PARAM_##kind, offsetof(type_, field), WEFT_REQUIRED, help_}
 #define WEFT_MAY(type_, field, kind, help_) {#field, WEFT_PARAM_##kind, offsetof(type_, field), 0, help_}
+#define WEFT_ALSO(type_, field, kind, name_) {name_, WEFT_PARAM_##kind, offsetof(type_, field), WEFT_ALIAS, NULL}
 #define WEFT_END(type_) {NULL, WEFT_PARAM_any, sizeof(type_), 0, NULL}
 /* clang-format on */
 /* A struct of params is at most this large; a method with a larger one cannot be registered. */
@@ -78,6 +81,12 @@ enum {
     WEFT_OWN_FLAGS = 1 << 16, /* from this one on, flags mean what the program wants */
 };
 
+/* One of several rows that a name stands for, where it depends on who asks which one answers. */
+typedef struct weft_form {
+    const char *name; /* of the protocol, say; NULL ends a list of them */
+    const struct weft_method *row;
+} weft_form;
+
 typedef struct weft_method {
     const char *name;
     weft_handler *handler;
@@ -87,10 +96,12 @@ typedef struct weft_method {
     const char *result;           /* JSON Schema of the result as text; NULL: any */
     const weft_error_row *errors; /* ends with code 0; may be NULL */
     unsigned flags;
-    void *ctx;            /* handed to the handler; NULL: the service's */
-    const void *defaults; /* what the struct of WEFT_END holds where params say nothing; NULL: zeroes */
-    int64_t timeout_ms;   /* a request of a peer that is not answered by then is answered as if its caller's deadline had
-                             passed (-32800, data.reason "deadlineExceeded"); 0: it may take as long as it likes */
+    void *ctx;              /* handed to the handler; NULL: the service's */
+    const void *defaults;   /* what the struct of WEFT_END holds where params say nothing; NULL: zeroes */
+    int64_t timeout_ms;     /* a request of a peer that is not answered by then is answered as if its caller's deadline had
+                               passed (-32800, data.reason "deadlineExceeded"); 0: it may take as long as it likes */
+    const weft_form *forms; /* for a row without params whose handler hands on to one of these: rpc.discover shows their
+                               params and results. NULL: it stands for itself */
 } weft_method;
 
 /* The struct that the params were bound to by the method's table, which ends with WEFT_END. Yours to change until the

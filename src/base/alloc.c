@@ -1,6 +1,7 @@
 /* The allocator hook. Nothing else in Weft calls malloc. */
 #include "alloc.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,14 @@ char *weft__strndup(const weft_alloc *alloc, const char *text, size_t len) {
         copy[len] = '\0';
     }
     return copy;
+}
+
+int weft__copy_or_null(const weft_alloc *alloc, const char *text, char **ret) {
+    char *copy = text ? weft__strndup(alloc, text, strlen(text)) : NULL;
+    if (text && !copy)
+        return -ENOMEM;
+    *ret = copy;
+    return 0;
 }
 
 void *weft__free(const weft_alloc *alloc, void *ptr) {

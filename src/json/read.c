@@ -91,6 +91,9 @@ static size_t find_name(const char *raw, const char *end, bool escaped, const ch
                         size_t first) {
     for (size_t n = 0, i = first; n < count; n++, i++) {
         i = i < count ? i : 0;
+        /* Most are told apart by their first letter. */
+        if (!escaped && raw[1] != *names[i] && *names[i])
+            continue;
         if (is_raw_name(raw, end, escaped, names[i], strlen(names[i])))
             return i;
     }

@@ -136,12 +136,17 @@ static int put_string(weft_buf *out, const weft_alloc *alloc, const char *p, con
     return put_quoted_text(out, alloc, '\0', p, end);
 }
 
+/* Two digits at a time: times have thirteen. */
 static int put_uint(weft_buf *out, const weft_alloc *alloc, uint64_t u, bool negative) {
+    static const char pairs[] =
+        "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748"
+        "495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596"
+        "979899";
     char text[MAX_INT_TEXT], *p = text + sizeof text;
-    do {
-        *--p = (char) ('0' + u % 10);
-        u /= 10;
-    } while (u);
+    for (; u >= 10; u /= 100)
+        memcpy(p -= 2, pairs + u % 100 * 2, 2);
+    if (u || p == text + sizeof text)
+        *--p = (char) ('0' + u);
     if (negative)
         *--p = '-';
     return weft__buf_put(out, alloc, p, (size_t) (text + sizeof text - p));

@@ -25,11 +25,19 @@ static void on_idle(uv_idle_t *idle) {
     (void) idle;
 }
 
-void weft__later(weft_loop *loop, weft_later *later) {
+static void queue_later(weft_loop *loop, weft_link *before, weft_later *later) {
     if (!weft__list_empty(&later->link))
         return;
-    weft__list_push(&loop->later, &later->link);
+    weft__list_push(before, &later->link);
     uv_idle_start(&loop->idle, on_idle);
+}
+
+void weft__later(weft_loop *loop, weft_later *later) {
+    queue_later(loop, &loop->later, later);
+}
+
+void weft__later_first(weft_loop *loop, weft_later *later) {
+    queue_later(loop, loop->later.next, later);
 }
 
 void weft__later_cancel(weft_later *later) {

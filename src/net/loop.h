@@ -58,6 +58,8 @@ struct weft_loop {
 void weft__later_init(weft_later *later, void (*run)(weft_later *later));
 /* Run it before the loop waits again; once, however often it is asked for. What is queued keeps the loop alive. */
 void weft__later(weft_loop *loop, weft_later *later);
+/* Likewise, and before what was queued earlier. */
+void weft__later_first(weft_loop *loop, weft_later *later);
 void weft__later_cancel(weft_later *later);
 
 void weft__timer_init(weft_timer *timer, void (*on_due)(weft_timer *timer));

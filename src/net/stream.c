@@ -36,7 +36,11 @@ static int wanted_events(const weft_stream *stream) {
     return events || !can_vanish ? events : UV_PRIORITIZED;
 }
 
-static void watch_stream(weft_stream *stream) {
+static bool holds_back(const weft_stream *stream) {
+    return stream->paused && stream->state == OPEN && !stream->ended;
+}
+
+static void watch_exactly(weft_stream *stream) {
     int events = wanted_events(stream);
     if (events == stream->watching)
         return;
@@ -45,6 +49,13 @@ static void watch_stream(weft_stream *stream) {
         uv_poll_start(&stream->poll, events, on_poll);
     else
         uv_poll_stop(&stream->poll);
+}
+
+/* Most pauses are over before a byte comes: a request is answered, then the next one is sent. So the kernel is told of a
+ * pause when one comes, in on_poll(), which spares two calls for each request. */
+static void watch_stream(weft_stream *stream) {
+    if (!holds_back(stream) || stream->watching != UV_READABLE || stream->full)
+        watch_exactly(stream);
 }
 
 /* The other of two descriptors is watched only while it is full, which on a pipe to a living reader is rare. */
@@ -362,6 +373,10 @@ static void on_poll(uv_poll_t *handle, int status, int events) {
     if (stream->state == CONNECTING) {
         on_stream_connected(stream);
         return;
+    }
+    if (status >= 0 && events & UV_READABLE && holds_back(stream)) {
+        events &= ~UV_READABLE;
+        watch_exactly(stream);
     }
     if (events & UV_PRIORITIZED)
         look_for_end(stream);

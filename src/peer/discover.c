@@ -47,6 +47,8 @@ static void schema_of(writer *w, const weft_param *param) {
         doc_raw(w, ",\"minLength\":1");
     if ((param->flags & WEFT_NONEMPTY) && param->type == WEFT_PARAM_arr)
         doc_raw(w, ",\"minItems\":1");
+    if (param->type == WEFT_PARAM_arr)
+        doc_raw(w, ",\"items\":{}"); /* some tools make no values without it */
     doc_raw(w, "}");
 }
 
@@ -67,13 +69,129 @@ static void write_params_doc(writer *w, const weft_param *table) {
     bool first = true;
     for (int required = 1; required >= 0; required--)
         for (const weft_param *param = table; param && param->name; param++)
-            if (!(param->flags & WEFT_REQUIRED) == !required) {
+            if (!(param->flags & WEFT_ALIAS) && !(param->flags & WEFT_REQUIRED) == !required) {
                 if (!first)
                     doc_raw(w, ",");
                 first = false;
                 write_param(w, param);
             }
 }
+
+/* ---- a name that stands for several rows ---- */
+
+static const weft_param *find_shown(const weft_method *row, const char *name) {
+    for (const weft_param *param = row->params; param && param->name; param++)
+        if (!(param->flags & WEFT_ALIAS) && strcmp(param->name, name) == 0)
+            return param;
+    return NULL;
+}
+
+static bool is_required_by_all(const weft_form *forms, const char *name) {
+    for (; forms->name; forms++) {
+        const weft_param *param = find_shown(forms->row, name);
+        if (!param || !(param->flags & WEFT_REQUIRED))
+            return false;
+    }
+    return true;
+}
+
+/* The first of the forms before this one that has it. */
+static bool was_shown(const weft_form *forms, const weft_form *before, const char *name) {
+    for (; forms < before; forms++)
+        if (find_shown(forms->row, name))
+            return true;
+    return false;
+}
+
+static bool is_same_schema(const weft_param *a, const weft_param *b) {
+    unsigned shown = WEFT_NULLABLE | WEFT_NONEMPTY;
+    return a->type == b->type && (a->flags & shown) == (b->flags & shown);
+}
+
+/* Whether those that have it agree, with the first of them. */
+static bool is_one_schema(const weft_form *forms, const weft_param *first) {
+    for (; forms->name; forms++) {
+        const weft_param *param = find_shown(forms->row, first->name);
+        if (param && !is_same_schema(param, first))
+            return false;
+    }
+    return true;
+}
+
+static void schema_of_all(writer *w, const weft_form *forms, const weft_param *first) {
+    const char *between = "{\"anyOf\":[";
+    if (is_one_schema(forms, first)) {
+        schema_of(w, first);
+        return;
+    }
+    for (; forms->name; forms++) {
+        const weft_param *param = find_shown(forms->row, first->name);
+        if (!param)
+            continue;
+        doc_raw(w, between);
+        schema_of(w, param);
+        between = ",";
+    }
+    doc_raw(w, "]}");
+}
+
+static void write_shared_param(writer *w, const weft_form *forms, const weft_param *param, bool required) {
+    doc_raw(w, "{\"name\":");
+    doc_str(w, param->name);
+    if (param->help) {
+        doc_raw(w, ",\"description\":");
+        doc_str(w, param->help);
+    }
+    doc_raw(w, required ? ",\"required\":true,\"schema\":" : ",\"required\":false,\"schema\":");
+    schema_of_all(w, forms, param);
+    doc_raw(w, "}");
+}
+
+/* All of their params: what only some need is not required. */
+static void write_shared_params(writer *w, const weft_form *forms) {
+    bool first = true;
+    for (int required = 1; required >= 0; required--)
+        for (const weft_form *form = forms; form->name; form++)
+            for (const weft_param *param = form->row->params; param && param->name; param++) {
+                bool other = (param->flags & WEFT_ALIAS) || was_shown(forms, form, param->name);
+                if (other || is_required_by_all(forms, param->name) != required)
+                    continue;
+                if (!first)
+                    doc_raw(w, ",");
+                first = false;
+                write_shared_param(w, forms, param, required);
+            }
+}
+
+static void write_shared_result(writer *w, const weft_form *forms) {
+    doc_raw(w, "{\"anyOf\":[");
+    for (const weft_form *form = forms; form->name; form++) {
+        if (form != forms)
+            doc_raw(w, ",");
+        doc_raw(w, form->row->result ? form->row->result : "{}");
+    }
+    doc_raw(w, "]}");
+}
+
+/* And each for itself, by its name. */
+static void write_forms(writer *w, const weft_form *forms) {
+    doc_raw(w, ",\"x-dialects\":{");
+    for (const weft_form *form = forms; form->name; form++) {
+        if (form != forms)
+            doc_raw(w, ",");
+        doc_str(w, form->name);
+        doc_raw(w, ":{\"summary\":");
+        doc_str(w, form->row->help ? form->row->help : "");
+        doc_raw(w, ",\"params\":[");
+        write_params_doc(w, form->row->params);
+        doc_raw(w, "],\"result\":");
+        doc_raw(w, form->row->result ? form->row->result : "{}");
+        doc_raw(w, "}");
+    }
+    doc_raw(w, "}");
+}
+
+/* ---- a method ---- */
 
 static void write_errors(writer *w, const weft_error_row *errors) {
     doc_raw(w, ",\"errors\":[");
@@ -99,10 +217,16 @@ static void write_method_doc(writer *w, const weft_method *row) {
         doc_raw(w, ",\"summary\":");
         doc_str(w, row->help);
     }
-    doc_raw(w, ",\"paramStructure\":\"either\",\"params\":[");
-    write_params_doc(w, row->params);
+    doc_raw(w, row->forms ? ",\"paramStructure\":\"by-name\",\"params\":[" : ",\"paramStructure\":\"either\",\"params\":[");
+    if (row->forms)
+        write_shared_params(w, row->forms);
+    else
+        write_params_doc(w, row->params);
     doc_raw(w, "],\"result\":{\"name\":\"result\",\"schema\":");
-    doc_raw(w, row->result ? row->result : "{}");
+    if (row->forms)
+        write_shared_result(w, row->forms);
+    else
+        doc_raw(w, row->result ? row->result : "{}");
     doc_raw(w, "}");
     if (row->errors)
         write_errors(w, row->errors);
@@ -114,7 +238,9 @@ static void write_method_doc(writer *w, const weft_method *row) {
         doc_raw(w, ",\"x-timeoutMs\":");
         doc_number(w, row->timeout_ms);
     }
-    if (!row->params)
+    if (row->forms)
+        write_forms(w, row->forms);
+    else if (!row->params)
         doc_raw(w, ",\"x-params\":\"any\"");
     doc_raw(w, "}");
 }

@@ -170,7 +170,7 @@ static int refuse_unknown_member(weft_req *req, const weft_param *table, const w
 static int bind_named(weft_req *req, const weft_param *table, const weft_json *params, bool strict, void *base,
                       uint64_t *seen) {
     weft_json last[MAX_ROWS];
-    uint64_t there = 0;
+    uint64_t there = 0, named = 0;
     int r = 0;
     for (weft_iter it = weft_iterate(params); weft_next(&it);) {
         size_t i = find_param_row(table, &it);
@@ -182,19 +182,25 @@ static int bind_named(weft_req *req, const weft_param *table, const weft_json *p
         last[i] = it.value;
         there |= 1ULL << i;
     }
-    for (size_t i = 0; r >= 0 && i < MAX_ROWS && table[i].name; i++)
-        if (there >> i & 1)
-            r = bind_param(req, &table[i], &last[i], base, seen, i);
+    for (size_t i = 0, owner = 0; r >= 0 && i < MAX_ROWS && table[i].name; i++) {
+        bool alias = table[i].flags & WEFT_ALIAS;
+        owner = alias ? owner : i;
+        if ((there >> i & 1) && !(alias && (named >> owner & 1)))
+            r = bind_param(req, &table[i], &last[i], base, seen, owner);
+        named |= alias ? 0 : *seen & 1ULL << i;
+    }
     return r;
 }
 
 static int bind_positional(weft_req *req, const weft_param *table, const weft_json *params, void *base, uint64_t *seen) {
-    size_t i = 0;
-    for (weft_iter it = weft_iterate(params); weft_next(&it); i++) {
+    size_t i = 0, place = 0;
+    for (weft_iter it = weft_iterate(params); weft_next(&it); i++, place++) {
+        while (i < MAX_ROWS && table[i].name && (table[i].flags & WEFT_ALIAS))
+            i++;
         if (i == MAX_ROWS || !table[i].name) {
             char path[24], sentence[64];
-            snprintf(path, sizeof path, "/%zu", i);
-            snprintf(sentence, sizeof sentence, "there are at most %zu", i);
+            snprintf(path, sizeof path, "/%zu", place);
+            snprintf(sentence, sizeof sentence, "there are at most %zu", place);
             return refuse_params(req, path, sentence);
         }
         int r = bind_param(req, &table[i], &it.value, base, seen, i);

@@ -92,13 +92,15 @@ static void on_replay_page(void *ctx, int r, const weft_page *page) {
         return;
     }
     start_follow(follow, page);
-    if (follow->state == REPLAYING && !follow->reading && page->count)
+    /* Nothing was told yet, and a query up to nothing is one for everything: what the page has comes live. */
+    bool nothing = until == 0;
+    if (follow->state == REPLAYING && !follow->reading && page->count && !nothing)
         deliver_to_follower(follow, page->events, page->count);
     if (follow->state != REPLAYING || follow->reading)
         return;
     /* From here on the position is one of this run. */
     follow->query.epoch = NULL;
-    if (!page->more && until == follow->store->told)
+    if ((!page->more || nothing) && until == follow->store->told)
         become_live(follow);
     else if ((r = request_page(follow)) < 0)
         end_follow(follow, r);

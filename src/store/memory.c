@@ -362,6 +362,8 @@ static int fill_documents(const journal *m, const char *epoch, weft_read_job *jo
         const document *found = WEFT_CONTAINER(link, document, link);
         weft_event event = {
             .stream = found->key, .type = "document", .data = {found->data, found->len}, .seq = found->place};
+        if (job->query.stream && strcmp(found->key, job->query.stream) != 0)
+            continue;
         if (found->place > job->query.after && (r = weft__page_add(job, &event)) == 0)
             break;
     }

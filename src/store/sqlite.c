@@ -178,6 +178,8 @@ static int open_database(weft_sq *sq, const weft_store_opts *opts, char *ret_why
     if (r >= 0)
         r = connect_db(sq, &sq->write, SQLITE_OPEN_READWRITE, writer_setup);
     if (r >= 0)
+        r = weft__sq_rows_init(sq);
+    if (r >= 0)
         r = load_journal(sq, opts, &proof, ret_why);
     if (r == -EUCLEAN && !*ret_why)
         snprintf(ret_why, WEFT_STORE_WHY, "the journal is damaged: %.300s",
@@ -209,6 +211,8 @@ static int open_or_quarantine(weft_sq *sq, const weft_store_opts *opts, char *re
         return r;
     sqlite3_wal_hook(sq->write.db, log_grew, sq);
     r = begin_run(sq);
+    if (r >= 0)
+        r = weft__sq_log_gather(sq);
     if (r >= 0)
         r = weft__sq_connect_reader(sq, &sq->read);
     return r < 0 ? r : watch_files(sq);
@@ -286,15 +290,15 @@ static int open_sqlite(const weft_store_opts *opts, weft_store **ret, char *ret_
 }
 
 static void give_append(weft_store *store, weft_append_job *job) {
-    weft__sq_worker_give(&((weft_sq *) (void *) store)->writer, &job->job);
+    weft__sq_worker_give(&((weft_sq *) (void *) store)->writer, &job->job, store->more);
 }
 
 static void give_read(weft_store *store, weft_read_job *job) {
-    weft__sq_worker_give(&((weft_sq *) (void *) store)->reader, &job->job);
+    weft__sq_worker_give(&((weft_sq *) (void *) store)->reader, &job->job, false);
 }
 
 static void give_trim(weft_store *store, weft_trim_job *job) {
-    weft__sq_worker_give(&((weft_sq *) (void *) store)->writer, &job->job);
+    weft__sq_worker_give(&((weft_sq *) (void *) store)->writer, &job->job, false);
 }
 
 /* A log that was deleted is copied back all the same, while we still have it open; but only into our database, and only if

@@ -4,26 +4,8 @@
 
 #include "sqlite_store.h"
 
-static int insert_event(weft_sq *sq, int64_t stream, const weft_event *event, const char *key) {
-    int r;
-    sqlite3_stmt *row = weft__sq_prepare(&sq->write, WEFT_SQ_INSERT, &r);
-    if (!row)
-        return r;
-    sqlite3_bind_int64(row, 1, (int64_t) event->gseq);
-    sqlite3_bind_int64(row, 2, stream);
-    sqlite3_bind_int64(row, 3, (int64_t) event->seq);
-    sqlite3_bind_int64(row, 4, event->time_ms);
-    sqlite3_bind_text(row, 5, event->type, -1, SQLITE_STATIC);
-    if (key)
-        sqlite3_bind_text(row, 6, key, -1, SQLITE_STATIC);
-    else
-        sqlite3_bind_null(row, 6);
-    sqlite3_bind_blob64(row, 7, event->data.data, event->data.len, SQLITE_STATIC);
-    sqlite3_bind_int64(row, 8, weft__sq_sum_event(stream, event, key));
-    return weft__sq_run(row);
-}
-
-static int store_event(weft_sq *sq, weft_event *event, const char *key) {
+/* Its row is stored with those of the whole group. */
+static int place_event(weft_sq *sq, weft_event *event) {
     int r;
     weft_sq_stream *stream = weft__sq_stream(sq, event->stream, true, &r);
     if (!stream)
@@ -35,7 +17,8 @@ static int store_event(weft_sq *sq, weft_event *event, const char *key) {
         stream->bytes += (int64_t) event->data.len;
     sq->state.rows++;
     sq->state.bytes += (int64_t) event->data.len;
-    return insert_event(sq, stream->id, event, key);
+    sq->event_rows++;
+    return 0;
 }
 
 /* 1 and where it was, 0 new. */
@@ -98,12 +81,23 @@ static int put_document(weft_sq *sq, const weft_document *document) {
     return weft__sq_run(row);
 }
 
-/* The counts go with them: so they are known up to here after an unclean stop, too. */
-static int put_documents(weft_sq *sq, const weft_append_job *job) {
+/* How many documents go one by one, in their order: those up to the last that is deleted. */
+static size_t count_alone(const weft_append_job *job) {
+    size_t upto = job->document_count;
+    while (upto > 0 && job->documents[upto - 1].data.data)
+        upto--;
+    return upto;
+}
+
+/* The rest is stored with the group. */
+static int begin_documents(weft_sq *sq, weft_append_job *job, size_t alone) {
     int r = 0;
-    for (size_t i = 0; r >= 0 && i < job->document_count; i++)
+    for (size_t i = 0; r >= 0 && i < alone; i++)
         r = put_document(sq, &job->documents[i]);
-    return r < 0 || !job->document_count ? r : weft__sq_save_state(&sq->write, &sq->state);
+    job->documents_put = alone;
+    sq->document_rows += job->document_count - alone;
+    sq->count_saved &= !job->document_count;
+    return r;
 }
 
 /* Its bytes are no longer there, in its stream and over all. */
@@ -167,20 +161,47 @@ static int remove_contents(weft_sq *sq, const weft_append_job *job) {
     int r = 0;
     for (size_t i = 0; r >= 0 && i < job->removal_count; i++)
         r = remove_content(sq, job->removals[i]);
-    return r < 0 || !job->removal_count ? r : weft__sq_save_state(&sq->write, &sq->state);
+    sq->count_saved &= !job->removal_count;
+    return r;
 }
 
 int weft__sq_append(weft_sq *sq, weft_append_job *job) {
     int64_t gseq = 0;
-    int r = find_key(sq, job->key, &gseq);
+    size_t alone = count_alone(job);
+    /* One with the same key, a document that is deleted here or an event whose content goes may be among those before it. */
+    int r = job->key || alone || job->removal_count ? weft__sq_put_rows(sq, &job->job.link) : 0;
+    if (r >= 0)
+        r = find_key(sq, job->key, &gseq);
     if (r > 0)
         return recall_append(sq, job, gseq);
     /* That concerns only this one. */
     if (r >= 0 && (job->job.r = weft__counters_take(&sq->state.counters, job)) < 0)
         return 0;
     for (size_t i = 0; r >= 0 && i < job->count; i++)
-        r = store_event(sq, &job->events[i], i == 0 ? job->key : NULL);
+        r = place_event(sq, &job->events[i]);
     if (r >= 0)
-        r = put_documents(sq, job);
+        r = begin_documents(sq, job, alone);
     return r < 0 ? r : remove_contents(sq, job);
+}
+
+void weft__sq_rows_begin(weft_sq *sq, weft_link *jobs) {
+    sq->rows_from = sq->rows_until = jobs->next;
+    sq->event_rows = sq->document_rows = 0;
+    sq->count_saved = true;
+}
+
+/* The counts go with documents: so they are known up to here after an unclean stop, too. */
+int weft__sq_put_rows(weft_sq *sq, weft_link *until) {
+    int r = 0;
+    sq->rows_until = until;
+    if (sq->event_rows)
+        r = weft__sq_do(&sq->write, WEFT_SQ_INSERT_ROWS);
+    if (r >= 0 && sq->document_rows)
+        r = weft__sq_do(&sq->write, WEFT_SQ_PUT_ROWS);
+    if (r >= 0 && !sq->count_saved)
+        r = weft__sq_save_state(&sq->write, &sq->state);
+    sq->rows_from = until;
+    sq->event_rows = sq->document_rows = 0;
+    sq->count_saved = true;
+    return r;
 }

@@ -2,13 +2,21 @@
  * read meanwhile is checked when it is read; this finds what nobody reads, and what an index hides. */
 #include <errno.h>
 #include <sched.h>
+#include <time.h>
 
 #include "sqlite_store.h"
 
-#define STEPS_BETWEEN_LOOKS 100000 /* of SQLite's machine: some ms */
+#define STEPS_BETWEEN_LOOKS 100000             /* of SQLite's machine: some ms */
+#define INTERRUPT_NS ((long) 10 * 1000 * 1000) /* between two attempts to interrupt it */
 
 static int should_stop(void *ctx) {
     return atomic_load(&((weft_sq *) ctx)->check_stop);
+}
+
+static void show_connection(weft_sq *sq, sqlite3 *db) {
+    pthread_mutex_lock(&sq->check_lock);
+    sq->check_db = db;
+    pthread_mutex_unlock(&sq->check_lock);
 }
 
 /* From one snapshot, so that what is written meanwhile does not count. */
@@ -19,6 +27,7 @@ static int check_snapshot(weft_sq *sq, weft_sq_conn *conn) {
     if (r < 0)
         return r;
     sqlite3_progress_handler(conn->db, STEPS_BETWEEN_LOOKS, should_stop, sq);
+    show_connection(sq, conn->db);
     r = weft__sq_do(conn, WEFT_SQ_BEGIN);
     if (r >= 0)
         r = weft__sq_load_state(conn, &state);
@@ -34,16 +43,46 @@ static void *checker_main(void *ctx) {
     (void) pthread_setschedparam(pthread_self(), SCHED_IDLE, &(struct sched_param){0});
     if (check_snapshot(sq, &conn) == -EUCLEAN && !atomic_load(&sq->check_stop))
         atomic_store(&sq->base.damaged, true);
+    show_connection(sq, NULL);
     weft__sq_conn_done(&conn);
     return NULL;
 }
 
 void weft__sq_checker_start(weft_sq *sq) {
+    if (pthread_mutex_init(&sq->check_lock, NULL) != 0)
+        return;
     sq->checking = pthread_create(&sq->checker, NULL, checker_main, sq) == 0;
+    if (!sq->checking)
+        pthread_mutex_destroy(&sq->check_lock);
 }
 
+/* The check of all pages is one step of SQLite's machine, and takes seconds. An interruption that comes between two steps is
+ * lost. */
+static void interrupt_check(weft_sq *sq) {
+    pthread_mutex_lock(&sq->check_lock);
+    if (sq->check_db)
+        sqlite3_interrupt(sq->check_db);
+    pthread_mutex_unlock(&sq->check_lock);
+}
+
+static bool has_ended_soon(pthread_t thread) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += INTERRUPT_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    return pthread_timedjoin_np(thread, NULL, &until) != ETIMEDOUT;
+}
+
+/* Somebody waits for it now: where others keep the processor busy, an idle thread would not see for minutes that it should
+ * stop. */
 void weft__sq_checker_join(weft_sq *sq) {
-    if (sq->checking)
-        pthread_join(sq->checker, NULL);
+    if (!sq->checking)
+        return;
+    (void) pthread_setschedparam(sq->checker, SCHED_OTHER, &(struct sched_param){0});
+    do
+        interrupt_check(sq);
+    while (!has_ended_soon(sq->checker));
+    pthread_mutex_destroy(&sq->check_lock);
     sq->checking = false;
 }

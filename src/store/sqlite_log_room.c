@@ -13,7 +13,7 @@
 #define MIN_PAGES 16         /* in the log before it is worth it: a hub that hardly stores anything is left alone */
 #define MIN_ROOM (8 * FRAME) /* a small commit fits */
 
-static sqlite3_file *log_file(weft_sq *sq) {
+sqlite3_file *weft__sq_log_file(weft_sq *sq) {
     sqlite3_file *file = NULL;
     int rc = sqlite3_file_control(sq->write.db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
     return rc == SQLITE_OK && file && file->pMethods ? file : NULL;
@@ -34,7 +34,7 @@ void weft__sq_log_room(weft_sq *sq) {
     if (sq->log_pages < MIN_PAGES || sq->log_pages >= sq->max_log_pages || sq->log_pages == sq->log_pages_copied ||
         end + MIN_ROOM <= sq->log_size)
         return;
-    sqlite3_file *file = log_file(sq);
+    sqlite3_file *file = weft__sq_log_file(sq);
     if (!file || file->pMethods->xFileSize(file, &size) != SQLITE_OK)
         return;
     sq->log_size = size;

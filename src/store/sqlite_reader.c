@@ -154,10 +154,13 @@ static int take_document(sqlite3_stmt *row, weft_event *ret) {
 static int read_documents(weft_sq *sq, weft_read_job *job) {
     weft_event event;
     int r = weft__page_begin(job, sq->base.epoch, INT64_MAX, 0, 0);
-    sqlite3_stmt *row = r == 0 ? weft__sq_prepare(&sq->read, WEFT_SQ_DOCUMENTS, &r) : NULL;
+    const char *key = job->query.stream;
+    sqlite3_stmt *row = r == 0 ? weft__sq_prepare(&sq->read, key ? WEFT_SQ_DOCUMENT : WEFT_SQ_DOCUMENTS, &r) : NULL;
     if (!row)
         return r;
     sqlite3_bind_int64(row, 1, (int64_t) job->query.after);
+    if (key)
+        sqlite3_bind_text(row, 2, key, -1, SQLITE_STATIC);
     while ((r = weft__sq_step(row)) > 0)
         if ((r = take_document(row, &event)) < 0 || (r = weft__page_add(job, &event)) <= 0)
             break;

@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <zlib.h>
 
+#include "crc32.h"
 #include "sqlite_store.h"
 
 #define APPLICATION_ID 0x57656674 /* "Weft", in the file's header: what says that a database is ours */
@@ -38,7 +38,8 @@ static const char *const texts[WEFT_SQ_STATEMENTS] = {
     [WEFT_SQ_BEGIN] = "BEGIN",
     [WEFT_SQ_COMMIT] = "COMMIT",
     [WEFT_SQ_ROLLBACK] = "ROLLBACK",
-    [WEFT_SQ_INSERT] = "INSERT INTO event (" EVENT ") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    /* After a failure everything is rolled back, so the statement itself need not be. */
+    [WEFT_SQ_INSERT_ROWS] = "INSERT OR FAIL INTO event (" EVENT ") SELECT " EVENT " FROM event_rows",
     [WEFT_SQ_KEY] = "SELECT gseq FROM event WHERE key = ?",
     [WEFT_SQ_AT] = "SELECT e.seq, e.type, s.name FROM event e JOIN stream s ON s.id = e.stream WHERE e.gseq = ?",
     [WEFT_SQ_WHOLE] = "SELECT " EVENT ", (SELECT name FROM stream WHERE id = event.stream) FROM event WHERE gseq = ?",
@@ -65,8 +66,11 @@ static const char *const texts[WEFT_SQ_STATEMENTS] = {
     [WEFT_SQ_ALL_CUT] = "DELETE FROM event WHERE ?1 IS NULL AND gseq <= ?2",
     [WEFT_SQ_PUT] = "INSERT INTO document (key, data, sum) VALUES (?1, ?2, ?3)"
                     " ON CONFLICT (key) DO UPDATE SET data = ?2, sum = ?3",
+    [WEFT_SQ_PUT_ROWS] = "INSERT INTO document (key, data, sum) SELECT key, data, sum FROM document_rows WHERE true"
+                         " ON CONFLICT (key) DO UPDATE SET data = excluded.data, sum = excluded.sum",
     [WEFT_SQ_DROP] = "DELETE FROM document WHERE key = ?",
     [WEFT_SQ_DOCUMENTS] = "SELECT id, key, data, sum FROM document WHERE id > ? ORDER BY id",
+    [WEFT_SQ_DOCUMENT] = "SELECT id, key, data, sum FROM document WHERE id > ? AND key = ?",
 };
 
 /* Statements */
@@ -209,41 +213,46 @@ int weft__sq_migrate(sqlite3 *db, int up_to, char *ret_why) {
 
 /* Checksums */
 
-static uLong add_int(uLong sum, int64_t n) {
-    return crc32(sum, (const Bytef *) &n, sizeof n);
+static uint32_t add_int(uint32_t sum, int64_t n) {
+    return weft__crc32(sum, &n, sizeof n);
 }
 
 /* With its NUL, so that no byte can move from one text to the next. */
-static uLong add_text_to_sum(uLong sum, const char *text) {
-    return crc32_z(sum, (const Bytef *) text, strlen(text) + 1);
+static uint32_t add_text_to_sum(uint32_t sum, const char *text) {
+    return weft__crc32(sum, text, strlen(text) + 1);
 }
 
+/* What is before the data is gathered first: a sum of many small pieces takes longer than copying them. */
 uint32_t weft__sq_sum_event(int64_t stream, const weft_event *event, const char *key) {
-    uLong sum = add_int(crc32(0, NULL, 0), stream);
-    sum = add_int(sum, (int64_t) event->gseq);
-    sum = add_int(sum, (int64_t) event->seq);
-    sum = add_int(sum, event->time_ms);
-    sum = add_text_to_sum(sum, event->type);
-    sum = add_text_to_sum(sum, key ? key : "");
-    return (uint32_t) crc32_z(sum, (const Bytef *) event->data.data, event->data.len);
+    char head[4 * sizeof(int64_t) + 2 * (WEFT_STORE_NAME + 1)], *at = head + 4 * sizeof(int64_t);
+    const int64_t numbers[] = {stream, (int64_t) event->gseq, (int64_t) event->seq, event->time_ms};
+    size_t type = strlen(event->type) + 1, key_len = key ? strlen(key) + 1 : 1;
+    /* A row that was read says anything. */
+    if (type > WEFT_STORE_NAME + 1 || key_len > WEFT_STORE_NAME + 1)
+        return 0;
+    memcpy(head, numbers, sizeof numbers);
+    memcpy(at, event->type, type);
+    memcpy(at + type, key ? key : "", key_len);
+    uint32_t sum = weft__crc32(0, head, (size_t) (at - head) + type + key_len);
+    return weft__crc32(sum, event->data.data, event->data.len);
 }
 
 uint32_t weft__sq_sum_document(const char *key, weft_bytes data) {
-    return (uint32_t) crc32_z(add_text_to_sum(crc32(0, NULL, 0), key), (const Bytef *) data.data, data.len);
+    return weft__crc32(add_text_to_sum(0, key), data.data, data.len);
 }
 
 uint32_t weft__sq_sum_stream(int64_t id, const char *name, int64_t head, int64_t trimmed) {
-    return (uint32_t) add_int(add_int(add_text_to_sum(add_int(crc32(0, NULL, 0), id), name), head), trimmed);
+    return add_int(add_int(add_text_to_sum(add_int(0, id), name), head), trimmed);
 }
 
 /* State */
 
 static uint32_t sum_state(const weft_sq_state *state) {
-    uLong sum = add_text_to_sum(crc32(0, NULL, 0), state->epoch);
+    uint32_t sum = add_text_to_sum(0, state->epoch);
     sum = add_int(add_int(sum, state->clean), state->trimmed);
     sum = add_int(add_int(add_int(sum, state->rows), state->bytes), state->fence);
     /* Version 2 had no such number. */
-    return (uint32_t) (state->counted ? add_int(sum, state->counted) : sum);
+    return state->counted ? add_int(sum, state->counted) : sum;
 }
 
 static int read_state_row(sqlite3_stmt *row, weft_sq_state *ret) {

@@ -2,7 +2,8 @@
  * says whether they are whole, sqlite_checker.c asks it in the background, sqlite_mark.c remembers the last acknowledged
  * event beside them, sqlite_owner.c asks whose the files are, sqlite_evidence.c and sqlite_log.c look at the files before
  * SQLite does, sqlite_files.c while they are in use, sqlite_quarantine.c moves them aside, sqlite_writer.c commits,
- * sqlite_append.c and sqlite_trim.c are what it commits, sqlite_log_room.c keeps room for it, sqlite_reader.c reads.
+ * sqlite_append.c and sqlite_trim.c are what it commits, sqlite_rows.c shows the rows of all appends to one statement,
+ * sqlite_log_room.c keeps room for it, sqlite_log_writes.c writes it, sqlite_reader.c reads.
  *
  * One connection writes and checkpoints, on the writer's thread; the other only reads, on the reader's. SQLite 3.40 can
  * damage a database whose log is reset by two connections at once, and with one writer nobody ever waits for a lock. */
@@ -43,7 +44,7 @@ enum weft_sq_statement {
     WEFT_SQ_BEGIN,
     WEFT_SQ_COMMIT,
     WEFT_SQ_ROLLBACK,
-    WEFT_SQ_INSERT,
+    WEFT_SQ_INSERT_ROWS,
     WEFT_SQ_KEY,
     WEFT_SQ_AT,
     WEFT_SQ_WHOLE,
@@ -65,8 +66,10 @@ enum weft_sq_statement {
     WEFT_SQ_CUT,
     WEFT_SQ_ALL_CUT,
     WEFT_SQ_PUT,
+    WEFT_SQ_PUT_ROWS,
     WEFT_SQ_DROP,
     WEFT_SQ_DOCUMENTS,
+    WEFT_SQ_DOCUMENT,
     WEFT_SQ_STATEMENTS,
 };
 
@@ -85,6 +88,14 @@ typedef struct weft_sq_worker {
     bool sleeping, stop;
 } weft_sq_worker;
 
+struct weft_sq;
+
+/* What one of the tables of sqlite_rows.c shows. */
+typedef struct weft_sq_rows {
+    struct weft_sq *sq;
+    bool documents; /* not the events */
+} weft_sq_rows;
+
 typedef struct weft_sq {
     weft_store base;
     char *path;
@@ -95,14 +106,20 @@ typedef struct weft_sq {
     pthread_t checker;
     bool checked, checking; /* in full before it was opened; the checker's thread is there */
     _Atomic bool check_stop;
+    pthread_mutex_t check_lock; /* of check_db; there while checking */
+    sqlite3 *check_db;          /* the checker's own, while it can be interrupted */
     /* The writer's thread only, once it runs. */
     weft_sq_state state;
     weft_sq_stream *streams[WEFT_SQ_ROWS];
     size_t stream_count;
     int log_pages, log_pages_copied, max_log_pages;
-    int64_t log_size; /* bytes of the log that were written at some time; at least so many */
-    bool lost;        /* what was written last may be gone: nothing more is stored */
-    int rechecks;     /* how often somebody else seemed to have written, and everything was right */
+    weft_sq_rows rows[2];
+    weft_link *rows_from, *rows_until; /* the jobs of the group whose rows are not stored yet, and where these end */
+    size_t event_rows, document_rows;  /* how many these are */
+    bool count_saved;                  /* no document among them, or was stored before them, without the counts */
+    int64_t log_size;                  /* bytes of the log that were written at some time; at least so many */
+    bool lost;                         /* what was written last may be gone: nothing more is stored */
+    int rechecks;                      /* how often somebody else seemed to have written, and everything was right */
 } weft_sq;
 
 /* A negative errno for SQLite's code. */
@@ -182,6 +199,13 @@ int weft__sq_log_check(const char *path, bool frames);
 /* sqlite_log_room.c */
 /* Make the log longer if the next commit might reach its end. Before a transaction, on the writer's thread. */
 void weft__sq_log_room(weft_sq *sq);
+/* The log, as the writer's connection has it open; NULL: it is not. */
+sqlite3_file *weft__sq_log_file(weft_sq *sq);
+
+/* sqlite_log_writes.c */
+typedef struct weft_sq_log_writes weft_sq_log_writes;
+/* From now on gather what is written to the log until it is synced. Before the writer's thread runs. */
+int weft__sq_log_gather(weft_sq *sq);
 
 /* sqlite_owner.c */
 /* Are the database and its neighbours, as far as they are there, regular files of ours with one name? Nothing is opened.
@@ -195,8 +219,18 @@ int weft__sq_mark_open(const char *path, int *ret_fd);
 int weft__sq_mark_read(int fd, char ret_epoch[WEFT_EPOCH + 1], uint64_t *ret_gseq);
 int weft__sq_mark_write(int fd, const char *epoch, uint64_t gseq);
 
+/* sqlite_rows.c */
+/* Make the tables that show rows of a group known to the writer's connection. */
+int weft__sq_rows_init(weft_sq *sq);
+
+/* sqlite_append.c */
+/* A transaction begins: the rows of these jobs are to be stored. */
+void weft__sq_rows_begin(weft_sq *sq, weft_link *jobs);
+/* Store those of the jobs before this one. */
+int weft__sq_put_rows(weft_sq *sq, weft_link *until);
+
 /* What a job does inside the writer's transaction. <0: the transaction must be rolled back; what concerns only this job is
- * in job->r. trim: 1 when there is more to do. */
+ * in job->r. append: its rows are stored by weft__sq_put_rows(). trim: 1 when there is more to do. */
 int weft__sq_append(weft_sq *sq, weft_append_job *job);
 int weft__sq_trim(weft_sq *sq, weft_trim_job *job);
 
@@ -211,7 +245,8 @@ void weft__sq_streams_drop(weft_sq *sq);
 
 /* sqlite_worker.c */
 int weft__sq_worker_start(weft_sq_worker *worker, void *(*main)(void *), void *ctx);
-void weft__sq_worker_give(weft_sq_worker *worker, weft_job *job);
+/* more: another job follows at once, which wakes the thread. */
+void weft__sq_worker_give(weft_sq_worker *worker, weft_job *job, bool more);
 /* Wait for jobs and take them up to so many bytes, at least one. 1 some, 0 none in wait_ms (-1: for ever), -ECANCELED: told
  * to stop, and the queue is empty. */
 bool weft__sq_worker_stopping(weft_sq_worker *worker);

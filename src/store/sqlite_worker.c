@@ -20,10 +20,10 @@ int weft__sq_worker_start(weft_sq_worker *worker, void *(*main)(void *), void *c
     return -r;
 }
 
-void weft__sq_worker_give(weft_sq_worker *worker, weft_job *job) {
+void weft__sq_worker_give(weft_sq_worker *worker, weft_job *job, bool more) {
     pthread_mutex_lock(&worker->lock);
     weft__list_push(&worker->jobs, &job->link);
-    bool wake = worker->sleeping;
+    bool wake = worker->sleeping && !more;
     pthread_mutex_unlock(&worker->lock);
     if (wake)
         pthread_cond_signal(&worker->wake);

@@ -10,13 +10,18 @@
 #define IDLE_MS 500                    /* without work before it is copied back anyway */
 #define MAX_STREAMS 65536              /* remembered by the writer; some 10 MiB */
 
+static int apply_trim(weft_sq *sq, weft_trim_job *job) {
+    int r = weft__sq_put_rows(sq, &job->job.link);
+    return job->job.r = r < 0 ? r : weft__sq_trim(sq, job);
+}
+
 static int apply_job(weft_sq *sq, weft_job *job) {
     void *whole = job; /* every job begins with this */
     switch (job->type) {
     case WEFT_JOB_APPEND:
         return weft__sq_append(sq, whole);
     case WEFT_JOB_TRIM:
-        return job->r = weft__sq_trim(sq, whole);
+        return apply_trim(sq, whole);
     case WEFT_JOB_READ:
     case WEFT_JOB_DELIVERY:
         break;
@@ -37,8 +42,11 @@ static int apply_all(weft_sq *sq, weft_link *jobs) {
     int r = weft__sq_do(&sq->write, WEFT_SQ_BEGIN);
     if (r >= 0)
         r = forget_streams(sq);
+    weft__sq_rows_begin(sq, jobs);
     for (weft_link *link = jobs->next; r >= 0 && link != jobs; link = link->next)
         r = apply_job(sq, WEFT_CONTAINER(link, weft_job, link));
+    if (r >= 0)
+        r = weft__sq_put_rows(sq, jobs);
     return r < 0 ? r : weft__sq_do(&sq->write, WEFT_SQ_COMMIT);
 }
 
@@ -81,7 +89,7 @@ static void settle_group(weft_sq *sq, weft_link *jobs, int r) {
             job->r = -ECANCELED;
         if (job->r > 0) {
             weft__list_remove(&job->link);
-            weft__sq_worker_give(&sq->writer, job);
+            weft__sq_worker_give(&sq->writer, job, false);
         }
     }
 }

@@ -147,6 +147,31 @@ static void copy_append(weft_append_job *job, const weft_append *append) {
     }
 }
 
+void weft__store_release(weft_store *store) {
+    while (!weft__list_empty(&store->held)) {
+        weft_append_job *job = WEFT_CONTAINER(store->held.next, weft_append_job, job.link);
+        weft__list_remove(&job->job.link);
+        store->more = --store->held_count > 0;
+        store->kind->append(store, job);
+    }
+}
+
+void weft__store_hold(weft_store *store, void (*on_held)(void *ctx), void *ctx) {
+    store->on_held = on_held;
+    store->held_ctx = ctx;
+    if (!on_held)
+        weft__store_release(store);
+}
+
+static void hold_append(weft_store *store, weft_append_job *job) {
+    weft__list_push(&store->held, &job->job.link);
+    store->held_count++;
+    if (!store->on_held || store->held_count >= WEFT_STORE_HELD)
+        weft__store_release(store);
+    else if (store->held_count == 1)
+        store->on_held(store->held_ctx);
+}
+
 int weft__store_append(weft_store *store, const weft_append *append, weft_append_done *done, void *ctx) {
     int r = store->closing ? -ECANCELED : check_append(store, append);
     if (r < 0)
@@ -160,7 +185,7 @@ int weft__store_append(weft_store *store, const weft_append *append, weft_append
     job->done = done;
     copy_append(job, append);
     store->queued += size;
-    store->kind->append(store, job);
+    hold_append(store, job);
     return 0;
 }
 
@@ -223,6 +248,7 @@ int weft__store_trim(weft_store *store, const weft_trim *trim, weft_trim_done *d
     job->done = done;
     job->trim = *trim;
     job->trim.stream = weft__pack(&at, trim->stream);
+    weft__store_release(store); /* what was appended before it */
     store->kind->trim(store, job);
     return 0;
 }
@@ -287,6 +313,9 @@ int weft__store_open(const weft_store_kind *kind, const weft_store_opts *opts, w
     store->max_event = opts->max_event ? opts->max_event : MAX_EVENT;
     store->max_queue = opts->max_queue ? opts->max_queue : MAX_QUEUE;
     weft__list_init(&store->follows);
+    weft__list_init(&store->held);
+    store->held_count = 0;
+    store->on_held = NULL;
     *ret = store;
     return 0;
 }
@@ -296,6 +325,7 @@ weft_store *weft__store_close(weft_store *store) {
         return NULL;
     assert(!store->dispatching);
     store->closing = true;
+    weft__store_release(store);
     store->kind->close(store);
     weft__store_dispatch(store);
     weft__follow_end_all(store);

@@ -82,7 +82,8 @@ typedef struct weft_query {
     uint64_t after;     /* the last position already known; 0: none */
     uint64_t until;     /* no event with a gseq above this; 0: all */
     bool documents;     /* instead of events: each as an event whose stream is its key and whose seq its place, which it has
-                           from its first writing on; the position is a place. Only after, epoch and the maxima count */
+                           from its first writing on; the position is a place. With stream, only the one that has this key.
+                           Besides these only after, epoch and the maxima count */
     bool oldest;        /* begin with the oldest event kept instead of asking that nothing after the position be trimmed */
     const char *aside;  /* over all: streams whose names begin so are trimmed on their own, and what is gone from them is no
                            gap; NULL: what is gone from any stream is */
@@ -176,6 +177,13 @@ int weft__store_look(const weft_store *store);
 int weft__store_append(weft_store *store, const weft_append *append, weft_append_done *done, void *ctx);
 int weft__store_read(weft_store *store, const weft_query *query, weft_page_done *done, void *ctx);
 int weft__store_trim(weft_store *store, const weft_trim *trim, weft_trim_done *done, void *ctx);
+
+/* From now on appends are held until weft__store_release(), so that what an owner appends in one turn becomes durable
+ * together. on_held is called when the first is held; the owner then sees to the release before it waits for anything. When
+ * WEFT_STORE_HELD are held, they go on by themselves. on_held NULL: those that are held go on, and none is held any more. */
+#define WEFT_STORE_HELD 64
+void weft__store_hold(weft_store *store, void (*on_held)(void *ctx), void *ctx);
+void weft__store_release(weft_store *store);
 
 /* Replay from the query's position (until is ignored, the maxima are those of its pages), then live, with neither gap nor
  * double where they meet. The callbacks of an event run before the completion of its append. */

@@ -50,6 +50,7 @@ typedef struct weft_append_job {
     bool repeat;
     size_t count, document_count;
     size_t data_bytes;
+    size_t documents_put; /* for kinds that store them in two steps */
     weft_document *documents;
     uint64_t *removals;
     size_t removal_count;
@@ -142,8 +143,13 @@ struct weft_store {
     char epoch[WEFT_EPOCH + 1];
     weft_completions completions;
     size_t max_event, max_queue;
-    size_t queued; /* bytes of appends that have not come back */
-    uint64_t told; /* the last gseq followers have heard of */
+    size_t queued;  /* bytes of appends that have not come back */
+    uint64_t told;  /* the last gseq followers have heard of */
+    weft_link held; /* appends that wait for weft__store_release() */
+    size_t held_count;
+    void (*on_held)(void *ctx); /* NULL: none is held */
+    void *held_ctx;
+    bool more; /* while the kind takes an append: another one follows at once, so nobody needs to be woken for this one */
     weft_link follows;
     bool dispatching, closing;
     _Atomic bool damaged; /* found when something was read or written, or by a thread that checks */

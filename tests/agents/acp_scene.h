@@ -19,6 +19,7 @@ struct scene {
     char log[1 << 16];
     size_t len;
     const char *option;       /* how questions are answered; NULL: not at all */
+    const char *content;      /* or this is filled in */
     const char *cancel_after; /* when this has been heard */
     bool force;
     const char *free_after;
@@ -97,7 +98,9 @@ static inline void on_ask(void *ctx, const char *key, weft_val question) {
     CHECK_INT(weft_to_text(question, NULL, &text, &len), 0);
     s->asks++;
     snprintf(s->key, sizeof s->key, "%s", key);
-    if (s->option)
+    if (s->content)
+        CHECK_INT(one_run_accept(s->run, key, s->content), 0);
+    else if (s->option)
         CHECK_INT(one_run_answer(s->run, key, s->option), 0);
     hear(s, "ask", text, len);
     weft_text_free(text, NULL);

@@ -3,7 +3,9 @@
 #ifndef AGENTS_ONE_RUN_H
 #define AGENTS_ONE_RUN_H
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "driver_single.h"
 
@@ -79,6 +81,14 @@ static inline void one_run_unask(void *ctx, const char *key) {
     ONE_RUN_TELL(run, run->host.on_unask(run->ctx, key));
 }
 
+/* What was done at a URL, by its id; the last one of all runs. */
+static char one_run_elicitation[64];
+
+static inline void one_run_elicited(void *ctx, const char *elicitation) {
+    (void) ctx;
+    snprintf(one_run_elicitation, sizeof one_run_elicitation, "%s", elicitation);
+}
+
 static inline int one_run_request(void *ctx, const weft_passage *row, weft_req *req, const weft_json *params) {
     one_run *run = ctx;
     return row->handler(run->ctx, &(weft_passage_call){.session = "session-1", .task = "task-1"}, req, params);
@@ -106,6 +116,16 @@ static inline int one_run_answer(one_run *run, const char *key, const char *opti
     return run->driver->answer(run->session, key, option);
 }
 
+/* content is JSON. */
+static inline int one_run_accept(one_run *run, const char *key, const char *content) {
+    weft_doc *doc = NULL;
+    int r = weft_doc_parse(content, strlen(content), NULL, &doc);
+    if (r >= 0)
+        r = run->driver->accept(run->session, key, weft_doc_root(doc));
+    weft_doc_free(doc);
+    return r;
+}
+
 static inline void one_run_cancel(one_run *run, bool force) {
     run->driver->stop(run->process, run->leaving ? NULL : run->session, force);
 }
@@ -122,6 +142,7 @@ static inline int one_run_open(one_run *run, const weft_run_spec *spec) {
         .on_update = one_run_update,
         .on_ask = one_run_ask,
         .on_unask = one_run_unask,
+        .on_elicited = one_run_elicited,
         .on_request = one_run_request,
         .on_turn_end = one_run_turn_end,
     };

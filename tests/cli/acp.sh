@@ -41,6 +41,8 @@ acp --agent nobody <<<"$hello"
 exits "an agent that there is not" 8
 is "nothing was passed" "" "$out"
 like "which ones there are" "there is demo" "$err"
+unlike "no method is named that nobody typed" "_weft/" "$err"
+unlike "nor another of JSON-RPC's words" "hello" "$err"
 acp --agent demo <<<"$hello"
 exits "one that there is" 0
 acp now
@@ -68,9 +70,15 @@ echo "$hello" >&8
 until_true grep -q protocolVersion out
 weft stop
 exits "the hub stops, whoever is connected" 0
+is "and is not started again for nobody" "" "$(ls .weft/daemon.sock 2>/dev/null)"
+echo '{"jsonrpc":"2.0","id":2,"method":"session/list","params":{}}' >&8
+until_true grep -q '"sessions":' out
+is "but for the next request" "$PWD/.weft/daemon.sock" "$(ls "$PWD/.weft/daemon.sock" 2>/dev/null)"
+kill "$bridge"
 wait "$bridge"
-is "its bridge ends with it" 0 $?
 exec 8>&-
+weft stop
+exits "the hub can be stopped" 0
 
 # ---- somebody else's project ----
 cd "$there" || exit 1

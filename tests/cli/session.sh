@@ -66,10 +66,12 @@ weft session delete "$id"
 exits "delete" 0
 weft call agent.sessions folder=sub
 unlike "so has the agent deleted it" "$own" "$out"
-weft session show "$id"
-exits "it is gone" 5
-weft session delete "$id"
-exits "and cannot be deleted again" 5
+for verb in show delete close open "prompt hello"; do
+    weft session ${verb%% *} "$id" ${verb#"${verb%% *}"}
+    exits "$verb: it is gone" 5
+    like "$verb: how to see which there are" '"weft session list" shows which there are' "$err"
+    unlike "$verb: no method is named that nobody typed" "weft call" "$err"
+done
 
 # One that the agent has from elsewhere is gone on with, once.
 printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}' \

@@ -147,6 +147,19 @@ static void check_options(const weft_json *options) {
     }
 }
 
+/* Whatever was asked. */
+static void fill_in(slot *s, const char *key) {
+    weft_doc *doc = NULL;
+    require(weft_doc_parse("{\"a\":1}", 7, NULL, &doc) == 0);
+    require(weft__acp_accept(s->session, key, weft_doc_root(doc)) == 0);
+    weft_doc_free(doc);
+}
+
+static void on_elicited(void *ctx, const char *elicitation) {
+    require(*elicitation && strlen(elicitation) <= 1024);
+    act(ctx);
+}
+
 static void on_ask(void *ctx, const char *key, weft_val question) {
     slot *s = ctx;
     world *w = s->world;
@@ -159,8 +172,10 @@ static void on_ask(void *ctx, const char *key, weft_val question) {
     check_options(&options);
     weft_doc_free(doc);
     weft_text_free(text, NULL);
-    if (w->does & 8)
-        require(weft__acp_answer(s->session, key, pick(w, 2) ? "x" : NULL) == 0);
+    if (w->does & 8 && pick(w, 3) == 0)
+        fill_in(s, key);
+    else if (w->does & 8)
+        require(weft__acp_answer(s->session, key, pick(w, 2) ? pick(w, 2) ? "x" : "weft:retry" : NULL) == 0);
     else if (w->key_count < MOST_KEYS) {
         w->askers[w->key_count] = s;
         snprintf(w->keys[w->key_count++], sizeof w->keys[0], "%s", key);
@@ -212,6 +227,7 @@ static const weft_session_host session_host = {
     .on_state = on_state,
     .on_ask = on_ask,
     .on_unask = on_unask,
+    .on_elicited = on_elicited,
     .on_turn_end = on_turn_end,
 };
 

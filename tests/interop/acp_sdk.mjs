@@ -390,6 +390,8 @@ test('session/cancel: the turn, and what was queued behind it', async () => {
         await editor.begin();
         const turns = [editor.prompt('hang'), editor.prompt('echo never')];
         await editor.until(() => editor.updates.length > 0, 'the turn to begin');
+        /* By HTTP each message has a connection of its own. */
+        while (JSON.parse((await verb('call', 'task.stats')).text).queued < 1);
         await editor.cancel();
         same(await Promise.all(turns), Array(2).fill({ stopReason: 'cancelled' }), name);
         check(!editor.text().includes('never'), name);
@@ -499,6 +501,7 @@ test('load tells the whole conversation before it answers, then what happens', a
         await late.hangUp();
     }
     /* Also its own words, if it is the one who said them. */
+    await editor.until(() => editor.text().endsWith('three'.repeat(transports.length)), 'what the others said');
     editor.messages.length = 0;
     await editor.load(editor.id);
     same(editor.text('user_message_chunk'), `echo oneecho two${'echo three'.repeat(transports.length)}`);
@@ -608,7 +611,7 @@ test('sessions survive the hub and the editor', async () => {
     await editor.prompt('echo before');
     const { pid } = JSON.parse((await verb('call', 'daemon.status')).text);
     process.kill(pid, 'SIGKILL');
-    await patiently(editor.exited, 'weft acp to end with its hub');
+    same(await editor.hangUp(), 0);
     const next = await Editor.open();
     await next.says('started in');
     await next.load(editor.id);

@@ -43,6 +43,9 @@ bool sim_memory_failed(void);
 /* What must have happened in some run of a thousand, or the simulation no longer looks where it should. */
 #define SIM_SIGHTS(X)                                                                                                       \
     X(KILL, "the daemon was killed with something on its way to the disk")                                                  \
+    X(EARLY, "the daemon was ready before it had read the past")                                                            \
+    X(EARLY_ASKED, "somebody asked for a task of the past before that was read")                                            \
+    X(EARLY_KILL, "the daemon was killed before it had read the past")                                                      \
     X(STOP, "the daemon stopped while tasks ran")                                                                           \
     X(LOST_DISK, "the disk was lost")                                                                                       \
     X(GHOST, "an append that failed was there after a kill")                                                                \
@@ -130,6 +133,8 @@ void hub_stop(bool force);
 bool hub_tend(void);
 bool hub_is_ready(void);
 bool hub_is_stopping(void);
+/* Ready, and nothing that is kept is still to be read. */
+bool hub_knows_past(void);
 /* Nothing is to be computed for those who follow streams. */
 bool hub_is_idle(void);
 /* Keep so many events of a session's stream. */
@@ -285,5 +290,9 @@ size_t truth_open_tasks(void);
 bool truth_is_known(void);
 /* What the engine says must be what the disk says. settled: it has seen all that is there. */
 void truth_check_engine(bool settled);
+/* It has read all that is kept. */
+void truth_check_past(void);
+/* A task whose events were not trimmed and whose session was not deleted. */
+bool truth_is_kept(const char *id);
 
 #endif

@@ -35,7 +35,9 @@ static struct {
     weft_hub_host host;
     hub_conn conns[MAX_CONNS];
     weft_event_listener listener;
-    uint64_t told; /* the last event that connections were told of */
+    uint64_t told;        /* the last event that connections were told of */
+    bool early;           /* it was ready before it had read the past */
+    char asked[SIM_NAME]; /* a task of the past that somebody asked about meanwhile; "": none */
 } box;
 
 /* ---- time ---- */
@@ -66,8 +68,11 @@ int64_t hub_deadline(void) {
     return weft__loop_deadline(box.loop);
 }
 
+static void look_at_the_past(void);
+
 void hub_turn(void) {
     weft_loop_once(box.loop, false);
+    look_at_the_past();
 }
 
 /* ---- connections ---- */
@@ -250,8 +255,42 @@ static void on_ready(void *ctx, int r) {
     if (box.life != STARTING)
         return;
     box.life = r < 0 ? FAILED : READY;
+    box.early = r >= 0 && weft__engine_past(box.engine) == -EAGAIN;
     if (r >= 0)
         truth_check_engine(false);
+    if (box.early)
+        sim_saw(SAW_EARLY);
+}
+
+/* Whatever has been read by then, what is on the disk is found. */
+static void on_asked(void *ctx, int r, const weft_answer *answer) {
+    (void) ctx;
+    if (r >= 0 && answer->error && answer->error->code != 503 && truth_is_kept(box.asked) && !sim_memory_failed())
+        sim_broken("lost task: %s is on the disk, and who asked for it was told: %s", box.asked, answer->error->message);
+    if (r >= 0 && !answer->error)
+        sim_saw(SAW_EARLY_ASKED);
+    *box.asked = '\0';
+}
+
+static void ask_for_the_past(void) {
+    const weft_identity who = {.transport = "mem", .dialect = "aiwg", .name = "", .scopes = "*", .address = "", .uid = 1000};
+    size_t from = truth_tasks() ? sim_below((uint32_t) truth_tasks()) : 0;
+    const char *id = truth_tasks() ? truth_task_at(from)->id : "";
+    if (weft__engine_past(box.engine) == 0 || !truth_is_kept(id))
+        return;
+    snprintf(box.asked, sizeof box.asked, "%s", id);
+    if (weft_service_call(box.service, &who, "task.get", WEFT_OBJ({"taskId", weft_str(id)}), on_asked, NULL, NULL) < 0)
+        *box.asked = '\0';
+}
+
+/* All of it has been read. */
+static void look_at_the_past(void) {
+    if (*box.asked)
+        weft_service_deliver(box.service);
+    if (!box.early || !box.engine || weft__engine_past(box.engine) != 0)
+        return;
+    box.early = false;
+    truth_check_past();
 }
 
 static void start_engine(void) {
@@ -266,6 +305,7 @@ static void start_engine(void) {
                              .agents = &agents,
                              .drivers = drivers,
                              .folder = "/srv/project",
+                             .early = true,
                              .requeue = plan->requeue,
                              .limits = limits_of(plan),
                              .wall_ms = wall_ms,
@@ -300,6 +340,7 @@ static void start_clients(void) {
     weft__engine_listen(box.engine, &box.listener);
     if (weft__hub_clients_new(&box.hub, box.dialects, &box.hub.clients) < 0)
         abort();
+    ask_for_the_past();
 }
 
 /* ---- ending ---- */
@@ -319,6 +360,7 @@ static void tear_down(void) {
     driver_killed();
     box.store = weft__store_close(box.store);
     box.service = weft_service_unref(box.service);
+    box.early = false;
     box.dialects = weft__dialects_free(box.dialects);
     for (int i = 0; i < 3; i++) /* what is closed is finished by the loop */
         hub_turn();
@@ -331,6 +373,8 @@ void hub_kill(void) {
     sim_say("hub     killed");
     if (store_writes())
         sim_saw(SAW_KILL);
+    if (box.early)
+        sim_saw(SAW_EARLY_KILL);
     store_set_killed(true);
     tear_down();
 }
@@ -376,6 +420,10 @@ bool hub_tend(void) {
 
 bool hub_is_ready(void) {
     return box.life == READY && box.hub.clients;
+}
+
+bool hub_knows_past(void) {
+    return weft__engine_past(box.engine) == 0;
 }
 
 bool hub_is_stopping(void) {

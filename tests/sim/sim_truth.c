@@ -527,6 +527,18 @@ void truth_check_engine(bool settled) {
     }
 }
 
+bool truth_is_kept(const char *id) {
+    const truth_task *task = find_task(id);
+    const truth_session *session = task ? find_session(task->session) : NULL;
+    return task && !truth.trimmed && !(session && session->deleted);
+}
+
+void truth_check_past(void) {
+    for (size_t i = 0; i < truth.task_count; i++)
+        if (truth_is_kept(truth.tasks[i].id) && !hub_task_state(truth.tasks[i].id))
+            sim_broken("lost task: %s is on the disk and unknown to the engine", truth.tasks[i].id);
+}
+
 /* ---- life ---- */
 
 void truth_open(const char *epoch) {

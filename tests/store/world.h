@@ -88,6 +88,7 @@ static inline void world_reopen(store_world *world) {
 
 /* Dispatch until *times is as high as this; false when nothing happens any more. */
 static inline bool world_wait(store_world *world, const int *times, int want) {
+    weft__store_release(world->store); /* an engine on the same store may have it hold appends */
     while (*times < want) {
         struct pollfd ready = {.fd = weft__store_fd(world->store), .events = POLLIN};
         if (poll(&ready, 1, WORLD_PATIENCE_MS) != 1)

@@ -208,7 +208,10 @@ static void dialect_check_row(const weft_method *row) {
         for (const weft_error_row *error = row->errors; error->code; error++)
             CHECK(error->message && *error->message && error->reason && *error->reason);
     for (const weft_param *param = row->params; param && param->name; param++) {
-        CHECK(param->help && *param->help);
+        bool alias = param->flags & WEFT_ALIAS;
+        CHECK(alias ? param > row->params && !(param->flags & WEFT_REQUIRED) : param->help && *param->help);
+        if (alias) /* no place of its own in the list */
+            continue;
         CHECK(!optional || !(param->flags & WEFT_REQUIRED)); /* OpenRPC wants required params first */
         optional |= !(param->flags & WEFT_REQUIRED);
     }

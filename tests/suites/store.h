@@ -8,6 +8,7 @@
 #define SUITES_STORE_H
 
 #include "store/world.h"
+#include "store_kind.h"
 
 typedef struct store_case {
     const weft_store_kind *kind;
@@ -540,6 +541,14 @@ static void store_documents(store_world *world, bool lasting) {
     CHECK_INT(world_read(world, &all, &outcome), 0);
     CHECK_STR(outcome.text, "1:new 2:two 3:");
     CHECK_INT(weft__store_head(world->store), 1);
+    /* One of them, by its key. */
+    CHECK_INT(world_read(world, &(weft_query){.documents = true, .stream = "y"}, &outcome), 0);
+    CHECK_STR(outcome.text, "2:two");
+    CHECK(!outcome.more);
+    CHECK_INT(world_read(world, &(weft_query){.documents = true, .stream = "y", .after = 2}, &outcome), 0);
+    CHECK_STR(outcome.text, "");
+    CHECK_INT(world_read(world, &(weft_query){.documents = true, .stream = "a"}, &outcome), 0);
+    CHECK_STR(outcome.text, "");
     /* A repeat stores nothing. */
     CHECK_INT(store_put(world, &(weft_append){.events = &event, .count = 1, .key = "k"}), 0);
     CHECK_INT(store_put(world, &(weft_append){&event, 1, "k", &deleted, 1}), 0);
@@ -555,6 +564,55 @@ static void store_documents(store_world *world, bool lasting) {
     CHECK(outcome.more);
     CHECK_INT(world_read(world, &(weft_query){.documents = true, .after = outcome.last}, &outcome), 0);
     CHECK_STR(outcome.text, "3:");
+}
+
+static void store_note_held(void *ctx) {
+    ++*(int *) ctx;
+}
+
+/* Appends of every sort that become durable together do not notice it. */
+static void store_groups(store_world *world, bool lasting) {
+    weft_event events[] = {world_event("a", "1"), world_event("b", "2")};
+    const weft_document x = {"x", {"one", 3}}, gone = {"x", {NULL, 0}}, y = {"y", {"two", 3}};
+    const weft_document again[] = {{"x", {"old", 3}}, {"x", {NULL, 0}}, {"x", {"new", 3}}, {"z", {"last", 4}}};
+    const weft_append appends[] = {
+        {.events = events, .count = 2, .documents = &x, .document_count = 1},
+        {.events = events, .count = 1, .key = "k", .counter = "n", .number = 5},
+        {.events = events, .count = 1, .key = "k"},
+        {.events = events, .count = 2, .documents = &gone, .document_count = 1},
+        {.events = events + 1, .count = 1, .key = "k"},
+        {.events = events, .count = 1, .counter = "n", .number = 5},
+        {.documents = &y, .document_count = 1},
+        {.events = events, .count = 2, .documents = again, .document_count = 4},
+        {.events = events, .count = 1, .key = "l"},
+    };
+    enum { APPENDS = sizeof appends / sizeof appends[0] };
+    store_outcome outcomes[APPENDS] = {{0}}, trim = {0}, outcome;
+    int held = 0;
+    weft__store_hold(world->store, store_note_held, &held);
+    for (int i = 0; i < APPENDS; i++)
+        CHECK_INT(weft__store_append(world->store, &appends[i], world_appended, &outcomes[i]), 0);
+    CHECK_INT(weft__store_trim(world->store, &(weft_trim){.stream = "a", .rows = 2}, world_trimmed, &trim), 0);
+    weft__store_hold(world->store, NULL, NULL);
+    world_wait(world, &trim.times, 1);
+    CHECK(outcomes[0].seq == 1 && outcomes[1].seq == 2 && outcomes[3].seq == 3 && outcomes[8].seq == 5);
+    CHECK(outcomes[2].repeat && outcomes[2].seq == 2 && outcomes[2].r == 0);
+    CHECK_INT(outcomes[4].r, -EEXIST);
+    CHECK_INT(outcomes[5].r, -EAGAIN);
+    CHECK_INT(trim.removed, 3);
+    for (int turn = 0; turn < (lasting ? 2 : 1); turn++) {
+        CHECK_INT(weft__store_head(world->store), 8);
+        CHECK_INT(world_read(world, &(weft_query){.documents = true}, &outcome), 0);
+        const char *two = strstr(outcome.text, ":two "), *new = strstr(outcome.text, ":new "),
+                   *last = strstr(outcome.text, ":last");
+        CHECK(outcome.count == 3 && two && new &&last &&two < new &&new < last);
+        CHECK_INT(world_read(world, &(weft_query){.stream = "a", .oldest = true}, &outcome), 0);
+        CHECK_STR(outcome.text, "4:1 5:1");
+        CHECK_INT(world_read(world, &(weft_query){.stream = "b", .oldest = true}, &outcome), 0);
+        CHECK_STR(outcome.text, "1:2 2:2 3:2");
+        if (lasting)
+            world_reopen(world);
+    }
 }
 
 /* Removals */
@@ -617,6 +675,60 @@ static void store_closes(store_world *world, bool lasting) {
     CHECK(watch.ended == 1 && watch.why == -ECANCELED && !watch.broken);
     REQUIRE(world_open(world));
     CHECK_INT(weft__store_head(world->store), lasting ? 100 : 0);
+}
+
+/* Held appends go on together, in their order, when the owner says so, when there are many, and before anything that comes
+ * behind them. */
+
+static void store_hold_some(store_world *world, int count, store_outcome *outcomes) {
+    weft_event event = world_event("a", "x");
+    for (int i = 0; i < count; i++)
+        CHECK_INT(weft__store_append(world->store, &(weft_append){&event, 1, NULL}, world_appended, &outcomes[i]), 0);
+}
+
+static void store_holds(store_world *world) {
+    static store_outcome outcomes[WEFT_STORE_HELD + 10];
+    store_outcome trim = {0}, page = {0};
+    int held = 0;
+    memset(outcomes, 0, sizeof outcomes);
+    weft__store_hold(world->store, store_note_held, &held);
+    store_hold_some(world, 3, outcomes);
+    CHECK_INT(held, 1);
+    /* A read does not wait for them, and so shows that they are not there. */
+    CHECK_INT(weft__store_read(world->store, &(weft_query){.stream = "a", .oldest = true}, world_read_done, &page), 0);
+    while (!page.times) {
+        struct pollfd ready = {.fd = weft__store_fd(world->store), .events = POLLIN};
+        REQUIRE(poll(&ready, 1, WORLD_PATIENCE_MS) == 1);
+        weft__store_dispatch(world->store);
+    }
+    CHECK_INT(page.count, 0);
+    CHECK_INT(outcomes[0].times, 0);
+    weft__store_release(world->store);
+    world_wait(world, &outcomes[2].times, 1);
+    CHECK(outcomes[0].times == 1 && outcomes[0].seq == 1 && outcomes[2].seq == 3);
+    /* Too many to wait. */
+    store_hold_some(world, WEFT_STORE_HELD + 1, outcomes + 3);
+    CHECK_INT(held, 3);
+    CHECK_INT(world->store->held_count, 1);
+    CHECK_INT(weft__store_trim(world->store, &(weft_trim){.rows = 1}, world_trimmed, &trim), 0);
+    CHECK_INT(world->store->held_count, 0);
+    world_wait(world, &trim.times, 1);
+    CHECK_INT(trim.removed, WEFT_STORE_HELD + 3);
+    store_hold_some(world, 1, outcomes + WEFT_STORE_HELD + 4);
+    CHECK_INT(world->store->held_count, 1);
+    weft__store_hold(world->store, NULL, NULL);
+    store_hold_some(world, 1, outcomes + WEFT_STORE_HELD + 5);
+    CHECK_INT(world->store->held_count, 0);
+    world_wait(world, &outcomes[WEFT_STORE_HELD + 5].times, 1);
+    /* Closing does not forget them. */
+    weft__store_hold(world->store, store_note_held, &held);
+    store_hold_some(world, 1, outcomes + WEFT_STORE_HELD + 6);
+    CHECK_INT(world->store->held_count, 1);
+    world->store = weft__store_close(world->store);
+    CHECK(outcomes[WEFT_STORE_HELD + 6].times == 1 && outcomes[WEFT_STORE_HELD + 6].r == 0);
+    for (int i = 0; i < WEFT_STORE_HELD + 7; i++)
+        CHECK(outcomes[i].times == 1 && outcomes[i].r == 0 && outcomes[i].seq == (uint64_t) i + 1);
+    REQUIRE(world_open(world));
 }
 
 static void store_refuse_late(void *ctx, int r, const weft_event *events, size_t count, bool repeat) {
@@ -780,9 +892,11 @@ static inline void store_suite(const store_case *which) {
     store_row(which, "sets streams aside", store_sets_streams_aside, NULL);
     store_row(which, "trims in pieces", store_trims_in_pieces, NULL);
     store_row(which, "documents", NULL, store_documents);
+    store_row(which, "groups", NULL, store_groups);
     store_row(which, "removes contents", NULL, store_removes);
     store_row(which, "never reuses a position", NULL, store_never_reuses);
     store_row(which, "closes", NULL, store_closes);
+    store_row(which, "holds", store_holds, NULL);
     store_row(which, "refuses when closing", store_refuses_when_closing, NULL);
     store_row(which, "limits", store_limits, NULL);
     store_row(which, "writers", which->one_writer ? store_one_writer : store_two_writers, NULL);

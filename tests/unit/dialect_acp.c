@@ -131,6 +131,26 @@ TEST(a_prompt_of_an_earlier_daemon_is_told) {
     hub_done(&w);
 }
 
+/* The cancel comes before the store has the prompt. */
+TEST(a_prompt_that_is_being_stored_is_cancelled) {
+    hub_world w;
+    hub_client c;
+    CHECK_INT(hub_init(&w, &(hub_opts){0}), 0);
+    hub_connect(&w, "acp", &c);
+    hub_say(&c, NEW(1));
+    HUB_TOLD(&c, "\"sessionId\":\"session-0000\"");
+    hub_say(&c, PROMPT(2));
+    CHECK(weft__task_find(w.engine, "task-0001") == NULL);
+    hub_say(&c, "{\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\",\"params\":{\"sessionId\":\"session-0000\"}}");
+    hub_settle(&w);
+    weft_run *run = hub_run(&w, "task-0001");
+    if (run)
+        hub_end(run, &(weft_run_end){.reason = "cancelled"});
+    HUB_TOLD(&c, "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"stopReason\":\"cancelled\"}}");
+    hub_disconnect(&c);
+    hub_done(&w);
+}
+
 /* ---- slow readers ---- */
 
 #define LINES 300
@@ -242,6 +262,7 @@ TEST(leaving_in_the_middle) {
     hub_done(&w);
 }
 
-TEST_MAIN(CASE(an_agent_does_not_answer_itself) CASE(who_may_only_look_does_not_answer) CASE(who_may_only_look_makes_nothing)
-              CASE(choosing_over_the_network) CASE(a_prompt_of_an_earlier_daemon_is_told)
-                  CASE(a_slow_client_is_answered_last) CASE(loading_slowly_while_more_is_said) CASE(leaving_in_the_middle))
+TEST_MAIN(CASE(a_prompt_that_is_being_stored_is_cancelled) CASE(an_agent_does_not_answer_itself)
+              CASE(who_may_only_look_does_not_answer) CASE(who_may_only_look_makes_nothing) CASE(choosing_over_the_network)
+                  CASE(a_prompt_of_an_earlier_daemon_is_told) CASE(a_slow_client_is_answered_last)
+                      CASE(loading_slowly_while_more_is_said) CASE(leaving_in_the_middle))

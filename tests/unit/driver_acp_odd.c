@@ -10,6 +10,9 @@
     "\"toolCall\":{\"toolCallId\":\"t\"},\"options\":[{\"optionId\":\"yes\",\"name\":\"Yes\",\"kind\":\"allow_once\"},"     \
     "{\"name\":\"no id\"},7]}}"
 
+#define UPDATE(update)                                                                                                      \
+    "say={\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"sessionId\":\"s1\",\"update\":{" update "}}}"
+
 static void script(scene *s, const char *const *argv) {
     static char path[4096];
     prepare(s, &weft__driver_acp);
@@ -55,6 +58,26 @@ TEST(survives) {
          {"", "hear=initialize", "say={\"id\":1,\"result\":{\"protocolVersion\":1}}", "hear=session/new",
           "say={\"id\":2,\"result\":{\"sessionId\":\"s1\",\"models\":{\"currentModelId\":\"m\"}}}", "hear=session/prompt",
           "chunk=hi", "say={\"id\":3,\"result\":{\"stopReason\":\"end_turn\"}}"}},
+        {"terminals that are its own",
+         {"", PROMPTED,
+          UPDATE("\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"t\",\"title\":\"ls\",\"kind\":\"execute\",\"content\":[{"
+                 "\"type\":\"terminal\",\"terminalId\":\"its own\"}]"),
+          "chunk=hi", DONE}},
+        {"updates that nobody knows, or has announced",
+         {"", PROMPTED, UPDATE("\"sessionUpdate\":\"_vendor/thing\",\"x\":[null]"), UPDATE("\"sessionUpdate\":\"\""),
+          UPDATE("\"sessionUpdate\":\"notice\",\"severity\":\"info\",\"title\":\"t\""),
+          UPDATE("\"sessionUpdate\":\"plan_update\""), UPDATE("\"sessionUpdate\":7"), "chunk=hi", DONE}},
+        {"a command that it runs without asking",
+         {"", PROMPTED,
+          UPDATE("\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"t\",\"title\":\"cat "
+                 "x\",\"kind\":\"execute\",\"status\":\"completed\",\"rawInput\":{\"command\":[\"cat\",\"x\"]}"),
+          "chunk=hi", DONE}},
+        {"models of an older shape, and modes that are none",
+         {"", HELLO, "hear=session/new",
+          "reply={\"sessionId\":\"s1\",\"models\":{\"currentModelId\":\"m\",\"availableModels\":[{\"modelId\":\"m\","
+          "\"name\":"
+          "\"M\"}]},\"modes\":null,\"configOptions\":null}",
+          "hear=session/prompt", "chunk=hi", DONE}},
         {"it does not exit", {"", PROMPTED, "chunk=hi", DONE, "linger"}},
         {"it exits at once, with an error", {"", PROMPTED, "chunk=hi", DONE, "exit=7"}},
         {"it crashes afterwards", {"", PROMPTED, "chunk=hi", DONE, "crash"}},
@@ -170,6 +193,7 @@ TEST(fails) {
         s.grace_ms = 1000;
         bool silent = strstr(rows[i].error, "initialize") || strstr(rows[i].error, "ACP agent?");
         s.agent.timeout_ms = silent ? 300 : 0;
+        s.option = "weft:stop"; /* how to log in is asked first, and nobody does */
         CHECK(start_with(&s, "do it", NULL, NULL));
         KIT_UNTIL(s.loop, s.ends);
         CHECK_STR(s.reason, rows[i].reason);
@@ -233,12 +257,13 @@ TEST(asks_its_client) {
     static const weft_passage rows[] = {{"fs/read_text_file", read_file}, {0}};
     scene s;
     one_run_passages = rows;
-    SCRIPT(&s, "hear=\"readTextFile\":true,\"writeTextFile\":false},\"terminal\":false}", "reply={\"protocolVersion\":1}",
-           "hear=session/new", "reply={\"sessionId\":\"s1\"}", "hear=session/prompt", REQUEST("7", "fs/read_text_file"),
-           "hear={\"content\":\"lines\"}", REQUEST("8", "fs/write_text_file"), "hear=-32601",
-           REQUEST("9", "terminal/create"), "hear=-32601", REQUEST("10", "elicitation/create"), "hear=-32601",
-           "say={\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"stopReason\":\"end_turn\",\"usage\":{\"totalTokens\":5}}}",
-           "eof");
+    SCRIPT(
+        &s,
+        "hear=\"readTextFile\":true,\"writeTextFile\":false},\"terminal\":false,\"elicitation\":{\"form\":{},\"url\":{}}}",
+        "reply={\"protocolVersion\":1}", "hear=session/new", "reply={\"sessionId\":\"s1\"}", "hear=session/prompt",
+        REQUEST("7", "fs/read_text_file"), "hear={\"content\":\"lines\"}", REQUEST("8", "fs/write_text_file"), "hear=-32601",
+        REQUEST("9", "terminal/create"), "hear=-32601",
+        "say={\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"stopReason\":\"end_turn\",\"usage\":{\"totalTokens\":5}}}", "eof");
     CHECK(start_with(&s, "do it", NULL, NULL));
     one_run_passages = NULL;
     finish(&s);
@@ -271,7 +296,7 @@ TEST(asks_to_deceive) {
         {"lines", ASK_FOR("\"ls\\n  1) No\\r\\t\"", YES), "\"title\":\"ls\\\\u000a  1) No\\\\u000d\\\\u0009\""},
         {"the other direction", ASK_FOR("\"a\\u202eb\xe2\x80\xae\"", YES), "\"title\":\"a\\\\u202eb\\\\u202e\""},
         {"characters without width", ASK_FOR("\"r\\u200bm\\u00ad\\udb40\\udc41\"", YES),
-         "\"title\":\"r\\\\u200bm\\\\u00ad\\\\ue0041\""},
+         "\"title\":\"r\\\\u200bm\\\\u00ad\\\\udb40\\\\udc41\""},
         {"what looks like an escape", ASK_FOR("\"\\\\u000a\\\\n\"", YES), "\"title\":\"\\\\u005cu000a\\\\n\""},
         {"no title", ASK_FOR("\"\"", YES), "\"title\":\"The agent asks for permission\""},
         {"a title that is none", ASK_FOR("[]", YES), "\"title\":\"The agent asks for permission\""},

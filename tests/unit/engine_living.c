@@ -338,6 +338,35 @@ static void cancelled(void *ctx, int r, const weft_task *task) {
     ++*(int *) ctx;
 }
 
+/* Only a conversation is gone on with: what a task on its own starts ends with it. */
+TEST(a_process_is_kept_for_a_conversation) {
+    engine_world w;
+    task_outcome a, b, c, d;
+    begin(&w, (weft_engine_limits){.idle_ms = -1, .talk_idle_ms = 3600000});
+    run(&w, NULL, NULL, "task", &a);
+    CHECK_STR(stage.processes[0].task, a.id);
+    end_turn(turn_of("task"), NULL);
+    CHECK_INT(stage.processes[0].stops, 1);
+    end_process(&stage.processes[0], 0);
+    ENGINE_UNTIL(&w, state_of(&w, a.id) == WEFT_TASK_COMPLETED);
+    run(&w, NULL, a.session, "talk", &b);
+    CHECK_INT(stage.opened, 2);
+    CHECK_STR(stage.processes[1].task, "");
+    complete(&w, "talk", b.id);
+    CHECK_INT(stage.processes[1].stops, 0);
+    run(&w, NULL, NULL, "alone", &c); /* not in the one that is kept */
+    CHECK_INT(stage.opened, 3);
+    run(&w, NULL, a.session, "more", &d);
+    CHECK_INT(stage.opened, 3);
+    CHECK_INT(weft__task_cancel(w.engine, d.id, "test", NULL, NULL), 0);
+    engine_settle(&w);
+    end_turn(turn_of("more"), "cancelled");
+    CHECK_INT(stage.processes[1].stops, 1); /* with all that it started */
+    end_process(&stage.processes[1], 0);
+    ENGINE_UNTIL(&w, state_of(&w, d.id) == WEFT_TASK_CANCELLED);
+    finish(&w);
+}
+
 TEST(a_cancelled_turn_leaves_the_process) {
     engine_world w;
     task_outcome a, b;
@@ -888,8 +917,54 @@ TEST(what_an_agent_asks_of_its_client_comes_to_one_place) {
     finish(&w);
 }
 
+/* ---- what it cost ---- */
+
+static void say_json(weft_driver_session *session, bool usage, const char *text) {
+    weft_doc *doc;
+    CHECK_INT(weft_doc_parse(text, strlen(text), NULL, &doc), 0);
+    if (usage)
+        session->host->on_usage(session->ctx, weft_doc_root(doc));
+    else
+        session->host->on_update(session->ctx, weft_doc_root(doc));
+    weft_doc_free(doc);
+}
+
+/* The last of each counts; what was not said is not there, also after a start, and what is no number never was. */
+TEST(what_a_turn_cost_is_kept_with_its_task) {
+    static const char whole[] = "{\"tokens\":{\"totalTokens\":7},\"context\":{\"used\":5,\"size\":9},"
+                                "\"sessionCost\":{\"amount\":0.25,\"currency\":\"USD\"}}";
+    engine_world w;
+    task_outcome a, b, c;
+    memset(&stage, 0, sizeof stage);
+    engine_open(&w, &weft__sqlite);
+    w.opts.drivers = drivers;
+    w.opts.agents = &agents;
+    CHECK_INT(world_start(&w), 0);
+    run(&w, NULL, NULL, "a", &a);
+    say_json(turn_of("a"), false, "{\"sessionUpdate\":\"usage_update\",\"used\":1,\"size\":9}");
+    say_json(turn_of("a"), false,
+             "{\"sessionUpdate\":\"usage_update\",\"used\":5,\"size\":9,\"cost\":{\"amount\":0.25,\"currency\":\"USD\"}}");
+    say_json(turn_of("a"), false, "{\"sessionUpdate\":\"usage_update\",\"used\":\"x\",\"cost\":{\"amount\":\"y\"}}");
+    say_json(turn_of("a"), true, "{\"totalTokens\":7}");
+    complete(&w, "a", a.id);
+    CHECK_STR(weft__task_find(w.engine, a.id)->usage, whole);
+    run(&w, NULL, a.session, "b", &b);
+    complete(&w, "b", b.id);
+    CHECK(!weft__task_find(w.engine, b.id)->usage);
+    run(&w, NULL, NULL, "c", &c);
+    say_json(turn_of("c"), true, "{\"totalTokens\":1}");
+    end_turn(turn_of("c"), "refused");
+    ENGINE_UNTIL(&w, state_of(&w, c.id) == WEFT_TASK_FAILED);
+    CHECK_STR(weft__task_find(w.engine, c.id)->usage, "{\"tokens\":{\"totalTokens\":1}}");
+    engine_restart(&w);
+    CHECK_STR(weft__task_find(w.engine, a.id)->usage, whole);
+    CHECK(!weft__task_find(w.engine, b.id)->usage);
+    finish(&w);
+}
+
 /* clang-format off */
 TEST_MAIN(
+    CASE(what_a_turn_cost_is_kept_with_its_task)
     CASE(a_session_has_its_settings_and_servers)
     CASE(it_is_set_where_it_is_open)
     CASE(it_is_set_again_in_another_process)
@@ -911,7 +986,7 @@ TEST_MAIN(
     CASE(so_many_are_kept)
     CASE(a_failed_turn_ends_its_process_and_waits_for_it)
     CASE(one_that_is_not_kept_ends_with_its_turn)
-    CASE(a_cancelled_turn_leaves_the_process)
+    CASE(a_process_is_kept_for_a_conversation) CASE(a_cancelled_turn_leaves_the_process)
     CASE(a_changed_agent_gets_a_new_process)
     CASE(one_that_is_about_to_go_takes_no_turn)
     CASE(the_stop_waits_for_those_without_a_turn)

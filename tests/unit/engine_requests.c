@@ -175,8 +175,8 @@ static void count_change(void *ctx, int r, uint64_t version) {
     counts[r == 0 ? 0 : r == -EDQUOT ? 1 : 2]++;
 }
 
-/* Several at a time, of which only the first finds something to delete: each is stored once, and none is started again by the
- * end of the one before it. */
+/* Several at a time, of which only the first finds something to delete: each is stored once, and none is started again by
+ * the end of the one before it. */
 TEST(nothing_is_deleted_several_times) {
     engine_world w;
     answered a[4];
@@ -307,6 +307,7 @@ TEST(a_refusal_is_not_remembered) {
     play_store_fails = -EIO;
     CHECK_INT(begin_change(&w, "ann", "3", "notes", "k", "4", -1, &a), 0);
     CHECK_INT(begin_change(&w, "ann", "4", "notes", "k", "5", 5, &b), 0);
+    CHECK(engine_wait(&w, &a.times, 1));
     play_store_fails = 0;
     CHECK(engine_wait(&w, &b.times, 1));
     CHECK_INT(a.r, -EIO);

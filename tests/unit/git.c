@@ -1,5 +1,5 @@
-/* git through the engine, on real repositories: what is read, what is written, limits, cancelling, arguments. Repositories
- * that mean harm are in git_hostile.c, the parsers in git_parse.c. */
+/* git through the engine, on real repositories: what is read, what is written, arguments. How it runs is in git_running.c,
+ * repositories that mean harm are in git_hostile.c, the parsers in git_parse.c. */
 #include "git.h"
 
 #include <errno.h>
@@ -8,28 +8,13 @@
 #include <signal.h>
 
 #include "git_world.h"
-#include "guards.h"
-
-static void open_repo(git_world *w) {
-    CHECK_INT(git_world_open(w, "repo", (weft_git_opts){.may_write = true}), 0);
-}
-
-static void begin_with_commit(git_world *w) {
-    git_world_begin(w);
-    put(w, "repo/a", "1\n2\n3\n");
-    dir(w, "repo/sub");
-    put(w, "repo/sub/b", "b\n");
-    GIT(w, "add", ".");
-    GIT(w, "commit", "-qm", "first");
-    open_repo(w);
-}
 
 /* ---- reading ---- */
 
 TEST(status) {
     git_world w;
     git_world_begin(&w);
-    open_repo(&w);
+    git_world_open_repo(&w);
     CHECK_INT(ASK(&w, WEFT_GIT_STATUS), WEFT_GIT_OK);
     CHECK_SAID(&w, "main");
     CHECK(w.status.is_clean && !w.status.head && !w.status.upstream);
@@ -79,7 +64,7 @@ static void look_upstream(void *ctx, const weft_git_result *result) {
 
 TEST(status_and_its_upstream) {
     git_world w;
-    begin_with_commit(&w);
+    git_world_begin_with_commit(&w);
     CHECK_INT(git_in(&w, ".", "clone", "-q", "--bare", "repo", "other", NULL), 0);
     GIT(&w, "commit", "-q", "--allow-empty", "-m", "theirs");
     GIT(&w, "remote", "add", "other", at(&w, "other"));
@@ -95,7 +80,7 @@ TEST(status_and_its_upstream) {
 
 TEST(conflicts) {
     git_world w;
-    begin_with_commit(&w);
+    git_world_begin_with_commit(&w);
     GIT(&w, "checkout", "-qb", "side");
     put(&w, "repo/a", "side\n");
     GIT(&w, "commit", "-qam", "side");
@@ -115,7 +100,7 @@ TEST(conflicts) {
 
 TEST(diff) {
     git_world w;
-    begin_with_commit(&w);
+    git_world_begin_with_commit(&w);
     put(&w, "repo/a", "1\n2 changed\n3\nmore\n");
     CHECK_INT(ASK(&w, WEFT_GIT_DIFF_OF, .path = "a"), WEFT_GIT_OK);
     CHECK(strncmp(w.text, "diff --git a/a b/a\nindex ", 25) == 0);
@@ -147,7 +132,7 @@ TEST(diff) {
 /* Whatever the user likes to see in a terminal. */
 TEST(diff_does_not_depend_on_taste) {
     git_world w;
-    begin_with_commit(&w);
+    git_world_begin_with_commit(&w);
     put(&w, "repo/a", "1\n2 changed\n3\n");
     CHECK_INT(ASK(&w, WEFT_GIT_DIFF_OF), WEFT_GIT_OK);
     char *plain = strdup(w.text);
@@ -205,7 +190,7 @@ TEST(diff_of_new_files) {
     git_world w;
     char path[64];
     git_world_begin(&w);
-    open_repo(&w);
+    git_world_open_repo(&w);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         test_row(rows[i].name);
         snprintf(path, sizeof path, "repo/%s", rows[i].path);
@@ -246,7 +231,7 @@ static void look_log(void *ctx, const weft_git_result *result) {
 TEST(log) {
     git_world w;
     git_world_begin(&w);
-    open_repo(&w);
+    git_world_open_repo(&w);
     CHECK_INT(ASK(&w, WEFT_GIT_LOG_OF), WEFT_GIT_OK);
     CHECK_INT(w.count, 0);
     put(&w, "repo/a", "1");
@@ -275,7 +260,7 @@ TEST(log) {
 TEST(branches) {
     git_world w;
     git_world_begin(&w);
-    open_repo(&w);
+    git_world_open_repo(&w);
     CHECK_INT(ASK(&w, WEFT_GIT_LIST_BRANCHES), WEFT_GIT_OK);
     CHECK_INT(w.count, 0);
     put(&w, "repo/a", "1");
@@ -298,7 +283,7 @@ TEST(branches) {
 TEST(reading_writes_nothing) {
     git_world w;
     struct stat before, after;
-    begin_with_commit(&w);
+    git_world_begin_with_commit(&w);
     struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
     CHECK_INT(utimensat(AT_FDCWD, at(&w, "repo/a"), old, 0), 0);
     CHECK_INT(stat(at(&w, "repo/.git/index"), &before), 0);
@@ -318,7 +303,7 @@ TEST(reading_writes_nothing) {
 TEST(only_the_folder) {
     git_world w;
     const char *paths[] = {"b", NULL};
-    begin_with_commit(&w);
+    git_world_begin_with_commit(&w);
     git_world_close(&w);
     CHECK_INT(git_world_open(&w, "repo/sub", (weft_git_opts){.may_write = true}), 0);
     put(&w, "repo/a", "changed outside of the folder\n");
@@ -359,7 +344,7 @@ TEST(only_the_folder) {
 TEST(stage_unstage_discard) {
     git_world w;
     const char *a[] = {"a", NULL}, *both[] = {"gone", "new", NULL}, *new[] = {"new", "folder", NULL}, *no[] = {"no", NULL};
-    begin_with_commit(&w);
+    git_world_begin_with_commit(&w);
     put(&w, "repo/gone", "x");
     GIT(&w, "add", "gone");
     GIT(&w, "commit", "-qm", "second");
@@ -397,7 +382,7 @@ TEST(commit) {
     static const char message[] = "A subject\n\n# not a comment\n--amend\n";
     git_world w;
     git_world_begin(&w);
-    open_repo(&w);
+    git_world_open_repo(&w);
     weft_bytes text = {message, strlen(message)};
     CHECK_INT(ASK(&w, WEFT_GIT_COMMIT, .message = text), WEFT_GIT_NOTHING);
     put(&w, "repo/a", "1");
@@ -447,7 +432,7 @@ TEST(umask_of_the_user) {
         test_skip("this container does not let a thread have its own umask");
         return;
     }
-    begin_with_commit(&w);
+    git_world_begin_with_commit(&w);
     git_world_close(&w);
     CHECK_INT(unlink(at(&w, "repo/a")), 0);
     mode_t before = umask(077);
@@ -461,7 +446,7 @@ TEST(umask_of_the_user) {
 /* The user's own hooks count, and what they say is told, without control characters. */
 TEST(hooks_of_the_user) {
     git_world w;
-    begin_with_commit(&w);
+    git_world_begin_with_commit(&w);
     dir(&w, "hooks");
     script(&w, "hooks/pre-commit", "#!/bin/sh\nprintf 'no\\033[31m and \\377 no\\n' >&2\nexit 1\n");
     CHECK_INT(git_in(&w, "repo", "config", "--global", "core.hooksPath", at(&w, "hooks"), NULL), 0);
@@ -478,7 +463,7 @@ TEST(hooks_of_the_user) {
 /* A hook that leaves something behind which holds our pipes does not hold us. */
 TEST(hook_that_leaves_something_behind) {
     git_world w;
-    begin_with_commit(&w);
+    git_world_begin_with_commit(&w);
     script(&w, "repo/.git/hooks/post-commit", "#!/bin/sh\ntail -f /dev/null &\necho $! > \"$HOME/pid\"\n");
     put(&w, "repo/a", "changed");
     CHECK_INT(ASK(&w, WEFT_GIT_STAGE, .all = true), WEFT_GIT_OK);
@@ -493,7 +478,7 @@ TEST(untrusted_repositories_are_read_only) {
     static const weft_git_what writes[] = {WEFT_GIT_STAGE, WEFT_GIT_UNSTAGE, WEFT_GIT_DISCARD, WEFT_GIT_COMMIT};
     git_world w;
     const char *paths[] = {"a", NULL};
-    begin_with_commit(&w);
+    git_world_begin_with_commit(&w);
     put(&w, "repo/a", "changed");
     weft__git_set_may_write(w.git, false);
     for (size_t i = 0; i < 4; i++)
@@ -525,7 +510,7 @@ TEST(arguments_that_look_like_options) {
                                            "x/.y",
                                            "@"};
     git_world w;
-    begin_with_commit(&w);
+    git_world_begin_with_commit(&w);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char path[64];
         const char *paths[] = {names[i], NULL};
@@ -567,7 +552,7 @@ TEST(arguments_that_look_like_options) {
 TEST(many_paths) {
     git_world w;
     git_world_begin(&w);
-    open_repo(&w);
+    git_world_open_repo(&w);
     const char **paths = calloc(2001, sizeof *paths);
     char(*names)[24] = calloc(2000, sizeof *names);
     for (int i = 0; i < 2000; i++) {
@@ -617,13 +602,13 @@ TEST(no_repository) {
 TEST(no_git) {
     git_world w;
     char *path = strdup(getenv("PATH"));
-    begin_with_commit(&w);
+    git_world_begin_with_commit(&w);
     git_world_close(&w);
     /* One that the project brings is none. */
     dir(&w, "repo/bin");
     script(&w, "repo/bin/git", "#!/bin/sh\nprintf x > \"$HOME/ran\"\n");
     setenv("PATH", at(&w, "repo/bin"), 1);
-    open_repo(&w);
+    git_world_open_repo(&w);
     CHECK_INT(ASK(&w, WEFT_GIT_STATUS), -ENOENT);
     CHECK(!is_there(&w, "home/ran"));
     setenv("PATH", path, 1);
@@ -637,7 +622,7 @@ TEST(dubious_ownership) {
         test_skip("only root can give a folder away");
         return;
     }
-    begin_with_commit(&w);
+    git_world_begin_with_commit(&w);
     CHECK_INT(chown(at(&w, "repo"), 12345, 12345), 0);
     CHECK_INT(chown(at(&w, "repo/.git"), 12345, 12345), 0);
     CHECK_INT(ASK(&w, WEFT_GIT_STATUS), WEFT_GIT_DUBIOUS);
@@ -649,7 +634,7 @@ TEST(dubious_ownership) {
 
 TEST(worktrees_and_submodules) {
     git_world w;
-    begin_with_commit(&w);
+    git_world_begin_with_commit(&w);
     GIT(&w, "worktree", "add", "-q", "-b", "side", at(&w, "tree"));
     GIT(&w, "-c", "protocol.file.allow=always", "submodule", "add", "-q", at(&w, "repo"), "module");
     GIT(&w, "commit", "-qm", "module");
@@ -669,7 +654,7 @@ TEST(worktrees_and_submodules) {
     CHECK_INT(ASK(&w, WEFT_GIT_COMMIT, .message = {"x", 1}), WEFT_GIT_OK);
     git_world_close(&w);
     /* From above: the new commit is seen, what lies in its files is not looked at. */
-    open_repo(&w);
+    git_world_open_repo(&w);
     put(&w, "repo/module/a", "changed again");
     CHECK_INT(ASK(&w, WEFT_GIT_STATUS), WEFT_GIT_OK);
     CHECK_SAID(&w, "main|.M module");
@@ -678,247 +663,9 @@ TEST(worktrees_and_submodules) {
     git_world_end(&w);
 }
 
-/* ---- limits, time and cancelling ---- */
-
-/* A git that answers the first question and then hangs, with a child that hangs too. */
-static void begin_hanging(git_world *w, weft_git_opts opts) {
-    char program[PATH_MAX];
-    git_world_begin(w);
-    script(w, "hang",
-           "#!/bin/sh\ncase \"$*\" in *config*--list*) exit 0;; esac\n"
-           "tail -f /dev/null &\necho $! > \"$HOME/pid.tmp\"\nmv \"$HOME/pid.tmp\" \"$HOME/pid\"\nwait\n");
-    snprintf(program, sizeof program, "%s", at(w, "hang"));
-    opts.program = program;
-    opts.may_write = true;
-    CHECK_INT(git_world_open(w, "repo", opts), 0);
-}
-
-static pid_t child_of_hanging(git_world *w) {
-    GIT_UNTIL(w, is_there(w, "home/pid"));
-    char text[32];
-    pid_t pid = (pid_t) atoi(small_file(at(w, "home/pid"), text, sizeof text));
-    unlink(at(w, "home/pid"));
-    return pid;
-}
-
-/* Killed, whether or not somebody has collected it yet. */
-static bool is_dead(pid_t pid) {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int) pid);
-    const char *state = strrchr(small_file(path, text, sizeof text), ')');
-    return !state || state[2] == 'Z' || state[2] == 'X';
-}
-
-TEST(cancel) {
-    git_world w;
-    uint64_t id = 0, second = 0;
-    begin_hanging(&w, (weft_git_opts){0});
-    weft_git_request commit = {WEFT_GIT_COMMIT, .message = {"x", 1}};
-    CHECK_INT(weft__git_ask(w.git, &commit, git_world_done, &w, &id), 0);
-    CHECK_INT(weft__git_ask(w.git, &commit, git_world_done, &w, &second), 0);
-    CHECK(id != second);
-    pid_t child = child_of_hanging(&w);
-    REQUIRE(child > 0);
-    CHECK_INT(w.answers, 0);
-    weft__git_cancel(w.git, second); /* it waits for the first */
-    GIT_UNTIL(&w, w.answers == 1);
-    CHECK_INT(w.r, -ECANCELED);
-    weft__git_cancel(w.git, id);
-    weft__git_cancel(w.git, id);
-    GIT_UNTIL(&w, w.answers == 2);
-    CHECK_INT(w.r, -ECANCELED);
-    GIT_UNTIL(&w, is_dead(child));
-    weft__git_cancel(w.git, id); /* it has gone: nothing happens */
-    git_world_end(&w);
-}
-
-TEST(time_out) {
-    git_world w;
-    begin_hanging(&w, (weft_git_opts){.read_ms = 300});
-    CHECK_INT(ASK(&w, WEFT_GIT_STATUS), -ETIMEDOUT);
-    git_world_end(&w);
-}
-
-/* One that does not hear SIGTERM is killed. */
-TEST(deaf_programs) {
-    git_world w;
-    char program[PATH_MAX];
-    git_world_begin(&w);
-    script(&w, "deaf",
-           "#!/bin/sh\ncase \"$*\" in *config*--list*) exit 0;; esac\ntrap '' TERM\nwhile :; do tail -f /dev/null; done\n");
-    snprintf(program, sizeof program, "%s", at(&w, "deaf"));
-    CHECK_INT(git_world_open(&w, "repo", (weft_git_opts){.program = program, .read_ms = 300}), 0);
-    CHECK_INT(ASK(&w, WEFT_GIT_STATUS), -ETIMEDOUT);
-    git_world_end(&w);
-}
-
-TEST(queue) {
-    git_world w;
-    weft_git_request status = {WEFT_GIT_STATUS};
-    uint64_t ids[WEFT_GIT_AT_ONCE + WEFT_GIT_WAITING];
-    int asked = 0;
-    begin_hanging(&w, (weft_git_opts){0});
-    for (; asked < WEFT_GIT_AT_ONCE; asked++)
-        CHECK_INT(weft__git_ask(w.git, &status, git_world_done, &w, &ids[asked]), 0);
-    CHECK(child_of_hanging(&w) > 0);
-    for (; asked < WEFT_GIT_AT_ONCE + WEFT_GIT_WAITING; asked++)
-        CHECK_INT(weft__git_ask(w.git, &status, git_world_done, &w, &ids[asked]), 0);
-    CHECK_INT(weft__git_ask(w.git, &status, git_world_done, &w, NULL), -EAGAIN);
-    for (int i = 0; i < asked; i++)
-        weft__git_cancel(w.git, ids[i]);
-    GIT_UNTIL(&w, w.answers == asked);
-    CHECK_INT(w.r, -ECANCELED);
-    git_world_end(&w);
-}
-
-/* Freed while programs run and calls wait: all end, nobody is told. */
-TEST(free_while_running) {
-    git_world w;
-    begin_hanging(&w, (weft_git_opts){0});
-    for (int i = 0; i < 10; i++)
-        CHECK_INT(weft__git_ask(w.git, &(weft_git_request){WEFT_GIT_STATUS}, git_world_done, &w, NULL), 0);
-    pid_t child = child_of_hanging(&w);
-    git_world_close(&w);
-    GIT_UNTIL(&w, is_dead(child));
-    CHECK_INT(w.answers, 0);
-    git_world_end(&w);
-}
-
-/* Writes do not meet each other's lock; reads go on beside them. */
-TEST(writes_take_turns) {
-    git_world w;
-    char names[12][8];
-    git_world_begin(&w);
-    open_repo(&w);
-    for (int i = 0; i < 12; i++) {
-        char path[128];
-        snprintf(names[i], sizeof names[i], "f%d", i);
-        snprintf(path, sizeof path, "repo/%s", names[i]);
-        put(&w, path, "x");
-        const char *paths[] = {names[i], NULL};
-        CHECK_INT(weft__git_ask(w.git, &(weft_git_request){WEFT_GIT_STAGE, .paths = paths}, git_world_done, &w, NULL), 0);
-        CHECK_INT(weft__git_ask(w.git, &(weft_git_request){WEFT_GIT_STATUS}, git_world_done, &w, NULL), 0);
-    }
-    for (int i = 1; i <= 24; i++) {
-        GIT_UNTIL(&w, w.answers >= i);
-        CHECK_INT(w.r, 0);
-        CHECK_INT(w.refusal, WEFT_GIT_OK);
-    }
-    CHECK_INT(ASK(&w, WEFT_GIT_STATUS), WEFT_GIT_OK);
-    CHECK_INT(w.status.staged, 12);
-    git_world_end(&w);
-}
-
-TEST(a_read_does_not_wait_for_a_hook) {
-    git_world w;
-    uint64_t id = 0;
-    begin_with_commit(&w);
-    script(&w, "repo/.git/hooks/pre-commit", "#!/bin/sh\nprintf x > \"$HOME/began\"\nexec tail -f /dev/null\n");
-    put(&w, "repo/a", "changed");
-    CHECK_INT(ASK(&w, WEFT_GIT_STAGE, .all = true), WEFT_GIT_OK);
-    weft_git_request commit = {WEFT_GIT_COMMIT, .message = {"x", 1}};
-    CHECK_INT(weft__git_ask(w.git, &commit, git_world_done, &w, &id), 0);
-    GIT_UNTIL(&w, is_there(&w, "home/began"));
-    CHECK_INT(ASK(&w, WEFT_GIT_STATUS), WEFT_GIT_OK);
-    CHECK_SAID(&w, "main|M. a");
-    weft__git_cancel(w.git, id);
-    GIT_UNTIL(&w, w.answers == 3);
-    CHECK_INT(w.r, -ECANCELED);
-    CHECK(!is_there(&w, "repo/.git/index.lock"));
-    CHECK_INT(ASK(&w, WEFT_GIT_UNSTAGE, .all = true), WEFT_GIT_OK);
-    git_world_end(&w);
-}
-
-/* Output that has no end, and output that is nonsense. */
-TEST(strange_programs) {
-    git_world w;
-    char program[PATH_MAX];
-    git_world_begin(&w);
-    script(&w, "flood", "#!/bin/sh\ncase \"$*\" in *config*--list*) exit 0;; esac\nexec cat /dev/zero\n");
-    snprintf(program, sizeof program, "%s", at(&w, "flood"));
-    CHECK_INT(git_world_open(&w, "repo", (weft_git_opts){.program = program}), 0);
-    CHECK_INT(ASK(&w, WEFT_GIT_DIFF_OF), WEFT_GIT_OK);
-    CHECK(w.diff.truncated && w.diff.text.len == WEFT_GIT_DIFF);
-    CHECK_INT(ASK(&w, WEFT_GIT_LOG_OF), -EBADMSG);
-    git_world_close(&w);
-    script(&w, "odd", "#!/bin/sh\ncase \"$*\" in *config*--list*) exit 0;; esac\necho odd\n");
-    snprintf(program, sizeof program, "%s", at(&w, "odd"));
-    CHECK_INT(git_world_open(&w, "repo", (weft_git_opts){.program = program}), 0);
-    CHECK_INT(ASK(&w, WEFT_GIT_STATUS), -EBADMSG);
-    CHECK_INT(ASK(&w, WEFT_GIT_LIST_BRANCHES), -EBADMSG);
-    git_world_close(&w);
-    script(&w, "killed", "#!/bin/sh\ncase \"$*\" in *config*--list*) exit 0;; esac\nkill -9 $$\n");
-    snprintf(program, sizeof program, "%s", at(&w, "killed"));
-    CHECK_INT(git_world_open(&w, "repo", (weft_git_opts){.program = program}), 0);
-    CHECK_INT(ASK(&w, WEFT_GIT_STATUS), -EIO);
-    git_world_end(&w);
-}
-
-/* ---- memory ---- */
-
-static long memory_scene(git_world *w, weft_git_request request, long fail_at) {
-    test_memory memory;
-    test_memory_init(&memory, fail_at);
-    int r = git_world_open(w, "repo", (weft_git_opts){.alloc = &memory.alloc, .may_write = true});
-    if (r == 0) {
-        int said = git_world_ask(w, request);
-        if (!fail_at)
-            CHECK_INT(said, WEFT_GIT_OK);
-        else
-            CHECK(said == WEFT_GIT_OK || w->r == -ENOMEM);
-    } else
-        CHECK_INT(r, -ENOMEM);
-    git_world_close(w);
-    CHECK_INT(memory.live, 0);
-    return memory.count;
-}
-
-TEST(every_allocation_fails_once) {
-    static const char *const paths[] = {"a", NULL};
-    static const weft_git_request requests[] = {
-        {WEFT_GIT_STATUS},        {WEFT_GIT_DIFF_OF, .path = "new", .side = WEFT_GIT_NEW}, {WEFT_GIT_LOG_OF},
-        {WEFT_GIT_LIST_BRANCHES}, {WEFT_GIT_DISCARD, .paths = paths, .untracked = true},
-    };
-    git_world w;
-    begin_with_commit(&w);
-    git_world_close(&w);
-    put(&w, "repo/new", "1\n2\n");
-    for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
-        long count = memory_scene(&w, requests[i], 0);
-        CHECK(count > 10);
-        /* The first hundreds copy variables; each of those is like the others. */
-        for (long n = 1; n <= count; n += n > 8 && n < count - 40 ? 7 : 1)
-            memory_scene(&w, requests[i], n);
-    }
-    git_world_end(&w);
-}
-
-/* ---- beside guards ---- */
-
-/* A daemon that looks for what lost its guard does not take a git that it waits for. Last: it changes this process. */
-TEST(a_running_git_is_no_orphan) {
-    git_world w;
-    char mark[64];
-    uint64_t id = 0;
-    begin_hanging(&w, (weft_git_opts){0});
-    snprintf(mark, sizeof mark, "WEFT_TEST_GIT=%d", (int) getpid());
-    CHECK(weft__guards_adopt(mark) >= 0);
-    CHECK_INT(weft__git_ask(w.git, &(weft_git_request){WEFT_GIT_STATUS}, git_world_done, &w, &id), 0);
-    pid_t child = child_of_hanging(&w);
-    CHECK_INT(weft__guards_kill_orphans(), 0);
-    CHECK(!is_dead(child));
-    CHECK_INT(w.answers, 0);
-    weft__git_cancel(w.git, id);
-    GIT_UNTIL(&w, w.answers == 1);
-    git_world_end(&w);
-}
-
 TEST_MAIN(CASE(status) CASE(status_and_its_upstream) CASE(conflicts) CASE(diff) CASE(diff_does_not_depend_on_taste)
               CASE(diff_of_new_files) CASE(log) CASE(branches) CASE(reading_writes_nothing) CASE(only_the_folder)
                   CASE(stage_unstage_discard) CASE(commit) CASE(umask_of_the_user) CASE(hooks_of_the_user)
                       CASE(hook_that_leaves_something_behind) CASE(untrusted_repositories_are_read_only)
                           CASE(arguments_that_look_like_options) CASE(many_paths) CASE(no_repository) CASE(no_git)
-                              CASE(dubious_ownership) CASE(worktrees_and_submodules) CASE(cancel) CASE(time_out)
-                                  CASE(deaf_programs) CASE(queue) CASE(free_while_running) CASE(writes_take_turns)
-                                      CASE(a_read_does_not_wait_for_a_hook) CASE(strange_programs)
-                                          CASE(every_allocation_fails_once) CASE(a_running_git_is_no_orphan))
+                              CASE(dubious_ownership) CASE(worktrees_and_submodules))

@@ -200,7 +200,7 @@ static void cut_everywhere(bool torn, bool old_mark) {
     long n = 1;
     while (n < LAST && cut_at(n, torn, old_mark))
         n++;
-    CHECK(n > 15 && n < LAST);
+    CHECK(n > 10 && n < LAST);
 }
 
 TEST(what_was_said_on_the_wire_survives_a_power_cut) {

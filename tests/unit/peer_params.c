@@ -9,7 +9,10 @@ struct order {
 };
 static const weft_param order_params[] = {
     {"what", WEFT_PARAM_str, offsetof(struct order, what), WEFT_REQUIRED | WEFT_NONEMPTY, "what to send"},
+    WEFT_ALSO(struct order, what, str, "thing"),
     {"count", WEFT_PARAM_int, offsetof(struct order, count), WEFT_NULLABLE, "how many"},
+    WEFT_ALSO(struct order, count, int, "number"),
+    WEFT_ALSO(struct order, count, int, "amount"),
     {"urgent", WEFT_PARAM_bool, offsetof(struct order, urgent), 0, "at once"},
     {"more", WEFT_PARAM_obj, offsetof(struct order, more), 0, "anything"},
     WEFT_END(struct order),
@@ -67,6 +70,12 @@ static const struct {
     {"named", "order", "{\"count\":3,\"what\":\"a\\u0042\",\"more\":{\"x\":1}}", "\"result\":[\"aB\",3,true,{\"x\":1}]"},
     {"positional", "order", "[\"a\",null,false]", "\"result\":[\"a\",7,false,null]"},
     {"the last counts", "order", "{\"what\":1,\"what\":\"b\"}", "\"result\":[\"b\",7,true,null]"},
+    {"by another name", "order", "{\"thing\":\"a\",\"number\":2}", "\"result\":[\"a\",2,true,null]"},
+    {"by both", "order", "{\"thing\":5,\"what\":\"a\",\"count\":3,\"amount\":2}", "\"result\":[\"a\",3,true,null]"},
+    {"null is not there", "order", "{\"what\":\"a\",\"count\":null,\"amount\":2}", "\"result\":[\"a\",2,true,null]"},
+    {"wrong by another name", "order", "{\"thing\":5}", "\"path\":\"/thing\""},
+    {"another name has no place", "order", "[\"a\",2,false,{},1]", "there are at most 4"},
+    {"another name is known", "routed", "{\"thing\":\"a\",\"urgent\":true,\"amount\":1}", "\"result\":[\"a\",1,true,null]"},
     {"missing", "order", "{}", "\"path\":\"/what\""},
     {"absent", "order", NULL, "\"path\":\"/what\""},
     {"wrong", "order", "{\"what\":\"a\",\"count\":1.5}", "\"path\":\"/count\""},

@@ -215,6 +215,56 @@ TEST(live_streams_go_on) {
     world_done(&s.world);
 }
 
+/* What SQLite writes in pieces reaches the disk as one, and is there when the sync has returned. */
+TEST(a_small_commit_is_one_write_and_one_sync) {
+    scene s = {0};
+    shim_reset();
+    world_init(&s.world, &weft__sqlite);
+    s.world.opts.vfs = "shim";
+    REQUIRE(world_open(&s.world));
+    /* The log has been made longer by then. */
+    for (int i = 0; i < 12; i++)
+        append_one(&s, i);
+    for (int i = 12; i < 20; i++) {
+        shim_set(0, 0, 0);
+        append_one(&s, i);
+        CHECK_INT(shim_operations(), 2);
+    }
+    shim_disk *log = &shim_one.disks[0];
+    while (log < shim_one.disks + SHIM_FILES && !strstr(log->path, "-wal"))
+        log++;
+    REQUIRE(log < shim_one.disks + SHIM_FILES);
+    CHECK_INT(log->now.len, log->synced.len);
+    CHECK(memcmp(log->now.data, log->synced.data, log->now.len) == 0);
+    world_done(&s.world);
+}
+
+/* One that does not fit into what is gathered, nor into SQLite's own memory: it is written, read back, and written on. */
+TEST(a_commit_may_be_of_any_size) {
+    static const size_t sizes[] = {100000, 127000, 140000, 1 << 20, 8 << 20, 10};
+    static char data[8 << 20];
+    scene s = {0};
+    shim_reset();
+    world_init(&s.world, &weft__sqlite);
+    s.world.opts.vfs = "shim";
+    REQUIRE(world_open(&s.world));
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (char) ('a' + i % 7 + i / 4096 % 11);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        weft_event event = {.stream = "a", .type = "t", .data = {data, sizes[i]}, .time_ms = 1};
+        int before = s.times;
+        CHECK_INT(weft__store_append(s.world.store, &(weft_append){&event, 1, NULL}, appended, &s), 0);
+        world_wait(&s.world, &s.times, before + 1);
+        CHECK_INT(s.last_r, 0);
+    }
+    s.world.store = weft__store_close(s.world.store);
+    s.world.opts.check = WEFT_CHECK_ALWAYS;
+    REQUIRE(world_open(&s.world)); /* with every sum */
+    CHECK_INT(weft__store_head(s.world.store), sizeof sizes / sizeof sizes[0]);
+    world_done(&s.world);
+}
+
 TEST_MAIN(CASE(unsynced_writes_are_lost) CASE(unsynced_writes_are_torn) CASE(unsynced_writes_are_lost_in_a_second_run)
               CASE(one_operation_fails) CASE(the_disk_is_full_for_a_while) CASE(the_disk_is_broken_until_it_is_not)
-                  CASE(a_read_fails) CASE(live_streams_go_on))
+                  CASE(a_read_fails) CASE(live_streams_go_on) CASE(a_small_commit_is_one_write_and_one_sync)
+                      CASE(a_commit_may_be_of_any_size))

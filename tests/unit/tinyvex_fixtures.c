@@ -104,6 +104,7 @@ TEST(updates_come_out_as_they_went_in) {
     CHECK_INT(hub_init(&w, &(hub_opts){0}), 0);
     hub_connect(&w, "aiwg", &c);
     hub_say(&c, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tinyvex/connect\"}");
+    hub_say(&c, "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"initialize\",\"params\":{\"protocol_version\":\"0.7.0\"}}");
     hub_say(
         &c,
         "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"session/new\",\"params\":{\"cwd\":\"/srv/project\",\"mcpServers\":[]}}");

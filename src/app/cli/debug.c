@@ -9,8 +9,8 @@
 #include "clock.h"
 #include "write.h"
 
-static const char *const secrets[] = {"token",  "auth",         "authorization", "password",    "secret", "api_key",
-                                      "apiKey", "access_token", "cookie",        "accessToken", NULL};
+static const char *const secrets[] = {"token",        "auth",   "authorization", "password", "secret",  "api_key", "apiKey",
+                                      "access_token", "cookie", "accessToken",   "env",      "headers", NULL};
 
 bool weft__debug_wanted(void) {
     const char *ours = getenv("WEFT_DEBUG"), *theirs = getenv("AIWG_IPC_DEBUG");
@@ -23,6 +23,16 @@ static bool is_secret(const weft_json *name) {
         if (strcasecmp(text, *secret) == 0)
             return true;
     return false;
+}
+
+/* Calls that show a token, which may also be given by position. */
+static bool is_secret_call(const weft_json *message) {
+    const char *method = weft_get_str(message, "method", "");
+    return strcmp(method, "weft.auth") == 0 || strcmp(method, "tinyvex/auth.setToken") == 0;
+}
+
+static bool is_member_secret(const weft_json *object, const weft_json *name) {
+    return is_secret(name) || (strcmp(weft_str_of(name, ""), "params") == 0 && is_secret_call(object));
 }
 
 /* Recursion ends at the depth that the text was validated to. */
@@ -38,7 +48,7 @@ static int put_redacted(weft_buf *out, const weft_json *value) {
             r = weft__write_raw(out, NULL, it.name.text, it.name.len);
         if (r >= 0 && type == WEFT_OBJECT)
             r = weft__write_raw(out, NULL, ":", 1);
-        if (r >= 0 && type == WEFT_OBJECT && is_secret(&it.name))
+        if (r >= 0 && type == WEFT_OBJECT && is_member_secret(value, &it.name))
             r = weft__write_raw(out, NULL, "\"***\"", 5);
         else if (r >= 0)
             r = put_redacted(out, &it.value);
@@ -53,6 +63,7 @@ static void put_debug_line(weft_peer *peer, bool outgoing, weft_val message) {
     weft_screen screen = weft__screen(stderr);
     const weft_identity *who = weft_peer_identity(peer);
     screen.colour = false;
+    screen.terminal = true; /* it may be read at one later */
     weft__put_line(&screen, WEFT_OBJ({"time", weft_str(weft__clock_text(now))}, {"way", weft_str(outgoing ? "out" : "in")},
                                      {"transport", weft_str(who->transport)}, {"address", weft_str(who->address)},
                                      {"message", message}));

@@ -32,18 +32,27 @@ static void man_put_errors(FILE *to, const weft_error_row *error) {
     }
 }
 
+static void put_params(FILE *to, const weft_param *table) {
+    for (; table && table->name; table++)
+        if (!(table->flags & WEFT_ALIAS))
+            put_param(to, table);
+}
+
 static void man_put_method(FILE *to, const weft_method *method) {
     fputs(".SS ", to);
     weft__man_text(to, method->name);
     fputc('\n', to);
     if (method->help)
         weft__man_text(to, method->help);
-    fputs(method->params ? "\n" : "\n.br\nAny params.\n", to);
+    fputs(method->params || method->forms ? "\n" : "\n.br\nAny params.\n", to);
     if (method->scope)
         fprintf(to, ".br\nScope: %s.\n", method->scope);
     fputs(".RS 4\n", to);
-    for (const weft_param *param = method->params; param && param->name; param++)
-        put_param(to, param);
+    put_params(to, method->params);
+    for (const weft_form *form = method->forms; form && form->name; form++) {
+        fprintf(to, ".PP\nIn %s:\n", form->name);
+        put_params(to, form->row->params);
+    }
     man_put_errors(to, method->errors);
     fputs(".RE\n", to);
 }

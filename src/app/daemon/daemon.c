@@ -115,7 +115,7 @@ weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, bool wanted) {
         return WEFT_DONE;
     }
     if (daemon->background)
-        daemon->umask = umask(077);
+        umask(077);
     weft_exit status = weft__daemon_folder_make(app);
     if (status)
         return status;

@@ -33,7 +33,6 @@ typedef struct weft_daemon {
     int lock;
     bool held;       /* this folder is ours: the lock, the pid file, the socket */
     bool background; /* started by "weft start" */
-    mode_t umask;    /* the user's, of a daemon in the background: what git makes is not for us alone */
     bool announced;  /* the pid file is written */
 } weft_daemon;
 
@@ -84,9 +83,10 @@ weft_doc *weft__daemon_endpoint(const weft_layout *layout);
 
 /* ---- daemon_start.c, daemon_stop.c ---- */
 
-/* The arguments behind the verb in a process's command line. Owned with *ret_memory; NULL-terminated. -ENOENT: the verb is
- * another. */
-int weft__daemon_args(pid_t pid, const char *verb, char ***ret, char **ret_memory);
+/* Call act with the arguments behind the verb in a process's command line: NULL-terminated, borrowed. <0: it was not called;
+ * -ENOENT: the verb is another. */
+int weft__daemon_with_args(weft_app *app, pid_t pid, const char *verb, weft_exit (*act)(weft_app *app, char **args),
+                           weft_exit *ret);
 /* "weft serve" with these arguments, in the background; back when it is ready, or runs already. Tells and explains. */
 weft_exit weft__daemon_start(weft_app *app, char **args);
 /* Ask it to end and wait. *ret_pid is 0 when there was none. A failure is explained. */

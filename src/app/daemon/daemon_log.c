@@ -4,12 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "private_file.h"
+#include "screen.h"
 
 /* Weeks of an ordinary daemon's talk, and nothing that would matter on a disk. */
 #define MAX_LOG (10 * 1024 * 1024)
@@ -52,6 +53,23 @@ void weft__log_rotate(weft_log *log) {
         weft__log_take_stderr(log);
 }
 
+/* One line, as a terminal may show it; the caller frees it. */
+static int make_log_line(weft_val value, char **ret, size_t *ret_len) {
+    char *text = NULL;
+    size_t len = 0;
+    FILE *file = open_memstream(&text, &len);
+    if (!file)
+        return -ENOMEM;
+    weft__put_line(&(weft_screen){.file = file, .terminal = true}, value);
+    if (fclose(file) != 0 || !len) {
+        free(text);
+        return -ENOMEM;
+    }
+    *ret = text;
+    *ret_len = len;
+    return 0;
+}
+
 void weft__log_put(weft_log *log, const char *level, const char *message) {
     char now[WEFT_STAMP];
     char *text;
@@ -61,11 +79,10 @@ void weft__log_put(weft_log *log, const char *level, const char *message) {
     weft__log_rotate(log);
     weft_val line =
         WEFT_OBJ({"timestamp", weft_str(weft__clock_text(now))}, {"level", weft_str(level)}, {"message", weft_str(message)});
-    if (weft_to_text(line, NULL, &text, &len) < 0)
+    if (make_log_line(line, &text, &len) < 0)
         return;
     /* One write: a reader never sees half a line. */
-    struct iovec parts[] = {{text, len}, {(char[]){"\n"}, 1}};
-    ssize_t n = writev(log->fd, parts, 2);
+    ssize_t n = write(log->fd, text, len);
     (void) n;
-    weft_text_free(text, NULL);
+    free(text);
 }

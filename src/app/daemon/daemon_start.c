@@ -54,7 +54,8 @@ static int read_command_line(pid_t pid, char *text, size_t size, size_t *ret_len
     return 0;
 }
 
-int weft__daemon_args(pid_t pid, const char *verb, char ***ret, char **ret_memory) {
+/* Owned with *ret_memory. */
+static int read_args(pid_t pid, const char *verb, char ***ret, char **ret_memory) {
     char *text = weft__alloc(NULL, MAX_COMMAND_LINE);
     size_t len = 0, count = 0;
     int r = text ? read_command_line(pid, text, MAX_COMMAND_LINE, &len) : -ENOMEM;
@@ -72,6 +73,18 @@ int weft__daemon_args(pid_t pid, const char *verb, char ***ret, char **ret_memor
         args[i] = at += strlen(at) + 1;
     *ret = args;
     *ret_memory = text;
+    return 0;
+}
+
+int weft__daemon_with_args(weft_app *app, pid_t pid, const char *verb, weft_exit (*act)(weft_app *app, char **args),
+                           weft_exit *ret) {
+    char **args, *memory;
+    int r = read_args(pid, verb, &args, &memory);
+    if (r < 0)
+        return r;
+    *ret = act(app, args);
+    weft__free(NULL, args);
+    weft__free(NULL, memory);
     return 0;
 }
 

@@ -19,6 +19,8 @@
 #include "failure.h"
 #include "hub_clients.h"
 #include "loop.h"
+#include "passages.h"
+#include "process.h"
 #include "transport.h"
 #include "trust.h"
 #include "wiring.h"
@@ -199,6 +201,9 @@ static int make_engine(weft_serve_hub *self) {
                              .agents = &self->agents,
                              .drivers = weft__drivers,
                              .folder = getcwd(self->folder, sizeof self->folder),
+                             .passages = weft__passages,
+                             .passage_ctx = &self->hub,
+                             .early = true,
                              .requeue = how->requeue,
                              .limits = limits_of(how),
                              .on_note = warn_of_note,
@@ -298,13 +303,13 @@ static void start_automation(weft_serve_hub *self, const weft_serve_settings *ho
 
 /* Without them the hub still does its work: their methods say what is missing. */
 static void serve_folder(weft_serve_hub *self) {
-    weft_files_opts files = {.loop = self->opts.loop, .folder = self->folder, .umask = 077};
+    weft_files_opts files = {.loop = self->opts.loop, .folder = self->folder, .umask = weft__process_umask()};
     weft_git_opts git = {
         .loop = self->opts.loop,
         .folder = self->folder,
         .may_write = read_flag(self, "git.write"),
-        .set_umask = self->opts.daemon->background,
-        .umask = self->opts.daemon->umask,
+        .set_umask = true,
+        .umask = weft__process_umask(),
     };
     int r = weft__cdev_changes_new(&self->hub, warn_of_note, self, &self->changes);
     if (r < 0)

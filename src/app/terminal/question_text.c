@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "diff.h"
+#include "form_text.h"
 #include "option.h"
 #include "terminal_status.h"
 #include "time_text.h"
@@ -116,6 +117,17 @@ static void put_detail(const weft_screen *screen, const weft_json *detail) {
     if (weft_typeof(&call) != WEFT_OBJECT)
         call = *detail;
     weft_json content = weft_get(&call, "content"), input = weft_get(&call, "rawInput");
+    weft_json form = weft_get(detail, "requestedSchema"), url = weft_get(detail, "url");
+    if (weft_typeof(&form) == WEFT_OBJECT) {
+        weft__form_put(screen, &form);
+        return;
+    }
+    if (weft_typeof(&url) == WEFT_STRING && weft_get(detail, "elicitationId").text) {
+        put_value(screen, "page", 4, &url);
+        return;
+    }
+    if (weft_get(detail, "authMethods").text) /* said in the title, and its ways are the options */
+        return;
     bool known = weft_typeof(&content) == WEFT_ARRAY || input.text;
     if (weft_typeof(&input) == WEFT_OBJECT)
         put_detail_members(screen, &input);

@@ -38,6 +38,12 @@ void weft__plain(const weft_screen *screen) {
 
 /* ---- text of others ---- */
 
+static void put_escape(const weft_screen *screen, unsigned code) {
+    char form[WEFT_ESCAPE_FORM];
+    weft__put_escape(code, form);
+    fputs(form, screen->file);
+}
+
 void weft__put_text(const weft_screen *screen, const char *text, size_t len) {
     if (!screen->terminal) {
         fwrite(text, 1, len, screen->file);
@@ -49,7 +55,7 @@ void weft__put_text(const weft_screen *screen, const char *text, size_t len) {
         if (code == 0xfffd && n == 1)
             fputs("\xef\xbf\xbd", screen->file);
         else if (weft__is_unseen(code) || (screen->exact && weft__looks_escaped(text, len)))
-            fprintf(screen->file, "\\u%04x", code);
+            put_escape(screen, code);
         else
             fwrite(text, 1, n, screen->file);
         text += n;

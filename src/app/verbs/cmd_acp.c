@@ -1,8 +1,9 @@
 /* weft acp: this folder's hub as an ACP agent on standard input and output, for editors that start their agents. It starts
- * the hub if none runs, by the rules of "weft start", and is a bridge to it from then on: what it shows is the hub's. */
+ * the hub if none runs, by the rules of "weft start", and stands between the two from then on (acp_relay.c): when the hub
+ * goes it finds the next one, and starts it when the editor wants something. */
 #include <unistd.h>
 
-#include "bridge.h"
+#include "acp_relay.h"
 #include "daemon.h"
 #include "daemon_folder.h"
 #include "failure.h"
@@ -38,24 +39,18 @@ static weft_exit find_hub(weft_app *app) {
 
 static weft_exit run_acp(weft_app *app) {
     const settings *how = app->settings;
-    weft_target target = {0};
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here", app->args[0]);
     app->common.json = false; /* standard output is the protocol's */
     app->layout = &weft__layout_weft;
-    weft_exit status = find_hub(app);
-    if (status == WEFT_DONE)
-        status = weft__target_take(app, &target);
-    weft_bridge_greeting greeting = {
-        .method = "_weft/hello",
-        .params = WEFT_OBJ({"agent", weft_str_or_none(how->agent)}),
-        .if_refused =
-            "\"weft agents\" lists the agents. A hub of an older version is brought up to date by \"weft restart\".",
-    };
-    if (status == WEFT_DONE)
-        status = weft__bridge_stdio(app, &target, &greeting);
-    weft__target_done(&target);
-    return status;
+    return weft__acp_relay(
+        app,
+        &(weft_acp_relay_opts){
+            .agent = how->agent,
+            .find = find_hub,
+            .if_refused =
+                "\"weft agents\" lists the agents. A hub of an older version is brought up to date by \"weft restart\".",
+        });
 }
 
 static const weft_option options[] = {

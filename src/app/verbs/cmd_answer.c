@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "failure.h"
+#include "form_text.h"
 #include "hub_call.h"
 #include "question_text.h"
 #include "stdin_lines.h"
@@ -23,13 +24,17 @@ typedef struct answering {
 
 /* ---- answering ---- */
 
-static weft_exit answer_question(answering *self, const char *id, const char *option, const char *text) {
+/* content: what was filled in, JSON; NULL: nothing. */
+static weft_exit answer_question(answering *self, const char *id, const char *option, const char *text,
+                                 const weft_buf *content) {
     const weft_app *app = self->app;
     WEFT_ANSWER answer = {0};
-    weft_exit status = weft__hub_call(&self->connection, "question.answer",
-                                      WEFT_OBJ({"questionId", weft_str(id)}, {"option", weft_str(option)},
-                                               {"text", text && *text ? weft_str(text) : weft_none()}),
-                                      &answer);
+    weft_exit status = weft__hub_call(
+        &self->connection, "question.answer",
+        WEFT_OBJ({"questionId", weft_str(id)}, {"option", weft_str(option)},
+                 {"text", text && *text ? weft_str(text) : weft_none()},
+                 {"content", content ? weft_raw(weft__buf_head(content), weft__buf_len(content)) : weft_none()}),
+        &answer);
     if (status)
         return status;
     if (app->common.json)
@@ -37,6 +42,45 @@ static weft_exit answer_question(answering *self, const char *id, const char *op
     else
         fprintf(app->err.file, "answered with %s\n", weft_get_str(answer.result, "option", "deny"));
     return WEFT_DONE;
+}
+
+static bool read_typed(char *line, size_t size) {
+    if (!fgets(line, (int) size, stdin))
+        return false;
+    line[strcspn(line, "\n")] = '\0';
+    return true;
+}
+
+/* Field by field. The end of the input leaves the question open. */
+static weft_exit fill_in_form(answering *self, const weft_json *question, const weft_json *form, const char *option,
+                              const char *text) {
+    char line[4096], why[WEFT_FORM_WHY];
+    weft_form_filling filling;
+    weft_exit status = WEFT_DONE;
+    int r = weft__form_begin(&filling, form);
+    if (r == 0)
+        r = weft__form_close(&filling);
+    while (r > 0 || r == -EINVAL) {
+        weft__form_prompt(&filling, &self->app->err);
+        if (!read_typed(line, sizeof line))
+            break;
+        r = weft__form_line(&filling, line, why);
+        if (r == -EINVAL)
+            fprintf(self->app->err.file, "  it %s\n", why);
+    }
+    if (r == 0)
+        status = answer_question(self, weft_get_str(question, "id", ""), option, text, &filling.content);
+    else if (r == -ENOMEM)
+        status = weft__fail(self->app, WEFT_FAILED, NULL, "out of memory");
+    weft__form_done(&filling);
+    return status;
+}
+
+static weft_exit send_chosen(answering *self, const weft_json *question, const char *option, const char *text) {
+    weft_json form = weft__form_of(question);
+    if (form.text && strcmp(option, "accept") == 0)
+        return fill_in_form(self, question, &form, option, text);
+    return answer_question(self, weft_get_str(question, "id", ""), option, text, NULL);
 }
 
 /* At a terminal, blocking: there is nothing else to do meanwhile. */
@@ -47,14 +91,13 @@ static weft_exit ask_person(answering *self, const weft_json *question) {
     while (r <= 0) {
         fputs("your answer (a number, and a reason if you like; Enter leaves it open): ", self->app->err.file);
         fflush(self->app->err.file);
-        if (!fgets(line, sizeof line, stdin) || !line[strspn(line, " \t\n")])
+        if (!read_typed(line, sizeof line) || !line[strspn(line, " \t")])
             return WEFT_DONE;
-        line[strcspn(line, "\n")] = '\0';
         r = weft__question_option(question, line, &option, &text);
         if (r <= 0)
             fprintf(self->app->err.file, "%s\n", weft__question_option_why(r));
     }
-    return answer_question(self, weft_get_str(question, "id", ""), option, text);
+    return send_chosen(self, question, option, text);
 }
 
 /* ---- showing ---- */
@@ -145,6 +188,35 @@ static weft_exit show_one(answering *self, const weft_json *question) {
 
 /* ---- the verb ---- */
 
+/* NAME=VALUE for each field, as a person would type it. */
+static weft_exit answer_named(answering *self, const weft_json *question, const char *option) {
+    const weft_app *app = self->app;
+    const settings *how = app->settings;
+    weft_json form = weft__form_of(question);
+    char why[WEFT_FORM_WHY] = "";
+    weft_form_filling filling;
+    weft_exit status;
+    if (!form.text)
+        return weft__fail(app, WEFT_USAGE, "A reason is --text.", "%s has nothing to fill in", app->args[0]);
+    int r = weft__form_begin(&filling, &form);
+    size_t i = 2;
+    for (; r >= 0 && i < app->arg_count; i++)
+        r = weft__form_put_named(&filling, app->args[i], why);
+    if (r >= 0)
+        r = weft__form_close(&filling);
+    if (r == -EINVAL)
+        status = weft__fail(app, WEFT_USAGE, NULL, "\"%s\": it %s", app->args[i - 1], why);
+    else if (r == -ENOENT)
+        status = weft__fail(app, WEFT_USAGE, "Fields are NAME=VALUE; \"weft answer\" shows them.",
+                            "there is no field \"%s\"", app->args[i - 1]);
+    else if (r < 0)
+        status = weft__fail(app, WEFT_FAILED, NULL, "out of memory");
+    else
+        status = answer_question(self, app->args[0], option, how->text, &filling.content);
+    weft__form_done(&filling);
+    return status;
+}
+
 /* A number counts the options; everything else the hub understands itself. */
 static weft_exit answer_with(answering *self, const char *id, const char *option) {
     const settings *how = self->app->settings;
@@ -154,7 +226,9 @@ static weft_exit answer_with(answering *self, const char *id, const char *option
     if (number && find_question(self, id, &question) && weft__question_option(&question, option, &chosen, &text) <= 0)
         return weft__fail(self->app, WEFT_USAGE, "\"weft answer\" shows what can be answered.", "%s has no option %s", id,
                           option);
-    return answer_question(self, id, chosen, how->text);
+    if (self->app->arg_count > 2 && find_question(self, id, &question))
+        return answer_named(self, &question, chosen);
+    return answer_question(self, id, chosen, how->text, NULL);
 }
 
 static weft_exit list_or_answer(answering *self) {
@@ -167,7 +241,7 @@ static weft_exit list_or_answer(answering *self) {
     if (status)
         return status;
     self->questions = weft_get(self->list.result, "questions");
-    if (self->app->arg_count == 2)
+    if (self->app->arg_count >= 2)
         return answer_with(self, args[0], args[1]);
     if (self->app->arg_count == 0)
         return show_all(self);
@@ -180,9 +254,9 @@ static weft_exit list_or_answer(answering *self) {
 static weft_exit run_answer(weft_app *app) {
     const settings *how = app->settings;
     answering self = {.app = app};
-    if (app->arg_count > 2)
+    if (app->arg_count > 2 && !strchr(app->args[2], '='))
         return weft__misused(app, "\"%s\" has no place here; a reason is --text", app->args[2]);
-    if (how->text && app->arg_count != 2)
+    if (how->text && app->arg_count < 2)
         return weft__misused(app, "--text goes with an answer");
     weft_exit status = weft__hub_call_open(app, how->url, &self.connection);
     if (status == WEFT_DONE)
@@ -206,13 +280,15 @@ static const char *const examples[] = {
     "this once; \"deny\" refuses; an option's number, id or kind (allow_always) means that one",
     "weft answer question-0001 deny --text 'not in this file'",
     "with a reason",
+    "weft answer question-0001 accept branch=main force=no",
+    "a form: each field by its name; at a terminal they are asked one after the other",
     NULL,
 };
 
 const weft_verb weft__answer_verb = {
     .name = "answer",
     .help = "show the questions of agents, and answer them",
-    .usage = "[ID [OPTION]]",
+    .usage = "[ID [OPTION [NAME=VALUE]...]]",
     .examples = examples,
     .about = "The first answer counts: who comes later gets status 8. Questions stay open over a restart\n"
              "where their task is queued again (tasks.on_restart: \"requeue\"); else they end with it.\n",

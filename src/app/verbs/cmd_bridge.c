@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <string.h>
 
-#include "bridge.h"
 #include "buf.h"
 #include "daemon_folder.h"
 #include "debug.h"
@@ -38,7 +37,7 @@ typedef struct side {
     size_t asked;    /* messages of this side that are owed an answer */
     bool ended;      /* it will say no more */
     bool ready;      /* may be sent to */
-    bool showing;    /* our token, or our greeting, is being looked at: the answer is ours */
+    bool showing;    /* our token is being looked at: the answer is ours */
 } side;
 
 /* A client of A and its own connection to B. */
@@ -53,9 +52,8 @@ struct bridge {
     side nobody;
     weft_app *app;
     const settings *how;
-    weft_target from, to;                 /* from is empty when listening, but for the token that clients must show */
-    const weft_bridge_greeting *greeting; /* for B, before anything passes; NULL: none */
-    const char *token_path;               /* of this folder, if it is that one; NULL: it was named, or there is none */
+    weft_target from, to;   /* from is empty when listening, but for the token that clients must show */
+    const char *token_path; /* of this folder, if it is that one; NULL: it was named, or there is none */
     weft_loop *loop;
     weft_service *service;
     weft_server *server; /* NULL: two connections of ours */
@@ -263,29 +261,6 @@ static bool take_own_answer(side *self, int r) {
     return r >= 0; /* otherwise on_side_state() says why */
 }
 
-static void on_greeted(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
-    side *self = ctx;
-    const bridge *all = self->pair->bridge;
-    (void) peer;
-    if (!take_own_answer(self, r))
-        return;
-    if (answer->error)
-        end_pair(self->pair, weft__fail_plainly(all->app, all->greeting->method, answer->error, all->greeting->if_refused));
-    else
-        make_side_ready(self);
-}
-
-static void greet_side(side *self) {
-    const bridge *all = self->pair->bridge;
-    const weft_bridge_greeting *greeting = self == &self->pair->b ? all->greeting : NULL;
-    weft_call_opts opts = {.on_answer = on_greeted, .ctx = self};
-    self->showing = greeting;
-    if (!greeting)
-        make_side_ready(self);
-    else if (weft_call_start(self->peer, greeting->method, greeting->params, &opts, NULL) < 0)
-        end_pair(self->pair, weft__fail(all->app, WEFT_FAILED, NULL, "out of memory"));
-}
-
 static void on_side_token_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     side *self = ctx;
     (void) peer;
@@ -295,14 +270,14 @@ static void on_side_token_answer(weft_peer *peer, int r, const weft_answer *answ
         end_pair(self->pair,
                  weft__fail_refused(self->pair->bridge->app, "weft.auth", answer->error, "The server refused the token."));
     else
-        greet_side(self);
+        make_side_ready(self);
 }
 
 static void on_side_connected(side *self) {
     const weft_target *target = target_of(self);
     self->showing = weft__target_shows_by_call(target);
     if (!self->showing)
-        greet_side(self);
+        make_side_ready(self);
     else if (weft__target_show(self->peer, target, on_side_token_answer, self) < 0)
         end_pair(self->pair, weft__fail(self->pair->bridge->app, WEFT_FAILED, NULL, "out of memory"));
 }
@@ -510,16 +485,6 @@ static weft_exit check_listen(bridge *self) {
     if (status == WEFT_DONE)
         status = get_listen_token(self, &url);
     weft__url_done(&url, NULL);
-    return status;
-}
-
-weft_exit weft__bridge_stdio(weft_app *app, weft_target *to, const weft_bridge_greeting *greeting) {
-    static const settings usual;
-    bridge self = {.app = app, .how = &usual, .greeting = greeting, .to = *to};
-    weft_exit status = weft__target_of(app, "stdio:", &self.from);
-    if (status == WEFT_DONE)
-        status = join_sides(&self);
-    weft__target_done(&self.from);
     return status;
 }
 

@@ -3,7 +3,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "alloc.h"
 #include "daemon.h"
 #include "failure.h"
 #include "serve.h"
@@ -31,26 +30,20 @@ static weft_exit stop_and_start(weft_app *app, char **args) {
     return status ? status : weft__daemon_start(app, args);
 }
 
-static weft_exit run_restart(weft_app *app) {
-    char **args, *memory;
+static int restart_with_args(weft_app *app, bool known, weft_exit *ret) {
     pid_t holder;
-    weft_exit status = weft__start_check(app);
-    if (status)
-        return status;
+    bool as_before = known && !has_options(app) && weft__daemon_holder(app->layout, &holder) == 1;
+    int r = as_before ? weft__daemon_with_args(app, holder, "serve", stop_and_start, ret) : -ENOENT;
+    return r < 0 ? weft__daemon_with_args(app, getpid(), app->verb->name, stop_and_start, ret) : r;
+}
+
+static weft_exit run_restart(weft_app *app) {
     const weft_serve_settings *how = app->settings;
-    int r = weft__daemon_choose(app, how->aiwg);
-    if (r < 0)
-        return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
-    bool as_before = r == 1 && !has_options(app) && weft__daemon_holder(app->layout, &holder) == 1;
-    r = as_before ? weft__daemon_args(holder, "serve", &args, &memory) : -ENOENT;
-    if (r < 0)
-        r = weft__daemon_args(getpid(), app->verb->name, &args, &memory);
-    if (r < 0)
-        return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
-    status = stop_and_start(app, args);
-    weft__free(NULL, args);
-    weft__free(NULL, memory);
-    return status;
+    weft_exit status = weft__start_check(app);
+    int r = status ? 0 : weft__daemon_choose(app, how->aiwg);
+    if (!status && r >= 0)
+        r = restart_with_args(app, r == 1, &status);
+    return r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : status;
 }
 
 static const char *const examples[] = {

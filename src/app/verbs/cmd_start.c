@@ -1,7 +1,6 @@
 /* weft start: the daemon of this project in the background. */
 #include <unistd.h>
 
-#include "alloc.h"
 #include "daemon.h"
 #include "daemon_folder.h"
 #include "endpoint.h"
@@ -19,27 +18,25 @@ weft_exit weft__start_check(const weft_app *app) {
     return WEFT_DONE;
 }
 
-static weft_exit run_start(weft_app *app) {
-    char **args, *memory;
+/* One that runs is only told of. */
+static weft_exit check_and_start(weft_app *app, char **args) {
     pid_t holder;
+    weft_exit status = weft__daemon_folder_check(app);
+    if (status == WEFT_DONE && weft__daemon_holder(app->layout, &holder) == 0)
+        status = weft__trust_gate(app, app->settings, true);
+    return status == WEFT_DONE ? weft__daemon_start(app, args) : status;
+}
+
+static weft_exit run_start(weft_app *app) {
+    const weft_serve_settings *how = app->settings;
     weft_exit status = weft__start_check(app);
     if (status)
         return status;
-    const weft_serve_settings *how = app->settings;
     app->layout = how->aiwg ? &weft__layout_aiwg : &weft__layout_weft;
     int r = weft__daemon_project(app->layout);
     if (r >= 0)
-        r = weft__daemon_args(getpid(), app->verb->name, &args, &memory);
-    if (r < 0)
-        return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
-    status = weft__daemon_folder_check(app);
-    if (status == WEFT_DONE && weft__daemon_holder(app->layout, &holder) == 0) /* one that runs is only told of */
-        status = weft__trust_gate(app, how, true);
-    if (status == WEFT_DONE)
-        status = weft__daemon_start(app, args);
-    weft__free(NULL, args);
-    weft__free(NULL, memory);
-    return status;
+        r = weft__daemon_with_args(app, getpid(), app->verb->name, check_and_start, &status);
+    return r < 0 ? weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r)) : status;
 }
 
 static const char *const examples[] = {

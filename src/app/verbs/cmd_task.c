@@ -181,7 +181,34 @@ static void put_task_output(const weft_app *app, const weft_json *task) {
         fputc('\n', app->out.file);
 }
 
+/* What the agent said of it; what it did not say is not shown. */
+static void put_usage(const weft_app *app, const weft_json *usage) {
+    weft_json tokens = weft_get(usage, "tokens"), context = weft_get(usage, "context"),
+              cost = weft_get(usage, "sessionCost");
+    int64_t total = weft_get_int(&tokens, "totalTokens", -1), in = weft_get_int(&tokens, "inputTokens", -1),
+            out = weft_get_int(&tokens, "outputTokens", -1);
+    weft_json amount = weft_get(&cost, "amount");
+    char text[200];
+    if (total >= 0) {
+        int n = snprintf(text, sizeof text, "%lld", (long long) total);
+        if (in >= 0 && out >= 0)
+            snprintf(text + n, sizeof text - (size_t) n, " (%lld in, %lld out)", (long long) in, (long long) out);
+        put_task_text(app, "tokens", text);
+    }
+    if (weft_typeof(&context) == WEFT_OBJECT) {
+        snprintf(text, sizeof text, "%lld of %lld tokens", (long long) weft_get_int(&context, "used", 0),
+                 (long long) weft_get_int(&context, "size", 0));
+        put_task_text(app, "context", text);
+    }
+    if (weft_typeof(&amount) == WEFT_NUMBER) {
+        snprintf(text, sizeof text, "%.*s %.40s (the session so far)", amount.len < 40 ? (int) amount.len : 40, amount.text,
+                 weft_get_str(&cost, "currency", ""));
+        put_task_text(app, "cost", text);
+    }
+}
+
 static void put_task(const weft_app *app, const weft_json *task, const weft_json *about) {
+    weft_json usage = weft_get(task, "usage");
     char time[WEFT_TIME_TEXT];
     int64_t attempt = weft_get_int(about, "attempt", 0);
     put_task_text(app, "task", weft_get_str(task, "id", ""));
@@ -198,6 +225,7 @@ static void put_task(const weft_app *app, const weft_json *task, const weft_json
     put_task_time(app, "created", task, "createdAt");
     put_task_time(app, "started", task, "startedAt");
     put_task_time(app, "ended", task, "completedAt");
+    put_usage(app, &usage);
     put_task_text(app, "took", time_taken(time, task));
     put_task_text(app, "prompt", weft_get_str(task, "prompt", ""));
     if (*weft_get_str(task, "output", ""))

@@ -5,6 +5,7 @@
 #define WEFT_TASK_FOLLOW_H
 
 #include "event_follow.h"
+#include "form_text.h"
 #include "stdin_lines.h"
 
 #define WEFT_TASK_ID 64
@@ -61,6 +62,7 @@ struct weft_task_follow {
     /* its questions */
     char question[WEFT_TASK_ID]; /* the one that is before the person; "": none */
     weft_doc *open;              /* the same, whole */
+    weft_form_filling filling;   /* its form, while that is filled in; schema absent: it is not */
     char shown[1024];            /* ids of those that were shown, a blank behind each */
     char ours[WEFT_TASK_ID];     /* the one we have answered last */
 };

@@ -20,6 +20,7 @@ void weft__task_follow_forget(weft_task_follow *self) {
     if (*self->question && self->stdin_lines.open)
         weft__stdin_lines_want(&self->stdin_lines, NULL, NULL);
     *self->question = '\0';
+    weft__form_done(&self->filling);
     self->open = weft_doc_free(self->open);
 }
 
@@ -35,13 +36,64 @@ static void on_answer_taken(weft_peer *peer, int r, const weft_answer *answer, v
     weft__task_follow_questions(self);
 }
 
-static void send_typed_answer(weft_task_follow *self, const char *option, const char *text) {
+/* content: what was filled in; NULL: nothing. */
+static void send_typed_answer(weft_task_follow *self, const char *option, const char *text, const weft_buf *content) {
     snprintf(self->ours, sizeof self->ours, "%s", self->question);
-    weft__event_follow_call(&self->events, "question.answer",
-                            WEFT_OBJ({"questionId", weft_str(self->question)}, {"option", weft_str(option)},
-                                     {"text", *text ? weft_str(text) : weft_none()}),
-                            on_answer_taken);
+    weft__event_follow_call(
+        &self->events, "question.answer",
+        WEFT_OBJ({"questionId", weft_str(self->question)}, {"option", weft_str(option)},
+                 {"text", *text ? weft_str(text) : weft_none()},
+                 {"content", content ? weft_raw(weft__buf_head(content), weft__buf_len(content)) : weft_none()}),
+        on_answer_taken);
     weft__task_follow_forget(self);
+}
+
+static void on_form_line(void *ctx, const char *line);
+
+static void prompt_for_field(weft_task_follow *self) {
+    weft__terminal_clear(&self->terminal);
+    weft__form_prompt(&self->filling, &self->app->err);
+    weft__task_follow_want(self, on_form_line, self);
+}
+
+static void leave_open(weft_task_follow *self) {
+    fputc('\n', self->app->err.file);
+    weft__terminal_line(&self->terminal, NULL, "It stays open: weft answer %s", self->question);
+    weft__task_follow_forget(self);
+}
+
+/* r as of weft__form_line(). */
+static void go_on_filling_in(weft_task_follow *self, int r, const char *why) {
+    if (r == 0)
+        send_typed_answer(self, "accept", "", &self->filling.content);
+    else if (r == -ENOMEM)
+        leave_open(self);
+    else {
+        if (r == -EINVAL)
+            weft__terminal_line(&self->terminal, WEFT_INK_WARN, "  it %s", why);
+        prompt_for_field(self);
+    }
+}
+
+static void on_form_line(void *ctx, const char *line) {
+    weft_task_follow *self = ctx;
+    char why[WEFT_FORM_WHY] = "";
+    if (!*self->question)
+        return;
+    if (!line)
+        leave_open(self);
+    else
+        go_on_filling_in(self, weft__form_line(&self->filling, line, why), why);
+}
+
+/* true: there is a form, and it is being filled in. */
+static bool fill_in_form(weft_task_follow *self, const char *option) {
+    weft_json form = weft__form_of(weft_doc_root(self->open));
+    if (!form.text || strcmp(option, "accept") != 0)
+        return false;
+    int r = weft__form_begin(&self->filling, &form);
+    go_on_filling_in(self, r == 0 ? weft__form_close(&self->filling) : r, "");
+    return true;
 }
 
 static void on_answer_line(void *ctx, const char *line) {
@@ -50,14 +102,13 @@ static void on_answer_line(void *ctx, const char *line) {
     if (!*self->question)
         return;
     if (!line) {
-        fputc('\n', self->app->err.file);
-        weft__terminal_line(&self->terminal, NULL, "It stays open: weft answer %s allow", self->question);
-        weft__task_follow_forget(self);
+        leave_open(self);
         return;
     }
     int r = weft__question_option(weft_doc_root(self->open), line, &option, &text);
     if (r > 0) {
-        send_typed_answer(self, option, text);
+        if (!fill_in_form(self, option))
+            send_typed_answer(self, option, text, NULL);
         return;
     }
     weft__terminal_line(&self->terminal, WEFT_INK_WARN, "%s", weft__question_option_why(r));
@@ -95,7 +146,8 @@ static void show_question(weft_task_follow *self, const weft_json *question) {
         return;
     if (!asks) {
         put_question(self, question);
-        weft__terminal_line(&self->terminal, NULL, "  Answer from anywhere: weft answer %s allow|deny", id);
+        weft__terminal_line(&self->terminal, NULL, "  Answer from anywhere: weft answer %s %s", id,
+                            weft__form_of(question).text ? "accept NAME=VALUE..." : "allow|deny");
         return;
     }
     if (weft_doc_keep(question, NULL, &self->open) < 0)

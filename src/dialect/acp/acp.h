@@ -4,6 +4,7 @@
 #ifndef WEFT_ACP_H
 #define WEFT_ACP_H
 
+#include "acp_old.h"
 #include "buf.h"
 #include "hub_clients.h"
 
@@ -15,14 +16,51 @@
 #define ACP_META_AGENT "weft/agent"       /* of session/new: which agent */
 #define ACP_META_POSITION "weft/position" /* of session/update, and of session/resume: "EPOCH:GSEQ" */
 
-/* Ways to say the same: what every client understands, and the same with positions for those that asked for them. */
-typedef enum acp_variant { ACP_PLAIN, ACP_POSITIONS } acp_variant;
+/* Room for "EPOCH:GSEQ". */
+#define ACP_POSITION (WEFT_EPOCH + 24)
+/* Bytes of a name that a client gives itself. */
+#define ACP_CLIENT_NAME 64
+
+/* Ways to say the same: what every client understands, the same with positions for those that asked for them, and the older
+ * form for those that began with it. */
+typedef enum acp_variant { ACP_PLAIN, ACP_POSITIONS, ACP_OLD } acp_variant;
 extern const char *const weft__acp_variants[];
 
 /* ---- acp_initialize.c ---- */
 weft_handler weft__acp_on_initialize, weft__acp_on_authenticate, weft__acp_on_hello;
 extern const weft_param weft__acp_initialize_params[], weft__acp_authenticate_params[], weft__acp_hello_params[];
 bool weft__acp_claims(const weft_json *params);
+/* Has its connection the older form? */
+bool weft__acp_is_old(const weft_hub *hub, weft_req *req);
+/* Answer in the form that the caller's connection has; result is in the current one. req may be NULL. */
+int weft__acp_reply(const weft_hub *hub, weft_req *req, weft_val result);
+
+/* What a client offers to do for agents, in weft__hub_client_flags(). */
+enum {
+    ACP_EDITOR_READS = 1 << 0,  /* fs.readTextFile */
+    ACP_EDITOR_WRITES = 1 << 1, /* fs.writeTextFile */
+    ACP_EDITOR_FORMS = 1 << 2,  /* elicitation.form */
+    ACP_EDITOR_URLS = 1 << 3,   /* elicitation.url */
+};
+
+/* ---- acp_editor.c ---- */
+
+/* What these clientCapabilities offer. */
+unsigned weft__acp_offers(const weft_json *capabilities);
+/* The client that does this for a task of a session: the one that prompted, else one that follows the session. It must be
+ * allowed to work, and no agent. NULL: none. */
+weft_hub_client *weft__acp_editor(const weft_hub *hub, const char *session, const char *task, unsigned does);
+/* An answer of this client counts as one by question.answer would: it is for people who may work. */
+bool weft__acp_may_answer(const weft_hub *hub, const weft_identity *who);
+/* The connection that a prompt with this metadata came from; 0: none of ours. -ENOMEM. */
+int weft__acp_origin(const weft_hub *hub, const char *metadata, uint64_t *ret);
+
+/* ---- acp_terminals.c ---- */
+
+/* A tool call, or an update of one, for a client: terminals that the hub runs are not shown by their ids, which are the
+ * hub's own and no client knows. What they printed is there as text when they have ended. 1: ret has it; 0: it is well as it
+ * is; -ENOMEM. */
+int weft__acp_hide_terminals(const weft_json *call, const weft_alloc *alloc, weft_buf *ret);
 
 /* ---- acp_sessions.c ---- */
 weft_handler weft__acp_on_new, weft__acp_on_load, weft__acp_on_resume, weft__acp_on_list, weft__acp_on_close,
@@ -45,11 +83,15 @@ int weft__acp_follow(weft_hub_client *client, const char *session);
 int weft__acp_follow_from(weft_hub_client *client, const char *session, const char *epoch, uint64_t after,
                           weft_acp_followed *done, void *ctx);
 void weft__acp_unfollow(weft_hub_client *client, const char *session);
+bool weft__acp_follows(const weft_hub_client *client, const char *session);
 /* When the client has been told everything that has happened so far in a session, or will not be told any more: done. */
 void weft__acp_when_told(weft_hub_client *client, const char *session, weft_caught_up *done, void *ctx);
 
 /* ---- acp_prompt.c ---- */
 weft_handler weft__acp_on_prompt, weft__acp_on_cancel;
+/* How the turn of a task that has ended ended, in ACP's words; NULL: it failed, and this is the code of that. */
+const char *weft__acp_stop_reason(const weft_task *task);
+int weft__acp_failure_code(const weft_task *task);
 extern const weft_param weft__acp_prompt_params[], weft__acp_cancel_params[];
 
 /* ---- acp_content.c ---- */
@@ -66,7 +108,7 @@ typedef struct acp_state {
 } acp_state;
 const acp_state *weft__acp_state(const char *name);
 /* Which commands a session has: said to who opens it, because it was not there when the agent said so. */
-void weft__acp_tell_commands(weft_peer *peer, const weft_session *session);
+void weft__acp_tell_commands(const weft_hub *hub, weft_hub_client *client, const weft_session *session);
 void weft__acp_render(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data);
 
 #endif

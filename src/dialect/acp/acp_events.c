@@ -6,16 +6,14 @@
 #include <string.h>
 
 #include "acp.h"
+#include "form.h"
 #include "option.h"
 #include "reply.h"
 #include "write.h"
 
-const char *const weft__acp_variants[] = {[ACP_PLAIN] = "plain", [ACP_POSITIONS] = "positions", NULL};
+const char *const weft__acp_variants[] = {[ACP_PLAIN] = "plain", [ACP_POSITIONS] = "positions", [ACP_OLD] = "old", NULL};
 
 /* ---- updates ---- */
-
-/* "EPOCH:GSEQ" */
-#define POSITION (WEFT_EPOCH + 24)
 
 struct update {
     const weft_hub *hub;
@@ -25,9 +23,42 @@ struct update {
     uint64_t but; /* the client that is not told; 0: none */
 };
 
+/* A value in the older form: made in the current one, and written again. */
+typedef int write_old(weft_buf *out, const weft_alloc *alloc, const weft_json *value);
+static int put_old(const weft_alloc *alloc, write_old *write, weft_val value, weft_buf *ret) {
+    char *text = NULL;
+    size_t len;
+    weft_doc *doc = NULL;
+    int r = weft_to_text(value, alloc, &text, &len);
+    if (r >= 0)
+        r = weft_doc_parse(text, len, alloc, &doc);
+    if (r >= 0)
+        r = write(ret, alloc, weft_doc_root(doc));
+    weft_doc_free(doc);
+    weft_text_free(text, alloc);
+    return r;
+}
+
+static void tell_old_update(const struct update *about, weft_val update) {
+    const weft_alloc *alloc = about->hub->alloc;
+    weft_buf out = {0};
+    int r = put_old(alloc, weft__acp_old_update, update, &out);
+    if (r < 0)
+        weft__render_fail(about->rendering, r);
+    else
+        weft__render_notify_others(about->rendering, about->session, about->but, "session/update",
+                                   WEFT_OBJ({"session_id", weft_str(about->session)},
+                                            {"update", weft_raw(weft__buf_head(&out), weft__buf_len(&out))}));
+    weft__buf_done(&out, alloc);
+}
+
 static void tell_update(const struct update *about, weft_val update) {
-    char position[POSITION];
+    char position[ACP_POSITION];
     weft_val meta = weft_none();
+    if (weft__render_variant(about->rendering) == ACP_OLD) {
+        tell_old_update(about, update);
+        return;
+    }
     if (weft__render_variant(about->rendering) == ACP_POSITIONS) {
         snprintf(position, sizeof position, "%s:%" PRIu64, weft__store_epoch(weft__engine_store(about->hub->engine)),
                  about->event->gseq);
@@ -70,10 +101,45 @@ static bool is_proper(weft_rendering *rendering, const weft_json *update) {
     return false;
 }
 
+static void tell_current(const struct update *about, const weft_json *update) {
+    weft_buf shown = {0};
+    if (!is_proper(about->rendering, update))
+        return;
+    int r = weft__acp_hide_terminals(update, about->hub->alloc, &shown);
+    if (r < 0)
+        weft__render_fail(about->rendering, r);
+    else
+        tell_update(about, r ? weft_raw(weft__buf_head(&shown), weft__buf_len(&shown)) : weft_copy(update));
+    weft__buf_done(&shown, about->hub->alloc);
+}
+
+/* An agent of the older form is heard as it speaks by those who speak so too. */
+static void tell_older(const struct update *about, const weft_json *update) {
+    const weft_alloc *alloc = about->hub->alloc;
+    weft_buf text = {0};
+    weft_doc *doc = NULL;
+    if (weft__render_variant(about->rendering) == ACP_OLD) {
+        weft__render_notify_others(about->rendering, about->session, about->but, "session/update",
+                                   WEFT_OBJ({"session_id", weft_str(about->session)}, {"update", weft_copy(update)}));
+        return;
+    }
+    int r = weft__acp_current_update(&text, alloc, update);
+    if (r >= 0)
+        r = weft_doc_parse(weft__buf_head(&text), weft__buf_len(&text), alloc, &doc);
+    if (r >= 0)
+        tell_current(about, weft_doc_root(doc));
+    else
+        weft__render_fail(about->rendering, r);
+    weft_doc_free(doc);
+    weft__buf_done(&text, alloc);
+}
+
 static void tell_agent(const struct update *about, const weft_json *data) {
     weft_json update = weft_get(data, "update");
-    if (is_proper(about->rendering, &update))
-        tell_update(about, weft_copy(&update));
+    if (weft__acp_is_old_update(&update))
+        tell_older(about, &update);
+    else
+        tell_current(about, &update);
 }
 
 /* What an agent writes to its standard error is no answer; it is shown as what it thinks. */
@@ -107,39 +173,33 @@ static void tell_state(const struct update *about, const weft_json *data) {
         tell_update(about, WEFT_OBJ({"sessionUpdate", weft_str(state->kind)}, {state->member, weft_copy(&value)}));
 }
 
-void weft__acp_tell_commands(weft_peer *peer, const weft_session *session) {
+/* Who cannot be told for want of memory finds them out with the next turn. */
+void weft__acp_tell_commands(const weft_hub *hub, weft_hub_client *client, const weft_session *session) {
     const char *commands = session->facts[WEFT_SESSION_COMMANDS];
-    if (commands)
-        weft_notify(peer, "session/update",
-                    WEFT_OBJ({"sessionId", weft_str(session->id)},
-                             {"update", WEFT_OBJ({"sessionUpdate", weft_str("available_commands_update")},
-                                                 {"availableCommands", weft_raw(commands, strlen(commands))})}));
+    bool old = weft__hub_client_form(client, "acp") == ACP_OLD;
+    weft_buf out = {0};
+    if (!commands)
+        return;
+    weft_val update = WEFT_OBJ({"sessionUpdate", weft_str("available_commands_update")},
+                               {"availableCommands", weft_raw(commands, strlen(commands))});
+    int r = old ? put_old(hub->alloc, weft__acp_old_update, update, &out) : 0;
+    if (r >= 0)
+        weft_notify(weft__hub_client_peer(client), "session/update",
+                    WEFT_OBJ({old ? "session_id" : "sessionId", weft_str(session->id)},
+                             {"update", old ? weft_raw(weft__buf_head(&out), weft__buf_len(&out)) : update}));
+    weft__buf_done(&out, hub->alloc);
 }
 
 /* ---- what people say ---- */
-
-/* The connection that it came from; 0: none of ours. */
-static uint64_t origin_of(const struct update *about, const char *metadata) {
-    weft_doc *doc = NULL;
-    int r = weft_doc_parse(metadata, strlen(metadata), about->hub->alloc, &doc);
-    if (r == -ENOMEM)
-        weft__render_fail(about->rendering, r);
-    if (r < 0)
-        return 0;
-    const weft_json *root = weft_doc_root(doc);
-    bool ours = strcmp(weft__render_text(about->rendering, root, "source", ""), "acp") == 0 &&
-                strcmp(weft__render_text(about->rendering, root, "hub", ""), about->hub->host->started_at) == 0;
-    int64_t number = ours ? weft_get_int(root, "client", 0) : 0;
-    weft_doc_free(doc);
-    return number > 0 ? (uint64_t) number : 0;
-}
 
 /* A prompt stands where its turn begins, not where it was queued. */
 static void tell_prompt(struct update *about, const weft_json *data) {
     const weft_task *task = weft__task_find(about->hub->engine, weft__render_text(about->rendering, data, "taskId", ""));
     if (!task || weft_get_int(data, "attempt", 1) != 1)
         return;
-    about->but = origin_of(about, task->metadata);
+    int r = weft__acp_origin(about->hub, task->metadata, &about->but);
+    if (r < 0)
+        weft__render_fail(about->rendering, r);
     tell_text(about, "user_message_chunk", weft_str(task->prompt));
 }
 
@@ -153,13 +213,6 @@ static void tell_forgotten_prompt(const struct update *about, const weft_json *d
 
 /* ---- questions ---- */
 
-/* An answer counts as one by question.answer would: it is for people who may work. */
-static bool may_answer(const weft_hub *hub, const weft_identity *who) {
-    const weft_hub_host *host = hub->host;
-    bool agent = host && host->is_agent && host->is_agent(host->ctx, who);
-    return !agent && weft_has_scope(who, WEFT_WORK);
-}
-
 static bool is_ending(const weft_hub *hub, const char *id) {
     const weft_question *question = weft__question_find(hub->engine, id);
     const weft_task *task = question && question->task ? weft__task_find(hub->engine, question->task) : NULL;
@@ -172,10 +225,11 @@ static void on_permission(const weft_hub *hub, weft_hub_client *client, const ch
                           const weft_answer *answer) {
     const weft_identity *identity = weft_peer_identity(weft__hub_client_peer(client));
     char who[WEFT_WHO];
-    if (r < 0 || !answer->result || !may_answer(hub, identity))
+    if (r < 0 || !answer->result || !weft__acp_may_answer(hub, identity))
         return;
     weft_json outcome = weft_get(answer->result, "outcome");
-    const char *how = weft_get_str(&outcome, "outcome", ""), *option = weft_get_str(&outcome, "optionId", "");
+    const char *how = weft_get_str(&outcome, "outcome", "");
+    const char *option = weft_get_str(&outcome, "optionId", weft_get_str(&outcome, "option_id", ""));
     bool closed = strcmp(how, "cancelled") == 0;
     if (closed ? is_ending(hub, question) : strcmp(how, "selected") != 0 || !*option)
         return;
@@ -208,15 +262,40 @@ static int write_options(weft_buf *out, const weft_alloc *alloc, const weft_json
     return r < 0 ? r : count;
 }
 
+/* The call in its own wrapping, and the rest as it is spelled there. */
+static void ask_in_old(const struct update *about, const char *question, weft_val tool, const weft_buf *options) {
+    const weft_alloc *alloc = about->hub->alloc;
+    weft_buf call = {0}, choices = {0};
+    int r = put_old(alloc, weft__acp_old_tool_call, tool, &call);
+    if (r >= 0)
+        r = put_old(alloc, weft__acp_old_value, weft_raw(weft__buf_head(options), weft__buf_len(options)), &choices);
+    if (r >= 0)
+        weft__render_call(about->rendering, about->session, question, "session/request_permission",
+                          WEFT_OBJ({"session_id", weft_str(about->session)},
+                                   {"tool_call", weft_raw(weft__buf_head(&call), weft__buf_len(&call))},
+                                   {"options", weft_raw(weft__buf_head(&choices), weft__buf_len(&choices))}),
+                          on_permission);
+    else
+        weft__render_fail(about->rendering, r);
+    weft__buf_done(&call, alloc);
+    weft__buf_done(&choices, alloc);
+}
+
 static void ask_permission(const struct update *about, const weft_json *data) {
     const weft_alloc *alloc = about->hub->alloc;
     weft_json options = weft_get(data, "options"), call = weft_get(data, "detail"), title = weft_get(data, "title");
     const char *question = weft__render_text(about->rendering, data, "questionId", "");
-    weft_buf written = {0};
+    weft_buf written = {0}, shown = {0};
     int r = weft__render_wanted(about->rendering, about->session) ? write_options(&written, alloc, &options) : 0;
+    int hidden = r > 0 ? weft__acp_hide_terminals(&call, alloc, &shown) : 0;
+    r = hidden < 0 ? hidden : r;
     bool named = weft__render_text(about->rendering, &call, "toolCallId", NULL) != NULL;
-    weft_val tool = named ? weft_copy(&call) : WEFT_OBJ({"toolCallId", weft_str(question)}, {"title", weft_copy(&title)});
-    if (r > 0)
+    weft_val tool = !named       ? WEFT_OBJ({"toolCallId", weft_str(question)}, {"title", weft_copy(&title)})
+                    : hidden > 0 ? weft_raw(weft__buf_head(&shown), weft__buf_len(&shown))
+                                 : weft_copy(&call);
+    if (r > 0 && weft__render_variant(about->rendering) == ACP_OLD)
+        ask_in_old(about, question, tool, &written);
+    else if (r > 0)
         weft__render_call(about->rendering, about->session, question, "session/request_permission",
                           WEFT_OBJ({"sessionId", weft_str(about->session)}, {"toolCall", tool},
                                    {"options", weft_raw(weft__buf_head(&written), weft__buf_len(&written))}),
@@ -224,11 +303,134 @@ static void ask_permission(const struct update *about, const weft_json *data) {
     else if (r < 0)
         weft__render_fail(about->rendering, r);
     weft__buf_done(&written, alloc);
+    weft__buf_done(&shown, alloc);
 }
 
+/* ---- what is to be filled in ---- */
+
+/* It has answered, and does not ask its person again: who filled that in is told where it can still be answered. */
+static void tell_refused(const weft_hub *hub, weft_hub_client *client, const char *id, const char *why) {
+    const weft_question *question = weft__question_find(hub->engine, id);
+    char text[WEFT_FORM_WHY + 200];
+    snprintf(text, sizeof text, "What was filled in was not taken: %s. It can be answered with: weft answer %s\n", why, id);
+    if (question && question->session)
+        weft_notify(
+            weft__hub_client_peer(client), "session/update",
+            WEFT_OBJ({"sessionId", weft_str(question->session)},
+                     {"update", WEFT_OBJ({"sessionUpdate", weft_str("agent_thought_chunk")},
+                                         {"content", WEFT_OBJ({"type", weft_str("text")}, {"text", weft_str(text)})})}));
+}
+
+/* As with a permission: "cancel" of a turn that is being ended says nothing. */
+static void on_filled_in(const weft_hub *hub, weft_hub_client *client, const char *question, int r,
+                         const weft_answer *answer) {
+    const weft_identity *identity = weft_peer_identity(weft__hub_client_peer(client));
+    char who[WEFT_WHO];
+    if (r < 0 || !answer->result || !weft__acp_may_answer(hub, identity))
+        return;
+    const char *action = weft_get_str(answer->result, "action", "");
+    weft_json content = weft_get(answer->result, "content");
+    bool accepted = strcmp(action, "accept") == 0, cancelled = strcmp(action, "cancel") == 0;
+    if (cancelled ? is_ending(hub, question) : !accepted && strcmp(action, "decline") != 0)
+        return;
+    char why[WEFT_FORM_WHY];
+    weft_question_answer given = {.option = cancelled ? WEFT_OPTION_DENIED : action,
+                                  .by = weft__who(identity, who),
+                                  .content = accepted && content.text ? &content : NULL,
+                                  .why = why};
+    if (weft__question_answer_with(hub->engine, question, &given, NULL, NULL) == -EDOM)
+        tell_refused(hub, client, question, why);
+}
+
+static int put_elsewhere(weft_buf *out, const weft_alloc *alloc, weft_bytes title, const char *question) {
+    static const char before[] = "The agent asks: ", behind[] = "\nThis editor cannot show it. Answer it with: weft answer ";
+    int r = weft__buf_put(out, alloc, before, sizeof before - 1);
+    if (r >= 0)
+        r = weft__buf_put(out, alloc, title.data, title.len);
+    if (r >= 0)
+        r = weft__buf_put(out, alloc, behind, sizeof behind - 1);
+    if (r >= 0)
+        r = weft__buf_put(out, alloc, question, strlen(question));
+    return r < 0 ? r : weft__buf_put(out, alloc, "\n", 1);
+}
+
+/* Who cannot be asked is told that somebody is. */
+static void tell_elsewhere(const struct update *about, const weft_json *data, const char *question) {
+    const weft_question *known = weft__question_find(about->hub->engine, question);
+    weft_json title = weft_get(data, "title");
+    weft_bytes text = {"", 0};
+    weft_buf words = {0};
+    if (!known || known->state != WEFT_QUESTION_OPEN)
+        return;
+    (void) weft_text(&title, &text);
+    int r = put_elsewhere(&words, about->hub->alloc, text, question);
+    if (r < 0)
+        weft__render_fail(about->rendering, r);
+    else
+        tell_text(about, "agent_thought_chunk", weft_strn(weft__buf_head(&words), weft__buf_len(&words)));
+    weft__buf_done(&words, about->hub->alloc);
+}
+
+static void ask_to_fill_in(const struct update *about, const weft_json *data) {
+    static const char *const members[] = {"mode", "message", "requestedSchema", "url", "elicitationId", "toolCallId"};
+    enum { COUNT = sizeof members / sizeof members[0] };
+    const char *question = weft__render_text(about->rendering, data, "questionId", "");
+    weft_json detail = weft_get(data, "detail");
+    unsigned needs =
+        strcmp(weft__render_text(about->rendering, &detail, "mode", ""), "url") == 0 ? ACP_EDITOR_URLS : ACP_EDITOR_FORMS;
+    weft_member params[COUNT + 1] = {{"sessionId", weft_str(about->session)}};
+    size_t count = 1;
+    for (size_t i = 0; i < COUNT; i++) {
+        weft_json value = weft_get(&detail, members[i]);
+        if (value.text)
+            params[count++] = (weft_member){members[i], weft_copy(&value)};
+    }
+    weft__render_for(about->rendering, needs, 0);
+    weft__render_call(about->rendering, about->session, question, "elicitation/create", weft_obj(params, count),
+                      on_filled_in);
+    weft__render_for(about->rendering, 0, needs);
+    tell_elsewhere(about, data, question);
+    weft__render_for(about->rendering, 0, 0);
+}
+
+static void tell_elicited(const struct update *about, const weft_json *data) {
+    weft_json id = weft_get(data, "elicitationId");
+    weft__render_for(about->rendering, ACP_EDITOR_URLS, 0);
+    weft__render_notify(about->rendering, about->session, "elicitation/complete",
+                        WEFT_OBJ({"elicitationId", weft_copy(&id)}));
+    weft__render_for(about->rendering, 0, 0);
+}
+
+/* How an agent is logged in is a choice, as a permission is. */
 static void tell_question(const struct update *about, const weft_json *data) {
-    if (strcmp(weft__render_text(about->rendering, data, "kind", ""), "permission") == 0)
+    const char *kind = weft__render_text(about->rendering, data, "kind", "");
+    if (strcmp(kind, "permission") == 0 || strcmp(kind, "login") == 0)
         ask_permission(about, data);
+    else if (strcmp(kind, "elicitation") == 0)
+        ask_to_fill_in(about, data);
+}
+
+/* ---- the end of a turn ---- */
+
+/* In the older form a prompt is answered when it was accepted; this says the rest, as the answer to a prompt of today would.
+ */
+static void tell_end(const struct update *about, const weft_json *data) {
+    const char *id = weft__render_text(about->rendering, data, "taskId", "");
+    const weft_task *task = weft__task_find(about->hub->engine, id);
+    const char *stop = task ? weft__acp_stop_reason(task) : "end_turn";
+    if (weft__render_variant(about->rendering) != ACP_OLD)
+        return;
+    weft_val error = stop ? weft_none()
+                          : WEFT_OBJ({"code", weft_int(weft__acp_failure_code(task))},
+                                     {"message", weft_str(task->error ? task->error : "The agent failed")},
+                                     {"data", WEFT_OBJ({"reason", weft_str(task->reason ? task->reason : "agentFailed")})});
+    weft__render_notify(about->rendering, about->session, ACP_OLD_TURN_ENDED,
+                        WEFT_OBJ({"session_id", weft_str(about->session)}, {"task_id", weft_str(id)},
+                                 {"stop_reason", weft_str_or_none(stop)}, {"error", error}));
+}
+
+static bool is_end_of_task(const char *type) {
+    return strcmp(type, "task.completed") == 0 || strcmp(type, "task.failed") == 0 || strcmp(type, "task.cancelled") == 0;
 }
 
 void weft__acp_render(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
@@ -247,4 +449,8 @@ void weft__acp_render(const weft_hub *hub, weft_rendering *rendering, const weft
         tell_forgotten_prompt(&about, data);
     else if (strcmp(event->type, "question.asked") == 0)
         tell_question(&about, data);
+    else if (is_end_of_task(event->type))
+        tell_end(&about, data);
+    else if (strcmp(event->type, "session.elicited") == 0)
+        tell_elicited(&about, data);
 }

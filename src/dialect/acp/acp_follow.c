@@ -7,7 +7,8 @@
 #include "alloc.h"
 
 /* What there is something to say about. */
-static const char *const types[] = {"session.", "task.queued", "task.started", "question.asked"};
+static const char *const types[] = {"session.",    "task.queued",    "task.started",  "task.completed",
+                                    "task.failed", "task.cancelled", "question.asked"};
 
 /* No id of a session is longer; a client's own subscription has another id. */
 #define FOLLOW_ID 96
@@ -70,8 +71,12 @@ static void on_subscribed(void *ctx, int r, uint64_t head) {
 }
 
 static weft_subscription_spec subscription_spec(const char *session, const char *id) {
-    return (weft_subscription_spec){
-        .id = id, .session = session, .types = types, .type_count = sizeof types / sizeof types[0], .words = true};
+    return (weft_subscription_spec){.id = id,
+                                    .session = session,
+                                    .types = types,
+                                    .type_count = sizeof types / sizeof types[0],
+                                    .words = true,
+                                    .of = "acp"};
 }
 
 int weft__acp_follow(weft_hub_client *client, const char *session) {
@@ -110,4 +115,9 @@ void weft__acp_when_told(weft_hub_client *client, const char *session, weft_caug
     weft_subscription *subscription = client ? weft__hub_client_subscription(client, follow_id(session, id)) : NULL;
     if (!subscription || weft__subscription_catch_up(subscription, done, ctx) < 0)
         done(ctx, -ECANCELED);
+}
+
+bool weft__acp_follows(const weft_hub_client *client, const char *session) {
+    char id[FOLLOW_ID];
+    return weft__hub_client_subscription(client, follow_id(session, id)) != NULL;
 }

@@ -112,7 +112,7 @@ static void take_message(weft_acp_http *all, weft_http *http, const weft_json *m
     static const char batch[] =
         "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"Invalid Request\","
         "\"data\":{\"reason\":\"invalidRequest\",\"detail\":\"batches are not part of this protocol\"}}}";
-    weft_json id = weft_get(message, "id"), params = weft_get(message, "params");
+    weft_json id = weft_get(message, "id"), version = weft_pointer(message, "/params/protocolVersion");
     bool begins = strcmp(weft_get_str(message, "method", ""), "initialize") == 0;
     bool known = weft_http_header(http, ACP_CONNECTION_HEADER) != NULL;
     if (weft_typeof(message) == WEFT_ARRAY)
@@ -121,7 +121,7 @@ static void take_message(weft_acp_http *all, weft_http *http, const weft_json *m
         answer_text(http, 400, "This is no message");
     else if (begins && (known || !id.text || weft_typeof(&id) == WEFT_NULL))
         answer_text(http, 400, known ? "This connection is initialized" : "initialize must have an id");
-    else if (begins && !weft__acp_claims(&params)) /* elsewhere it would be another protocol's */
+    else if (begins && weft_typeof(&version) != WEFT_NUMBER) /* elsewhere it would be another's, or the older form's */
         answer_text(http, 400, "protocolVersion must be a number");
     else if (begins)
         initialize_connection(all, http);

@@ -19,9 +19,11 @@
 #define ORIGIN 128
 
 struct prompt {
+    weft_link unstored; /* in the client's list, until it is */
     const weft_hub *hub;
+    bool old;           /* it is answered when it was accepted */
     weft_req *req;      /* NULL: nobody waits for the answer any more */
-    bool withdrawn;     /* the request was cancelled before there was a task */
+    bool withdrawn;     /* it was cancelled before there was a task */
     char task[TASK_ID]; /* "": not stored yet */
     char session[];
 };
@@ -32,13 +34,20 @@ struct prompt_params {
 };
 const weft_param weft__acp_prompt_params[] = {
     WEFT_MUST(struct prompt_params, sessionId, str, "the session"),
+    WEFT_ALSO(struct prompt_params, sessionId, str, "session_id"),
     {"prompt", WEFT_PARAM_arr, offsetof(struct prompt_params, prompt), WEFT_REQUIRED | WEFT_NONEMPTY,
      "what the person says: blocks of text, links and embedded texts"},
     WEFT_END(struct prompt_params),
 };
 
-/* Which connection it came from, so that this one is not told its own words. The next daemon counts its connections anew. */
+/* Which connection it came from, so that this one is not told its own words. The next daemon counts its connections anew; a
+ * client that has a name is the same there. */
 static const char *origin_of(const weft_hub *hub, const weft_hub_client *client, char text[ORIGIN]) {
+    const char *name = client ? weft__hub_client_name(client) : NULL;
+    if (name) {
+        snprintf(text, ORIGIN, "{\"source\":\"acp\",\"name\":\"%s\"}", name);
+        return text;
+    }
     snprintf(text, ORIGIN, "{\"source\":\"acp\",\"client\":%" PRIu64 ",\"hub\":\"%s\"}",
              client ? weft__hub_client_number(client) : 0, hub->host->started_at);
     return text;
@@ -50,7 +59,7 @@ static void ignore_end(void *ctx, int r, const weft_task *task) {
 
 /* ---- answering ---- */
 
-static const char *stop_reason_of(const weft_task *task) {
+const char *weft__acp_stop_reason(const weft_task *task) {
     static const char *const known[] = {"end_turn", "max_tokens", "max_turn_requests", "refusal"};
     if (task->state == WEFT_TASK_CANCELLED)
         return "cancelled";
@@ -60,10 +69,14 @@ static const char *stop_reason_of(const weft_task *task) {
     return task->state == WEFT_TASK_COMPLETED ? "end_turn" : NULL;
 }
 
+int weft__acp_failure_code(const weft_task *task) {
+    bool login = task->reason && strcmp(task->reason, "authRequired") == 0;
+    return login ? ACP_LOGIN_REQUIRED : WEFT_INTERNAL_ERROR;
+}
+
 static void answer_failed(weft_req *req, const weft_task *task) {
     const char *why = task->error ? task->error : "The agent failed";
-    bool login = task->reason && strcmp(task->reason, "authRequired") == 0;
-    weft_fail(req, login ? ACP_LOGIN_REQUIRED : WEFT_INTERNAL_ERROR, why,
+    weft_fail(req, weft__acp_failure_code(task), why,
               WEFT_OBJ({"reason", weft_str(task->reason ? task->reason : "agentFailed")}, {"taskId", weft_str(task->id)}));
 }
 
@@ -71,7 +84,7 @@ static void answer_prompt(void *ctx, int r) {
     struct prompt *prompt = ctx;
     weft_req *req = prompt->req;
     const weft_task *task = weft__task_find(prompt->hub->engine, prompt->task);
-    const char *stop = task ? stop_reason_of(task) : "end_turn";
+    const char *stop = task ? weft__acp_stop_reason(task) : "end_turn";
     (void) r; /* also a client that is not told any more may wait for this */
     if (req)
         weft_req_on_cancel(req, NULL, NULL);
@@ -122,13 +135,32 @@ static void refuse_stored(struct prompt *prompt, int r) {
     weft__free(prompt->hub->alloc, prompt);
 }
 
+/* Its end is told to all who follow the session. */
+static void answer_accepted(struct prompt *prompt) {
+    if (prompt->req) {
+        weft_req_on_cancel(prompt->req, NULL, NULL);
+        weft_reply(prompt->req, WEFT_OBJ({"ok", weft_bool(true)}));
+    }
+    weft__free(prompt->hub->alloc, prompt);
+}
+
 static void on_submitted(void *ctx, int r, const weft_task *task) {
     struct prompt *prompt = ctx;
     const weft_hub *hub = prompt->hub;
-    if (r >= 0) {
-        snprintf(prompt->task, sizeof prompt->task, "%s", task->id);
-        r = weft__hub_clients_await(hub->clients, task->id, on_prompt_task, prompt);
+    weft__list_remove(&prompt->unstored);
+    if (r >= 0 && prompt->old && !prompt->withdrawn) {
+        answer_accepted(prompt);
+        return;
     }
+    if (r >= 0)
+        snprintf(prompt->task, sizeof prompt->task, "%s", task->id);
+    /* The same prompt again, by its key: its end may have been told already. */
+    if (r >= 0 && task->state > WEFT_TASK_RUNNING) {
+        weft__acp_when_told(weft__acp_client_of(hub, prompt->req), prompt->session, answer_prompt, prompt);
+        return;
+    }
+    if (r >= 0)
+        r = weft__hub_clients_await(hub->clients, task->id, on_prompt_task, prompt);
     if (r >= 0 && prompt->withdrawn)
         weft__task_cancel(hub->engine, prompt->task, "client", ignore_end, NULL);
     if (r < 0)
@@ -165,8 +197,9 @@ static int submit_prompt(weft_req *req, const weft_hub *hub, const struct prompt
     struct prompt *prompt = weft__zalloc(hub->alloc, sizeof *prompt + size);
     if (!prompt)
         return -ENOMEM;
-    *prompt = (struct prompt){.hub = hub, .req = weft__req_keep(req)};
+    *prompt = (struct prompt){.hub = hub, .old = weft__acp_is_old(hub, req), .req = weft__req_keep(req)};
     memcpy(prompt->session, in->sessionId, size);
+    weft__list_init(&prompt->unstored);
     weft_task_spec spec = {
         .prompt = text, .session = in->sessionId, .metadata = origin_of(hub, client, origin), .key = *key ? key : NULL};
     r = weft__task_submit(hub->engine, &spec, on_submitted, prompt);
@@ -174,6 +207,8 @@ static int submit_prompt(weft_req *req, const weft_hub *hub, const struct prompt
         weft__free(hub->alloc, prompt);
         return refuse_prompt(weft__req_keep(req), hub, in->sessionId, r);
     }
+    if (client)
+        weft__list_push(weft__hub_client_unstored(client), &prompt->unstored);
     if (prompt->req)
         weft_req_on_cancel(prompt->req, on_request_over, prompt);
     return 0;
@@ -214,10 +249,20 @@ struct cancel_params {
 };
 const weft_param weft__acp_cancel_params[] = {
     WEFT_MUST(struct cancel_params, sessionId, str, "the session whose turn ends"),
+    WEFT_ALSO(struct cancel_params, sessionId, str, "session_id"),
     WEFT_END(struct cancel_params),
 };
 
-/* The turn that runs ends, whoever asked for it; what waits behind it ends if this connection asked for it. */
+static void withdraw_unstored(weft_hub_client *client, const char *session) {
+    weft_link *all = weft__hub_client_unstored(client);
+    for (weft_link *at = all->next; at != all; at = at->next) {
+        struct prompt *prompt = WEFT_CONTAINER(at, struct prompt, unstored);
+        prompt->withdrawn |= strcmp(prompt->session, session) == 0;
+    }
+}
+
+/* The turn that runs ends, whoever asked for it; what waits behind it ends if this connection asked for it, also if it is
+ * not stored yet. */
 int weft__acp_on_cancel(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct cancel_params *in = weft_req_params(req);
@@ -233,6 +278,8 @@ int weft__acp_on_cancel(weft_req *req, const weft_json *params, void *ctx) {
     for (size_t n = 0; client && (task = weft__task_waiting(hub->engine, n)); n++)
         if (strcmp(task->session, session->id) == 0 && strcmp(task->metadata, origin) == 0)
             weft__task_cancel(hub->engine, task->id, who, ignore_end, NULL);
+    if (client)
+        withdraw_unstored(client, session->id);
     if (session->turn)
         weft__task_cancel(hub->engine, session->turn, who, ignore_end, NULL);
     return weft_reply(req, weft_obj(NULL, 0));

@@ -4,6 +4,7 @@
  * that its modes and options are known; load tells all that was said in it, resume only what was missed, and both go on with
  * what happens. */
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,17 +57,32 @@ static weft_val session_modes(const weft_hub *hub, const weft_session *session, 
     return id.text && list.text ? weft_obj(ret->members, 2) : weft_none();
 }
 
-/* with_id: the caller does not know it yet. meta may be none. */
-static int reply_session(weft_req *req, const weft_hub *hub, const weft_session *session, bool with_id, weft_val meta) {
+/* For who is told positions: everything up to here has been. */
+static weft_val position_now(const weft_hub *hub, const weft_hub_client *client, char text[ACP_POSITION]) {
+    weft_store *store = weft__engine_store(hub->engine);
+    if (!client || weft__hub_client_form(client, "acp") != ACP_POSITIONS)
+        return weft_none();
+    snprintf(text, ACP_POSITION, "%s:%" PRIu64, weft__store_epoch(store), weft__hub_clients_told(hub->clients));
+    return weft_str(text);
+}
+
+/* with_id: the caller does not know it yet. gap: why what it missed cannot be told; NULL: it was. */
+static int reply_session(weft_req *req, const weft_hub *hub, const weft_session *session, bool with_id, const char *gap) {
     struct modes modes;
+    char position[ACP_POSITION];
     weft_hub_client *client = weft__acp_client_of(hub, req);
+    weft_val at = position_now(hub, client, position);
+    weft_val about = WEFT_OBJ({"weft/resumed", gap ? weft_bool(false) : weft_none()}, {"weft/reason", weft_str_or_none(gap)},
+                              {ACP_META_POSITION, at});
+    weft_val meta = gap || at.kind ? about : weft_none();
     weft_val found = session_modes(hub, session, &modes);
-    int r = weft__reply_val(req, WEFT_OBJ({"sessionId", with_id ? weft_str(session->id) : weft_none()}, {"modes", found},
-                                          {"configOptions", raw_text_or_none(session->facts[WEFT_SESSION_OPTIONS])},
-                                          {"_meta", meta}));
+    int r = weft__acp_reply(hub, req,
+                            WEFT_OBJ({"sessionId", with_id ? weft_str(session->id) : weft_none()}, {"modes", found},
+                                     {"configOptions", raw_text_or_none(session->facts[WEFT_SESSION_OPTIONS])},
+                                     {"_meta", meta}));
     weft_doc_free(modes.doc);
     if (r >= 0 && client)
-        weft__acp_tell_commands(weft__hub_client_peer(client), session);
+        weft__acp_tell_commands(hub, client, session);
     return r;
 }
 
@@ -80,15 +96,22 @@ static bool is_given(const weft_json *list) {
     return weft_typeof(list) == WEFT_ARRAY && weft_count(list) > 0;
 }
 
+/* The current form must say it, the older one may: <0 after an answer. */
+static int check_given(weft_req *req, const weft_hub *hub, bool given, const char *path) {
+    if (given || weft__acp_is_old(hub, req))
+        return 0;
+    return weft__reply_invalid(req, path, "%s is missing", path + 1), -EINVAL;
+}
+
 /* <0 after an answer. What the folder is, is for the engine to check. */
 static int check_place(weft_req *req, const weft_hub *hub, const char *cwd, const weft_json *servers,
                        const weft_json *more) {
     bool may_choose = weft_has_scope(weft_req_identity(req), "exec"); /* a person at the Unix socket has every scope */
-    if (*cwd != '/')
+    if (cwd && *cwd != '/')
         return weft__reply_invalid(req, "/cwd", "cwd must be an absolute path"), -EINVAL;
     if (is_given(more))
         return weft__reply_invalid(req, "/additionalDirectories", "a session has one folder"), -EINVAL;
-    if (!may_choose && strcmp(cwd, weft__engine_folder(hub->engine)) != 0)
+    if (!may_choose && cwd && strcmp(cwd, weft__engine_folder(hub->engine)) != 0)
         return refuse_exec(req, "another folder"), -EACCES;
     if (!may_choose && is_given(servers))
         return refuse_exec(req, "MCP servers"), -EACCES;
@@ -100,11 +123,15 @@ static int check_place(weft_req *req, const weft_hub *hub, const char *cwd, cons
 struct new_params {
     const char *cwd;
     weft_json mcpServers, additionalDirectories;
+    const char *mode_id;
 };
 const weft_param weft__acp_new_params[] = {
     WEFT_MUST(struct new_params, cwd, str, "the folder to work in: the hub's, or one beneath it"),
-    WEFT_MUST(struct new_params, mcpServers, arr, "MCP servers for the agent; may be empty"),
+    WEFT_MAY(struct new_params, mcpServers, arr, "MCP servers for the agent; may be empty, must be there"),
+    WEFT_ALSO(struct new_params, mcpServers, arr, "mcp_servers"),
     WEFT_MAY(struct new_params, additionalDirectories, arr, "not supported: must be empty"),
+    WEFT_ALSO(struct new_params, additionalDirectories, arr, "additional_directories"),
+    {"mode_id", WEFT_PARAM_str, offsetof(struct new_params, mode_id), WEFT_NULLABLE, "in the older form: which agent"},
     WEFT_END(struct new_params),
 };
 
@@ -145,7 +172,7 @@ static void answer_new(struct opening *opening) {
     else if (r < 0)
         weft__reply_failure(opening->req, r);
     else
-        reply_session(opening->req, opening->hub, session, true, weft_none());
+        reply_session(opening->req, opening->hub, session, true, NULL);
     free_opening(opening);
 }
 
@@ -196,14 +223,23 @@ static int create_session(weft_req *req, const weft_hub *hub, const weft_session
     return refuse_order(weft__req_keep(req), hub, order->agent ? order->agent : "", r, NULL);
 }
 
+/* What tinyvex's clients call a mode of a new session is an agent; one of them has another name here. */
+static const char *agent_of_mode(const weft_hub *hub, const char *mode) {
+    bool known = weft__agent_find(weft__engine_agents(hub->engine), mode);
+    return !known && strcmp(mode, "claude-code") == 0 ? "claude" : mode;
+}
+
 int weft__acp_on_new(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct new_params *in = weft_req_params(req);
     weft_hub_client *client = weft__acp_client_of(hub, req);
     weft_json named = weft_req_meta(req, ACP_META_AGENT);
-    const char *agent = weft_str_of(&named, client ? weft__hub_client_agent(client) : NULL);
+    const char *usual = client ? weft__hub_client_agent(client) : NULL;
+    const char *agent =
+        weft_str_of(&named, weft__acp_is_old(hub, req) && in->mode_id ? agent_of_mode(hub, in->mode_id) : usual);
     (void) params;
-    if (check_place(req, hub, in->cwd, &in->mcpServers, &in->additionalDirectories) < 0)
+    if (check_given(req, hub, in->mcpServers.text, "/mcpServers") < 0 ||
+        check_place(req, hub, in->cwd, &in->mcpServers, &in->additionalDirectories) < 0)
         return 0;
     char *servers = is_given(&in->mcpServers) ? weft__strndup(hub->alloc, in->mcpServers.text, in->mcpServers.len) : NULL;
     if (is_given(&in->mcpServers) && !servers)
@@ -223,16 +259,22 @@ struct load_params {
 };
 const weft_param weft__acp_load_params[] = {
     WEFT_MUST(struct load_params, sessionId, str, "the session"),
-    WEFT_MUST(struct load_params, cwd, str, "the folder it is in"),
-    WEFT_MUST(struct load_params, mcpServers, arr, "not used: it has the ones that it was made with"),
+    WEFT_ALSO(struct load_params, sessionId, str, "session_id"),
+    WEFT_MAY(struct load_params, cwd, str, "the folder it is in; must be there"),
+    WEFT_MAY(struct load_params, mcpServers, arr, "not used: it has the ones that it was made with; must be there"),
+    WEFT_ALSO(struct load_params, mcpServers, arr, "mcp_servers"),
     WEFT_MAY(struct load_params, additionalDirectories, arr, "not supported: must be empty"),
+    WEFT_ALSO(struct load_params, additionalDirectories, arr, "additional_directories"),
     WEFT_END(struct load_params),
 };
 const weft_param weft__acp_resume_params[] = {
     WEFT_MUST(struct load_params, sessionId, str, "the session"),
-    WEFT_MUST(struct load_params, cwd, str, "the folder it is in"),
+    WEFT_ALSO(struct load_params, sessionId, str, "session_id"),
+    WEFT_MAY(struct load_params, cwd, str, "the folder it is in; must be there"),
     WEFT_MAY(struct load_params, mcpServers, arr, "not used: it has the ones that it was made with"),
+    WEFT_ALSO(struct load_params, mcpServers, arr, "mcp_servers"),
     WEFT_MAY(struct load_params, additionalDirectories, arr, "not supported: must be empty"),
+    WEFT_ALSO(struct load_params, additionalDirectories, arr, "additional_directories"),
     WEFT_END(struct load_params),
 };
 
@@ -244,14 +286,12 @@ static const char *gap_reason(int gap) {
 static void answer_opened(void *ctx, int r) {
     struct opening *opening = ctx;
     const weft_session *session = weft__session_find(opening->hub->engine, opening->session);
-    weft_val gap =
-        r > 0 ? WEFT_OBJ({"weft/resumed", weft_bool(false)}, {"weft/reason", weft_str(gap_reason(r))}) : weft_none();
     if (r < 0)
         weft__reply_failure(opening->req, r);
     else if (!session)
         weft__acp_no_session(opening->req, opening->session);
     else
-        reply_session(opening->req, opening->hub, session, false, gap);
+        reply_session(opening->req, opening->hub, session, false, r > 0 ? gap_reason(r) : NULL);
     free_opening(opening);
 }
 
@@ -314,7 +354,8 @@ int weft__acp_on_load(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct load_params *in = weft_req_params(req);
     (void) params;
-    if (check_place(req, hub, in->cwd, NULL, &in->additionalDirectories) < 0)
+    if (check_given(req, hub, in->cwd, "/cwd") < 0 || check_given(req, hub, in->mcpServers.text, "/mcpServers") < 0 ||
+        check_place(req, hub, in->cwd, NULL, &in->additionalDirectories) < 0)
         return 0;
     return reopen_session(req, hub, in->sessionId, &(struct place){0});
 }
@@ -338,7 +379,7 @@ int weft__acp_on_resume(weft_req *req, const weft_json *params, void *ctx) {
     weft_json position = weft_req_meta(req, ACP_META_POSITION);
     struct place place = {.live = !position.text};
     (void) params;
-    if (check_place(req, hub, in->cwd, NULL, &in->additionalDirectories) < 0)
+    if (check_given(req, hub, in->cwd, "/cwd") < 0 || check_place(req, hub, in->cwd, NULL, &in->additionalDirectories) < 0)
         return 0;
     if (position.text && !read_position(weft_str_of(&position, ""), &place))
         return weft__reply_invalid(req, "/_meta/weft~1position", "the position must be one that session/update had");
@@ -415,7 +456,8 @@ int weft__acp_on_list(weft_req *req, const weft_json *params, void *ctx) {
     int r = write_page(&out, hub, in->cwd,
                        before ? weft__session_older(hub->engine, before) : weft__session_newest(hub->engine), &last);
     if (r >= 0)
-        r = weft_reply(req, WEFT_OBJ({"sessions", weft_raw(weft__buf_head(&out), weft__buf_len(&out))},
+        r = weft__acp_reply(hub, req,
+                            WEFT_OBJ({"sessions", weft_raw(weft__buf_head(&out), weft__buf_len(&out))},
                                      {"nextCursor", last ? weft_str(last->id) : weft_none()}));
     weft__buf_done(&out, hub->alloc);
     return r;
@@ -428,6 +470,7 @@ struct session_params {
 };
 const weft_param weft__acp_session_params[] = {
     WEFT_MUST(struct session_params, sessionId, str, "the session"),
+    WEFT_ALSO(struct session_params, sessionId, str, "session_id"),
     WEFT_END(struct session_params),
 };
 
@@ -439,7 +482,7 @@ static void on_ended(void *ctx, int r, const weft_session *session, const char *
     if (r >= 0 && client)
         weft__acp_unfollow(client, opening->session);
     if (r >= 0 || r == -EALREADY || r == -ESRCH)
-        weft__reply_val(opening->req, weft_obj(NULL, 0));
+        weft__acp_reply(opening->hub, opening->req, weft_obj(NULL, 0));
     else if (r == -ESTALE)
         weft__reply_error(opening->req, 409, "sessionClosing", "The session is being closed or deleted");
     else
@@ -484,12 +527,16 @@ struct set_params {
 };
 const weft_param weft__acp_set_mode_params[] = {
     WEFT_MUST(struct set_params, sessionId, str, "the session"),
+    WEFT_ALSO(struct set_params, sessionId, str, "session_id"),
     {"modeId", WEFT_PARAM_str, offsetof(struct set_params, name), WEFT_REQUIRED, "one of its modes"},
+    WEFT_ALSO(struct set_params, name, str, "mode_id"),
     WEFT_END(struct set_params),
 };
 const weft_param weft__acp_set_option_params[] = {
     WEFT_MUST(struct set_params, sessionId, str, "the session"),
+    WEFT_ALSO(struct set_params, sessionId, str, "session_id"),
     {"configId", WEFT_PARAM_str, offsetof(struct set_params, name), WEFT_REQUIRED, "one of its options"},
+    WEFT_ALSO(struct set_params, name, str, "config_id"),
     {"value", WEFT_PARAM_any, offsetof(struct set_params, value), WEFT_REQUIRED, "the id of a value, or a boolean"},
     WEFT_END(struct set_params),
 };
@@ -518,7 +565,7 @@ static void on_mode_set(void *ctx, int r, const weft_session *session, const cha
     if (r < 0)
         refuse_setting(opening->req, opening->session, r, error);
     else
-        weft__reply_val(opening->req, weft_obj(NULL, 0));
+        weft__acp_reply(opening->hub, opening->req, weft_obj(NULL, 0));
     free_opening(opening);
 }
 
@@ -529,7 +576,8 @@ static void on_option_set(void *ctx, int r, const weft_session *session, const c
     if (r < 0)
         refuse_setting(opening->req, opening->session, r, error);
     else
-        weft__reply_val(opening->req, WEFT_OBJ({"configOptions", options ? raw_text_or_none(options) : weft_arr(NULL, 0)}));
+        weft__acp_reply(opening->hub, opening->req,
+                        WEFT_OBJ({"configOptions", options ? raw_text_or_none(options) : weft_arr(NULL, 0)}));
     free_opening(opening);
 }
 
@@ -572,7 +620,8 @@ static int set_offered(weft_req *req, const weft_hub *hub, const struct set_para
 
 int weft__acp_on_set_mode(weft_req *req, const weft_json *params, void *ctx) {
     const struct set_params *in = weft_req_params(req);
-    weft_session_setting setting = {.name = "mode", .value = weft_get(params, "modeId")};
+    weft_json mode = weft_get(params, "modeId"), old = weft_get(params, "mode_id");
+    weft_session_setting setting = {.name = "mode", .value = mode.text ? mode : old};
     return set_offered(req, ctx, in, "/modeId", WEFT_SESSION_MODES, "availableModes", &setting, on_mode_set);
 }
 

@@ -25,7 +25,8 @@
     S_IS("output", S_STRING) "," \
     S_IS("metadata", S_OBJECT) "," \
     S_IS("outputTruncated", S_TRUE) "," \
-    S_IS("stopReason", S_STRING), \
+    S_IS("stopReason", S_STRING) "," \
+    S_IS("usage", S_OBJECT), \
     "\"id\",\"prompt\",\"agent\",\"priority\",\"state\",\"createdAt\",\"startedAt\",\"completedAt\",\"pid\",\"result\",\"error\"," \
     "\"output\",\"metadata\"")
 
@@ -151,14 +152,16 @@ static const weft_method methods[] = {
      .help = "answer that the daemon is there, and what time it has",
      .scope = WEFT_READ,
      .result = S_PONG,
-     .errors = no_errors},
+     .errors = no_errors,
+     .flags = WEFT_EARLY},
     {.name = "daemon.status",
      .handler = weft__aiwg_status,
      .params = weft__no_params,
      .help = "how the daemon is: its process, how long it runs, who is connected, what it works on",
      .scope = WEFT_READ,
      .result = S_STATUS,
-     .errors = no_errors},
+     .errors = no_errors,
+     .flags = WEFT_EARLY},
     {.name = "daemon.stop",
      .handler = weft__aiwg_stop,
      .params = weft__aiwg_stop_params,
@@ -166,7 +169,7 @@ static const weft_method methods[] = {
      .scope = WEFT_ADMIN,
      .result = S_OF(S_IS("stopping", S_TRUE), "\"stopping\""),
      .errors = stop_errors,
-     .flags = WEFT_CHANGES | WEFT_FOR_PEOPLE},
+     .flags = WEFT_CHANGES | WEFT_FOR_PEOPLE | WEFT_EARLY},
     {.name = "task.submit",
      .handler = weft__aiwg_submit,
      .params = weft__aiwg_submit_params,
@@ -174,7 +177,7 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_SUBMITTED,
      .errors = submit_errors,
-     .flags = WEFT_CHANGES | WEFT_SOON},
+     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_EARLY},
     {.name = "task.cancel",
      .handler = weft__aiwg_cancel,
      .params = weft__aiwg_id_params,
@@ -204,7 +207,8 @@ static const weft_method methods[] = {
      .help = "how many tasks there are, by state",
      .scope = WEFT_READ,
      .result = S_STATS,
-     .errors = no_errors},
+     .errors = no_errors,
+     .flags = WEFT_EARLY},
     {.name = "automation.status",
      .handler = weft__aiwg_automation_status,
      .params = weft__no_params,

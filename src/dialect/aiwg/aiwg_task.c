@@ -253,7 +253,7 @@ static int write_task(weft_buf *out, const weft_alloc *alloc, const weft_task *t
         {"error", task->state == WEFT_TASK_FAILED ? weft_str(task->error ? task->error : "") : weft_null()},
         {"output", output}, {"metadata", weft_raw(task->metadata, strlen(task->metadata))},
         {"outputTruncated", cut || task->output_cut ? weft_bool(true) : weft_none()},
-        {"stopReason", weft__early_stop(task->stop_reason)});
+        {"stopReason", weft__early_stop(task->stop_reason)}, {"usage", weft__usage_or_none(task)});
     return weft__write_val(out, alloc, &value);
 }
 

@@ -82,7 +82,7 @@ int weft__cdev_no_file(weft_req *req, const char *path, const char *why);
 weft_handler weft__cdev_git_status, weft__cdev_git_diff;
 extern const weft_param weft__cdev_git_diff_params[];
 /* Is the project in a repository? */
-bool weft__cdev_git_enabled(const weft_hub *hub);
+bool weft__cdev_git_enabled(weft_hub *hub);
 
 /* ---- cdev_events.c ---- */
 void weft__cdev_render(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data);

@@ -221,7 +221,7 @@ static const struct {
 void weft__cdev_render(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data) {
     cdev_note note = {.hub = hub, .rendering = rendering, .time_ms = event->time_ms, .seq = event->gseq};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcmp(words[i].type, event->type) == 0) {
+        if (*words[i].type == *event->type && strcmp(words[i].type, event->type) == 0) {
             words[i].tell(&note, event, data);
             return;
         }

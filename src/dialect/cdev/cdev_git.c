@@ -40,11 +40,10 @@ static void finish_asking(struct asking *asking) {
 }
 
 /* A folder of a repository has a .git in it or above it. git itself is asked by git/status, not by status/get. */
-bool weft__cdev_git_enabled(const weft_hub *hub) {
-    const char *folder = weft__engine_folder(hub->engine);
+static bool find_repository(const char *folder) {
     char path[4096];
     int len = snprintf(path, sizeof path - 8, "%s", folder);
-    if (!hub->git || len < 0 || len >= (int) sizeof path - 8)
+    if (len < 0 || len >= (int) sizeof path - 8)
         return false;
     for (size_t n = (size_t) len; n; n--) {
         if (n < (size_t) len && path[n] != '/')
@@ -55,6 +54,16 @@ bool weft__cdev_git_enabled(const weft_hub *hub) {
         memcpy(path, folder, (size_t) len);
     }
     return false;
+}
+
+/* Looking takes a call of the kernel for each folder above: once for all who ask in the same millisecond. */
+bool weft__cdev_git_enabled(weft_hub *hub) {
+    int64_t now = weft_loop_now(weft__engine_loop(hub->engine));
+    if (hub->git && hub->git_looked_ms != now) {
+        hub->git_found = find_repository(weft__engine_folder(hub->engine));
+        hub->git_looked_ms = now;
+    }
+    return hub->git && hub->git_found;
 }
 
 /* ---- saying no ---- */

@@ -6,6 +6,7 @@
 
 #include "alloc.h"
 #include "cdev.h"
+#include "form.h"
 #include "option.h"
 #include "reply.h"
 #include "write.h"
@@ -18,7 +19,7 @@ const weft_param weft__cdev_respond_params[] = {
     {"tool_use_id", WEFT_PARAM_str, offsetof(struct respond_params, tool_use_id), WEFT_NULLABLE,
      "as claude_permission or claude_waiting said it"},
     {"response", WEFT_PARAM_str, offsetof(struct respond_params, response), WEFT_NULLABLE,
-     "allow or deny, or the id or kind of one of the options"},
+     "allow or deny, or the id or kind of one of the options; of a form what is filled in, as JSON, or its only value"},
     {"is_error", WEFT_PARAM_bool, offsetof(struct respond_params, is_error), WEFT_NULLABLE, "true: it is denied"},
     {"toolUseId", WEFT_PARAM_str, offsetof(struct respond_params, toolUseId), WEFT_NULLABLE, "the same as tool_use_id"},
     {"isError", WEFT_PARAM_bool, offsetof(struct respond_params, isError), WEFT_NULLABLE, "the same as is_error"},
@@ -98,8 +99,8 @@ static void on_responded(void *ctx, int r, const weft_question *question) {
     weft__free(hub->alloc, responding);
 }
 
-static int send_response(weft_req *req, const weft_hub *hub, const weft_question *question, const char *option,
-                         const char *text) {
+static int send_response(weft_req *req, const weft_hub *hub, const weft_question *question,
+                         const weft_question_answer *answer) {
     char who[WEFT_WHO];
     size_t size = strlen(question->id) + 1;
     struct responding *responding = weft__alloc(hub->alloc, sizeof *responding + size);
@@ -108,8 +109,9 @@ static int send_response(weft_req *req, const weft_hub *hub, const weft_question
     responding->hub = hub;
     responding->req = weft__req_keep(req);
     memcpy(responding->id, question->id, size);
-    int r = weft__question_answer(hub->engine, question->id, option, weft__who(weft_req_identity(req), who), text,
-                                  on_responded, responding);
+    weft_question_answer given = *answer;
+    given.by = weft__who(weft_req_identity(req), who);
+    int r = weft__question_answer_with(hub->engine, question->id, &given, on_responded, responding);
     if (r < 0)
         weft__free(hub->alloc, responding);
     return r;
@@ -129,17 +131,74 @@ static int refuse_response(weft_req *req, const weft_question *question, int mea
                               {"options", weft_raw(question->options, strlen(question->options))}));
 }
 
+/* ---- forms ---- */
+
+/* An object is what was filled in. Anything else is the value of the only field, if there is only one. */
+static int content_of(const weft_hub *hub, const weft_question *question, const char *said, weft_buf *out) {
+    weft_doc *doc = NULL, *detail = NULL;
+    int r = weft_doc_parse(question->detail, strlen(question->detail), hub->alloc, &detail);
+    if (r < 0)
+        return r;
+    bool json = weft_doc_parse(said, strlen(said), hub->alloc, &doc) >= 0;
+    weft_json fields = weft_pointer(weft_doc_root(detail), "/requestedSchema/properties");
+    weft_iter it = weft_iterate(&fields);
+    if (json && weft_typeof(weft_doc_root(doc)) == WEFT_OBJECT)
+        r = weft__buf_put(out, hub->alloc, said, strlen(said));
+    else if (weft_typeof(&fields) == WEFT_OBJECT && weft_count(&fields) == 1 && weft_next(&it)) {
+        weft_form_type type = weft__form_type(&it.value);
+        weft_val name = weft_copy(&it.name), value = json && type != WEFT_FORM_TEXT && type != WEFT_FORM_CHOICE
+                                                         ? weft_copy(weft_doc_root(doc))
+                                                         : weft_str(said);
+        r = weft__buf_put(out, hub->alloc, "{", 1);
+        if (r >= 0)
+            r = weft__write_val(out, hub->alloc, &name);
+        if (r >= 0)
+            r = weft__buf_put(out, hub->alloc, ":", 1);
+        if (r >= 0)
+            r = weft__write_val(out, hub->alloc, &value);
+        if (r >= 0)
+            r = weft__buf_put(out, hub->alloc, "}", 1);
+    } else
+        r = -EINVAL;
+    weft_doc_free(doc);
+    weft_doc_free(detail);
+    return r;
+}
+
+/* -EINVAL: it has no form, or it is not meant for it. */
+static int respond_with_form(weft_req *req, const weft_hub *hub, const weft_question *question, const char *said,
+                             char why[WEFT_FORM_WHY]) {
+    weft_buf out = {0};
+    weft_doc *doc = NULL;
+    int r = strcmp(question->kind, "elicitation") == 0 ? content_of(hub, question, said, &out) : -EINVAL;
+    if (r >= 0)
+        r = weft_doc_parse(weft__buf_head(&out), weft__buf_len(&out), hub->alloc, &doc);
+    if (r >= 0)
+        r = send_response(req, hub, question,
+                          &(weft_question_answer){.option = "accept", .content = weft_doc_root(doc), .why = why});
+    weft_doc_free(doc);
+    weft__buf_done(&out, hub->alloc);
+    return r;
+}
+
 /* What was said goes with the answer, as the person's own words. */
 static int respond_to_question(weft_req *req, const weft_hub *hub, const weft_question *question, const char *said,
                                bool denied) {
     weft_doc *doc;
     const char *option = NULL;
+    char why[WEFT_FORM_WHY] = "";
     int r = weft_doc_parse(question->options, strlen(question->options), hub->alloc, &doc);
     if (r < 0)
         return r;
-    int meant = find_option(weft_doc_root(doc), denied ? "deny" : said, &option);
-    r = meant > 0 ? send_response(req, hub, question, option, *said ? said : NULL) : -EINVAL;
-    if (r == -EINVAL)
+    bool value = !denied && strcmp(question->kind, "elicitation") == 0 &&
+                 (strcmp(said, "true") == 0 || strcmp(said, "false") == 0); /* a word for an option, and a value */
+    int meant = value ? 0 : find_option(weft_doc_root(doc), denied ? "deny" : said, &option);
+    r = meant > 0 ? send_response(req, hub, question,
+                                  &(weft_question_answer){.option = option, .text = *said ? said : NULL, .why = why})
+                  : respond_with_form(req, hub, question, said, why);
+    if (r == -EDOM)
+        r = weft__reply_invalid(req, "/response", "%s", why);
+    else if (r == -EINVAL)
         r = refuse_response(req, question, meant);
     else if (r == -EALREADY)
         refuse_resolved(weft__req_keep(req), question), r = 0;

@@ -20,13 +20,29 @@ static const weft_task *task_of(const weft_hub *hub, const weft_session *session
     return id ? weft__task_find(hub->engine, id) : NULL;
 }
 
+static size_t count_open_tasks(const weft_hub *hub) {
+    weft_task_counts counts = weft__task_counts(hub->engine);
+    return (size_t) (counts.of[WEFT_TASK_QUEUED] + counts.of[WEFT_TASK_RUNNING]);
+}
+
+/* The next session with a task, the newest first; NULL: there is none. after NULL: the first. *left are the open tasks that
+ * were not met yet: most sessions have none, and there may be thousands, so the search ends with the last of these. */
+static const weft_session *next_busy(const weft_hub *hub, const weft_session *after, size_t *left) {
+    const weft_session *session = after ? weft__session_older(hub->engine, after) : weft__session_newest(hub->engine);
+    while (session && *left && !session->busy)
+        session = weft__session_older(hub->engine, session);
+    if (!session || !*left)
+        return NULL;
+    *left -= session->turns < *left ? session->turns : *left;
+    return session;
+}
+
 /* One that runs says more than one that starts or stops. */
 const char *weft__cdev_state(const weft_hub *hub) {
     const char *state = "idle";
-    for (const weft_session *session = weft__session_newest(hub->engine); session && strcmp(state, "running") != 0;
-         session = weft__session_older(hub->engine, session))
-        if (session->busy)
-            state = weft__cdev_state_of(task_of(hub, session));
+    size_t left = count_open_tasks(hub);
+    for (const weft_session *session = NULL; strcmp(state, "running") != 0 && (session = next_busy(hub, session, &left));)
+        state = weft__cdev_state_of(task_of(hub, session));
     return state;
 }
 
@@ -38,11 +54,8 @@ static const weft_session *find_busy(const weft_hub *hub, const char *id) {
 const weft_session *weft__cdev_session(const weft_hub *hub, weft_peer *peer) {
     const weft_hub_client *client = peer ? weft__hub_client_of(hub->clients, peer) : NULL;
     const weft_session *found = client ? find_busy(hub, weft__hub_client_session(client)) : NULL, *only = NULL;
-    size_t count = 0;
-    for (const weft_session *session = weft__session_newest(hub->engine); session && !found;
-         session = weft__session_older(hub->engine, session)) {
-        if (!session->busy)
-            continue;
+    size_t count = 0, left = count_open_tasks(hub);
+    for (const weft_session *session = NULL; !found && (session = next_busy(hub, session, &left));) {
         if (client && weft__hub_client_watches(client, session->id))
             found = session;
         only = count++ ? NULL : session;
@@ -64,7 +77,7 @@ const char *weft__cdev_workspace(const weft_hub *hub, char ret[CDEV_WORKSPACE]) 
 
 /* Unknown members are left out, never null. */
 int weft__cdev_status(weft_req *req, const weft_json *params, void *ctx) {
-    const weft_hub *hub = ctx;
+    weft_hub *hub = ctx;
     const weft_hub_host *host = hub->host;
     const weft_session *session = weft__cdev_session(hub, weft_req_peer(req));
     const weft_agent *agent = weft__agent_default(hub->engine);

@@ -190,6 +190,34 @@ static void stream_events(weft_hub *hub, weft_http *http, const stream_query *qu
         weft_peer_free(peer);
 }
 
+static void on_events_route(weft_http *http, void *ctx);
+
+/* Whose events are told depends on tasks that may not be known yet. */
+typedef struct early_stream {
+    weft_past_waiter waiter;
+    weft_hub *hub;
+    weft_http *http;
+} early_stream;
+
+static void on_stream_past(weft_past_waiter *waiter, int r) {
+    early_stream *early = WEFT_CONTAINER(waiter, early_stream, waiter);
+    if (r < 0)
+        answer_json(early->http, 503, "{\"error\":\"storageFailed\"}");
+    else
+        on_events_route(early->http, early->hub);
+    weft__free(early->hub->alloc, early);
+}
+
+static void await_past(weft_hub *hub, weft_http *http) {
+    early_stream *early = weft__alloc(hub->alloc, sizeof *early);
+    if (!early) {
+        answer_json(http, 503, "{\"error\":\"outOfMemory\"}");
+        return;
+    }
+    *early = (early_stream){.waiter = {.on_past = on_stream_past}, .hub = hub, .http = http};
+    weft__engine_await_past(hub->engine, &early->waiter);
+}
+
 static void on_events_route(weft_http *http, void *ctx) {
     weft_hub *hub = ctx;
     stream_query query;
@@ -199,6 +227,10 @@ static void on_events_route(weft_http *http, void *ctx) {
         answer_json(http, 403, "{\"error\":\"forbidden\",\"message\":\"This token may not follow events\"}");
     else if (strcmp(weft_http_method(http), "GET") != 0)
         weft_http_answer(http, 200, "text/event-stream", (weft_bytes){0});
+    else if (weft__engine_past(hub->engine) == -EAGAIN)
+        await_past(hub, http);
+    else if (weft__engine_past(hub->engine) < 0)
+        answer_json(http, 503, "{\"error\":\"storageFailed\"}");
     else if (read_query(hub, http, &query) < 0)
         answer_json(http, 503, "{\"error\":\"outOfMemory\"}");
     else {

@@ -103,8 +103,35 @@ int weft__hub_client_use_agent(weft_hub_client *client, const char *agent) {
     return 0;
 }
 
+int weft__hub_client_set_name(weft_hub_client *client, const char *name) {
+    const weft_alloc *alloc = client->clients->alloc;
+    char *copy = weft__strndup(alloc, name, strlen(name));
+    if (!copy)
+        return -ENOMEM;
+    weft__free(alloc, client->name);
+    client->name = copy;
+    return 0;
+}
+
+const char *weft__hub_client_name(const weft_hub_client *client) {
+    return client->name;
+}
+
+weft_hub_client *weft__hub_clients_named(const weft_hub_clients *clients, const char *name) {
+    for (const weft_link *at = clients->list.prev; at != &clients->list; at = at->prev) {
+        weft_hub_client *client = WEFT_CONTAINER(at, weft_hub_client, link);
+        if (client->name && strcmp(client->name, name) == 0)
+            return client;
+    }
+    return NULL;
+}
+
 const char *weft__hub_client_agent(const weft_hub_client *client) {
     return client->agent;
+}
+
+weft_link *weft__hub_client_unstored(weft_hub_client *client) {
+    return &client->unstored;
 }
 
 const weft_alloc *weft__hub_client_alloc(const weft_hub_client *client) {
@@ -163,11 +190,28 @@ static int replace_words(weft_hub_client *client, weft_rendering *rendering) {
     return 0;
 }
 
-int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const char *variant) {
+static const weft_dialect *find_dialect(const weft_hub_client *client, const char *name, size_t *ret_index) {
     const weft_dialect *known;
-    size_t index = 0, which = 0;
-    while ((known = weft__dialects_at(client->clients->dialects, index)) && strcmp(known->name, dialect) != 0)
+    size_t index = 0;
+    while ((known = weft__dialects_at(client->clients->dialects, index)) && strcmp(known->name, name) != 0)
         index++;
+    *ret_index = index;
+    return known;
+}
+
+static bool speaks_dialect(const weft_hub_client *client, const char *name) {
+    return strcmp(weft_peer_identity(client->peer)->dialect, name) == 0;
+}
+
+/* The one that its own has as well; NULL: none. */
+static const weft_dialect *second_dialect(const weft_hub_client *client, size_t *ret_index) {
+    const weft_dialect *own = find_dialect(client, weft_peer_identity(client->peer)->dialect, ret_index);
+    return own && own->also ? find_dialect(client, own->also, ret_index) : NULL;
+}
+
+int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const char *variant) {
+    size_t index, which = 0;
+    const weft_dialect *known = find_dialect(client, dialect, &index);
     int r = known ? find_variant(known, variant, &which) : 0;
     if (r >= 0)
         r = set_identity(client->peer, dialect);
@@ -176,27 +220,55 @@ int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const c
     /* What happens is for those who may read it: prompts, what agents say, changes of files. */
     bool hears = known && (known->render || known->beat) && weft_has_scope(weft_peer_identity(client->peer), WEFT_READ);
     r = replace_words(client, hears ? &client->clients->renderings[index][which] : NULL);
+    client->variant = r >= 0 ? which : client->variant;
+    const weft_dialect *second = r >= 0 ? second_dialect(client, &index) : NULL;
+    if (second)
+        r = find_variant(second, known->also_variant, &client->form);
     /* Calls in the former dialect were withdrawn in its style. */
     if (r >= 0 && known)
         weft__peer_set_protocol(client->peer, known->style, known->no_batch);
     return r;
 }
 
+static bool has_as_well(const weft_dialect *dialect, const weft_dialect *other) {
+    return dialect->also && strcmp(dialect->also, other->name) == 0;
+}
+
 int weft__hub_client_decide(weft_hub_client *client, const weft_dialect *dialect) {
-    if (client->decided == dialect || (client->decided && dialect->joins))
+    const weft_dialect *before = client->decided;
+    if (before && (before == dialect || has_as_well(before, dialect)))
         return 0;
-    if (client->decided && !client->decided->joins)
-        return -EBUSY;
+    bool widens = before && has_as_well(dialect, before);
+    if (before && !widens)
+        return dialect->joins ? 0 : -EBUSY;
+    size_t form = weft__hub_client_variant(client);
     /* What it hears already stays as it is. */
-    bool speaks = strcmp(weft_peer_identity(client->peer)->dialect, dialect->name) == 0;
-    int r = speaks ? 0 : weft__hub_client_speak(client, dialect->name, NULL);
+    int r = speaks_dialect(client, dialect->name) ? 0 : weft__hub_client_speak(client, dialect->name, NULL);
+    if (r >= 0 && widens)
+        client->form = form;
     if (r >= 0)
         client->decided = dialect;
     return r;
 }
 
+size_t weft__hub_client_form(const weft_hub_client *client, const char *dialect) {
+    size_t index;
+    const weft_dialect *second = second_dialect(client, &index);
+    if (speaks_dialect(client, dialect))
+        return weft__hub_client_variant(client);
+    return second && strcmp(second->name, dialect) == 0 ? client->form : 0;
+}
+
+int weft__hub_client_use_form(weft_hub_client *client, const char *dialect, const char *variant) {
+    size_t index;
+    const weft_dialect *second = second_dialect(client, &index);
+    if (speaks_dialect(client, dialect))
+        return weft__hub_client_speak(client, dialect, variant);
+    return second && strcmp(second->name, dialect) == 0 ? find_variant(second, variant, &client->form) : 0;
+}
+
 size_t weft__hub_client_variant(const weft_hub_client *client) {
-    return client->words ? client->words->rendering->variant : 0;
+    return client->variant;
 }
 
 unsigned weft__hub_client_flags(const weft_hub_client *client) {
@@ -241,12 +313,22 @@ static weft_query first_query(const weft_hub_client *client, const weft_subscrip
     return (weft_query){.after = weft__store_head(weft__engine_store(client->clients->hub->engine))};
 }
 
+/* NULL: nothing is said to it in words. */
+static weft_rendering *rendering_for(const weft_hub_client *client, const weft_subscription_spec *spec) {
+    size_t index;
+    const weft_dialect *second = spec->of ? second_dialect(client, &index) : NULL;
+    bool hears = weft_has_scope(weft_peer_identity(client->peer), WEFT_READ);
+    if (second && strcmp(second->name, spec->of) == 0)
+        return hears ? &client->clients->renderings[index][client->form] : NULL;
+    return client->words ? client->words->rendering : NULL;
+}
+
 static int check_spec(const weft_hub_client *client, const weft_subscription_spec *spec) {
     if (spec->type_count > WEFT_CLIENT_WATCHES)
         return -ENOSPC;
     if ((spec->id && strlen(spec->id) > WEFT_SUBSCRIPTION_ID) || (spec->stream && strlen(spec->stream) > WEFT_STORE_NAME))
         return -EINVAL;
-    if (spec->words && (!spec->session || !client->words))
+    if (spec->words && (!spec->session || !rendering_for(client, spec)))
         return spec->session ? -ENOTSUP : -EINVAL;
     if (client->lost)
         return -EPIPE;
@@ -275,8 +357,11 @@ static int make_subscription(weft_hub_client *client, const weft_subscription_sp
         return r;
     (*ret)->class = spec->class;
     (*ret)->marks = spec->marks;
-    (*ret)->rendering = spec->words ? client->words->rendering : NULL;
+    (*ret)->rendering = spec->words ? rendering_for(client, spec) : NULL;
     (*ret)->seeks = spec->live && spec->stream;
+    /* It goes on from where it was: what it caused itself since then it knows. */
+    if (spec->words && spec->after)
+        (*ret)->since = spec->after;
     return 0;
 }
 
@@ -344,6 +429,11 @@ weft_hub_client *weft__hub_clients_find(const weft_hub_clients *clients, uint64_
     return NULL;
 }
 
+weft_hub_client *weft__hub_clients_next(const weft_hub_clients *clients, const weft_hub_client *before) {
+    const weft_link *next = before ? before->link.next : clients->list.next;
+    return next == &clients->list ? NULL : WEFT_CONTAINER(next, weft_hub_client, link);
+}
+
 /* They stay in the list: whoever loses the client may stand in the midst of one of them. */
 void weft__hub_client_lose(weft_hub_client *client) {
     weft_hub_clients *clients = client->clients;
@@ -364,11 +454,14 @@ void weft__hub_client_free(weft_hub_client *client) {
     weft__list_remove(&client->link);
     while (!weft__list_empty(&client->subscriptions))
         weft__subscription_free(WEFT_CONTAINER(client->subscriptions.next, weft_subscription, link));
+    while (!weft__list_empty(&client->unstored))
+        weft__list_remove(client->unstored.next);
     while (client->watch_count)
         weft__free(alloc, client->watches[--client->watch_count].session);
     weft__free(alloc, client->watches);
     weft__free(alloc, client->session);
     weft__free(alloc, client->agent);
+    weft__free(alloc, client->name);
     weft__free(alloc, client);
 }
 
@@ -390,6 +483,7 @@ void weft__hub_clients_open(weft_hub_clients *clients, weft_peer *peer) {
     client->number = ++clients->last_number;
     client->peer = peer;
     weft__list_init(&client->subscriptions);
+    weft__list_init(&client->unstored);
     weft__list_push(&clients->list, &client->link);
     weft_peer_set_data(peer, client);
     if (weft__hub_client_speak(client, weft_peer_identity(peer)->dialect, NULL) < 0) {

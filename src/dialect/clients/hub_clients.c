@@ -2,7 +2,8 @@
  *
  * An event that nobody hears is not rendered; one that thousands hear is rendered and encoded once. Sending never ends a
  * connection here and now: a client that cannot be told something is closed before the loop waits again. So the walk over
- * the subscriptions that are live is safe. */
+ * the subscriptions that are live is safe. These are in one list for each way of saying it: of an event for which a dialect
+ * has no words, its clients are not asked one by one. */
 #include "hub_clients.h"
 
 #include <errno.h>
@@ -19,6 +20,10 @@ struct await {
 };
 
 /* ---- waiting for a task ---- */
+
+uint64_t weft__hub_clients_told(const weft_hub_clients *clients) {
+    return clients->told;
+}
 
 int weft__hub_clients_await(weft_hub_clients *clients, const char *task, weft_on_task *on_event, void *ctx) {
     size_t size = strlen(task) + 1;
@@ -95,9 +100,17 @@ static void reset_renderings(weft_hub_clients *clients) {
 }
 
 /* Most clients of a dialect are told nothing of most events, which is known from the first of them on. */
-static bool says_nothing(const weft_subscription *subscription) {
-    const weft_rendering *rendering = subscription->rendering;
+static bool says_nothing(const weft_rendering *rendering) {
     return rendering && rendering->done && !rendering->count && rendering->r >= 0;
+}
+
+/* Those who hear the same words; rendering NULL: who hear the event itself. */
+static void tell_list(weft_link *live, const weft_rendering *rendering, const weft_event *event, const weft_json *data) {
+    for (weft_link *at = live->next; at != live && !says_nothing(rendering);) {
+        weft_subscription *subscription = WEFT_CONTAINER(at, weft_subscription, live);
+        at = at->next;
+        tell_subscription(subscription, event, data);
+    }
 }
 
 static void on_engine_event(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
@@ -106,12 +119,10 @@ static void on_engine_event(weft_event_listener *listener, const weft_event *eve
     tell_awaits(clients, event, data);
     withdraw_settled(clients, event, data);
     weft__computations_event(clients, event, data);
-    for (weft_link *at = clients->live.next; at != &clients->live;) {
-        weft_subscription *subscription = WEFT_CONTAINER(at, weft_subscription, live);
-        at = at->next;
-        if (!says_nothing(subscription))
-            tell_subscription(subscription, event, data);
-    }
+    for (size_t i = 0; weft__dialects_at(clients->dialects, i); i++)
+        for (size_t v = 0; v < WEFT_VARIANTS; v++)
+            tell_list(&clients->renderings[i][v].live, &clients->renderings[i][v], event, data);
+    tell_list(&clients->live, NULL, event, data);
     weft__hub_clients_lose_failing(clients);
     reset_renderings(clients);
 }
@@ -147,8 +158,10 @@ static void on_beat(weft_timer *timer) {
 /* ---- life ---- */
 
 static void init_dialect(weft_hub_clients *clients, size_t index, const weft_dialect *dialect) {
-    for (size_t v = 0; v < WEFT_VARIANTS; v++)
+    for (size_t v = 0; v < WEFT_VARIANTS; v++) {
         clients->renderings[index][v] = (weft_rendering){.clients = clients, .dialect = dialect, .variant = v};
+        weft__list_init(&clients->renderings[index][v].live);
+    }
     clients->beats[index].clients = clients;
     weft__timer_init(&clients->beats[index].timer, on_beat);
     if (dialect->beat && dialect->beat_ms > 0)

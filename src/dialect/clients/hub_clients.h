@@ -43,6 +43,9 @@ void weft__hub_clients_drain(weft_hub_clients *clients, weft_peer *peer);
 typedef bool weft_on_task(void *ctx, const weft_event *event, const weft_json *data);
 int weft__hub_clients_await(weft_hub_clients *clients, const char *task, weft_on_task *on_event, void *ctx);
 
+/* The gseq of the last event that those who keep up have been told. */
+uint64_t weft__hub_clients_told(const weft_hub_clients *clients);
+
 /* Tell all live connections of a dialect something that is no event: who does not listen now, or reads too slowly, is not
  * told later either. tell is called once for each variant that somebody hears. */
 typedef void weft_hub_tell(const weft_hub *hub, weft_rendering *rendering, void *ctx);
@@ -68,6 +71,8 @@ weft_peer *weft__hub_client_peer(const weft_hub_client *client);
 uint64_t weft__hub_client_number(const weft_hub_client *client);
 /* NULL: it has gone. */
 weft_hub_client *weft__hub_clients_find(const weft_hub_clients *clients, uint64_t number);
+/* One after the other, in the order in which they came; NULL: the first, and past the last. */
+weft_hub_client *weft__hub_clients_next(const weft_hub_clients *clients, const weft_hub_client *before);
 /* What its dialect remembers of it; 0 at first. */
 unsigned weft__hub_client_flags(const weft_hub_client *client);
 void weft__hub_client_set_flags(weft_hub_client *client, unsigned flags);
@@ -76,7 +81,13 @@ void weft__hub_client_lose(weft_hub_client *client);
 /* From now on it speaks this dialect, in this variant of it (NULL: the first). A name that no dialect has: it is told
  * nothing but what it subscribes to. -EINVAL: the dialect has no such variant; -ENOMEM. */
 int weft__hub_client_speak(weft_hub_client *client, const char *dialect, const char *variant);
-/* Something said which it is (initialize): the same for good. -EBUSY: another was decided before. */
+/* In which variant it hears a dialect that it speaks, or that its own has as well (hub.h); 0: neither. */
+size_t weft__hub_client_form(const weft_hub_client *client, const char *dialect);
+/* It wants such a dialect in this variant. Of one that it does not have it is not told anything: 0. -EINVAL: there is no
+ * such variant; -ENOMEM. */
+int weft__hub_client_use_form(weft_hub_client *client, const char *dialect, const char *variant);
+/* Something said which it is (initialize): the same for good, but one that has the other as well takes its place. -EBUSY:
+ * another was decided before. */
 int weft__hub_client_decide(weft_hub_client *client, const weft_dialect *dialect);
 /* Logs of a session go to those who watch it, from now on. -ENOSPC: too many. 0 also when it does already. */
 int weft__hub_client_watch(weft_hub_client *client, const char *session);
@@ -87,13 +98,20 @@ bool weft__hub_client_watches(const weft_hub_client *client, const char *session
 uint64_t weft__hub_client_watches_since(const weft_hub_client *client, const char *session);
 /* The session it watches longest; NULL: none. */
 const char *weft__hub_client_watched(const weft_hub_client *client);
-/* Which variant of its dialect it is told; 0 when that says nothing. */
+/* Which variant of its dialect it is told. */
 size_t weft__hub_client_variant(const weft_hub_client *client);
 /* It started this session: it watches it, instead of the one it watches longest if those are too many. -ENOMEM. */
 int weft__hub_client_started(weft_hub_client *client, const char *session);
 /* Which agent it wants for what it starts without naming one; NULL: it did not say. -ENOMEM. */
 int weft__hub_client_use_agent(weft_hub_client *client, const char *agent);
 const char *weft__hub_client_agent(const weft_hub_client *client);
+/* The name that it says it has, over connections; NULL: it said none. -ENOMEM. */
+int weft__hub_client_set_name(weft_hub_client *client, const char *name);
+const char *weft__hub_client_name(const weft_hub_client *client);
+/* The last that came with this name; NULL: none. */
+weft_hub_client *weft__hub_clients_named(const weft_hub_clients *clients, const char *name);
+/* What it asked for and is being stored, a list of its dialect's. When the client goes, they are taken out of it. */
+weft_link *weft__hub_client_unstored(weft_hub_client *client);
 /* What memory for it comes from. */
 const weft_alloc *weft__hub_client_alloc(const weft_hub_client *client);
 /* The session this client started last; NULL: none. */
@@ -125,6 +143,7 @@ typedef struct weft_subscription_spec {
     bool marks; /* server-sent events: each is told with its position as its id */
     bool words; /* in the words of the client's dialect, about the session that is named: as if it were watched, but from a
                    position of its own. -ENOTSUP: its dialect says nothing */
+    const char *of;               /* with words: in those of this dialect, if the client's has them as well. NULL: its own */
     const weft_stream_kind *kind; /* the values of this stream. Then class and the filters above are the kind's */
     const char *params;           /* its params in canonical form */
     const char *digest;           /* class state: of the value that the client has from the position; NULL: unknown */
@@ -211,6 +230,9 @@ void weft__render_message(weft_rendering *rendering, const char *session, weft_v
 /* A call to them instead, about a question that is still open; otherwise nothing. */
 void weft__render_call(weft_rendering *rendering, const char *session, const char *question, const char *method,
                        weft_val params, weft_on_reply *on_reply);
+/* What is said from here on is for clients that have all of the first flags (weft__hub_client_flags()), and not all of the
+ * second where these are not 0. At the beginning of an event it is for all. */
+void weft__render_for(weft_rendering *rendering, unsigned have, unsigned lack);
 /* A text of the event: the fallback where it is absent, no string, or has a NUL in it. Without memory to decode it the
  * rendering fails, so that nobody is told something else. Borrowed from the object's document. */
 const char *weft__render_text(weft_rendering *rendering, const weft_json *object, const char *name, const char *fallback);

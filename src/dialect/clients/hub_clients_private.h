@@ -42,7 +42,7 @@ typedef struct weft_value {
 
 struct weft_subscription {
     weft_link link; /* in client->subscriptions */
-    weft_link live; /* in clients->live while it is */
+    weft_link live; /* in its rendering's list while it is live, or in that of the clients where it has none */
     weft_link calls;
     weft_link catch_ups; /* who waits until it has caught up */
     weft_hub_client *client;
@@ -91,14 +91,18 @@ struct weft_hub_client {
     uint64_t number;
     weft_peer *peer;
     weft_link subscriptions;
+    weft_link unstored;
     size_t subscription_count; /* without the dialect's */
     size_t call_count;
     const weft_dialect *decided; /* NULL: it speaks what its endpoint does */
     weft_subscription *words;    /* of its dialect; one of the subscriptions */
+    size_t variant;              /* of its dialect */
+    size_t form;                 /* the variant of the dialect that its own has as well */
     weft_watched *watches;
     size_t watch_count, watch_cap;
     char *session;               /* that it started last */
     char *agent;                 /* that it wants; NULL: it did not say */
+    char *name;                  /* NULL: it has none */
     unsigned flags;              /* of its dialect */
     weft_subscription *transfer; /* that is in the midst of sending a value in pieces; NULL: none */
     uint64_t transitions;
@@ -114,6 +118,7 @@ typedef struct weft_rendered {
     weft_shared *shared; /* a notification; NULL: a call */
     char *session;       /* NULL: for everybody */
     uint64_t but;        /* not for the client with this number; 0: for all */
+    unsigned have, lack; /* for clients with these flags, and without those; see weft__render_for() */
     char *question, *method, *params;
     size_t params_len;
     weft_on_reply *on_reply;
@@ -125,10 +130,12 @@ struct weft_rendering {
     weft_subscription *only; /* for this one alone; NULL: for all that are live */
     const weft_dialect *dialect;
     size_t variant;
+    weft_link live; /* the subscriptions that are live and hear these words */
     uint64_t gseq;
     uint64_t beat;
-    int r;     /* the first failure */
-    bool done; /* it was rendered already */
+    unsigned have, lack; /* of what is said now */
+    int r;               /* the first failure */
+    bool done;           /* it was rendered already */
     weft_rendered *items;
     size_t count, cap;
     char *asked; /* the last session somebody was looked for, and whether there was one */

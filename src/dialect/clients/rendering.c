@@ -20,18 +20,20 @@ static bool anybody_watches(weft_rendering *rendering, const char *session) {
         return rendering->answer;
     rendering->asked = weft__free(clients->alloc, rendering->asked);
     rendering->answer = false;
-    for (weft_link *at = clients->live.next; at != &clients->live && !rendering->answer; at = at->next) {
-        const weft_subscription *subscription = WEFT_CONTAINER(at, weft_subscription, live);
-        rendering->answer =
-            subscription->rendering == rendering && weft__subscription_hears(subscription, session, rendering->gseq);
-    }
+    for (weft_link *at = rendering->live.next; at != &rendering->live && !rendering->answer; at = at->next)
+        rendering->answer = weft__subscription_hears(WEFT_CONTAINER(at, weft_subscription, live), session, rendering->gseq);
     rendering->asked = weft__strndup(clients->alloc, session, strlen(session));
     return rendering->answer;
 }
 
+static bool has_flags(const weft_hub_client *client, unsigned have, unsigned lack) {
+    return (client->flags & have) == have && (!lack || (client->flags & lack) != lack);
+}
+
 bool weft__render_wanted(weft_rendering *rendering, const char *session) {
     if (rendering->only)
-        return weft__subscription_hears(rendering->only, session, rendering->gseq);
+        return has_flags(rendering->only->client, rendering->have, rendering->lack) &&
+               weft__subscription_hears(rendering->only, session, rendering->gseq);
     return !session || anybody_watches(rendering, session);
 }
 
@@ -41,6 +43,11 @@ size_t weft__render_variant(const weft_rendering *rendering) {
 
 uint64_t weft__render_beat(const weft_rendering *rendering) {
     return rendering->beat;
+}
+
+void weft__render_for(weft_rendering *rendering, unsigned have, unsigned lack) {
+    rendering->have = have;
+    rendering->lack = lack;
 }
 
 /* ---- what a renderer says ---- */
@@ -65,15 +72,12 @@ static void free_item(const weft_alloc *alloc, weft_rendered *item) {
     weft__free(alloc, item->params);
 }
 
-static int copy_text(const weft_alloc *alloc, const char *text, char **ret) {
-    *ret = text ? weft__strndup(alloc, text, strlen(text)) : NULL;
-    return text && !*ret ? -ENOMEM : 0;
-}
-
 static int keep_item(weft_rendering *rendering, weft_rendered *item, const char *session, int r) {
     const weft_alloc *alloc = rendering->clients->alloc;
+    item->have = rendering->have;
+    item->lack = rendering->lack;
     if (r >= 0)
-        r = copy_text(alloc, session, &item->session);
+        r = weft__copy_or_null(alloc, session, &item->session);
     if (r >= 0)
         r = make_room_for_item(rendering);
     if (r < 0)
@@ -95,9 +99,9 @@ static int keep_call(weft_rendering *rendering, const char *session, const char 
                      weft_val params, weft_on_reply *on_reply) {
     const weft_alloc *alloc = rendering->clients->alloc;
     weft_rendered item = {.on_reply = on_reply};
-    int r = copy_text(alloc, question, &item.question);
+    int r = weft__copy_or_null(alloc, question, &item.question);
     if (r >= 0)
-        r = copy_text(alloc, method, &item.method);
+        r = weft__copy_or_null(alloc, method, &item.method);
     if (r >= 0)
         r = weft_to_text(params, alloc, &item.params, &item.params_len);
     return keep_item(rendering, &item, session, r);
@@ -177,6 +181,7 @@ void weft__render_call(weft_rendering *rendering, const char *session, const cha
 
 static void render_event(weft_rendering *rendering, const weft_event *event, const weft_json *data) {
     rendering->done = true;
+    rendering->have = rendering->lack = 0;
     rendering->gseq = event->gseq;
     if (rendering->dialect->render)
         rendering->dialect->render(rendering->clients->hub, rendering, event, data);
@@ -198,7 +203,7 @@ int weft__rendering_send(const weft_rendering *rendering, weft_subscription *sub
     int r = rendering->r;
     for (size_t i = 0; r >= 0 && i < rendering->count; i++) {
         const weft_rendered *item = &rendering->items[i];
-        if (item->but != subscription->client->number &&
+        if (item->but != subscription->client->number && has_flags(subscription->client, item->have, item->lack) &&
             weft__subscription_hears(subscription, item->session, rendering->gseq))
             r = send_item(item, subscription);
     }
@@ -219,6 +224,7 @@ void weft__rendering_reset(weft_rendering *rendering) {
         free_item(alloc, &rendering->items[i]);
     rendering->asked = weft__free(alloc, rendering->asked);
     rendering->count = 0;
+    rendering->have = rendering->lack = 0;
     rendering->done = false;
     rendering->r = 0;
 }
@@ -228,19 +234,16 @@ static void tell_variant(weft_hub_clients *clients, weft_rendering *rendering, w
     weft__rendering_reset(rendering);
     rendering->gseq = clients->told;
     tell(clients->hub, rendering, ctx);
-    for (weft_link *at = clients->live.next; at != &clients->live; at = at->next) {
+    for (weft_link *at = rendering->live.next; at != &rendering->live; at = at->next) {
         weft_subscription *subscription = WEFT_CONTAINER(at, weft_subscription, live);
-        if (subscription->rendering == rendering && !weft_peer_full(subscription->client->peer))
+        if (!weft_peer_full(subscription->client->peer))
             weft__rendering_send(rendering, subscription);
     }
     weft__rendering_reset(rendering);
 }
 
-static bool has_listener(const weft_hub_clients *clients, const weft_rendering *rendering) {
-    for (const weft_link *at = clients->live.next; at != &clients->live; at = at->next)
-        if (WEFT_CONTAINER(at, weft_subscription, live)->rendering == rendering)
-            return true;
-    return false;
+static bool has_listener(const weft_rendering *rendering) {
+    return !weft__list_empty(&rendering->live);
 }
 
 static void tell_beat(const weft_hub *hub, weft_rendering *rendering, void *ctx) {
@@ -250,7 +253,7 @@ static void tell_beat(const weft_hub *hub, weft_rendering *rendering, void *ctx)
 
 static void tell_variants(weft_hub_clients *clients, size_t dialect, weft_hub_tell *tell, void *ctx) {
     for (size_t v = 0; v < WEFT_VARIANTS; v++)
-        if (has_listener(clients, &clients->renderings[dialect][v]))
+        if (has_listener(&clients->renderings[dialect][v]))
             tell_variant(clients, &clients->renderings[dialect][v], tell, ctx);
 }
 
@@ -276,7 +279,7 @@ void weft__hub_clients_tell(weft_hub_clients *clients, const weft_dialect *diale
 bool weft__hub_clients_listen(const weft_hub_clients *clients, const weft_dialect *dialect) {
     size_t index = index_of(clients, dialect);
     for (size_t v = 0; index != SIZE_MAX && v < WEFT_VARIANTS; v++)
-        if (has_listener(clients, &clients->renderings[index][v]))
+        if (has_listener(&clients->renderings[index][v]))
             return true;
     return false;
 }

@@ -185,8 +185,11 @@ static void go_live(weft_subscription *subscription) {
     subscription->follow = weft__follow_free(subscription->follow);
     subscription->state = WEFT_SUBSCRIPTION_LIVE;
     weft_computation *computation = subscription->computation;
-    weft__list_push(computation ? weft__computation_live(computation) : &subscription->client->clients->live,
-                    &subscription->live);
+    weft_rendering *rendering = subscription->rendering;
+    weft_link *live = computation ? weft__computation_live(computation)
+                      : rendering ? &rendering->live
+                                  : &subscription->client->clients->live;
+    weft__list_push(live, &subscription->live);
     tell_catch_ups(subscription, 0);
 }
 

@@ -5,12 +5,14 @@
 
 #include "alloc.h"
 #include "hub_clients.h"
+#include "past_gate.h"
 #include "reply.h"
 
 struct route {
     weft_dialects *all;
     const weft_method *rows[WEFT_DIALECTS]; /* by dialect; NULL: it has no such method */
     weft_error_row *errors;                 /* of all of them; owned */
+    weft_form forms[WEFT_DIALECTS + 1];     /* those that have it, for rpc.discover; ends with NULL */
 };
 
 struct weft_dialects {
@@ -23,21 +25,27 @@ struct weft_dialects {
     struct route *routes; /* as many as methods; used are the first route_count */
     size_t route_count;
     weft_gate people;
-    const weft_gate *gates[2]; /* ends with NULL */
+    weft_past_gate past;
+    const weft_gate *gates[3]; /* ends with NULL */
 };
 
 /* ---- asking a connection which it speaks ---- */
 
+static size_t index_of_dialect(const weft_dialects *all, const char *name) {
+    size_t i = 0;
+    while (i < all->count && strcmp(all->list[i]->name, name) != 0)
+        i++;
+    return i;
+}
+
 static const weft_method *choose_spoken(const struct route *route, const char *dialect) {
     const weft_dialects *all = route->all;
-    const weft_method *first = NULL;
-    for (size_t i = 0; i < all->count; i++) {
-        if (route->rows[i] && strcmp(all->list[i]->name, dialect) == 0)
-            return route->rows[i];
-        if (!first)
-            first = route->rows[i];
-    }
-    return first;
+    size_t spoken = index_of_dialect(all, dialect), first = 0;
+    if (spoken < all->count && !route->rows[spoken] && all->list[spoken]->also)
+        spoken = index_of_dialect(all, all->list[spoken]->also);
+    while (!route->rows[first])
+        first++;
+    return spoken < all->count && route->rows[spoken] ? route->rows[spoken] : route->rows[first];
 }
 
 /* The dialect whose row is the one for these params; NULL: nobody claims them. */
@@ -121,14 +129,22 @@ static size_t count_errors(const weft_error_row *errors) {
     return n;
 }
 
+static bool has_error(const weft_error_row *rows, size_t count, const weft_error_row *error) {
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].code == error->code && strcmp(rows[i].message, error->message) == 0)
+            return true;
+    return false;
+}
+
 static int add_errors(const weft_dialects *all, struct route *route, const weft_error_row *errors) {
     size_t had = count_errors(route->errors), more = count_errors(errors);
     weft_error_row *rows = weft__resize(all->alloc, route->errors, (had + more + 1) * sizeof *rows);
     if (!rows)
         return -ENOMEM;
-    if (more)
-        memcpy(rows + had, errors, more * sizeof *rows);
-    rows[had + more] = (weft_error_row){0};
+    for (size_t i = 0; i < more; i++)
+        if (!has_error(rows, had, &errors[i]))
+            rows[had++] = errors[i];
+    rows[had] = (weft_error_row){0};
     route->errors = rows;
     return 0;
 }
@@ -160,7 +176,15 @@ static int make_route(weft_dialects *all, weft_method *row) {
     return 0;
 }
 
-/* What discovery shows of a shared row is what its rows have in common. */
+static void list_forms(struct route *route) {
+    size_t count = 0;
+    for (size_t i = 0; i < route->all->count; i++)
+        if (route->rows[i])
+            route->forms[count++] = (weft_form){route->all->list[i]->name, route->rows[i]};
+    route->forms[count] = (weft_form){0};
+}
+
+/* Discovery shows the params and results of all its rows. */
 static int share_row(weft_dialects *all, weft_method *row, const weft_method *other, size_t dialect) {
     bool routed = row->handler == answer_by_dialect || row->handler == answer_and_decide;
     bool differs = !same_scope(row->scope, other->scope) || ((row->flags ^ other->flags) & WEFT_DECIDES);
@@ -173,13 +197,15 @@ static int share_row(weft_dialects *all, weft_method *row, const weft_method *ot
     if (r < 0)
         return r;
     route->rows[dialect] = other;
+    list_forms(route);
+    row->forms = route->forms;
     row->errors = route->errors;
     row->params = NULL;
     row->defaults = NULL;
     row->timeout_ms = 0; /* that of the chosen row counts */
     row->result = row->result == other->result ? row->result : NULL;
     row->flags = ((row->flags | other->flags) & (WEFT_CHANGES | WEFT_SOON | WEFT_FOR_PEOPLE | WEFT_DECIDES)) |
-                 (row->flags & other->flags & (WEFT_OPEN | WEFT_HIDDEN));
+                 (row->flags & other->flags & (WEFT_OPEN | WEFT_HIDDEN | WEFT_EARLY));
     return 0;
 }
 
@@ -243,6 +269,7 @@ int weft__dialects_new(const weft_dialect *const *list, weft_hub *hub, const wef
     all->hub = hub;
     all->people = (weft_gate){.name = "people", .before = ask_people, .ctx = hub, .flags = WEFT_FOR_PEOPLE};
     all->gates[0] = &all->people;
+    all->gates[1] = &all->past.gate;
     int r = 0;
     for (; *list && r >= 0; list++)
         if (all->count == WEFT_DIALECTS || has_too_many_variants(*list))
@@ -251,6 +278,8 @@ int weft__dialects_new(const weft_dialect *const *list, weft_hub *hub, const wef
             all->list[all->count++] = *list;
     if (r >= 0)
         r = merge_rows(all);
+    if (r >= 0)
+        weft__past_gate_init(&all->past, hub, all->methods);
     if (r < 0) {
         weft__dialects_free(all);
         return r;
@@ -262,6 +291,8 @@ int weft__dialects_new(const weft_dialect *const *list, weft_hub *hub, const wef
 weft_dialects *weft__dialects_free(weft_dialects *dialects) {
     if (!dialects)
         return NULL;
+    if (dialects->past.hub)
+        weft__past_gate_done(&dialects->past);
     for (size_t i = 0; i < dialects->route_count; i++)
         weft__free(dialects->alloc, dialects->routes[i].errors);
     weft__free(dialects->alloc, dialects->routes);

@@ -39,10 +39,13 @@ struct weft_hub {
     weft_server *server;
     weft_service *service;
     weft_hub_clients *clients;
-    weft_files *files; /* NULL: the project's files are not served */
-    weft_git *git;     /* NULL: nor is git */
+    weft_files *files;     /* NULL: the project's files are not served */
+    weft_git *git;         /* NULL: nor is git */
+    bool git_found;        /* the project is in a repository, */
+    int64_t git_looked_ms; /* as it was at this time of the loop's */
     const weft_hub_host *host;
     const weft_alloc *alloc;
+    size_t passage_files, passage_bytes;    /* what agents read and write now, see passages.h */
     size_t histories;                       /* that are being read for tinyvex */
     struct weft_tinyvex_late *tinyvex_late; /* what tinyvex's callers have not been told yet; NULL: nothing */
     bool watching;                          /* the project's files are watched for clients that show them */
@@ -65,6 +68,11 @@ enum { WEFT_FOR_PEOPLE = WEFT_OWN_FLAGS };
  * and from then on the connection speaks that one. */
 enum { WEFT_DECIDES = WEFT_OWN_FLAGS << 1 };
 
+/* Another: it needs nothing of the past (weft__engine_past()), unless its params name a session or have a key. */
+enum { WEFT_EARLY = WEFT_OWN_FLAGS << 2 };
+/* And the one by which the gate of all others knows them; no dialect sets it. */
+enum { WEFT_ASKS_PAST = WEFT_OWN_FLAGS << 3 };
+
 /* One vocabulary: a table in its own file, with its handlers beside it, and a row in the wiring. */
 struct weft_dialect {
     const char *name;           /* as in weft_identity.dialect */
@@ -84,11 +92,13 @@ struct weft_dialect {
     /* Every so many milliseconds, to all live connections of this dialect (cdev's heartbeat); 0: never. */
     int64_t beat_ms;
     void (*beat)(const weft_hub *hub, weft_rendering *rendering);
+    /* A dialect whose rows and words its connections have as well, where they have none of their own, and which of that
+     * one's variants unless the connection chose another: tinyvex has ACP's. NULL: none; the usual variant. */
+    const char *also, *also_variant;
     /* What its protocol says about messages: under which names a call is withdrawn, and whether batches are refused. */
     weft_style style;
     bool no_batch;
-    /* It is spoken beside another: where one was decided before, its row that decides leaves that as it is, and another may
-     * still be decided after it. */
+    /* It may be spoken beside any other: where one was decided before, its row that decides leaves that as it is. */
     bool joins;
 };
 

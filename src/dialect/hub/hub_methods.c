@@ -76,7 +76,8 @@
 #define S_ANSWER S_OF( \
     S_IS("option", S_TEXT_OR_NULL) "," \
     S_IS("by", S_TEXT_OR_NULL) "," \
-    S_IS("text", S_STRING), \
+    S_IS("text", S_STRING) "," \
+    S_IS("content", S_OBJECT), \
     "\"option\",\"by\"")
 
 #define S_QUESTION S_OF( \
@@ -104,8 +105,27 @@
     S_IS("retries", S_COUNT) "," \
     S_IS("timeoutMs", S_COUNT_OR_NULL) "," \
     S_IS("reason", S_TEXT_OR_NULL) "," \
-    S_IS("stopReason", S_STRING), \
+    S_IS("stopReason", S_STRING) "," \
+    S_IS("usage", S_OBJECT), \
     "\"id\",\"agent\",\"sessionId\",\"attempt\",\"retries\",\"timeoutMs\",\"reason\"")
+
+#define S_TERMINAL S_OF( \
+    S_IS("id", S_STRING) "," \
+    S_IS("taskId", S_STRING) "," \
+    S_IS("sessionId", S_STRING) "," \
+    S_IS("command", S_STRING) "," \
+    S_IS("running", S_BOOL) "," \
+    S_IS("cols", S_COUNT) "," \
+    S_IS("rows", S_COUNT) "," \
+    S_IS("exitCode", S_COUNT) "," \
+    S_IS("signal", S_COUNT), \
+    "\"id\",\"taskId\",\"sessionId\",\"command\",\"running\",\"cols\",\"rows\"")
+#define S_TERMINALS S_OF(S_IS("terminals", S_LIST(S_TERMINAL)), "\"terminals\"")
+#define S_ONE_TERMINAL S_OF( \
+    S_IS("terminal", S_TERMINAL) "," \
+    S_IS("output", S_STRING) "," \
+    S_IS("truncated", S_BOOL), \
+    "\"terminal\",\"output\",\"truncated\"")
 
 #define S_AGENTS S_OF( \
     S_IS("default", S_TEXT_OR_NULL) "," \
@@ -130,9 +150,7 @@
     "\"resumed\",\"epoch\",\"head\"")
 /* clang-format on */
 
-static const weft_error_row use_errors[] = {
-    WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
-static const weft_error_row list_errors[] = {WEFT_ERROR_PARAMS, {0}};
+#define ERRORS_OF_WRITING WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE
 #define ERROR_SESSION                                                                                                       \
     { 404, "There is no such session", "sessionNotFound" }
 #define ERROR_CLOSED                                                                                                        \
@@ -142,60 +160,49 @@ static const weft_error_row list_errors[] = {WEFT_ERROR_PARAMS, {0}};
         {502, "The agent has ended", "agentEnded"}, {503, "Too many agents are being asked", "agentsBusy"}, {               \
         504, "The agent did not answer in time", "agentTimedOut"                                                            \
     }
+#define ERRORS_OF_SESSION WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, ERROR_SESSION, ERROR_CLOSED
+/* clang-format off */
+static const weft_error_row use_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, ERRORS_OF_WRITING, {0}};
+static const weft_error_row list_errors[] = {WEFT_ERROR_PARAMS, {0}};
 static const weft_error_row get_errors[] = {WEFT_ERROR_PARAMS, ERROR_SESSION, {0}};
 static const weft_error_row create_errors[] = {
-    WEFT_ERROR_PARAMS,
-    WEFT_ERROR_AGENT,
+    WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT,
     {403, "The caller may not name folders and programs", "forbidden"},
     {404, "The agent does not know this session", "agentSessionNotFound"},
     {409, "Another session goes on with this one of the agent's", "agentSessionTaken"},
-    ERROR_BY_AGENT,
-    WEFT_ERROR_STOPPING,
-    WEFT_ERROR_STORAGE,
-    {0},
-};
-static const weft_error_row session_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT,    ERROR_SESSION,      ERROR_CLOSED,
-                                                ERROR_BY_AGENT,    WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
+    ERROR_BY_AGENT, ERRORS_OF_WRITING, {0}};
+static const weft_error_row session_errors[] = {ERRORS_OF_SESSION, ERROR_BY_AGENT, ERRORS_OF_WRITING, {0}};
 static const weft_error_row open_errors[] = {
-    WEFT_ERROR_PARAMS,
-    WEFT_ERROR_AGENT,
-    ERROR_SESSION,
-    ERROR_CLOSED,
+    ERRORS_OF_SESSION,
     {409, "The session has a task already", "sessionBusy"},
-    ERROR_BY_AGENT,
-    WEFT_ERROR_STOPPING,
-    {0},
-};
+    ERROR_BY_AGENT, WEFT_ERROR_STOPPING, {0}};
 static const weft_error_row resume_errors[] = {
-    WEFT_ERROR_PARAMS,
-    WEFT_ERROR_AGENT,
-    ERROR_SESSION,
-    ERROR_CLOSED,
+    ERRORS_OF_SESSION,
     {409, "The session is open already", "sessionOpen"},
-    WEFT_ERROR_STOPPING,
-    WEFT_ERROR_STORAGE,
-    {0},
-};
+    ERRORS_OF_WRITING, {0}};
 static const weft_error_row prompt_errors[] = {
-    WEFT_ERROR_PARAMS,
-    ERROR_SESSION,
-    ERROR_CLOSED,
+    WEFT_ERROR_PARAMS, ERROR_SESSION, ERROR_CLOSED,
     {409, "The session's agent is not configured any more", "agentNotConfigured"},
     {409, "The idempotency key was used before, for a task with other params", "idempotencyKeyReused"},
     {429, "The session has too many tasks", "sessionQueueFull"},
     {429, "The queue is full", "queueFull"},
-    WEFT_ERROR_STOPPING,
-    WEFT_ERROR_STORAGE,
-    {0},
-};
+    ERRORS_OF_WRITING, {0}};
 static const weft_error_row own_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, ERROR_BY_AGENT, WEFT_ERROR_STOPPING, {0}};
 static const weft_error_row answer_errors[] = {
-    WEFT_ERROR_PARAMS,
-    WEFT_ERROR_AGENT,
+    WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT,
     {404, "Question not found", "questionNotFound"},
     {409, "The question is answered already, or over", "questionResolved"},
-    WEFT_ERROR_STOPPING,
-    WEFT_ERROR_STORAGE,
+    ERRORS_OF_WRITING, {0}};
+/* clang-format on */
+#define ERROR_TERMINAL                                                                                                      \
+    { 404, "There is no such terminal, or it is gone", "terminalNotFound" }
+static const weft_error_row terminal_errors[] = {WEFT_ERROR_PARAMS, ERROR_TERMINAL, {0}};
+static const weft_error_row type_errors[] = {
+    WEFT_ERROR_PARAMS,
+    WEFT_ERROR_AGENT,
+    ERROR_TERMINAL,
+    {409, "The program in it has ended", "terminalEnded"},
+    {429, "The program in it does not read what was typed before", "terminalBusy"},
     {0},
 };
 static const weft_error_row subscribe_errors[] = {
@@ -365,6 +372,38 @@ static const weft_method methods[] = {
      .result = S_ANSWERED,
      .errors = answer_errors,
      .flags = WEFT_CHANGES | WEFT_SOON | WEFT_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "terminal.list",
+     .handler = weft__hub_terminals,
+     .params = weft__hub_terminals_params,
+     .help = "the terminals that agents have open",
+     .scope = WEFT_READ,
+     .result = S_TERMINALS,
+     .errors = list_errors,
+     .flags = WEFT_STRICT},
+    {.name = "terminal.get",
+     .handler = weft__hub_terminal_get,
+     .params = weft__hub_terminal_get_params,
+     .help = "a terminal, and the end of what it has printed",
+     .scope = WEFT_READ,
+     .result = S_ONE_TERMINAL,
+     .errors = terminal_errors,
+     .flags = WEFT_STRICT},
+    {.name = "terminal.write",
+     .handler = weft__hub_terminal_write,
+     .params = weft__hub_terminal_write_params,
+     .help = "type into a terminal, as its program's user would",
+     .scope = WEFT_WORK,
+     .result = S_OF(S_IS("written", S_TRUE), "\"written\""),
+     .errors = type_errors,
+     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "terminal.resize",
+     .handler = weft__hub_terminal_resize,
+     .params = weft__hub_terminal_resize_params,
+     .help = "give a terminal another size",
+     .scope = WEFT_WORK,
+     .result = S_OF(S_IS("resized", S_TRUE), "\"resized\""),
+     .errors = type_errors,
+     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
     {.name = "event.subscribe",
      .handler = weft__hub_subscribe,
      .params = weft__hub_subscribe_params,

@@ -33,6 +33,11 @@ weft_handler weft__hub_questions, weft__hub_answer;
 int weft__hub_write_questions(weft_buf *out, const weft_hub *hub, bool all);
 extern const weft_param weft__hub_questions_params[], weft__hub_answer_params[];
 
+/* ---- hub_methods_terminal.c ---- */
+weft_handler weft__hub_terminals, weft__hub_terminal_get, weft__hub_terminal_write, weft__hub_terminal_resize;
+extern const weft_param weft__hub_terminals_params[], weft__hub_terminal_get_params[], weft__hub_terminal_write_params[],
+    weft__hub_terminal_resize_params[];
+
 /* ---- hub_methods_event.c ---- */
 weft_handler weft__hub_subscribe, weft__hub_unsubscribe;
 extern const weft_param weft__hub_subscribe_params[], weft__hub_unsubscribe_params[];

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "form.h"
 #include "hub_methods.h"
 #include "option.h"
 #include "reply.h"
@@ -16,13 +17,15 @@ static weft_val option_of(const weft_question *question) {
     return weft_str(strcmp(question->option, WEFT_OPTION_DENIED) == 0 ? NULL : question->option);
 }
 
-static weft_val answer_of(const weft_question *question, weft_member room[3]) {
+static weft_val answer_of(const weft_question *question, weft_member room[4]) {
     if (!question->option)
         return weft_none();
     room[0] = (weft_member){"option", option_of(question)};
     room[1] = (weft_member){"by", weft_str(question->by)};
     room[2] = (weft_member){"text", weft_str_or_none(question->text)};
-    return weft_obj(room, 3);
+    room[3] =
+        (weft_member){"content", question->content ? weft_raw(question->content, strlen(question->content)) : weft_none()};
+    return weft_obj(room, 4);
 }
 
 static weft_val raw_or_null(const char *json) {
@@ -31,7 +34,7 @@ static weft_val raw_or_null(const char *json) {
 
 static int write_question(weft_buf *out, const weft_alloc *alloc, const weft_question *question) {
     char created[WEFT_STAMP], expires[WEFT_STAMP];
-    weft_member answer[3];
+    weft_member answer[4];
     weft_val value = WEFT_OBJ(
         {"id", weft_str(question->id)}, {"taskId", weft_str(question->task)}, {"sessionId", weft_str(question->session)},
         {"ruleId", weft_str(question->rule)}, {"kind", weft_str(question->kind)}, {"title", weft_str(question->title)},
@@ -80,12 +83,15 @@ int weft__hub_questions(weft_req *req, const weft_json *params, void *ctx) {
 
 struct answer {
     const char *questionId, *option, *text;
+    weft_json content;
 };
 const weft_param weft__hub_answer_params[] = {
     {"questionId", WEFT_PARAM_str, offsetof(struct answer, questionId), WEFT_REQUIRED | WEFT_NONEMPTY, "which question"},
     {"option", WEFT_PARAM_str, offsetof(struct answer, option), WEFT_REQUIRED | WEFT_NONEMPTY,
      "the id of one of its options, its kind (allow_once, ...), or allow (once) or deny"},
     {"text", WEFT_PARAM_str, offsetof(struct answer, text), WEFT_NULLABLE, "what to add: a reason, for instance"},
+    {"content", WEFT_PARAM_obj, offsetof(struct answer, content), WEFT_NULLABLE,
+     "what is filled in, by the requestedSchema of its detail; what is left out has its default"},
     WEFT_END(struct answer),
 };
 
@@ -109,7 +115,7 @@ static int refuse_unknown_question(weft_req *req, const char *id) {
 
 /* It is over: say how it ended, so that whoever asked can show it. */
 static int refuse_resolved(weft_req *req, const weft_question *question) {
-    weft_member answer[3];
+    weft_member answer[4];
     if (!req)
         return 0;
     return weft_fail(req, 409, "The question is answered already, or over",
@@ -140,7 +146,8 @@ static void on_question_answered(void *ctx, int r, const weft_question *question
     weft__free(hub->alloc, answering);
 }
 
-static int send_question_answer(weft_req *req, const weft_hub *hub, const struct answer *in, const char *option) {
+/* why: WEFT_FORM_WHY bytes, for -EDOM. */
+static int send_question_answer(weft_req *req, const weft_hub *hub, const struct answer *in, const char *option, char *why) {
     char who[WEFT_WHO];
     size_t size = strlen(in->questionId) + 1;
     struct answering *answering = weft__alloc(hub->alloc, sizeof *answering + size);
@@ -149,8 +156,12 @@ static int send_question_answer(weft_req *req, const weft_hub *hub, const struct
     answering->hub = hub;
     answering->req = weft__req_keep(req);
     memcpy(answering->id, in->questionId, size);
-    int r = weft__question_answer(hub->engine, in->questionId, option, weft__who(weft_req_identity(req), who), in->text,
-                                  on_question_answered, answering);
+    weft_question_answer answer = {.option = option,
+                                   .by = weft__who(weft_req_identity(req), who),
+                                   .text = in->text,
+                                   .content = in->content.text ? &in->content : NULL,
+                                   .why = why};
+    int r = weft__question_answer_with(hub->engine, in->questionId, &answer, on_question_answered, answering);
     if (r < 0)
         weft__free(hub->alloc, answering);
     return r;
@@ -158,14 +169,14 @@ static int send_question_answer(weft_req *req, const weft_hub *hub, const struct
 
 /* *ret_why: 0, or why no option is meant. */
 static int answer_with_option(weft_req *req, const weft_hub *hub, const weft_question *question, const struct answer *in,
-                              int *ret_why) {
+                              int *ret_why, char *why) {
     weft_doc *doc;
     const char *option;
     int r = weft_doc_parse(question->options, strlen(question->options), hub->alloc, &doc);
     if (r < 0)
         return r;
     int meant = weft__option_meant(weft_doc_root(doc), in->option, strlen(in->option), &option);
-    r = meant > 0 ? send_question_answer(req, hub, in, option) : -EINVAL;
+    r = meant > 0 ? send_question_answer(req, hub, in, option, why) : -EINVAL;
     *ret_why = meant < 0 ? meant : 0;
     weft_doc_free(doc);
     return r;
@@ -174,6 +185,7 @@ static int answer_with_option(weft_req *req, const weft_hub *hub, const weft_que
 int weft__hub_answer(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct answer *in = weft_req_params(req);
+    char filled[WEFT_FORM_WHY];
     int why = 0;
     (void) params;
     const weft_question *question = weft__question_find(hub->engine, in->questionId);
@@ -181,11 +193,13 @@ int weft__hub_answer(weft_req *req, const weft_json *params, void *ctx) {
         return refuse_unknown_question(req, in->questionId);
     if (question->state != WEFT_QUESTION_OPEN)
         return refuse_resolved(weft__req_keep(req), question);
-    int r = answer_with_option(req, hub, question, in, &why);
+    int r = answer_with_option(req, hub, question, in, &why, filled);
     if (r >= 0 || r == -ENOMEM)
         return r;
     if (r == -EINVAL)
         return refuse_option(req, question, in->option, why);
+    if (r == -EDOM)
+        return weft__reply_invalid(req, "/content", "%s", filled);
     if (r == -EALREADY)
         return refuse_resolved(weft__req_keep(req), question);
     return r == -ENOENT ? refuse_unknown_question(req, in->questionId) : weft__reply_failure(req, r);

@@ -120,3 +120,7 @@ int weft__idempotency_key(weft_req *req, char ret[WEFT_KEY]) {
 weft_val weft__early_stop(const char *stop_reason) {
     return weft_str_or_none(stop_reason && strcmp(stop_reason, "end_turn") != 0 ? stop_reason : NULL);
 }
+
+weft_val weft__usage_or_none(const weft_task *task) {
+    return task->usage ? weft_raw(task->usage, strlen(task->usage)) : weft_none();
+}

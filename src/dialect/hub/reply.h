@@ -50,5 +50,7 @@ int weft__idempotency_key(weft_req *req, char ret[WEFT_KEY]);
 
 /* Why an agent stopped before it was done, in ACP's words; none when it was done, or did not say. */
 weft_val weft__early_stop(const char *stop_reason);
+/* What it cost, as its agent said; none when nobody knows. */
+weft_val weft__usage_or_none(const weft_task *task);
 
 #endif

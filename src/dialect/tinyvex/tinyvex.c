@@ -227,10 +227,10 @@ static bool claims_connect(const weft_json *params) {
     return true;
 }
 
-/* What happens in sessions is said in ACP's words. */
+/* What happens in sessions is said in ACP's words: those of today, unless its initialize asks for the older ones. */
 const weft_dialect weft__tinyvex = {.name = "tinyvex",
                                     .methods = methods,
                                     .endpoint = is_tinyvex_endpoint,
                                     .claims = claims_connect,
-                                    .render = weft__tinyvex_render,
+                                    .also = "acp",
                                     .joins = true};

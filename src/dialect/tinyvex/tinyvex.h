@@ -32,11 +32,6 @@ weft_handler weft__tinyvex_on_updates, weft__tinyvex_on_timeline, weft__tinyvex_
 extern const weft_param weft__tinyvex_updates_params[], weft__tinyvex_timeline_params[], weft__tinyvex_recent_params[],
     weft__tinyvex_title_params[], weft__tinyvex_session_params[];
 
-/* ---- tinyvex_session.c ---- */
-/* Is this an update of a session in the older form of ACP? */
-bool weft__tinyvex_is_older(const weft_json *update);
-void weft__tinyvex_render(const weft_hub *hub, weft_rendering *rendering, const weft_event *event, const weft_json *data);
-
 /* ---- tinyvex_error.c ---- */
 
 /* The names of what can go wrong with a stream or a change (Errors.md of the original). */

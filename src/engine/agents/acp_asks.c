@@ -1,5 +1,5 @@
-/* Questions of an ACP agent: session/request_permission, handed to the host and answered later. The agent may have several
- * open, and may give one up. */
+/* Questions of an ACP agent: handed to the host and answered later. The agent may have several open, and may give one up.
+ * session/request_permission is here, the others are in acp_elicit.c and acp_login.c. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,8 +22,10 @@
 typedef struct ask {
     weft_link link;
     weft_driver_session *session;
-    weft_req *req;
+    weft_acp_ask_kind kind;
+    weft_req *req; /* NULL: of ours */
     char key[24];
+    char elicitation[]; /* its id; "": none */
 } ask;
 
 static void forget_ask(ask *one) {
@@ -32,13 +34,26 @@ static void forget_ask(ask *one) {
     weft__free(one->session->process->alloc, one);
 }
 
-static void answer_ask(ask *one, const char *option) {
-    weft_req *req = one->req;
-    weft_req_on_cancel(req, NULL, NULL);
-    forget_ask(one);
+static int reply_permission(weft_req *req, const char *option) {
     weft_val outcome = option ? WEFT_OBJ({"outcome", weft_str("selected")}, {"optionId", weft_str(option)})
                               : WEFT_OBJ({"outcome", weft_str("cancelled")});
-    weft_reply(req, WEFT_OBJ({"outcome", outcome}));
+    return weft_reply(req, WEFT_OBJ({"outcome", outcome}));
+}
+
+static void answer_ask(ask *one, const char *option, const weft_json *content) {
+    weft_driver_session *session = one->session;
+    weft_req *req = one->req;
+    weft_acp_ask_kind kind = one->kind;
+    weft_member members[2];
+    if (req)
+        weft_req_on_cancel(req, NULL, NULL);
+    forget_ask(one);
+    if (kind == WEFT_ACP_LOGIN)
+        weft__acp_login_answer(session, option);
+    else if (kind == WEFT_ACP_PERMISSION)
+        reply_permission(req, option);
+    else
+        weft_reply(req, weft__acp_elicit_answer(option, content, members));
 }
 
 /* $/cancel_request, or the connection is gone. In the second case the turn is about to end, and its questions with it. */
@@ -50,7 +65,7 @@ static void on_cancel(weft_req *req, int why, void *ctx) {
     weft__acp_session_hold(session);
     forget_ask(one);
     weft_fail(req, WEFT_CANCELLED, "Request cancelled", weft_none());
-    if (why == -ECANCELED && !session->closed && session->turn == WEFT_ACP_PROMPTING)
+    if (why == -ECANCELED && !session->closed && session->turn != WEFT_ACP_IDLE)
         session->host->on_unask(session->ctx, key);
     weft__acp_session_release(session);
 }
@@ -132,77 +147,87 @@ static void note_in_output(weft_driver_session *session, const char *format, ...
                                  (weft_bytes){text, n < (int) sizeof text ? (size_t) n : sizeof text - 1});
 }
 
-static int keep_ask(weft_driver_session *session, weft_req *req, ask **ret) {
-    ask *one = weft__zalloc(session->process->alloc, sizeof *one);
+static int keep_ask(weft_driver_session *session, const weft_acp_asking *asking, ask **ret) {
+    const char *elicitation = asking->elicitation ? asking->elicitation : "";
+    size_t size = strlen(elicitation) + 1;
+    ask *one = weft__zalloc(session->process->alloc, sizeof *one + size);
     if (!one)
         return -ENOMEM;
     one->session = session;
-    one->req = req;
+    one->kind = asking->kind;
+    one->req = asking->req;
+    memcpy(one->elicitation, elicitation, size);
     snprintf(one->key, sizeof one->key, "%llu", (unsigned long long) ++session->process->last_ask);
     weft__list_push(&session->asks, &one->link);
     session->ask_count++;
-    weft_req_on_cancel(req, on_cancel, one);
+    if (one->req)
+        weft_req_on_cancel(one->req, on_cancel, one);
     *ret = one;
     return 0;
 }
 
-/* One line, of which a person sees every character. The detail has it as it came. */
-static int make_title(weft_driver_session *session, const weft_json *call, weft_buf *ret) {
-    static const char untitled[] = "The agent asks for permission";
-    weft_json title = weft_get(call, "title");
-    weft_bytes text;
-    if (weft_text(&title, &text) < 0 || !text.len)
-        text = (weft_bytes){untitled, sizeof untitled - 1};
-    return weft__visible_put(ret, session->process->alloc, text, LONGEST_TITLE);
-}
-
-static int tell_host_of_ask(weft_driver_session *session, const char *key, const weft_json *params, const options *choices) {
-    weft_json call = weft_get(params, "toolCall");
-    weft_val detail = weft_typeof(&call) == WEFT_OBJECT ? weft_copy(&call) : weft_obj(NULL, 0);
+/* The title is one line, of which a person sees every character. The detail has it as it came. */
+static int tell_host_of_ask(weft_driver_session *session, const char *key, const weft_acp_asking *asking) {
+    weft_bytes text = asking->title.len ? asking->title : (weft_bytes){asking->fallback, strlen(asking->fallback)};
     weft_buf title = {0};
-    int r = make_title(session, &call, &title);
+    int r = weft__visible_put(&title, session->process->alloc, text, LONGEST_TITLE);
     if (r >= 0)
         session->host->on_ask(session->ctx, key,
-                              WEFT_OBJ({"kind", weft_str("permission")},
+                              WEFT_OBJ({"kind", weft_str(asking->name)},
                                        {"title", weft_strn(weft__buf_head(&title), weft__buf_len(&title))},
-                                       {"options", weft_arr(choices->list, choices->count)}, {"detail", detail}));
+                                       {"options", asking->options}, {"detail", asking->detail}));
     weft__buf_done(&title, session->process->alloc);
     return r;
 }
 
-static int reply_cancelled(weft_req *req) {
-    return weft_reply(req, WEFT_OBJ({"outcome", WEFT_OBJ({"outcome", weft_str("cancelled")})}));
-}
-
-static int ask_host(weft_driver_session *session, weft_req *req, const weft_json *params, const options *choices) {
+int weft__acp_ask_host(weft_driver_session *session, const weft_acp_asking *asking) {
     ask *one;
-    if (choices->dropped)
-        note_in_output(session, "weft: %zu of the options that the agent offers cannot be shown\n", choices->dropped);
-    if (session->closed || session->cancelling)
-        return reply_cancelled(req);
-    int r = keep_ask(session, req, &one);
+    int r = keep_ask(session, asking, &one);
     if (r < 0)
         return r;
     char key[sizeof one->key]; /* the host may answer at once */
     memcpy(key, one->key, sizeof key);
-    if (tell_host_of_ask(session, key, params, choices) < 0)
+    weft__acp_session_hold(session);
+    if (tell_host_of_ask(session, key, asking) < 0)
         weft__acp_answer(session, key, NULL);
+    weft__acp_session_release(session);
     return 0;
 }
 
-static int refuse_ask(weft_driver_session *session, weft_req *req, int code, const char *why, const char *reason) {
+bool weft__acp_asks_full(const weft_driver_session *session) {
+    return session->ask_count >= MOST_ASKS;
+}
+
+static int ask_permission(weft_driver_session *session, weft_req *req, const weft_json *params, const options *choices) {
+    weft_json call = weft_get(params, "toolCall"), title = weft_get(&call, "title");
+    weft_acp_asking asking = {.kind = WEFT_ACP_PERMISSION,
+                              .req = req,
+                              .name = "permission",
+                              .title = {"", 0},
+                              .fallback = "The agent asks for permission",
+                              .options = weft_arr(choices->list, choices->count),
+                              .detail = weft_typeof(&call) == WEFT_OBJECT ? weft_copy(&call) : weft_obj(NULL, 0)};
+    (void) weft_text(&title, &asking.title); /* without one it has the fallback */
+    if (choices->dropped)
+        note_in_output(session, "weft: %zu of the options that the agent offers cannot be shown\n", choices->dropped);
+    if (session->closed || session->cancelling)
+        return reply_permission(req, NULL);
+    return weft__acp_ask_host(session, &asking);
+}
+
+int weft__acp_refuse_ask(weft_driver_session *session, weft_req *req, int code, const char *why, const char *reason) {
     note_in_output(session, "weft: a question of the agent was refused: %s\n", why);
     return weft_refuse(req, code, why, reason);
 }
 
 static int ask_with_options(weft_driver_session *session, weft_req *req, const weft_json *params, const options *choices) {
     if (session->turn != WEFT_ACP_PROMPTING || session->cancelling)
-        return reply_cancelled(req);
+        return reply_permission(req, NULL);
     if (!choices->count)
-        return refuse_ask(session, req, WEFT_INVALID_PARAMS, "There is nothing to choose from", "invalidParams");
-    if (session->ask_count >= MOST_ASKS)
-        return refuse_ask(session, req, WEFT_INTERNAL_ERROR, "Too many questions are open", "tooManyQuestions");
-    return ask_host(session, req, params, choices);
+        return weft__acp_refuse_ask(session, req, WEFT_INVALID_PARAMS, "There is nothing to choose from", "invalidParams");
+    if (weft__acp_asks_full(session))
+        return weft__acp_refuse_ask(session, req, WEFT_INTERNAL_ERROR, "Too many questions are open", "tooManyQuestions");
+    return ask_permission(session, req, params, choices);
 }
 
 int weft__acp_ask(weft_req *req, const weft_json *params, void *ctx) {
@@ -212,7 +237,7 @@ int weft__acp_ask(weft_req *req, const weft_json *params, void *ctx) {
     if (weft_req_is_notification(req)) /* it cannot be answered, and is gone when we return */
         return 0;
     if (!session)
-        return reply_cancelled(req);
+        return reply_permission(req, NULL);
     int r = read_options(session, &list, &choices);
     if (r < 0)
         return r;
@@ -225,18 +250,53 @@ int weft__acp_ask(weft_req *req, const weft_json *params, void *ctx) {
 
 /* ---- answering ---- */
 
-int weft__acp_answer(weft_driver_session *session, const char *key, const char *option) {
+static int answer_key(weft_driver_session *session, const char *key, const char *option, const weft_json *content) {
     for (weft_link *link = session->asks.next; link != &session->asks; link = link->next) {
         ask *one = WEFT_CONTAINER(link, ask, link);
         if (strcmp(one->key, key) == 0) {
-            answer_ask(one, option);
+            answer_ask(one, option, content);
             return 0;
         }
     }
     return -ENOENT;
 }
 
+int weft__acp_answer(weft_driver_session *session, const char *key, const char *option) {
+    return answer_key(session, key, option, NULL);
+}
+
+int weft__acp_accept(weft_driver_session *session, const char *key, const weft_json *content) {
+    return answer_key(session, key, "accept", content);
+}
+
+/* From the start each time: the host may do anything. */
+void weft__acp_asks_elicited(weft_driver_session *session, const char *elicitation) {
+    weft_link *link = session->asks.next;
+    weft__acp_session_hold(session);
+    while (!session->closed && link != &session->asks) {
+        ask *one = WEFT_CONTAINER(link, ask, link);
+        link = link->next;
+        if (one->kind != WEFT_ACP_URL || strcmp(one->elicitation, elicitation) != 0)
+            continue;
+        char key[sizeof one->key];
+        memcpy(key, one->key, sizeof key);
+        answer_ask(one, "accept", NULL);
+        if (session->turn != WEFT_ACP_IDLE)
+            session->host->on_unask(session->ctx, key);
+        link = session->asks.next;
+    }
+    if (!session->closed && session->turn != WEFT_ACP_IDLE && session->host->on_elicited)
+        session->host->on_elicited(session->ctx, elicitation);
+    weft__acp_session_release(session);
+}
+
+/* Of ours nobody waits any more: whoever ends the turn says how it ended. */
 void weft__acp_asks_cancel(weft_driver_session *session) {
-    while (!weft__list_empty(&session->asks))
-        answer_ask(WEFT_CONTAINER(session->asks.next, ask, link), NULL);
+    while (!weft__list_empty(&session->asks)) {
+        ask *one = WEFT_CONTAINER(session->asks.next, ask, link);
+        if (one->kind == WEFT_ACP_LOGIN)
+            forget_ask(one);
+        else
+            answer_ask(one, NULL, NULL);
+    }
 }

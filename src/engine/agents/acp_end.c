@@ -9,16 +9,13 @@
 #include "acp_private.h"
 
 /* A sentence, perhaps with a path in it. An agent's own message is cut to fit. */
-#define SENTENCE 6144
+#define SENTENCE WEFT_ACP_SENTENCE
 
 /* How to log in, with a path in it. */
 #define LOGIN 4352
 
 /* Bytes of a stop reason. */
 #define LONGEST_STOP 64
-
-/* ACP: the agent has to be logged in. */
-#define AUTH_REQUIRED (-32000)
 
 static void decide_text(weft_driver_session *session, bool retryable, const char *reason, const char *format, va_list args) {
     char sentence[SENTENCE];
@@ -111,14 +108,21 @@ static const char *say_login(const weft_driver_session *session, char ret[LOGIN]
     return ret;
 }
 
+void weft__acp_say_login(const weft_driver_session *session, const weft_error *error, char ret[WEFT_ACP_SENTENCE]) {
+    const char *detail = detail_of(error);
+    char how[LOGIN];
+    snprintf(ret, WEFT_ACP_SENTENCE, "%s is not logged in (%.300s%s%.200s). %s", session->process->agent->name,
+             error->message, *detail ? ": " : "", detail, say_login(session, how));
+}
+
 void weft__acp_decide_error(weft_driver_session *session, const char *method, const weft_error *error) {
     const char *name = session->process->agent->name, *detail = detail_of(error);
     const char *colon = *detail ? ": " : "";
-    char how[LOGIN];
-    if (error->code == AUTH_REQUIRED)
-        weft__acp_decide(session, false, "authRequired", "%s is not logged in (%.300s%s%.200s). %s", name, error->message,
-                         colon, detail, say_login(session, how));
-    else
+    char sentence[SENTENCE];
+    if (error->code == WEFT_ACP_AUTH_REQUIRED) {
+        weft__acp_say_login(session, error, sentence);
+        weft__acp_decide(session, false, "authRequired", "%s", sentence);
+    } else
         weft__acp_decide(session, error->code == WEFT_INTERNAL_ERROR, "agentError",
                          "%s answered %s with an error: %s%s%s (%d)", name, method, error->message, colon, detail,
                          error->code);

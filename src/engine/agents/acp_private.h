@@ -1,6 +1,7 @@
 /* A process of an ACP agent and the sessions in it, for the files of the driver only: driver_acp.c has the process's life,
- * acp_session.c the sessions and their turns, acp_talk.c the connection, acp_asks.c the questions, acp_requests.c what is
- * asked of it besides turns, acp_stderr.c what it says besides, acp_end.c how a turn ended.
+ * acp_session.c the sessions and their turns, acp_talk.c the connection, acp_asks.c the questions, acp_elicit.c those that
+ * are forms, acp_login.c the one how to log in, acp_requests.c what is asked of it besides turns, acp_stderr.c what it says
+ * besides, acp_end.c how a turn ended.
  *
  * Every callback of the host may stop, close or free anything. Whoever calls one holds the session or the process and does
  * not go on with it when it was freed. A session holds its process. */
@@ -61,7 +62,8 @@ struct weft_driver_process {
     weft_timer err_timer;
     weft_output err;
     weft_buf err_tail;
-    weft_buf auth; /* the names of its ways to log in */
+    weft_buf auth;    /* the names of its ways to log in */
+    weft_buf methods; /* and all of it, as JSON: authMethods */
 };
 
 typedef enum weft_acp_turn {
@@ -106,6 +108,10 @@ struct weft_driver_session {
     weft_timer timer;              /* to obey */
     weft_later later;              /* the turn is over, found out where nothing may be called */
     weft_acp_on_answer *on_answer; /* to the call that is open */
+    int64_t call;                  /* its number; 0: none is */
+    unsigned logins;               /* how often somebody was asked how to log in, in this turn */
+    char *login;                   /* why, for people; NULL: nobody was */
+    char *elicitation;             /* the id of the last URL that a person was to go to; NULL: none */
     weft_link asks;
     size_t ask_count;
     bool decided;
@@ -134,6 +140,7 @@ int weft__acp_session(weft_driver_process *process, const weft_session_spec *spe
                       weft_driver_session **ret);
 int weft__acp_prompt(weft_driver_session *session, const weft_turn_spec *spec);
 int weft__acp_answer(weft_driver_session *session, const char *key, const char *option);
+int weft__acp_accept(weft_driver_session *session, const char *key, const weft_json *content);
 void weft__acp_stop(weft_driver_process *process, weft_driver_session *session, bool force);
 int weft__acp_set(weft_driver_session *session, const weft_session_setting *setting, weft_driver_done *done, void *ctx);
 int weft__acp_list(weft_driver_process *process, const char *folder, const char *cursor, weft_driver_done *done, void *ctx);
@@ -142,14 +149,16 @@ void weft__acp_pause(weft_driver_process *process, bool paused);
 weft_driver_session *weft__acp_close(weft_driver_session *session);
 weft_driver_process *weft__acp_free(weft_driver_process *process);
 #define WEFT_ACP_TABLE                                                                                                      \
-    .session = weft__acp_session, .prompt = weft__acp_prompt, .answer = weft__acp_answer, .stop = weft__acp_stop,           \
-    .set = weft__acp_set, .list = weft__acp_list, .remove = weft__acp_remove, .pause = weft__acp_pause,                     \
-    .close = weft__acp_close, .free = weft__acp_free
+    .session = weft__acp_session, .prompt = weft__acp_prompt, .answer = weft__acp_answer, .accept = weft__acp_accept,       \
+    .stop = weft__acp_stop, .set = weft__acp_set, .list = weft__acp_list, .remove = weft__acp_remove,                       \
+    .pause = weft__acp_pause, .close = weft__acp_close, .free = weft__acp_free
 
 /* ---- acp_session.c ---- */
 
 void weft__acp_session_hold(weft_driver_session *session);
 void weft__acp_session_release(weft_driver_session *session);
+/* Open it, unless it is open or being opened. <0: it could not be sent. */
+int weft__acp_session_open(weft_driver_session *session);
 /* The process is ready: open every session. */
 void weft__acp_sessions_open(weft_driver_process *process);
 /* Which one a message is about; NULL: none that is open or being opened. */
@@ -176,6 +185,11 @@ void weft__acp_decide_all(weft_driver_process *process, bool retryable, const ch
     WEFT_PRINTF(4, 5);
 /* The turn ended with this, as the agent says; "" unknown. */
 void weft__acp_decide_stop(weft_driver_session *session, const char *stop_reason);
+/* Room for why somebody must log in, with how to. */
+#define WEFT_ACP_SENTENCE 6144
+void weft__acp_say_login(const weft_driver_session *session, const weft_error *error, char ret[WEFT_ACP_SENTENCE]);
+/* ACP: the agent has to be logged in. */
+#define WEFT_ACP_AUTH_REQUIRED (-32000)
 /* The agent refused a call. */
 void weft__acp_decide_error(weft_driver_session *session, const char *method, const weft_error *error);
 /* Nobody decided, and the process has ended. */
@@ -228,8 +242,39 @@ weft_bytes weft__acp_stderr_tail(const weft_driver_process *process);
 
 /* ---- acp_asks.c ---- */
 
+typedef enum weft_acp_ask_kind { WEFT_ACP_PERMISSION, WEFT_ACP_FORM, WEFT_ACP_URL, WEFT_ACP_LOGIN } weft_acp_ask_kind;
+
 weft_handler weft__acp_ask;
+/* Keep a request until a person has answered. req NULL: nobody but us waits. elicitation: its id, of a URL; else NULL. What
+ * is asked is written by the caller: kind, title, options and detail. 0: the host was told, and may have answered. */
+typedef struct weft_acp_asking {
+    weft_acp_ask_kind kind;
+    weft_req *req;
+    const char *elicitation;
+    const char *name; /* of the kind, for the host */
+    weft_bytes title; /* as it came; "": the fallback */
+    const char *fallback;
+    weft_val options, detail;
+} weft_acp_asking;
+int weft__acp_ask_host(weft_driver_session *session, const weft_acp_asking *asking);
+/* A question cannot be asked: why, for the agent and for whoever watches. */
+int weft__acp_refuse_ask(weft_driver_session *session, weft_req *req, int code, const char *why, const char *reason);
+bool weft__acp_asks_full(const weft_driver_session *session);
+/* What the URL with this id was for is done: the questions that wait for it are answered, and the host is told. */
+void weft__acp_asks_elicited(weft_driver_session *session, const char *elicitation);
 /* Answer all of them with "cancelled". */
 void weft__acp_asks_cancel(weft_driver_session *session);
+
+/* ---- acp_elicit.c ---- */
+
+weft_handler weft__acp_elicit, weft__acp_on_elicited;
+weft_val weft__acp_elicit_answer(const char *option, const weft_json *content, weft_member members[2]);
+
+/* ---- acp_login.c ---- */
+
+/* The session could not be opened because of this error: true: a person is asked how to log in. */
+bool weft__acp_login_ask(weft_driver_session *session, const weft_error *error);
+/* The person's answer; NULL: none. Nothing is called from here. */
+void weft__acp_login_answer(weft_driver_session *session, const char *option);
 
 #endif

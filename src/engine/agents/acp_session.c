@@ -1,6 +1,6 @@
 /* Sessions with an ACP agent, several in one process, and their turns, one at a time in each.
  *
- *   session   ──process ready──▶ opening ──answered──▶ open       open_session(), on_opened()
+ *   session   ──process ready──▶ opening ──answered──▶ open       weft__acp_session_open(), on_opened()
  *             ──refused──▶ neither, until the next turn           has_result(), refuse_opening_again()
  *   turn      IDLE ──prompt──▶ WAITING ──session open──▶ PROMPTING ──answered, process gone──▶ IDLE   weft__acp_tell_end()
  */
@@ -14,8 +14,6 @@
 #define OPEN_MS 120000
 /* Nobody waits for the answer to session/close. */
 #define CLOSE_MS 10000
-/* ACP: the agent has to be logged in. */
-#define AUTH_REQUIRED (-32000)
 
 /* ---- memory ---- */
 
@@ -34,6 +32,8 @@ void weft__acp_session_release(weft_driver_session *session) {
     weft__free(alloc, session->settings);
     weft__free(alloc, session->id);
     weft__free(alloc, session->prompt);
+    weft__free(alloc, session->login);
+    weft__free(alloc, session->elicitation);
     weft__free(alloc, session);
     weft__acp_release(process);
 }
@@ -204,6 +204,8 @@ static bool is_name_free(const weft_driver_process *process, const char *id) {
 static void on_opened(weft_driver_session *session, int r, const weft_answer *answer) {
     weft_driver_process *process = session->process;
     session->opening = false;
+    if (r >= 0 && answer->error && weft__acp_login_ask(session, answer->error))
+        return;
     if (!has_result(session, r, answer, "session/new"))
         return;
     const char *id = weft_get_str(answer->result, "sessionId", "");
@@ -259,12 +261,14 @@ static void refuse_opening_again(weft_driver_session *session, const weft_error 
 
 static void on_opened_again(weft_driver_session *session, int r, const weft_answer *answer) {
     session->replaying = session->opening = false;
-    bool refused = r >= 0 && answer->error && answer->error->code != AUTH_REQUIRED;
+    bool refused = r >= 0 && answer->error && answer->error->code != WEFT_ACP_AUTH_REQUIRED;
     if (refused && session->must_exist && !session->closed) {
         refuse_opening_again(session, answer->error);
         weft__acp_tell_end(session);
     } else if (refused && !session->closed && session->process->state == WEFT_ACP_READY)
         open_new_instead(session);
+    else if (r >= 0 && answer->error && weft__acp_login_ask(session, answer->error))
+        return;
     else if (has_result(session, r, answer, "session/load"))
         tell_open(session, answer->result);
 }
@@ -281,7 +285,7 @@ static int call_load_or_resume(weft_driver_session *session) {
                           on_opened_again, OPEN_MS);
 }
 
-static int open_session(weft_driver_session *session) {
+int weft__acp_session_open(weft_driver_session *session) {
     const weft_driver_process *process = session->process;
     if (process->state != WEFT_ACP_READY || session->opening || session->open)
         return 0;
@@ -298,7 +302,7 @@ void weft__acp_sessions_open(weft_driver_process *process) {
     weft_link *link = process->sessions.next, *next;
     for (; process->state == WEFT_ACP_READY && link != &process->sessions; link = next) {
         next = link->next;
-        open_session(WEFT_CONTAINER(link, weft_driver_session, link));
+        weft__acp_session_open(WEFT_CONTAINER(link, weft_driver_session, link));
     }
 }
 
@@ -324,6 +328,8 @@ bool weft__acp_cancel_politely(weft_driver_session *session) {
         return false;
     if (session->turn == WEFT_ACP_WAITING && is_turn_elsewhere(process, session) && process->state < WEFT_ACP_LEAVING) {
         weft__acp_decide_cancelled(session);
+        if (session->call && process->peer) /* what it waits for is not wanted any more */
+            weft_cancel(process->peer, session->call);
         weft__later(process->loop, &session->later);
         return false;
     }
@@ -375,7 +381,7 @@ int weft__acp_session(weft_driver_process *process, const weft_session_spec *spe
     weft__list_push(&process->sessions, &session->link);
     int r = copy_session_spec(session, spec);
     if (r >= 0)
-        r = open_session(session);
+        r = weft__acp_session_open(session);
     if (r < 0) {
         forget_session(session);
         return r;
@@ -403,9 +409,10 @@ int weft__acp_prompt(weft_driver_session *session, const weft_turn_spec *spec) {
     if (spec->prompt && !session->prompt)
         return -ENOMEM;
     weft__acp_end_clear(session);
+    session->logins = 0;
     session->only_open = !spec->prompt;
     session->turn = WEFT_ACP_WAITING;
-    int r = session->open ? begin_at_once(session) : open_session(session);
+    int r = session->open ? begin_at_once(session) : weft__acp_session_open(session);
     if (r < 0) {
         session->prompt = weft__free(process->alloc, session->prompt);
         session->turn = WEFT_ACP_IDLE;

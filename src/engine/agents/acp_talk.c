@@ -16,6 +16,8 @@
 /* Of its ways to log in, so many are named, and so many bytes of each name. */
 #define MOST_AUTH 8
 #define LONGEST_AUTH 80
+/* Bytes of all that is said of them. */
+#define LARGEST_AUTH (32 * 1024)
 /* What ACP's own SDK accepts. A prompt may be as large. */
 #define LARGEST (32 * 1024 * 1024)
 
@@ -34,6 +36,7 @@ void weft__acp_fail(weft_driver_process *process, bool retryable, const char *wh
 static void on_session_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
     weft_driver_session *session = ctx;
     (void) peer;
+    session->call = 0;
     session->on_answer(session, r, answer);
     weft__acp_session_release(session);
 }
@@ -42,7 +45,7 @@ int weft__acp_call(weft_driver_session *session, const char *method, weft_val pa
                    int64_t timeout_ms) {
     weft_call_opts opts = {.on_answer = on_session_answer, .ctx = session, .timeout_ms = timeout_ms};
     session->on_answer = then;
-    int r = weft_call_start(session->process->peer, method, params, &opts, NULL);
+    int r = weft_call_start(session->process->peer, method, params, &opts, &session->call);
     if (r >= 0)
         weft__acp_session_hold(session);
     else if (r != -ENOTCONN)
@@ -70,6 +73,8 @@ static void read_capabilities(weft_driver_process *process, const weft_json *res
 static void read_auth(weft_driver_process *process, const weft_json *result) {
     weft_json list = weft_get(result, "authMethods");
     size_t count = 0;
+    if (weft_typeof(&list) == WEFT_ARRAY && list.len <= LARGEST_AUTH)
+        (void) weft__buf_put(&process->methods, process->alloc, list.text, list.len);
     for (weft_iter it = weft_iterate(&list); count < MOST_AUTH && weft_next(&it);) {
         weft_json name = weft_get(&it.value, "name");
         weft_bytes text;
@@ -123,9 +128,9 @@ static weft_val offers_method(const weft_driver_process *process, const char *me
 static int call_initialize(weft_driver_process *process) {
     weft_val fs = WEFT_OBJ({"readTextFile", offers_method(process, "fs/read_text_file")},
                            {"writeTextFile", offers_method(process, "fs/write_text_file")});
-    weft_val form = WEFT_OBJ({"form", weft_obj(NULL, 0)});
-    weft_val able = WEFT_OBJ({"fs", fs}, {"terminal", offers_method(process, "terminal/create")},
-                             {"elicitation", find_passage(process, "elicitation/create") ? form : weft_none()});
+    weft_val elicitation = WEFT_OBJ({"form", weft_obj(NULL, 0)}, {"url", weft_obj(NULL, 0)});
+    weft_val able =
+        WEFT_OBJ({"fs", fs}, {"terminal", offers_method(process, "terminal/create")}, {"elicitation", elicitation});
     weft_val info = WEFT_OBJ({"name", weft_str("weft")}, {"title", weft_str("Weft")}, {"version", weft_str(weft_version())});
     int64_t most = process->agent->timeout_ms; /* a task does not wait longer for its beginning than for its end */
     weft_call_opts opts = {
@@ -177,7 +182,6 @@ TAKES(on_terminal_output, "terminal/output")
 TAKES(on_terminal_wait, "terminal/wait_for_exit")
 TAKES(on_terminal_kill, "terminal/kill")
 TAKES(on_terminal_release, "terminal/release")
-TAKES(on_elicitation, "elicitation/create")
 
 /* A line that is neither a request nor an answer was not meant for us: a greeting, a warning of a runtime, a stack trace. An
  * error in return would only confuse an agent that did not ask anything. */
@@ -252,7 +256,8 @@ static const weft_method methods[] = {
     {.name = "terminal/wait_for_exit", .handler = on_terminal_wait, .help = ""},
     {.name = "terminal/kill", .handler = on_terminal_kill, .help = ""},
     {.name = "terminal/release", .handler = on_terminal_release, .help = ""},
-    {.name = "elicitation/create", .handler = on_elicitation, .help = ""},
+    {.name = "elicitation/create", .handler = weft__acp_elicit, .help = ""},
+    {.name = "elicitation/complete", .handler = weft__acp_on_elicited, .help = ""},
     {0},
 };
 

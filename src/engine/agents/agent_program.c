@@ -13,6 +13,7 @@
 
 #include "alloc.h"
 #include "find_program.h"
+#include "texts.h"
 
 /* ---- inside and outside ---- */
 
@@ -147,13 +148,6 @@ int weft__agent_program(const weft_agent *agent, const char *folder, char *ret, 
 
 /* ---- starting ---- */
 
-static size_t count_list(const char *const *list) {
-    size_t n = 0;
-    while (list && list[n])
-        n++;
-    return n;
-}
-
 static bool sets_path(const weft_agent *agent) {
     for (const char *const *env = agent->env; env && *env; env++)
         if (strncmp(*env, "PATH=", 5) == 0)
@@ -176,7 +170,7 @@ void weft__outside_path(char *room, const char *folder) {
 int weft__agent_resolve(const weft_agent *agent, const char *folder, const weft_alloc *alloc, weft_agent **ret) {
     char program[PATH_MAX];
     const char *path = getenv("PATH");
-    size_t args = count_list(agent->argv), vars = count_list(agent->env);
+    size_t args = weft__texts_count(agent->argv), vars = weft__texts_count(agent->env);
     *ret = NULL;
     if (!agent->outside || !args)
         return 0;

@@ -5,15 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "texts.h"
+
 #define PROMPT "{prompt}"
 #define AGENT "{agent}"
-
-static size_t count_arguments(const char *const *list) {
-    size_t count = 0;
-    while (list && list[count])
-        count++;
-    return count;
-}
 
 static bool is_name_in_list(const char *const *list, const char *name) {
     for (; *list; list++)
@@ -78,7 +73,7 @@ static int put_persona(weft_cli_argv *self, const char **list, size_t *count, co
 
 static int make_argv(weft_cli_argv *self, const weft_run_spec *spec) {
     const weft_agent *agent = spec->agent;
-    size_t most = count_arguments(agent->argv) + count_arguments(agent->persona_argv) + 2, count = 0;
+    size_t most = weft__texts_count(agent->argv) + weft__texts_count(agent->persona_argv) + 2, count = 0;
     const char **list = weft__arena_alloc(&self->arena, most * sizeof *list);
     if (!list)
         return -ENOMEM;
@@ -96,7 +91,7 @@ static int make_argv(weft_cli_argv *self, const weft_run_spec *spec) {
 }
 
 static int make_env(weft_cli_argv *self, const weft_run_spec *spec) {
-    size_t count = count_arguments(spec->agent->env);
+    size_t count = weft__texts_count(spec->agent->env);
     const char **list = weft__arena_alloc(&self->arena, (count + 2) * sizeof *list);
     if (!list)
         return -ENOMEM;

@@ -24,10 +24,10 @@ typedef struct weft_passage_call {
     const char *session, *task;
 } weft_passage_call;
 
-/* What an agent may ask of its client besides permission (files, terminals, elicitation): one table of rows, which ends with
- * a zero one. What no row takes is not announced to agents, and is answered with "method not found". */
+/* What an agent may ask of its client, where no person needs to answer (files, terminals): one table of rows, which ends
+ * with a zero one. What no row takes is not announced to agents, and is answered with "method not found". */
 typedef struct weft_passage {
-    const char *method; /* as ACP has it: fs/read_text_file, fs/write_text_file, terminal/create, ..., elicitation/create */
+    const char *method; /* as ACP has it: fs/read_text_file, fs/write_text_file, terminal/create, ... */
     /* Answer req now, or keep it and answer later; weft_req_on_cancel() says when the agent no longer waits or is gone. <0:
      * it is not kept, and is answered with an internal error. call and params are borrowed. */
     int (*handler)(void *ctx, const weft_passage_call *call, weft_req *req, const weft_json *params);
@@ -112,11 +112,17 @@ typedef struct weft_session_host {
      * May be NULL. */
     void (*on_state)(void *ctx, const char *name, const weft_json *value);
     /* It asks a person; key is the driver's name for the question in this session, for answer(). question is
-     * {"kind":"permission","title":..., "options":[{"id","name","kind"}],"detail":{the tool call as it came}}, kinds as
-     * ACP's: allow_once, allow_always, reject_once, reject_always. */
+     * {"kind":..., "title":..., "options":[{"id","name","kind"}],"detail":{}}, kinds of options as ACP's: allow_once,
+     * allow_always, reject_once, reject_always. By kind, detail is
+     *     permission    the tool call as it came
+     *     elicitation   {mode: "form", message, requestedSchema, toolCallId?}: to be filled in and given to accept(); or
+     * {mode: "url", message, url, elicitationId, toolCallId?}: a person goes there login         {error, authMethods[]}: the
+     * agent is not logged in; the options are its ways to, and to try again */
     void (*on_ask)(void *ctx, const char *key, weft_val question);
     /* It no longer waits for an answer to this. */
     void (*on_unask)(void *ctx, const char *key);
+    /* What a person was sent to a URL for is done there, as the agent says. May be NULL. */
+    void (*on_elicited)(void *ctx, const char *elicitation);
     /* It asks its client for something that this row takes; returns what the row's handler does. NULL: nobody answers. */
     int (*on_request)(void *ctx, const weft_passage *row, weft_req *req, const weft_json *params);
     /* What the turn has cost, as the agent says: tokens, perhaps a price. Before its end. May be NULL. */
@@ -142,6 +148,9 @@ typedef struct weft_driver {
     int (*prompt)(weft_driver_session *session, const weft_turn_spec *spec);
     /* A person's answer: an option's id; NULL: none was chosen (cancelled, timed out). -ENOENT: it does not wait for it. */
     int (*answer)(weft_driver_session *session, const char *key, const char *option);
+    /* The same for an elicitation that was accepted: what was filled in, an object; NULL: there was nothing to fill in. May
+     * be NULL: no agent of this driver asks for that. */
+    int (*accept)(weft_driver_session *session, const char *key, const weft_json *content);
     /* session: end its turn, in the agent's own words where it has some. When the agent does not obey within a part of the
      * grace time, or has no words, its process is ended, and every other turn in it fails. force: at once.
      * NULL: end the process: close its input, then SIGTERM to all its processes, then, after the grace time, SIGKILL. force:

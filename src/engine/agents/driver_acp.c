@@ -52,6 +52,7 @@ void weft__acp_release(weft_driver_process *process) {
     weft__output_done(&process->err);
     weft__buf_done(&process->err_tail, alloc);
     weft__buf_done(&process->auth, alloc);
+    weft__buf_done(&process->methods, alloc);
     weft__free(alloc, process->folder);
     weft__free(alloc, process);
 }

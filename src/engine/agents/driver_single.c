@@ -55,11 +55,6 @@ static void leave_single(weft_driver_process *process) {
         release_single(process);
 }
 
-static int copy_text(const weft_alloc *alloc, const char *text, char **ret) {
-    *ret = text ? weft__strndup(alloc, text, strlen(text)) : NULL;
-    return text && !*ret ? -ENOMEM : 0;
-}
-
 /* ---- what the run tells ---- */
 
 static void single_on_process(void *ctx, pid_t pid) {
@@ -142,8 +137,8 @@ int weft__single_open(const weft_single *runs, const weft_process_spec *spec, co
     process->ctx = ctx;
     process->session.process = process;
     weft__later_init(&process->never_ran, on_never_ran);
-    if (copy_text(spec->alloc, spec->program, &process->program) < 0 ||
-        copy_text(spec->alloc, spec->folder, &process->folder) < 0) {
+    if (weft__copy_or_null(spec->alloc, spec->program, &process->program) < 0 ||
+        weft__copy_or_null(spec->alloc, spec->folder, &process->folder) < 0) {
         release_single(process);
         return -ENOMEM;
     }
@@ -159,8 +154,8 @@ int weft__single_session(weft_driver_process *process, const weft_session_spec *
     session->host = host;
     session->ctx = ctx;
     session->open = true;
-    if (copy_text(process->alloc, spec->folder, &session->folder) < 0 ||
-        copy_text(process->alloc, spec->agent_session, &session->agent_session) < 0) {
+    if (weft__copy_or_null(process->alloc, spec->folder, &session->folder) < 0 ||
+        weft__copy_or_null(process->alloc, spec->agent_session, &session->agent_session) < 0) {
         close_single_session(session);
         return -ENOMEM;
     }

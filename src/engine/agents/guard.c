@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -119,12 +120,23 @@ static const char *path_of(char *const *env) {
     return NULL;
 }
 
+/* A group of its own; in a terminal also a session, so that what is typed there (^C, ^Z) reaches it as it would a person's
+ * programs, and nothing else. Its number is the child's in both cases. */
+static void leave_group(const job *order) {
+    if (!order->head.terminal) {
+        setpgid(0, 0);
+        return;
+    }
+    setsid();
+    ioctl(STDIN_FILENO, TIOCSCTTY, 0);
+}
+
 /* In the child. Returns only with what went wrong. */
 static weft_guard_note become_program(const guard *self, const job *order) {
     char file[PATH_MAX];
     sigset_t none;
     struct rlimit files = {order->head.files_soft, order->head.files_hard};
-    setpgid(0, 0);
+    leave_group(order);
     send_note(self, WEFT_GUARD_FORKED, getpid()); /* should it kill the guard at once, its group is known */
     setrlimit(RLIMIT_NOFILE, &files);
     umask((mode_t) order->head.umask);

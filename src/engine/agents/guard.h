@@ -23,6 +23,7 @@ typedef struct weft_guard_order {
     uint64_t files_soft, files_hard; /* RLIMIT_NOFILE */
     int64_t grace_ms;
     uint32_t umask;
+    uint32_t terminal; /* not 0: the three descriptors are one, and become its controlling terminal */
     uint32_t arg_count, env_count;
 } weft_guard_order;
 

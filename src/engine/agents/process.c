@@ -9,12 +9,14 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -133,6 +135,7 @@ static int write_order(const weft_process_opts *opts, weft_buf *buf) {
         .files_hard = found.files.rlim_max,
         .grace_ms = opts->grace_ms > 0 ? opts->grace_ms : GRACE_MS,
         .umask = (uint32_t) found.umask,
+        .terminal = opts->terminal != NULL,
         .arg_count = (uint32_t) count_strings(opts->argv),
     };
     int r = weft__buf_put(buf, opts->alloc, &head, sizeof head);
@@ -207,11 +210,52 @@ static int connect_place(plumbing *p, int place) {
     return r < 0 ? r : lift_fd(&p->theirs[place]);
 }
 
+/* The program's end of a terminal. It must not become ours, should we have none. */
+static int open_terminal_end(int ours) {
+    char path[64];
+    int flags = O_RDWR | O_NOCTTY | O_CLOEXEC;
+    int fd = ioctl(ours, TIOCGPTPEER, flags);
+    if (fd < 0 && errno != EMFILE && errno != ENFILE && ptsname_r(ours, path, sizeof path) == 0)
+        fd = open(path, flags); /* a filter of system calls may not know the better way */
+    return fd < 0 ? -errno : fd;
+}
+
+/* What the program writes comes as it is: a newline without a carriage return before it. What is typed is UTF-8. */
+static int set_terminal(int ours, int theirs, const weft_process_size *size) {
+    struct winsize window = {.ws_col = size->cols, .ws_row = size->rows};
+    struct termios how;
+    if (tcgetattr(theirs, &how) < 0)
+        return -errno;
+    how.c_oflag &= ~(tcflag_t) ONLCR;
+    how.c_iflag |= IUTF8;
+    return tcsetattr(theirs, TCSANOW, &how) < 0 || ioctl(ours, TIOCSWINSZ, &window) < 0 ? -errno : 0;
+}
+
+/* One terminal in three places. */
+static int connect_terminal(plumbing *p, const weft_process_size *size) {
+    int fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    p->ours[0] = fd;
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    int r = unlockpt(fd) < 0 ? -errno : open_terminal_end(fd);
+    if (r < 0)
+        return r;
+    p->theirs[0] = r;
+    r = set_terminal(fd, p->theirs[0], size);
+    for (int i = 1; r == 0 && i < 3; i++)
+        if ((p->theirs[i] = fcntl(p->theirs[0], F_DUPFD_CLOEXEC, WEFT_GUARD_FDS)) < 0)
+            r = -errno;
+    if (r == 0)
+        r = lift_fd(&p->ours[0]);
+    return r < 0 ? r : lift_fd(&p->theirs[0]);
+}
+
 static int lay_pipes(const weft_process_opts *opts, plumbing *ret) {
-    int r = 0;
     for (int i = 0; i < PLACES; i++)
         ret->ours[i] = ret->theirs[i] = -1;
-    for (int place = 0; r == 0 && place < ORDER; place++)
+    int r = opts->terminal ? connect_terminal(ret, opts->terminal) : 0;
+    for (int place = opts->terminal ? CONTROL : 0; r == 0 && place < ORDER; place++)
         r = connect_place(ret, place);
     if (r == 0)
         r = make_order(opts, &ret->theirs[ORDER]);

@@ -3,7 +3,8 @@
  * it to, or are gone ourselves, nothing of that stays, whatever session or group it moved to.
  *
  * The program gets a process group of its own, the signals, the umask and the descriptor limit that we were started with,
- * and no descriptor of ours but its three. */
+ * and no descriptor of ours but its three. These are pipes, or a terminal (a pty): then it leads a session of its own, whose
+ * controlling terminal that is. */
 #ifndef WEFT_PROCESS_H
 #define WEFT_PROCESS_H
 
@@ -20,14 +21,20 @@ typedef struct weft_process_end {
     bool folder;   /* the error is about the folder, not about the program */
 } weft_process_end;
 
+/* Columns and rows of a terminal. */
+typedef struct weft_process_size {
+    unsigned short cols, rows;
+} weft_process_size;
+
 typedef struct weft_process_opts {
     weft_loop *loop;
     const weft_alloc *alloc;
     const char *guard; /* the file to start the guard from; NULL: what this program carries (guard_image.h), or itself */
-    const char *const *argv; /* a name without a slash is looked for in the absolute folders of PATH */
-    const char *const *env;  /* NAME=VALUE, besides ours; NULL: none */
-    const char *folder;      /* to start in */
-    int64_t grace_ms;        /* between SIGTERM and SIGKILL; 0: 5 s */
+    const char *const *argv;           /* a name without a slash is looked for in the absolute folders of PATH */
+    const char *const *env;            /* NAME=VALUE, besides ours; NULL: none */
+    const char *folder;                /* to start in */
+    int64_t grace_ms;                  /* between SIGTERM and SIGKILL; 0: 5 s */
+    const weft_process_size *terminal; /* it runs in a terminal of this size; NULL: with three pipes */
     void *ctx;
     /* It runs. Not called when it could not be started. May be NULL. */
     void (*on_start)(void *ctx, pid_t pid);
@@ -42,7 +49,8 @@ void weft__process_remember(void);
 mode_t weft__process_umask(void);
 
 /* Start it. Everything is copied. ret_fds are our ends of its stdin, stdout and stderr: pipes, non-blocking, close-on-exec,
- * owned by the caller. <0: nothing was started. A program that is not there is told by on_end. */
+ * owned by the caller. Of a terminal only the first is there, for both directions; the others are -1. <0: nothing was
+ * started. A program that is not there is told by on_end. */
 int weft__process_start(const weft_process_opts *opts, weft_process **ret, int ret_fds[3]);
 /* End all of it: SIGTERM, after the grace time SIGKILL; force: SIGKILL now. on_end follows. */
 void weft__process_stop(weft_process *process, bool force);

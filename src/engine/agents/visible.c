@@ -4,9 +4,6 @@
 
 #include <stdio.h>
 
-/* The longest of one character: a surrogate pair in JSON has 12, but \U is not used; 0x10FFFF has 6 digits. */
-#define LONGEST 16
-
 size_t weft__code_point(const char *text, size_t len, unsigned *ret) {
     const unsigned char *p = (const unsigned char *) text;
     size_t n = *p < 0x80 ? 1 : (*p & 0xe0) == 0xc0 ? 2 : (*p & 0xf0) == 0xe0 ? 3 : (*p & 0xf8) == 0xf0 ? 4 : 0;
@@ -41,23 +38,29 @@ bool weft__looks_escaped(const char *text, size_t len) {
     return len >= 2 && text[0] == '\\' && text[1] == 'u';
 }
 
+int weft__put_escape(unsigned code, char ret[WEFT_ESCAPE_FORM]) {
+    if (code > 0xffff)
+        return snprintf(ret, WEFT_ESCAPE_FORM, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
+    return snprintf(ret, WEFT_ESCAPE_FORM, "\\u%04x", code);
+}
+
 /* The next character's visible form; *ret_len is the form's, the result how much of the text it stands for. */
-static size_t visible_form(const char *text, size_t len, char form[LONGEST], size_t *ret_len) {
+static size_t visible_form(const char *text, size_t len, char form[WEFT_ESCAPE_FORM], size_t *ret_len) {
     unsigned code;
     size_t n = weft__code_point(text, len, &code);
     int m;
     if (weft__is_unseen(code) || weft__looks_escaped(text, len))
-        m = snprintf(form, LONGEST, "\\u%04x", code);
+        m = weft__put_escape(code, form);
     else if (code == 0xfffd && n == 1)
-        m = snprintf(form, LONGEST, "\xef\xbf\xbd");
+        m = snprintf(form, WEFT_ESCAPE_FORM, "\xef\xbf\xbd");
     else
-        m = snprintf(form, LONGEST, "%.*s", (int) n, text);
+        m = snprintf(form, WEFT_ESCAPE_FORM, "%.*s", (int) n, text);
     *ret_len = (size_t) m;
     return n;
 }
 
 int weft__visible_put(weft_buf *out, const weft_alloc *alloc, weft_bytes text, size_t most) {
-    char form[LONGEST], mark[64];
+    char form[WEFT_ESCAPE_FORM], mark[64];
     size_t at = 0, used = 0, form_len;
     int r = 0;
     while (r >= 0 && at < text.len) {

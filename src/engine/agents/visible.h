@@ -12,6 +12,9 @@ size_t weft__code_point(const char *text, size_t len, unsigned *ret);
 bool weft__is_unseen(unsigned code);
 /* Is this a backslash that reads as the beginning of an escape? */
 bool weft__looks_escaped(const char *text, size_t len);
+/* The escape of a code point, as JSON has it: two of them beyond U+FFFF. Its length. */
+#define WEFT_ESCAPE_FORM 16
+int weft__put_escape(unsigned code, char ret[WEFT_ESCAPE_FORM]);
 
 /* Append at most `most` bytes of the text's visible form; what is left out is counted in a mark behind it. -ENOMEM. */
 int weft__visible_put(weft_buf *out, const weft_alloc *alloc, weft_bytes text, size_t most);

@@ -77,9 +77,18 @@ static void idle_over(weft_timer *timer) {
     weft__pool_process_retire(WEFT_CONTAINER(timer, pool_process, idle));
 }
 
-/* How long a process of it is kept without a turn; <=0: it ends with its turn. */
-static int64_t idle_ms(const weft_engine *engine, const weft_agent *agent) {
-    return agent->idle_ms ? agent->idle_ms : engine->limits.idle_ms;
+/* How long a process of it is kept without a turn, after a conversation or after a task on its own; <=0: it ends with its
+ * turn. */
+static int64_t idle_ms(const weft_engine *engine, const weft_agent *agent, bool talks) {
+    const weft_engine_limits *limits = &engine->limits;
+    bool longer = talks && limits->talk_idle_ms > limits->idle_ms;
+    return agent->idle_ms ? agent->idle_ms : longer ? limits->talk_idle_ms : limits->idle_ms;
+}
+
+/* Is this a turn of a conversation, in a session that was there before it? One that was made for its task has its number. */
+static bool is_talk(const known_task *task) {
+    const char *number = strrchr(task->pub.id, '-'), *session = strrchr(task->pub.session, '-');
+    return !number || !session || strcmp(number, session) != 0;
 }
 
 static void end_oldest_idle(weft_engine *engine) {
@@ -99,7 +108,7 @@ static void end_oldest_idle(weft_engine *engine) {
 static void begin_idle(pool_process *process) {
     weft_engine *engine = process->engine;
     weft__timer_set(engine->loop, &process->idle,
-                    weft__add_ms(weft__loop_fresh_now(engine->loop), idle_ms(engine, process->agent)));
+                    weft__add_ms(weft__loop_fresh_now(engine->loop), idle_ms(engine, process->agent, process->talks)));
     end_oldest_idle(engine);
 }
 
@@ -142,6 +151,13 @@ static bool leaves_it_sound(const weft_turn_end *end) {
         if (strcmp(end->reason, reasons[i]) == 0)
             return true;
     return end->ok;
+}
+
+/* Who cancels a turn wants everything of it to end. Where processes are kept because somebody said so, that is for the agent
+ * to see to. */
+static bool is_stopped_for_good(const pool_process *process, const weft_turn_end *end) {
+    bool cancelled = end->reason && strcmp(end->reason, "cancelled") == 0;
+    return cancelled && process->turns == 1 && idle_ms(process->engine, process->agent, false) <= 0;
 }
 
 static void end_turn(pool_session *session, const weft_turn_end *end) {
@@ -217,6 +233,12 @@ static void pool_on_unask(void *ctx, const char *key) {
         weft__run_unask(session->run, key);
 }
 
+static void pool_on_elicited(void *ctx, const char *elicitation) {
+    const pool_session *session = ctx;
+    if (session->run)
+        weft__run_elicited(session->run, elicitation);
+}
+
 static int pool_on_request(void *ctx, const weft_passage *row, weft_req *req, const weft_json *params) {
     const pool_session *session = ctx;
     if (!session->run)
@@ -265,7 +287,7 @@ static void pool_on_turn_end(void *ctx, const weft_turn_end *end) {
     }
     if (!session->run)
         return;
-    if (!leaves_it_sound(end) || process->engine->phase != READY)
+    if (!leaves_it_sound(end) || is_stopped_for_good(process, end) || process->engine->phase != READY)
         process->retired = true;
     if (end->gone || !process->retired || process->turns > 1 || process->requests) {
         end_turn(session, end);
@@ -284,6 +306,7 @@ static const weft_session_host session_host = {
     .on_state = pool_on_state,
     .on_ask = pool_on_ask,
     .on_unask = pool_on_unask,
+    .on_elicited = pool_on_elicited,
     .on_request = pool_on_request,
     .on_usage = pool_on_usage,
     .on_turn_end = pool_on_turn_end,
@@ -322,6 +345,11 @@ bool weft__pool_has_place(const pool_process *process, const weft_agent *agent) 
     return !process->retired && process->turns < most && weft__pool_same_agent(process->agent, agent);
 }
 
+/* A task on its own is not given to a process that is only there for conversations: what it starts must end with it. */
+static bool may_be_kept(const weft_engine *engine, const weft_agent *agent, bool talks) {
+    return idle_ms(engine, agent, talks) > 0;
+}
+
 static pool_session *find_idle_session(const weft_engine *engine, const weft_agent *agent, const char *id) {
     for (weft_link *link = engine->processes.next; link != &engine->processes; link = link->next) {
         pool_process *process = WEFT_CONTAINER(link, pool_process, link);
@@ -346,14 +374,15 @@ pool_process *weft__pool_process_find(const weft_engine *engine, const weft_agen
 
 /* ---- opening ---- */
 
-static pool_process *new_process(weft_engine *engine, const weft_agent *agent, const weft_driver *driver) {
+static pool_process *new_process(weft_engine *engine, const weft_agent *agent, const weft_driver *driver, bool talks) {
     pool_process *made = weft__zalloc(engine->alloc, sizeof *made);
     if (!made)
         return NULL;
     made->engine = engine;
     made->agent = agent;
     made->driver = driver;
-    made->retired = driver->one_turn || idle_ms(engine, agent) <= 0;
+    made->talks = talks;
+    made->retired = driver->one_turn || !may_be_kept(engine, agent, talks);
     weft__list_init(&made->sessions);
     weft__list_push(&engine->processes, &made->link);
     weft__timer_init(&made->idle, idle_over);
@@ -361,9 +390,9 @@ static pool_process *new_process(weft_engine *engine, const weft_agent *agent, c
     return made;
 }
 
-int weft__pool_process_open(weft_engine *engine, const weft_agent *agent, const char *task, pool_process **ret) {
+int weft__pool_process_open(weft_engine *engine, const weft_agent *agent, const char *task, bool talks, pool_process **ret) {
     const weft_driver *driver = driver_named(engine, agent->driver);
-    pool_process *made = driver ? new_process(engine, agent, driver) : NULL;
+    pool_process *made = driver ? new_process(engine, agent, driver, talks) : NULL;
     if (!made)
         return driver ? -ENOMEM : -ENOTSUP;
     int r = weft__agent_resolve(agent, engine->folder, engine->alloc, &made->resolved);
@@ -497,10 +526,12 @@ static int prompt_in(pool_process *process, struct run *run, const weft_turn_spe
 
 /* One that lives may be about to die: then it takes no turn, and a new one does. */
 static bool prompt_living(weft_engine *engine, struct run *run, const weft_turn_spec *turn, pool_session **ret) {
-    pool_session *session = find_idle_session(engine, run->agent, run->task->pub.session);
-    pool_process *process = session ? session->process : weft__pool_process_find(engine, run->agent);
+    bool talks = is_talk(run->task), kept = may_be_kept(engine, run->agent, talks);
+    pool_session *session = kept ? find_idle_session(engine, run->agent, run->task->pub.session) : NULL;
+    pool_process *process = session ? session->process : kept ? weft__pool_process_find(engine, run->agent) : NULL;
     if (!process)
         return false;
+    process->talks |= talks;
     int r = session ? prompt_session(session, run, turn) : prompt_in(process, run, turn, &session);
     if (r >= 0)
         *ret = session;
@@ -517,7 +548,7 @@ int weft__pool_prompt(weft_engine *engine, struct run *run, const weft_turn_spec
         return -ENOTDIR;
     if (prompt_living(engine, run, turn, ret))
         return 0;
-    int r = weft__pool_process_open(engine, run->agent, turn->task, &process);
+    int r = weft__pool_process_open(engine, run->agent, turn->task, is_talk(run->task), &process);
     if (r < 0)
         return r;
     r = prompt_in(process, run, turn, &session);
@@ -530,6 +561,13 @@ int weft__pool_prompt(weft_engine *engine, struct run *run, const weft_turn_spec
 
 int weft__pool_answer(pool_session *session, const char *key, const char *option) {
     return session->leaving ? -ENOENT : session->process->driver->answer(session->handle, key, option);
+}
+
+int weft__pool_accept(pool_session *session, const char *key, const weft_json *content) {
+    const weft_driver *driver = session->process->driver;
+    if (session->leaving)
+        return -ENOENT;
+    return driver->accept ? driver->accept(session->handle, key, content) : driver->answer(session->handle, key, "accept");
 }
 
 void weft__pool_cancel(pool_session *session, bool force) {
@@ -565,7 +603,7 @@ void weft__pool_recheck(weft_engine *engine) {
         pool_process *process = WEFT_CONTAINER(link, pool_process, link);
         const weft_agent *now = weft__agent_find(engine->agents, process->agent->name);
         next = link->next;
-        if (!now || !weft__pool_same_agent(now, process->agent) || idle_ms(engine, now) <= 0)
+        if (!now || !weft__pool_same_agent(now, process->agent) || !may_be_kept(engine, now, process->talks))
             weft__pool_process_retire(process);
     }
 }

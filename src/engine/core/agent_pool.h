@@ -19,6 +19,7 @@ const weft_driver *weft__pool_driver(const weft_engine *engine, const weft_agent
  * will be called; <0 nothing was started. */
 int weft__pool_prompt(weft_engine *engine, struct run *run, const weft_turn_spec *turn, pool_session **ret);
 int weft__pool_answer(pool_session *session, const char *key, const char *option);
+int weft__pool_accept(pool_session *session, const char *key, const weft_json *content);
 /* End the turn; force: with its process, now. */
 void weft__pool_cancel(pool_session *session, bool force);
 void weft__pool_pause(pool_session *session, bool paused);

@@ -18,6 +18,7 @@ typedef struct pool_process {
     size_t turns, pauses;
     size_t requests; /* that are not turns, and keep it */
     bool retired, ending;
+    bool talks; /* it has served a conversation, and may be kept for it */
     weft_timer idle;
     weft_later freeing;
 } pool_process;
@@ -61,7 +62,7 @@ void weft__pool_turn_begin(pool_session *session, struct run *run);
 
 /* agent_pool.c: processes */
 /* task: whose turn it is started for; NULL: none. */
-int weft__pool_process_open(weft_engine *engine, const weft_agent *agent, const char *task, pool_process **ret);
+int weft__pool_process_open(weft_engine *engine, const weft_agent *agent, const char *task, bool talks, pool_process **ret);
 void weft__pool_process_free(pool_process *process);
 /* It takes no more turns, and ends when nothing is left for it to do. */
 void weft__pool_process_retire(pool_process *process);

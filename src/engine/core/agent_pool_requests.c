@@ -156,7 +156,7 @@ static int process_for(weft_engine *engine, const weft_agent *agent, pool_proces
             return 0;
         }
     }
-    return weft__pool_process_open(engine, agent, NULL, ret);
+    return weft__pool_process_open(engine, agent, NULL, false, ret);
 }
 
 /* Whoever asks may be the only reason for the process to live. */
@@ -290,6 +290,8 @@ int weft__pool_open(weft_engine *engine, const weft_agent *agent, const known_se
     if (asks_too_many(engine))
         return -EUSERS;
     pool_process *process = weft__pool_process_find(engine, agent);
+    if (process)
+        process->talks = true;
     if (there && weft__pool_has_place(there->process, agent))
         return begin_opening(there->process, there, done, ctx);
     int r = process ? open_in_process(process, known, must_exist, done, ctx) : -EPIPE;
@@ -297,7 +299,7 @@ int weft__pool_open(weft_engine *engine, const weft_agent *agent, const known_se
         return r;
     if (process)
         weft__pool_process_retire(process);
-    r = weft__pool_process_open(engine, agent, NULL, &process);
+    r = weft__pool_process_open(engine, agent, NULL, true, &process);
     if (r < 0)
         return r;
     r = open_in_process(process, known, must_exist, done, ctx);

@@ -59,6 +59,7 @@ static weft_engine_limits fill_limits(const weft_engine_limits *given) {
         .max_prompt = or_size(given->max_prompt, 1 << 20),
         .timeout_ms = or_ms(given->timeout_ms, 2 * 3600 * second),
         .idle_ms = or_ms(given->idle_ms, 300 * second),
+        .talk_idle_ms = given->talk_idle_ms,
         .max_idle = or_size(given->max_idle, 8),
         .grace_ms = or_ms(given->grace_ms, 5 * second),
         .drain_ms = or_ms(given->drain_ms, 10 * second),
@@ -169,6 +170,17 @@ static void on_engine_retry(weft_timer *timer) {
     }
 }
 
+/* What one turn of the loop appends is one group of the store's: fewer syncs, and the writer is woken once. */
+static void release_due(weft_later *later) {
+    weft__store_release(WEFT_CONTAINER(later, weft_engine, release_later)->store);
+}
+
+static void on_append_held(void *ctx) {
+    weft_engine *engine = ctx;
+    /* First: the disk works while the rest of the turn is done. */
+    weft__later_first(engine->loop, &engine->release_later);
+}
+
 static void on_store(void *ctx, unsigned what) {
     weft_engine *engine = ctx;
     (void) what;
@@ -215,6 +227,9 @@ static void answers_due(weft_later *later) {
 }
 
 void weft__tidy(weft_engine *engine) {
+    /* What is forgotten must not be read again, and what is oldest is not known yet. */
+    if (engine->past_unread && engine->past_r != -EUCLEAN)
+        return;
     weft__task_tidy(engine);
     weft__session_tidy(engine);
     weft__question_tidy(engine);
@@ -341,8 +356,10 @@ static void init_lists(weft_engine *engine) {
     weft__requests_init(engine);
     weft__items_init(engine);
     weft__retention_init(engine);
+    weft__past_init(engine);
     weft__later_init(&engine->tidy, tidy_due);
     weft__later_init(&engine->answer_later, answers_due);
+    weft__later_init(&engine->release_later, release_due);
     weft__start_init(engine);
     weft__journal_init(engine);
     weft__later_init(&engine->stopped_later, stopped_due);
@@ -370,6 +387,7 @@ int weft__engine_new(const weft_engine_opts *opts, weft_engine **ret) {
         weft__engine_free(engine);
         return r;
     }
+    weft__store_hold(engine->store, on_append_held, engine);
     *ret = engine;
     return 0;
 }
@@ -387,9 +405,11 @@ weft_engine *weft__engine_free(weft_engine *engine) {
     if (!engine)
         return NULL;
     engine->phase = GONE;
+    weft__store_hold(engine->store, NULL, NULL);
     weft__watch_free(engine->watch);
     weft__follow_free(engine->follow);
     weft__start_drop(engine);
+    weft__past_drop(engine);
     weft__journal_drop(engine);
     weft__saved_drop(engine);
     weft__reads_drop(engine);
@@ -407,12 +427,12 @@ weft_engine *weft__engine_free(weft_engine *engine) {
         weft__question_drop(engine, WEFT_CONTAINER(engine->all_questions.next, known_question, link));
     while (!weft__list_empty(&engine->listeners))
         weft__list_remove(engine->listeners.next);
-    weft_timer *timers[] = {&engine->again,           &engine->queue_timer, &engine->drain_timer,
-                            &engine->retention_timer, &engine->probe,       &engine->session_timer};
+    weft_timer *timers[] = {&engine->again, &engine->queue_timer,   &engine->drain_timer, &engine->retention_timer,
+                            &engine->probe, &engine->session_timer, &engine->past_again};
     for (size_t i = 0; i < sizeof timers / sizeof timers[0]; i++)
         weft__timer_stop(engine->loop, timers[i]);
-    weft_later *laters[] = {&engine->tidy,          &engine->answer_later,  &engine->ready_later,
-                            &engine->stopped_later, &engine->session_later, &engine->pool_later};
+    weft_later *laters[] = {&engine->tidy,          &engine->answer_later, &engine->ready_later,  &engine->stopped_later,
+                            &engine->session_later, &engine->pool_later,   &engine->release_later};
     for (size_t i = 0; i < sizeof laters / sizeof laters[0]; i++)
         weft__later_cancel(laters[i]);
     weft_map *maps[] = {&engine->tasks, &engine->keys, &engine->sessions, &engine->questions};

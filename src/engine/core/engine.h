@@ -14,6 +14,7 @@
 #include "events.h"
 #include "list.h"
 #include "store.h"
+#include "terminals.h"
 
 typedef struct weft_engine weft_engine;
 typedef struct weft_request weft_request; /* once.h */
@@ -31,6 +32,7 @@ typedef struct weft_engine_limits {
     size_t max_prompt;         /* bytes: 1 MiB */
     int64_t timeout_ms;        /* of a task: 2 h; <0 none */
     int64_t idle_ms;           /* how long an agent is kept without a turn: 5 min; <0 not at all, it ends with its turn */
+    int64_t talk_idle_ms;      /* the same after a turn of a conversation, if that is longer: not */
     size_t max_idle;           /* agents that are kept so: 8 */
     int64_t grace_ms;          /* between SIGTERM and SIGKILL: 5 s */
     int64_t drain_ms;          /* how long running tasks may go on when the engine stops: 10 s */
@@ -53,6 +55,7 @@ typedef struct weft_engine_opts {
     const char *folder;                /* absolute */
     const weft_passage *passages;      /* what agents may ask of their client; borrowed; NULL: nothing but permission */
     void *passage_ctx;                 /* for the handlers of these */
+    bool early;                        /* after a clean stop, be ready before the past is read: weft__engine_past() */
     bool requeue;                      /* tasks that ran when the daemon died are queued again instead of failed */
     weft_engine_limits limits;
     int64_t (*wall_ms)(void *ctx);                /* NULL: the system's clock */
@@ -67,6 +70,18 @@ int weft__engine_new(const weft_engine_opts *opts, weft_engine **ret);
 /* Read the journal. on_ready runs once, later: 0, everything is as it was, what was running has been failed or queued again
  * and that is durable; <0 the store's failure. */
 int weft__engine_start(weft_engine *engine, void (*on_ready)(void *ctx, int r), void *ctx);
+/* The past: tasks that have ended, and sessions without a task. 0: it is known. Otherwise, with opts.early, -EAGAIN: it is
+ * being read; -EUCLEAN: it is damaged. Until it is known, what finds and lists tasks and sessions finds only what is not of
+ * the past, and commands that name a session or a key, or a task that is not found, fail with -EAGAIN. Questions are of the
+ * past too, if they are over. */
+int weft__engine_past(const weft_engine *engine);
+/* Be told once, when the past is known or the next attempt to read it fails (r < 0; others follow unless it is damaged).
+ * Embedded in its owner; by removing the link one stops waiting. Not when it is known already. */
+typedef struct weft_past_waiter {
+    weft_link link;
+    void (*on_past)(struct weft_past_waiter *waiter, int r);
+} weft_past_waiter;
+void weft__engine_await_past(weft_engine *engine, weft_past_waiter *waiter);
 /* Nothing new is taken or started. Running tasks may go on for drain_ms and are then ended and failed with the reason
  * daemonStopped, at once with force; queued ones stay for the next start. on_stopped runs once, later, when all that is
  * durable, or cannot be made so: what the journal has as running the next start fails or queues again. Again with force: at
@@ -149,6 +164,7 @@ typedef struct weft_task {
     const char *error, *reason; /* of a failure; NULL */
     const char *stop_reason;    /* NULL: none */
     int exit_code, signal;      /* -1, 0: none */
+    const char *usage;          /* JSON, see events.h, of one that has ended; NULL: unknown */
     weft_bytes tail;            /* the end of its output, of the last attempt, at most WEFT_TASK_TAIL bytes */
     uint64_t output_bytes;      /* all of it, in this attempt */
     bool output_cut;            /* it said more than that, which could not be kept */
@@ -188,6 +204,15 @@ int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task
  * it has ended, -ESHUTDOWN. A task that ends by itself meanwhile: done with -EALREADY. */
 int weft__task_cancel(weft_engine *engine, const char *id, const char *by, weft_task_done *done, void *ctx);
 const weft_task *weft__task_find(const weft_engine *engine, const char *id);
+/* A line of the hub's own among what its agent writes to standard error, for whoever watches. Nothing unless it runs. */
+void weft__task_note(weft_engine *engine, const char *id, const char *line);
+/* What the agent of a running task asks of its terminals: a passage (driver.h) hands it on. Every terminal is gone when the
+ * task's turn is over. */
+int weft__task_terminal(weft_engine *engine, const char *id, weft_terminals_call call, weft_req *req,
+                        const weft_json *params);
+/* Those that agents have open now, of all tasks; false: there are fewer, or there is none with this id. */
+bool weft__terminal_nth(const weft_engine *engine, size_t n, weft_open_terminal *ret);
+bool weft__terminal_find(const weft_engine *engine, const char *id, weft_open_terminal *ret);
 /* From the newest to the oldest; NULL ends it. */
 const weft_task *weft__task_newest(const weft_engine *engine);
 const weft_task *weft__task_older(const weft_engine *engine, const weft_task *task);
@@ -272,6 +297,9 @@ int weft__session_remove(weft_engine *engine, const char *id, const char *by, we
 const weft_session *weft__session_find(const weft_engine *engine, const char *id);
 /* The one that goes on with this conversation of an agent's; NULL: none does. */
 const weft_session *weft__session_find_own(const weft_engine *engine, const char *agent, const char *agent_session);
+/* Is it in a mode that is known to change nothing, as its agent said last, also when that is not stored yet? An agent in
+ * such a mode does not write; should it try all the same, it does not do so through us. */
+bool weft__session_only_reads(const weft_engine *engine, const char *id);
 const weft_session *weft__session_newest(const weft_engine *engine);
 const weft_session *weft__session_older(const weft_engine *engine, const weft_session *session);
 
@@ -302,7 +330,7 @@ extern const char *const weft__question_states[]; /* "open", ... */
 typedef struct weft_question {
     const char *id;                    /* "question-0000" */
     const char *task, *session, *rule; /* NULL where it is not about one */
-    const char *kind;                  /* "permission" of an agent, "approval" of a rule */
+    const char *kind;                  /* "permission", "elicitation", "login" of an agent, "approval" of a rule */
     const char *title;
     const char *options; /* JSON: [{"id","name","kind"}] */
     const char *detail;  /* JSON: what exactly is asked for, as it came */
@@ -310,6 +338,7 @@ typedef struct weft_question {
     bool orphaned; /* the agent that asked has gone with an earlier daemon; the answer is kept for when it asks again */
     int64_t created_ms, expires_ms; /* 0: never */
     const char *option, *by, *text; /* the answer; NULL: none */
+    const char *content;            /* of a form that was filled in, JSON; NULL: none */
     bool acted;                     /* it is over, and its rule has said what came of it */
 } weft_question;
 
@@ -326,9 +355,18 @@ typedef void weft_question_done(void *ctx, int r, const weft_question *question)
 int weft__question_ask(weft_engine *engine, const weft_question_spec *spec, weft_question_done *on_asked,
                        weft_question_done *on_answer, void *ctx);
 /* The first valid answer wins. -ENOENT, -EINVAL no such option, -EALREADY, now or later, somebody was first or it is over.
- * text may be NULL. */
+ * text may be NULL. What is to be filled in has its defaults; -EDOM: these are not enough. */
 int weft__question_answer(weft_engine *engine, const char *id, const char *option, const char *by, const char *text,
                           weft_question_done *done, void *ctx);
+/* The same with what was filled in (form.h), for an elicitation that is accepted; NULL: nothing was. -EDOM: that is not
+ * right, and why says so, or there is nothing to fill in. why may be NULL. */
+typedef struct weft_question_answer {
+    const char *option, *by, *text;
+    const weft_json *content;
+    char *why; /* WEFT_FORM_WHY bytes */
+} weft_question_answer;
+int weft__question_answer_with(weft_engine *engine, const char *id, const weft_question_answer *answer,
+                               weft_question_done *done, void *ctx);
 const weft_question *weft__question_find(const weft_engine *engine, const char *id);
 /* The open ones, oldest first; with all also those that are over and still remembered (1,000). */
 const weft_question *weft__question_first(const weft_engine *engine, bool all);

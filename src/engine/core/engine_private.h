@@ -12,7 +12,9 @@
  *   session_commands.c  create, set, close, delete     session_facts.c  what agents say holds for a session
  *   session_erase.c     what goes with a deleted one
  *   firings.c      what rules did last                 transcript.c what was said in a session, read back
+ *   run_terminals.c  terminals of a run's agent
  *   once.c         requests that are done once         collections.c  values by key
+ *   past.c         what is old, read after the start
  *
  * A thing that is being stored is in its map already, with stored false, so that what is in flight counts where it must; it
  * cannot be found from outside before its event was delivered. */
@@ -222,7 +224,16 @@ struct weft_engine {
     uint64_t saved_gseq;           /* everything up to here is saved, durably */
     uint64_t hub_seq;              /* of the last event of the hub's stream that was applied */
     weft_task_counts saved_counts; /* as they were read at the start */
-    weft_later tidy, answer_later, ready_later, stopped_later;
+    bool open_saved;               /* by the last save there is: what past.c needs at the next start */
+    bool past_unread;              /* past.c's: it is still being read; */
+    bool past_restoring;           /* a page of it is being taken in */
+    int past_r;                    /* why it could not be read the last time */
+    uint64_t past_after, past_trimmed;
+    struct past_reading *past_reading;   /* under way */
+    weft_link *past_task, *past_session; /* the last of each that was put in its place; NULL: none yet */
+    weft_link past_waiters;
+    weft_timer past_again;
+    weft_later tidy, answer_later, ready_later, stopped_later, release_later;
     weft_link answers;
     void (*on_ready)(void *ctx, int r);
     void *ready_ctx;
@@ -286,6 +297,22 @@ void weft__start_init(weft_engine *engine);
 /* The engine is ready, or will not be (r < 0). */
 void weft__started(weft_engine *engine, int r);
 void weft__start_drop(weft_engine *engine);
+
+/* past.c */
+void weft__past_init(weft_engine *engine);
+void weft__past_drop(weft_engine *engine);
+/* For the hub's document. 1 written; 0 the next start must read everything first. */
+int weft__past_write_open(weft_engine *engine, weft_buf *out);
+/* May a start that found this document leave the past for later? Then take what is open from it. */
+bool weft__past_may_wait(const weft_engine *engine, const weft_json *hub);
+int weft__past_restore_open(weft_engine *engine, const weft_json *hub);
+/* Into all_tasks, all_sessions: behind the others, or where an old one belongs. */
+void weft__past_put_task(weft_engine *engine, known_task *task);
+void weft__past_put_session(weft_engine *engine, known_session *session);
+/* One of these links is about to go. */
+void weft__past_leave(weft_engine *engine, const weft_link *link);
+/* The engine is ready: read the rest. */
+void weft__past_begin(weft_engine *engine);
 
 /* engine.c */
 /* Everything after what has been applied, and what comes. */
@@ -516,6 +543,7 @@ void weft__items_init(weft_engine *engine);
 void weft__items_drop(weft_engine *engine);
 
 /* saved.c */
+#define WEFT_SAVED_HUB "hub" /* the key of the hub's own document */
 void weft__saved_init(saved_mark *mark, saved_kind kind);
 /* An event was applied: what it speaks of has changed. */
 void weft__saved_note(weft_engine *engine, const weft_event *event, const weft_json *data);
@@ -525,6 +553,7 @@ void weft__saved_changed(weft_engine *engine, saved_mark *mark);
 void weft__saved_forget(weft_engine *engine, saved_mark *mark, const char *id);
 /* The document of a session, and its key. */
 int weft__saved_session(weft_engine *engine, const known_session *session, weft_buf *out);
+int weft__saved_task(weft_engine *engine, const known_task *task, weft_buf *out);
 void weft__saved_session_key(const char *id, char ret[ENGINE_ID + 16]);
 /* Save what has changed, now, or after the save under way. */
 void weft__save(weft_engine *engine);
@@ -532,6 +561,10 @@ void weft__save_if_due(weft_engine *engine);
 bool weft__save_unfinished(const weft_engine *engine);
 /* At a start: a document; and all of them. */
 int weft__saved_restore(weft_engine *engine, const weft_event *document);
+/* The hub's document, if the past may be read later. 1: it was taken, and what is open with it; 0: all must be read. */
+int weft__saved_restore_open(weft_engine *engine, const weft_event *document);
+/* A document of the past, unless what it is about is known already. */
+int weft__saved_restore_past(weft_engine *engine, const weft_event *document);
 void weft__saved_restored(weft_engine *engine);
 void weft__saved_drop(weft_engine *engine);
 

@@ -22,18 +22,21 @@
  *                        sessionId in events of a task's or a question's later life, nor a taskId in a question's
  *   task.process         {taskId, sessionId?, pid}
  *   task.retrying        {taskId, sessionId?, attempt, delayMs, error, reason}   its state is queued again
- *   task.completed       {taskId, sessionId?, stopReason?, exitCode?, output, outputBytes, outputFrom?, outputTo?,
- *                        outputTruncated?}
- *   task.failed          {taskId, sessionId?, error, reason, exitCode?, signal?, stopReason?, output, outputBytes,
+ *   task.completed       {taskId, sessionId?, stopReason?, exitCode?, usage?, output, outputBytes, outputFrom?,
+ *                        outputTo?, outputTruncated?}
+ *   task.failed          {taskId, sessionId?, error, reason, exitCode?, signal?, stopReason?, usage?, output, outputBytes,
  *                        outputFrom?, outputTo?, outputTruncated?}
- *   task.cancelled       {taskId, sessionId?, by?, stopReason?, exitCode?, output, outputBytes, outputFrom?, outputTo?,
- *                        outputTruncated?}
+ *   task.cancelled       {taskId, sessionId?, by?, stopReason?, exitCode?, usage?, output, outputBytes, outputFrom?,
+ *                        outputTo?, outputTruncated?}
+ *                        usage: as the agent says, {tokens?{}, context?{used, size}, sessionCost?{amount, currency}}: of the
+ *                        turn, of the session's context behind it, and of the session up to then
  *                        output is its end, at most WEFT_TASK_TAIL bytes; the rest is in the session's stream, in the
  *                        events from outputFrom to outputTo (seq). outputTruncated: it said more, which is not kept
  *   question.asked       {questionId, number, taskId?, sessionId?, ruleId?, kind, title, options[], detail{}, digest,
  *                        timeoutMs?}
- *   question.answered    {questionId, taskId?, sessionId?, option, name?, by, text?}   option: its id, "": denied without
- *                        one; name: the option's; text: what the person added, a reason for instance
+ *   question.answered    {questionId, taskId?, sessionId?, option, name?, by, text?, content?{}}   option: its id, "":
+ *                        denied without one; name: the option's; text: what the person added, a reason for instance;
+ *                        content: what was filled in
  *   question.expired     {questionId, taskId?, sessionId?}
  *   question.withdrawn   {questionId, taskId?, sessionId?, reason}   taskEnded, agentWithdrew
  *   question.orphaned    {questionId}                   its agent is gone with a daemon, the question stays open
@@ -58,7 +61,9 @@
  * Stream "session/ID" (WEFT_STREAM_SESSION and the id): what an agent says.
  *
  *   session.output     {sessionId, taskId, stream: "stdout"|"stderr", text}
- *   session.update     {sessionId, taskId, update{}}                one update of ACP v1, as it came
+ *   session.update     {sessionId, taskId, update{}}                one update of ACP v1, as it came; a tool call that
+ *                      shows terminals of ours has what they printed behind each, and there is one more when they end
+ *   session.elicited   {sessionId, taskId, elicitationId}           what a person was sent to a URL for is done
  *   session.usage      {sessionId, taskId, usage{}}                 what a turn cost, as the agent says
  *
  * Stream "files" (WEFT_STREAM_FILES): what the watcher saw.

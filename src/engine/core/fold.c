@@ -138,7 +138,7 @@ static const fold folds[] = {
 
 static const fold *find_fold(const char *type) {
     for (size_t i = 0; i < sizeof folds / sizeof folds[0]; i++)
-        if (strcmp(folds[i].type, type) == 0)
+        if (*folds[i].type == *type && strcmp(folds[i].type, type) == 0)
             return &folds[i];
     return NULL;
 }

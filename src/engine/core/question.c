@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engine_private.h"
+#include "form.h"
 #include "option.h"
 #include "pack.h"
 
@@ -231,18 +232,22 @@ static weft_question_state state_after(const char *type) {
 int weft__question_apply_over(weft_engine *engine, const weft_event *event, const weft_json *data) {
     known_question *question = question_of(engine, data);
     const char *option, *by, *text;
+    weft_json content = weft_get(data, "content");
+    size_t filled = weft_typeof(&content) == WEFT_OBJECT ? content.len : 0;
     if (!question || !question->stored || question->pub.state != WEFT_QUESTION_OPEN)
         return 0;
     if (weft__member(data, "option", &option) < 0 || weft__member(data, "by", &by) < 0 ||
         weft__member(data, "text", &text) < 0)
         return -ENOMEM;
-    char *at = weft__alloc(engine->alloc, weft__pack_size(option) + weft__pack_size(by) + weft__pack_size(text) + 1);
+    char *at =
+        weft__alloc(engine->alloc, weft__pack_size(option) + weft__pack_size(by) + weft__pack_size(text) + filled + 2);
     if (!at)
         return -ENOMEM;
     question->answer = at;
     question->pub.option = weft__pack(&at, option);
     question->pub.by = weft__pack(&at, by);
     question->pub.text = weft__pack(&at, text);
+    question->pub.content = filled ? weft__pack_bytes(&at, content.text, filled) : NULL;
     question->pub.state = state_after(event->type);
     engine->question_count--;
     engine->question_bytes -= question->bytes;
@@ -378,8 +383,44 @@ void weft__question_forget_session(weft_engine *engine, const char *session) {
 
 /* ---- answering ---- */
 
-int weft__question_answer(weft_engine *engine, const char *id, const char *option, const char *by, const char *text,
-                          weft_question_done *done, void *ctx) {
+/* What goes to the agent with "accept": the whole of a form. Nothing for what has none. */
+static int fill_in(const known_question *question, const weft_question_answer *answer, weft_buf *out,
+                   char why[WEFT_FORM_WHY]) {
+    bool given = answer->content && weft_typeof(answer->content) != WEFT_NULL;
+    weft_doc *doc = NULL;
+    snprintf(why, WEFT_FORM_WHY, "there is nothing to fill in");
+    if (strcmp(question->pub.kind, "elicitation") != 0 || strcmp(answer->option, "accept") != 0)
+        return given ? -EDOM : 0;
+    int r = weft_doc_parse(question->pub.detail, strlen(question->pub.detail), question->engine->alloc, &doc);
+    if (r < 0)
+        return r;
+    weft_json schema = weft_get(weft_doc_root(doc), "requestedSchema"), nothing = {0};
+    if (schema.text)
+        r = weft__form_fill(&schema, given ? answer->content : &nothing, question->engine->alloc, out, why);
+    else
+        r = given ? -EINVAL : 0;
+    weft_doc_free(doc);
+    return r == -EINVAL ? -EDOM : r;
+}
+
+static int send_answer(weft_engine *engine, const known_question *question, const char *name,
+                       const weft_question_answer *answer, weft_question_done *done, void *ctx) {
+    char room[WEFT_FORM_WHY];
+    weft_buf content = {0};
+    int r = fill_in(question, answer, &content, answer->why ? answer->why : room);
+    size_t len = weft__buf_len(&content);
+    if (r >= 0)
+        r = send_end(engine, question, "question.answered",
+                     WEFT_OBJ(WEFT_OF_QUESTION(question), {"option", weft_str(answer->option)}, {"name", weft_str(name)},
+                              {"by", weft_str(answer->by ? answer->by : "")}, {"text", weft_str_or_none(answer->text)},
+                              {"content", len ? weft_raw(weft__buf_head(&content), len) : weft_none()}),
+                     &(closing){.done = done, .ctx = ctx, .answer = true});
+    weft__buf_done(&content, engine->alloc);
+    return r;
+}
+
+int weft__question_answer_with(weft_engine *engine, const char *id, const weft_question_answer *answer,
+                               weft_question_done *done, void *ctx) {
     known_question *question = weft__question_known(engine, id);
     weft_doc *doc;
     if (engine->phase != READY && engine->phase != STOPPING)
@@ -391,14 +432,16 @@ int weft__question_answer(weft_engine *engine, const char *id, const char *optio
     int r = weft_doc_parse(question->pub.options, strlen(question->pub.options), engine->alloc, &doc);
     if (r < 0)
         return r;
-    const char *name = option ? option_name(weft_doc_root(doc), option) : NULL;
-    r = name ? send_end(engine, question, "question.answered",
-                        WEFT_OBJ(WEFT_OF_QUESTION(question), {"option", weft_str(option)}, {"name", weft_str(name)},
-                                 {"by", weft_str(by ? by : "")}, {"text", weft_str_or_none(text)}),
-                        &(closing){.done = done, .ctx = ctx, .answer = true})
-             : -EINVAL;
+    const char *name = answer->option ? option_name(weft_doc_root(doc), answer->option) : NULL;
+    r = name ? send_answer(engine, question, name, answer, done, ctx) : -EINVAL;
     weft_doc_free(doc);
     return r;
+}
+
+int weft__question_answer(weft_engine *engine, const char *id, const char *option, const char *by, const char *text,
+                          weft_question_done *done, void *ctx) {
+    return weft__question_answer_with(engine, id, &(weft_question_answer){.option = option, .by = by, .text = text}, done,
+                                      ctx);
 }
 
 /* ---- for everybody ---- */

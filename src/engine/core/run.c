@@ -16,7 +16,7 @@
 #include "utf8.h"
 
 #define RETRY_MAX_MS 60000
-#define USAGE_BYTES 4096                 /* of numbers; more is none */
+#define USAGE_BYTES 4096                 /* of one event */
 #define UPDATE_BYTES ((size_t) 24 << 20) /* of one update: it must fit into an event with its frame */
 
 /* A question that was not asked. */
@@ -40,6 +40,7 @@ static void stop_turn(struct run *run, run_stop why, bool force) {
         return;
     if (run->stop == GOES_ON)
         run->stop = why;
+    weft__run_stop_terminals(run);
     if (run->turn)
         weft__pool_cancel(run->turn, force);
 }
@@ -60,7 +61,7 @@ static void on_run_timeout(weft_timer *timer) {
 }
 
 /* Something it said could not be kept: better no run than one with a hole. */
-static void check_kept(struct run *run, int r) {
+void weft__run_kept(struct run *run, int r) {
     if (r < 0) {
         weft__note(run->engine, "%s: memory is short, it is being ended", run->task->id);
         run->stop = run->stop == GOES_ON ? MEMORY_SHORT : run->stop;
@@ -72,19 +73,32 @@ static void check_kept(struct run *run, int r) {
 /* ---- what the driver tells ---- */
 
 void weft__run_process(struct run *run, pid_t pid) {
-    check_kept(run, weft__outbox_event(run, true, "task.process",
-                                       WEFT_OBJ({"taskId", weft_str(run->task->id)},
-                                                {"sessionId", weft_str(run->task->pub.session)}, {"pid", weft_int(pid)})));
+    weft__run_kept(run,
+                   weft__outbox_event(run, true, "task.process",
+                                      WEFT_OBJ({"taskId", weft_str(run->task->id)},
+                                               {"sessionId", weft_str(run->task->pub.session)}, {"pid", weft_int(pid)})));
 }
 
 void weft__run_session(struct run *run, const weft_session_info *info) {
-    check_kept(run, weft__outbox_event(run, true, "session.agent",
-                                       WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
-                                                {"agentSessionId", weft_str_or_none(info->agent_session)})));
+    weft__run_kept(run, weft__outbox_event(run, true, "session.agent",
+                                           WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
+                                                    {"agentSessionId", weft_str_or_none(info->agent_session)})));
 }
 
 void weft__run_output(struct run *run, weft_run_stream stream, weft_bytes text) {
-    check_kept(run, weft__outbox_output(run, stream, text));
+    weft__run_kept(run, weft__outbox_output(run, stream, text));
+}
+
+int weft__run_put_update(struct run *run, weft_val update) {
+    return weft__outbox_event(
+        run, false, "session.update",
+        WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)}, {"taskId", weft_str(run->task->id)}, {"update", update}));
+}
+
+void weft__task_note(weft_engine *engine, const char *id, const char *line) {
+    const known_task *task = weft__task_known(engine, id);
+    if (task && task->run && !task->run->ended)
+        weft__run_output(task->run, WEFT_RUN_STDERR, (weft_bytes){line, strlen(line)});
 }
 
 void weft__run_update(struct run *run, const weft_json *update) {
@@ -92,20 +106,32 @@ void weft__run_update(struct run *run, const weft_json *update) {
         char line[120];
         run->cut = true;
         int n = snprintf(line, sizeof line, "an update of %zu bytes is too large to be kept\n", update->len);
-        check_kept(run, weft__outbox_output(run, WEFT_RUN_STDERR, (weft_bytes){line, (size_t) n}));
+        weft__run_kept(run, weft__outbox_output(run, WEFT_RUN_STDERR, (weft_bytes){line, (size_t) n}));
         return;
     }
-    check_kept(run, weft__outbox_event(run, false, "session.update",
-                                       WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
-                                                {"taskId", weft_str(run->task->id)}, {"update", weft_copy(update)})));
+    weft__usage_of_update(run, update);
+    weft_buf shown = {0};
+    int r = weft__run_show_terminals(run, update, &shown);
+    if (r >= 0)
+        r = weft__run_put_update(run, r ? weft_raw(weft__buf_head(&shown), weft__buf_len(&shown)) : weft_copy(update));
+    weft__buf_done(&shown, run->engine->alloc);
+    weft__run_kept(run, r);
 }
 
 void weft__run_usage(struct run *run, const weft_json *usage) {
     if (usage->len > USAGE_BYTES)
         return;
-    check_kept(run, weft__outbox_event(run, false, "session.usage",
-                                       WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
-                                                {"taskId", weft_str(run->task->id)}, {"usage", weft_copy(usage)})));
+    weft__usage_of_turn(run, usage);
+    weft__run_kept(run, weft__outbox_event(run, false, "session.usage",
+                                           WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
+                                                    {"taskId", weft_str(run->task->id)}, {"usage", weft_copy(usage)})));
+}
+
+void weft__run_elicited(struct run *run, const char *elicitation) {
+    weft__run_kept(
+        run, weft__outbox_event(run, false, "session.elicited",
+                                WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
+                                         {"taskId", weft_str(run->task->id)}, {"elicitationId", weft_str(elicitation)})));
 }
 
 static void copy_end(struct run *run, const weft_turn_end *end) {
@@ -129,6 +155,7 @@ static void copy_end(struct run *run, const weft_turn_end *end) {
 }
 
 static void end_run(struct run *run) {
+    weft__run_end_terminals(run);
     run->turn = NULL;
     run->ended = true;
     weft__timer_stop(run->engine->loop, &run->timeout);
@@ -141,6 +168,7 @@ void weft__run_ended(struct run *run, const weft_turn_end *end) {
 }
 
 void weft__run_leaves(struct run *run, const weft_turn_end *end) {
+    weft__run_end_terminals(run);
     copy_end(run, end);
 }
 
@@ -176,7 +204,8 @@ static int answer_at_once(struct run *run, known_question *question) {
 static int ask_new_question(struct run *run, known_question *question) {
     int r = weft__outbox_question(run, question, NULL);
     /* It is on its way from here on: a failure to answer it leaves it to a person. */
-    if (r >= 0 && run->agent->permission != WEFT_PERMISSION_ASK && answer_at_once(run, question) < 0)
+    bool configured = run->agent->permission != WEFT_PERMISSION_ASK && strcmp(question->pub.kind, "permission") == 0;
+    if (r >= 0 && configured && answer_at_once(run, question) < 0)
         weft__note(run->engine, "%s: memory is short, a person must answer it", question->id);
     return r;
 }
@@ -212,7 +241,7 @@ void weft__run_ask(struct run *run, const char *key, weft_val asked) {
         if (!question->stored)
             weft__question_drop(run->engine, question);
     }
-    check_kept(run, r);
+    weft__run_kept(run, r);
 }
 
 static void tell_refusals(struct run *run) {
@@ -270,10 +299,22 @@ static void note_denial(struct run *run, const known_question *question) {
                  shown, pub->title);
 }
 
+static int give_content(struct run *run, const known_question *question) {
+    const char *content = question->pub.content;
+    weft_doc *doc = NULL;
+    int r = weft_doc_parse(content, strlen(content), run->engine->alloc, &doc);
+    if (r >= 0)
+        weft__pool_accept(run->turn, question->key, weft_doc_root(doc));
+    weft_doc_free(doc);
+    return r;
+}
+
 void weft__run_answer(struct run *run, known_question *question) {
     question->run = NULL;
     note_denial(run, question);
-    if (run->turn && question->key)
+    if (run->turn && question->key && question->pub.content)
+        weft__run_kept(run, give_content(run, question));
+    else if (run->turn && question->key)
         weft__pool_answer(run->turn, question->key, chosen_option(question));
 }
 
@@ -382,9 +423,11 @@ struct run *weft__run_free(struct run *run) {
     weft__timer_stop(engine->loop, &run->timeout);
     weft__timer_stop(engine->loop, &run->again);
     weft__later_cancel(&run->later);
+    weft__run_drop_terminals(run);
     weft__outbox_drop(run);
     tell_refusals(run);
     run->task->run = NULL;
+    weft__usage_done(run);
     weft__free(engine->alloc, run->end_text);
     return weft__free(engine->alloc, run);
 }
@@ -446,18 +489,19 @@ static void draft_end(struct draft *draft, const struct run *run, const outcome 
     const known_task *task = run->task;
     bool completed = strcmp(end->type, "task.completed") == 0, failed = strcmp(end->type, "task.failed") == 0;
     bool cancelled = !completed && !failed;
-    weft__draft_add(draft, WEFT_STREAM_HUB, end->type,
-                    WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
-                             {"by", cancelled ? weft_str_or_none(task->by) : weft_none()},
-                             {"error", weft_str_or_none(end->error_text)}, {"reason", weft_str_or_none(end->reason)},
-                             {"stopReason", weft_str_or_none(run->stop_reason)},
-                             {"exitCode", run->exit_code >= 0 ? weft_int(run->exit_code) : weft_none()},
-                             {"signal", failed && run->signal ? weft_int(run->signal) : weft_none()},
-                             {"output", weft_strn(task->pub.tail.data, task->pub.tail.len)},
-                             {"outputBytes", weft_uint(task->pub.output_bytes)},
-                             {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
-                             {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()},
-                             {"outputTruncated", run->cut || task->pub.output_cut ? weft_bool(true) : weft_none()}));
+    weft_member usage[3];
+    weft__draft_add(
+        draft, WEFT_STREAM_HUB, end->type,
+        WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
+                 {"by", cancelled ? weft_str_or_none(task->by) : weft_none()}, {"error", weft_str_or_none(end->error_text)},
+                 {"reason", weft_str_or_none(end->reason)}, {"stopReason", weft_str_or_none(run->stop_reason)},
+                 {"exitCode", run->exit_code >= 0 ? weft_int(run->exit_code) : weft_none()},
+                 {"signal", failed && run->signal ? weft_int(run->signal) : weft_none()},
+                 {"usage", weft__usage_val(run, usage)}, {"output", weft_strn(task->pub.tail.data, task->pub.tail.len)},
+                 {"outputBytes", weft_uint(task->pub.output_bytes)},
+                 {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
+                 {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()},
+                 {"outputTruncated", run->cut || task->pub.output_cut ? weft_bool(true) : weft_none()}));
 }
 
 /* The task runs again at the next start. What it asks stays open until then, and is its own when it asks the same. */

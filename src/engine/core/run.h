@@ -3,6 +3,7 @@
 #define WEFT_RUN_H
 
 #include "agent_pool.h"
+#include "terminals.h"
 
 /* Why it is being ended. */
 typedef enum run_stop { GOES_ON, CANCELLED, TIMED_OUT, DAEMON_STOPS, MEMORY_SHORT } run_stop;
@@ -24,6 +25,8 @@ struct run {
     int lost;  /* while stopping, something it said could not be stored: why; neither is its end then */
     weft_link refusals;
 
+    weft_terminals *terminals; /* that its agent has; NULL: none yet */
+
     char denied[300]; /* what a person, the configuration or the clock did not allow, last; "": nothing */
     const char *no_reason;
     bool ended, closing; /* on_end has come; its last event is under way */
@@ -33,6 +36,7 @@ struct run {
     int exit_code, signal;
     char *end_text; /* the memory of: */
     const char *reason, *error, *stop_reason;
+    char *tokens, *context, *cost; /* run_usage.c's: JSON; NULL: unknown */
 };
 
 /* run.c: what the driver tells, by agent_pool.c */
@@ -44,11 +48,34 @@ void weft__run_update(struct run *run, const weft_json *update);
 void weft__run_usage(struct run *run, const weft_json *usage);
 void weft__run_ask(struct run *run, const char *key, weft_val asked);
 void weft__run_unask(struct run *run, const char *key);
+void weft__run_elicited(struct run *run, const char *elicitation);
 /* Its turn is over, and with it the run. */
 void weft__run_ended(struct run *run, const weft_turn_end *end);
 /* Its turn is over; the run is when the process has ended, which weft__run_left() says. */
 void weft__run_leaves(struct run *run, const weft_turn_end *end);
 void weft__run_left(struct run *run, int exit_code, int signal);
+
+/* Something it said was kept (r >= 0), or was not: then it must not go on. */
+void weft__run_kept(struct run *run, int r);
+/* Store an update. */
+int weft__run_put_update(struct run *run, weft_val update);
+
+/* run_terminals.c */
+
+/* An update that shows terminals, with what they printed; see weft__terminals_show(). */
+int weft__run_show_terminals(struct run *run, const weft_json *update, weft_buf *ret);
+/* The turn is cancelled; it is over; the run is forgotten in the middle. */
+void weft__run_stop_terminals(struct run *run);
+void weft__run_end_terminals(struct run *run);
+void weft__run_drop_terminals(struct run *run);
+
+/* run_usage.c: what it cost. */
+
+void weft__usage_of_turn(struct run *run, const weft_json *usage);
+void weft__usage_of_update(struct run *run, const weft_json *update);
+/* {tokens?, context?, sessionCost?}; none: nothing is known. */
+weft_val weft__usage_val(const struct run *run, weft_member members[3]);
+void weft__usage_done(struct run *run);
 
 /* outbox.c: what the run says, in order, as few appends as possible, nothing lost. */
 

@@ -21,7 +21,7 @@
 #define PIECE_DOCUMENTS 500            /* of one append, */
 #define PIECE_BYTES ((size_t) 1 << 20) /* about */
 #define KEY_BYTES (ENGINE_ID + 16)
-#define HUB "hub"
+#define HUB WEFT_SAVED_HUB
 #define TASK "task/"
 #define SESSION "session/"
 #define QUESTION "question/"
@@ -39,6 +39,7 @@ typedef struct saving {
     const weft_alloc *alloc;
     uint64_t gseq, number;
     bool last;
+    bool stopping; /* it was the engine's state when this was written */
 } saving;
 
 struct piece {
@@ -137,19 +138,27 @@ static bool piece_is_full(const struct piece *piece) {
 }
 
 static void add_key(struct piece *piece, const char *prefix, const char *id) {
-    snprintf(piece->keys[piece->count], KEY_BYTES, "%s%s", prefix, id);
+    char *key = piece->keys[piece->count];
+    size_t begin = strlen(prefix), len = strnlen(id, KEY_BYTES - 1 - begin);
+    memcpy(key, prefix, begin);
+    memcpy(key + begin, id, len);
+    key[begin + len] = '\0';
     piece->documents[piece->count] = (weft_document){.key = piece->keys[piece->count]};
 }
 
 /* The text may still move: its place is known when the piece is sent. */
-static void add_document(struct piece *piece, const char *prefix, const char *id, weft_val data) {
-    size_t before = weft__buf_len(&piece->text);
-    if (piece->r >= 0)
-        piece->r = weft__write_val(&piece->text, piece->engine->alloc, &data);
+static void end_document(struct piece *piece, const char *prefix, const char *id, size_t before) {
     if (piece->r < 0)
         return;
     add_key(piece, prefix, id);
     piece->documents[piece->count++].data = (weft_bytes){"", weft__buf_len(&piece->text) - before};
+}
+
+static void add_document(struct piece *piece, const char *prefix, const char *id, weft_val data) {
+    size_t before = weft__buf_len(&piece->text);
+    if (piece->r >= 0)
+        piece->r = weft__write_val(&piece->text, piece->engine->alloc, &data);
+    end_document(piece, prefix, id, before);
 }
 
 static void place_documents(struct piece *piece) {
@@ -162,7 +171,11 @@ static void place_documents(struct piece *piece) {
     }
 }
 
-static void add_task(struct piece *piece, known_task *task) {
+static weft_val raw_or_none(const char *json) {
+    return json ? weft_raw(json, strlen(json)) : weft_none();
+}
+
+int weft__saved_task(weft_engine *engine, const known_task *task, weft_buf *out) {
     const weft_task *pub = &task->pub;
     bool over = pub->state >= WEFT_TASK_COMPLETED;
     weft_member members[16];
@@ -174,21 +187,25 @@ static void add_task(struct piece *piece, known_task *task) {
         {"stopReason", weft_str_or_none(pub->stop_reason)},
         {"exitCode", weft_int(pub->exit_code)},
         {"signal", pub->signal ? weft_int(pub->signal) : weft_none()},
+        {"usage", raw_or_none(pub->usage)},
         {"output", weft_strn(pub->tail.data, pub->tail.len)},
         {"outputBytes", weft_uint(pub->output_bytes)},
         {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
         {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()},
         {"outputTruncated", pub->output_cut ? weft_bool(true) : weft_none()},
     };
-    add_document(piece, TASK, pub->id,
-                 WEFT_OBJ({"state", weft_str(weft__task_states[pub->state])}, {"at", weft_uint(piece->engine->applied)},
-                          {"createdMs", weft_int(pub->created_ms)}, {"startedMs", weft_int(pub->started_ms)},
-                          {"attempt", weft_int(pub->attempt)}, {"task", weft__task_data(task, members)},
-                          {"end", over ? weft_obj(end, sizeof end / sizeof end[0]) : weft_none()}));
+    weft_val data = WEFT_OBJ({"state", weft_str(weft__task_states[pub->state])}, {"at", weft_uint(engine->applied)},
+                             {"createdMs", weft_int(pub->created_ms)}, {"startedMs", weft_int(pub->started_ms)},
+                             {"attempt", weft_int(pub->attempt)}, {"task", weft__task_data(task, members)},
+                             {"end", over ? weft_obj(end, sizeof end / sizeof end[0]) : weft_none()});
+    return weft__write_val(out, engine->alloc, &data);
 }
 
-static weft_val raw_or_none(const char *json) {
-    return json ? weft_raw(json, strlen(json)) : weft_none();
+static void add_task(struct piece *piece, const known_task *task) {
+    size_t before = weft__buf_len(&piece->text);
+    if (piece->r >= 0)
+        piece->r = weft__saved_task(piece->engine, task, &piece->text);
+    end_document(piece, TASK, task->pub.id, before);
 }
 
 #define SESSION_MEMBERS 13
@@ -244,6 +261,7 @@ static void add_question(struct piece *piece, const known_question *question) {
         {"option", weft_str_or_none(pub->option)},
         {"by", weft_str_or_none(pub->by)},
         {"text", weft_str_or_none(pub->text)},
+        {"content", raw_or_none(pub->content)},
     };
     memcpy(members + data.len, more, sizeof more);
     add_document(piece, QUESTION, pub->id, weft_obj(members, data.len + sizeof more / sizeof more[0]));
@@ -296,12 +314,14 @@ static void add_forgotten(struct piece *piece) {
 static void add_hub(struct piece *piece) {
     weft_engine *engine = piece->engine;
     const uint64_t *of = engine->counts.of;
-    weft_buf switches = {0}, ages = {0}, firings = {0};
+    weft_buf switches = {0}, ages = {0}, firings = {0}, open = {0};
     int r = weft__retention_write_switches(engine, &switches);
     if (r >= 0)
         r = weft__firings_write(engine, &firings);
     if (r >= 0)
         r = weft__age_write(&engine->age, engine->alloc, &ages);
+    int open_r = r < 0 ? r : weft__past_write_open(engine, &open);
+    r = open_r < 0 ? open_r : r;
     if (r >= 0)
         add_document(piece, HUB, "",
                      WEFT_OBJ({"gseq", weft_uint(engine->applied)}, {"seq", weft_uint(engine->hub_seq)},
@@ -313,12 +333,14 @@ static void add_hub(struct piece *piece) {
                               {"versions", weft_uint(engine->next_version)}, {"agent", weft_str_or_none(engine->chosen)},
                               {"switches", weft_raw(weft__buf_head(&switches), weft__buf_len(&switches))},
                               {"fired", weft_raw(weft__buf_head(&firings), weft__buf_len(&firings))},
-                              {"ages", weft_raw(weft__buf_head(&ages), weft__buf_len(&ages))}));
+                              {"ages", weft_raw(weft__buf_head(&ages), weft__buf_len(&ages))},
+                              {"open", open_r > 0 ? weft_raw(weft__buf_head(&open), weft__buf_len(&open)) : weft_none()}));
     else
         piece->r = r;
     weft__buf_done(&switches, engine->alloc);
     weft__buf_done(&ages, engine->alloc);
     weft__buf_done(&firings, engine->alloc);
+    weft__buf_done(&open, engine->alloc);
 }
 
 static bool fill_piece(struct piece *piece) {
@@ -347,7 +369,7 @@ static void on_saved(void *ctx, int r, const weft_event *events, size_t count, b
     weft_engine *engine = made->engine;
     (void) events, (void) count, (void) repeat;
     uint64_t gseq = made->gseq, number = made->number;
-    bool last = made->last;
+    bool last = made->last, made_stopping = made->stopping;
     weft__free(made->alloc, made);
     if (!engine)
         return;
@@ -360,6 +382,7 @@ static void on_saved(void *ctx, int r, const weft_event *events, size_t count, b
     engine->save_failed = false;
     if (last) {
         engine->saved_gseq = gseq;
+        engine->open_saved = made_stopping;
         weft__retention_saved(engine, gseq);
         weft__erasings_saved(engine, 0, number);
     }
@@ -373,8 +396,12 @@ static int send_piece(struct piece *piece, bool last) {
     saving *made = piece->r < 0 ? NULL : weft__zalloc(engine->alloc, sizeof *made);
     if (!made)
         return piece->r < 0 ? piece->r : -ENOMEM;
-    *made =
-        (saving){.engine = engine, .alloc = engine->alloc, .gseq = engine->applied, .number = ++engine->saves, .last = last};
+    *made = (saving){.engine = engine,
+                     .alloc = engine->alloc,
+                     .gseq = engine->applied,
+                     .number = ++engine->saves,
+                     .last = last,
+                     .stopping = engine->phase == STOPPING};
     place_documents(piece);
     int r = weft__store_append(engine->store, &(weft_append){.documents = piece->documents, .document_count = piece->count},
                                on_saved, made);
@@ -406,7 +433,8 @@ void weft__save(weft_engine *engine) {
 }
 
 bool weft__save_unfinished(const weft_engine *engine) {
-    return engine->saving || (!engine->save_failed && engine->unsaved_events);
+    return engine->saving ||
+           (!engine->save_failed && (engine->unsaved_events || (engine->opts.early && !engine->open_saved)));
 }
 
 void weft__saved_drop(weft_engine *engine) {
@@ -474,6 +502,35 @@ int weft__saved_restore(weft_engine *engine, const weft_event *document) {
         engine->skipped++;
     }
     return r == -EBADMSG ? 0 : r;
+}
+
+int weft__saved_restore_open(weft_engine *engine, const weft_event *document) {
+    weft_doc *doc = NULL;
+    int r = weft_doc_parse(document->data.data, document->data.len, engine->alloc, &doc);
+    if (r < 0)
+        return r == -ENOMEM ? r : 0;
+    const weft_json *hub = weft_doc_root(doc);
+    if (weft__past_may_wait(engine, hub)) {
+        r = restore_hub(engine, hub);
+        if (r >= 0)
+            r = weft__past_restore_open(engine, hub);
+        r = r < 0 ? r : 1;
+    }
+    weft_doc_free(doc);
+    return r;
+}
+
+static bool is_known(const weft_engine *engine, const char *key) {
+    if (key_begins(key, TASK))
+        return weft__task_known(engine, key + sizeof TASK - 1);
+    if (key_begins(key, SESSION))
+        return weft__session_known(engine, key + sizeof SESSION - 1);
+    return key_begins(key, QUESTION) ? weft__question_known(engine, key + sizeof QUESTION - 1) != NULL
+                                     : strcmp(key, HUB) == 0;
+}
+
+int weft__saved_restore_past(weft_engine *engine, const weft_event *document) {
+    return is_known(engine, document->stream) ? 0 : weft__saved_restore(engine, document);
 }
 
 void weft__saved_restored(weft_engine *engine) {

@@ -99,6 +99,7 @@ known_session *weft__session_drop(weft_engine *engine, known_session *session) {
     if (session->stored)
         engine->session_count--;
     weft__saved_forget(engine, &session->saved, session->pub.id);
+    weft__past_leave(engine, &session->link);
     weft__list_remove(&session->link);
     weft__list_remove(&session->told_at);
     weft__map_remove(&engine->sessions, &session->node);
@@ -117,9 +118,9 @@ void weft__session_stored(weft_engine *engine, known_session *session, int64_t n
     session->stored = true;
     session->pub.created_ms = session->pub.updated_ms = now;
     /* Nobody counted what an earlier daemon kept of it: as if it were full. */
-    session->bytes = engine->phase == FOLDING ? engine->limits.keep_output : 0;
+    session->bytes = engine->phase == FOLDING || engine->past_restoring ? engine->limits.keep_output : 0;
     engine->session_count++;
-    weft__list_push(&engine->all_sessions, &session->link);
+    weft__past_put_session(engine, session);
     weft__sessions_soon(engine);
     /* Where many have tasks that wait, none of which can go, not all are looked at for each that comes. */
     size_t stuck = engine->sessions_stuck;
@@ -297,6 +298,7 @@ int weft__session_apply_deleted(weft_engine *engine, const weft_event *event, co
         /* Its document goes now; the rest when the command is answered, a moment later. */
         session->stored = false;
         engine->session_count--;
+        weft__past_leave(engine, &session->link);
         weft__list_remove(&session->link);
         weft__saved_forget(engine, &session->saved, session->pub.id);
         session->saved.saved = false;

@@ -36,7 +36,7 @@ typedef struct command {
 } command;
 
 static int check_phase(const weft_engine *engine) {
-    return engine->phase == READY ? 0 : engine->phase < READY ? -EAGAIN : -ESHUTDOWN;
+    return engine->phase > READY ? -ESHUTDOWN : engine->phase < READY || engine->past_unread ? -EAGAIN : 0;
 }
 
 static int find_free_session(const weft_engine *engine, const char *id, known_session **ret) {

@@ -28,6 +28,16 @@ static const char *newest_fact(const known_session *session, size_t fact) {
                                     : session->facts[fact];
 }
 
+bool weft__session_only_reads(const weft_engine *engine, const char *id) {
+    static const char *const known[] = {"\"read-only\"", "\"read_only\"", "\"readonly\"", "\"plan\""};
+    const known_session *session = weft__session_known(engine, id);
+    const char *mode = session ? newest_fact(session, WEFT_SESSION_MODE) : NULL;
+    for (size_t i = 0; mode && i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i], mode) == 0)
+            return true;
+    return false;
+}
+
 static bool is_news(const known_session *session, size_t fact, const weft_json *value) {
     const char *known = newest_fact(session, fact);
     if (!known)

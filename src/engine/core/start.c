@@ -27,6 +27,7 @@ void weft__started(weft_engine *engine, int r) {
     if (r >= 0 && engine->phase == RECOVERING) {
         engine->phase = READY;
         weft__retention_begin(engine);
+        weft__past_begin(engine);
         weft__save_if_due(engine); /* a long journal was read */
     }
     weft__later(engine->loop, &engine->ready_later);
@@ -137,6 +138,8 @@ typedef struct folding {
     weft_engine *engine; /* NULL: it is gone */
     const weft_alloc *alloc;
     const char *stream; /* NULL: what is saved */
+    bool hub_only;      /* of that, the hub's document */
+    bool rest;          /* of that, what is not known yet */
     uint64_t after;
     uint64_t saved_seq; /* of the hub's stream: what was saved knows the events up to here */
     int r;              /* what went wrong, while the next page was already on its way */
@@ -193,20 +196,78 @@ static int note_trimmed(weft_engine *engine, const weft_page *page) {
     return 0;
 }
 
+/* What was saved is known: the events behind it are next. */
+static void begin_events(folding *fold) {
+    weft_engine *engine = fold->engine;
+    weft__saved_restored(engine);
+    fold->stream = WEFT_STREAM_HUB;
+    fold->saved_seq = engine->hub_seq;
+    fold->after = engine->firings_saved ? engine->hub_seq : 0;
+}
+
+/* The hub's document alone is enough, or all are read. 0, <0. */
+static int take_hub_document(folding *fold, const weft_page *page) {
+    int r = page->count ? weft__saved_restore_open(fold->engine, &page->events[0]) : 0;
+    fold->hub_only = false;
+    fold->after = 0;
+    if (r > 0)
+        begin_events(fold);
+    return r < 0 ? r : next_page(fold);
+}
+
 /* 1 everything is read, 0 more to come, <0. */
 static int choose_next_page(folding *fold, const weft_page *page) {
     weft_engine *engine = fold->engine;
     fold->after = page->last;
-    if (!page->more && !fold->stream) {
-        weft__saved_restored(engine);
-        fold->stream = WEFT_STREAM_HUB;
-        fold->saved_seq = engine->hub_seq;
-        fold->after = engine->firings_saved ? engine->hub_seq : 0;
-    } else if (!page->more) {
+    if (!page->more && !fold->stream)
+        begin_events(fold);
+    else if (!page->more) {
         fold->stream = next_stream(engine);
         fold->after = 0;
     }
     return fold->stream || page->more ? next_page(fold) : 1;
+}
+
+/* After a clean stop there is nothing behind what was saved but that. Anything else may be about the past. */
+static bool needs_past(const folding *fold, const weft_page *page) {
+    bool needed = false;
+    for (size_t i = 0; fold->engine->past_unread && fold->stream && i < page->count; i++)
+        needed |= strcmp(page->events[i].type, "hub.stopped") != 0 && strcmp(page->events[i].type, "hub.started") != 0;
+    return needed;
+}
+
+static int read_past_first(folding *fold) {
+    fold->engine->past_unread = false;
+    fold->rest = true;
+    fold->stream = NULL;
+    fold->after = 0;
+    return next_page(fold);
+}
+
+static int restore_saved(const folding *fold, const weft_event *document) {
+    weft_engine *engine = fold->engine;
+    if (!fold->rest)
+        return weft__saved_restore(engine, document);
+    engine->past_restoring = true;
+    int r = weft__saved_restore_past(engine, document);
+    engine->past_restoring = false;
+    return r;
+}
+
+static void forget_trimmed(weft_engine *engine, uint64_t seq) {
+    engine->past_trimmed = seq;
+    if (!engine->past_unread)
+        weft__task_forget_trimmed(engine, seq);
+}
+
+/* r 1: everything is read. */
+static void end_folding(folding *fold, int r) {
+    weft_engine *engine = fold->engine;
+    engine->folding = weft__free(engine->alloc, fold);
+    if (r < 0)
+        weft__started(engine, r);
+    else
+        on_folded(engine);
 }
 
 static void on_fold_page(void *ctx, int r, const weft_page *page) {
@@ -220,6 +281,12 @@ static void on_fold_page(void *ctx, int r, const weft_page *page) {
     }
     if (r == 0)
         r = fold->r;
+    if (r == 0 && (fold->hub_only || needs_past(fold, page))) {
+        r = fold->hub_only ? take_hub_document(fold, page) : read_past_first(fold);
+        if (r < 0)
+            end_folding(fold, r);
+        return;
+    }
     /* The next page of what was saved is read while this one is taken in. */
     bool ahead = r == 0 && !fold->stream && page->more;
     if (ahead) {
@@ -228,11 +295,11 @@ static void on_fold_page(void *ctx, int r, const weft_page *page) {
         ahead = r == 0;
     }
     for (size_t i = 0; r == 0 && i < page->count; i++)
-        r = fold->stream ? fold_event(fold, &page->events[i]) : weft__saved_restore(engine, &page->events[i]);
+        r = fold->stream ? fold_event(fold, &page->events[i]) : restore_saved(fold, &page->events[i]);
     if (r == 0 && fold->stream && strcmp(fold->stream, WEFT_STREAM_HUB) != 0 && !fold->after && page->count && page->trimmed)
         r = note_trimmed(engine, page);
     if (r == 0 && fold->stream && strcmp(fold->stream, WEFT_STREAM_HUB) == 0)
-        weft__task_forget_trimmed(engine, page->trimmed);
+        forget_trimmed(engine, page->trimmed);
     weft__tidy(engine);
     if (ahead) {
         fold->r = r;
@@ -242,18 +309,13 @@ static void on_fold_page(void *ctx, int r, const weft_page *page) {
         r = -EIO;
     if (r == 0)
         r = choose_next_page(fold, page);
-    if (r == 0)
-        return;
-    engine->folding = weft__free(engine->alloc, fold);
-    if (r < 0)
-        weft__started(engine, r);
-    else
-        on_folded(engine);
+    if (r != 0)
+        end_folding(fold, r);
 }
 
 static int next_page(folding *fold) {
     weft_query query = {
-        .stream = fold->stream,
+        .stream = fold->hub_only ? WEFT_SAVED_HUB : fold->stream,
         .after = fold->after,
         .until = fold->stream ? fold->engine->applied : 0,
         .documents = !fold->stream,
@@ -271,6 +333,7 @@ int weft__engine_start(weft_engine *engine, void (*on_ready)(void *ctx, int r), 
         return -ENOMEM;
     fold->engine = engine;
     fold->alloc = engine->alloc;
+    fold->hub_only = engine->opts.early;
     engine->applied = weft__store_head(engine->store);
     engine->fresh = engine->applied == 0;
     int r = weft__watch_set(engine->watch, WEFT_WATCH_READ);

@@ -362,6 +362,8 @@ int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task
     int r = check_submission(engine, spec);
     if (r < 0)
         return r;
+    if (engine->past_unread && (spec->key || spec->session))
+        return -EAGAIN;
     weft_node *known = spec->key ? weft__map_find(&engine->keys, spec->key) : NULL;
     if (known) {
         known_task *task = WEFT_CONTAINER(known, known_task, key_node);
@@ -449,7 +451,7 @@ int weft__task_cancel(weft_engine *engine, const char *id, const char *by, weft_
     if (engine->phase != READY && engine->phase != STOPPING)
         return engine->phase < READY ? -EAGAIN : -ESHUTDOWN;
     if (!task || !task->stored)
-        return -ENOENT;
+        return engine->past_unread ? -EAGAIN : -ENOENT;
     if (task->pub.state >= WEFT_TASK_COMPLETED)
         return -EALREADY;
     if (by && !task->by && !(task->by = weft__strndup(engine->alloc, by, strlen(by))))

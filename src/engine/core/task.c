@@ -105,6 +105,7 @@ known_task *weft__task_drop(weft_engine *engine, known_task *task) {
         return NULL;
     assert(!task->run && weft__list_empty(&task->waiters) && weft__list_empty(&task->repeats));
     weft__saved_forget(engine, &task->saved, task->id);
+    weft__past_leave(engine, &task->all);
     weft__list_remove(&task->all);
     weft__list_remove(&task->place);
     weft__list_remove(&task->slot);
@@ -363,9 +364,12 @@ static weft_task_state state_after(const char *type) {
                                                : WEFT_TASK_CANCELLED;
 }
 
+/* What an event of a run says of it is far less. */
+#define USAGE_BYTES (16 * 1024)
+
 /* What its end needs memory for. */
 typedef struct ending {
-    const char *error, *reason, *stop_reason;
+    const char *error, *reason, *stop_reason, *usage;
     char *strings;
     char *tail; /* NULL: it has one already */
     size_t tail_len;
@@ -380,6 +384,7 @@ enum {
     STOP_REASON,
     EXIT_CODE,
     SIGNAL,
+    USAGE,
     OUTPUT,
     OUTPUT_BYTES,
     OUTPUT_FROM,
@@ -394,6 +399,7 @@ static const char *const end_members[] = {
     [STOP_REASON] = "stopReason",
     [EXIT_CODE] = "exitCode",
     [SIGNAL] = "signal",
+    [USAGE] = "usage",
     [OUTPUT] = "output",
     [OUTPUT_BYTES] = "outputBytes",
     [OUTPUT_FROM] = "outputFrom",
@@ -408,13 +414,16 @@ static int prepare_end(weft_engine *engine, const known_task *task, const weft_j
     if (weft__value_string(&of[ERROR_TEXT], &ret->error) < 0 || weft__value_string(&of[REASON], &ret->reason) < 0 ||
         weft__value_string(&of[STOP_REASON], &ret->stop_reason) < 0 || weft_text(&of[OUTPUT], &text) == -ENOMEM)
         return -ENOMEM;
-    size_t size = weft__pack_size(ret->error) + weft__pack_size(ret->reason) + weft__pack_size(ret->stop_reason);
+    bool used = weft_typeof(&of[USAGE]) == WEFT_OBJECT && of[USAGE].len <= USAGE_BYTES;
+    size_t size = weft__pack_size(ret->error) + weft__pack_size(ret->reason) + weft__pack_size(ret->stop_reason) +
+                  (used ? of[USAGE].len + 1 : 0);
     if (size && !(ret->strings = weft__alloc(engine->alloc, size)))
         return -ENOMEM;
     char *at = ret->strings;
     ret->error = weft__pack(&at, ret->error);
     ret->reason = weft__pack(&at, ret->reason);
     ret->stop_reason = weft__pack(&at, ret->stop_reason);
+    ret->usage = used ? weft__pack_bytes(&at, of[USAGE].text, of[USAGE].len) : NULL;
     text = weft__text_end(text.data, text.len, WEFT_TASK_TAIL);
     if (!task->tail && text.len) {
         ret->tail = weft__strndup(engine->alloc, text.data, text.len);
@@ -460,6 +469,7 @@ static void take_end(weft_engine *engine, known_task *task, const weft_json *of,
     task->pub.error = end->error;
     task->pub.reason = end->reason;
     task->pub.stop_reason = end->stop_reason;
+    task->pub.usage = end->usage;
     task->pub.exit_code = (int) weft__value_between(&of[EXIT_CODE], -1, -1, INT_MAX);
     task->pub.signal = (int) weft__value_between(&of[SIGNAL], 0, 0, INT_MAX);
     task->pub.output_bytes = count_or(&of[OUTPUT_BYTES], task->pub.output_bytes);
@@ -558,7 +568,9 @@ int weft__task_restore(weft_engine *engine, const weft_json *data) {
     weft__get_all(&saved[ASKED], task_members, TASK_MEMBERS, asked);
     weft__get_all(&saved[ENDED], end_members, END_MEMBERS, ended);
     weft_task_state state = state_named(&saved[STATE]);
-    if (state == WEFT_TASK_STATES || weft_typeof(&saved[ASKED]) != WEFT_OBJECT ||
+    /* What waits was known when the engine became ready. */
+    bool late = engine->phase >= READY && state < WEFT_TASK_COMPLETED;
+    if (state == WEFT_TASK_STATES || late || weft_typeof(&saved[ASKED]) != WEFT_OBJECT ||
         weft__task_known(engine, weft__value_id(&asked[TASK_ID], id)))
         return -EBADMSG;
     int r = task_from(engine, asked, &task);
@@ -575,7 +587,7 @@ int weft__task_restore(weft_engine *engine, const weft_json *data) {
     task->pub.attempt = weft__value_between(&saved[ATTEMPT], 0, 0, MAX_ATTEMPTS);
     task->pub.created_ms = weft_int_of(&saved[CREATED_MS], 0);
     task->pub.started_ms = weft_int_of(&saved[STARTED_MS], 0);
-    weft__list_push(&engine->all_tasks, &task->all);
+    weft__past_put_task(engine, task);
     if (task->pub.number >= engine->next_task)
         engine->next_task = task->pub.number + 1;
     if (state < WEFT_TASK_COMPLETED) {

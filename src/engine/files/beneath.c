@@ -250,6 +250,13 @@ int weft__beneath_parent(int root, const char *path, unsigned how, char ret_name
     return fd;
 }
 
+int weft__beneath_root(int root, const char *folder, unsigned how) {
+    const char *slash = strrchr(folder, '/'), *name = slash ? slash + 1 : folder;
+    if (is_name((weft_bytes){name, strlen(name)}, ".aiwg"))
+        return -EACCES;
+    return weft__beneath_open(root, folder, O_PATH | O_DIRECTORY, how & ~(unsigned) WEFT_BENEATH_LINKS);
+}
+
 /* ---- a folder's own path ---- */
 
 /* An absolute path is one beneath root only if it is written so. NULL: it is not. */

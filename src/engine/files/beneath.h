@@ -38,6 +38,10 @@ int weft__beneath_open(int root, const char *path, int flags, unsigned how);
  * is no name ("..", "x/"). */
 int weft__beneath_parent(int root, const char *path, unsigned how, char ret_name[NAME_MAX + 1]);
 
+/* Open a folder beneath root as a root of its own, following no link. Nothing in it that is closed beneath root is open
+ * beneath this one: -EACCES for an .aiwg, of which only the name says what is closed in it. */
+int weft__beneath_root(int root, const char *folder, unsigned how);
+
 /* Bytes of a folder's path beneath the root, as it is kept. */
 #define WEFT_BENEATH_PATH 1024
 

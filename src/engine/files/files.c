@@ -35,7 +35,8 @@ typedef struct file_call {
     weft_file_content content;
     weft_file_list list;
     bool created;
-    char room[]; /* the path, then the content */
+    char *folder; /* that it is beneath; NULL: the root */
+    char room[];  /* the path, the content, the folder */
 } file_call;
 
 static void free_file_call(file_call *call) {
@@ -50,12 +51,17 @@ static void run_file_call(weft_work *work) {
     file_call *call = WEFT_CONTAINER(work, file_call, work);
     const weft_files *files = call->files;
     unsigned how = files->how | WEFT_BENEATH_LINKS;
-    if (call->kind == READ)
-        call->r = weft__file_read(files->root, &call->read, how, files->alloc, &call->content);
+    int root = call->folder ? weft__beneath_root(files->root, call->folder, files->how) : files->root;
+    if (root < 0)
+        call->r = root;
+    else if (call->kind == READ)
+        call->r = weft__file_read(root, &call->read, how, files->alloc, &call->content);
     else if (call->kind == LIST)
-        call->r = weft__file_list(files->root, call->read.path, call->max, how, files->alloc, &call->list);
+        call->r = weft__file_list(root, call->read.path, call->max, how, files->alloc, &call->list);
     else
-        call->r = weft__file_write(files->root, &call->write, files->how, &call->created);
+        call->r = weft__file_write(root, &call->write, files->how, &call->created);
+    if (call->folder && root >= 0)
+        close(root);
 }
 
 static void call_done(weft_work *work, bool lost) {
@@ -73,16 +79,19 @@ static void call_done(weft_work *work, bool lost) {
     free_file_call(call);
 }
 
-static int make_call(weft_files *files, call_kind kind, weft_bytes path, weft_bytes content, file_call **ret) {
+static int make_call(weft_files *files, call_kind kind, weft_bytes path, weft_bytes content, weft_bytes folder,
+                     file_call **ret) {
     char checked[PATH_MAX];
     int r = weft__beneath_check(path, checked);
+    if (r >= 0 && folder.len)
+        r = weft__beneath_check(folder, checked);
     if (r < 0)
         return r;
     if (content.len > WEFT_FILE_WRITE_MAX)
         return -EFBIG;
     if (content.len > WEFT_FILES_BYTES - files->bytes)
         return -EAGAIN;
-    file_call *call = weft__zalloc(files->alloc, sizeof *call + path.len + content.len + 1);
+    file_call *call = weft__zalloc(files->alloc, sizeof *call + path.len + content.len + folder.len + 1);
     if (!call)
         return -ENOMEM;
     call->work = (weft_work){.run = run_file_call, .done = call_done};
@@ -93,6 +102,8 @@ static int make_call(weft_files *files, call_kind kind, weft_bytes path, weft_by
         memcpy(call->room + path.len, content.data, content.len);
     call->read.path = call->write.path = (weft_bytes){call->room, path.len};
     call->write.content = (weft_bytes){call->room + path.len, content.len};
+    if (folder.len)
+        call->folder = memcpy(call->room + path.len + content.len, folder.data, folder.len);
     files->bytes += content.len;
     *ret = call;
     return 0;
@@ -109,7 +120,7 @@ static int give_call(file_call *call, weft_file_done *done, void *ctx) {
 
 int weft__files_read(weft_files *files, const weft_file_read *read, weft_file_done *done, void *ctx) {
     file_call *call;
-    int r = make_call(files, READ, read->path, (weft_bytes){0}, &call);
+    int r = make_call(files, READ, read->path, (weft_bytes){0}, read->folder, &call);
     if (r < 0)
         return r;
     weft_bytes path = call->read.path;
@@ -120,7 +131,7 @@ int weft__files_read(weft_files *files, const weft_file_read *read, weft_file_do
 
 int weft__files_list(weft_files *files, weft_bytes path, size_t max, weft_file_done *done, void *ctx) {
     file_call *call;
-    int r = make_call(files, LIST, path, (weft_bytes){0}, &call);
+    int r = make_call(files, LIST, path, (weft_bytes){0}, (weft_bytes){0}, &call);
     if (r < 0)
         return r;
     call->max = max;
@@ -129,7 +140,7 @@ int weft__files_list(weft_files *files, weft_bytes path, size_t max, weft_file_d
 
 int weft__files_write(weft_files *files, const weft_file_write *write, weft_file_done *done, void *ctx) {
     file_call *call;
-    int r = make_call(files, WRITE, write->path, write->content, &call);
+    int r = make_call(files, WRITE, write->path, write->content, write->folder, &call);
     if (r < 0)
         return r;
     call->write.folders = write->folders;

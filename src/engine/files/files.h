@@ -26,6 +26,7 @@ typedef struct weft_file_read {
     weft_bytes path;
     size_t max;           /* bytes; 0: WEFT_FILE_READ */
     uint64_t line, limit; /* only limit lines from this one on, the first is 1; 0: from the first, all */
+    weft_bytes folder;    /* weft__files_read() only: beneath this folder, which is beneath the root; empty: the root */
 } weft_file_read;
 
 typedef struct weft_file_content {
@@ -64,8 +65,9 @@ void weft__file_list_done(weft_file_list *list, const weft_alloc *alloc);
 
 typedef struct weft_file_write {
     weft_bytes path, content;
-    bool folders; /* make the folders that are missing on the way */
-    mode_t umask; /* for what is new */
+    bool folders;      /* make the folders that are missing on the way */
+    mode_t umask;      /* for what is new */
+    weft_bytes folder; /* weft__files_write() only, as above */
 } weft_file_write;
 
 /* All of it or nothing: written beside the file under another name, synced, and renamed. The file keeps its permissions; a

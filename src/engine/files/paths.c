@@ -6,6 +6,7 @@
 
 #include "alloc.h"
 #include "glob.h"
+#include "texts.h"
 
 /* "./src/" is "src"; "." is all. */
 static const char *tidy_path(const char *path, size_t *ret_len) {
@@ -20,10 +21,8 @@ static const char *tidy_path(const char *path, size_t *ret_len) {
 }
 
 int weft__paths_init(weft_paths *paths, const char *const *list, const weft_alloc *alloc) {
-    size_t count = 0, len;
+    size_t count = weft__texts_count(list), len;
     paths->alloc = alloc;
-    while (list && list[count])
-        count++;
     paths->list = count ? weft__zalloc(alloc, (count + 1) * sizeof *paths->list) : NULL;
     if (count && !paths->list)
         return -ENOMEM;

@@ -8,6 +8,7 @@
 
 #include "agent_program.h"
 #include "git_private.h"
+#include "texts.h"
 
 extern char **environ;
 
@@ -81,13 +82,6 @@ static void free_list(const weft_alloc *alloc, char **list) {
     weft__free(alloc, list);
 }
 
-static size_t count_list(char *const *list) {
-    size_t count = 0;
-    while (list && list[count])
-        count++;
-    return count;
-}
-
 /* A list being filled; it has room for all that is put. */
 typedef struct filling {
     const weft_alloc *alloc;
@@ -152,7 +146,7 @@ static void put_path(filling *f, const char *folder) {
 
 static char **make_base(const weft_alloc *alloc, const char *folder, const char *const *kept, const char *const *own) {
     filling f = {.alloc = alloc};
-    f.list = weft__zalloc(alloc, (count_list(environ) + 16) * sizeof *f.list);
+    f.list = weft__zalloc(alloc, (weft__texts_count((const char *const *) environ) + 16) * sizeof *f.list);
     if (!f.list)
         return NULL;
     for (char **each = environ; *each; each++)
@@ -222,7 +216,8 @@ static void put_repository(filling *f, const weft_repository *repository, const 
 char **weft__git_env_make(const weft_git_env *env, const weft_repository *repository, const weft_git_settings *settings,
                           bool write) {
     char *const *base = write ? env->write : env->read;
-    size_t most = count_list(base) + 2 * (COUNT(neutral) + COUNT(for_filter) * settings->filter_count) + 4;
+    size_t most = weft__texts_count((const char *const *) base) +
+                  2 * (COUNT(neutral) + COUNT(for_filter) * settings->filter_count) + 4;
     filling f = {.alloc = env->alloc, .list = weft__zalloc(env->alloc, most * sizeof *f.list)};
     if (!f.list)
         return NULL;

@@ -3,11 +3,10 @@
 #include <stdio.h>
 
 #include "server.h"
+#include "texts.h"
 
 static char **copy_list(const weft_alloc *alloc, const char *const *list, int *r) {
-    size_t count = 0;
-    while (list && list[count])
-        count++;
+    size_t count = weft__texts_count(list);
     if (!count)
         return NULL;
     char **copy = weft__zalloc(alloc, (count + 1) * sizeof *copy);

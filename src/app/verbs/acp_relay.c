@@ -1,0 +1,974 @@
+/* weft acp between its editor and the hub, see acp_relay.h.
+ *
+ *     away ──somebody wants something, or a hub is there──▶ joining ──greeted, initialized, resumed──▶ joined ──lost──▶ away
+ *
+ * A request that was not answered is said again to the next hub. A prompt has a key of ours, so that it is the same prompt
+ * there: its end is told, or it goes on, and it is never run twice. Sessions are resumed from the position of the last
+ * update that was passed on. Questions of a hub that has gone are withdrawn; ids of the next one's are marked with its
+ * number, because it counts anew. */
+#include "acp_relay.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "alloc.h"
+#include "buf.h"
+#include "debug.h"
+#include "endpoint.h"
+#include "failure.h"
+#include "link.h"
+#include "list.h"
+#include "loop.h"
+#include "message.h"
+#include "signals.h"
+#include "write.h"
+
+/* As the bridge: the largest message that anybody takes. */
+#define MAX_BODY (64 * 1024 * 1024)
+#define MAX_QUEUED (2 * (size_t) MAX_BODY)
+#define MAX_DEPTH 128
+/* Requests of either side that are not answered, and sessions that are followed: as many as the hub allows. An editor that
+ * has more is not read from until some are answered; further sessions are not resumed. */
+#define MAX_OPEN 1024
+#define MAX_SESSIONS 1024
+/* Hubs that were started in a row and went again before anything was answered: then something is wrong with it. */
+#define MAX_STARTS 5
+/* Between two looks for a hub that nobody needs at the moment: as clients come back. */
+#define FIRST_RETRY_MS 100
+#define LAST_RETRY_MS 16000
+/* Of the 128-bit name in hexadecimal digits. */
+#define NAME 33
+
+typedef enum phase { AWAY, JOINING, JOINED } phase;
+
+/* A session that the editor follows. */
+struct followed {
+    weft_link link;
+    char *id, *folder;
+    char *position; /* of what was passed on last; NULL: not known */
+};
+
+/* A message of the editor's: a request that is not answered, or anything that waits for a hub. */
+struct said {
+    weft_link link;
+    char *body, *id, *method, *session, *folder; /* id NULL: it is owed no answer */
+    size_t len;
+    bool sent;
+};
+
+/* A request of the hub's that the editor has not answered. */
+struct asked {
+    weft_link link;
+    char id[WEFT_MAX_ID + 1];
+};
+
+struct relay {
+    weft_app *app;
+    const weft_acp_relay_opts *opts;
+    weft_target from, to;
+    weft_loop *loop;
+    weft_service *service;
+    weft_signals signals;
+    weft_peer *editor, *hub; /* NULL: not there */
+    phase phase;
+    bool editor_ready, editor_ended;
+    bool plain; /* the editor speaks something else: what it says is passed on, and ends with the hub */
+    unsigned generation;
+    int starts;
+    char name[NAME];
+    uint64_t prompts;
+    char *initialize; /* its params, once they were answered */
+    weft_link said, asked, sessions, *resuming;
+    size_t said_count, asked_count, session_count;
+    weft_timer retry;
+    int64_t retry_ms;
+    weft_later joining;
+    bool debug;
+    bool over;
+    weft_exit status;
+};
+
+static void lose_hub(struct relay *self);
+static void join_soon(struct relay *self);
+
+/* ---- the end ---- */
+
+static void end_relay(struct relay *self, weft_exit status) {
+    weft_peer *editor = self->editor, *hub = self->hub;
+    if (self->over)
+        return;
+    self->over = true;
+    self->status = status;
+    self->editor = self->hub = NULL;
+    weft__timer_stop(self->loop, &self->retry);
+    weft__later_cancel(&self->joining);
+    weft_peer_free(editor);
+    weft_peer_free(hub);
+    weft__signals_close(&self->signals);
+}
+
+static void fail_relay(struct relay *self, int r) {
+    end_relay(self, weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r)));
+}
+
+/* ---- what is remembered ---- */
+
+static void free_said(struct relay *self, struct said *old) {
+    weft__list_remove(&old->link);
+    self->said_count--;
+    weft__free(NULL, old->body);
+    weft__free(NULL, old->id);
+    weft__free(NULL, old->method);
+    weft__free(NULL, old->session);
+    weft__free(NULL, old->folder);
+    weft__free(NULL, old);
+}
+
+static void free_followed(struct relay *self, struct followed *old) {
+    weft__list_remove(&old->link);
+    self->session_count--;
+    weft__free(NULL, old->id);
+    weft__free(NULL, old->folder);
+    weft__free(NULL, old->position);
+    weft__free(NULL, old);
+}
+
+static struct followed *find_followed(const struct relay *self, const char *id) {
+    for (weft_link *at = self->sessions.next; at != &self->sessions; at = at->next) {
+        struct followed *one = WEFT_CONTAINER(at, struct followed, link);
+        if (strcmp(one->id, id) == 0)
+            return one;
+    }
+    return NULL;
+}
+
+static int set_text(char **text, const char *value) {
+    char *copy = value ? weft__strndup(NULL, value, strlen(value)) : NULL;
+    if (value && !copy)
+        return -ENOMEM;
+    weft__free(NULL, *text);
+    *text = copy;
+    return 0;
+}
+
+/* position NULL: it is not known. */
+static int follow_session(struct relay *self, const char *id, const char *folder, const char *position) {
+    struct followed *one = find_followed(self, id);
+    if (!one) {
+        one = self->session_count < MAX_SESSIONS ? weft__zalloc(NULL, sizeof *one) : NULL;
+        if (!one)
+            return self->session_count < MAX_SESSIONS ? -ENOMEM : 0;
+        weft__list_push(&self->sessions, &one->link);
+        self->session_count++;
+    }
+    int r = one->id ? 0 : set_text(&one->id, id);
+    if (r >= 0 && folder)
+        r = set_text(&one->folder, folder);
+    if (r >= 0 && position)
+        r = set_text(&one->position, position);
+    if (r < 0)
+        free_followed(self, one);
+    return r;
+}
+
+static struct said *find_said(const struct relay *self, weft_bytes id) {
+    for (weft_link *at = self->said.next; at != &self->said; at = at->next) {
+        struct said *one = WEFT_CONTAINER(at, struct said, link);
+        if (one->id && one->sent && strlen(one->id) == id.len && memcmp(one->id, id.data, id.len) == 0)
+            return one;
+    }
+    return NULL;
+}
+
+static struct asked *find_asked(const struct relay *self, const char *id, size_t len) {
+    for (weft_link *at = self->asked.next; at != &self->asked; at = at->next) {
+        struct asked *one = WEFT_CONTAINER(at, struct asked, link);
+        if (strlen(one->id) == len && memcmp(one->id, id, len) == 0)
+            return one;
+    }
+    return NULL;
+}
+
+static void free_asked(struct relay *self, struct asked *old) {
+    weft__list_remove(&old->link);
+    self->asked_count--;
+    weft__free(NULL, old);
+}
+
+/* ---- sending ---- */
+
+/* Lines have no line ends in them; between the tokens of a JSON text a blank is as good. */
+static int send_line(weft_peer *to, const char *text, size_t len) {
+    weft_buf copy = {0};
+    int r = weft__buf_put(&copy, NULL, text, len);
+    char *line = weft__buf_head(&copy);
+    for (size_t i = 0; r >= 0 && i < len; i++)
+        if (line[i] == '\n' || line[i] == '\r')
+            line[i] = ' ';
+    if (r >= 0)
+        r = weft_peer_send_raw(to, (weft_bytes){line, len}, false);
+    weft__buf_done(&copy, NULL);
+    return r;
+}
+
+static void send_to_editor(struct relay *self, const char *text, size_t len) {
+    int r = self->editor ? send_line(self->editor, text, len) : 0;
+    if (r < 0 && r != -EPIPE)
+        fail_relay(self, r);
+    else if (self->editor && self->hub && weft_peer_full(self->editor))
+        weft_peer_pause(self->hub, true);
+}
+
+static void send_val_to_editor(struct relay *self, weft_val message) {
+    char *text;
+    size_t len;
+    int r = weft_to_text(message, NULL, &text, &len);
+    if (r < 0) {
+        fail_relay(self, r);
+        return;
+    }
+    send_to_editor(self, text, len);
+    weft_text_free(text, NULL);
+}
+
+/* The editor is read from while there is somebody to tell, and room to remember it. One message wakes a hub up. */
+static void pace_editor(struct relay *self) {
+    bool full = self->said_count >= MAX_OPEN || (self->hub && weft_peer_full(self->hub));
+    bool waits = self->phase != JOINED && !weft__list_empty(&self->said);
+    if (self->editor && self->editor_ready)
+        weft_peer_pause(self->editor, full || waits || self->phase == JOINING);
+}
+
+static void send_said(struct relay *self, struct said *one) {
+    int r = send_line(self->hub, one->body, one->len);
+    one->sent = true;
+    if (r < 0 && r != -EPIPE && r != -ENOTCONN) {
+        fail_relay(self, r);
+        return;
+    }
+    if (!one->id && r >= 0)
+        free_said(self, one);
+}
+
+static void send_all_said(struct relay *self) {
+    for (weft_link *at = self->said.next, *next; !self->over && at != &self->said; at = next) {
+        next = at->next;
+        send_said(self, WEFT_CONTAINER(at, struct said, link));
+    }
+}
+
+/* ---- writing messages again ---- */
+
+static int put_words(weft_buf *out, const char *text) {
+    return weft__buf_put(out, NULL, text, strlen(text));
+}
+
+/* The members of an object but this one; *count: how many there are before. */
+static int put_members_but(weft_buf *out, const weft_json *object, const char *but, size_t *count) {
+    int r = 0;
+    for (weft_iter it = weft_iterate(object); r >= 0 && weft_next(&it);) {
+        if (weft_name_is(&it, but))
+            continue;
+        r = (*count)++ ? put_words(out, ",") : 0;
+        if (r >= 0)
+            r = weft__buf_put(out, NULL, it.name.text, it.name.len);
+        if (r >= 0)
+            r = put_words(out, ":");
+        if (r >= 0)
+            r = weft__buf_put(out, NULL, it.value.text, it.value.len);
+    }
+    return r;
+}
+
+/* An object, with this member in its "_meta". Without an object, one that has nothing else. */
+static int put_with_meta(weft_buf *out, const weft_json *object, const char *name, weft_val value) {
+    weft_json meta = weft_get(object, "_meta");
+    size_t count = 0, inner = 0;
+    int r = put_words(out, "{");
+    if (r >= 0 && weft_typeof(object) == WEFT_OBJECT)
+        r = put_members_but(out, object, "_meta", &count);
+    if (r >= 0)
+        r = put_words(out, count ? ",\"_meta\":{" : "\"_meta\":{");
+    if (r >= 0 && weft_typeof(&meta) == WEFT_OBJECT)
+        r = put_members_but(out, &meta, name, &inner);
+    if (r >= 0 && inner)
+        r = put_words(out, ",");
+    if (r >= 0)
+        r = weft__write_str(out, NULL, name, strlen(name));
+    if (r >= 0)
+        r = put_words(out, ":");
+    if (r >= 0)
+        r = weft__write_val(out, NULL, &value);
+    return r < 0 ? r : put_words(out, "}}");
+}
+
+/* A request with other params. */
+static int put_request(weft_buf *out, const weft_msg *msg, const weft_buf *params) {
+    weft_val value = WEFT_OBJ({"jsonrpc", weft_str("2.0")}, {"id", weft_raw(msg->id.data, msg->id.len)},
+                              {"method", weft_strn(msg->method.data, msg->method.len)},
+                              {"params", weft_raw(weft__buf_head(params), weft__buf_len(params))});
+    return weft__write_val(out, NULL, &value);
+}
+
+/* So that it is one prompt, however often it is said. A key of the editor's own is as good. */
+static int put_prompt_params(struct relay *self, const weft_json *params, weft_buf *ret) {
+    char key[NAME + 24];
+    weft_json own = weft_pointer(params, "/_meta/weft~1idempotencyKey");
+    snprintf(key, sizeof key, "%s-%llu", self->name, (unsigned long long) ++self->prompts);
+    return put_with_meta(ret, params, "weft/idempotencyKey", own.text ? weft_copy(&own) : weft_str(key));
+}
+
+static int put_initialize_params(const weft_json *params, weft_buf *ret) {
+    weft_json able = weft_get(params, "clientCapabilities");
+    size_t count = 0;
+    int r = put_words(ret, "{");
+    if (r >= 0)
+        r = put_members_but(ret, params, "clientCapabilities", &count);
+    if (r >= 0)
+        r = put_words(ret, count ? ",\"clientCapabilities\":" : "\"clientCapabilities\":");
+    if (r >= 0)
+        r = put_with_meta(ret, &able, "weft/positions", weft_bool(true));
+    return r < 0 ? r : put_words(ret, "}");
+}
+
+/* ---- from the editor ---- */
+
+static bool is_method(const weft_msg *msg, const char *name) {
+    return !msg->method_escaped && msg->method.len == strlen(name) && memcmp(msg->method.data, name, msg->method.len) == 0;
+}
+
+/* What the hub is told in place of it; nothing: the same. */
+static int rewrite_request(struct relay *self, const weft_msg *msg, const weft_json *params, weft_buf *ret) {
+    weft_json version = weft_get(params, "protocolVersion");
+    weft_buf written = {0};
+    int r = 0;
+    if (is_method(msg, "initialize") && weft_typeof(&version) == WEFT_NUMBER)
+        r = put_initialize_params(params, &written);
+    else if (is_method(msg, "session/prompt") && weft_typeof(params) == WEFT_OBJECT)
+        r = put_prompt_params(self, params, &written);
+    else if (is_method(msg, "initialize"))
+        self->plain = true;
+    if (r >= 0 && weft__buf_len(&written))
+        r = put_request(ret, msg, &written);
+    weft__buf_done(&written, NULL);
+    return r;
+}
+
+static char *copy_bytes(weft_bytes bytes) {
+    return weft__strndup(NULL, bytes.data, bytes.len);
+}
+
+static int describe_said(const weft_msg *msg, const weft_json *params, struct said *made) {
+    const char *session = weft_get_str(params, "sessionId", NULL), *folder = weft_get_str(params, "cwd", NULL);
+    int r = set_text(&made->session, session);
+    if (r >= 0)
+        r = set_text(&made->folder, folder);
+    if (r < 0 || msg->kind != WEFT_MSG_REQUEST)
+        return r;
+    made->id = copy_bytes(msg->id);
+    made->method = copy_bytes(msg->method);
+    return made->id && made->method ? 0 : -ENOMEM;
+}
+
+static int keep_said(struct relay *self, const weft_msg *msg, weft_bytes body, struct said **ret) {
+    weft_doc *params = NULL;
+    weft_buf other = {0};
+    struct said *made = weft__zalloc(NULL, sizeof *made);
+    int r = made ? 0 : -ENOMEM;
+    if (r >= 0 && msg && msg->params.data)
+        r = weft_doc_parse(msg->params.data, msg->params.len, NULL, &params);
+    weft_json none = {0};
+    const weft_json *in = params ? weft_doc_root(params) : &none;
+    if (r >= 0 && msg && msg->kind == WEFT_MSG_REQUEST)
+        r = rewrite_request(self, msg, in, &other);
+    if (r >= 0 && msg)
+        r = describe_said(msg, in, made);
+    weft_bytes text = weft__buf_len(&other) ? (weft_bytes){weft__buf_head(&other), weft__buf_len(&other)} : body;
+    if (r >= 0 && !(made->body = weft__strndup(NULL, text.data, text.len)))
+        r = -ENOMEM;
+    if (made) {
+        made->len = text.len;
+        weft__list_push(&self->said, &made->link);
+        self->said_count++;
+    }
+    weft__buf_done(&other, NULL);
+    weft_doc_free(params);
+    if (r < 0 && made)
+        free_said(self, made);
+    else
+        *ret = made;
+    return r;
+}
+
+/* Its id without the mark of the generation; NULL: it answers a hub that has gone, or nothing. */
+static struct asked *take_mark(struct relay *self, weft_bytes id) {
+    char mark[24];
+    int n = snprintf(mark, sizeof mark, "\"%u.", self->generation);
+    if (!self->generation)
+        return find_asked(self, id.data, id.len);
+    bool ours = id.len > (size_t) n + 1 && memcmp(id.data, mark, (size_t) n) == 0;
+    return ours ? find_asked(self, id.data + n, id.len - (size_t) n - 1) : NULL;
+}
+
+static int pass_answer(struct relay *self, const weft_msg *msg) {
+    struct asked *asked = self->phase == JOINED ? take_mark(self, msg->id) : NULL;
+    char *text;
+    size_t len;
+    if (!asked)
+        return 0;
+    weft_val whole = WEFT_OBJ({"jsonrpc", weft_str("2.0")}, {"id", weft_raw(asked->id, strlen(asked->id))},
+                              {"result", msg->result.data ? weft_raw(msg->result.data, msg->result.len) : weft_none()},
+                              {"error", msg->error.data ? weft_raw(msg->error.data, msg->error.len) : weft_none()});
+    int r = weft_to_text(whole, NULL, &text, &len);
+    if (r >= 0) {
+        r = send_line(self->hub, text, len);
+        weft_text_free(text, NULL);
+    }
+    free_asked(self, asked);
+    return r == -EPIPE || r == -ENOTCONN ? 0 : r;
+}
+
+/* What is not one message is the hub's to refuse. */
+static int take_from_editor(struct relay *self, const char *text, weft_bytes body) {
+    weft_msg msg;
+    const char *rest;
+    struct said *made;
+    bool one = weft__msg_parse(text, MAX_DEPTH, true, &msg, &rest) >= 0 && rest == text + body.len;
+    if (one && msg.kind == WEFT_MSG_ANSWER)
+        return pass_answer(self, &msg);
+    int r = keep_said(self, one ? &msg : NULL, body, &made);
+    if (r >= 0 && self->phase == JOINED)
+        send_said(self, made);
+    else if (r >= 0)
+        join_soon(self);
+    return r;
+}
+
+static int copy_text(weft_bytes body, weft_buf *ret) {
+    int r = weft__buf_reserve(ret, NULL, body.len + 1);
+    if (r < 0)
+        return r;
+    weft__buf_put(ret, NULL, body.data, body.len);
+    weft__buf_head(ret)[body.len] = '\0';
+    return 0;
+}
+
+static bool on_editor_raw(weft_peer *peer, weft_bytes body, bool binary, void *data) {
+    struct relay *self = data;
+    weft_buf copy = {0};
+    (void) binary;
+    if (self->debug)
+        weft__debug_message(NULL, peer, false, body);
+    int r = copy_text(body, &copy);
+    if (r >= 0)
+        r = take_from_editor(self, weft__buf_head(&copy), (weft_bytes){weft__buf_head(&copy), body.len});
+    weft__buf_done(&copy, NULL);
+    if (r < 0)
+        fail_relay(self, r);
+    else if (!self->over)
+        pace_editor(self);
+    return true;
+}
+
+/* ---- from the hub ---- */
+
+static void write_mark(const struct relay *self, const char *id, char ret[WEFT_MAX_ID + 32]) {
+    if (self->generation)
+        snprintf(ret, WEFT_MAX_ID + 32, "\"%u.%s\"", self->generation, id);
+    else
+        snprintf(ret, WEFT_MAX_ID + 32, "%s", id);
+}
+
+/* The hub's ids are numbers. One that it should not have, or one too many, is answered by nobody. */
+static int pass_question(struct relay *self, const weft_msg *msg, weft_bytes body) {
+    char id[WEFT_MAX_ID + 32];
+    bool usable = msg->id.len <= WEFT_MAX_ID && *msg->id.data != '"' && self->asked_count < MAX_OPEN;
+    struct asked *made = usable ? weft__zalloc(NULL, sizeof *made) : NULL;
+    if (!made)
+        return usable ? -ENOMEM : 0;
+    memcpy(made->id, msg->id.data, msg->id.len);
+    weft__list_push(&self->asked, &made->link);
+    self->asked_count++;
+    write_mark(self, made->id, id);
+    if (!self->generation)
+        send_to_editor(self, body.data, body.len);
+    else
+        send_val_to_editor(self, WEFT_OBJ({"jsonrpc", weft_str("2.0")}, {"id", weft_raw(id, strlen(id))},
+                                          {"method", weft_strn(msg->method.data, msg->method.len)},
+                                          {"params", weft_raw(msg->params.data, msg->params.len)}));
+    return 0;
+}
+
+static void withdraw_asked(struct relay *self, struct asked *old) {
+    char id[WEFT_MAX_ID + 32];
+    write_mark(self, old->id, id);
+    free_asked(self, old);
+    send_val_to_editor(self, WEFT_OBJ({"jsonrpc", weft_str("2.0")}, {"method", weft_str("$/cancel_request")},
+                                      {"params", WEFT_OBJ({"requestId", weft_raw(id, strlen(id))})}));
+}
+
+static int pass_told(struct relay *self, const weft_msg *msg, weft_bytes body) {
+    weft_doc *params = NULL;
+    int r = msg->params.data ? weft_doc_parse(msg->params.data, msg->params.len, NULL, &params) : 0;
+    if (r < 0)
+        return r;
+    weft_json about = params ? *weft_doc_root(params) : (weft_json){0};
+    weft_json request = weft_get(&about, "requestId"), position = weft_pointer(&about, "/_meta/weft~1position");
+    const char *session = weft_get_str(&about, "sessionId", NULL), *at = weft_str_of(&position, NULL);
+    if (is_method(msg, "$/cancel_request") && request.text) {
+        struct asked *asked = find_asked(self, request.text, request.len);
+        if (asked)
+            withdraw_asked(self, asked);
+    } else {
+        if (is_method(msg, "session/update") && session && at && find_followed(self, session))
+            r = follow_session(self, session, NULL, at);
+        send_to_editor(self, body.data, body.len);
+    }
+    weft_doc_free(params);
+    return r;
+}
+
+/* What an answer says about what is to be resumed. */
+static int learn_from_answer(struct relay *self, const struct said *said, const weft_json *result) {
+    weft_json position = weft_pointer(result, "/_meta/weft~1position");
+    const char *made = weft_get_str(result, "sessionId", said->session), *method = said->method;
+    bool opens =
+        strcmp(method, "session/new") == 0 || strcmp(method, "session/load") == 0 || strcmp(method, "session/resume") == 0;
+    bool ends = strcmp(method, "session/close") == 0 || strcmp(method, "session/delete") == 0;
+    struct followed *followed = made && ends ? find_followed(self, made) : NULL;
+    if (followed)
+        free_followed(self, followed);
+    return made && opens ? follow_session(self, made, said->folder, weft_str_of(&position, NULL)) : 0;
+}
+
+static int learn_initialize(struct relay *self, const struct said *said) {
+    weft_doc *doc = NULL;
+    weft_buf text = {0};
+    int r = weft_doc_parse(said->body, said->len, NULL, &doc);
+    weft_json params = r < 0 ? (weft_json){0} : weft_get(weft_doc_root(doc), "params");
+    if (r >= 0)
+        r = weft__buf_put(&text, NULL, params.text, params.len);
+    if (r >= 0)
+        r = weft__buf_put(&text, NULL, "", 1);
+    if (r >= 0)
+        r = set_text(&self->initialize, weft__buf_head(&text));
+    weft__buf_done(&text, NULL);
+    weft_doc_free(doc);
+    return r;
+}
+
+/* The hub is about to go, and did not do it: the next one is asked. */
+static bool is_put_off(const weft_msg *msg) {
+    weft_doc *doc = NULL;
+    if (!msg->error.data || weft_doc_parse(msg->error.data, msg->error.len, NULL, &doc) < 0)
+        return false;
+    weft_json reason = weft_pointer(weft_doc_root(doc), "/data/reason");
+    bool yes = strcmp(weft_str_of(&reason, ""), "shuttingDown") == 0;
+    weft_doc_free(doc);
+    return yes;
+}
+
+static int pass_result(struct relay *self, const weft_msg *msg, weft_bytes body) {
+    struct said *said = find_said(self, msg->id);
+    weft_doc *result = NULL;
+    int r = said && msg->result.data ? weft_doc_parse(msg->result.data, msg->result.len, NULL, &result) : 0;
+    if (said && !self->plain && is_put_off(msg))
+        return 0;
+    self->starts = 0;
+    if (r >= 0 && result && strcmp(said->method, "initialize") == 0)
+        r = learn_initialize(self, said);
+    else if (r >= 0 && result)
+        r = learn_from_answer(self, said, weft_doc_root(result));
+    if (said)
+        free_said(self, said);
+    weft_doc_free(result);
+    send_to_editor(self, body.data, body.len);
+    return r;
+}
+
+static int take_from_hub(struct relay *self, const weft_msg *msg, weft_bytes body) {
+    switch (msg->kind) {
+    case WEFT_MSG_REQUEST:
+        return pass_question(self, msg, body);
+    case WEFT_MSG_NOTIFICATION:
+        return pass_told(self, msg, body);
+    case WEFT_MSG_ANSWER:
+        return pass_result(self, msg, body);
+    default:
+        send_to_editor(self, body.data, body.len);
+        return 0;
+    }
+}
+
+/* Nothing more is said, and nothing is owed. */
+static bool is_done(const struct relay *self) {
+    return self->editor_ended && weft__list_empty(&self->said);
+}
+
+/* While we join, answers are to calls of ours; the rest is for the editor already. */
+static bool on_hub_raw(weft_peer *peer, weft_bytes body, bool binary, void *data) {
+    struct relay *self = data;
+    weft_buf copy = {0};
+    weft_msg msg;
+    const char *rest;
+    (void) binary;
+    int r = copy_text(body, &copy);
+    bool read = r >= 0 && weft__msg_parse(weft__buf_head(&copy), MAX_DEPTH, true, &msg, &rest) >= 0;
+    bool own = read && self->phase == JOINING && msg.kind == WEFT_MSG_ANSWER;
+    if (read && !own) {
+        if (self->debug)
+            weft__debug_message(NULL, peer, false, body);
+        r = take_from_hub(self, &msg, body);
+    }
+    weft__buf_done(&copy, NULL);
+    if (r < 0)
+        fail_relay(self, r);
+    else if (!own && !self->over && is_done(self))
+        end_relay(self, WEFT_DONE);
+    else if (!own && !self->over)
+        pace_editor(self);
+    return !own;
+}
+
+/* ---- joining a hub ---- */
+
+static void resume_next(struct relay *self);
+
+/* Everything that the editor knows is known here: it notices nothing but the time. */
+static void finish_joining(struct relay *self) {
+    self->phase = JOINED;
+    self->retry_ms = FIRST_RETRY_MS;
+    send_all_said(self);
+    if (!self->over && is_done(self))
+        end_relay(self, WEFT_DONE);
+    else if (!self->over)
+        pace_editor(self);
+}
+
+/* One that cannot be resumed any more is gone for the editor, too; its next request there says so. */
+static void on_resumed(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+    struct relay *self = ctx;
+    (void) peer;
+    if (r < 0 || self->over || self->phase != JOINING)
+        return; /* on_hub_state() has it */
+    struct followed *one = WEFT_CONTAINER(self->resuming, struct followed, link);
+    weft_json position = answer->result ? weft_pointer(answer->result, "/_meta/weft~1position") : (weft_json){0};
+    self->resuming = self->resuming->next;
+    if (answer->error)
+        free_followed(self, one);
+    else if (weft_str_of(&position, NULL) && follow_session(self, one->id, NULL, weft_str_of(&position, NULL)) < 0) {
+        fail_relay(self, -ENOMEM);
+        return;
+    }
+    resume_next(self);
+}
+
+static void resume_next(struct relay *self) {
+    weft_call_opts opts = {.on_answer = on_resumed, .ctx = self};
+    if (self->resuming == &self->sessions) {
+        finish_joining(self);
+        return;
+    }
+    const struct followed *one = WEFT_CONTAINER(self->resuming, struct followed, link);
+    weft_val meta = one->position ? WEFT_OBJ({"weft/position", weft_str(one->position)}) : weft_none();
+    int r = weft_call_start(self->hub, "session/resume",
+                            WEFT_OBJ({"sessionId", weft_str(one->id)}, {"cwd", weft_str(one->folder ? one->folder : "/")},
+                                     {"mcpServers", weft_arr(NULL, 0)}, {"_meta", meta}),
+                            &opts, NULL);
+    if (r < 0)
+        fail_relay(self, r);
+}
+
+static void resume_sessions(struct relay *self) {
+    self->resuming = self->sessions.next;
+    resume_next(self);
+}
+
+static void on_initialized(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+    struct relay *self = ctx;
+    (void) peer, (void) answer;
+    if (r >= 0 && !self->over && self->phase == JOINING)
+        resume_sessions(self);
+}
+
+static void initialize_again(struct relay *self) {
+    weft_call_opts opts = {.on_answer = on_initialized, .ctx = self};
+    if (!self->initialize) {
+        resume_sessions(self);
+        return;
+    }
+    int r = weft_call_start(self->hub, "initialize", weft_raw(self->initialize, strlen(self->initialize)), &opts, NULL);
+    if (r < 0)
+        fail_relay(self, r);
+}
+
+static void reach_editor(struct relay *self);
+
+static void on_greeted(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+    struct relay *self = ctx;
+    (void) peer;
+    if (r < 0 || self->over || self->phase != JOINING)
+        return;
+    if (answer->error) {
+        end_relay(self, weft__fail_plainly(self->app, "_weft/hello", answer->error, self->opts->if_refused));
+        return;
+    }
+    if (!self->editor)
+        reach_editor(self);
+    if (!self->over)
+        initialize_again(self);
+}
+
+static void greet_hub(struct relay *self) {
+    weft_call_opts opts = {.on_answer = on_greeted, .ctx = self};
+    int r = weft_call_start(self->hub, "_weft/hello",
+                            WEFT_OBJ({"agent", weft_str_or_none(self->opts->agent)}, {"client", weft_str(self->name)}),
+                            &opts, NULL);
+    if (r < 0)
+        fail_relay(self, r);
+}
+
+static void on_token_shown(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
+    struct relay *self = ctx;
+    (void) peer;
+    if (r < 0 || self->over || self->phase != JOINING)
+        return;
+    if (answer->error && answer->error->code != WEFT_METHOD_NOT_FOUND)
+        end_relay(self, weft__fail_refused(self->app, "weft.auth", answer->error, "The server refused the token."));
+    else
+        greet_hub(self);
+}
+
+static void on_hub_connected(struct relay *self) {
+    weft__remark(self->app, "connected to %s", self->to.url);
+    if (!weft__target_shows_by_call(&self->to))
+        greet_hub(self);
+    else if (weft__target_show(self->hub, &self->to, on_token_shown, self) < 0)
+        fail_relay(self, -ENOMEM);
+}
+
+static void on_hub_state(weft_peer *peer, weft_state state, int why, void *data) {
+    struct relay *self = data;
+    (void) why;
+    if (self->over)
+        return;
+    self->hub = peer;
+    if (state == WEFT_CONNECTED)
+        on_hub_connected(self);
+    else if (state == WEFT_CLOSED || state == WEFT_DISCONNECTED)
+        lose_hub(self);
+}
+
+static void on_hub_drain(weft_peer *peer, void *data) {
+    struct relay *self = data;
+    (void) peer;
+    if (!self->over)
+        pace_editor(self);
+}
+
+static int connect_hub(struct relay *self) {
+    weft_connect_opts opts = weft__target_opts(self->app, &self->to, self->service);
+    opts.framing = &weft_ndjson;
+    opts.data = self;
+    opts.on_state = on_hub_state;
+    opts.on_raw = on_hub_raw;
+    opts.on_drain = on_hub_drain;
+    self->phase = JOINING;
+    pace_editor(self);
+    int r = weft_connect_on(self->loop, self->to.url, &opts, &self->hub);
+    if (r < 0)
+        self->phase = AWAY;
+    return r;
+}
+
+/* ---- when it has gone ---- */
+
+static void look_later(struct relay *self) {
+    weft__timer_set(self->loop, &self->retry, weft__add_ms(weft__loop_fresh_now(self->loop), self->retry_ms));
+    self->retry_ms = self->retry_ms * 2 < LAST_RETRY_MS ? self->retry_ms * 2 : LAST_RETRY_MS;
+}
+
+/* Somebody waits for it: one is started if none runs. */
+static void join_now(struct relay *self) {
+    weft_target to = {0};
+    if (++self->starts > MAX_STARTS) {
+        end_relay(self, weft__fail(self->app, WEFT_FAILED, "\"weft logs\" may say why.", "the hub goes again and again"));
+        return;
+    }
+    weft_exit status = self->opts->find(self->app);
+    if (status == WEFT_DONE)
+        status = weft__target_take(self->app, &to);
+    if (status != WEFT_DONE) {
+        end_relay(self, status);
+        return;
+    }
+    weft__target_done(&self->to);
+    self->to = to;
+    int r = connect_hub(self);
+    if (r < 0)
+        end_relay(self, weft__fail_at(self->app, self->to.shown, r, self->to.trouble));
+}
+
+static void on_join_due(weft_later *later) {
+    struct relay *self = WEFT_CONTAINER(later, struct relay, joining);
+    if (!self->over && self->phase == AWAY)
+        join_now(self);
+}
+
+/* Not from within what a connection tells: this may take a while. */
+static void join_soon(struct relay *self) {
+    weft__timer_stop(self->loop, &self->retry);
+    if (self->phase == AWAY)
+        weft__later(self->loop, &self->joining);
+}
+
+/* Nobody waits for one. If it is there again, what happens in the sessions is told. */
+static void on_retry_due(weft_timer *timer) {
+    struct relay *self = WEFT_CONTAINER(timer, struct relay, retry);
+    if (!self->over && self->phase == AWAY && connect_hub(self) < 0)
+        look_later(self);
+}
+
+static void lose_hub(struct relay *self) {
+    weft_peer *hub = self->hub;
+    bool joined = self->phase == JOINED;
+    self->hub = NULL;
+    self->phase = AWAY;
+    weft_peer_free(hub);
+    if (self->plain || !self->editor) {
+        end_relay(self, self->editor ? WEFT_DONE : weft__fail(self->app, WEFT_FAILED, NULL, "the hub has gone"));
+        return;
+    }
+    while (!self->over && !weft__list_empty(&self->asked))
+        withdraw_asked(self, WEFT_CONTAINER(self->asked.next, struct asked, link));
+    if (self->over)
+        return;
+    self->generation += joined;
+    for (weft_link *at = self->said.next; at != &self->said; at = at->next)
+        WEFT_CONTAINER(at, struct said, link)->sent = false;
+    if (weft__list_empty(&self->said) && self->editor_ended)
+        end_relay(self, WEFT_DONE);
+    else if (weft__list_empty(&self->said))
+        look_later(self);
+    else
+        join_soon(self);
+    if (!self->over)
+        pace_editor(self);
+}
+
+/* ---- the editor ---- */
+
+static void on_editor_state(weft_peer *peer, weft_state state, int why, void *data) {
+    struct relay *self = data;
+    (void) why;
+    if (self->over)
+        return;
+    self->editor = peer;
+    if (state == WEFT_CONNECTED) {
+        self->editor_ready = true;
+        pace_editor(self);
+    } else if (state == WEFT_CLOSED || state == WEFT_DISCONNECTED)
+        end_relay(self, WEFT_DONE);
+}
+
+static void on_editor_drain(weft_peer *peer, void *data) {
+    struct relay *self = data;
+    (void) peer;
+    if (self->hub)
+        weft_peer_pause(self->hub, false);
+}
+
+static bool on_editor_eof(weft_peer *peer, void *data) {
+    struct relay *self = data;
+    (void) peer;
+    self->editor_ended = true;
+    if (!is_done(self))
+        return true;
+    end_relay(self, WEFT_DONE);
+    return false;
+}
+
+static void reach_editor(struct relay *self) {
+    weft_connect_opts opts = weft__target_opts(self->app, &self->from, self->service);
+    opts.framing = &weft_detect;
+    opts.data = self;
+    opts.on_state = on_editor_state;
+    opts.on_raw = on_editor_raw;
+    opts.on_eof = on_editor_eof;
+    opts.on_drain = on_editor_drain;
+    int r = weft_connect_on(self->loop, self->from.url, &opts, &self->editor);
+    if (r < 0)
+        end_relay(self, weft__fail_at(self->app, self->from.shown, r, self->from.trouble));
+}
+
+/* ---- running ---- */
+
+static void on_relay_signal(void *ctx) {
+    end_relay(ctx, WEFT_DONE);
+}
+
+static int choose_name(char ret[NAME]) {
+    unsigned char bytes[(NAME - 1) / 2];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
+        return -EIO;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+static int open_relay(struct relay *self) {
+    weft_service_opts opts = {
+        .limits = {.max_body = MAX_BODY, .max_body_stranger = MAX_BODY, .out_hard = MAX_QUEUED, .max_answer = MAX_BODY},
+    };
+    self->debug = weft__debug_wanted();
+    self->retry_ms = FIRST_RETRY_MS;
+    weft__list_init(&self->said);
+    weft__list_init(&self->asked);
+    weft__list_init(&self->sessions);
+    weft__timer_init(&self->retry, on_retry_due);
+    weft__later_init(&self->joining, on_join_due);
+    int r = choose_name(self->name);
+    if (r >= 0)
+        r = weft_loop_new(NULL, &self->loop);
+    if (r >= 0)
+        r = weft_service_new(&opts, &self->service);
+    if (r >= 0)
+        r = weft__signals_open(&self->signals, self->loop, on_relay_signal, self);
+    return r;
+}
+
+static void close_relay(struct relay *self) {
+    while (!weft__list_empty(&self->said))
+        free_said(self, WEFT_CONTAINER(self->said.next, struct said, link));
+    while (!weft__list_empty(&self->asked))
+        free_asked(self, WEFT_CONTAINER(self->asked.next, struct asked, link));
+    while (!weft__list_empty(&self->sessions))
+        free_followed(self, WEFT_CONTAINER(self->sessions.next, struct followed, link));
+    weft__free(NULL, self->initialize);
+    weft__signals_close(&self->signals);
+    if (self->loop)
+        weft_loop_run(self->loop); /* what is still being sent */
+    weft_loop_free(self->loop);
+    weft_service_unref(self->service);
+    weft__target_done(&self->from);
+    weft__target_done(&self->to);
+}
+
+weft_exit weft__acp_relay(weft_app *app, const weft_acp_relay_opts *opts) {
+    struct relay self = {.app = app, .opts = opts};
+    signal(SIGPIPE, SIG_IGN); /* standard output may leave */
+    weft_exit status = weft__target_of(app, "stdio:", &self.from);
+    int r = status == WEFT_DONE ? open_relay(&self) : 0;
+    if (r < 0)
+        status = weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
+    if (status == WEFT_DONE) {
+        join_now(&self);
+        weft_loop_run(self.loop);
+        status = self.status;
+    }
+    close_relay(&self);
+    return status;
+}

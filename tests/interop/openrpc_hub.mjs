@@ -1,0 +1,142 @@
+#!/usr/bin/env node
+/* The hub by its own document: rpc.discover is read by OpenRPC's tools, and their test of a server calls every method of a real
+ * hub by it, with params made from the schemas. What comes back is the result that the document promises, or an error that it lists. */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { build, check, cleanup, lines, message, needed, patiently, run, same, scratch, skip, source, test } from './kit.mjs';
+
+const { parseOpenRPCDocument, validateOpenRPCDocument } = needed('@open-rpc/schema-utils-js');
+const tools = path.join(source, 'build/tools/openrpc/node_modules/');
+const weft = path.join(build, 'weft');
+
+/* ---- a hub ---- */
+
+const folder = scratch('project');
+fs.mkdirSync(folder, { mode: 0o700 });
+fs.writeFileSync(path.join(folder, 'a.txt'), 'a\n');
+spawnSync('git', ['init', '-q'], { cwd: folder });
+const env = { ...process.env, XDG_CONFIG_HOME: scratch('config'), XDG_STATE_HOME: scratch('state') };
+const hub = spawn(weft, ['serve'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+let talk = '';
+hub.stderr.setEncoding('utf8').on('data', text => { talk += text; });
+hub.stdout.resume();
+const exited = once(hub, 'exit');
+cleanup(async () => {
+    hub.kill('SIGTERM');
+    await patiently(exited, 'the hub to stop');
+    if (/Sanitizer|runtime error:/.test(talk))
+        console.log(talk), process.exit(1);
+});
+while (!/^Try, /m.test(talk))
+    await patiently(Promise.race([once(hub.stderr, 'data'), exited.then(() => { throw new Error(talk); })]), 'the hub to listen');
+
+async function connection() {
+    const pipe = await lines(`unix:${path.join(folder, '.weft/daemon.sock')}`);
+    const open = new Map();
+    let last = 0;
+    (async () => {
+        for (;;) {
+            const one = JSON.parse(await pipe.inbox.take('a message').catch(() => '{"over":true}'));
+            if (one.over)
+                return;
+            if (!one.method)
+                open.get(one.id)?.(one);
+        }
+    })();
+    return (method, params) => {
+        const id = ++last;
+        const answer = new Promise(resolve => open.set(id, resolve));
+        pipe.send(message(method, params, id));
+        return patiently(answer, `the answer to ${method} ${JSON.stringify(params)?.slice(0, 200)}`);
+    };
+}
+
+const call = await connection();
+const document = (await call('rpc.discover')).result;
+
+test('OpenRPC\'s tools read it', async () => {
+    same(validateOpenRPCDocument(document), true);
+    const parsed = await parseOpenRPCDocument(JSON.stringify(document));
+    same(parsed.methods.length, document.methods.length);
+    check(validateOpenRPCDocument({ ...document, methods: [{}] }) !== true, 'what is wrong is refused');
+});
+
+test('a name that several protocols have says what each of them takes', async () => {
+    const shared = document.methods.filter(method => method['x-dialects']);
+    check(shared.length >= 2, shared.map(({ name }) => name).join());
+    for (const { name, params, result, 'x-dialects': dialects } of shared) {
+        const names = new Set(Object.values(dialects).flatMap(one => one.params.map(param => param.name)));
+        same(params.map(param => param.name).sort(), [...names].sort(), name);
+        same(result.schema.anyOf.length, Object.keys(dialects).length, name);
+        for (const { name: param, required } of params)
+            same(required, Object.values(dialects).every(one => one.params.some(two => two.name === param && two.required)), `${name} ${param}`);
+    }
+    const { 'x-dialects': { acp, cdev } } = document.methods.find(({ name }) => name === 'initialize');
+    check(acp.params.find(({ name }) => name === 'protocolVersion').required, 'ACP must say a version');
+    check(cdev.params.every(({ required }) => !required), 'cdev need not');
+    for (const { name, errors = [] } of document.methods)
+        same(new Set(errors.map(error => JSON.stringify(error))).size, errors.length, `errors of ${name}`);
+});
+
+/* ---- OpenRPC's test of a server ---- */
+
+if (!fs.existsSync(tools))
+    skip('OpenRPC\'s test of a server', 'tests/npm/openrpc is not installed (tools/install.sh test)');
+else {
+    const require = createRequire(tools);
+    const coverage = require('@open-rpc/test-coverage').default;
+    const Faker = require('@open-rpc/test-coverage/build/rules/json-schema-faker-rule').default;
+    const silent = { onBegin() {}, onTestBegin() {}, onTestEnd() {}, onEnd() {} };
+
+    const fresh = async () => (await call('session.create', { agent: 'demo' })).result.session.id;
+    const { taskId } = (await call('task.submit', { prompt: 'echo for the document' })).result;
+    const id = await fresh();
+    const known = { sessionId: id, session_id: id, taskId, path: 'a.txt', prompt: 'echo hi', cwd: fs.realpathSync(folder), mcpServers: [], agent: 'demo',
+        agent_type: 'demo', protocolVersion: 1, limit: 3, message: 'echo hi', state: undefined, after: 0 };
+
+    /* Its rule, with values that this hub knows besides those that are made up, and with the errors that the document lists. */
+    class ByDocument extends Faker {
+        getCalls(whole, method) {
+            const made = super.getCalls(whole, { ...method, paramStructure: 'by-name' });
+            const fill = params => Object.fromEntries(method.params.filter(({ name, required }) => required || known[name] !== undefined)
+                .map(({ name }) => [name, name in known ? known[name] : params[name]]));
+            const must = params => Object.fromEntries(method.params.filter(({ required }) => required).map(({ name }) => [name, name in known ? known[name] : params[name]]));
+            const first = made[0];
+            return [...made, { ...first, title: 'known values', params: fill(first.params) }, { ...first, title: 'what must be', params: must(first.params) }]
+                .map(one => ({ ...one, method }));
+        }
+        /* The ones before may have closed or deleted it. */
+        async beforeRequest(options, one) {
+            for (const name of ['sessionId', 'session_id'])
+                if (one.params[name] === id)
+                    one.params[name] = await fresh();
+        }
+        validateCall(one) {
+            if (!one.error)
+                return super.validateCall(one);
+            one.valid = (one.method.errors ?? []).some(({ code }) => code === one.error.code) || one.error.code === -32602;
+            one.reason = one.valid ? undefined : `an error that is not listed: ${JSON.stringify(one.error)}`;
+            return one;
+        }
+    }
+
+    test('OpenRPC\'s test of a server', async () => {
+        /* Each connection is one that nothing has decided, for initialize decides; the last of these ends the hub. */
+        const transport = async (url, method, params) => (await connection())(method, params);
+        /* It refuses schemas with a format, because it knows none. */
+        const plain = JSON.parse(JSON.stringify(document), (name, value) => name === 'format' && typeof value === 'string' ? undefined : value);
+        const calls = await coverage({ openrpcDocument: plain, transport, reporters: [silent], rules: [new ByDocument({ numCalls: 2 })],
+            skip: ['daemon.stop'], only: [] });
+        const wrong = calls.filter(one => !one.valid);
+        check(!wrong.length, `${wrong.length} of ${calls.length}: ${wrong.slice(0, 4).map(one => `${one.methodName} ${JSON.stringify(one.params)?.slice(0, 200)}: ${one.reason ?? one.requestError}`).join('\n').slice(0, 3000)}`);
+        const answered = new Set(calls.filter(one => one.result !== undefined).map(one => one.methodName));
+        const never = document.methods.map(({ name }) => name).filter(name => name !== 'daemon.stop' && !answered.has(name));
+        check(answered.size > 2 * never.length, `these never had a result: ${never.join()}`);
+        check(hub.exitCode === null, 'the hub lives');
+    });
+}
+
+await run();
