@@ -320,6 +320,28 @@ def agents(bench):
                        f"{r['seconds'] / r['bare_seconds']:>12.1f}{r['cpu_ns_per_line']:>12.0f}")
 
 
+def streams(bench):
+    """Streams of tinyvex: told live to many, to many that come back at once, and what one costs in memory."""
+    with Hub(bench) as hub:
+        r = hub.measure("streams", "memory", "-c", 10000, hub.unix)
+        yield f"A subscription: {r['shared_bytes']:,} bytes beside its connection  ≤ {SUBSCRIBER_BYTES:,}  " \
+              f"{bench.verdict(r['shared_bytes'] <= SUBSCRIBER_BYTES)}; with a computation of its own {r['apart_bytes']:,}"
+        yield ""
+        yield "A client puts documents, all subscribers of a stream are told; bare: the same messages to as many socket pairs"
+        yield f"{'subscribers':28}{'deliveries/s':>14}{'bytes each':>12}{'× bare time':>12}{'CPU ns each':>12}"
+        for name, url in (("WebSocket", hub.ws), ("Unix", hub.unix)):
+            for count in (1, 1000):
+                r = hub.measure("streams", "fan", "-c", count, "-n", 500 if bench.quick else 2000, url, hub.unix)
+                verdict = f"  ≥ {FAN_OUT:,}  {bench.verdict(r['deliveries_per_second'] >= FAN_OUT)}" if name == "WebSocket" and count > 1 else ""
+                yield (f"{f'{count} {name}':28}{r['deliveries_per_second']:>14,}{r['bytes']:>12,}{r['seconds'] / r['bare_seconds']:>12.2f}"
+                       f"{r['cpu_ns']:>12,}{verdict}")
+        # What all of them miss together must fit into what the hub's connections may hold.
+        count, missed = (1000, 100) if bench.quick else (9900, 20)
+        r = hub.measure("streams", "storm", "-c", count, "-n", missed, hub.ws, hub.unix)
+        yield f"{count:,} clients come back at once, each {missed} events behind: all caught up after {r['seconds']:.2f} s  ≤ {STORM_S} s  " \
+              f"{bench.verdict(r['seconds'] <= STORM_S)}"
+
+
 @contextlib.contextmanager
 def bare_echo(bench):
     """Its URL and its process, for the length of a with block."""
@@ -384,28 +406,6 @@ def acp(bench):
                                                 (f"{name}first_us", f"direct_{name}first_us", f"{name}end_us", f"direct_{name}end_us"))
         yield (f"{title:28}{first:>10.2f} ms{first_direct:>9.2f}{first - first_direct:>9.2f}{end:>10.2f} ms{end_direct:>9.2f}{end - end_direct:>9.2f}"
                f"  ≤ {FIRST_UPDATE_MS} ms more  {bench.verdict(first - first_direct <= FIRST_UPDATE_MS)}")
-
-
-def streams(bench):
-    """Streams of tinyvex: told live to many, to many that come back at once, and what one costs in memory."""
-    with Hub(bench) as hub:
-        r = hub.measure("streams", "memory", "-c", 10000, hub.unix)
-        yield f"A subscription: {r['shared_bytes']:,} bytes beside its connection  ≤ {SUBSCRIBER_BYTES:,}  " \
-              f"{bench.verdict(r['shared_bytes'] <= SUBSCRIBER_BYTES)}; with a computation of its own {r['apart_bytes']:,}"
-        yield ""
-        yield "A client puts documents, all subscribers of a stream are told; bare: the same messages to as many socket pairs"
-        yield f"{'subscribers':28}{'deliveries/s':>14}{'bytes each':>12}{'× bare time':>12}{'CPU ns each':>12}"
-        for name, url in (("WebSocket", hub.ws), ("Unix", hub.unix)):
-            for count in (1, 1000):
-                r = hub.measure("streams", "fan", "-c", count, "-n", 500 if bench.quick else 2000, url, hub.unix)
-                verdict = f"  ≥ {FAN_OUT:,}  {bench.verdict(r['deliveries_per_second'] >= FAN_OUT)}" if name == "WebSocket" and count > 1 else ""
-                yield (f"{f'{count} {name}':28}{r['deliveries_per_second']:>14,}{r['bytes']:>12,}{r['seconds'] / r['bare_seconds']:>12.2f}"
-                       f"{r['cpu_ns']:>12,}{verdict}")
-        # What all of them miss together must fit into what the hub's connections may hold.
-        count, missed = (1000, 100) if bench.quick else (9900, 20)
-        r = hub.measure("streams", "storm", "-c", count, "-n", missed, hub.ws, hub.unix)
-        yield f"{count:,} clients come back at once, each {missed} events behind: all caught up after {r['seconds']:.2f} s  ≤ {STORM_S} s  " \
-              f"{bench.verdict(r['seconds'] <= STORM_S)}"
 
 
 SECTIONS = {"submit": submit, "mutate": mutate, "streams": streams, "journal": journal, "idlehub": idle, "agents": agents, "status": status,
