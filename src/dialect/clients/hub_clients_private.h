@@ -64,6 +64,7 @@ struct weft_subscription {
     /* Of a stream: */
     weft_computation *computation; /* NULL: of none; owns the source */
     int gap;                       /* a weft_gap: why it does not go on from the client's position */
+    int anew;                      /* how often it was begun anew */
     bool has_position;             /* state: the client has the value of the position at */
     bool replaces;                 /* another with its id, which may have told the client something since it asked */
     bool owes_first;               /* state: whatever the position of the value is, it is not told yet */

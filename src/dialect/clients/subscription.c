@@ -259,12 +259,17 @@ static void on_start(void *ctx, const weft_page *page) {
         weft__subscription_finish(subscription, 0, page->head);
 }
 
+/* What is new may be trimmed before it is read, but hardly so often in a row. */
+#define MOST_ANEW 100
+
 /* The client's position cannot be gone on from: the stream begins anew, with all that is kept of it or from now on. */
 static void begin_anew(weft_subscription *subscription, int gap) {
     bool whole = weft__computation_kind(subscription->computation)->whole;
     uint64_t head = weft__store_head(store_of(subscription));
-    subscription->gap = gap;
-    int r = weft__subscription_start(subscription, &(weft_query){.after = whole ? 0 : head, .oldest = whole});
+    bool again = subscription->anew++ < MOST_ANEW;
+    subscription->gap = subscription->gap ? subscription->gap : gap;
+    int r =
+        again ? weft__subscription_start(subscription, &(weft_query){.after = whole ? 0 : head, .oldest = whole}) : -EBUSY;
     if (r < 0)
         weft__subscription_fail(subscription, r);
 }
@@ -274,7 +279,7 @@ static void on_subscription_end(void *ctx, int why) {
     weft_subscription *subscription = ctx;
     subscription->follow = NULL;
     subscription->state = WEFT_SUBSCRIPTION_OFF;
-    if (subscription->done && subscription->computation && why > 0 && !subscription->gap)
+    if (subscription->done && subscription->computation && why > 0)
         begin_anew(subscription, why);
     else if (subscription->done)
         weft__subscription_fail(subscription, why);
