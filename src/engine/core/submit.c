@@ -258,6 +258,12 @@ static int number_again(weft_engine *engine, const submission *before, submissio
     return number_task(engine, &parts, &ret->task, &ret->made);
 }
 
+/* Who came to its session after it may be stored before it now: then those are first. */
+static bool must_wait_now(const weft_engine *engine, const submission *made) {
+    const known_session *session = made->made ? NULL : weft__session_known(engine, made->task->pub.session);
+    return session && (session->pub.turns || session->claims > 1);
+}
+
 /* Another writer took its number: 0 it is under way again. */
 static int submit_again(weft_engine *engine, submission *made) {
     submission next;
@@ -269,6 +275,7 @@ static int submit_again(weft_engine *engine, submission *made) {
     submission before = *made;
     if (r >= 0) {
         *made = next;
+        made->waits |= must_wait_now(engine, made);
         r = send_submission(engine, made);
     }
     if (r < 0) {
@@ -277,6 +284,7 @@ static int submit_again(weft_engine *engine, submission *made) {
         weft__task_drop(engine, next.task);
         return r;
     }
+    engine->queueing += made->waits && !before.waits;
     leave_place(&before);
     weft__list_push(&before.task->repeats, &made->task->repeats);
     weft__list_remove(&before.task->repeats);
