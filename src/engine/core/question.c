@@ -296,7 +296,6 @@ int weft__question_restore(weft_engine *engine, const weft_json *data) {
     if (r < 0)
         return r;
     known_question *question = question_of(engine, data);
-    question->saved.saved = true;
     question->pub.orphaned = weft_get_bool(data, "orphaned", false);
     question->pub.acted = weft_get_bool(data, "acted", false);
     for (size_t i = WEFT_QUESTION_ANSWERED; i < sizeof types / sizeof types[0]; i++)
@@ -304,6 +303,9 @@ int weft__question_restore(weft_engine *engine, const weft_json *data) {
             event.type = types[i];
             r = weft__question_apply_over(engine, &event, data);
         }
+    question->saved.saved = r >= 0;
+    if (r < 0) /* half of it must not be known: it is read again */
+        weft__question_drop(engine, question);
     return r;
 }
 

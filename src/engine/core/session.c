@@ -371,13 +371,17 @@ int weft__session_restore(weft_engine *engine, const weft_json *data) {
     if (weft__value_string(&of[AGENT], &agent) < 0)
         return -ENOMEM;
     known_session *session = weft__session_known(engine, id);
-    if (!session && weft__session_new(engine, id, agent ? agent : "", &session) < 0)
+    bool fresh = !session;
+    if (fresh && weft__session_new(engine, id, agent ? agent : "", &session) < 0)
         return -ENOMEM;
     if (!session->stored)
         weft__session_stored(engine, session, weft_int_of(&of[CREATED_MS], 0));
     int r = restore_texts(engine, session, of);
-    if (r < 0)
+    if (r < 0) {
+        if (fresh) /* half of it must not be known: it is read again */
+            weft__session_drop(engine, session);
         return r;
+    }
     session->pub.closed = weft_bool_of(&of[CLOSED], false);
     session->pub.updated_ms = weft_int_of(&of[UPDATED_MS], session->pub.created_ms);
     session->pub.tasks = (uint64_t) weft__value_between(&of[TASKS], 0, 0, INT64_MAX);
