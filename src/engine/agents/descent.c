@@ -21,6 +21,7 @@
 #define DESCENT_TRIES 8
 /* Sockets with the same address and port on this side: connected to several of our ports. */
 #define MAX_SOCKETS 16
+#define CONNECTION_TRIES 3
 
 /* ---- ancestors ---- */
 
@@ -150,7 +151,7 @@ static int judge_holders(const sockets *which) {
     return r;
 }
 
-int weft__connection_of_agent(const char *address, int64_t port) {
+static int judge_connection(const char *address, int64_t port) {
     char v4[9], v6[33];
     sockets which = {0};
     bool loopback;
@@ -167,4 +168,12 @@ int weft__connection_of_agent(const char *address, int64_t port) {
         if (which.inodes[i] == 0)
             return -ESRCH;
     return judge_holders(&which);
+}
+
+/* The tables are read in pieces, while connections and processes come and go: one that is there may be passed over. */
+int weft__connection_of_agent(const char *address, int64_t port) {
+    int r = -ESRCH;
+    for (int i = 0; i < CONNECTION_TRIES && r == -ESRCH; i++)
+        r = judge_connection(address, port);
+    return r;
 }
