@@ -135,6 +135,8 @@ bool hub_is_ready(void);
 bool hub_is_stopping(void);
 /* Ready, and nothing that is kept is still to be read. */
 bool hub_knows_past(void);
+/* Everything up to this event was delivered: without memory that is tried again later. */
+bool hub_has_heard(uint64_t gseq);
 /* Nothing is to be computed for those who follow streams. */
 bool hub_is_idle(void);
 /* Keep so many events of a session's stream. */

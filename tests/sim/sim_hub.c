@@ -427,6 +427,10 @@ bool hub_knows_past(void) {
     return weft__engine_past(box.engine) == 0;
 }
 
+bool hub_has_heard(uint64_t gseq) {
+    return box.hub.clients && box.hub.clients->told >= gseq;
+}
+
 bool hub_is_stopping(void) {
     return box.life == STOPPING;
 }

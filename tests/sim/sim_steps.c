@@ -135,7 +135,8 @@ static bool do_all(void) {
 }
 
 static bool at_rest(void) {
-    return hub_is_ready() && hub_knows_past() && !truth_open_tasks() && !driver_runs() && truth_is_known() && hub_is_idle();
+    return hub_is_ready() && hub_knows_past() && hub_has_heard(truth_head()) && !truth_open_tasks() && !driver_runs() &&
+           truth_is_known() && hub_is_idle();
 }
 
 /* Time moves to the next deadline, and no further than FAIR_MS in all. */
