@@ -3,8 +3,9 @@
  *
  *     saving ──everything is saved──▶ reading ──a page──▶ removing ──stored──▶ reading ... ──the last page──▶ trimming
  *
- * First everything is saved, so that no start needs these events: the numbers of tasks, and how many there were. It reads
- * all of the hub's stream that is kept, and nobody waits for it but whoever deletes. */
+ * First everything is saved, so that no start needs these events: the numbers of tasks, and how many there were. One that
+ * was on its way meanwhile, and is behind what was saved, is left until the next save. It reads all of the hub's stream that
+ * is kept, and nobody waits for it but whoever deletes. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +23,7 @@ typedef struct erasing {
     int failed;     /* the save: why */
     bool under_way; /* with the store */
     bool more;
+    bool behind;    /* the next event is not saved yet */
     uint64_t saves; /* that had been sent when it began: one that is behind them is behind everything that was on its way */
     uint64_t after; /* seq of the hub's stream */
     void (*done)(void *ctx, int r);
@@ -66,6 +68,7 @@ static bool is_about(const erasing *it, const weft_json *data) {
     return task && strcmp(task->pub.session, it->session) == 0;
 }
 
+/* 1: it must be saved first. */
 static int look_at_event(erasing *it, const weft_event *event) {
     weft_doc *doc = NULL;
     if (!may_tell(event->type))
@@ -73,10 +76,11 @@ static int look_at_event(erasing *it, const weft_event *event) {
     int r = weft_doc_parse(event->data.data, event->data.len, it->alloc, &doc);
     if (r == -ENOMEM)
         return r;
-    if (r >= 0 && is_about(it, weft_doc_root(doc)))
+    bool about = r >= 0 && is_about(it, weft_doc_root(doc)), saved = event->gseq <= it->engine->saved_gseq;
+    if (about && saved)
         it->found[it->count++] = event->gseq;
     weft_doc_free(doc);
-    return 0;
+    return about && !saved;
 }
 
 static void on_erase_page(void *ctx, int r, const weft_page *page);
@@ -106,8 +110,18 @@ static void trim_stream(erasing *it) {
         finish_erasing(it, r);
 }
 
+static void save_before(erasing *it) {
+    weft_engine *engine = it->engine;
+    it->behind = false;
+    it->saving = true;
+    it->saves = engine->saves;
+    weft__save(engine);
+}
+
 static void read_on(erasing *it) {
-    if (it->more)
+    if (it->behind)
+        save_before(it);
+    else if (it->more)
         read_page_to_erase(it);
     else
         trim_stream(it);
@@ -128,15 +142,22 @@ static void on_erase_page(void *ctx, int r, const weft_page *page) {
     erasing *it = ctx;
     if (!is_wanted(it))
         return;
-    it->count = 0;
-    for (size_t i = 0; r == 0 && i < page->count; i++)
-        r = look_at_event(it, &page->events[i]);
     if (r != 0) {
         finish_erasing(it, r < 0 ? r : -EIO);
         return;
     }
+    it->count = 0;
     it->more = page->more;
-    it->after = page->last;
+    for (size_t i = 0; r == 0 && i < page->count; i++) {
+        r = look_at_event(it, &page->events[i]);
+        it->after = r == 0 ? page->events[i].seq : it->after;
+    }
+    if (r < 0) {
+        finish_erasing(it, r);
+        return;
+    }
+    it->behind = r > 0;
+    it->after = it->behind ? it->after : page->last;
     if (!it->count) {
         read_on(it);
         return;
@@ -183,11 +204,10 @@ int weft__session_erase(weft_engine *engine, const char *session, void (*done)(v
     erasing *made = weft__zalloc(engine->alloc, sizeof *made);
     if (!made)
         return -ENOMEM;
-    *made = (erasing){
-        .engine = engine, .alloc = engine->alloc, .saving = true, .saves = engine->saves, .done = done, .ctx = ctx};
+    *made = (erasing){.engine = engine, .alloc = engine->alloc, .done = done, .ctx = ctx};
     strncat(made->session, session, sizeof made->session - 1);
     weft__list_push(&engine->erasings, &made->link);
-    weft__save(engine);
+    save_before(made);
     return 0;
 }
 
