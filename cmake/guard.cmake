@@ -1,7 +1,7 @@
 # The guard as a program of its own that needs the C library alone; src/engine/agents/guard_image.c takes it into weft, so it is not
 # installed. With a sanitizer weft itself is the guard, so that the sanitizer sees it work.
 #
-# It carries the C library where there is one to link with (libc.a): two thirds of its time went into finding and mapping the shared
+# It carries the C library where there is one to link with (libc.a): half of its page faults were those of finding and mapping the shared
 # one (docs/decisions/0064-static-guard.md).
 if(NOT WEFT_SANITIZE)
   include(CheckCSourceCompiles)
