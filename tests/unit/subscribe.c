@@ -41,10 +41,20 @@ static void hear(script *s, const char *format, ...) {
     s->len += (size_t) n < sizeof s->heard - s->len ? (size_t) n : 0;
 }
 
+/* Its client has given up, or is gone. */
+static void on_cancel(weft_req *req, int why, void *ctx) {
+    script *s = ctx;
+    (void) why;
+    if (s->req == req)
+        s->req = NULL;
+    weft_fail(req, -1, "gone", weft_none());
+}
+
 static int on_subscribe(weft_req *req, const weft_json *params, void *ctx) {
     script *s = ctx;
     s->asks++;
     s->req = req;
+    weft_req_on_cancel(req, on_cancel, s);
     snprintf(s->asked, sizeof s->asked, "%.*s", (int) params->len, params->text);
     return 0;
 }
@@ -200,7 +210,6 @@ static void chunk(script *s, int seq, const char *transition, int part, int tota
 static void hang_up(script *s) {
     weft_peer_free(s->their);
     s->their = NULL;
-    s->req = NULL;
     settle(s);
 }
 

@@ -63,6 +63,7 @@ const char *weft__gap_words(const char *reason) {
 
 /* What is still kept is worth having; a position that does not exist yet is waited for from now on. */
 static void step_over(weft_event_follow *self, const char *reason) {
+    self->resuming = false;
     if (self->opts.on_gap)
         self->opts.on_gap(self->opts.ctx, reason);
     if (self->over)
@@ -74,6 +75,14 @@ static void step_over(weft_event_follow *self, const char *reason) {
     subscribe_live(self);
 }
 
+static void tell_resumed(weft_event_follow *self) {
+    if (!self->resuming)
+        return;
+    self->resuming = false;
+    clear_talk(self);
+    weft__warn(self->app, "connected again; resumed behind event %" PRIu64 ", nothing was missed", self->gseq);
+}
+
 static void take_subscription(weft_event_follow *self, const weft_json *result) {
     uint64_t head = (uint64_t) weft_get_int(result, "head", 0);
     snprintf(self->epoch, sizeof self->epoch, "%s", weft_get_str(result, "epoch", ""));
@@ -81,6 +90,7 @@ static void take_subscription(weft_event_follow *self, const weft_json *result) 
         self->gseq = self->opts.from.now ? head : self->opts.from.after;
     self->positioned = true;
     self->ready = true;
+    tell_resumed(self);
     weft__remark(self->app, "epoch %s, behind event %" PRIu64 " of %" PRIu64, self->epoch, self->gseq, head);
     self->opts.on_ready(self->opts.ctx, head);
     self->was_ready = true;
@@ -166,10 +176,7 @@ static void on_followed_token_answer(weft_peer *peer, int r, const weft_answer *
 
 static void on_followed_connected(weft_event_follow *self) {
     weft__timer_stop(self->loop, &self->patience);
-    if (self->lost) {
-        clear_talk(self);
-        weft__warn(self->app, "connected again");
-    }
+    self->resuming = self->resuming || self->lost;
     self->was_connected = true;
     self->lost = false;
     if (weft__target_shows_by_call(&self->target) &&

@@ -60,6 +60,7 @@ struct weft_event_follow {
     bool positioned; /* epoch and gseq are from the hub */
     bool ready;      /* the subscription holds */
     bool was_connected, lost;
+    bool resuming;  /* the connection was lost, and nobody was told yet how it goes on */
     bool was_ready; /* before this time */
     bool over;
     weft_exit status;
