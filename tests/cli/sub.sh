@@ -26,6 +26,23 @@ like "a log from its beginning" '"taskId":"task-0000"' "$out"
 weft sub events --once --timeout 10ms
 exits "nothing came in time" 7
 
+# ---- on a terminal ----
+if script -qec true /dev/null >/dev/null 2>&1; then
+    on_terminal() { run script -qec "$(printf '%q ' "$@")" /dev/null </dev/null; }
+    weft task submit --wait $'echo \x1b[31mred'
+    TERM=xterm on_terminal "$weft" sub tasks --once
+    like "a table: its head" "STARTEDAT" "$out"
+    like "a table: a task" "task-0000  completed" "$out"
+    unlike "a table: nothing steers the terminal" $'\x1b[31mred' "$out"
+    TERM=xterm on_terminal env NO_COLOR=1 "$weft" sub tasks --once --json
+    like "--json is a line there, too" '{"seq":' "$out"
+    TERM=xterm person 'task-0000=>\x03' "$weft" sub tasks
+    exits "Ctrl-C ends the table" 0
+    like "the table is drawn from the first line" $'\x1b[H\x1b[J' "$out"
+else
+    skip "a table on a terminal" "script(1) of util-linux is not installed"
+fi
+
 # ---- over a crash ----
 "$weft" sub events --json >events.out 2>events.err &
 follower=$!

@@ -87,7 +87,7 @@ static void choose_columns(const char *stream, const weft_json *first, columns *
         return;
     for (weft_iter it = weft_iterate(first); ret->count < WEFT_TABLE_COLUMNS && weft_next(&it);) {
         const char *name = weft_str_of(&it.name, NULL);
-        if (name && *name && is_cell(&it.value))
+        if (name && *name && strlen(name) < sizeof ret->heads[0] && is_cell(&it.value))
             add_column(ret, name);
     }
 }
