@@ -52,13 +52,16 @@ started+=("$follower" "$tasks")
 until_true test -s tasks.out
 begun() { timeout 20 "$program" task submit --wait echo begun && [ -s events.out ]; }
 until_true begun
-pid=$(cat .weft/daemon.pid)
-kill -KILL "$pid"
-until_true is_gone "$pid"
-weft start
-weft task submit --wait echo last
-until_true grep -q 'nothing was missed' events.err
-until_true grep -q 'nothing was missed' tasks.err
+resumed() { [ "$(grep -c 'nothing was missed' "$1")" = "$2" ]; }
+for crash in 1 2 3; do
+    pid=$(cat .weft/daemon.pid)
+    kill -KILL "$pid"
+    until_true is_gone "$pid"
+    weft start
+    weft task submit --wait "echo after crash $crash"
+    until_true resumed events.err $crash
+    until_true resumed tasks.err $crash
+done
 weft events --type task.completed --json
 newest=$(tail -n 1 <<<"$out" | sed 's/.*"taskId":"\([^"]*\)".*/\1/')
 has_newest() { grep -q '"task.completed".*"taskId":"'"$newest"'"' events.out; }

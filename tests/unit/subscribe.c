@@ -533,9 +533,11 @@ TEST(the_position_is_saved_in_time) {
     CHECK_INT(weft__position_load(s->file, "items", params, NULL, &position), 0);
     CHECK_INT((int64_t) position.seq, 7);
     data(s, 8);
+    UNTIL(s, weft__position_load(s->file, "items", params, NULL, &position) == 0 && position.seq == 8);
+    data(s, 9);
     s->sub = weft_sub_free(s->sub);
     CHECK_INT(weft__position_load(s->file, "items", params, NULL, &position), 0);
-    CHECK_INT((int64_t) position.seq, 8);
+    CHECK_INT((int64_t) position.seq, 9);
     script_free(s);
 }
 
@@ -602,6 +604,64 @@ TEST(a_file_that_cannot_be_written_is_told_once) {
     data(s, 5);
     data(s, 6);
     CHECK_STR(s->heard, "live\nunsaved\n5 {\"n\":5}\n6 {\"n\":6}\n");
+    script_free(s);
+}
+
+/* A file that could not be read for want of memory is not a damaged one, and what could not be written has left the old. */
+TEST(memory_may_be_short_for_the_file) {
+    script *s = script_new(true);
+    weft_position old = {.seq = 1, .journal = "a\"b"}, next = {.seq = 2, .journal = "a\"b"}, got;
+    int r = -ENOMEM;
+    CHECK_INT(weft__position_save(s->file, "items", "{}", &old, NULL), 0);
+    for (long n = 1; r == -ENOMEM && n < 100; n++) {
+        test_memory memory;
+        test_memory_init(&memory, n);
+        r = weft__position_load(s->file, "items", "{}", &memory.alloc, &got);
+        CHECK(r == 0 || r == -ENOMEM);
+        CHECK_INT(memory.live, 0);
+    }
+    CHECK_INT(r, 0);
+    CHECK_STR(got.journal, old.journal);
+    r = -ENOMEM;
+    for (long n = 1; r == -ENOMEM && n < 100; n++) {
+        test_memory memory;
+        test_memory_init(&memory, n);
+        CHECK_INT(weft__position_load(s->file, "items", "{}", NULL, &got), 0);
+        CHECK_INT((int64_t) got.seq, 1);
+        r = weft__position_save(s->file, "items", "{}", &next, &memory.alloc);
+        CHECK(r == 0 || r == -ENOMEM);
+        CHECK_INT(memory.live, 0);
+    }
+    CHECK_INT(weft__position_load(s->file, "items", "{}", NULL, &got), 0);
+    CHECK_INT((int64_t) got.seq, 2);
+    script_free(s);
+}
+
+/* ---- without a loop of one's own ---- */
+
+/* The other side is a program that knows its lines. */
+TEST(a_blocking_client_waits_for_values) {
+    static const char lines[] = "#!/bin/sh\nread -r line\n"
+                                "echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":" LOG_LIVE "}'\n"
+                                "echo '{\"jsonrpc\":\"2.0\",\"method\":\"tinyvex/data\",\"params\":"
+                                "{\"subId\":\"weft-sub-1\",\"seq\":5,\"value\":true,\"journal\":\"J\"}}'\n"
+                                "read -r line\n";
+    script *s = script_new(true);
+    char url[128];
+    weft_peer *peer = NULL;
+    weft_sub *sub = NULL;
+    weft_sub_opts opts = script_opts(s);
+    write_file(s->file, lines, sizeof lines - 1);
+    snprintf(url, sizeof url, "exec:/bin/sh %s", s->file);
+    CHECK_INT(weft_connect(url, &peer), 0);
+    CHECK_INT(weft_subscribe(peer, "items", weft_none(), &opts, &sub), 0);
+    int r = 1;
+    while (r > 0 && !strstr(s->heard, "5 true"))
+        r = weft_wait(peer, 10000);
+    CHECK_STR(s->heard, "live\n5 true\n");
+    peer = weft_peer_free(peer);
+    CHECK_INT((int64_t) weft_sub_seq(sub), 5); /* it is the owner's still */
+    weft_sub_free(sub);
     script_free(s);
 }
 
@@ -749,4 +809,5 @@ TEST_MAIN(CASE(it_asks_for_what_it_missed) CASE(a_log_without_values_resumes) CA
                                   CASE(the_position_outlives_the_program) CASE(the_position_is_saved_in_time)
                                       CASE(a_damaged_file_is_told_and_ignored) CASE(every_damage_is_noticed)
                                           CASE(files_that_are_none) CASE(a_file_that_cannot_be_written_is_told_once)
-                                              CASE(nothing_is_lost_or_doubled) CASE(memory_may_be_short))
+                                              CASE(memory_may_be_short_for_the_file) CASE(a_blocking_client_waits_for_values)
+                                                  CASE(nothing_is_lost_or_doubled) CASE(memory_may_be_short))
