@@ -249,6 +249,15 @@ TEST(it_asks_for_what_it_missed) {
     script_free(s);
 }
 
+TEST(no_params_are_left_out) {
+    script *s = script_new(true);
+    weft_sub_opts opts = script_opts(s);
+    CHECK_INT(weft_subscribe(s->peer, "items", weft_none(), &opts, &s->sub), 0);
+    UNTIL(s, s->req != NULL);
+    CHECK_STR(s->asked, "{\"subId\":\"weft-sub-1\",\"name\":\"items\"}");
+    script_free(s);
+}
+
 /* Nothing came before the loss: where it began is a position as well. */
 TEST(a_log_without_values_resumes) {
     script *s = following(LOG_LIVE, true);
@@ -800,14 +809,16 @@ TEST(memory_may_be_short) {
     CHECK(!failed);
 }
 
-TEST_MAIN(CASE(it_asks_for_what_it_missed) CASE(a_log_without_values_resumes) CASE(a_state_without_a_value_begins_again)
-              CASE(gaps_are_told) CASE(values_before_the_answer_are_of_another_subscription)
-                  CASE(without_reconnecting_it_ends) CASE(chunks_are_joined) CASE(a_loss_between_chunks)
-                      CASE(broken_chunks_end_it) CASE(a_refusal_ends_it) CASE(a_refusal_for_the_moment_is_asked_again)
-                          CASE(no_answer_is_asked_again) CASE(answers_that_are_none) CASE(freed_inside_its_callbacks)
-                              CASE(freed_while_it_asks) CASE(what_cannot_be_subscribed)
-                                  CASE(the_position_outlives_the_program) CASE(the_position_is_saved_in_time)
-                                      CASE(a_damaged_file_is_told_and_ignored) CASE(every_damage_is_noticed)
-                                          CASE(files_that_are_none) CASE(a_file_that_cannot_be_written_is_told_once)
-                                              CASE(memory_may_be_short_for_the_file) CASE(a_blocking_client_waits_for_values)
-                                                  CASE(nothing_is_lost_or_doubled) CASE(memory_may_be_short))
+TEST_MAIN(CASE(it_asks_for_what_it_missed) CASE(no_params_are_left_out) CASE(a_log_without_values_resumes)
+              CASE(a_state_without_a_value_begins_again) CASE(gaps_are_told)
+                  CASE(values_before_the_answer_are_of_another_subscription) CASE(without_reconnecting_it_ends)
+                      CASE(chunks_are_joined) CASE(a_loss_between_chunks) CASE(broken_chunks_end_it) CASE(a_refusal_ends_it)
+                          CASE(a_refusal_for_the_moment_is_asked_again) CASE(no_answer_is_asked_again)
+                              CASE(answers_that_are_none) CASE(freed_inside_its_callbacks) CASE(freed_while_it_asks)
+                                  CASE(what_cannot_be_subscribed) CASE(the_position_outlives_the_program)
+                                      CASE(the_position_is_saved_in_time) CASE(a_damaged_file_is_told_and_ignored)
+                                          CASE(every_damage_is_noticed) CASE(files_that_are_none)
+                                              CASE(a_file_that_cannot_be_written_is_told_once)
+                                                  CASE(memory_may_be_short_for_the_file)
+                                                      CASE(a_blocking_client_waits_for_values)
+                                                          CASE(nothing_is_lost_or_doubled) CASE(memory_may_be_short))

@@ -54,6 +54,7 @@ static const struct view_columns {
     const char *names[WEFT_TABLE_COLUMNS];
 } view_columns[] = {
     {"tasks", {"id", "state", "agent", "startedAt", "prompt"}},
+    {"threads", {"id", "agent", "busy", "tasks", "updatedAt", "title"}},
 };
 
 typedef struct columns {

@@ -460,6 +460,8 @@ static int load_position(weft_sub *sub) {
 static int copy_sub_texts(weft_sub *sub, const char *name, weft_val params, const weft_sub_opts *opts) {
     size_t len;
     char *text;
+    if (params.kind == WEFT_VAL_NONE)
+        params = weft_raw("", 0); /* left out, not null */
     sub->name = weft__strndup(sub->alloc, name, strlen(name));
     if (!sub->name)
         return -ENOMEM;
