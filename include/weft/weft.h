@@ -10,6 +10,7 @@
 #include <weft/gate.h>   /* what stands before a method */
 #include <weft/peer.h>   /* the peer without I/O */
 #include <weft/net.h>    /* transports, server, client */
+#include <weft/subscribe.h> /* streams that outlive a connection */
 /* clang-format on */
 
 #endif

@@ -26,6 +26,7 @@ int weft__demo_main(int argc, char **argv);
     ROW(weft__agents_verb)     \
     ROW(weft__automation_verb) \
     ROW(weft__events_verb)     \
+    ROW(weft__sub_verb)        \
     ROW(weft__acp_verb)        \
     ROW(weft__call_verb)       \
     ROW(weft__notify_verb)     \

@@ -119,6 +119,7 @@ weft start
 weft task submit --wait echo four
 until_true grep -q '"task.completed","time":"[^"]*","data":{"taskId":"task-0003"' follow.out
 like "following over a crash: says so" "trying again" "$(cat follow.err)"
+is "following over a crash: says once that it resumed" 1 "$(grep -c 'resumed behind event [0-9]*, nothing was missed' follow.err)"
 positions=$(/usr/bin/python3 -c '
 import json
 print(*[json.loads(line)["gseq"] for line in open("follow.out")])')

@@ -63,6 +63,7 @@ const char *weft__gap_words(const char *reason) {
 
 /* What is still kept is worth having; a position that does not exist yet is waited for from now on. */
 static void step_over(weft_event_follow *self, const char *reason) {
+    self->resuming = false;
     if (self->opts.on_gap)
         self->opts.on_gap(self->opts.ctx, reason);
     if (self->over)
@@ -74,6 +75,14 @@ static void step_over(weft_event_follow *self, const char *reason) {
     subscribe_live(self);
 }
 
+static void tell_resumed(weft_event_follow *self) {
+    if (!self->resuming)
+        return;
+    self->resuming = false;
+    clear_talk(self);
+    weft__warn(self->app, "connected again; resumed behind event %" PRIu64 ", nothing was missed", self->gseq);
+}
+
 static void take_subscription(weft_event_follow *self, const weft_json *result) {
     uint64_t head = (uint64_t) weft_get_int(result, "head", 0);
     snprintf(self->epoch, sizeof self->epoch, "%s", weft_get_str(result, "epoch", ""));
@@ -81,6 +90,7 @@ static void take_subscription(weft_event_follow *self, const weft_json *result) 
         self->gseq = self->opts.from.now ? head : self->opts.from.after;
     self->positioned = true;
     self->ready = true;
+    tell_resumed(self);
     weft__remark(self->app, "epoch %s, behind event %" PRIu64 " of %" PRIu64, self->epoch, self->gseq, head);
     self->opts.on_ready(self->opts.ctx, head);
     self->was_ready = true;
@@ -153,6 +163,91 @@ void weft__event_follow_turn(weft_event_follow *self, const weft_event_follow_fr
         subscribe_live(self);
 }
 
+/* ---- the subscription as a stream ---- */
+
+static void start_stream(weft_event_follow *self);
+
+static void on_stream_value(weft_sub *sub, const weft_sub_value *value, void *ctx) {
+    weft_event_follow *self = ctx;
+    (void) sub;
+    if (self->over)
+        return;
+    self->gseq = value->seq;
+    self->opts.on_event(self->opts.ctx, value->value);
+}
+
+static void take_stream(weft_event_follow *self) {
+    snprintf(self->epoch, sizeof self->epoch, "%s", weft_sub_journal(self->sub));
+    self->gseq = weft_sub_seq(self->sub);
+    self->positioned = self->ready = true;
+    tell_resumed(self);
+    weft__remark(self->app, "epoch %s, behind event %" PRIu64, self->epoch, self->gseq);
+    self->opts.on_ready(self->opts.ctx, 0);
+    self->was_ready = true;
+}
+
+/* As step_over(): the stream would go on with what comes next, which is right for a position that does not exist yet. */
+static void step_over_in_stream(weft_event_follow *self, const char *reason) {
+    bool next = strcmp(reason, "futureSeq") == 0;
+    self->resuming = false;
+    if (self->opts.on_gap)
+        self->opts.on_gap(self->opts.ctx, reason);
+    if (self->over)
+        return;
+    if (next) {
+        take_stream(self);
+        return;
+    }
+    self->sub = weft_sub_free(self->sub);
+    self->opts.from.epoch = NULL;
+    self->opts.from.after = 0;
+    self->opts.from.now = false;
+    start_stream(self);
+}
+
+static void on_stream_ended(weft_event_follow *self, const weft_sub_news *news) {
+    clear_talk(self);
+    if (news->error)
+        weft__event_follow_end(self, weft__hub_call_refused(self->app, "tinyvex/subscribe", news->error));
+    else
+        weft__event_follow_end(self, weft__fail_at(self->app, self->target.shown, news->why, NULL));
+}
+
+static void on_stream_news(weft_sub *sub, const weft_sub_news *news, void *ctx) {
+    weft_event_follow *self = ctx;
+    (void) sub;
+    if (self->over)
+        return;
+    if (news->state == WEFT_SUB_LIVE || news->state == WEFT_SUB_RESUMED)
+        take_stream(self);
+    else if (news->state == WEFT_SUB_SNAPSHOT)
+        step_over_in_stream(self, news->reason);
+    else if (news->state == WEFT_SUB_ENDED)
+        on_stream_ended(self, news);
+}
+
+/* Once: from then on it comes back by itself. */
+static void start_stream(weft_event_follow *self) {
+    const weft_event_follow_from *from = &self->opts.from;
+    weft_val types[WEFT_MAX_TEXTS];
+    size_t count = from->types ? from->types->count : 0;
+    for (size_t i = 0; i < count; i++)
+        types[i] = weft_str(from->types->items[i]);
+    weft_sub_opts opts = {.on_value = on_stream_value, .on_state = on_stream_news, .ctx = self};
+    if (!from->now) {
+        opts.journal = from->epoch ? from->epoch : "";
+        opts.last_seq = from->after;
+    }
+    int r = weft_subscribe(
+        self->peer, "events",
+        WEFT_OBJ({"types", count ? weft_arr(types, count) : weft_none()}, {"taskId", weft_str_or_none(from->task)}), &opts,
+        &self->sub);
+    if (r < 0) {
+        clear_talk(self);
+        weft__event_follow_end(self, weft__fail(self->app, WEFT_FAILED, NULL, "%s", weft_strerror(r)));
+    }
+}
+
 /* ---- the connection ---- */
 
 static void on_followed_token_answer(weft_peer *peer, int r, const weft_answer *answer, void *ctx) {
@@ -166,17 +261,16 @@ static void on_followed_token_answer(weft_peer *peer, int r, const weft_answer *
 
 static void on_followed_connected(weft_event_follow *self) {
     weft__timer_stop(self->loop, &self->patience);
-    if (self->lost) {
-        clear_talk(self);
-        weft__warn(self->app, "connected again");
-    }
+    self->resuming = self->resuming || self->lost;
     self->was_connected = true;
     self->lost = false;
     if (weft__target_shows_by_call(&self->target) &&
         weft__target_show(self->peer, &self->target, on_followed_token_answer, self) < 0)
         out_of_memory(self);
-    else
+    else if (!self->opts.by_stream)
         subscribe_live(self);
+    else if (!self->sub)
+        start_stream(self);
 }
 
 static void on_impatient(weft_timer *timer) {
@@ -286,6 +380,7 @@ static weft_exit run_all(weft_event_follow *self) {
         weft__timer_stop(self->loop, &self->limit);
     }
     weft__signals_close(&self->signals);
+    self->sub = weft_sub_free(self->sub);
     self->peer = weft_peer_free(self->peer);
     if (self->loop)
         weft_loop_run(self->loop); /* its good-bye takes a turn or two */

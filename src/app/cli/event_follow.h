@@ -26,6 +26,8 @@ typedef struct weft_event_follow weft_event_follow;
 typedef struct weft_event_follow_opts {
     const char *url; /* NULL: the daemon of this folder */
     weft_event_follow_from from;
+    bool by_stream;          /* follow the stream "events" with a subscription of libweft: on_ready has no head (0), and
+                                weft__event_follow_turn() is not for it */
     int64_t patience_ms;     /* how long to try to connect again; <=0: for ever */
     int64_t limit_ms;        /* how long it may last in all; <=0: no limit */
     weft_terminal *terminal; /* who else writes on the terminal; may be NULL */
@@ -52,6 +54,7 @@ struct weft_event_follow {
     weft_loop *loop;
     weft_service *service;
     weft_peer *peer;
+    weft_sub *sub; /* by_stream */
     weft_signals signals;
     weft_timer patience, limit;
     char epoch[64];
@@ -60,6 +63,7 @@ struct weft_event_follow {
     bool positioned; /* epoch and gseq are from the hub */
     bool ready;      /* the subscription holds */
     bool was_connected, lost;
+    bool resuming;  /* the connection was lost, and nobody was told yet how it goes on */
     bool was_ready; /* before this time */
     bool over;
     weft_exit status;

@@ -123,7 +123,7 @@ static bool is_whole_params(const char *arg) {
     return arg && (*arg == '{' || *arg == '[' || *arg == '@' || strcmp(arg, "-") == 0);
 }
 
-static weft_exit read_params(const weft_app *app, char **args, weft_doc **ret) {
+weft_exit weft__params_read(const weft_app *app, char **args, weft_doc **ret) {
     const char *first = *args;
     *ret = NULL;
     if (!first)
@@ -152,7 +152,7 @@ weft_exit weft__params_run(weft_app *app,
     if (app->arg_count < (has_url ? 2 : 1))
         return weft__misused(app, has_url ? "which method?" : "a method is missing");
     char **typed = app->args + has_url + 1;
-    weft_exit status = read_params(app, typed, &params);
+    weft_exit status = weft__params_read(app, typed, &params);
     if (status == WEFT_DONE && !has_url && !is_whole_params(*typed))
         status = weft__params_check(app, app->args[0], params);
     if (status == WEFT_DONE)

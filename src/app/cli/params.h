@@ -5,6 +5,8 @@
 #include "app.h"
 #include "connection.h"
 
+/* From the arguments; NULL in *ret: there are none. A mistake is explained. Owned. */
+weft_exit weft__params_read(const weft_app *app, char **args, weft_doc **ret);
 /* How to write them to a call: none when doc is NULL. */
 weft_val weft__params_val(const weft_doc *doc);
 

@@ -210,6 +210,7 @@ static weft_exit run_events(weft_app *app) {
     if (status)
         return status;
     if (self.how->follow) {
+        opts.by_stream = true;
         opts.from.task = self.how->task;
         opts.from.types = self.how->types.count ? &self.how->types : NULL;
     }

@@ -1,9 +1,10 @@
-/* The stream "events": everything that happens, or what has one of the types. */
+/* The stream "events": everything that happens, or what has one of the types, or is about one task. */
 #include "reply.h"
 #include "tinyvex_stream.h"
 
 static const weft_param params[] = {
     {"types", WEFT_PARAM_arr, 0, 0, "only those whose types begin with one of these"},
+    {"taskId", WEFT_PARAM_str, 0, 0, "only those about this task"},
     {0},
 };
 
@@ -11,16 +12,17 @@ static const weft_param params[] = {
 #define NO_TYPE "\n"
 
 static weft_event_source *events_source(const weft_json *of, const weft_alloc *alloc) {
-    weft_json types = weft_get(of, "types");
+    weft_json types = weft_get(of, "types"), about = weft_get(of, "taskId");
+    const char *task = NULL;
     size_t count = weft_count(&types), n = 0;
     const char **list = weft__alloc(alloc, (count + 1) * sizeof *list);
-    int r = list ? 0 : -ENOMEM;
+    int r = !list ? -ENOMEM : about.text ? weft__stream_param(of, "taskId", &task) : 0;
     for (weft_iter it = weft_iterate(&types); r >= 0 && n < count && weft_next(&it); n++) {
         r = weft__field_text(&it.value, &list[n]);
         list[n] = r >= 0 && list[n] ? list[n] : NO_TYPE;
     }
     weft_event_source *source =
-        r < 0 ? NULL : weft__source_new(&(weft_subscription_spec){.types = list, .type_count = n}, alloc);
+        r < 0 ? NULL : weft__source_new(&(weft_subscription_spec){.types = list, .type_count = n, .task = task}, alloc);
     weft__free(alloc, (void *) list);
     return source;
 }

@@ -108,6 +108,21 @@ static void set_state(weft_client *client, weft_state state, int why) {
     hold_loop(client, state == WEFT_CONNECTING || state == WEFT_DISCONNECTED || (state == WEFT_CONNECTED && events));
     if (client->opts.on_state)
         client->opts.on_state(client->peer, state, why, client->opts.data);
+    /* What its user called first, to show a token for instance, goes out before what the subscriptions ask. */
+    if (!client->peer || client->state != state)
+        return;
+    if (state == WEFT_CONNECTED)
+        weft__subs_connected(client);
+    else if (state != WEFT_CONNECTING)
+        weft__subs_lost(client, why, state == WEFT_CLOSED);
+}
+
+static void client_on_notification(weft_peer *peer, const char *method, const weft_json *params, void *data) {
+    weft_client *client = weft__client_of(peer);
+    if (!client || weft__subs_take(client, method, params))
+        return;
+    if (client->opts.on_notification)
+        client->opts.on_notification(peer, method, params, data);
 }
 
 /* ---- the peer's deadlines and calls ---- */
@@ -312,6 +327,7 @@ static void on_client_free(weft_peer *peer, void *data) {
     if (client->wire)
         leave_politely(client);
     weft__events_stop(client);
+    weft__subs_leave(client);
     client->peer = NULL;
     client->state = WEFT_CLOSED;
     forget_addresses(client);
@@ -455,7 +471,7 @@ static int make_client_peer(weft_client *client) {
                               .extras = opts->extras,
                               .seed = seed,
                               .data = opts->data,
-                              .on_notification = opts->on_notification,
+                              .on_notification = client_on_notification,
                               .on_raw = opts->on_raw,
                               .on_drain = opts->on_drain,
                               .on_output = client_on_output,
@@ -480,6 +496,7 @@ static weft_client *new_client(weft_loop *loop) {
     client->refs = 1;
     client->loop = loop;
     client->given = (weft_given){-1, -1};
+    weft__list_init(&client->subs);
     weft__later_init(&client->begin, on_begin_connecting);
     weft__timer_init(&client->attempt, on_attempt);
     weft__timer_init(&client->tick, on_client_tick);

@@ -63,6 +63,9 @@ struct weft_client {
     weft_timer tick;    /* the peer's deadlines */
     bool held;          /* the loop is kept alive while there is no connection yet */
     uint64_t delivered; /* times something came in, for weft_wait() */
+    weft_link subs;     /* subscriptions (subscribe.c) */
+    uint64_t sub_count; /* how many there were, for their ids */
+    uint64_t sub_round; /* how often all of them were told something */
     char trouble[WEFT_TROUBLE];
 };
 
@@ -101,6 +104,16 @@ void weft__client_ready(weft_client *client, weft_wire *wire);
 void weft__client_lost(weft_client *client, weft_wire *wire, int why);
 /* After anything that may have started a call: when is the peer due next? */
 void weft__client_schedule(weft_client *client);
+
+/* ---- subscribe.c ---- */
+
+/* The connection is there, is lost, or (for_good) will not come back. May free the peer. */
+void weft__subs_connected(weft_client *client);
+void weft__subs_lost(weft_client *client, int why, bool for_good);
+/* The peer is being freed: they are told nothing any more. */
+void weft__subs_leave(weft_client *client);
+/* true: the notification was for one of them. */
+bool weft__subs_take(weft_client *client, const char *method, const weft_json *params);
 
 /* ---- connect_process.c ---- */
 
