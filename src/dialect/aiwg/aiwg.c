@@ -139,7 +139,7 @@ static const weft_error_row cancel_errors[] = {
 };
 static const weft_error_row list_errors[] = {WEFT_ERROR_PARAMS, {0}};
 static const weft_error_row stop_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, {0}};
-static const weft_error_row get_errors[] = {WEFT_ERROR_PARAMS, NOT_FOUND, WEFT_ERROR_STORAGE, {0}};
+static const weft_error_row get_errors[] = {WEFT_ERROR_PARAMS, NOT_FOUND, WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};
 static const weft_error_row automation_errors[] = {UNAVAILABLE, {0}};
 static const weft_error_row switch_errors[] = {WEFT_ERROR_PARAMS,   WEFT_ERROR_AGENT,   UNAVAILABLE,
                                                WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE, {0}};

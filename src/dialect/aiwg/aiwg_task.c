@@ -392,6 +392,8 @@ static void on_task_output(void *ctx, int r, weft_bytes output) {
         return;
     if (!task)
         refuse_unknown_task(get->req, get->id);
+    else if (r == -ECANCELED)
+        weft__reply_failure(get->req, -ESHUTDOWN);
     else if (r < 0)
         weft__reply_error(get->req, 507, "storageFailed", "The output cannot be read: %s", weft_strerror(r));
     else if ((r = say_task(get, task, output)) < 0)
