@@ -340,7 +340,9 @@ static void on_web_bytes(weft_stream *stream, char *data, size_t len) {
         len = weft__buf_len(&web->in);
     }
     weft__buf_lend(&web->out, alloc, stream->loop->scratch, OUT_SHARE);
+    web->taking = true;
     size_t used = take_requests(conn, web, data, len);
+    web->taking = false;
     if (web->became) {
         hand_over_to_peer(conn, web, data + used, len - used);
         return;
@@ -466,7 +468,7 @@ void weft__web_free(weft_conn *conn) {
     conn->web = weft__free(alloc, web);
 }
 
-/* The web's memory is given back by on_web_bytes(), which still works in it. */
+/* While on_web_bytes() works in the web's memory, it is given back there. */
 int weft__web_become(weft_conn *conn, const weft_conn_peer *how, weft_bytes head) {
     weft_web *web = conn->web;
     const weft_alloc *alloc = conn->stream.loop->alloc;
@@ -482,6 +484,12 @@ int weft__web_become(weft_conn *conn, const weft_conn_peer *how, weft_bytes head
     web->origin = weft__free(alloc, web->origin);
     web->became = true;
     conn->web = NULL;
+    if (!web->taking) { /* a route that answers later */
+        weft__buf_done(&web->in, alloc);
+        weft__buf_done(&web->body, alloc);
+        weft__free(alloc, web);
+        weft__stream_pause(&conn->stream, false);
+    }
     if (r < 0)
         weft__conn_close(conn, r, false);
     return 0;

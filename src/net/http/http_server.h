@@ -46,6 +46,7 @@ typedef struct weft_web {
     bool packed;       /* the body is gzip */
     bool takes_packed; /* the answer may be */
     bool became;       /* a peer has taken the stream */
+    bool taking;       /* on_web_bytes() works in it */
     bool rested;       /* something was answered since the time for the next head was set */
 } weft_web;
 
