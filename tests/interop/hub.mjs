@@ -10,7 +10,8 @@ export const weft = path.resolve(process.env.WEFT ?? path.join(build, 'weft'));
 /* A hub whose folder, configuration and state belong to this test. It is stopped when the script ends. */
 export class Hub {
     folder = scratch('project');
-    stderr = '';
+    stderr = ''; /* since it was started last */
+    host; /* host:port of HTTP and WebSocket; a hub that is started again may have another port */
     /* config: what its config.json says, if there is one. env: variables besides those of the test. */
     constructor({ config, env } = {}) {
         fs.mkdirSync(this.folder, { mode: 0o700 });
@@ -32,6 +33,7 @@ export class Hub {
         failed.catch(() => {});
         while (!/^Try, /m.test(this.stderr)) /* this comes after all that it listens on */
             await patiently(Promise.race([once(this.child.stderr, 'data'), failed]), 'the hub to listen');
+        this.host = /listening on ws:\/\/(\S+)\/ws/.exec(this.stderr)[1];
         return this;
     }
     async stop(signal = 'SIGTERM') {
@@ -48,10 +50,6 @@ export class Hub {
     }
     get socket() {
         return `unix:${path.join(this.folder, '.weft/daemon.sock')}`;
-    }
-    /* host:port of HTTP and WebSocket. A hub that was started again has another one. */
-    get host() {
-        return /listening on ws:\/\/(\S+)\/ws/.exec(this.stderr)[1];
     }
     get token() {
         return fs.readFileSync(path.join(this.folder, '.weft/token'), 'utf8').trim();
