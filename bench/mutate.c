@@ -4,31 +4,20 @@
  * Every client has one under way, and a key of its own. Rounds alternate. -r SOCKET is Redis's; without it the anchor is the
  * bare disk: the same bytes appended to a file in FOLDER, with one fdatasync for a client's worth of them. Each figure is
  * the median of its rounds, the ratio the median of theirs. Prints one JSON line. */
+#include "lib/disk.h"
 #include "lib/hist.h"
 #include "lib/lines.h"
 #include "lib/median.h"
 #include "lib/net.h"
 #include "lib/proc.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define ROUNDS 7
-#define MAX_CLIENTS 1024
 #define VALUE 256
-
-struct options {
-    const char *url, *folder, *redis;
-    unsigned clients;
-    double seconds;
-    pid_t pid;
-};
 
 struct client {
     struct lines lines;
@@ -37,28 +26,10 @@ struct client {
 };
 
 /* The hub's, and Redis's. */
-static struct client clients[2][MAX_CLIENTS];
+static struct client clients[2][DISK_MAX_CLIENTS];
 static struct hist hist;
 static char value[VALUE + 1];
 static unsigned long long last_request;
-
-static double raw_rate(const struct options *opt) {
-    static char block[MAX_CLIENTS * VALUE];
-    char path[512];
-    unsigned long done = 0;
-
-    snprintf(path, sizeof path, "%s/raw", opt->folder);
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (fd < 0)
-        die("%s: %m", path);
-    memset(block, 'x', sizeof block);
-    uint64_t begun = now_ns(), now = begun, until = begun + (uint64_t) (opt->seconds / ROUNDS * 1e9);
-    for (; now < until; now = now_ns(), done += opt->clients)
-        if (write(fd, block, (size_t) opt->clients * VALUE) < 0 || fdatasync(fd) < 0)
-            die("%s: %m", path);
-    close(fd);
-    return (double) done / ((double) (now - begun) / 1e9);
-}
 
 static void ask(struct client *client, int redis) {
     char text[VALUE + 512];
@@ -98,9 +69,9 @@ static unsigned take(struct client *client, int redis) {
     return n;
 }
 
-static double rate(const struct options *opt, int epoll, int redis, uint64_t *ret_cpu, unsigned long *ret_done) {
+static double rate(const struct disk_options *opt, int epoll, int redis, uint64_t *ret_cpu, unsigned long *ret_done) {
     struct epoll_event events[64];
-    uint64_t begun = now_ns(), until = begun + (uint64_t) (opt->seconds / ROUNDS * 1e9), cpu = 0, after = 0;
+    uint64_t begun = now_ns(), until = begun + (uint64_t) (opt->seconds / DISK_ROUNDS * 1e9), cpu = 0, after = 0;
     unsigned long done = 0, open = opt->clients;
 
     if (opt->pid && !redis)
@@ -129,7 +100,7 @@ static double rate(const struct options *opt, int epoll, int redis, uint64_t *re
     return (double) done / ((double) (now_ns() - begun) / 1e9);
 }
 
-static int open_clients(const struct options *opt, int redis) {
+static int open_clients(const struct disk_options *opt, int redis) {
     int epoll = epoll_create1(EPOLL_CLOEXEC);
 
     for (unsigned i = 0; i < opt->clients; i++) {
@@ -142,52 +113,30 @@ static int open_clients(const struct options *opt, int redis) {
     return epoll;
 }
 
-static void measure(const struct options *opt) {
-    double anchor[ROUNDS], hub[ROUNDS], ratio[ROUNDS];
+static void measure(const struct disk_options *opt) {
+    double anchor[DISK_ROUNDS], hub[DISK_ROUNDS], ratio[DISK_ROUNDS];
     int epoll = open_clients(opt, 0), other = opt->redis ? open_clients(opt, 1) : -1;
     uint64_t cpu = 0, no_cpu = 0;
     unsigned long done = 0, ignored = 0;
 
-    for (int i = 0; i < ROUNDS; i++) {
-        anchor[i] = opt->redis ? rate(opt, other, 1, &no_cpu, &ignored) : raw_rate(opt);
+    for (int i = 0; i < DISK_ROUNDS; i++) {
+        anchor[i] = opt->redis ? rate(opt, other, 1, &no_cpu, &ignored) : disk_rate(opt, VALUE);
         hub[i] = rate(opt, epoll, 0, &cpu, &done);
         ratio[i] = hub[i] / anchor[i];
     }
-    double middle = median(ratio, ROUNDS);
+    double middle = median(ratio, DISK_ROUNDS);
     printf("{\"clients\":%u,\"anchor\":\"%s\",\"raw\":%.0f,\"rate\":%.0f,\"ratio\":%.3f,\"ratio_low\":%.3f,"
            "\"ratio_high\":%.3f,\"p50_us\":%.0f,\"p99_us\":%.0f,\"cpu_ns\":%.0f}\n",
-           opt->clients, opt->redis ? "redis" : "raw", median(anchor, ROUNDS), median(hub, ROUNDS), middle, ratio[0],
-           ratio[ROUNDS - 1], (double) hist_quantile(&hist, 0.5) / 1e3, (double) hist_quantile(&hist, 0.99) / 1e3,
-           (double) cpu / (double) done);
+           opt->clients, opt->redis ? "redis" : "raw", median(anchor, DISK_ROUNDS), median(hub, DISK_ROUNDS), middle,
+           ratio[0], ratio[DISK_ROUNDS - 1], (double) hist_quantile(&hist, 0.5) / 1e3,
+           (double) hist_quantile(&hist, 0.99) / 1e3, (double) cpu / (double) done);
 }
 
 static const char usage[] = "usage: mutate [-c CLIENTS] [-t SECONDS] [-p PID] [-r REDIS] URL FOLDER";
 
 int main(int argc, char **argv) {
-    struct options opt = {.clients = 1, .seconds = 2};
-    int c;
+    struct disk_options opt = disk_options_read(argc, argv, "c:t:p:r:", usage);
 
-    while ((c = getopt(argc, argv, "c:t:p:r:")) >= 0)
-        switch (c) {
-        case 'c':
-            opt.clients = (unsigned) strtoul(optarg, NULL, 10);
-            break;
-        case 't':
-            opt.seconds = strtod(optarg, NULL);
-            break;
-        case 'p':
-            opt.pid = (pid_t) strtol(optarg, NULL, 10);
-            break;
-        case 'r':
-            opt.redis = optarg;
-            break;
-        default:
-            die("%s", usage);
-        }
-    if (optind != argc - 2 || !opt.clients || opt.clients > MAX_CLIENTS)
-        die("%s", usage);
-    opt.url = argv[optind];
-    opt.folder = argv[optind + 1];
     memset(value, 'v', VALUE);
     measure(&opt);
     return 0;

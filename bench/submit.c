@@ -5,62 +5,31 @@
  * figure is the median of its rounds, the ratio the median of theirs. The hub must have tasks.paused and a large
  * tasks.max_queue. Clients of the Unix socket are told of everybody's tasks, as AIWG's are; those of a WebSocket are not.
  * Prints one JSON line. */
+#include "lib/disk.h"
 #include "lib/hist.h"
 #include "lib/lines.h"
 #include "lib/median.h"
 #include "lib/net.h"
 #include "lib/proc.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define ROUNDS 7
-#define MAX_CLIENTS 1024
 #define PROMPT 200
 #define STORED 560 /* bytes of the two events of a submission with such a prompt, without the database's own */
-
-struct options {
-    const char *url, *folder;
-    unsigned clients;
-    double seconds;
-    pid_t pid;
-};
 
 struct client {
     struct lines lines;
     uint64_t sent_ns;
 };
 
-static struct client clients[MAX_CLIENTS];
+static struct client clients[DISK_MAX_CLIENTS];
 static struct hist hist;
 static char request[PROMPT + 128];
 static size_t request_len;
-
-static double raw_rate(const struct options *opt) {
-    static char block[MAX_CLIENTS * STORED];
-    char path[512];
-    uint64_t begun, now, until;
-    unsigned long done = 0;
-
-    snprintf(path, sizeof path, "%s/raw", opt->folder);
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (fd < 0)
-        die("%s: %m", path);
-    memset(block, 'x', sizeof block);
-    begun = now = now_ns();
-    until = begun + (uint64_t) (opt->seconds / ROUNDS * 1e9);
-    for (; now < until; now = now_ns(), done += opt->clients)
-        if (write(fd, block, (size_t) opt->clients * STORED) < 0 || fdatasync(fd) < 0)
-            die("%s: %m", path);
-    close(fd);
-    return (double) done / ((double) (now - begun) / 1e9);
-}
 
 static void ask(struct client *client) {
     client->sent_ns = now_ns();
@@ -84,9 +53,9 @@ static unsigned take(struct client *client) {
     return n;
 }
 
-static double hub_rate(const struct options *opt, int epoll, uint64_t *ret_cpu, unsigned long *ret_done) {
+static double hub_rate(const struct disk_options *opt, int epoll, uint64_t *ret_cpu, unsigned long *ret_done) {
     struct epoll_event events[64];
-    uint64_t begun = now_ns(), until = begun + (uint64_t) (opt->seconds / ROUNDS * 1e9), cpu = 0, after = 0;
+    uint64_t begun = now_ns(), until = begun + (uint64_t) (opt->seconds / DISK_ROUNDS * 1e9), cpu = 0, after = 0;
     unsigned long done = 0, open = opt->clients;
 
     if (opt->pid)
@@ -115,7 +84,7 @@ static double hub_rate(const struct options *opt, int epoll, uint64_t *ret_cpu, 
     return (double) done / ((double) (now_ns() - begun) / 1e9);
 }
 
-static int open_clients(const struct options *opt) {
+static int open_clients(const struct disk_options *opt) {
     int epoll = epoll_create1(EPOLL_CLOEXEC);
 
     for (unsigned i = 0; i < opt->clients; i++) {
@@ -127,21 +96,21 @@ static int open_clients(const struct options *opt) {
     return epoll;
 }
 
-static void measure(const struct options *opt) {
-    double raw[ROUNDS], hub[ROUNDS], ratio[ROUNDS];
+static void measure(const struct disk_options *opt) {
+    double raw[DISK_ROUNDS], hub[DISK_ROUNDS], ratio[DISK_ROUNDS];
     int epoll = open_clients(opt);
     uint64_t cpu = 0;
     unsigned long done = 0;
 
-    for (int i = 0; i < ROUNDS; i++) {
-        raw[i] = raw_rate(opt);
+    for (int i = 0; i < DISK_ROUNDS; i++) {
+        raw[i] = disk_rate(opt, STORED);
         hub[i] = hub_rate(opt, epoll, &cpu, &done);
         ratio[i] = hub[i] / raw[i];
     }
-    double middle = median(ratio, ROUNDS);
+    double middle = median(ratio, DISK_ROUNDS);
     printf("{\"clients\":%u,\"raw\":%.0f,\"rate\":%.0f,\"ratio\":%.3f,\"ratio_low\":%.3f,\"ratio_high\":%.3f,"
            "\"p50_us\":%.0f,\"p99_us\":%.0f,\"cpu_ns\":%.0f}\n",
-           opt->clients, median(raw, ROUNDS), median(hub, ROUNDS), middle, ratio[0], ratio[ROUNDS - 1],
+           opt->clients, median(raw, DISK_ROUNDS), median(hub, DISK_ROUNDS), middle, ratio[0], ratio[DISK_ROUNDS - 1],
            (double) hist_quantile(&hist, 0.5) / 1e3, (double) hist_quantile(&hist, 0.99) / 1e3,
            (double) cpu / (double) done);
 }
@@ -149,27 +118,8 @@ static void measure(const struct options *opt) {
 static const char usage[] = "usage: submit [-c CLIENTS] [-t SECONDS] [-p PID] URL FOLDER";
 
 int main(int argc, char **argv) {
-    struct options opt = {.clients = 1, .seconds = 2};
-    int c;
+    struct disk_options opt = disk_options_read(argc, argv, "c:t:p:", usage);
 
-    while ((c = getopt(argc, argv, "c:t:p:")) >= 0)
-        switch (c) {
-        case 'c':
-            opt.clients = (unsigned) strtoul(optarg, NULL, 10);
-            break;
-        case 't':
-            opt.seconds = strtod(optarg, NULL);
-            break;
-        case 'p':
-            opt.pid = (pid_t) strtol(optarg, NULL, 10);
-            break;
-        default:
-            die("%s", usage);
-        }
-    if (optind != argc - 2 || !opt.clients || opt.clients > MAX_CLIENTS)
-        die("%s", usage);
-    opt.url = argv[optind];
-    opt.folder = argv[optind + 1];
     request_len = (size_t) snprintf(
         request, sizeof request,
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"task.submit\",\"params\":{\"prompt\":\"%0*d\"}}\n", PROMPT, 0);

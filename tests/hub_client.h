@@ -114,4 +114,21 @@ static inline void hub_happen(hub_world *world, const char *type, const char *me
     HUB_UNTIL(world, hub_pending < 32);
 }
 
+/* A notice of about 1 KiB, whose message begins with the number. */
+static inline void hub_make_notice(hub_world *w, int number) {
+    char text[1200];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    text[snprintf(text, sizeof text, "%d", number)] = ' ';
+    hub_happen(w, "notice", text);
+}
+
+/* Make notices until the connection is full. The number of the next. */
+static inline int hub_fill_connection(hub_client *c, int number) {
+    while (c->peer && !weft_peer_full(c->peer) && number < 10000)
+        hub_make_notice(c->world, number++);
+    CHECK(c->peer && weft_peer_full(c->peer));
+    return number;
+}
+
 #endif

@@ -7,86 +7,23 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { Readable, Writable } from 'node:stream';
-import { build, check, cleanup, lines, message, needed, patiently, run, same, scratch, source, test } from './kit.mjs';
 import { conforms, refusesEmpty } from './acp_schema.mjs';
+import { Hub, about, follow, weft } from './hub.mjs';
+import { check, cleanup, needed, patiently, run, same, scratch, source, test } from './kit.mjs';
 
 const acp = needed('@agentclientprotocol/sdk');
 const { agent: to, client: from } = acp.methods;
 const modules = path.join(source, 'build/tools/node_modules');
-const weft = path.join(build, 'weft');
 const record = scratch('record');
 
-/* ---- a hub in a folder of its own ---- */
+/* ---- a hub, and a person who follows its events ---- */
 
-const folder = scratch('project');
-fs.mkdirSync(path.join(scratch('config'), 'weft'), { recursive: true });
-fs.mkdirSync(folder, { mode: 0o700 });
 const sdk = (...more) => ({ driver: 'acp', command: [process.execPath, path.join(source, 'tests/agents/sdk_agent.mjs'), modules, record, ...more] });
-fs.writeFileSync(path.join(scratch('config'), 'weft/config.json'), JSON.stringify({ agents: {
-    sdk: sdk(), locked: sdk('locked'), reader: { ...sdk(), permission: 'deny' } } }));
-const env = { ...process.env, XDG_CONFIG_HOME: scratch('config'), XDG_STATE_HOME: scratch('state') };
-const hub = spawn(weft, ['serve'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
-let talk = '';
-hub.stderr.setEncoding('utf8').on('data', text => { talk += text; });
-hub.stdout.resume();
-const exited = once(hub, 'exit');
-cleanup(async () => {
-    hub.kill('SIGTERM');
-    await patiently(exited, 'the hub to stop');
-    if (/Sanitizer|runtime error:/.test(talk))
-        console.log(talk), process.exit(1);
-});
-while (!/^Try, /m.test(talk))
-    await patiently(Promise.race([once(hub.stderr, 'data'), exited.then(() => { throw new Error(talk); })]), 'the hub to listen');
-
-/* ---- a person who follows events ---- */
-
-const pipe = await lines(`unix:${path.join(folder, '.weft/daemon.sock')}`);
-const events = [], open = new Map(), watchers = new Set();
-let lastId = 0;
-(async () => {
-    for (;;) {
-        const one = JSON.parse(await pipe.inbox.take('a message').catch(() => '{"over":true}'));
-        if (one.over)
-            return;
-        if (one.method === 'event')
-            events.push(one.params);
-        else if (open.has(one.id))
-            open.get(one.id)(one);
-        watchers.forEach(look => look());
-    }
-})();
-
-async function call(method, params) {
-    const id = ++lastId;
-    const answer = new Promise(resolve => open.set(id, resolve));
-    pipe.send(message(method, params, id));
-    const { result, error } = await patiently(answer, `the answer to ${method}`);
-    if (error)
-        throw Object.assign(new Error(error.message), error);
-    return result;
-}
-
-function event(is, what) {
-    return patiently(new Promise(resolve => {
-        const look = () => {
-            const found = events.find(is);
-            if (found) {
-                watchers.delete(look);
-                resolve(found);
-            }
-        };
-        watchers.add(look);
-        look();
-    }), what);
-}
-
-const about = (taskId, ...types) => one => types.includes(one.type) && one.data.taskId === taskId;
-const ended = taskId => event(about(taskId, 'task.completed', 'task.failed', 'task.cancelled'), `${taskId} to end`);
+const hub = await new Hub({ config: { agents: { sdk: sdk(), locked: sdk('locked'), reader: { ...sdk(), permission: 'deny' } } } }).start();
+const { folder, env } = hub;
+const { events, call, event, ended, output } = await follow(hub);
 const submit = async (prompt, agent = 'sdk') => (await call('task.submit', { prompt, agent })).taskId;
 const asked = taskId => event(about(taskId, 'question.asked'), `${taskId} to ask`);
-const output = async taskId => (await ended(taskId), (await call('task.get', { taskId })).output);
-await call('event.subscribe', { after: 0 });
 
 /* ---- files ---- */
 

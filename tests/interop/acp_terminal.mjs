@@ -9,7 +9,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { build, check, cleanup, lines, message, needed, patiently, run, same, scratch, test } from './kit.mjs';
+import { Hub, about, follow, weft } from './hub.mjs';
+import { check, needed, patiently, run, same, scratch, test } from './kit.mjs';
 
 const acp = needed('@agentclientprotocol/sdk');
 const { agent: here, client: there } = acp.methods;
@@ -102,84 +103,24 @@ if (process.argv[2] === 'agent') {
 /* ---- the hub ---- */
 
 const { conforms, refusesEmpty } = await import('./acp_schema.mjs');
-const weft = path.join(build, 'weft');
-const folder = scratch('project'), record = scratch('heard'), mark = `terminal-${process.pid}`;
-fs.mkdirSync(path.join(scratch('config'), 'weft'), { recursive: true });
-fs.mkdirSync(folder, { mode: 0o700 });
+const record = scratch('heard'), mark = `terminal-${process.pid}`;
 const command = [process.execPath, fileURLToPath(import.meta.url), 'agent', record];
 const agents = {
     it: { driver: 'acp', command, max_turns: 4, idle_ms: 60000, env: { WEFT_MARK: mark } },
     reader: { driver: 'acp', command, permission: 'deny' },
     planner: { driver: 'acp', command: [...command, 'plan'] },
 };
-fs.writeFileSync(path.join(scratch('config'), 'weft/config.json'), JSON.stringify({ agents, default_agent: 'it' }));
-const env = { ...process.env, XDG_CONFIG_HOME: scratch('config'), XDG_STATE_HOME: scratch('state') };
-const hub = spawn(weft, ['serve'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
-let talk = '';
-hub.stderr.setEncoding('utf8').on('data', text => { talk += text; });
-hub.stdout.resume();
-const exited = once(hub, 'exit');
-cleanup(async () => {
-    hub.kill('SIGTERM');
-    await patiently(exited, 'the hub to stop');
-    if (/Sanitizer|runtime error:/.test(talk))
-        console.log(talk), process.exit(1);
-});
-while (!/^Try, /m.test(talk))
-    await patiently(Promise.race([once(hub.stderr, 'data'), exited.then(() => { throw new Error(talk); })]), 'the hub to listen');
-
-const pipe = await lines(`unix:${path.join(folder, '.weft/daemon.sock')}`);
-const events = [], open = new Map(), watchers = new Set();
-let lastId = 0;
-(async () => {
-    for (;;) {
-        const one = JSON.parse(await pipe.inbox.take('a message').catch(() => '{"over":true}'));
-        if (one.over)
-            return;
-        if (one.method === 'event')
-            events.push(one.params);
-        else
-            open.get(one.id)?.(one);
-        watchers.forEach(look => look());
-    }
-})();
-
-async function call(method, params) {
-    const id = ++lastId;
-    const answer = new Promise(resolve => open.set(id, resolve));
-    pipe.send(message(method, params, id));
-    const { result, error } = await patiently(answer, `the answer to ${method}`);
-    if (error)
-        throw Object.assign(new Error(error.message), error);
-    return result;
-}
-
-function event(is, what) {
-    return patiently(new Promise(resolve => {
-        const look = () => {
-            const found = events.find(is);
-            if (found) {
-                watchers.delete(look);
-                resolve(found);
-            }
-        };
-        watchers.add(look);
-        look();
-    }), what);
-}
-
-const about = (taskId, ...types) => one => types.includes(one.type) && one.data.taskId === taskId;
-const ended = taskId => event(about(taskId, 'task.completed', 'task.failed', 'task.cancelled'), `${taskId} to end`);
-const updates = taskId => events.filter(about(taskId, 'session.update')).map(one => one.data.update);
+const hub = await new Hub({ config: { agents, default_agent: 'it' } }).start();
+const { folder, env } = hub;
+const { call, event, ended, output, updates, session } = await follow(hub);
 const submit = async (prompt, more) => (await call('task.submit', { prompt, ...more })).taskId;
-const session = taskId => events.find(about(taskId, 'task.queued')).data.sessionId;
 
 /* Run it to its end; what it said. */
 async function turn(prompt, more) {
     const id = await submit(prompt, more);
     const end = await ended(id);
     same(end.type, 'task.completed', JSON.stringify(end.data));
-    return { id, said: (await call('task.get', { taskId: id })).output };
+    return { id, said: await output(id) };
 }
 
 /* Programs with this in their environment. */
@@ -191,8 +132,6 @@ const marked = text => fs.readdirSync('/proc').filter(pid => /^\d+$/.test(pid)).
     }
 });
 const texts = update => (update.content ?? []).filter(one => one.type === 'content').map(one => one.content.text);
-
-await call('event.subscribe', { after: 0 });
 
 /* ---- the tests ---- */
 

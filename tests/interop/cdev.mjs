@@ -1,23 +1,22 @@
 #!/usr/bin/env node
 /* cdev's clients against the real hub, with the agent that is built in: its own OpenRPC document (params made from it, results
  * checked with it), its REST endpoints, its commands from before JSON-RPC, and several of them on one session. */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
-import { build, check, cleanup, examples, needed, optional, output, patiently, request, run, same, scratch, skip, source, test, webSocket } from './kit.mjs';
+import { Hub, weft } from './hub.mjs';
+import { check, examples, needed, optional, output, patiently, request, run, same, skip, source, test, webSocket } from './kit.mjs';
 
 const Ajv = needed('ajv');
 needed('ws');
 
 /* ---- a hub in a repository ---- */
 
-const project = scratch('project'), config = scratch('config');
-fs.mkdirSync(project, { mode: 0o700 });
-fs.mkdirSync(path.join(config, 'weft'), { recursive: true });
-fs.writeFileSync(path.join(config, 'weft/config.json'), JSON.stringify({ agents: Object.fromEntries(['claude', 'gemini', 'codex'].map(name => [name, { driver: 'demo' }])) }));
-const env = { ...process.env, XDG_CONFIG_HOME: config, XDG_STATE_HOME: scratch('state'), GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_SYSTEM: '/dev/null' };
+const hub = new Hub({ config: { agents: Object.fromEntries(['claude', 'gemini', 'codex'].map(name => [name, { driver: 'demo' }])) },
+    env: { GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_SYSTEM: '/dev/null' } });
+const { folder: project, env } = hub;
 const git = (...args) => execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@example.org', ...args], { cwd: project, env, stdio: 'pipe' });
 git('init', '-q', '-b', 'main');
 fs.writeFileSync(path.join(project, 'a.txt'), 'one\n');
@@ -31,25 +30,7 @@ git('add', 'staged.txt');
 fs.writeFileSync(path.join(project, 'bytes'), Buffer.from([0, 255, 1]));
 fs.symlinkSync('/etc/passwd', path.join(project, 'out'));
 
-const daemon = spawn(process.env.WEFT ?? path.join(build, 'weft'), ['serve'], { cwd: project, env, stdio: ['ignore', 'ignore', 'pipe'] });
-let talk = '';
-const exited = once(daemon, 'exit');
-await patiently(new Promise((resolve, reject) => {
-    daemon.stderr.setEncoding('utf8').on('data', text => {
-        talk += text;
-        if (/listening on ws:.*\n/.test(talk))
-            resolve();
-    });
-    daemon.on('exit', code => reject(new Error(`weft serve ended (${code}): ${talk}`)));
-}), 'the daemon');
-cleanup(async () => {
-    daemon.kill('SIGTERM');
-    await patiently(exited, 'the end of the daemon');
-    if (/Sanitizer|runtime error:/.test(talk))
-        console.log(talk), process.exit(1);
-});
-const host = /listening on ws:\/\/(\S+)\/ws/.exec(talk)[1];
-const token = fs.readFileSync(path.join(project, '.weft/token'), 'utf8').trim();
+const { host, token } = await hub.start();
 const bearer = { Authorization: `Bearer ${token}` };
 
 /* ---- clients ---- */
@@ -314,7 +295,7 @@ test('the README\'s lines for phones and browsers work when pasted', async () =>
     check(pasted.length >= 5, 'there are some');
     const phone = await Phone.connect();
     for (const line of pasted) {
-        const { code, stdout, stderr } = await output('sh', ['-c', line.replace('curl', 'curl -sS')], { env: { ...process.env, PATH: `${path.dirname(process.env.WEFT ?? path.join(build, 'weft'))}:${process.env.PATH}`, HUB: host, WEFT_TOKEN: token } });
+        const { code, stdout, stderr } = await output('sh', ['-c', line.replace('curl', 'curl -sS')], { env: { ...process.env, PATH: `${path.dirname(weft)}:${process.env.PATH}`, HUB: host, WEFT_TOKEN: token } });
         if (code === 127)
             return skip('the README\'s lines', `${line.split(' ')[0]} is not installed`);
         same(code, 0, `${line}: ${stderr}`);

@@ -1,13 +1,12 @@
 #!/usr/bin/env node
 /* GET /events with Node's own EventSource, whose connection is cut again and again, also by a daemon that is killed: it comes back
  * with its Last-Event-ID, and in the end has seen every event once, in order. */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import fs from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
-import path from 'node:path';
-import { check, cleanup, patiently, request, run, same, scratch, skip, test } from './kit.mjs';
+import { Hub } from './hub.mjs';
+import { check, cleanup, patiently, request, run, same, skip, test } from './kit.mjs';
 
 if (typeof EventSource === 'undefined' && !process.execArgv.includes('--experimental-eventsource')) {
     const again = spawnSync(process.execPath, ['--experimental-eventsource', ...process.argv.slice(1)], { stdio: 'inherit' });
@@ -19,36 +18,13 @@ if (typeof EventSource === 'undefined') {
 }
 
 delete process.env.WEFT_STORE_KIND; /* positions are to survive the daemon */
-const project = scratch('project');
-fs.mkdirSync(project);
-
-let daemon, hub;
-async function start() {
-    let talk = '';
-    daemon = spawn(process.env.WEFT ?? 'build/weft', ['serve'], { cwd: project, stdio: ['ignore', 'ignore', 'pipe'] });
-    await patiently(new Promise((resolve, reject) => {
-        daemon.stderr.setEncoding('utf8').on('data', text => {
-            talk += text;
-            if (/listening on ws:.*\n/.test(talk))
-                resolve();
-        });
-        daemon.on('exit', code => reject(new Error(`weft serve ended (${code}): ${talk}`)));
-    }), 'the daemon');
-    hub = /listening on ws:\/\/(\S+)\/ws/.exec(talk)[1];
-}
-async function kill() {
-    const ended = once(daemon, 'exit');
-    daemon.kill('SIGKILL');
-    await ended;
-}
-cleanup(kill);
-await start();
-const token = fs.readFileSync(path.join(project, '.weft/token'), 'utf8').trim();
+const hub = await new Hub().start();
+const { token } = hub;
 
 /* What a proxy or a lost network does: all connections through it end at once. */
 const through = new Set();
 const proxy = net.createServer(client => {
-    const [host, port] = hub.split(':');
+    const [host, port] = hub.host.split(':');
     const server = net.connect(Number(port), host);
     for (const [one, other] of [[client, server], [server, client]]) {
         through.add(one);
@@ -63,7 +39,7 @@ const cut = () => through.forEach(socket => socket.destroy());
 const url = query => `http://127.0.0.1:${proxy.address().port}/events?token=${token}&${query}`;
 
 async function call(method, params) {
-    const { body } = await request(`http://${hub}/rpc`, { method: 'POST',
+    const { body } = await request(`http://${hub.host}/rpc`, { method: 'POST',
         headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
         body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) });
     const answer = JSON.parse(body);
@@ -116,8 +92,8 @@ test('every event once, in order, over cuts and a kill', async () => {
         const { taskId } = await call('task.submit', { prompt: `hello ${i}` });
         cut();
         if (i === 3) {
-            await kill();
-            await start();
+            await hub.stop('SIGKILL');
+            await hub.start();
             cut();
         }
         await until(event => event.data.taskId === taskId && /^task\.(completed|failed)$/.test(event.type), `the end of ${taskId}`);
@@ -151,7 +127,7 @@ test('a position that cannot be resumed from is told, and the stream goes on', a
 });
 
 const status = (query, headers) => new Promise((resolve, reject) =>
-    http.get(`http://${hub}/events?${query}`, { headers }, answer => { answer.destroy(); resolve(answer.statusCode); })
+    http.get(`http://${hub.host}/events?${query}`, { headers }, answer => { answer.destroy(); resolve(answer.statusCode); })
         .on('error', reject));
 
 test('what is refused', async () => {

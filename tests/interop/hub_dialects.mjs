@@ -1,40 +1,13 @@
 #!/usr/bin/env node
 /* Three vocabularies on one daemon, with the agent that is built in: what one starts the others see, each in its own words;
  * and a position survives the daemon. */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import fs from 'node:fs';
-import net from 'node:net';
-import path from 'node:path';
-import { check, cleanup, lines, needed, patiently, request, run, same, scratch, test, webSocket } from './kit.mjs';
+import { Hub } from './hub.mjs';
+import { check, connect, lines, needed, patiently, request, run, same, test, webSocket } from './kit.mjs';
 
 needed('ws');
 delete process.env.WEFT_STORE_KIND; /* what happens is kept: that is part of the test */
-const project = scratch('project');
-fs.mkdirSync(project);
-
-let daemon, ended, endpoint;
-async function start() {
-    let talk = '';
-    daemon = spawn(process.env.WEFT ?? 'build/weft', ['serve'], { cwd: project, stdio: ['ignore', 'ignore', 'pipe'] });
-    ended = once(daemon, 'exit');
-    await patiently(new Promise((resolve, reject) => {
-        daemon.stderr.setEncoding('utf8').on('data', text => {
-            talk += text;
-            if (/listening on ws:.*\n/.test(talk))
-                resolve();
-        });
-        daemon.on('exit', code => reject(new Error(`weft serve ended (${code}): ${talk}`)));
-    }), 'the daemon');
-    endpoint = /listening on ws:\/\/(\S+)\/ws/.exec(talk)[1];
-}
-async function stop() {
-    if (daemon.exitCode === null)
-        daemon.kill('SIGTERM');
-    await patiently(ended, 'the end of the daemon').catch(() => daemon.kill('SIGKILL'));
-}
-cleanup(stop);
-await start();
+const hub = await new Hub().start();
 
 /* A pipe with calls; what is not an answer is kept in told. */
 class Speaker {
@@ -73,9 +46,8 @@ class Speaker {
         this.pipe.close();
     }
 }
-const token = () => fs.readFileSync(path.join(project, '.weft/token'), 'utf8').trim();
-const local = async () => new Speaker(await lines(`unix:${path.join(project, '.weft/daemon.sock')}`));
-const phone = async () => new Speaker(await webSocket(`ws://${endpoint}/ws`, { headers: { Authorization: `Bearer ${token()}` } }));
+const local = async () => new Speaker(await lines(hub.socket));
+const phone = async () => new Speaker(await webSocket(`ws://${hub.host}/ws`, { headers: { Authorization: `Bearer ${hub.token}` } }));
 const until = (right, what) => patiently((async () => {
     while (!await right())
         await new Promise(resolve => setTimeout(resolve, 20));
@@ -141,8 +113,8 @@ test('two answer one question, one of them wins', async () => {
 });
 
 test('a POST can ask and submit, but not listen', async () => {
-    const url = `http://${endpoint}/rpc`;
-    const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${token()}` };
+    const url = `http://${hub.host}/rpc`;
+    const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${hub.token}` };
     const body = JSON.stringify([{ jsonrpc: '2.0', id: 1, method: 'task.stats' }, { jsonrpc: '2.0', id: 2, method: 'event.subscribe' }]);
     const answers = JSON.parse((await request(url, { body, headers })).body).sort((a, b) => a.id - b.id);
     check(answers[0].result.total >= 4, JSON.stringify(answers));
@@ -151,7 +123,7 @@ test('a POST can ask and submit, but not listen', async () => {
 
 test('two questions need no token: is somebody there, may work be sent here', async () => {
     const get = async (where, headers) => {
-        const response = await fetch(`http://${endpoint}${where}`, { headers });
+        const response = await fetch(`http://${hub.host}${where}`, { headers });
         return [response.status, (await response.json()).status];
     };
     same(await get('/health'), [200, 'ok']);
@@ -163,8 +135,8 @@ test('two questions need no token: is somebody there, may work be sent here', as
     same(await get('/readyz'), [503, 'stopping']);
     same(await shell.call('daemon.stop', { force: true }), { stopping: true });
     shell.close();
-    await stop();
-    await start();
+    await hub.stop();
+    await hub.start();
 });
 
 /* As from a pipe: everything is said, and the sender's half ended, before anything was answered. */
@@ -172,7 +144,7 @@ test('what is asked at once is answered in order, also when no more comes', asyn
     const asked = [['task.submit', { prompt: 'echo a' }], ['task.list', { limit: 1 }], ['ping'], ['task.submit', { prompt: 'echo b' }],
         ['automation.enable'], ['daemon.status'], ['task.stats']];
     for (let round = 0; round < 10; round++) {
-        const socket = net.connect({ path: path.join(project, '.weft/daemon.sock'), allowHalfOpen: true });
+        const socket = await connect(hub.socket);
         const speaker = await local();
         const last = (await speaker.call('task.submit', { prompt: 'echo first' })).taskId;
         speaker.close();
@@ -199,8 +171,8 @@ test('a position survives the daemon', async () => {
     const { taskId: unseen } = await other.call('task.submit', { prompt: 'echo unseen' });
     await other.hears(({ method, params }) => method === 'event.taskCompleted' && params.taskId === unseen, 'the end of the other');
     other.close();
-    await stop();
-    await start();
+    await hub.stop();
+    await hub.start();
     shell = await local();
     const resumed = await shell.call('event.subscribe', { after: last, epoch });
     same([resumed.resumed, resumed.reason, resumed.epoch], [true, undefined, epoch]);

@@ -66,6 +66,14 @@ export function check(ok, what) {
         throw new Error(what);
 }
 
+/* A program in whose messages a sanitizer complains is a failure of the whole script. */
+export function failIfSanitizer(program, stderr) {
+    if (!/Sanitizer|runtime error:/.test(stderr))
+        return;
+    counts.failed++;
+    console.log(`FAIL ${program}: ${stderr.slice(0, 3000)}`);
+}
+
 const brief = value => {
     const text = typeof value === 'string' ? value : JSON.stringify(value) ?? String(value);
     return text.length > 300 ? `${text.slice(0, 300)}... (${text.length})` : text;
@@ -152,10 +160,7 @@ export async function serve(program, args) {
     });
     cleanup(async () => {
         await server.stop();
-        if (!/Sanitizer|runtime error:/.test(server.stderr))
-            return;
-        counts.failed++;
-        console.log(`FAIL ${path.basename(program)}: ${server.stderr.slice(0, 3000)}`);
+        failIfSanitizer(path.basename(program), server.stderr);
     });
     await patiently(ready, 'the server to listen');
     return server;
@@ -199,6 +204,11 @@ export class Inbox {
             this.#waiting.shift().resolve(text);
         else
             this.#texts.push(text);
+    }
+    /* Instead of take(): every text goes to the function at once. */
+    deliver(to) {
+        this.#texts.splice(0).forEach(text => to(text));
+        this.put = to;
     }
     end(error) {
         this.#ended ??= error ?? new Error('the connection ended');

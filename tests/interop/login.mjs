@@ -1,37 +1,13 @@
 #!/usr/bin/env node
 /* The hub's login page in Chromium: a page of the hub may work after logging in, and a page of another origin can do nothing
  * with the browser's cookie, also when it is only another port of the same host, which for cookies is the same site. */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import fs from 'node:fs';
 import http from 'node:http';
 import { browse } from './browser.mjs';
-import { cleanup, patiently, request, run, same, scratch, test } from './kit.mjs';
+import { Hub } from './hub.mjs';
+import { cleanup, request, run, same, test } from './kit.mjs';
 
-const project = scratch('project');
-fs.mkdirSync(project);
-
-async function start() {
-    let talk = '';
-    const daemon = spawn(process.env.WEFT ?? 'build/weft', ['serve'], { cwd: project, stdio: ['ignore', 'ignore', 'pipe'] });
-    cleanup(async () => {
-        const ended = once(daemon, 'exit');
-        daemon.kill('SIGTERM');
-        await ended;
-    });
-    await patiently(new Promise((resolve, reject) => {
-        daemon.stderr.setEncoding('utf8').on('data', text => {
-            talk += text;
-            if (/listening on ws:.*\n/.test(talk))
-                resolve();
-        });
-        daemon.on('exit', code => reject(new Error(`weft serve ended (${code}): ${talk}`)));
-    }), 'the daemon');
-    return /listening on ws:\/\/(\S+)\/ws/.exec(talk)[1];
-}
-
-const hub = await start();
-const token = fs.readFileSync(`${project}/.weft/token`, 'utf8').trim();
+const { host: hub, token } = await new Hub().start();
 
 /* A server of somebody else on the same host: any page of it is empty. */
 const other = http.createServer((_, answer) => answer.setHeader('Content-Type', 'text/html').end('<p>other</p>'));

@@ -1,60 +1,22 @@
 #!/usr/bin/env node
 /* The hub by its own document: rpc.discover is read by OpenRPC's tools, and their test of a server calls every method of a real
  * hub by it, with params made from the schemas. What comes back is the result that the document promises, or an error that it lists. */
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { build, check, cleanup, lines, message, needed, patiently, run, same, scratch, skip, source, test } from './kit.mjs';
+import { Hub, connectTo } from './hub.mjs';
+import { check, needed, run, same, skip, source, test } from './kit.mjs';
 
 const { parseOpenRPCDocument, validateOpenRPCDocument } = needed('@open-rpc/schema-utils-js');
 const tools = path.join(source, 'build/tools/openrpc/node_modules/');
-const weft = path.join(build, 'weft');
 
-/* ---- a hub ---- */
-
-const folder = scratch('project');
-fs.mkdirSync(folder, { mode: 0o700 });
+const hub = new Hub();
+const { folder } = hub;
 fs.writeFileSync(path.join(folder, 'a.txt'), 'a\n');
 spawnSync('git', ['init', '-q'], { cwd: folder });
-const env = { ...process.env, XDG_CONFIG_HOME: scratch('config'), XDG_STATE_HOME: scratch('state') };
-const hub = spawn(weft, ['serve'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
-let talk = '';
-hub.stderr.setEncoding('utf8').on('data', text => { talk += text; });
-hub.stdout.resume();
-const exited = once(hub, 'exit');
-cleanup(async () => {
-    hub.kill('SIGTERM');
-    await patiently(exited, 'the hub to stop');
-    if (/Sanitizer|runtime error:/.test(talk))
-        console.log(talk), process.exit(1);
-});
-while (!/^Try, /m.test(talk))
-    await patiently(Promise.race([once(hub.stderr, 'data'), exited.then(() => { throw new Error(talk); })]), 'the hub to listen');
-
-async function connection() {
-    const pipe = await lines(`unix:${path.join(folder, '.weft/daemon.sock')}`);
-    const open = new Map();
-    let last = 0;
-    (async () => {
-        for (;;) {
-            const one = JSON.parse(await pipe.inbox.take('a message').catch(() => '{"over":true}'));
-            if (one.over)
-                return;
-            if (!one.method)
-                open.get(one.id)?.(one);
-        }
-    })();
-    return (method, params) => {
-        const id = ++last;
-        const answer = new Promise(resolve => open.set(id, resolve));
-        pipe.send(message(method, params, id));
-        return patiently(answer, `the answer to ${method} ${JSON.stringify(params)?.slice(0, 200)}`);
-    };
-}
-
-const call = await connection();
+await hub.start();
+const call = await connectTo(hub);
 const document = (await call('rpc.discover')).result;
 
 test('OpenRPC\'s tools read it', async () => {
@@ -125,7 +87,7 @@ else {
 
     test('OpenRPC\'s test of a server', async () => {
         /* Each connection is one that nothing has decided, for initialize decides; the last of these ends the hub. */
-        const transport = async (url, method, params) => (await connection())(method, params);
+        const transport = async (url, method, params) => (await connectTo(hub))(method, params);
         /* It refuses schemas with a format, because it knows none. */
         const plain = JSON.parse(JSON.stringify(document), (name, value) => name === 'format' && typeof value === 'string' ? undefined : value);
         const calls = await coverage({ openrpcDocument: plain, transport, reporters: [silent], rules: [new ByDocument({ numCalls: 2 })],
@@ -135,7 +97,7 @@ else {
         const answered = new Set(calls.filter(one => one.result !== undefined).map(one => one.methodName));
         const never = document.methods.map(({ name }) => name).filter(name => name !== 'daemon.stop' && !answered.has(name));
         check(answered.size > 2 * never.length, `these never had a result: ${never.join()}`);
-        check(hub.exitCode === null, 'the hub lives');
+        check(hub.alive, 'the hub lives');
     });
 }
 

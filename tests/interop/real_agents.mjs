@@ -1,14 +1,12 @@
 #!/usr/bin/env node
 /* Agents that people use, as npm has them, under the hub: codex and Gemini run whole turns with a model server of ours on this
  * machine (models.mjs), and Claude's, which cannot be pointed at one without an account, ends in words. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
-import { build, check, cleanup, lines, message, patiently, run, same, scratch, skip, source, test } from './kit.mjs';
+import { Hub, connectTo } from './hub.mjs';
+import { check, run, same, scratch, skip, source, test } from './kit.mjs';
 import { modelServer } from './models.mjs';
 
-const weft = path.join(build, 'weft');
 const models = await modelServer();
 /* These programs are large, and start slowly where much else runs. */
 const SLOW = 50000;
@@ -45,54 +43,20 @@ for (const [name, { file, args, env }] of Object.entries(programs)) {
         skip(name, `tests/npm/${name} is not installed (tools/install.sh test)`);
 }
 
-/* ---- a hub ---- */
-
-const folder = scratch('project');
-fs.mkdirSync(path.join(scratch('config'), 'weft'), { recursive: true });
-fs.mkdirSync(folder, { mode: 0o700 });
-fs.writeFileSync(path.join(scratch('config'), 'weft/config.json'), JSON.stringify({ agents }));
-const env = { ...process.env, HOME: home, XDG_CONFIG_HOME: scratch('config'), XDG_STATE_HOME: scratch('state') };
-const hub = spawn(weft, ['serve'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
-let talk = '';
-hub.stderr.setEncoding('utf8').on('data', text => { talk += text; });
-hub.stdout.resume();
-const exited = once(hub, 'exit');
-cleanup(async () => {
-    hub.kill('SIGTERM');
-    await patiently(exited, 'the hub to stop');
-    if (/Sanitizer|runtime error:/.test(talk))
-        console.log(talk), process.exit(1);
-});
-while (!/^Try, /m.test(talk))
-    await patiently(Promise.race([once(hub.stderr, 'data'), exited.then(() => { throw new Error(talk); })]), 'the hub to listen');
-
 /* ---- an editor: ACP to the hub, which has the agent ---- */
 
-const pipe = await lines(`unix:${path.join(folder, '.weft/daemon.sock')}`);
-const open = new Map(), updates = [], questions = [];
-let lastId = 0;
-(async () => {
-    for (;;) {
-        const one = JSON.parse(await pipe.inbox.take('a message').catch(() => '{"over":true}'));
-        if (one.over)
-            return;
-        if (one.method === 'session/update')
-            updates.push(one.params);
-        else if (one.method === 'session/request_permission') {
-            questions.push(one.params);
-            const yes = one.params.options.find(option => /^allow/.test(option.kind));
-            pipe.send(JSON.stringify({ jsonrpc: '2.0', id: one.id, result: { outcome: { outcome: 'selected', optionId: yes.optionId } } }));
-        } else if (open.has(one.id))
-            open.get(one.id)(one);
+const hub = await new Hub({ config: { agents }, env: { HOME: home } }).start();
+const { folder } = hub;
+const updates = [], questions = [];
+const call = await connectTo(hub, { patience: SLOW, hear({ id, method, params }, pipe) {
+    if (method === 'session/update')
+        updates.push(params);
+    else if (method === 'session/request_permission') {
+        questions.push(params);
+        const { optionId } = params.options.find(option => /^allow/.test(option.kind));
+        pipe.send(JSON.stringify({ jsonrpc: '2.0', id, result: { outcome: { outcome: 'selected', optionId } } }));
     }
-})();
-
-async function call(method, params) {
-    const id = ++lastId;
-    const answer = new Promise(resolve => open.set(id, resolve));
-    pipe.send(message(method, params, id));
-    return patiently(answer, `the answer to ${method}`, SLOW);
-}
+} });
 
 await call('initialize', { protocolVersion: 1 });
 const session = async agent => (await call('session/new', { cwd: folder, mcpServers: [], _meta: { 'weft/agent': agent } })).result.sessionId;
@@ -100,7 +64,7 @@ const prompt = (sessionId, text) => call('session/prompt', { sessionId, prompt: 
 const said = sessionId => updates.filter(one => one.sessionId === sessionId && one.update.sessionUpdate === 'agent_message_chunk')
     .map(one => one.update.content.text ?? '').join('');
 const calls = sessionId => updates.filter(one => one.sessionId === sessionId && /^tool_call/.test(one.update.sessionUpdate)).map(one => one.update);
-const wrong = answer => JSON.stringify(answer).slice(0, 500) + talk.slice(-500);
+const wrong = answer => JSON.stringify(answer).slice(0, 500) + hub.stderr.slice(-500);
 
 /* ---- turns ---- */
 

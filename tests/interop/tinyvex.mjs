@@ -1,40 +1,13 @@
 #!/usr/bin/env node
 /* Streams of tinyvex on a real daemon, by WebSocket (text and binary frames), Unix socket and stdio: a client that was away,
  * while the daemon was killed and started again, has exactly what it missed. And the token that is shown later. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import fs from 'node:fs';
-import path from 'node:path';
-import { check, childPipe, cleanup, lines, needed, patiently, run, same, scratch, test, webSocket } from './kit.mjs';
+import { Hub, weft } from './hub.mjs';
+import { check, childPipe, lines, needed, patiently, run, same, scratch, test, webSocket } from './kit.mjs';
 
 needed('ws');
 delete process.env.WEFT_STORE_KIND; /* what happens is kept: that is part of the test */
-const project = scratch('project');
-fs.mkdirSync(project);
-const weft = process.env.WEFT ?? 'build/weft';
-
-let daemon, ended, endpoint;
-async function start() {
-    let talk = '';
-    daemon = spawn(weft, ['serve'], { cwd: project, stdio: ['ignore', 'ignore', 'pipe'] });
-    ended = once(daemon, 'exit');
-    await patiently(new Promise((resolve, reject) => {
-        daemon.stderr.setEncoding('utf8').on('data', text => {
-            talk += text;
-            if (/listening on ws:.*\n/.test(talk))
-                resolve();
-        });
-        daemon.on('exit', code => reject(new Error(`weft serve ended (${code}): ${talk}`)));
-    }), 'the daemon');
-    endpoint = /listening on ws:\/\/(\S+)\/ws/.exec(talk)[1];
-}
-async function stop(signal = 'SIGTERM') {
-    if (daemon.exitCode === null && daemon.signalCode === null)
-        daemon.kill(signal);
-    await patiently(ended, 'the end of the daemon').catch(() => daemon.kill('SIGKILL'));
-}
-cleanup(stop);
-await start();
+const hub = await new Hub().start();
 
 /* A client of tinyvex: calls, and the values of its subscriptions, joined from their pieces. */
 class Client {
@@ -100,10 +73,9 @@ class Client {
         this.pipe.close();
     }
 }
-const token = () => fs.readFileSync(path.join(project, '.weft/token'), 'utf8').trim();
-const local = async () => new Client(await lines(`unix:${path.join(project, '.weft/daemon.sock')}`));
-const open = options => webSocket(`ws://${endpoint}/ws`, options);
-const phone = async (binary = false) => new Client(await open({ headers: { Authorization: `Bearer ${token()}` } }), binary);
+const local = async () => new Client(await lines(hub.socket));
+const open = options => webSocket(`ws://${hub.host}/ws`, options);
+const phone = async (binary = false) => new Client(await open({ headers: { Authorization: `Bearer ${hub.token}` } }), binary);
 const ends = ({ value }) => value.type === 'task.completed';
 
 for (const [name, connect] of [['WebSocket', phone], ['binary frames', () => phone(true)], ['Unix socket', local]]) {
@@ -123,8 +95,8 @@ for (const [name, connect] of [['WebSocket', phone], ['binary frames', () => pho
         await other.call('task.submit', { prompt: 'echo two' });
         await other.until(() => other.values.e?.some(ends), 'the second task');
         other.close();
-        await stop('SIGKILL');
-        await start();
+        await hub.stop('SIGKILL');
+        await hub.start();
         client = await connect();
         const again = await client.subscribe('e', 'events', { types: ['task.'] }, first.at(-1));
         same([again.resumed, again.startSeq, again.journal], [true, first.at(-1).seq, begun.journal]);
@@ -159,7 +131,7 @@ test('stdio', async () => {
     const place = scratch('child');
     fs.mkdirSync(place);
     const pipe = childPipe(process.execPath, ['-e', `process.chdir(${JSON.stringify(place)});
-        require('child_process').spawn(${JSON.stringify(path.resolve(weft))}, ['serve', '--listen', 'stdio:'], { stdio: 'inherit' })
+        require('child_process').spawn(${JSON.stringify(weft)}, ['serve', '--listen', 'stdio:'], { stdio: 'inherit' })
             .on('exit', code => process.exit(code ?? 1));`]);
     const client = new Client(pipe);
     check((await client.call('tinyvex/connect')).serverVersion, 'no version');
@@ -170,10 +142,10 @@ test('stdio', async () => {
 });
 
 test('a token that is shown later', async () => {
-    const client = new Client(await webSocket(`ws://${endpoint}/tinyvex`));
+    const client = new Client(await webSocket(`ws://${hub.host}/tinyvex`));
     same((await client.call('tinyvex/connect')).error.code, 401);
     same((await client.call('tinyvex/auth.setToken', { token: 'wrong' })).error.data.code, 'TVX006');
-    same(await client.call('tinyvex/auth.setToken', { token: token() }), { ok: true });
+    same(await client.call('tinyvex/auth.setToken', { token: hub.token }), { ok: true });
     check((await client.call('tinyvex/connect')).serverVersion, 'no version');
     await client.subscribe('t', 'tasks');
     await client.until(() => client.last('t'), 'a value');
@@ -185,13 +157,13 @@ test('a token that is shown later', async () => {
     await other.subscribe('t', 'tasks');
     await other.call('task.submit', { prompt: 'echo unseen' });
     await other.until(() => other.last('t').value[0].state === 'completed', 'the task');
-    same(await client.call('tinyvex/auth.setToken', { token: token() }), { ok: true });
+    same(await client.call('tinyvex/auth.setToken', { token: hub.token }), { ok: true });
     check((await client.call('tinyvex/connect')).serverVersion, 'no version');
     same(client.values.t.length, had, 'values for a stranger');
     client.close();
     other.close();
-    for (const refused of [open({}), webSocket(`ws://${endpoint}/tinyvex`, { headers: { Authorization: 'Bearer wrong' } }),
-        webSocket(`ws://${endpoint}/tinyvex`, { headers: { Origin: 'http://evil.example' } })])
+    for (const refused of [open({}), webSocket(`ws://${hub.host}/tinyvex`, { headers: { Authorization: 'Bearer wrong' } }),
+        webSocket(`ws://${hub.host}/tinyvex`, { headers: { Origin: 'http://evil.example' } })])
         await patiently(refused.then(() => check(false, 'it was let in'), () => {}), 'the refusal');
 });
 

@@ -38,21 +38,6 @@ static const weft_store_kind *const kinds[] = {&weft__memory, &weft__sqlite};
 
 /* ---- what happens ---- */
 
-static void make_notice(hub_world *w, int number) {
-    char text[1200];
-    memset(text, 'x', sizeof text - 1);
-    text[sizeof text - 1] = '\0';
-    text[snprintf(text, sizeof text, "%d", number)] = ' ';
-    hub_happen(w, "notice", text);
-}
-
-static int fill_connection(hub_client *c, int number) {
-    while (c->peer && !weft_peer_full(c->peer) && number < 10000)
-        make_notice(c->world, number++);
-    CHECK(c->peer && weft_peer_full(c->peer));
-    return number;
-}
-
 static int changes;
 
 static void on_changed(void *ctx, int r, uint64_t version) {
@@ -246,14 +231,14 @@ TEST(a_slow_log_misses_nothing) {
         hub_connect(&w, "aiwg", &c);
         hub_say(&c, SUBSCRIBE(1, "n", "events", NOTICES));
         HUB_TOLD(&c, "\"accepted\":true");
-        count = fill_connection(&c, 0);
+        count = hub_fill_connection(&c, 0);
         for (int more = 0; more < 400; more++)
-            make_notice(&w, count++);
+            hub_make_notice(&w, count++);
         HUB_UNTIL(&w, hub_pending == 0);
         CHECK(weft_peer_output(c.peer).len < 2 * 65536);
         while (c.peer && next < count && CHECK_INT(notice_of(hub_wait(&c)), next))
             next++;
-        make_notice(&w, count);
+        hub_make_notice(&w, count);
         CHECK_INT(notice_of(hub_wait(&c)), count);
         HUB_SILENT(&c);
         hub_disconnect(&c);
@@ -273,7 +258,7 @@ TEST(one_of_many_stops_reading) {
         HUB_TOLD(&c[i], "\"accepted\":true");
     }
     for (int number = 0; number < 300; number++) {
-        make_notice(&w, number);
+        hub_make_notice(&w, number);
         for (size_t i = 1; i < 20; i++)
             CHECK_INT(notice_of(hub_wait(&c[i])), number);
     }
@@ -497,9 +482,9 @@ TEST(trimmed_during_replay) {
         hub_connect(&w, "aiwg", &c);
         hub_say(&c, SUBSCRIBE(1, "n", "events", NOTICES));
         HUB_TOLD(&c, "\"accepted\":true");
-        count = fill_connection(&c, 0);
+        count = hub_fill_connection(&c, 0);
         for (int more = 0; more < 100; more++)
-            make_notice(&w, count++);
+            hub_make_notice(&w, count++);
         HUB_UNTIL(&w, hub_pending == 0);
         trim(&w, NULL, 5, 0);
         int64_t until = hub_ms() + HUB_PATIENCE_MS;
@@ -523,7 +508,7 @@ TEST(ended_during_replay) {
         hub_client c, d;
         open_hub(&w, kinds[kind]);
         for (int i = 0; i < 600; i++)
-            make_notice(&w, i);
+            hub_make_notice(&w, i);
         HUB_UNTIL(&w, hub_pending == 0);
         hub_connect(&w, "aiwg", &c);
         hub_connect(&w, "aiwg", &d);

@@ -188,22 +188,6 @@ static int number_of(const char *line, const char *subscription) {
     return at && strstr(line, subscription) ? atoi(at + strlen("\"message\":\"")) : -1;
 }
 
-static void make_notice(hub_world *w, int number) {
-    char text[1200];
-    memset(text, 'x', sizeof text - 1);
-    text[sizeof text - 1] = '\0';
-    text[snprintf(text, sizeof text, "%d", number)] = ' ';
-    hub_happen(w, "notice", text);
-}
-
-/* Make notices until the connection is full. The number of the next. */
-static int fill_connection(hub_client *c, int number) {
-    while (c->peer && !weft_peer_full(c->peer) && number < 10000)
-        make_notice(c->world, number++);
-    CHECK(c->peer && weft_peer_full(c->peer));
-    return number;
-}
-
 /* The log has every number once and in order; the state has some, in order, and the last. */
 TEST(a_log_pauses_and_a_state_skips) {
     EACH_KIND(kind) {
@@ -216,9 +200,9 @@ TEST(a_log_pauses_and_a_state_skips) {
         HUB_TOLD(&c, "\"id\":1");
         hub_say(&c, SUBSCRIBE(2, "\"id\":\"state\",\"types\":[\"notice\"],\"class\":\"state\""));
         HUB_TOLD(&c, "\"id\":2");
-        count = fill_connection(&c, 0);
+        count = hub_fill_connection(&c, 0);
         for (int more = 0; more < 400; more++)
-            make_notice(&w, count++);
+            hub_make_notice(&w, count++);
         hub_settle(&w);
         CHECK(weft_peer_output(c.peer).len < 2 * 65536); /* what it does not read is not kept for it in memory */
         while (c.peer && (log < count || state < count - 1)) {
@@ -236,7 +220,7 @@ TEST(a_log_pauses_and_a_state_skips) {
         CHECK_INT(state, count - 1);
         CHECK(states < count - 300);
         /* Both are live again. */
-        make_notice(&w, count);
+        hub_make_notice(&w, count);
         CHECK_INT(number_of(hub_wait(&c), "notice"), count);
         CHECK_INT(number_of(hub_wait(&c), "notice"), count);
         HUB_SILENT(&c);
@@ -252,7 +236,7 @@ TEST(a_state_begins_with_the_latest) {
         hub_client c;
         open_hub(&w, kinds[kind], NULL);
         for (int i = 0; i < 1000; i++)
-            make_notice(&w, i);
+            hub_make_notice(&w, i);
         hub_happen(&w, "alarm", "no notice");
         HUB_UNTIL(&w, hub_pending == 0);
         hub_connect(&w, "weft", &c);
@@ -276,7 +260,7 @@ TEST(unsubscribed_during_replay) {
         hub_client c;
         open_hub(&w, kinds[kind], NULL);
         for (int i = 0; i < 500; i++)
-            make_notice(&w, i);
+            hub_make_notice(&w, i);
         hub_connect(&w, "weft", &c);
         hub_say(&c, SUBSCRIBE(1, "\"id\":\"old\",\"after\":0"));
         HUB_UNTIL(&w, weft_peer_full(c.peer));
@@ -314,7 +298,7 @@ TEST(trimmed_during_replay) {
         hub_connect(&w, "weft", &all);
         hub_connect(&w, "weft", &some);
         for (int i = 0; i < 500; i++) {
-            make_notice(&w, i);
+            hub_make_notice(&w, i);
             CHECK_INT(weft__engine_append(w.engine, WEFT_STREAM_SESSION "x", "session.output",
                                           WEFT_OBJ({"sessionId", weft_str("x")}, {"text", weft_str("y")}), NULL, NULL),
                       0);
@@ -519,7 +503,7 @@ TEST(only_open_questions_are_asked_late) {
     submit(&w, &weft);
     hub_say(&a, SUBSCRIBE(1, "\"types\":[\"notice\"]"));
     HUB_TOLD(&a, "\"id\":1");
-    int count = fill_connection(&a, 0);
+    int count = hub_fill_connection(&a, 0);
     ask(&w, "k1");
     ask(&w, "k2");
     hub_settle(&w);
