@@ -106,6 +106,15 @@ install_packages() { # LIST
 
 # The programs of other people that the tests talk to, and a Node newer than Debian's, in the versions of tests/npm. Without
 # them the tests that need them are skipped, so a failure here is not the end.
+get_npm() { # COMMAND FOLDER [OPTION...]
+    command=$1 folder=$2
+    shift 2
+    npm "$command" --prefix "$folder" --no-save --ignore-scripts --no-audit --no-fund --loglevel=error --fetch-retry-mintimeout=1000 \
+        --fetch-retry-maxtimeout=5000 "$@"
+}
+
+# Newer versions of npm refuse a lock file that does not name the optional packages of other machines; "install" takes the versions
+# of the same file.
 install_npm() { # FOLDER [OPTION...]: from tests/npm/FOLDER into build/tools/FOLDER
     list=tests/npm/$1 tools=build/tools/$1
     shift
@@ -113,8 +122,7 @@ install_npm() { # FOLDER [OPTION...]: from tests/npm/FOLDER into build/tools/FOL
     say "npm packages into $tools"
     mkdir -p "$tools"
     cp "$list/package.json" "$list/package-lock.json" "$list/.npmrc" "$tools/"
-    if npm ci --prefix "$tools" --ignore-scripts --no-audit --no-fund --loglevel=error --fetch-retry-mintimeout=1000 \
-        --fetch-retry-maxtimeout=5000 "$@" >&2; then
+    if get_npm ci "$tools" "$@" >&2 2>/dev/null || get_npm install "$tools" "$@" >&2; then
         cp "$list/package-lock.json" "$tools/installed-lock.json"
     else
         say "npm failed; the tests that need its packages will be skipped"
