@@ -73,6 +73,10 @@ exits "the hub stops, whoever is connected" 0
 is "and is not started again for nobody" "" "$(ls .weft/daemon.sock 2>/dev/null)"
 echo '{"jsonrpc":"2.0","id":2,"method":"session/list","params":{}}' >&8
 until_true grep -q '"sessions":' out
+hub=$("$program" status --json | sed 's/.*"pid":\([0-9]*\).*/\1/')
+like "the hub that it started" "serve" "$(tr '\0' ' ' <"/proc/$hub/cmdline")"
+unlike "is not its child: who ends it with all its children leaves the hub" "weft" \
+    "$(cat "/proc/$(cut -d' ' -f4 "/proc/$hub/stat")/comm")"
 is "but for the next request" "$PWD/.weft/daemon.sock" "$(ls "$PWD/.weft/daemon.sock" 2>/dev/null)"
 kill "$bridge"
 wait "$bridge"

@@ -1,6 +1,9 @@
 /* weft acp: this folder's hub as an ACP agent on standard input and output, for editors that start their agents. It starts
  * the hub if none runs, by the rules of "weft start", and stands between the two from then on (acp_relay.c): when the hub
  * goes it finds the next one, and starts it when the editor wants something. */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "acp_relay.h"
@@ -16,13 +19,31 @@ typedef struct settings {
     const char *agent;
 } settings;
 
-static weft_exit start_hub(weft_app *app) {
+/* By a process in between that does not stay. A daemon that were our child would be ended by whoever ends us and all our
+ * children, as acpx does with its agents. */
+static weft_exit start_apart(weft_app *app) {
     char *none[] = {NULL};
+    int status = 0;
+    fflush(app->err.file);
+    pid_t pid = fork();
+    if (pid == 0) {
+        weft_exit started = weft__daemon_start(app, none);
+        fflush(app->err.file);
+        _exit((int) started);
+    }
+    if (pid < 0)
+        return weft__fail(app, WEFT_FAILED, NULL, "the daemon: %s", weft_strerror(-errno));
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) ? (weft_exit) WEXITSTATUS(status) : WEFT_FAILED;
+}
+
+static weft_exit start_hub(weft_app *app) {
     pid_t holder;
     weft_exit status = weft__daemon_folder_check(app);
     if (status == WEFT_DONE)
         status = weft__trust_gate(app, app->settings, true);
-    return status != WEFT_DONE || weft__daemon_holder(app->layout, &holder) < 0 ? status : weft__daemon_start(app, none);
+    return status != WEFT_DONE || weft__daemon_holder(app->layout, &holder) < 0 ? status : start_apart(app);
 }
 
 /* One that is about to be ready is waited for. */
