@@ -560,6 +560,30 @@ TEST(a_session_has_its_settings_and_servers) {
     finish(&w);
 }
 
+#define OTHER "[{\"name\":\"new\",\"command\":\"/bin/new\",\"env\":[{\"name\":\"KEY\",\"value\":\"swordfish\"}]}]"
+
+/* Whoever loads it may bring others: its next turn is opened with them. */
+TEST(it_is_given_other_servers) {
+    engine_world w;
+    session_outcome s;
+    task_outcome a, b;
+    store_outcome page = {0};
+    begin(&w, (weft_engine_limits){0});
+    create(&w, &(weft_session_order){.servers = SECRET}, &s);
+    run(&w, NULL, s.id, "a", &a);
+    CHECK_INT(weft__session_give_servers(w.engine, "session-9999", OTHER), -ESRCH);
+    CHECK_INT(weft__session_give_servers(w.engine, s.id, "[{}]"), -EINVAL);
+    CHECK_INT(weft__session_give_servers(w.engine, s.id, SECRET), 0);
+    CHECK_INT(weft__session_give_servers(w.engine, s.id, OTHER), 0);
+    complete(&w, "a", a.id);
+    run(&w, NULL, s.id, "b", &b);
+    CHECK_STR(stage.sessions[1].servers, OTHER);
+    complete(&w, "b", b.id);
+    CHECK_INT(world_read(&w.store, &(weft_query){.stream = "hub", .oldest = true}, &page), 0);
+    CHECK(strstr(page.text, "swordfish") == NULL);
+    finish(&w);
+}
+
 TEST(it_is_set_where_it_is_open) {
     engine_world w;
     session_outcome s, o, p;
@@ -965,7 +989,7 @@ TEST(what_a_turn_cost_is_kept_with_its_task) {
 /* clang-format off */
 TEST_MAIN(
     CASE(what_a_turn_cost_is_kept_with_its_task)
-    CASE(a_session_has_its_settings_and_servers)
+    CASE(a_session_has_its_settings_and_servers) CASE(it_is_given_other_servers)
     CASE(it_is_set_where_it_is_open)
     CASE(it_is_set_again_in_another_process)
     CASE(what_is_set_while_it_opens_waits)

@@ -262,7 +262,7 @@ const weft_param weft__acp_load_params[] = {
     WEFT_MUST(struct load_params, sessionId, str, "the session"),
     WEFT_ALSO(struct load_params, sessionId, str, "session_id"),
     WEFT_MAY(struct load_params, cwd, str, "the folder it is in; must be there"),
-    WEFT_MAY(struct load_params, mcpServers, arr, "not used: it has the ones that it was made with; must be there"),
+    WEFT_MAY(struct load_params, mcpServers, arr, "MCP servers for the agent; empty: those that it has; must be there"),
     WEFT_ALSO(struct load_params, mcpServers, arr, "mcp_servers"),
     WEFT_MAY(struct load_params, additionalDirectories, arr, "not supported: must be empty"),
     WEFT_ALSO(struct load_params, additionalDirectories, arr, "additional_directories"),
@@ -272,7 +272,7 @@ const weft_param weft__acp_resume_params[] = {
     WEFT_MUST(struct load_params, sessionId, str, "the session"),
     WEFT_ALSO(struct load_params, sessionId, str, "session_id"),
     WEFT_MAY(struct load_params, cwd, str, "the folder it is in; must be there"),
-    WEFT_MAY(struct load_params, mcpServers, arr, "not used: it has the ones that it was made with"),
+    WEFT_MAY(struct load_params, mcpServers, arr, "MCP servers for the agent; empty or absent: those that it has"),
     WEFT_ALSO(struct load_params, mcpServers, arr, "mcp_servers"),
     WEFT_MAY(struct load_params, additionalDirectories, arr, "not supported: must be empty"),
     WEFT_ALSO(struct load_params, additionalDirectories, arr, "additional_directories"),
@@ -351,12 +351,25 @@ static int reopen_session(weft_req *req, const weft_hub *hub, const char *id, co
     return 0;
 }
 
+/* <0 after an answer. That there is no such session is said later. */
+static int give_servers(weft_req *req, const weft_hub *hub, const struct load_params *in) {
+    if (!is_given(&in->mcpServers))
+        return 0;
+    char *servers = weft__strndup(hub->alloc, in->mcpServers.text, in->mcpServers.len);
+    int r = servers ? weft__session_give_servers(hub->engine, in->sessionId, servers) : -ENOMEM;
+    weft__free(hub->alloc, servers);
+    if (r >= 0 || r == -ESRCH)
+        return 0;
+    refuse_order(req, hub, NULL, r, NULL);
+    return r;
+}
+
 int weft__acp_on_load(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct load_params *in = weft_req_params(req);
     (void) params;
     if (check_given(req, hub, in->cwd, "/cwd") < 0 || check_given(req, hub, in->mcpServers.text, "/mcpServers") < 0 ||
-        check_place(req, hub, in->cwd, NULL, &in->additionalDirectories) < 0)
+        check_place(req, hub, in->cwd, &in->mcpServers, &in->additionalDirectories) < 0 || give_servers(req, hub, in) < 0)
         return 0;
     /* What was said in it is not before the event that made it. */
     const weft_session *session = weft__session_find(hub->engine, in->sessionId);
@@ -383,10 +396,13 @@ int weft__acp_on_resume(weft_req *req, const weft_json *params, void *ctx) {
     weft_json position = weft_req_meta(req, ACP_META_POSITION);
     struct place place = {.live = !position.text};
     (void) params;
-    if (check_given(req, hub, in->cwd, "/cwd") < 0 || check_place(req, hub, in->cwd, NULL, &in->additionalDirectories) < 0)
+    if (check_given(req, hub, in->cwd, "/cwd") < 0 ||
+        check_place(req, hub, in->cwd, &in->mcpServers, &in->additionalDirectories) < 0)
         return 0;
     if (position.text && !read_position(weft_str_of(&position, ""), &place))
         return weft__reply_invalid(req, "/_meta/weft~1position", "the position must be one that session/update had");
+    if (give_servers(req, hub, in) < 0)
+        return 0;
     return reopen_session(req, hub, in->sessionId, &place);
 }
 

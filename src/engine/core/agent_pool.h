@@ -45,6 +45,8 @@ void weft__pool_close(weft_engine *engine, const char *session);
 /* Its settings are others now: a process that was opened with the old ones, and was not told, has no place for it after its
  * turn. */
 void weft__pool_refresh(weft_engine *engine, const known_session *session);
+/* The same, whatever has changed. */
+void weft__pool_reopen(weft_engine *engine, const char *session);
 /* The configuration was read again: processes of an agent that changed take no more turns. */
 void weft__pool_recheck(weft_engine *engine);
 /* The engine stops: those without a turn end now, the others with theirs. */

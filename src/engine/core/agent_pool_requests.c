@@ -320,11 +320,20 @@ int weft__pool_open(weft_engine *engine, const weft_agent *agent, const known_se
     return r;
 }
 
+static void make_stale(pool_session *session) {
+    session->stale = true;
+    if (!session->run && !session->opening)
+        weft__pool_session_close(session);
+}
+
 void weft__pool_refresh(weft_engine *engine, const known_session *session) {
     pool_session *found = session_anywhere(engine, session->pub.id);
-    if (!found || weft__texts_equal(found->settings, session->pub.settings))
-        return;
-    found->stale = true;
-    if (!found->run && !found->opening)
-        weft__pool_session_close(found);
+    if (found && !weft__texts_equal(found->settings, session->pub.settings))
+        make_stale(found);
+}
+
+void weft__pool_reopen(weft_engine *engine, const char *session) {
+    pool_session *found = session_anywhere(engine, session);
+    if (found)
+        make_stale(found);
 }

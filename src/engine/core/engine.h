@@ -296,6 +296,11 @@ int weft__session_open(weft_engine *engine, const char *id, weft_session_done *d
 int weft__session_close(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx);
 int weft__session_resume(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx);
 int weft__session_remove(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx);
+/* Other MCP servers for it, in the form of an order's; its agent is told them when the session is opened the next time, at
+ * the latest for its next turn but one. They are saved with the session and are in no event. 0 also when it has them
+ * already; -ESRCH no such session; -EINVAL, -EMSGSIZE, -EOPNOTSUPP as create; -EAGAIN, -ESHUTDOWN, -ENOMEM. */
+int weft__session_give_servers(weft_engine *engine, const char *id, const char *servers);
+
 const weft_session *weft__session_find(const weft_engine *engine, const char *id);
 /* The one that goes on with this conversation of an agent's; NULL: none does. */
 const weft_session *weft__session_find_own(const weft_engine *engine, const char *agent, const char *agent_session);

@@ -167,6 +167,26 @@ static int check_order(const weft_engine *engine, const weft_session_order *orde
     return r;
 }
 
+int weft__session_give_servers(weft_engine *engine, const char *id, const char *servers) {
+    known_session *session;
+    int r = find_free_session(engine, id, &session);
+    if (r < 0 && r != -ESTALE)
+        return r;
+    if (weft__texts_equal(session->pub.servers, servers))
+        return 0;
+    const weft_agent *agent = weft__agent_find(engine->agents, session->pub.agent);
+    r = check_servers(engine, servers);
+    if (r >= 0 && agent)
+        r = check_driver(engine, &(weft_session_order){.servers = servers}, agent);
+    if (r >= 0)
+        r = weft__session_fill(engine, session, &(weft_session){.servers = servers});
+    if (r < 0)
+        return r;
+    weft__saved_changed(engine, &session->saved);
+    weft__pool_reopen(engine, id);
+    return 0;
+}
+
 /* The names alone: everybody may hear of an event, and the rest of a server may be secret. */
 static int write_server_names(const weft_engine *engine, const char *servers, weft_buf *out) {
     weft_doc *doc = NULL;
