@@ -296,9 +296,9 @@ int weft__session_open(weft_engine *engine, const char *id, weft_session_done *d
 int weft__session_close(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx);
 int weft__session_resume(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx);
 int weft__session_remove(weft_engine *engine, const char *id, const char *by, weft_session_done *done, void *ctx);
-/* Other MCP servers for it, in the form of an order's; its agent is told them when the session is opened the next time, at
- * the latest for its next turn but one. They are saved with the session and are in no event. 0 also when it has them
- * already; -ESRCH no such session; -EINVAL, -EMSGSIZE, -EOPNOTSUPP as create; -EAGAIN, -ESHUTDOWN, -ENOMEM. */
+/* Other MCP servers for it, in the form of an order's. Its agent is told them when the session is opened anew, which its
+ * next turn does. They are saved with the session and are in no event. 0 also when it has them already; -ESRCH no such
+ * session; -EINVAL, -EMSGSIZE, -EOPNOTSUPP as create; -EAGAIN, -ESHUTDOWN, -ENOMEM. */
 int weft__session_give_servers(weft_engine *engine, const char *id, const char *servers);
 
 const weft_session *weft__session_find(const weft_engine *engine, const char *id);
