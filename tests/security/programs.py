@@ -56,7 +56,12 @@ def commands_and_folders_without_exec():
         for more in ({"additionalDirectories": ["/"]},):
             assert "error" in new("session/new", {"cwd": folder, "mcpServers": [], **more}), more
         assert not doors.owner.call("session.list")["sessions"]
-        assert "result" in new("session/new", {"cwd": folder, "mcpServers": []}), "without them it may"
+        made = new("session/new", {"cwd": folder, "mcpServers": []})
+        assert "result" in made, f"without them it may: {made}"
+        for method in "session/load", "session/resume":
+            answer = new(method, {"sessionId": made["result"]["sessionId"], "cwd": folder, "mcpServers": [SERVER]})
+            assert answer.get("error", {}).get("code") == 403, f"{method}: {answer}"
+        assert not doors.owner.call("session.get", sessionId=made["result"]["sessionId"])["session"]["mcpServers"]
 
 
 def over_streamable_http():
