@@ -547,7 +547,7 @@ static bool need_not_be_said(const truth_event *event) {
 /* It was told already, when an event before it that says the same was trimmed. */
 static bool was_said(const client *c, const truth_event *event) {
     const truth_event *before = c->doubtful ? truth_at(c->doubtful) : NULL;
-    return before && strcmp(before->type, event->type) == 0 && strcmp(before->task, event->task) == 0;
+    return before && strcmp(word_for(before), word_for(event)) == 0 && strcmp(before->task, event->task) == 0;
 }
 
 static void hear_word(client *c, const char *method, const weft_json *params) {
