@@ -50,6 +50,7 @@ like "the version goes on" '"version":3' "$(tr -d ' \n' <<<"$out")"
 
 weft call git.stage paths:='["a"]'
 like "git does not write unless it is allowed" "git.write" "$err"
+unlike "and no token would change that" "Show a token" "$err"
 is "nothing is staged" "" "$(git diff --cached --name-only 2>/dev/null)"
 action g0 git.commit '{"message":"x","all":true}'
 like "nor by an action" "git.write" "$err"

@@ -10,6 +10,7 @@ exits "without a stream" 2
 hub streams
 weft sub nothing
 exits "no such stream" 5
+like "and where to find them" "weft sub -h" "$err"
 like "no such stream: says so" "no stream" "$err"
 weft sub taskOutput
 exits "a param is missing" 8

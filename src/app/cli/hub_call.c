@@ -46,6 +46,7 @@ static const char *next_after_error(const weft_error *error) {
         {"sessionBusy", "One message at a time: wait for its task, or cancel it."},
         {"questionNotFound", "\"weft answer\" shows which are open."},
         {"questionResolved", "Somebody was first, or nobody waits for it any more: \"weft answer\" shows which are open."},
+        {"streamNotFound", "\"weft sub -h\" names the streams."},
         {"tokenNotFound", "\"weft token list\" shows which there are."},
         {"tokenExists", "\"weft token revoke NAME\" takes it back."},
         {"ruleNotFound", "\"weft automation\" shows which there are."},

@@ -195,6 +195,14 @@ static void put_data(const weft_app *app, const weft_error *error) {
     fputc('\n', app->err.file);
 }
 
+/* A token helps whoever has shown none or too little; it does not change what the owner has not allowed, nor who is an
+ * agent. */
+static const char *next_after_refusal(weft_exit status, const weft_error *error) {
+    static const char *const settled[] = {"gitUntrusted", "agentMayNot", NULL};
+    bool tells = status == WEFT_UNAUTHORISED || status == WEFT_BUSY;
+    return tells && !is_one_of(weft_get_str(&error->data, "reason", ""), settled) ? next_after_exit(status) : NULL;
+}
+
 weft_exit weft__fail_refused(const weft_app *app, const char *method, const weft_error *error, const char *next) {
     char what[MAX_SENTENCE];
     weft_exit status = exit_of_error(error);
@@ -203,7 +211,7 @@ weft_exit weft__fail_refused(const weft_app *app, const char *method, const weft
     snprintf(what, sizeof what, "%s: %s (%d)", method, error->message, error->code);
     put_what(app, what);
     put_data(app, error);
-    put_next(app, next ? next : next_after_exit(status == WEFT_UNAUTHORISED || status == WEFT_BUSY ? status : WEFT_REFUSED));
+    put_next(app, next ? next : next_after_refusal(status, error));
     return status;
 }
 
@@ -221,6 +229,6 @@ weft_exit weft__fail_plainly(const weft_app *app, const char *method, const weft
     if (app->common.json)
         put_error_json(app, status, error);
     put_what(app, without_code_name(error->message));
-    put_next(app, next ? next : next_after_exit(status == WEFT_UNAUTHORISED || status == WEFT_BUSY ? status : WEFT_REFUSED));
+    put_next(app, next ? next : next_after_refusal(status, error));
     return status;
 }
