@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "acp_rewrite.h"
 #include "alloc.h"
 #include "buf.h"
 #include "debug.h"
@@ -24,7 +25,6 @@
 #include "loop.h"
 #include "message.h"
 #include "signals.h"
-#include "write.h"
 
 /* As the bridge: the largest message that anybody takes. */
 #define MAX_BODY (64 * 1024 * 1024)
@@ -260,78 +260,12 @@ static void send_all_said(struct relay *self) {
     }
 }
 
-/* ---- writing messages again ---- */
-
-static int put_words(weft_buf *out, const char *text) {
-    return weft__buf_put(out, NULL, text, strlen(text));
-}
-
-/* The members of an object but this one; *count: how many there are before. */
-static int put_members_but(weft_buf *out, const weft_json *object, const char *but, size_t *count) {
-    int r = 0;
-    for (weft_iter it = weft_iterate(object); r >= 0 && weft_next(&it);) {
-        if (weft_name_is(&it, but))
-            continue;
-        r = (*count)++ ? put_words(out, ",") : 0;
-        if (r >= 0)
-            r = weft__buf_put(out, NULL, it.name.text, it.name.len);
-        if (r >= 0)
-            r = put_words(out, ":");
-        if (r >= 0)
-            r = weft__buf_put(out, NULL, it.value.text, it.value.len);
-    }
-    return r;
-}
-
-/* An object, with this member in its "_meta". Without an object, one that has nothing else. */
-static int put_with_meta(weft_buf *out, const weft_json *object, const char *name, weft_val value) {
-    weft_json meta = weft_get(object, "_meta");
-    size_t count = 0, inner = 0;
-    int r = put_words(out, "{");
-    if (r >= 0 && weft_typeof(object) == WEFT_OBJECT)
-        r = put_members_but(out, object, "_meta", &count);
-    if (r >= 0)
-        r = put_words(out, count ? ",\"_meta\":{" : "\"_meta\":{");
-    if (r >= 0 && weft_typeof(&meta) == WEFT_OBJECT)
-        r = put_members_but(out, &meta, name, &inner);
-    if (r >= 0 && inner)
-        r = put_words(out, ",");
-    if (r >= 0)
-        r = weft__write_str(out, NULL, name, strlen(name));
-    if (r >= 0)
-        r = put_words(out, ":");
-    if (r >= 0)
-        r = weft__write_val(out, NULL, &value);
-    return r < 0 ? r : put_words(out, "}}");
-}
-
-/* A request with other params. */
-static int put_request(weft_buf *out, const weft_msg *msg, const weft_buf *params) {
-    weft_val value = WEFT_OBJ({"jsonrpc", weft_str("2.0")}, {"id", weft_raw(msg->id.data, msg->id.len)},
-                              {"method", weft_strn(msg->method.data, msg->method.len)},
-                              {"params", weft_raw(weft__buf_head(params), weft__buf_len(params))});
-    return weft__write_val(out, NULL, &value);
-}
-
 /* So that it is one prompt, however often it is said. A key of the editor's own is as good. */
 static int put_prompt_params(struct relay *self, const weft_json *params, weft_buf *ret) {
     char key[NAME + 24];
     weft_json own = weft_pointer(params, "/_meta/weft~1idempotencyKey");
     snprintf(key, sizeof key, "%s-%llu", self->name, (unsigned long long) ++self->prompts);
-    return put_with_meta(ret, params, "weft/idempotencyKey", own.text ? weft_copy(&own) : weft_str(key));
-}
-
-static int put_initialize_params(const weft_json *params, weft_buf *ret) {
-    weft_json able = weft_get(params, "clientCapabilities");
-    size_t count = 0;
-    int r = put_words(ret, "{");
-    if (r >= 0)
-        r = put_members_but(ret, params, "clientCapabilities", &count);
-    if (r >= 0)
-        r = put_words(ret, count ? ",\"clientCapabilities\":" : "\"clientCapabilities\":");
-    if (r >= 0)
-        r = put_with_meta(ret, &able, "weft/positions", weft_bool(true));
-    return r < 0 ? r : put_words(ret, "}");
+    return weft__acp_put_with_meta(ret, params, "weft/idempotencyKey", own.text ? weft_copy(&own) : weft_str(key));
 }
 
 /* ---- from the editor ---- */
@@ -346,13 +280,13 @@ static int rewrite_request(struct relay *self, const weft_msg *msg, const weft_j
     weft_buf written = {0};
     int r = 0;
     if (is_method(msg, "initialize") && weft_typeof(&version) == WEFT_NUMBER)
-        r = put_initialize_params(params, &written);
+        r = weft__acp_put_initialize(&written, params);
     else if (is_method(msg, "session/prompt") && weft_typeof(params) == WEFT_OBJECT)
         r = put_prompt_params(self, params, &written);
     else if (is_method(msg, "initialize"))
         self->plain = true;
     if (r >= 0 && weft__buf_len(&written))
-        r = put_request(ret, msg, &written);
+        r = weft__acp_put_request(ret, msg, &written);
     weft__buf_done(&written, NULL);
     return r;
 }
