@@ -24,6 +24,7 @@ int weft__demo_main(int argc, char **argv);
     ROW(weft__answer_verb)     \
     ROW(weft__session_verb)    \
     ROW(weft__agents_verb)     \
+    ROW(weft__cost_verb)       \
     ROW(weft__automation_verb) \
     ROW(weft__events_verb)     \
     ROW(weft__sub_verb)        \

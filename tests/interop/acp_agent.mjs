@@ -88,7 +88,9 @@ test('what a turn cost', async () => {
     const id = await submit('usage');
     await ended(id);
     same((await call('task.get', { taskId: id })).usage, { tokens: { totalTokens: 12, inputTokens: 10, outputTokens: 2 },
-        context: { used: 100, size: 1000 }, sessionCost: { amount: 0.5, currency: 'USD' } });
+        context: { used: 100, size: 1000 }, sessionCost: { amount: 0.5, currency: 'USD' }, cost: { amount: 0.5, currency: 'USD' } });
+    same((await call('cost.get', { taskId: id })).spent, { turns: 1, tokens: { total: 12, input: 10, output: 2, thought: 0, cachedRead: 0, cachedWrite: 0 },
+        tokensUnknown: 0, cost: [{ amount: 0.5, currency: 'USD' }], costUnknown: 0 });
 });
 
 /* ---- with an editor in front ---- */

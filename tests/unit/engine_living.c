@@ -955,8 +955,9 @@ static void say_json(weft_driver_session *session, bool usage, const char *text)
 
 /* The last of each counts; what was not said is not there, also after a start, and what is no number never was. */
 TEST(what_a_turn_cost_is_kept_with_its_task) {
-    static const char whole[] = "{\"tokens\":{\"totalTokens\":7},\"context\":{\"used\":5,\"size\":9},"
-                                "\"sessionCost\":{\"amount\":0.25,\"currency\":\"USD\"}}";
+    static const char whole[] =
+        "{\"tokens\":{\"totalTokens\":7},\"context\":{\"used\":5,\"size\":9},"
+        "\"sessionCost\":{\"amount\":0.25,\"currency\":\"USD\"},\"cost\":{\"amount\":0.25,\"currency\":\"USD\"}}";
     engine_world w;
     task_outcome a, b, c;
     memset(&stage, 0, sizeof stage);

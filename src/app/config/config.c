@@ -264,7 +264,8 @@ static int value_of_variable(const loading *self, const weft_key *key, const cha
         return new_value(self, weft_arr(items, split_items(text, items)), ret);
     if (key->kind == WEFT_KEY_flag)
         text = flag_word(text);
-    int r = key->kind == WEFT_KEY_text ? -EBADMSG : weft_doc_parse(text, strlen(text), self->config->alloc, ret);
+    bool plain = key->kind == WEFT_KEY_text || key->kind == WEFT_KEY_money;
+    int r = plain ? -EBADMSG : weft_doc_parse(text, strlen(text), self->config->alloc, ret);
     return r == -EBADMSG ? new_value(self, weft_str(text), ret) : r;
 }
 
@@ -417,6 +418,9 @@ static int fill_field(const weft_key *key, const weft_json *value, void *field) 
         text = weft_str_of(value, NULL);
         *(const char **) field = text;
         return text ? 0 : -ENOMEM;
+    case WEFT_KEY_money:
+        text = weft_str_of(value, NULL);
+        return text && weft__money_parse(text, field) ? 0 : -ENOMEM;
     case WEFT_KEY_flag:
         *(bool *) field = weft_bool_of(value, false);
         return 0;

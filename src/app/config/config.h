@@ -21,6 +21,7 @@ typedef enum weft_key_kind {
     WEFT_KEY_urls,   /* weft_texts, each of them a URL */
     WEFT_KEY_named,  /* weft_json: an object whose members are objects of the row's shape */
     WEFT_KEY_list,   /* weft_json: an array of objects of the row's shape */
+    WEFT_KEY_money,  /* weft_money: a text, an amount and a currency */
 } weft_key_kind;
 
 /* What a member of a structured value must be. */
@@ -72,7 +73,7 @@ typedef struct weft_key {
                  const weft_json *value);
 } weft_key;
 
-#define WEFT_MAX_KEYS 64
+#define WEFT_MAX_KEYS 128
 /* Of agents, or rules, or jobs. */
 #define WEFT_MAX_ITEMS 256
 extern const weft_key weft__keys[];

@@ -42,7 +42,7 @@ static int refuse_value(const weft_checking *checking, const weft_key *key, cons
 static int check_text_value(const weft_checking *checking, const weft_key *key, const weft_json *value, const char **ret) {
     weft_bytes bytes;
     if (weft_typeof(value) != WEFT_STRING) {
-        if (key->kind == WEFT_KEY_text)
+        if (key->kind == WEFT_KEY_text || key->kind == WEFT_KEY_money)
             return refuse_value(checking, key, value);
         weft__config_say(checking, value, true, "expected a string in %s", key->path);
         return -EBADMSG;
@@ -105,6 +105,9 @@ int weft__config_check(const weft_checking *checking, const weft_key *key, const
         return r >= 0 && weft__choice(&key->choices, 0).len && !weft__is_choice(&key->choices, text)
                    ? refuse_value(checking, key, value)
                    : r;
+    case WEFT_KEY_money:
+        r = check_text_value(checking, key, value, &text);
+        return r >= 0 && !weft__money_parse(text, &(weft_money){0}) ? refuse_value(checking, key, value) : r;
     case WEFT_KEY_flag:
         return weft_typeof(value) == WEFT_BOOL ? 0 : refuse_value(checking, key, value);
     case WEFT_KEY_number:

@@ -16,11 +16,13 @@
 /* The same for agents: a task may take days, and nobody runs a thousand at a time on one machine. */
 #define MONTH_MS (31 * DAY_MS)
 #define MAX_TASKS 1000
+#define MANY_TOKENS 1000000000000
 
 /* What a file that came with a project must not say; "NAME says ...". */
 #define COMES_IN "who may come in"
 #define RUNS "what runs"
 #define WRITES "what is written where"
+#define SPENDS "what may be spent"
 
 #define KEY(kind_, path_, field, fallback_, help_)                                                                          \
     .path = (path_), .kind = WEFT_KEY_##kind_, .offset = offsetof(weft_serve_settings, field), .fallback = (fallback_),     \
@@ -183,6 +185,17 @@ const weft_key weft__keys[] = {
     TASKS(number, "sessions.idle_ms", talk_idle_ms, 0, DAY_MS, "120000",
           "how long an ACP agent's process is kept after a prompt in a session that goes on, if longer"),
     TASKS(number, "questions.timeout_ms", question_ms, 0, MONTH_MS, "0", "how long a question waits; 0: for ever"),
+    {KEY(money, "cost.task", engine.cost.task, NULL, "what a task may cost, as its agent says; then it is ended"),
+     .live = true, .door = SPENDS},
+    {KEY(money, "cost.day", engine.cost.day, NULL,
+         "what all tasks of a day may cost; then nothing is started until the next"),
+     .live = true, .door = SPENDS},
+    {KEY(number, "cost.task_tokens", engine.cost.task_tokens, "0",
+         "tokens of a task, after which it is not tried again; 0: any"),
+     .min = 0, .max = MANY_TOKENS, .live = true, .door = SPENDS},
+    {KEY(number, "cost.day_tokens", engine.cost.day_tokens, "0",
+         "tokens of a day, after which nothing is started until the next; 0: any"),
+     .min = 0, .max = MANY_TOKENS, .live = true, .door = SPENDS},
     {KEY(number, "retention.days", retention_days, "30", "how long events are kept, in days that the daemon ran"), .min = 1,
      .max = 36500, .live = true},
     TASKS(number, "retention.bytes", keep_bytes, MIB, MIB *MIB, "1073741824", "of all events that are kept"),
@@ -262,6 +275,7 @@ void weft__key_wants(const weft_key *key, char ret[WEFT_KEY_TEXT]) {
         [WEFT_KEY_urls] = "an array of URLs",
         [WEFT_KEY_named] = "an object of objects",
         [WEFT_KEY_list] = "an array of objects",
+        [WEFT_KEY_money] = "an amount and a currency (\"2.50 USD\")",
     };
     if (weft__choice(&key->choices, 0).len)
         weft__choices_text(&key->choices, ret);

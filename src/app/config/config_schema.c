@@ -21,8 +21,9 @@ static int put_raw(weft_buf *out, const weft_alloc *alloc, const char *text) {
 
 static const char *type_of(const weft_key *key) {
     static const char *const types[] = {
-        [WEFT_KEY_text] = "string", [WEFT_KEY_flag] = "boolean", [WEFT_KEY_number] = "integer", [WEFT_KEY_size] = "integer",
-        [WEFT_KEY_texts] = "array", [WEFT_KEY_urls] = "array",   [WEFT_KEY_named] = "object",   [WEFT_KEY_list] = "array",
+        [WEFT_KEY_text] = "string",  [WEFT_KEY_flag] = "boolean", [WEFT_KEY_number] = "integer",
+        [WEFT_KEY_size] = "integer", [WEFT_KEY_texts] = "array",  [WEFT_KEY_urls] = "array",
+        [WEFT_KEY_named] = "object", [WEFT_KEY_list] = "array",   [WEFT_KEY_money] = "string",
     };
     return types[key->kind];
 }
@@ -56,6 +57,7 @@ static int put_schema_key(weft_buf *out, const weft_alloc *alloc, const weft_key
     weft_val schema = WEFT_OBJ(
         {"description", weft_str(key->help)}, {"type", weft_str(type_of(key))},
         {"enum", count ? weft_arr(choices, count) : weft_none()}, {"minLength", text ? weft_int(1) : weft_none()},
+        {"pattern", key->kind == WEFT_KEY_money ? weft_str("^[0-9.]+ +[!-~]+$") : weft_none()},
         {"minimum", number ? weft_int(key->min) : weft_none()}, {"maximum", number ? weft_int(key->max) : weft_none()},
         {"items", list ? items : weft_none()}, {"maxItems", list ? weft_int(WEFT_MAX_TEXTS) : weft_none()},
         {"default", key->fallback ? weft_raw(key->fallback, strlen(key->fallback)) : weft_none()});

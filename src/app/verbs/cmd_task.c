@@ -181,14 +181,22 @@ static void put_task_output(const weft_app *app, const weft_json *task) {
         fputc('\n', app->out.file);
 }
 
+static bool money_text(const weft_json *money, char ret[80]) {
+    weft_json amount = weft_get(money, "amount");
+    if (weft_typeof(&amount) != WEFT_NUMBER)
+        return false;
+    snprintf(ret, 80, "%.*s %.30s", amount.len < 40 ? (int) amount.len : 40, amount.text,
+             weft_get_str(money, "currency", ""));
+    return true;
+}
+
 /* What the agent said of it; what it did not say is not shown. */
 static void put_usage(const weft_app *app, const weft_json *usage) {
-    weft_json tokens = weft_get(usage, "tokens"), context = weft_get(usage, "context"),
-              cost = weft_get(usage, "sessionCost");
+    weft_json tokens = weft_get(usage, "tokens"), context = weft_get(usage, "context"), cost = weft_get(usage, "cost"),
+              session = weft_get(usage, "sessionCost");
     int64_t total = weft_get_int(&tokens, "totalTokens", -1), in = weft_get_int(&tokens, "inputTokens", -1),
             out = weft_get_int(&tokens, "outputTokens", -1);
-    weft_json amount = weft_get(&cost, "amount");
-    char text[200];
+    char text[200], amounts[2][80];
     if (total >= 0) {
         int n = snprintf(text, sizeof text, "%lld", (long long) total);
         if (in >= 0 && out >= 0)
@@ -200,9 +208,8 @@ static void put_usage(const weft_app *app, const weft_json *usage) {
                  (long long) weft_get_int(&context, "size", 0));
         put_task_text(app, "context", text);
     }
-    if (weft_typeof(&amount) == WEFT_NUMBER) {
-        snprintf(text, sizeof text, "%.*s %.40s (the session so far)", amount.len < 40 ? (int) amount.len : 40, amount.text,
-                 weft_get_str(&cost, "currency", ""));
+    if (money_text(&cost, amounts[0]) && money_text(&session, amounts[1])) {
+        snprintf(text, sizeof text, "%s (the session so far: %s)", amounts[0], amounts[1]);
         put_task_text(app, "cost", text);
     }
 }

@@ -109,6 +109,30 @@
     S_IS("usage", S_OBJECT), \
     "\"id\",\"agent\",\"sessionId\",\"attempt\",\"retries\",\"timeoutMs\",\"reason\"")
 
+#define S_MONEY S_OF(S_IS("amount", "{\"type\":\"number\",\"minimum\":0}") "," S_IS("currency", S_STRING), "\"amount\",\"currency\"")
+#define S_MONEY_OR_NULL "{\"anyOf\":[" S_MONEY ",{\"type\":\"null\"}]}"
+#define S_SPENT S_OF( \
+    S_IS("turns", S_COUNT) "," \
+    S_IS("tokens", "{\"type\":[\"object\",\"null\"]}") "," \
+    S_IS("tokensUnknown", S_COUNT) "," \
+    S_IS("cost", S_LIST(S_MONEY)) "," \
+    S_IS("costUnknown", S_COUNT), \
+    "\"turns\",\"tokens\",\"tokensUnknown\",\"cost\",\"costUnknown\"")
+#define S_COST S_OF( \
+    S_IS("taskId", S_STRING) "," \
+    S_IS("sessionId", S_STRING) "," \
+    S_IS("spent", S_SPENT) "," \
+    S_IS("since", S_STRING) "," \
+    S_IS("days", S_LIST(S_OF(S_IS("day", S_STRING) "," S_IS("agent", S_STRING) "," S_IS("spent", S_SPENT), \
+                             "\"day\",\"agent\",\"spent\""))) "," \
+    S_IS("agents", S_LIST(S_OF(S_IS("agent", S_STRING) "," S_IS("spent", S_SPENT), "\"agent\",\"spent\""))) "," \
+    S_IS("total", S_SPENT) "," \
+    S_IS("today", S_SPENT) "," \
+    S_IS("limits", S_OF(S_IS("task", S_MONEY_OR_NULL) "," S_IS("day", S_MONEY_OR_NULL) "," \
+                        S_IS("taskTokens", S_COUNT_OR_NULL) "," S_IS("dayTokens", S_COUNT_OR_NULL), \
+                        "\"task\",\"day\",\"taskTokens\",\"dayTokens\"")), \
+    "")
+
 #define S_TERMINAL S_OF( \
     S_IS("id", S_STRING) "," \
     S_IS("taskId", S_STRING) "," \
@@ -162,6 +186,8 @@
     }
 #define ERRORS_OF_SESSION WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, ERROR_SESSION, ERROR_CLOSED
 /* clang-format off */
+static const weft_error_row cost_errors[] = {
+    WEFT_ERROR_PARAMS, {404, "There is no such task", "taskNotFound"}, ERROR_SESSION, {0}};
 static const weft_error_row use_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, ERRORS_OF_WRITING, {0}};
 static const weft_error_row list_errors[] = {WEFT_ERROR_PARAMS, {0}};
 static const weft_error_row get_errors[] = {WEFT_ERROR_PARAMS, ERROR_SESSION, {0}};
@@ -363,6 +389,14 @@ static const weft_method methods[] = {
      .scope = WEFT_READ,
      .result = S_OF(S_IS("tasks", S_LIST(S_ABOUT)), "\"tasks\""),
      .errors = list_errors,
+     .flags = WEFT_STRICT},
+    {.name = "cost.get",
+     .handler = weft__hub_cost,
+     .params = weft__hub_cost_params,
+     .help = "what turns have cost, by day and agent, or of one task or session; and the limits of it",
+     .scope = WEFT_READ,
+     .result = S_COST,
+     .errors = cost_errors,
      .flags = WEFT_STRICT},
     {.name = "question.list",
      .handler = weft__hub_questions,

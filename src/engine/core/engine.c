@@ -71,6 +71,7 @@ static weft_engine_limits fill_limits(const weft_engine_limits *given) {
         .keep_ms = or_ms(given->keep_ms, 30 * day),
         .keep_output = given->keep_output ? given->keep_output : (uint64_t) 16 << 20,
         .past_page = or_size(given->past_page, 64),
+        .cost = given->cost,
     };
     return limits;
 }
@@ -442,6 +443,7 @@ weft_engine *weft__engine_free(weft_engine *engine) {
         weft__map_done(maps[i]);
     weft__retention_drop(engine);
     weft__firings_drop(engine);
+    weft__cost_drop(engine);
     weft__free(engine->alloc, engine->chosen);
     weft__free(engine->alloc, engine->program);
     weft__free(engine->alloc, engine->folder);

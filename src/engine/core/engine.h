@@ -13,11 +13,18 @@
 #include "driver.h"
 #include "events.h"
 #include "list.h"
+#include "spent.h"
 #include "store.h"
 #include "terminals.h"
 
 typedef struct weft_engine weft_engine;
 typedef struct weft_request weft_request; /* once.h */
+
+/* What may be spent: a turn that goes beyond it is ended, and none begins behind it. Zero: no limit. */
+typedef struct weft_cost_limits {
+    weft_money task, day; /* in one currency; what is paid in another does not count */
+    int64_t task_tokens, day_tokens;
+} weft_cost_limits;
 
 /* Zero means the default in the comment. */
 typedef struct weft_engine_limits {
@@ -44,6 +51,7 @@ typedef struct weft_engine_limits {
     int64_t keep_ms;           /* 30 days */
     uint64_t keep_output;      /* bytes of one session's stream: 16 MiB */
     size_t past_page;          /* documents of the past in one turn of the loop: 64, a fraction of a millisecond */
+    weft_cost_limits cost;
 } weft_engine_limits;
 
 typedef struct weft_engine_opts {

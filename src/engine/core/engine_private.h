@@ -14,7 +14,7 @@
  *   firings.c      what rules did last                 transcript.c what was said in a session, read back
  *   run_terminals.c  terminals of a run's agent
  *   once.c         requests that are done once         collections.c  values by key
- *   past.c         what is old, read after the start
+ *   past.c         what is old, read after the start     cost.c       what turns have cost, and the limits of it
  *
  * A thing that is being stored is in its map already, with stored false, so that what is in flight counts where it must; it
  * cannot be found from outside before its event was delivered. */
@@ -75,7 +75,10 @@ typedef struct known_session {
     weft_link told_at;                /* in engine->told: there are some */
     int64_t told_again;               /* no more of them are stored before this; monotonic */
     char task[ENGINE_ID];
-    uint64_t bytes; /* of its stream, since it was last trimmed */
+    uint64_t bytes;       /* of its stream, since it was last trimmed */
+    weft_spent spent;     /* cost.c's, of the turns that have ended, */
+    uint64_t spent_at;    /* up to this event */
+    weft_money cost_told; /* by its agent, of the whole conversation */
     const char *stream;
     char text[];
 } known_session;
@@ -113,6 +116,8 @@ typedef struct known_task {
     char *ended; /* the strings of its end */
     char *by;    /* who cancels it */
     size_t bytes;
+    weft_spent spent;  /* cost.c's, of the attempts that have ended, */
+    uint64_t spent_at; /* up to this event */
     saved_mark saved;
     uint64_t end_seq;  /* of the event that ended it */
     uint64_t saved_at; /* gseq up to which the document that was read at the start knows of it */
@@ -206,6 +211,10 @@ struct weft_engine {
     weft_link collections;
     size_t collection_count, item_count, item_bytes, item_changes, item_pending;
     uint64_t next_version;
+
+    struct weft_cost_row *cost_rows; /* cost.c's: WEFT_COST_ROWS of them, or NULL, */
+    size_t cost_count;
+    uint64_t cost_at; /* up to this event */
 
     weft_timer queue_timer, drain_timer, retention_timer;
     uint64_t bytes_since; /* delivered since the last retention */
@@ -510,6 +519,17 @@ int weft__firing_apply(weft_engine *engine, const weft_event *event, const weft_
 int weft__firings_write(const weft_engine *engine, weft_buf *out);
 int weft__firings_restore(weft_engine *engine, const weft_json *saved);
 void weft__firings_drop(weft_engine *engine);
+
+/* cost.c */
+/* A turn has ended, or an attempt. */
+int weft__cost_apply(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* As an array of {day, agent, spent}. */
+int weft__cost_write(const weft_engine *engine, weft_buf *out);
+int weft__cost_restore(weft_engine *engine, const weft_json *rows, uint64_t at);
+void weft__cost_drop(weft_engine *engine);
+/* Is as much spent as may be? Then ret says so. */
+bool weft__cost_day_is_over(const weft_engine *engine, char *ret, size_t size);
+bool weft__cost_task_is_over(const struct run *run, char *ret, size_t size);
 
 /* once.c */
 /* What an event says of a request, in members: with its result or its error, or without either when it begins. */

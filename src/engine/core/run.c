@@ -101,6 +101,15 @@ void weft__task_note(weft_engine *engine, const char *id, const char *line) {
         weft__run_output(task->run, WEFT_RUN_STDERR, (weft_bytes){line, strlen(line)});
 }
 
+/* Not from within the driver's own call. */
+static void check_cost(struct run *run) {
+    if (run->stop != GOES_ON || *run->over || !run->cost_now.currency[0])
+        return;
+    if (weft__cost_task_is_over(run, run->over, sizeof run->over) ||
+        weft__cost_day_is_over(run->engine, run->over, sizeof run->over))
+        weft__run_soon(run);
+}
+
 void weft__run_update(struct run *run, const weft_json *update) {
     if (update->len > UPDATE_BYTES) {
         char line[120];
@@ -110,6 +119,7 @@ void weft__run_update(struct run *run, const weft_json *update) {
         return;
     }
     weft__usage_of_update(run, update);
+    check_cost(run);
     weft_buf shown = {0};
     int r = weft__run_show_terminals(run, update, &shown);
     if (r >= 0)
@@ -394,6 +404,12 @@ void weft__run_start(weft_engine *engine, known_task *task) {
         weft__run_ended(run, &(weft_turn_end){.exit_code = -1});
         return;
     }
+    if (weft__cost_task_is_over(run, run->over, sizeof run->over) ||
+        weft__cost_day_is_over(engine, run->over, sizeof run->over)) {
+        run->stop = COST_LIMIT;
+        weft__run_ended(run, &(weft_turn_end){.exit_code = -1});
+        return;
+    }
     int r = start_turn(run);
     if (r == -ENOMEM) {
         weft__run_free(run);
@@ -469,6 +485,8 @@ static void decide_outcome(const struct run *run, outcome *ret) {
         ret->type = "task.cancelled";
     else if (run->stop == TIMED_OUT)
         took_too_long(run, ret);
+    else if (run->stop == COST_LIMIT)
+        failed_with(ret, "costLimit", run->over);
     else if (run->stop == DAEMON_STOPS) {
         failed_with(ret, "daemonStopped", "The daemon stopped while it ran.");
         if (run->engine->opts.requeue) /* it waits for the next start, as after a crash */
@@ -489,7 +507,7 @@ static void draft_end(struct draft *draft, const struct run *run, const outcome 
     const known_task *task = run->task;
     bool completed = strcmp(end->type, "task.completed") == 0, failed = strcmp(end->type, "task.failed") == 0;
     bool cancelled = !completed && !failed;
-    weft_member usage[3];
+    usage_parts usage;
     weft__draft_add(
         draft, WEFT_STREAM_HUB, end->type,
         WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
@@ -497,7 +515,7 @@ static void draft_end(struct draft *draft, const struct run *run, const outcome 
                  {"reason", weft_str_or_none(end->reason)}, {"stopReason", weft_str_or_none(run->stop_reason)},
                  {"exitCode", run->exit_code >= 0 ? weft_int(run->exit_code) : weft_none()},
                  {"signal", failed && run->signal ? weft_int(run->signal) : weft_none()},
-                 {"usage", weft__usage_val(run, usage)}, {"output", weft_strn(task->pub.tail.data, task->pub.tail.len)},
+                 {"usage", weft__usage_val(run, &usage)}, {"output", weft_strn(task->pub.tail.data, task->pub.tail.len)},
                  {"outputBytes", weft_uint(task->pub.output_bytes)},
                  {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
                  {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()},
@@ -520,10 +538,12 @@ static void draft_orphans(struct draft *draft, const struct run *run) {
 }
 
 static void draft_retry(struct draft *draft, const struct run *run, const outcome *end) {
+    usage_parts usage;
     weft__draft_add(draft, WEFT_STREAM_HUB, end->type,
                     WEFT_OBJ({"taskId", weft_str(run->task->id)}, {"sessionId", weft_str(run->task->pub.session)},
                              {"attempt", weft_int(run->task->pub.attempt)}, {"delayMs", weft_int(end->delay_ms)},
-                             {"error", weft_str_or_none(end->error_text)}, {"reason", weft_str_or_none(end->reason)}));
+                             {"error", weft_str_or_none(end->error_text)}, {"reason", weft_str_or_none(end->reason)},
+                             {"usage", weft__usage_val(run, &usage)}));
 }
 
 /* The event is stored and applied: the task is over, or queued again, and the run is done with. */
@@ -588,6 +608,10 @@ static void look_after_run(weft_later *later) {
         run->withdrawn = true;
         if (!asks_again(run))
             weft__question_withdraw_all(run->engine, run->task->id);
+    }
+    if (*run->over && run->stop == GOES_ON && !run->ended) {
+        run->task->pub.stopping = true;
+        stop_turn(run, COST_LIMIT, false);
     }
     if (run->kill && run->turn)
         weft__pool_cancel(run->turn, true);

@@ -6,7 +6,7 @@
 #include "terminals.h"
 
 /* Why it is being ended. */
-typedef enum run_stop { GOES_ON, CANCELLED, TIMED_OUT, DAEMON_STOPS, MEMORY_SHORT } run_stop;
+typedef enum run_stop { GOES_ON, CANCELLED, TIMED_OUT, DAEMON_STOPS, MEMORY_SHORT, COST_LIMIT } run_stop;
 
 struct run {
     weft_engine *engine;
@@ -37,6 +37,8 @@ struct run {
     char *end_text; /* the memory of: */
     const char *reason, *error, *stop_reason;
     char *tokens, *context, *cost; /* run_usage.c's: JSON; NULL: unknown */
+    weft_money cost_now;           /* the session's sum, as it was told last */
+    char over[200];                /* which limit of cost it has reached; "": none */
 };
 
 /* run.c: what the driver tells, by agent_pool.c */
@@ -73,8 +75,14 @@ void weft__run_drop_terminals(struct run *run);
 
 void weft__usage_of_turn(struct run *run, const weft_json *usage);
 void weft__usage_of_update(struct run *run, const weft_json *update);
-/* {tokens?, context?, sessionCost?}; none: nothing is known. */
-weft_val weft__usage_val(const struct run *run, weft_member members[3]);
+/* {tokens?, context?, sessionCost?, cost?}; none: nothing is known. */
+typedef struct usage_parts {
+    weft_member members[4], cost[2];
+    char amount[WEFT_MONEY_TEXT], currency[WEFT_CURRENCY];
+} usage_parts;
+weft_val weft__usage_val(const struct run *run, usage_parts *parts);
+/* What the turn has cost up to now; false: nobody said. */
+bool weft__usage_cost(const struct run *run, weft_money *ret);
 void weft__usage_done(struct run *run);
 
 /* outbox.c: what the run says, in order, as few appends as possible, nothing lost. */

@@ -175,10 +175,16 @@ static weft_val raw_or_none(const char *json) {
     return json ? weft_raw(json, strlen(json)) : weft_none();
 }
 
+static weft_val raw_of(const weft_buf *text) {
+    return weft_raw(weft__buf_head(text), weft__buf_len(text));
+}
+
 int weft__saved_task(weft_engine *engine, const known_task *task, weft_buf *out) {
     const weft_task *pub = &task->pub;
     bool over = pub->state >= WEFT_TASK_COMPLETED;
     weft_member members[16];
+    weft_buf spent = {0};
+    int r = task->spent.turns ? weft__spent_write(&task->spent, engine->alloc, &spent) : 0;
     const weft_member end[] = {
         {"completedMs", weft_int(pub->completed_ms)},
         {"seq", weft_uint(task->end_seq)},
@@ -197,8 +203,12 @@ int weft__saved_task(weft_engine *engine, const known_task *task, weft_buf *out)
     weft_val data = WEFT_OBJ({"state", weft_str(weft__task_states[pub->state])}, {"at", weft_uint(engine->applied)},
                              {"createdMs", weft_int(pub->created_ms)}, {"startedMs", weft_int(pub->started_ms)},
                              {"attempt", weft_int(pub->attempt)}, {"task", weft__task_data(task, members)},
-                             {"end", over ? weft_obj(end, sizeof end / sizeof end[0]) : weft_none()});
-    return weft__write_val(out, engine->alloc, &data);
+                             {"end", over ? weft_obj(end, sizeof end / sizeof end[0]) : weft_none()},
+                             {"spent", weft__buf_len(&spent) ? raw_of(&spent) : weft_none()});
+    if (r >= 0)
+        r = weft__write_val(out, engine->alloc, &data);
+    weft__buf_done(&spent, engine->alloc);
+    return r;
 }
 
 static void add_task(struct piece *piece, const known_task *task) {
@@ -208,13 +218,24 @@ static void add_task(struct piece *piece, const known_task *task) {
     end_document(piece, TASK, task->pub.id, before);
 }
 
-#define SESSION_MEMBERS 14
-static weft_val session_data(const weft_session *pub, weft_member members[SESSION_MEMBERS],
-                             weft_member facts[WEFT_SESSION_FACTS]) {
+#define SESSION_MEMBERS 17
+/* What the document of a session is made of, until it is written. */
+struct session_parts {
+    weft_member members[SESSION_MEMBERS], facts[WEFT_SESSION_FACTS], told[2];
+    weft_buf spent;
+    char amount[WEFT_MONEY_TEXT];
+};
+
+static int session_data(const weft_engine *engine, const known_session *session, struct session_parts *parts) {
+    const weft_session *pub = &session->pub;
+    const char *currency = session->cost_told.currency, *amount = weft__money_text(session->cost_told.nano, parts->amount);
     size_t known = 0;
     for (size_t i = 0; i < WEFT_SESSION_FACTS; i++)
         if (pub->facts[i])
-            facts[known++] = (weft_member){weft__session_facts[i], raw_or_none(pub->facts[i])};
+            parts->facts[known++] = (weft_member){weft__session_facts[i], raw_or_none(pub->facts[i])};
+    int r = session->spent.turns ? weft__spent_write(&session->spent, engine->alloc, &parts->spent) : 0;
+    parts->told[0] = (weft_member){"amount", weft_raw(amount, strlen(amount))};
+    parts->told[1] = (weft_member){"currency", weft_str(currency)};
     const weft_member all[SESSION_MEMBERS] = {
         {"sessionId", weft_str(pub->id)},
         {"agent", weft_str(pub->agent)},
@@ -223,27 +244,36 @@ static weft_val session_data(const weft_session *pub, weft_member members[SESSIO
         {"title", weft_str_or_none(pub->title)},
         {"settings", raw_or_none(pub->settings)},
         {"mcpServers", raw_or_none(pub->servers)},
-        {"facts", known ? weft_obj(facts, known) : weft_none()},
+        {"facts", known ? weft_obj(parts->facts, known) : weft_none()},
         {"closed", pub->closed ? weft_bool(true) : weft_none()},
         {"createdMs", weft_int(pub->created_ms)},
         {"updatedMs", weft_int(pub->updated_ms)},
         {"tasks", weft_uint(pub->tasks)},
         {"task", weft_str_or_none(pub->task)},
         {"first", pub->first ? weft_uint(pub->first) : weft_none()},
+        {"spent", weft__buf_len(&parts->spent) ? raw_of(&parts->spent) : weft_none()},
+        {"spentAt", session->spent_at ? weft_uint(session->spent_at) : weft_none()},
+        {"costTold", *currency ? weft_obj(parts->told, 2) : weft_none()},
     };
-    memcpy(members, all, sizeof all);
-    return weft_obj(members, SESSION_MEMBERS);
-}
-
-static void add_session(struct piece *piece, const known_session *session) {
-    weft_member members[SESSION_MEMBERS], facts[WEFT_SESSION_FACTS];
-    add_document(piece, SESSION, session->pub.id, session_data(&session->pub, members, facts));
+    memcpy(parts->members, all, sizeof all);
+    return r;
 }
 
 int weft__saved_session(weft_engine *engine, const known_session *session, weft_buf *out) {
-    weft_member members[SESSION_MEMBERS], facts[WEFT_SESSION_FACTS];
-    weft_val data = session_data(&session->pub, members, facts);
-    return weft__write_val(out, engine->alloc, &data);
+    struct session_parts parts = {.spent = {0}};
+    int r = session_data(engine, session, &parts);
+    weft_val data = weft_obj(parts.members, SESSION_MEMBERS);
+    if (r >= 0)
+        r = weft__write_val(out, engine->alloc, &data);
+    weft__buf_done(&parts.spent, engine->alloc);
+    return r;
+}
+
+static void add_session(struct piece *piece, const known_session *session) {
+    size_t before = weft__buf_len(&piece->text);
+    if (piece->r >= 0)
+        piece->r = weft__saved_session(piece->engine, session, &piece->text);
+    end_document(piece, SESSION, session->pub.id, before);
 }
 
 void weft__saved_session_key(const char *id, char ret[ENGINE_ID + 16]) {
@@ -333,10 +363,12 @@ static void forget_again(weft_engine *engine) {
 static void add_hub(struct piece *piece) {
     weft_engine *engine = piece->engine;
     const uint64_t *of = engine->counts.of;
-    weft_buf switches = {0}, ages = {0}, firings = {0}, open = {0};
+    weft_buf switches = {0}, ages = {0}, firings = {0}, cost = {0}, open = {0};
     int r = weft__retention_write_switches(engine, &switches);
     if (r >= 0)
         r = weft__firings_write(engine, &firings);
+    if (r >= 0)
+        r = weft__cost_write(engine, &cost);
     if (r >= 0)
         r = weft__age_write(&engine->age, engine->alloc, &ages);
     int open_r = r < 0 ? r : weft__past_write_open(engine, &open);
@@ -350,15 +382,15 @@ static void add_hub(struct piece *piece) {
                                                   {"failed", weft_uint(of[WEFT_TASK_FAILED])},
                                                   {"cancelled", weft_uint(of[WEFT_TASK_CANCELLED])})},
                               {"versions", weft_uint(engine->next_version)}, {"agent", weft_str_or_none(engine->chosen)},
-                              {"switches", weft_raw(weft__buf_head(&switches), weft__buf_len(&switches))},
-                              {"fired", weft_raw(weft__buf_head(&firings), weft__buf_len(&firings))},
-                              {"ages", weft_raw(weft__buf_head(&ages), weft__buf_len(&ages))},
-                              {"open", open_r > 0 ? weft_raw(weft__buf_head(&open), weft__buf_len(&open)) : weft_none()}));
+                              {"switches", raw_of(&switches)}, {"fired", raw_of(&firings)}, {"ages", raw_of(&ages)},
+                              {"cost", raw_of(&cost)}, {"costAt", weft_uint(engine->cost_at)},
+                              {"open", open_r > 0 ? raw_of(&open) : weft_none()}));
     else
         piece->r = r;
     weft__buf_done(&switches, engine->alloc);
     weft__buf_done(&ages, engine->alloc);
     weft__buf_done(&firings, engine->alloc);
+    weft__buf_done(&cost, engine->alloc);
     weft__buf_done(&open, engine->alloc);
 }
 
@@ -471,7 +503,7 @@ void weft__saved_drop(weft_engine *engine) {
 static int restore_hub(weft_engine *engine, const weft_json *data) {
     weft_event event = {.gseq = (uint64_t) weft__int_between(data, "gseq", 0, 0, INT64_MAX)};
     weft_json switches = weft_get(data, "switches"), totals = weft_get(data, "totals"), ages = weft_get(data, "ages");
-    weft_json firings = weft_get(data, "fired");
+    weft_json firings = weft_get(data, "fired"), cost = weft_get(data, "cost");
     weft__age_read(&engine->age, &ages, engine->limits.keep_ms);
     int r = weft__retention_apply_counted(engine, &event, data);
     for (int state = WEFT_TASK_COMPLETED; state < WEFT_TASK_STATES; state++)
@@ -482,6 +514,9 @@ static int restore_hub(weft_engine *engine, const weft_json *data) {
         r = weft__retention_apply_switched(engine, &(weft_event){.time_ms = weft_get_int(&it.value, "time", 0)}, &it.value);
     if (r >= 0)
         r = weft__firings_restore(engine, &firings);
+    if (r >= 0)
+        r = weft__cost_restore(engine, &cost,
+                               (uint64_t) weft__int_between(data, "costAt", (int64_t) event.gseq, 0, INT64_MAX));
     if (r < 0)
         return r;
     engine->saved_gseq = event.gseq;

@@ -223,8 +223,12 @@ int weft__session_apply_agent(weft_engine *engine, const weft_event *event, cons
     known_session *session = session_of_event(engine, data);
     if (!session)
         return 0;
+    /* Another conversation of the agent's has a sum of its own. */
+    bool same = weft__texts_equal(session->agent_session, name);
     if (set_session_text(engine, session, &session->agent_session, name) < 0)
         return -ENOMEM;
+    if (!same)
+        session->cost_told = (weft_money){0};
     session->pub.updated_ms = event->time_ms;
     return 0;
 }
@@ -325,13 +329,29 @@ enum {
     UPDATED_MS,
     TASKS,
     TASK,
-    FIRST
+    FIRST,
+    SPENT,
+    SPENT_AT,
+    COST_TOLD
 };
 static const char *const saved_members[] = {
-    [ID] = "sessionId",    [AGENT] = "agent",          [AGENT_SESSION] = "agentSessionId", [TITLE] = "title",
-    [BENEATH] = "beneath", [SETTINGS] = "settings",    [SERVERS] = "mcpServers",           [FACTS] = "facts",
-    [CLOSED] = "closed",   [CREATED_MS] = "createdMs", [UPDATED_MS] = "updatedMs",         [TASKS] = "tasks",
-    [TASK] = "task",       [FIRST] = "first",
+    [ID] = "sessionId",
+    [AGENT] = "agent",
+    [AGENT_SESSION] = "agentSessionId",
+    [TITLE] = "title",
+    [BENEATH] = "beneath",
+    [SETTINGS] = "settings",
+    [SERVERS] = "mcpServers",
+    [FACTS] = "facts",
+    [CLOSED] = "closed",
+    [CREATED_MS] = "createdMs",
+    [UPDATED_MS] = "updatedMs",
+    [TASKS] = "tasks",
+    [TASK] = "task",
+    [FIRST] = "first",
+    [SPENT] = "spent",
+    [SPENT_AT] = "spentAt",
+    [COST_TOLD] = "costTold",
 };
 #define SAVED_MEMBERS (sizeof saved_members / sizeof saved_members[0])
 
@@ -386,6 +406,10 @@ int weft__session_restore(weft_engine *engine, const weft_json *data) {
     session->pub.updated_ms = weft_int_of(&of[UPDATED_MS], session->pub.created_ms);
     session->pub.tasks = (uint64_t) weft__value_between(&of[TASKS], 0, 0, INT64_MAX);
     session->pub.first = (uint64_t) weft__value_between(&of[FIRST], 0, 0, INT64_MAX);
+    weft__spent_read(&session->spent, &of[SPENT]);
+    session->spent_at = (uint64_t) weft__value_between(&of[SPENT_AT], 0, 0, INT64_MAX);
+    if (!weft__money_read(&of[COST_TOLD], &session->cost_told))
+        session->cost_told = (weft_money){0};
     if (weft__value_id(&of[TASK], session->task))
         session->pub.task = session->task;
     session->saved.saved = true;

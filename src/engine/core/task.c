@@ -342,7 +342,8 @@ int weft__task_apply_process(weft_engine *engine, const weft_event *event, const
 
 int weft__task_apply_retrying(weft_engine *engine, const weft_event *event, const weft_json *data) {
     known_task *task = weft__task_of(engine, data);
-    (void) event;
+    if (weft__cost_apply(engine, event, data) < 0)
+        return -ENOMEM;
     if (!task || task->pub.state != WEFT_TASK_RUNNING)
         return 0;
     leave_slot(engine, task);
@@ -489,6 +490,8 @@ int weft__task_apply_ended(weft_engine *engine, const weft_event *event, const w
     weft_task_state state = state_after(event->type);
     known_task *task = weft__task_of(engine, data);
     ending end;
+    if (weft__cost_apply(engine, event, data) < 0)
+        return -ENOMEM;
     if (!task) { /* queued so long ago that this is no longer kept */
         engine->counts.of[state]++;
         return 0;
@@ -552,10 +555,10 @@ static void put_alive(weft_engine *engine, known_task *task) {
 }
 
 /* The members of a task's document. */
-enum { STATE, SAVED_AT, CREATED_MS, STARTED_MS, ATTEMPT, ASKED, ENDED };
+enum { STATE, SAVED_AT, CREATED_MS, STARTED_MS, ATTEMPT, ASKED, ENDED, SPENT };
 static const char *const saved_members[] = {
     [STATE] = "state", [SAVED_AT] = "at", [CREATED_MS] = "createdMs", [STARTED_MS] = "startedMs", [ATTEMPT] = "attempt",
-    [ASKED] = "task",  [ENDED] = "end",
+    [ASKED] = "task",  [ENDED] = "end",   [SPENT] = "spent",
 };
 #define SAVED_MEMBERS (sizeof saved_members / sizeof saved_members[0])
 
@@ -583,6 +586,8 @@ int weft__task_restore(weft_engine *engine, const weft_json *data) {
     }
     task->stored = task->saved.saved = true;
     task->saved_at = count_or(&saved[SAVED_AT], 0);
+    weft__spent_read(&task->spent, &saved[SPENT]);
+    task->spent_at = task->saved_at;
     task->pub.state = state;
     task->pub.attempt = weft__value_between(&saved[ATTEMPT], 0, 0, MAX_ATTEMPTS);
     task->pub.created_ms = weft_int_of(&saved[CREATED_MS], 0);
