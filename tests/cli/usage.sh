@@ -145,7 +145,7 @@ completes() { # WANTED WORD...: what bash would offer for the last word
         echo "${COMPREPLY[*]}"' _ "$@")
     is "completing: $*" "$wanted" "$got"
 }
-completes "config chat call completion" weft c
+completes "config chat cost call completion" weft c
 completes "submit stats" weft task s
 completes "queued running completed failed cancelled" weft task list --state ""
 completes "status" weft automation st

@@ -86,6 +86,7 @@ elif how == "unguarded":  # the guard goes first, then the keeper; what is left 
     away(bare)
 """
 RESERVED = [("question.answer", {"questionId": "question-0001", "option": "allow"}), ("task.cancel", {"taskId": "task-0001"}),
+            ("approval.revoke", {"approvalId": "approval-0000"}), ("task.submit", {"prompt": "x", "permission": "all"}),
             ("agent.use", {"agent": "wild"}), ("automation.disable", {}), ("automation.enable", {}),
             ("agent/stop", {}), ("daemon.stop", {}), ("daemon.stop", {"force": True})]
 

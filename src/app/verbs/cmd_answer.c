@@ -9,9 +9,10 @@
 #include "stdin_lines.h"
 #include "table.h"
 #include "time_text.h"
+#include "tool_call.h"
 
 typedef struct settings {
-    const char *url, *text;
+    const char *url, *text, *always, *command, *beneath;
     bool all;
 } settings;
 
@@ -24,23 +25,49 @@ typedef struct answering {
 
 /* ---- answering ---- */
 
+static int read_command_words(const char *text, char room[WEFT_TOOL_ROOM], weft_val ret[WEFT_TOOL_WORDS]) {
+    const char *words[WEFT_TOOL_WORDS];
+    int count = weft__tool_words(text, room, WEFT_TOOL_ROOM, words);
+    for (int i = 0; i < count; i++)
+        ret[i] = weft_str(words[i]);
+    return count;
+}
+
+static void put_answered(const weft_app *app, const weft_json *result) {
+    const char *approval = weft_get_str(result, "approvalId", NULL);
+    fprintf(app->err.file, "answered with %s\n", weft_get_str(result, "option", "deny"));
+    if (approval)
+        fprintf(app->err.file, "and from now on by %s; \"weft approvals\" shows it, \"weft approvals revoke %s\" ends it\n",
+                approval, approval);
+}
+
 /* content: what was filled in, JSON; NULL: nothing. */
 static weft_exit answer_question(answering *self, const char *id, const char *option, const char *text,
                                  const weft_buf *content) {
     const weft_app *app = self->app;
+    const settings *how = app->settings;
     WEFT_ANSWER answer = {0};
+    char room[WEFT_TOOL_ROOM];
+    weft_val words[WEFT_TOOL_WORDS];
+    int count = how->command ? read_command_words(how->command, room, words) : 0;
+    if (count < 0)
+        return weft__misused(app, "--command: a program and its first arguments, without operators of a shell");
+    weft_val always = WEFT_OBJ({"scope", weft_str_or_none(how->always)},
+                               {"command", count ? weft_arr(words, (size_t) count) : weft_none()},
+                               {"path", weft_str_or_none(how->beneath)});
     weft_exit status = weft__hub_call(
         &self->connection, "question.answer",
         WEFT_OBJ({"questionId", weft_str(id)}, {"option", weft_str(option)},
                  {"text", text && *text ? weft_str(text) : weft_none()},
-                 {"content", content ? weft_raw(weft__buf_head(content), weft__buf_len(content)) : weft_none()}),
+                 {"content", content ? weft_raw(weft__buf_head(content), weft__buf_len(content)) : weft_none()},
+                 {"always", how->always ? always : weft_none()}),
         &answer);
     if (status)
         return status;
     if (app->common.json)
         weft__put_line(&app->out, weft_copy(answer.result));
     else
-        fprintf(app->err.file, "answered with %s\n", weft_get_str(answer.result, "option", "deny"));
+        put_answered(app, answer.result);
     return WEFT_DONE;
 }
 
@@ -256,6 +283,10 @@ static weft_exit run_answer(weft_app *app) {
     answering self = {.app = app};
     if (app->arg_count > 2 && !strchr(app->args[2], '='))
         return weft__misused(app, "\"%s\" has no place here; a reason is --text", app->args[2]);
+    if ((how->command || how->beneath) && !how->always)
+        return weft__misused(app, "--command and --beneath go with --always");
+    if (how->always && app->arg_count < 2)
+        return weft__misused(app, "--always goes with an answer");
     if (how->text && app->arg_count < 2)
         return weft__misused(app, "--text goes with an answer");
     weft_exit status = weft__hub_call_open(app, how->url, &self.connection);
@@ -268,6 +299,14 @@ static weft_exit run_answer(weft_app *app) {
 
 static const weft_option options[] = {
     WEFT_OPTION(settings, text, text, "text", 0, "REASON", "say why; the agent gets to read it where it can"),
+    {.name = "always",
+     .kind = WEFT_OPTION_text,
+     .value = "WHERE",
+     .offset = offsetof(settings, always),
+     .help = "allow the same kind of tool from now on, in this session or in the whole project",
+     .choices = "session project"},
+    WEFT_OPTION(settings, command, text, "command", 0, "WORDS", "with --always: only commands that begin with these words"),
+    WEFT_OPTION(settings, beneath, text, "beneath", 0, "PATH", "with --always: only for files beneath this"),
     WEFT_OPTION(settings, all, flag, "all", 'a', NULL, "also those that are over"),
     WEFT_URL_OPTION(settings),
     {0},
@@ -280,6 +319,8 @@ static const char *const examples[] = {
     "this once; \"deny\" refuses; an option's number, id or kind (allow_always) means that one",
     "weft answer question-0001 deny --text 'not in this file'",
     "with a reason",
+    "weft answer question-0001 allow --always project --command 'npm test'",
+    "and do not ask again for commands that begin so; \"weft approvals\" lists what was allowed",
     "weft answer question-0001 accept branch=main force=no",
     "a form: each field by its name; at a terminal they are asked one after the other",
     NULL,

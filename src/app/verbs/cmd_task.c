@@ -298,7 +298,7 @@ static weft_exit show_stats(weft_app *app) {
 /* ---- the verb ---- */
 
 static const weft_subcommand words[] = {
-    {"submit", " agent priority timeout retries session wait once url ", "what is to be done?", 1, SIZE_MAX,
+    {"submit", " agent priority timeout retries session permission wait once url ", "what is to be done?", 1, SIZE_MAX,
      weft__task_submit_word},
     {"list", " state limit timeout url ", NULL, 0, 0, list_tasks},
     {"get", " output timeout url ", "which task?", 1, 1, get_task},
@@ -321,6 +321,12 @@ static const weft_option options[] = {
     WEFT_OPTION(weft_task_settings, retries, number, "retries", 'r', "N", "submit: try again so often when it fails"),
     WEFT_OPTION(weft_task_settings, session, text, "session", 's', "ID", "submit: go on with this conversation"),
     WEFT_OPTION(weft_task_settings, once, text, "once", 0, "KEY", "submit: the same key again is the same task"),
+    {.name = "permission",
+     .kind = WEFT_OPTION_text,
+     .value = "WHAT",
+     .offset = offsetof(weft_task_settings, permission),
+     .help = "submit: what its agent may do without asking, instead of what is configured",
+     .choices = "ask read edit all"},
     {.name = "state",
      .kind = WEFT_OPTION_text,
      .value = "STATE",

@@ -7,7 +7,7 @@
 typedef struct weft_task_settings {
     const char *url;
     /* submit */
-    const char *agent, *priority, *session, *once;
+    const char *agent, *priority, *session, *once, *permission;
     int64_t timeout_ms, retries;
     bool wait;
     /* list */

@@ -142,6 +142,7 @@ weft_exit weft__task_submit_word(weft_app *app) {
                                {"timeoutMs", how->timeout_ms ? weft_int(how->timeout_ms) : weft_none()},
                                {"retries", how->retries ? weft_int(how->retries) : weft_none()},
                                {"sessionId", weft_str_or_none(how->session)},
+                               {"permission", weft_str_or_none(how->permission)},
                                {"_meta", once ? WEFT_OBJ({"weft/idempotencyKey", weft_str(once)}) : weft_none()});
     status = how->wait ? submit_and_wait(app, params) : submit_task(app, params);
     weft__free(NULL, prompt);

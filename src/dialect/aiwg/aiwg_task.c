@@ -26,7 +26,7 @@ struct submit {
     int64_t priority;
     weft_json metadata;
     int64_t timeoutMs, retries;
-    const char *sessionId;
+    const char *sessionId, *permission;
 };
 const weft_param weft__aiwg_submit_params[] = {
     {"prompt", WEFT_PARAM_str, offsetof(struct submit, prompt), WEFT_REQUIRED | WEFT_NONEMPTY, "what the agent should do"},
@@ -39,6 +39,7 @@ const weft_param weft__aiwg_submit_params[] = {
     {"retries", WEFT_PARAM_int, offsetof(struct submit, retries), WEFT_NULLABLE, "how often to try again when it fails"},
     {"sessionId", WEFT_PARAM_str, offsetof(struct submit, sessionId), WEFT_NULLABLE | WEFT_NONEMPTY,
      "go on with this conversation"},
+    {"permission", WEFT_PARAM_str, offsetof(struct submit, permission), WEFT_NULLABLE, WEFT_PERMISSION_HELP},
     WEFT_END(struct submit),
 };
 
@@ -135,6 +136,9 @@ int weft__aiwg_submit(weft_req *req, const weft_json *params, void *ctx) {
         return r;
     if (in->retries < 0 || in->retries > MAX_RETRIES)
         return weft__reply_invalid(req, "/retries", "retries must be from 0 to %d", MAX_RETRIES);
+    weft_task_permission permission;
+    if ((r = weft__permission_read(req, hub, in->permission, &permission)) != 0)
+        return r < 0 ? r : 0;
     r = make_metadata(hub, params, &in->metadata, &metadata);
     if (r < 0)
         weft__buf_done(&metadata, hub->alloc);
@@ -150,6 +154,7 @@ int weft__aiwg_submit(weft_req *req, const weft_json *params, void *ctx) {
                            .priority = in->priority,
                            .timeout_ms = in->timeoutMs,
                            .retries = in->retries,
+                           .permission = permission,
                            .unless_busy = true};
     r = weft__task_submit(hub->engine, &spec, on_aiwg_submitted, weft__req_keep(req));
     weft__buf_done(&metadata, hub->alloc);

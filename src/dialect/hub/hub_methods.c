@@ -77,7 +77,8 @@
     S_IS("option", S_TEXT_OR_NULL) "," \
     S_IS("by", S_TEXT_OR_NULL) "," \
     S_IS("text", S_STRING) "," \
-    S_IS("content", S_OBJECT), \
+    S_IS("content", S_OBJECT) "," \
+    S_IS("approvalId", S_STRING), \
     "\"option\",\"by\"")
 
 #define S_QUESTION S_OF( \
@@ -161,8 +162,23 @@
 #define S_ANSWERED S_OF( \
     S_IS("answered", S_TRUE) "," \
     S_IS("questionId", S_STRING) "," \
-    S_IS("option", S_TEXT_OR_NULL), \
+    S_IS("option", S_TEXT_OR_NULL) "," \
+    S_IS("approvalId", S_STRING), \
     "\"answered\",\"questionId\",\"option\"")
+
+#define S_APPROVAL S_OF( \
+    S_IS("id", S_STRING) "," \
+    S_IS("agent", S_STRING) "," \
+    S_IS("scope", "{\"enum\":[\"session\",\"project\"]}") "," \
+    S_IS("sessionId", S_STRING) "," \
+    S_IS("toolKind", S_STRING) "," \
+    S_IS("title", S_STRING) "," \
+    S_IS("command", S_LIST(S_STRING)) "," \
+    S_IS("path", S_STRING) "," \
+    S_IS("by", S_STRING) "," \
+    S_IS("at", S_TIME) "," \
+    S_IS("questionId", S_STRING), \
+    "\"id\",\"agent\",\"scope\",\"sessionId\",\"toolKind\",\"by\",\"at\",\"questionId\"")
 
 #define S_GIT_DONE S_OF(S_IS("ok", S_TRUE) "," S_IS("commit", S_STRING), "\"ok\"")
 
@@ -186,6 +202,10 @@
     }
 #define ERRORS_OF_SESSION WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, ERROR_SESSION, ERROR_CLOSED
 /* clang-format off */
+static const weft_error_row revoke_errors[] = {
+    WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT,
+    {404, "There is no such standing answer", "approvalNotFound"},
+    ERRORS_OF_WRITING, {0}};
 static const weft_error_row cost_errors[] = {
     WEFT_ERROR_PARAMS, {404, "There is no such task", "taskNotFound"}, ERROR_SESSION, {0}};
 static const weft_error_row use_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, ERRORS_OF_WRITING, {0}};
@@ -413,6 +433,22 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_ANSWERED,
      .errors = answer_errors,
+     .flags = WEFT_CHANGES | WEFT_SOON | WEFT_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "approval.list",
+     .handler = weft__hub_approvals,
+     .params = weft__no_params,
+     .help = "what people allowed for good, the oldest first",
+     .scope = WEFT_READ,
+     .result = S_OF(S_IS("approvals", S_LIST(S_APPROVAL)), "\"approvals\""),
+     .errors = no_errors,
+     .flags = WEFT_STRICT},
+    {.name = "approval.revoke",
+     .handler = weft__hub_revoke,
+     .params = weft__hub_revoke_params,
+     .help = "allow this no longer without asking",
+     .scope = WEFT_WORK,
+     .result = S_OF(S_IS("revoked", S_TRUE) "," S_IS("approvalId", S_STRING), "\"revoked\",\"approvalId\""),
+     .errors = revoke_errors,
      .flags = WEFT_CHANGES | WEFT_SOON | WEFT_STRICT | WEFT_FOR_PEOPLE},
     {.name = "terminal.list",
      .handler = weft__hub_terminals,

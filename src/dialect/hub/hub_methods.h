@@ -27,6 +27,10 @@ extern const weft_param weft__hub_git_paths_params[], weft__hub_git_discard_para
 weft_handler weft__hub_about;
 extern const weft_param weft__hub_about_params[];
 
+/* ---- hub_methods_approval.c ---- */
+weft_handler weft__hub_approvals, weft__hub_revoke;
+extern const weft_param weft__hub_revoke_params[];
+
 /* ---- hub_methods_cost.c ---- */
 weft_handler weft__hub_cost;
 extern const weft_param weft__hub_cost_params[];

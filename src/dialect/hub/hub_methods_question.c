@@ -17,7 +17,7 @@ static weft_val option_of(const weft_question *question) {
     return weft_str(strcmp(question->option, WEFT_OPTION_DENIED) == 0 ? NULL : question->option);
 }
 
-static weft_val answer_of(const weft_question *question, weft_member room[4]) {
+static weft_val answer_of(const weft_question *question, weft_member room[5]) {
     if (!question->option)
         return weft_none();
     room[0] = (weft_member){"option", option_of(question)};
@@ -25,7 +25,8 @@ static weft_val answer_of(const weft_question *question, weft_member room[4]) {
     room[2] = (weft_member){"text", weft_str_or_none(question->text)};
     room[3] =
         (weft_member){"content", question->content ? weft_raw(question->content, strlen(question->content)) : weft_none()};
-    return weft_obj(room, 4);
+    room[4] = (weft_member){"approvalId", weft_str_or_none(question->approval)};
+    return weft_obj(room, 5);
 }
 
 static weft_val raw_or_null(const char *json) {
@@ -34,7 +35,7 @@ static weft_val raw_or_null(const char *json) {
 
 static int write_question(weft_buf *out, const weft_alloc *alloc, const weft_question *question) {
     char created[WEFT_STAMP], expires[WEFT_STAMP];
-    weft_member answer[4];
+    weft_member answer[5];
     weft_val value = WEFT_OBJ(
         {"id", weft_str(question->id)}, {"taskId", weft_str(question->task)}, {"sessionId", weft_str(question->session)},
         {"ruleId", weft_str(question->rule)}, {"kind", weft_str(question->kind)}, {"title", weft_str(question->title)},
@@ -83,7 +84,7 @@ int weft__hub_questions(weft_req *req, const weft_json *params, void *ctx) {
 
 struct answer {
     const char *questionId, *option, *text;
-    weft_json content;
+    weft_json content, always;
 };
 const weft_param weft__hub_answer_params[] = {
     {"questionId", WEFT_PARAM_str, offsetof(struct answer, questionId), WEFT_REQUIRED | WEFT_NONEMPTY, "which question"},
@@ -92,6 +93,8 @@ const weft_param weft__hub_answer_params[] = {
     {"text", WEFT_PARAM_str, offsetof(struct answer, text), WEFT_NULLABLE, "what to add: a reason, for instance"},
     {"content", WEFT_PARAM_obj, offsetof(struct answer, content), WEFT_NULLABLE,
      "what is filled in, by the requestedSchema of its detail; what is left out has its default"},
+    {"always", WEFT_PARAM_obj, offsetof(struct answer, always), WEFT_NULLABLE,
+     "answer the same so from now on: {scope: \"session\" or \"project\", command?: its first words, path?: beneath which}"},
     WEFT_END(struct answer),
 };
 
@@ -115,7 +118,7 @@ static int refuse_unknown_question(weft_req *req, const char *id) {
 
 /* It is over: say how it ended, so that whoever asked can show it. */
 static int refuse_resolved(weft_req *req, const weft_question *question) {
-    weft_member answer[4];
+    weft_member answer[5];
     if (!req)
         return 0;
     return weft_fail(req, 409, "The question is answered already, or over",
@@ -141,8 +144,9 @@ static void on_question_answered(void *ctx, int r, const weft_question *question
     else if (r < 0)
         weft__reply_failure(req, r);
     else
-        weft__reply_val(req, WEFT_OBJ({"answered", weft_bool(true)}, {"questionId", weft_str(question->id)},
-                                      {"option", option_of(question)}));
+        weft__reply_val(req,
+                        WEFT_OBJ({"answered", weft_bool(true)}, {"questionId", weft_str(question->id)},
+                                 {"option", option_of(question)}, {"approvalId", weft_str_or_none(question->approval)}));
     weft__free(hub->alloc, answering);
 }
 
@@ -160,6 +164,7 @@ static int send_question_answer(weft_req *req, const weft_hub *hub, const struct
                                    .by = weft__who(weft_req_identity(req), who),
                                    .text = in->text,
                                    .content = in->content.text ? &in->content : NULL,
+                                   .always = in->always.text ? &in->always : NULL,
                                    .why = why};
     int r = weft__question_answer_with(hub->engine, in->questionId, &answer, on_question_answered, answering);
     if (r < 0)
@@ -199,7 +204,7 @@ int weft__hub_answer(weft_req *req, const weft_json *params, void *ctx) {
     if (r == -EINVAL)
         return refuse_option(req, question, in->option, why);
     if (r == -EDOM)
-        return weft__reply_invalid(req, "/content", "%s", filled);
+        return weft__reply_invalid(req, in->always.text ? "/always" : "/content", "%s", filled);
     if (r == -EALREADY)
         return refuse_resolved(weft__req_keep(req), question);
     return r == -ENOENT ? refuse_unknown_question(req, in->questionId) : weft__reply_failure(req, r);

@@ -433,6 +433,7 @@ int weft__hub_session_delete(weft_req *req, const weft_json *params, void *ctx) 
 struct prompt {
     const char *sessionId, *prompt;
     int64_t timeoutMs, retries;
+    const char *permission;
 };
 const weft_param weft__hub_prompt_params[] = {
     {"sessionId", WEFT_PARAM_str, offsetof(struct prompt, sessionId), WEFT_REQUIRED | WEFT_NONEMPTY, "which session"},
@@ -440,6 +441,7 @@ const weft_param weft__hub_prompt_params[] = {
     {"timeoutMs", WEFT_PARAM_int, offsetof(struct prompt, timeoutMs), WEFT_NULLABLE,
      "how long it may run; 0 as configured, below 0 for ever"},
     {"retries", WEFT_PARAM_int, offsetof(struct prompt, retries), WEFT_NULLABLE, "how often to try again when it fails"},
+    {"permission", WEFT_PARAM_str, offsetof(struct prompt, permission), WEFT_NULLABLE, WEFT_PERMISSION_HELP},
     WEFT_END(struct prompt),
 };
 
@@ -473,8 +475,12 @@ int weft__hub_session_prompt(weft_req *req, const weft_json *params, void *ctx) 
     int r = weft__idempotency_key(req, key);
     if (r < 0)
         return r;
+    weft_task_permission permission;
+    if ((r = weft__permission_read(req, hub, in->permission, &permission)) != 0)
+        return r < 0 ? r : 0;
     r = weft__task_submit(hub->engine,
                           &(weft_task_spec){.prompt = in->prompt,
+                                            .permission = permission,
                                             .session = in->sessionId,
                                             .key = *key ? key : NULL,
                                             .timeout_ms = in->timeoutMs,

@@ -124,3 +124,21 @@ weft_val weft__early_stop(const char *stop_reason) {
 weft_val weft__usage_or_none(const weft_task *task) {
     return task->usage ? weft_raw(task->usage, strlen(task->usage)) : weft_none();
 }
+
+int weft__permission_read(weft_req *req, const weft_hub *hub, const char *said, weft_task_permission *ret) {
+    const weft_hub_host *host = hub->host;
+    *ret = WEFT_TASK_AS_CONFIGURED;
+    if (!said)
+        return 0;
+    for (int i = WEFT_TASK_ASKS; i <= WEFT_TASK_MAY_ALL; i++)
+        if (strcmp(said, weft__task_permissions[i]) == 0)
+            *ret = (weft_task_permission) i;
+    int r = 0;
+    if (*ret == WEFT_TASK_AS_CONFIGURED)
+        r = weft__reply_invalid(req, "/permission", "permission must be ask, read, edit or all");
+    else if (*ret > WEFT_TASK_ASKS && host && host->is_agent && host->is_agent(host->ctx, weft_req_identity(req)))
+        r = weft__reply_error(req, 403, "agentMayNot", "An agent cannot allow what another agent does");
+    else
+        return 0;
+    return r < 0 ? r : 1;
+}

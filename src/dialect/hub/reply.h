@@ -26,6 +26,11 @@ int weft__reply_no_agent(weft_req *req, const weft_hub *hub, int code, const cha
                          const char *name);
 /* What is nobody's fault: 503 while stopping or when the store's queue is full, otherwise 507. */
 int weft__reply_failure(weft_req *req, int r);
+/* The param "permission" of what submits a task. 0; 1: it was refused, and that is answered; <0. An agent cannot say it: it
+ * would allow itself what it should ask for. */
+#define WEFT_PERMISSION_HELP                                                                                                \
+    "what its agent may do without asking: nothing (ask), read, edit in the project, or all; as configured when absent"
+int weft__permission_read(weft_req *req, const weft_hub *hub, const char *said, weft_task_permission *ret);
 
 /* A task that could not be submitted, as far as all say it alike: its prompt, which has this path, or what is nobody's
  * fault. */

@@ -345,6 +345,7 @@ static void init_lists(weft_engine *engine) {
         &engine->forgotten,
         &engine->forgetting,
         &engine->fired,
+        &engine->approvals,
         &engine->transcripts,
         &engine->transcripts_waiting,
     };
@@ -444,6 +445,7 @@ weft_engine *weft__engine_free(weft_engine *engine) {
     weft__retention_drop(engine);
     weft__firings_drop(engine);
     weft__cost_drop(engine);
+    weft__approvals_drop(engine);
     weft__free(engine->alloc, engine->chosen);
     weft__free(engine->alloc, engine->program);
     weft__free(engine->alloc, engine->folder);

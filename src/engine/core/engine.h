@@ -151,6 +151,16 @@ typedef enum weft_task_state {
 } weft_task_state;
 extern const char *const weft__task_states[WEFT_TASK_STATES]; /* "queued", ... */
 
+/* What a task's agent may do without being asked about it, instead of what its agent's configuration says. */
+typedef enum weft_task_permission {
+    WEFT_TASK_AS_CONFIGURED,
+    WEFT_TASK_ASKS,     /* nothing */
+    WEFT_TASK_MAY_READ, /* read and search, in the project */
+    WEFT_TASK_MAY_EDIT, /* and edit and move files there */
+    WEFT_TASK_MAY_ALL,
+} weft_task_permission;
+extern const char *const weft__task_permissions[]; /* NULL, "ask", "read", "edit", "all", NULL */
+
 /* Borrowed until the next turn of the loop. Strings are never NULL but where it says so. */
 typedef struct weft_task {
     const char *id; /* "task-0000" */
@@ -168,7 +178,8 @@ typedef struct weft_task {
     int64_t created_ms, started_ms, completed_ms; /* wall clock; 0: not yet */
     int64_t timeout_ms;                           /* <0 none */
     int64_t attempt, retries;
-    int64_t depth;              /* of causes: 0 a person's */
+    int64_t depth; /* of causes: 0 a person's */
+    weft_task_permission permission;
     pid_t pid;                  /* 0: none */
     const char *error, *reason; /* of a failure; NULL */
     const char *stop_reason;    /* NULL: none */
@@ -190,6 +201,7 @@ typedef struct weft_task_spec {
     int64_t timeout_ms; /* 0: the agent's or the engine's; <0 none */
     int64_t retries;
     int64_t depth;
+    weft_task_permission permission;
     const char *group;     /* refuse it with -EBUSY when a task of the same group is queued or running; NULL: of none */
     bool unless_busy;      /* refuse it with -EBUSY when its session has one; otherwise it waits behind that */
     weft_request *request; /* that this is done for (once.h), instead of a key; NULL: none. Its result is {taskId,
@@ -355,6 +367,7 @@ typedef struct weft_question {
     bool orphaned; /* the agent that asked has gone with an earlier daemon; the answer is kept for when it asks again */
     int64_t created_ms, expires_ms; /* 0: never */
     const char *option, *by, *text; /* the answer; NULL: none */
+    const char *approval;           /* the standing answer that gave it, or was given with it (approval.h); NULL: none */
     const char *content;            /* of a form that was filled in, JSON; NULL: none */
     bool acted;                     /* it is over, and its rule has said what came of it */
 } weft_question;
@@ -380,7 +393,9 @@ int weft__question_answer(weft_engine *engine, const char *id, const char *optio
 typedef struct weft_question_answer {
     const char *option, *by, *text;
     const weft_json *content;
-    char *why; /* WEFT_FORM_WHY bytes */
+    const weft_json *always; /* answer the same so from now on: {scope, command?, path?}; NULL: only this once. -EDOM: that
+                                is not possible, and why says so */
+    char *why;               /* WEFT_FORM_WHY bytes */
 } weft_question_answer;
 int weft__question_answer_with(weft_engine *engine, const char *id, const weft_question_answer *answer,
                                weft_question_done *done, void *ctx);

@@ -14,6 +14,7 @@
  *   firings.c      what rules did last                 transcript.c what was said in a session, read back
  *   run_terminals.c  terminals of a run's agent
  *   once.c         requests that are done once         collections.c  values by key
+ *   approval.c     answers that stand                   tool_call.c  what an agent asks permission for
  *   past.c         what is old, read after the start     cost.c       what turns have cost, and the limits of it
  *
  * A thing that is being stored is in its map already, with stored false, so that what is in flight counts where it must; it
@@ -130,7 +131,9 @@ typedef struct known_question {
     weft_node node;
     weft_link link; /* oldest first */
     bool stored;
-    bool configured; /* the configuration's answer is on its way behind it: nobody else may end it */
+    bool configured;          /* an answer that nobody was asked for is on its way behind it: nobody else may end it */
+    char auto_by[80];         /* whose that is, */
+    char approval[ENGINE_ID]; /* and by which standing answer; "": none */
     weft_engine *engine;
     struct run *run; /* that asked; NULL: none, or gone */
     char *key;       /* the driver's name for it */
@@ -212,6 +215,9 @@ struct weft_engine {
     size_t collection_count, item_count, item_bytes, item_changes, item_pending;
     uint64_t next_version;
 
+    weft_link approvals; /* approval.c's, */
+    size_t approval_count;
+    uint64_t approvals_at;           /* up to this event */
     struct weft_cost_row *cost_rows; /* cost.c's: WEFT_COST_ROWS of them, or NULL, */
     size_t cost_count;
     uint64_t cost_at; /* up to this event */
@@ -342,6 +348,7 @@ typedef struct task_parts {
     const char *id, *prompt, *agent, *runs_on, *session, *metadata, *key, *group;
     uint64_t number;
     int64_t priority, timeout_ms, retries, depth;
+    weft_task_permission permission;
 } task_parts;
 int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **ret);
 known_task *weft__task_drop(weft_engine *engine, known_task *task);
@@ -519,6 +526,23 @@ int weft__firing_apply(weft_engine *engine, const weft_event *event, const weft_
 int weft__firings_write(const weft_engine *engine, weft_buf *out);
 int weft__firings_restore(weft_engine *engine, const weft_json *saved);
 void weft__firings_drop(weft_engine *engine);
+
+/* approval.c */
+int weft__approval_apply_given(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__approval_apply_revoked(weft_engine *engine, const weft_event *event, const weft_json *data);
+void weft__approvals_forget_session(weft_engine *engine, const char *session);
+/* As an array of {time, data}. */
+int weft__approvals_write(const weft_engine *engine, weft_buf *out);
+int weft__approvals_restore(weft_engine *engine, const weft_json *saved, uint64_t at);
+void weft__approvals_drop(weft_engine *engine);
+/* The standing answer that covers what this agent asks, and who gave it; NULL: none. */
+const char *weft__approval_for(const weft_engine *engine, const weft_question *question, const char *agent, char *ret_by,
+                               size_t size);
+/* May it be done without asking, by the task's own policy? */
+bool weft__policy_allows(const weft_engine *engine, const weft_question *question, weft_task_permission permission);
+/* The data of approval.given, for an answer that is to stand. -EDOM: it cannot, and why says so. */
+int weft__approval_make(const weft_engine *engine, const known_question *question, const weft_json *always, const char *by,
+                        weft_buf *out, char *why); /* WEFT_FORM_WHY bytes */
 
 /* cost.c */
 /* A turn has ended, or an attempt. */

@@ -17,7 +17,7 @@
  *   session.deleted      {sessionId, by?}               its stream was trimmed before, its tasks are forgotten, and what
  *                        other events of this stream said of it was taken out: they are "removed" {} then
  *   task.queued          {taskId, number, prompt, agent|null, runsOn, priority, sessionId, metadata{}, timeoutMs, retries,
- *                        depth, key?, group?}   older journals have alone:true, which was the group "agent/run"
+ *                        depth, key?, group?, permission?}   older journals have alone:true, which was the group "agent/run"
  *   task.started         {taskId, sessionId?, attempt}  its state is running from here on. Older journals have no
  *                        sessionId in events of a task's or a question's later life, nor a taskId in a question's
  *   task.process         {taskId, sessionId?, pid}
@@ -35,9 +35,14 @@
  *                        events from outputFrom to outputTo (seq). outputTruncated: it said more, which is not kept
  *   question.asked       {questionId, number, taskId?, sessionId?, ruleId?, kind, title, options[], detail{}, digest,
  *                        timeoutMs?}
- *   question.answered    {questionId, taskId?, sessionId?, option, name?, by, text?, content?{}}   option: its id, "":
+ *   question.answered    {questionId, taskId?, sessionId?, option, name?, by, text?, content?{}, approvalId?}
+ *                        approvalId: the standing answer that answered it, or that was given with it. option: its id, "":
  *                        denied without one; name: the option's; text: what the person added, a reason for instance;
  *                        content: what was filled in
+ *   approval.given       {approvalId, questionId, agent, sessionId, scope, toolKind, title?, command?[], path?, by}   what
+ *                        this agent asks is allowed from now on, in this session (scope "session") or in the project, if it
+ *                        is of this kind, with this title, a command that begins so, about files beneath path
+ *   approval.revoked     {approvalId, by}
  *   question.expired     {questionId, taskId?, sessionId?}
  *   question.withdrawn   {questionId, taskId?, sessionId?, reason}   taskEnded, agentWithdrew
  *   question.orphaned    {questionId}                   its agent is gone with a daemon, the question stays open

@@ -124,6 +124,8 @@ static const fold folds[] = {
     {"question.withdrawn", weft__question_apply_over, weft__question_act_over},
     {"question.orphaned", weft__question_apply_orphaned, NULL},
     {"question.adopted", weft__question_apply_adopted, weft__question_act_over},
+    {"approval.given", weft__approval_apply_given, NULL},
+    {"approval.revoked", weft__approval_apply_revoked, NULL},
     {"doc.put", weft__item_apply_put, NULL},
     {"doc.deleted", weft__item_apply_deleted, NULL},
     {"request.begun", weft__request_apply, NULL},

@@ -80,11 +80,19 @@ int weft__option_meant(const weft_json *options, const char *said, size_t len, c
     return 1;
 }
 
-bool weft__option_rejects(const weft_json *options, const char *id) {
+static bool kind_begins(const weft_json *options, const char *id, const char *with) {
     for (weft_iter it = weft_iterate(options); weft_next(&it);)
         if (strcmp(weft_get_str(&it.value, "id", ""), id) == 0)
-            return strncmp(weft_get_str(&it.value, "kind", ""), "reject", 6) == 0;
+            return strncmp(weft_get_str(&it.value, "kind", ""), with, strlen(with)) == 0;
     return false;
+}
+
+bool weft__option_allows(const weft_json *options, const char *id) {
+    return kind_begins(options, id, "allow");
+}
+
+bool weft__option_rejects(const weft_json *options, const char *id) {
+    return kind_begins(options, id, "reject");
 }
 
 const char *weft__option_why(int r) {

@@ -19,6 +19,8 @@
  * -EPERM: it can be allowed only for good, which must be said so; -ENOTUNIQ: several options would be meant. */
 int weft__option_meant(const weft_json *options, const char *said, size_t len, const char **ret);
 
+/* Does the option with this id allow what was asked, by its kind? */
+bool weft__option_allows(const weft_json *options, const char *id);
 /* Does the option with this id reject what was asked? */
 bool weft__option_rejects(const weft_json *options, const char *id);
 

@@ -125,7 +125,8 @@ static void add_question_to(struct draft *draft, const struct parcel *parcel) {
         weft__draft_add(draft, WEFT_STREAM_HUB, parcel->type,
                         WEFT_OBJ(WEFT_OF_QUESTION(question),
                                  {"option", weft_strn(weft__buf_head(&parcel->data), weft__buf_len(&parcel->data))},
-                                 {"by", weft_str("configuration")}));
+                                 {"by", weft_str(*question->auto_by ? question->auto_by : "configuration")},
+                                 {"approvalId", *question->approval ? weft_str(question->approval) : weft_none()}));
 }
 
 static void add_parcel_to(struct draft *draft, const struct run *run, const struct parcel *parcel) {

@@ -231,22 +231,23 @@ static weft_question_state state_after(const char *type) {
 
 int weft__question_apply_over(weft_engine *engine, const weft_event *event, const weft_json *data) {
     known_question *question = question_of(engine, data);
-    const char *option, *by, *text;
+    const char *option, *by, *text, *approval;
     weft_json content = weft_get(data, "content");
     size_t filled = weft_typeof(&content) == WEFT_OBJECT ? content.len : 0;
     if (!question || !question->stored || question->pub.state != WEFT_QUESTION_OPEN)
         return 0;
     if (weft__member(data, "option", &option) < 0 || weft__member(data, "by", &by) < 0 ||
-        weft__member(data, "text", &text) < 0)
+        weft__member(data, "text", &text) < 0 || weft__member(data, "approvalId", &approval) < 0)
         return -ENOMEM;
-    char *at =
-        weft__alloc(engine->alloc, weft__pack_size(option) + weft__pack_size(by) + weft__pack_size(text) + filled + 2);
+    char *at = weft__alloc(engine->alloc, weft__pack_size(option) + weft__pack_size(by) + weft__pack_size(text) +
+                                              weft__pack_size(approval) + filled + 2);
     if (!at)
         return -ENOMEM;
     question->answer = at;
     question->pub.option = weft__pack(&at, option);
     question->pub.by = weft__pack(&at, by);
     question->pub.text = weft__pack(&at, text);
+    question->pub.approval = weft__pack(&at, approval);
     question->pub.content = filled ? weft__pack_bytes(&at, content.text, filled) : NULL;
     question->pub.state = state_after(event->type);
     engine->question_count--;
@@ -333,8 +334,9 @@ static void over_stored(void *ctx, int r) {
         done(done_ctx, r > 0 ? -EALREADY : r, r == 0 && question ? &question->pub : NULL);
 }
 
+/* approval: the data of approval.given; empty: none goes with it. */
 static int send_end(weft_engine *engine, const known_question *question, const char *type, weft_val data,
-                    const closing *how) {
+                    const weft_buf *approval, const closing *how) {
     char key[ENGINE_ID + 16];
     struct draft draft = {.engine = engine};
     closing *made = weft__alloc(engine->alloc, sizeof *made);
@@ -345,6 +347,9 @@ static int send_end(weft_engine *engine, const known_question *question, const c
     snprintf(made->id, sizeof made->id, "%s", question->id);
     snprintf(key, sizeof key, "question/%s", question->id);
     weft__draft_add(&draft, WEFT_STREAM_HUB, type, data);
+    if (weft__buf_len(approval))
+        weft__draft_add(&draft, WEFT_STREAM_HUB, "approval.given",
+                        weft_raw(weft__buf_head(approval), weft__buf_len(approval)));
     int r = weft__draft_send(&draft, key, over_stored, made);
     if (r < 0)
         weft__free(engine->alloc, made);
@@ -360,7 +365,7 @@ void weft__question_close(weft_engine *engine, known_question *question, const c
     if (!question->stored || question->pub.state != WEFT_QUESTION_OPEN)
         return;
     int r = send_end(engine, question, type, WEFT_OBJ(WEFT_OF_QUESTION(question), {"reason", weft_str_or_none(reason)}),
-                     &(closing){0});
+                     &(weft_buf){0}, &(closing){0});
     if (r < 0)
         weft__again(engine, &question->expiry, r);
 }
@@ -407,17 +412,22 @@ static int fill_in(const known_question *question, const weft_question_answer *a
 
 static int send_answer(weft_engine *engine, const known_question *question, const char *name,
                        const weft_question_answer *answer, weft_question_done *done, void *ctx) {
-    char room[WEFT_FORM_WHY];
-    weft_buf content = {0};
-    int r = fill_in(question, answer, &content, answer->why ? answer->why : room);
+    char room[WEFT_FORM_WHY], *why = answer->why ? answer->why : room, approval_id[ENGINE_ID];
+    weft_buf content = {0}, approval = {0};
+    int r = fill_in(question, answer, &content, why);
     size_t len = weft__buf_len(&content);
+    if (r >= 0 && answer->always)
+        r = weft__approval_make(engine, question, answer->always, answer->by, &approval, why);
+    weft__name_numbered(approval_id, "approval-", question->number);
     if (r >= 0)
         r = send_end(engine, question, "question.answered",
                      WEFT_OBJ(WEFT_OF_QUESTION(question), {"option", weft_str(answer->option)}, {"name", weft_str(name)},
                               {"by", weft_str(answer->by ? answer->by : "")}, {"text", weft_str_or_none(answer->text)},
-                              {"content", len ? weft_raw(weft__buf_head(&content), len) : weft_none()}),
-                     &(closing){.done = done, .ctx = ctx, .answer = true});
+                              {"content", len ? weft_raw(weft__buf_head(&content), len) : weft_none()},
+                              {"approvalId", answer->always ? weft_str(approval_id) : weft_none()}),
+                     &approval, &(closing){.done = done, .ctx = ctx, .answer = true});
     weft__buf_done(&content, engine->alloc);
+    weft__buf_done(&approval, engine->alloc);
     return r;
 }
 
@@ -435,7 +445,12 @@ int weft__question_answer_with(weft_engine *engine, const char *id, const weft_q
     if (r < 0)
         return r;
     const char *name = answer->option ? option_name(weft_doc_root(doc), answer->option) : NULL;
-    r = name ? send_answer(engine, question, name, answer, done, ctx) : -EINVAL;
+    if (name && answer->always && !weft__option_allows(weft_doc_root(doc), answer->option)) {
+        if (answer->why)
+            snprintf(answer->why, WEFT_FORM_WHY, "only what allows it can be answered for good");
+        r = -EDOM;
+    } else
+        r = name ? send_answer(engine, question, name, answer, done, ctx) : -EINVAL;
     weft_doc_free(doc);
     return r;
 }

@@ -192,8 +192,9 @@ void weft__run_left(struct run *run, int exit_code, int signal) {
 
 /* What the configuration says instead of a person. Allowing is for this once: what an agent is given for good, a person
  * gives. NULL: there is no such option. */
-static const char *configured_option(const struct run *run, const weft_json *options) {
-    const char *said = run->agent->permission == WEFT_PERMISSION_ALLOW ? "allow_once" : "deny", *id = NULL;
+static const char *configured_option(const struct run *run, const known_question *question, const weft_json *options) {
+    bool allowed = run->agent->permission == WEFT_PERMISSION_ALLOW || *question->auto_by;
+    const char *said = allowed ? "allow_once" : "deny", *id = NULL;
     return weft__option_meant(options, said, strlen(said), &id) > 0 ? id : NULL;
 }
 
@@ -203,7 +204,7 @@ static int answer_at_once(struct run *run, known_question *question) {
     int r = weft_doc_parse(question->pub.options, strlen(question->pub.options), run->engine->alloc, &doc);
     if (r < 0)
         return r;
-    const char *option = configured_option(run, weft_doc_root(doc));
+    const char *option = configured_option(run, question, weft_doc_root(doc));
     if (option)
         r = weft__outbox_question(run, question, option);
     question->configured = option && r >= 0;
@@ -211,11 +212,37 @@ static int answer_at_once(struct run *run, known_question *question) {
     return r;
 }
 
+/* Need a person not be asked, because somebody said so before: with the task, or for good? */
+static bool is_answered_before(struct run *run, known_question *question) {
+    const weft_task *task = &run->task->pub;
+    char by[60];
+    if (weft__policy_allows(run->engine, &question->pub, task->permission)) {
+        snprintf(question->auto_by, sizeof question->auto_by, "the task's permission (%s)",
+                 weft__task_permissions[task->permission]);
+        return true;
+    }
+    /* What the configuration denies, nobody has allowed before. */
+    if (run->agent->permission == WEFT_PERMISSION_DENY)
+        return false;
+    const char *approval = weft__approval_for(run->engine, &question->pub, task->runs_on, by, sizeof by);
+    if (!approval)
+        return false;
+    snprintf(question->auto_by, sizeof question->auto_by, "%s", by);
+    snprintf(question->approval, sizeof question->approval, "%s", approval);
+    return true;
+}
+
+/* A task that says what may be done says more than its agent's configuration. */
+static bool is_configured(const struct run *run, const known_question *question) {
+    return run->agent->permission != WEFT_PERMISSION_ASK && strcmp(question->pub.kind, "permission") == 0 &&
+           run->task->pub.permission == WEFT_TASK_AS_CONFIGURED;
+}
+
 static int ask_new_question(struct run *run, known_question *question) {
+    bool answered = is_answered_before(run, question) || is_configured(run, question);
     int r = weft__outbox_question(run, question, NULL);
     /* It is on its way from here on: a failure to answer it leaves it to a person. */
-    bool configured = run->agent->permission != WEFT_PERMISSION_ASK && strcmp(question->pub.kind, "permission") == 0;
-    if (r >= 0 && configured && answer_at_once(run, question) < 0)
+    if (r >= 0 && answered && answer_at_once(run, question) < 0)
         weft__note(run->engine, "%s: memory is short, a person must answer it", question->id);
     return r;
 }

@@ -299,6 +299,7 @@ int weft__session_apply_deleted(weft_engine *engine, const weft_event *event, co
         return -EBADMSG; /* nobody deletes one that has tasks */
     weft__task_forget_session(engine, session->pub.id);
     weft__question_forget_session(engine, session->pub.id);
+    weft__approvals_forget_session(engine, session->pub.id);
     if (session->job) {
         /* Its document goes now; the rest when the command is answered, a moment later. */
         session->stored = false;

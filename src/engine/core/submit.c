@@ -207,6 +207,7 @@ static int make_task(weft_engine *engine, const weft_task_spec *spec, const stru
         .timeout_ms = timeout_of(engine, spec, choice->agent),
         .retries = spec->retries > 0 ? spec->retries : 0,
         .depth = spec->depth,
+        .permission = spec->permission,
         .group = spec->group,
     };
     return number_task(engine, &parts, &made->task, &made->made);
@@ -250,6 +251,7 @@ static int number_again(weft_engine *engine, const submission *before, submissio
         .timeout_ms = pub->timeout_ms,
         .retries = pub->retries,
         .depth = pub->depth,
+        .permission = pub->permission,
         .group = task->group,
     };
     *ret = *before;
@@ -340,7 +342,7 @@ static bool is_repeat(const known_task *task, const weft_task_spec *spec) {
     return strcmp(pub->prompt, spec->prompt) == 0 && weft__texts_equal(pub->agent, spec->agent) &&
            weft__texts_equal(pub->metadata, spec->metadata ? spec->metadata : "{}") &&
            (!spec->session || strcmp(pub->session, spec->session) == 0) && pub->priority == spec->priority &&
-           pub->retries == (spec->retries > 0 ? spec->retries : 0) &&
+           pub->permission == spec->permission && pub->retries == (spec->retries > 0 ? spec->retries : 0) &&
            (!spec->timeout_ms || pub->timeout_ms == (spec->timeout_ms < 0 ? -1 : spec->timeout_ms));
 }
 

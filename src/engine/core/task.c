@@ -68,6 +68,7 @@ static void fill_task(known_task *task, const task_parts *parts) {
         .timeout_ms = parts->timeout_ms,
         .retries = parts->retries,
         .depth = parts->depth,
+        .permission = parts->permission,
         .exit_code = -1,
         .tail = {"", 0},
     };
@@ -151,6 +152,7 @@ weft_val weft__task_data(const known_task *task, weft_member members[16]) {
         {"depth", weft_int(pub->depth)},
         {"key", weft_str_or_none(pub->key)},
         {"group", weft_str_or_none(task->group)},
+        {"permission", weft_str_or_none(weft__task_permissions[pub->permission])},
     };
     memcpy(members, all, sizeof all);
     return weft_obj(members, sizeof all / sizeof all[0]);
@@ -171,13 +173,14 @@ enum {
     DEPTH,
     KEY,
     GROUP,
-    ALONE
+    ALONE,
+    PERMISSION
 };
 static const char *const task_members[] = {
-    [TASK_ID] = "taskId",       [NUMBER] = "number",     [PROMPT] = "prompt",        [AGENT] = "agent",
-    [RUNS_ON] = "runsOn",       [PRIORITY] = "priority", [SESSION_ID] = "sessionId", [METADATA] = "metadata",
-    [TIMEOUT_MS] = "timeoutMs", [RETRIES] = "retries",   [DEPTH] = "depth",          [KEY] = "key",
-    [GROUP] = "group",          [ALONE] = "alone",
+    [TASK_ID] = "taskId",       [NUMBER] = "number",     [PROMPT] = "prompt",         [AGENT] = "agent",
+    [RUNS_ON] = "runsOn",       [PRIORITY] = "priority", [SESSION_ID] = "sessionId",  [METADATA] = "metadata",
+    [TIMEOUT_MS] = "timeoutMs", [RETRIES] = "retries",   [DEPTH] = "depth",           [KEY] = "key",
+    [GROUP] = "group",          [ALONE] = "alone",       [PERMISSION] = "permission",
 };
 #define TASK_MEMBERS (sizeof task_members / sizeof task_members[0])
 
@@ -197,6 +200,9 @@ static int read_parts(const weft_json *of, task_parts *ret) {
     ret->timeout_ms = weft__value_between(&of[TIMEOUT_MS], -1, -1, INT64_MAX);
     ret->retries = weft__value_between(&of[RETRIES], 0, 0, MAX_ATTEMPTS);
     ret->depth = weft__value_between(&of[DEPTH], 0, 0, MAX_ATTEMPTS);
+    for (int i = WEFT_TASK_MAY_ALL; i > WEFT_TASK_AS_CONFIGURED; i--)
+        if (weft__value_says(&of[PERMISSION], weft__task_permissions[i]))
+            ret->permission = (weft_task_permission) i;
     if (!ret->group && weft_bool_of(&of[ALONE], false))
         ret->group = "agent/run";
     ret->prompt = ret->prompt ? ret->prompt : "";

@@ -1,0 +1,192 @@
+#include "tool_call.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- a command's words ---- */
+
+/* What stands for itself in a shell, without quotes. */
+static bool is_plain(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-_./:,+@%=", c);
+}
+
+static bool is_quoted_plain(char c, char quote) {
+    return (unsigned char) c >= ' ' && c != 0x7f && c != quote && (quote == '\'' || !strchr("$`\\!", c));
+}
+
+/* One word at *at into room; its length, or -EINVAL. */
+static int take_word(const char **at, char *room, size_t size) {
+    size_t len = 0;
+    const char *p = *at;
+    while (*p && *p != ' ') {
+        char quote = *p == '\'' || *p == '"' ? *p++ : '\0';
+        while (*p && (quote ? is_quoted_plain(*p, quote) : is_plain(*p))) {
+            if (len + 1 >= size)
+                return -EINVAL;
+            room[len++] = *p++;
+        }
+        if (quote && *p++ != quote)
+            return -EINVAL;
+        if (!quote && *p && *p != ' ' && *p != '\'' && *p != '"')
+            return -EINVAL;
+    }
+    room[len] = '\0';
+    *at = p;
+    return (int) len;
+}
+
+int weft__tool_words(const char *text, char *room, size_t size, const char *words[WEFT_TOOL_WORDS]) {
+    size_t used = 0;
+    int count = 0;
+    for (const char *at = text + strspn(text, " "); *at; at += strspn(at, " ")) {
+        if (count == WEFT_TOOL_WORDS)
+            return -EINVAL;
+        int len = take_word(&at, room + used, size - used);
+        if (len < 0)
+            return -EINVAL;
+        words[count++] = room + used;
+        used += (size_t) len + 1;
+        if (used >= size)
+            return -EINVAL;
+    }
+    /* NAME=value before a program changes what it does. */
+    return count == 0 || strchr(words[0], '=') ? -EINVAL : count;
+}
+
+bool weft__tool_runs_others(const char *program) {
+    static const char names[] =
+        " sh bash dash zsh ksh fish busybox env sudo doas su exec eval command nice nohup time timeout "
+        "setsid stdbuf unshare watch xargs parallel find awk sed ssh python python3 node deno bun perl "
+        "ruby php npx ";
+    char word[32];
+    const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
+    int n = snprintf(word, sizeof word, " %s ", name);
+    return n > 2 && (size_t) n < sizeof word && strstr(names, word);
+}
+
+/* ---- reading one ---- */
+
+/* A list of words is one already; that of a shell with one command is that command's. */
+static void read_words(const weft_json *list, weft_tool_call *ret) {
+    size_t count = 0;
+    for (weft_iter it = weft_iterate(list); weft_next(&it); count++) {
+        const char *word = weft_str_of(&it.value, NULL);
+        if (!word || count == WEFT_TOOL_WORDS)
+            return;
+        ret->words[count] = word;
+    }
+    bool shell = count == 3 && weft__tool_runs_others(ret->words[0]) &&
+                 (strcmp(ret->words[1], "-c") == 0 || strcmp(ret->words[1], "-lc") == 0);
+    if (shell) {
+        int n = weft__tool_words(ret->words[2], ret->room, sizeof ret->room, ret->words);
+        count = n < 0 ? 0 : (size_t) n;
+    }
+    ret->word_count = count;
+}
+
+static void read_text(const char *command, const weft_json *args, weft_tool_call *ret) {
+    int n = weft__tool_words(command, ret->room, sizeof ret->room, ret->words);
+    size_t count = n < 0 ? 0 : (size_t) n;
+    if (!count || (args->text && weft_typeof(args) != WEFT_ARRAY))
+        return;
+    for (weft_iter it = weft_iterate(args); weft_next(&it); count++) {
+        const char *word = weft_str_of(&it.value, NULL);
+        if (!word || count == WEFT_TOOL_WORDS)
+            return;
+        ret->words[count] = word;
+    }
+    ret->word_count = count;
+}
+
+static void read_command(const weft_json *input, weft_tool_call *ret) {
+    weft_json command = weft_get(input, "command"), args = weft_get(input, "args");
+    const char *text = weft_str_of(&command, NULL);
+    if (weft_typeof(&command) == WEFT_ARRAY && !args.text)
+        read_words(&command, ret);
+    else if (text)
+        read_text(text, &args, ret);
+}
+
+/* false: there are more than can be looked at. */
+static bool add_paths(const weft_json *list, weft_tool_call *ret) {
+    for (weft_iter it = weft_iterate(list); weft_next(&it);) {
+        weft_json path = weft_get(&it.value, "path");
+        if (!path.text)
+            continue;
+        const char *text = weft_str_of(&path, NULL);
+        if (!text || ret->path_count == WEFT_TOOL_PATHS)
+            return false;
+        ret->paths[ret->path_count++] = text;
+    }
+    return true;
+}
+
+/* What tools call a file they work on. */
+static bool add_input_paths(const weft_json *input, weft_tool_call *ret) {
+    static const char *const names[] = {"path", "file_path", "filePath", "abs_path", "absolute_path", "notebook_path"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        weft_json path = weft_get(input, names[i]);
+        if (weft_typeof(&path) != WEFT_STRING)
+            continue;
+        const char *text = weft_str_of(&path, NULL);
+        if (!text || ret->path_count == WEFT_TOOL_PATHS)
+            return false;
+        ret->paths[ret->path_count++] = text;
+    }
+    return true;
+}
+
+void weft__tool_call_read(const weft_json *detail, weft_tool_call *ret) {
+    weft_json input = weft_get(detail, "rawInput"), locations = weft_get(detail, "locations"),
+              content = weft_get(detail, "content");
+    ret->kind = weft_get_str(detail, "kind", NULL);
+    ret->title = weft_get_str(detail, "title", NULL);
+    ret->word_count = ret->path_count = 0;
+    if (weft_typeof(&input) == WEFT_OBJECT)
+        read_command(&input, ret);
+    if (!add_paths(&locations, ret) || !add_paths(&content, ret) || !add_input_paths(&input, ret))
+        ret->path_count = 0;
+}
+
+/* ---- paths ---- */
+
+static bool is_plain_path(const char *path) {
+    for (const char *at = path; *at;) {
+        size_t len = strcspn(at, "/");
+        if ((len == 1 && *at == '.') || (len == 2 && at[0] == '.' && at[1] == '.') || len == 0)
+            return false;
+        at += len;
+        at += *at == '/';
+    }
+    for (const char *at = path; *at; at++)
+        if ((unsigned char) *at < ' ' || *at == 0x7f)
+            return false;
+    return true;
+}
+
+/* Behind the folder's name and a slash; "" for the folder itself; NULL: it is not in there. */
+static const char *behind(const char *path, const char *folder) {
+    size_t len = strlen(folder);
+    while (len > 1 && folder[len - 1] == '/')
+        len--;
+    if (strncmp(path, folder, len) != 0 || (path[len] && path[len] != '/'))
+        return NULL;
+    return path[len] ? path + len + 1 : "";
+}
+
+const char *weft__tool_path(const char *root, const char *folder, const char *path, char ret[WEFT_TOOL_PATH]) {
+    char whole[WEFT_TOOL_PATH];
+    int n = *path == '/' ? snprintf(whole, sizeof whole, "%s", path) : snprintf(whole, sizeof whole, "%s/%s", folder, path);
+    if (n < 0 || (size_t) n >= sizeof whole)
+        return NULL;
+    const char *rest = behind(whole, root);
+    if (!rest || !is_plain_path(rest))
+        return NULL;
+    snprintf(ret, WEFT_TOOL_PATH, "%s", rest);
+    return ret;
+}
+
+bool weft__tool_beneath(const char *path, const char *top) {
+    return !*top || behind(path, top) != NULL;
+}
