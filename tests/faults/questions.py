@@ -86,8 +86,8 @@ def it_ends_with_its_task():
 
 
 def it_is_listed_again_after_a_restart():
-    for end in (Hub.kill, stop):
-        with Hub({"tasks": {"on_restart": "requeue"}}) as hub:
+    for end, then in ((Hub.kill, "requeue"), (stop, "requeue"), (Hub.kill, "resume"), (stop, "resume")):
+        with Hub({"tasks": {"on_restart": then}}) as hub:
             _, task, question = ask(hub.start())
             end(hub)
             connection = hub.start().connect()
@@ -113,8 +113,8 @@ def it_is_answered_once_over_restarts():
 
 
 def an_answer_after_the_restart_reaches_the_task_that_is_queued_again():
-    for end in (Hub.kill, stop):
-        with Hub({"tasks": {"on_restart": "requeue"}}) as hub:
+    for end, then in ((Hub.kill, "requeue"), (stop, "requeue"), (Hub.kill, "resume"), (stop, "resume")):
+        with Hub({"tasks": {"on_restart": then}}) as hub:
             _, task, question = ask(hub.start())
             end(hub)
             connection = hub.start().connect()

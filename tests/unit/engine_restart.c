@@ -324,6 +324,46 @@ static void count_switch(void *ctx, const char *rule, bool enabled, int64_t time
     ++*(int *) ctx;
 }
 
+/* Who has a conversation to go on with is told to; who has not has failed. */
+static void go_on_after(bool clean) {
+    engine_world w;
+    task_outcome can, cannot;
+    engine_open(&w, &weft__sqlite);
+    w.opts.resume = true;
+    w.opts.limits.drain_ms = 1;
+    CHECK_INT(world_start(&w), 0);
+    CHECK_INT(submit(&w, "build it", &can), 0);
+    CHECK_INT(submit(&w, "print it", &cannot), 0);
+    play_of(can.id)->host->on_session(play_of(can.id)->ctx, "conversation");
+    ENGINE_UNTIL(&w, weft__session_find(w.engine, can.session)->agent_session != NULL);
+    for (int i = 0; i < 2; i++) { /* twice, because it may die again */
+        if (clean) {
+            int before = w.stopped;
+            weft__engine_stop(w.engine, true, world_stopped, &w);
+            if (!play_of(can.id)->ended)
+                play_end(play_of(can.id), false);
+            if (i == 0)
+                play_end(play_of(cannot.id), false);
+            CHECK(engine_wait(&w, &w.stopped, before + 1));
+        }
+        engine_restart(&w);
+        CHECK_INT(state_of(&w, cannot.id), WEFT_TASK_FAILED);
+        ENGINE_UNTIL(&w, play_of(can.id) != NULL);
+        CHECK_STR(play_of(can.id)->agent_session, "conversation");
+        CHECK(strncmp(play_of(can.id)->prompt, "build it\n\n(The hub was restarted while you worked", 48) == 0);
+        CHECK_STR(weft__task_find(w.engine, can.id)->prompt, "build it");
+    }
+    play_end(play_of(can.id), true);
+    ENGINE_UNTIL(&w, state_of(&w, can.id) == WEFT_TASK_COMPLETED);
+    engine_end(&w);
+}
+TEST(a_turn_goes_on_after_a_kill) {
+    go_on_after(false);
+}
+TEST(a_turn_goes_on_after_a_stop) {
+    go_on_after(true);
+}
+
 TEST(old_events_go_and_what_matters_stays) {
     engine_world w;
     task_outcome t, waits, ran;
@@ -579,6 +619,8 @@ TEST_MAIN(
     CASE(freed_while_it_starts)
     CASE(stopped_while_it_starts)
     CASE(a_start_reads_what_was_saved)
+    CASE(a_turn_goes_on_after_a_kill)
+    CASE(a_turn_goes_on_after_a_stop)
     CASE(old_events_go_and_what_matters_stays)
     CASE(the_journal_stays_within_its_size)
     CASE(more_matters_than_is_kept)

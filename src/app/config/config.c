@@ -472,6 +472,7 @@ static void finish_settings(const weft_config *config, weft_serve_settings *sett
     engine->drain_ms = settings->server.grace_ms;
     engine->keep_ms = settings->retention_days * 24 * 3600 * 1000;
     settings->requeue = strcmp(settings->on_restart, "requeue") == 0;
+    settings->resume = strcmp(settings->on_restart, "resume") == 0;
     settings->quarantine = strcmp(settings->on_damage, "quarantine") == 0;
     if (!setting_of(config, "automation.watch")->value.text)
         settings->watch = any_wants_files(&settings->rules);

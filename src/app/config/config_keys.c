@@ -179,8 +179,9 @@ const weft_key weft__keys[] = {
     TASKS(number, "tasks.grace_ms", grace_ms, 1, DAY_MS, "5000",
           "between asking a task's processes to end and killing them"),
     {KEY(text, "tasks.on_restart", on_restart, "\"fail\"",
-         "tasks that ran when the daemon stopped or died fail, or are queued again with their open questions"),
-     .choices = {"fail requeue"}},
+         "tasks that ran when the daemon stopped or died: fail, requeue (begin again, with their open questions), or resume "
+         "(go on, where the agent can; the others fail)"),
+     .choices = {"fail requeue resume"}},
     {KEY(flag, "tasks.paused", paused, "false", "nothing is started; tasks wait"), .live = true},
     TASKS(number, "sessions.idle_ms", talk_idle_ms, 0, DAY_MS, "120000",
           "how long an ACP agent's process is kept after a prompt in a session that goes on, if longer"),

@@ -26,8 +26,8 @@ typedef struct weft_serve_settings {
     weft_json agent_rows;
     const char *default_agent;
     bool paused;            /* nothing is started */
-    const char *on_restart; /* "fail" or "requeue" */
-    bool requeue;           /* the same */
+    const char *on_restart; /* "fail", "requeue" or "resume" */
+    bool requeue, resume;   /* the same */
     int64_t retention_days;
     const char *store_kind; /* the name of its row (wiring.h) */
     const char *store_path; /* NULL: in the daemon's folder */

@@ -205,6 +205,7 @@ static int make_engine(weft_serve_hub *self) {
                              .passage_ctx = &self->hub,
                              .early = true,
                              .requeue = how->requeue,
+                             .resume = how->resume,
                              .limits = limits_of(how),
                              .on_note = warn_of_note,
                              .ctx = self};

@@ -66,6 +66,7 @@ typedef struct weft_engine_opts {
     void *passage_ctx;                 /* for the handlers of these */
     bool early;                        /* after a clean stop, be ready before the past is read: weft__engine_past() */
     bool requeue;                      /* tasks that ran when the daemon died are queued again instead of failed */
+    bool resume; /* those whose agent can go on with its conversation are, and are told that they were interrupted */
     weft_engine_limits limits;
     int64_t (*wall_ms)(void *ctx);                /* NULL: the system's clock */
     int64_t (*steady_ms)(void *ctx);              /* one that nobody sets; NULL: the time since the machine was started */

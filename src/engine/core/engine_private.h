@@ -103,6 +103,7 @@ typedef struct known_task {
     bool starting;          /* task.started is under way */
     bool ending;            /* task.cancelled of a queued task is under way */
     bool leaving;           /* its session is being closed, so it is being cancelled */
+    bool resumes;           /* its last attempt was interrupted by a restart: the next one goes on with it */
     const char *group;      /* NULL: none */
     weft_link group_at;     /* in engine->queueing_groups */
     weft_link waiters;      /* for its end */
@@ -362,6 +363,9 @@ void weft__task_forget_session(weft_engine *engine, const char *session);
 weft_val weft__task_data(const known_task *task, weft_member members[16]);
 /* "task-0007": a kind of at most 16 characters and a number of at least four digits. Every submission needs some, and
  * snprintf() takes as long as the rest of making a task. */
+/* Is it queued again when the daemon stops while it runs? And does it go on then, or begin anew? */
+bool weft__task_survives(const known_task *task);
+bool weft__task_resumes(const known_task *task);
 void weft__name_numbered(char ret[ENGINE_ID], const char *kind, uint64_t number);
 void weft__task_id(char ret[ENGINE_ID], uint64_t number);
 int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const weft_json *data);

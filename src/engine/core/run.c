@@ -378,19 +378,34 @@ static void not_started(struct run *run, int r) {
     weft__run_ended(run, &(weft_turn_end){.retryable = passing, .reason = "spawnFailed", .error = error, .exit_code = -1});
 }
 
+/* Behind the prompt, so that it is right also for an agent that has lost the conversation after all. */
+static const char go_on[] =
+    "\n\n(The hub was restarted while you worked on this, and you were interrupted. What was said and "
+    "done before is in this conversation. Look at what is done already, and go on with the rest.)";
+
 static int start_turn(struct run *run) {
     weft_engine *engine = run->engine;
     const weft_task *task = &run->task->pub;
+    weft_buf longer = {0};
+    int r = 0;
     if (!run->agent)
         return -ENOTSUP;
-    return weft__pool_prompt(
-        engine, run,
-        &(weft_turn_spec){
-            .task = task->id,
-            .prompt = task->prompt,
-            .persona = task->agent && !weft__agent_find(engine->agents, task->agent) ? task->agent : NULL,
-        },
-        &run->turn);
+    if (run->task->resumes) {
+        r = weft__buf_put(&longer, engine->alloc, task->prompt, strlen(task->prompt));
+        if (r >= 0)
+            r = weft__buf_put(&longer, engine->alloc, go_on, sizeof go_on);
+    }
+    if (r >= 0)
+        r = weft__pool_prompt(
+            engine, run,
+            &(weft_turn_spec){
+                .task = task->id,
+                .prompt = run->task->resumes ? weft__buf_head(&longer) : task->prompt,
+                .persona = task->agent && !weft__agent_find(engine->agents, task->agent) ? task->agent : NULL,
+            },
+            &run->turn);
+    weft__buf_done(&longer, engine->alloc);
+    return r;
 }
 
 static void look_after_run(weft_later *later);
@@ -516,7 +531,7 @@ static void decide_outcome(const struct run *run, outcome *ret) {
         failed_with(ret, "costLimit", run->over);
     else if (run->stop == DAEMON_STOPS) {
         failed_with(ret, "daemonStopped", "The daemon stopped while it ran.");
-        if (run->engine->opts.requeue) /* it waits for the next start, as after a crash */
+        if (weft__task_survives(run->task)) /* it waits for the next start, as after a crash */
             ret->type = "task.retrying";
     } else if (run->stop == MEMORY_SHORT)
         failed_with(ret, "outOfMemory", "Memory was short.");
@@ -551,7 +566,7 @@ static void draft_end(struct draft *draft, const struct run *run, const outcome 
 
 /* The task runs again at the next start. What it asks stays open until then, and is its own when it asks the same. */
 static bool asks_again(const struct run *run) {
-    return run->stop == DAEMON_STOPS && run->engine->opts.requeue;
+    return run->stop == DAEMON_STOPS && weft__task_survives(run->task);
 }
 
 /* An answer that is given before the next start is kept for it. */
@@ -570,6 +585,7 @@ static void draft_retry(struct draft *draft, const struct run *run, const outcom
                     WEFT_OBJ({"taskId", weft_str(run->task->id)}, {"sessionId", weft_str(run->task->pub.session)},
                              {"attempt", weft_int(run->task->pub.attempt)}, {"delayMs", weft_int(end->delay_ms)},
                              {"error", weft_str_or_none(end->error_text)}, {"reason", weft_str_or_none(end->reason)},
+                             {"resumes", asks_again(run) && weft__task_resumes(run->task) ? weft_bool(true) : weft_none()},
                              {"usage", weft__usage_val(run, &usage)}));
 }
 

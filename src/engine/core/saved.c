@@ -204,7 +204,8 @@ int weft__saved_task(weft_engine *engine, const known_task *task, weft_buf *out)
                              {"createdMs", weft_int(pub->created_ms)}, {"startedMs", weft_int(pub->started_ms)},
                              {"attempt", weft_int(pub->attempt)}, {"task", weft__task_data(task, members)},
                              {"end", over ? weft_obj(end, sizeof end / sizeof end[0]) : weft_none()},
-                             {"spent", weft__buf_len(&spent) ? raw_of(&spent) : weft_none()});
+                             {"spent", weft__buf_len(&spent) ? raw_of(&spent) : weft_none()},
+                             {"resumes", task->resumes ? weft_bool(true) : weft_none()});
     if (r >= 0)
         r = weft__write_val(out, engine->alloc, &data);
     weft__buf_done(&spent, engine->alloc);

@@ -38,12 +38,13 @@ void weft__started(weft_engine *engine, int r) {
 
 static void draft_lost(struct draft *draft, known_task *task) {
     const weft_task *pub = &task->pub;
-    if (draft->engine->opts.requeue)
+    if (weft__task_survives(task))
         weft__draft_add(draft, WEFT_STREAM_HUB, "task.retrying",
                         WEFT_OBJ({"taskId", weft_str(pub->id)}, {"sessionId", weft_str(pub->session)},
                                  {"attempt", weft_int(pub->attempt)}, {"delayMs", weft_int(0)},
                                  {"error", weft_str("The daemon stopped while it ran.")},
-                                 {"reason", weft_str("daemonRestarted")}));
+                                 {"reason", weft_str("daemonRestarted")},
+                                 {"resumes", weft__task_resumes(task) ? weft_bool(true) : weft_none()}));
     else
         weft__draft_add(
             draft, WEFT_STREAM_HUB, "task.failed",

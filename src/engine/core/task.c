@@ -346,6 +346,15 @@ int weft__task_apply_process(weft_engine *engine, const weft_event *event, const
     return 0;
 }
 
+/* The agent must know its conversation by a name, or what it did is lost. */
+bool weft__task_resumes(const known_task *task) {
+    return task->engine->opts.resume && task->session && task->session->agent_session;
+}
+
+bool weft__task_survives(const known_task *task) {
+    return task->engine->opts.requeue || weft__task_resumes(task);
+}
+
 int weft__task_apply_retrying(weft_engine *engine, const weft_event *event, const weft_json *data) {
     known_task *task = weft__task_of(engine, data);
     if (weft__cost_apply(engine, event, data) < 0)
@@ -354,6 +363,7 @@ int weft__task_apply_retrying(weft_engine *engine, const weft_event *event, cons
         return 0;
     leave_slot(engine, task);
     task->pub.state = WEFT_TASK_QUEUED;
+    task->resumes = weft_get_bool(data, "resumes", false);
     task->pub.started_ms = 0;
     engine->counts.of[WEFT_TASK_QUEUED]++;
     weft__queue_put(engine, task);
@@ -561,10 +571,10 @@ static void put_alive(weft_engine *engine, known_task *task) {
 }
 
 /* The members of a task's document. */
-enum { STATE, SAVED_AT, CREATED_MS, STARTED_MS, ATTEMPT, ASKED, ENDED, SPENT };
+enum { STATE, SAVED_AT, CREATED_MS, STARTED_MS, ATTEMPT, ASKED, ENDED, SPENT, RESUMES };
 static const char *const saved_members[] = {
     [STATE] = "state", [SAVED_AT] = "at", [CREATED_MS] = "createdMs", [STARTED_MS] = "startedMs", [ATTEMPT] = "attempt",
-    [ASKED] = "task",  [ENDED] = "end",   [SPENT] = "spent",
+    [ASKED] = "task",  [ENDED] = "end",   [SPENT] = "spent",          [RESUMES] = "resumes",
 };
 #define SAVED_MEMBERS (sizeof saved_members / sizeof saved_members[0])
 
@@ -593,6 +603,7 @@ int weft__task_restore(weft_engine *engine, const weft_json *data) {
     task->stored = task->saved.saved = true;
     task->saved_at = count_or(&saved[SAVED_AT], 0);
     weft__spent_read(&task->spent, &saved[SPENT]);
+    task->resumes = weft_bool_of(&saved[RESUMES], false);
     task->spent_at = task->saved_at;
     task->pub.state = state;
     task->pub.attempt = weft__value_between(&saved[ATTEMPT], 0, 0, MAX_ATTEMPTS);
