@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hash.h"
 #include "sqlite_store.h"
 
 /* Its row is stored with those of the whole group. */
@@ -165,11 +166,40 @@ static int remove_contents(weft_sq *sq, const weft_append_job *job) {
     return r;
 }
 
+/* Where a key is in the filter of keys. */
+static uint64_t *find_pending(weft_sq *sq, const char *key, uint64_t *ret_mask) {
+    uint32_t hash = weft__hash(key), bit = (hash ^ hash >> 16) % WEFT_SQ_KEYS;
+    *ret_mask = (uint64_t) 1 << bit % 64;
+    return &sq->keys[bit / 64];
+}
+
+/* Is one of the jobs whose rows are not stored yet perhaps one with this key? */
+static bool may_be_pending(weft_sq *sq, const char *key) {
+    uint64_t mask;
+    return key && sq->keyed && (*find_pending(sq, key, &mask) & mask);
+}
+
+static void note_pending(weft_sq *sq, const char *key) {
+    uint64_t mask;
+    if (!key)
+        return;
+    *find_pending(sq, key, &mask) |= mask;
+    sq->keyed = true;
+}
+
+static void forget_pending(weft_sq *sq) {
+    if (sq->keyed)
+        memset(sq->keys, 0, sizeof sq->keys);
+    sq->keyed = false;
+}
+
 int weft__sq_append(weft_sq *sq, weft_append_job *job) {
     int64_t gseq = 0;
     size_t alone = count_alone(job);
     /* One with the same key, a document that is deleted here or an event whose content goes may be among those before it. */
-    int r = job->key || alone || job->removal_count ? weft__sq_put_rows(sq, &job->job.link) : 0;
+    bool store_first = may_be_pending(sq, job->key) || alone || job->removal_count;
+    int r = store_first ? weft__sq_put_rows(sq, &job->job.link) : 0;
+    note_pending(sq, job->key);
     if (r >= 0)
         r = find_key(sq, job->key, &gseq);
     if (r > 0)
@@ -188,6 +218,7 @@ void weft__sq_rows_begin(weft_sq *sq, weft_link *jobs) {
     sq->rows_from = sq->rows_until = jobs->next;
     sq->event_rows = sq->document_rows = 0;
     sq->count_saved = true;
+    forget_pending(sq);
 }
 
 /* The counts go with documents: so they are known up to here after an unclean stop, too. */
@@ -203,5 +234,6 @@ int weft__sq_put_rows(weft_sq *sq, weft_link *until) {
     sq->rows_from = until;
     sq->event_rows = sq->document_rows = 0;
     sq->count_saved = true;
+    forget_pending(sq);
     return r;
 }

@@ -39,6 +39,7 @@ typedef struct weft_sq_stream {
 
 #define WEFT_SQ_PAGE_BYTES 4096 /* bytes of a page of the database */
 #define WEFT_SQ_ROWS 1024       /* of the writer's table of streams */
+#define WEFT_SQ_KEYS 65536      /* bits of the writer's filter of keys: 64 keys meet by accident in one group of thirty */
 
 enum weft_sq_statement {
     WEFT_SQ_BEGIN,
@@ -116,6 +117,8 @@ typedef struct weft_sq {
     weft_sq_rows rows[2];
     weft_link *rows_from, *rows_until; /* the jobs of the group whose rows are not stored yet, and where these end */
     size_t event_rows, document_rows;  /* how many these are */
+    uint64_t keys[WEFT_SQ_KEYS / 64];  /* a filter of these jobs' keys: where a bit is 0 nobody has such a key */
+    bool keyed;                        /* not all of them are 0 */
     bool count_saved;                  /* no document among them, or was stored before them, without the counts */
     int64_t log_size;                  /* bytes of the log that were written at some time; at least so many */
     bool lost;                         /* what was written last may be gone: nothing more is stored */
