@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hash.h"
 #include "sqlite_store.h"
 
 /* Its row is stored with those of the whole group. */
@@ -20,20 +19,6 @@ static int place_event(weft_sq *sq, weft_event *event) {
     sq->state.bytes += (int64_t) event->data.len;
     sq->event_rows++;
     return 0;
-}
-
-/* 1 and where it was, 0 new. */
-static int find_key(weft_sq *sq, const char *key, int64_t *ret_gseq) {
-    int r = 0;
-    sqlite3_stmt *row = key ? weft__sq_prepare(&sq->write, WEFT_SQ_KEY, &r) : NULL;
-    if (!row)
-        return r;
-    sqlite3_bind_text(row, 1, key, -1, SQLITE_STATIC);
-    r = weft__sq_step(row);
-    if (r > 0)
-        *ret_gseq = sqlite3_column_int64(row, 0);
-    sqlite3_reset(row);
-    return r;
 }
 
 /* Fill in where this event was stored the first time; nowhere if it was trimmed. 1 but it was another. */
@@ -166,42 +151,13 @@ static int remove_contents(weft_sq *sq, const weft_append_job *job) {
     return r;
 }
 
-/* Where a key is in the filter of keys. */
-static uint64_t *find_pending(weft_sq *sq, const char *key, uint64_t *ret_mask) {
-    uint32_t hash = weft__hash(key), bit = (hash ^ hash >> 16) % WEFT_SQ_KEYS;
-    *ret_mask = (uint64_t) 1 << bit % 64;
-    return &sq->keys[bit / 64];
-}
-
-/* Is one of the jobs whose rows are not stored yet perhaps one with this key? */
-static bool may_be_pending(weft_sq *sq, const char *key) {
-    uint64_t mask;
-    return key && sq->keyed && (*find_pending(sq, key, &mask) & mask);
-}
-
-static void note_pending(weft_sq *sq, const char *key) {
-    uint64_t mask;
-    if (!key)
-        return;
-    *find_pending(sq, key, &mask) |= mask;
-    sq->keyed = true;
-}
-
-static void forget_pending(weft_sq *sq) {
-    if (sq->keyed)
-        memset(sq->keys, 0, sizeof sq->keys);
-    sq->keyed = false;
-}
-
 int weft__sq_append(weft_sq *sq, weft_append_job *job) {
     int64_t gseq = 0;
     size_t alone = count_alone(job);
-    /* One with the same key, a document that is deleted here or an event whose content goes may be among those before it. */
-    bool store_first = may_be_pending(sq, job->key) || alone || job->removal_count;
-    int r = store_first ? weft__sq_put_rows(sq, &job->job.link) : 0;
-    note_pending(sq, job->key);
-    if (r >= 0)
-        r = find_key(sq, job->key, &gseq);
+    /* A document that is deleted here or an event whose content goes may be among those before it. */
+    int r = alone || job->removal_count ? weft__sq_put_rows(sq, &job->job.link) : 0;
+    if (r >= 0 && job->key)
+        r = weft__sq_key_find(sq, job, &gseq);
     if (r > 0)
         return recall_append(sq, job, gseq);
     /* That concerns only this one. */
@@ -209,6 +165,8 @@ int weft__sq_append(weft_sq *sq, weft_append_job *job) {
         return 0;
     for (size_t i = 0; r >= 0 && i < job->count; i++)
         r = place_event(sq, &job->events[i]);
+    if (r >= 0 && job->key)
+        r = weft__sq_key_add(sq, job->key, (int64_t) job->events[0].gseq);
     if (r >= 0)
         r = begin_documents(sq, job, alone);
     return r < 0 ? r : remove_contents(sq, job);
@@ -218,7 +176,6 @@ void weft__sq_rows_begin(weft_sq *sq, weft_link *jobs) {
     sq->rows_from = sq->rows_until = jobs->next;
     sq->event_rows = sq->document_rows = 0;
     sq->count_saved = true;
-    forget_pending(sq);
 }
 
 /* The counts go with documents: so they are known up to here after an unclean stop, too. */
@@ -230,10 +187,9 @@ int weft__sq_put_rows(weft_sq *sq, weft_link *until) {
     if (r >= 0 && sq->document_rows)
         r = weft__sq_do(&sq->write, WEFT_SQ_PUT_ROWS);
     if (r >= 0 && !sq->count_saved)
-        r = weft__sq_save_state(&sq->write, &sq->state);
+        r = weft__sq_save(sq);
     sq->rows_from = until;
     sq->event_rows = sq->document_rows = 0;
     sq->count_saved = true;
-    forget_pending(sq);
     return r;
 }
