@@ -159,8 +159,9 @@ def submit(bench):
 
 
 @contextlib.contextmanager
-def redis(folder):
-    """Redis on the same disk, syncing before it answers: the URL of its socket; None where it is not installed."""
+def redis(folder, port=0):
+    """Redis on the same disk, syncing before it answers, and on this port if there is one: the URL of its socket; None where it
+    is not installed."""
     program = shutil.which("redis-server")
     if not program:
         yield None
@@ -168,9 +169,9 @@ def redis(folder):
     home = os.path.join(folder, "redis")
     os.mkdir(home)
     path = os.path.join(home, "s")
-    process = subprocess.Popen([program, "--port", "0", "--unixsocket", path, "--dir", home, "--appendonly", "yes", "--appendfsync",
-                                "always", "--save", "", "--daemonize", "no"], stdin=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([program, "--port", str(port), "--bind", "127.0.0.1", "--unixsocket", path, "--dir", home,
+                                "--appendonly", "yes", "--appendfsync", "always", "--save", "", "--daemonize", "no"],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         until = time.monotonic() + PATIENCE
         while not os.path.exists(path):
@@ -322,19 +323,23 @@ def agents(bench):
 
 def streams(bench):
     """Streams of tinyvex: told live to many, to many that come back at once, and what one costs in memory."""
-    with Hub(bench) as hub:
+    port = free_port()
+    with Hub(bench) as hub, redis(hub.folder, port) as anchor:
         r = hub.measure("streams", "memory", "-c", 10000, hub.unix)
         yield f"A subscription: {r['shared_bytes']:,} bytes beside its connection  ≤ {SUBSCRIBER_BYTES:,}  " \
               f"{bench.verdict(r['shared_bytes'] <= SUBSCRIBER_BYTES)}; with a computation of its own {r['apart_bytes']:,}"
         yield ""
-        yield "A client puts documents, all subscribers of a stream are told; bare: the same messages to as many socket pairs"
-        yield f"{'subscribers':28}{'deliveries/s':>14}{'bytes each':>12}{'× bare time':>12}{'CPU ns each':>12}"
+        yield "A client puts documents, all subscribers of a stream are told; bare: the same messages to as many socket pairs; Redis: as many " \
+              "subscribers of a channel" + ("" if anchor else " (not measured: no redis-server here)")
+        yield f"{'subscribers':28}{'deliveries/s':>14}{'bytes each':>12}{'× bare time':>12}{'CPU ns each':>12}{'Redis/s':>14}{'ratio':>8}"
         for name, url in (("WebSocket", hub.ws), ("Unix", hub.unix)):
             for count in (1, 1000):
-                r = hub.measure("streams", "fan", "-c", count, "-n", 500 if bench.quick else 2000, url, hub.unix)
+                where = ["-r", f"tcp://127.0.0.1:{port}" if name == "WebSocket" else anchor] if anchor else []
+                r = hub.measure("streams", "fan", "-c", count, "-n", 500 if bench.quick else 2000, *where, url, hub.unix)
+                beside = f"{r['redis_per_second']:>14,}{r['deliveries_per_second'] / r['redis_per_second']:>8.2f}" if anchor else ""
                 verdict = f"  ≥ {FAN_OUT:,}  {bench.verdict(r['deliveries_per_second'] >= FAN_OUT)}" if name == "WebSocket" and count > 1 else ""
                 yield (f"{f'{count} {name}':28}{r['deliveries_per_second']:>14,}{r['bytes']:>12,}{r['seconds'] / r['bare_seconds']:>12.2f}"
-                       f"{r['cpu_ns']:>12,}{verdict}")
+                       f"{r['cpu_ns']:>12,}{beside}{verdict}")
         # What all of them miss together must fit into what the hub's connections may hold.
         count, missed = (1000, 100) if bench.quick else (9900, 20)
         r = hub.measure("streams", "storm", "-c", count, "-n", missed, hub.ws, hub.unix)

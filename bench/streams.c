@@ -1,5 +1,6 @@
-/* streams fan [-c SUBSCRIBERS] [-n EVENTS] [-p PID] URL MUTATE_URL: a client puts documents, all subscribers of the stream
- *     "events" are told; beside the same messages to as many bare socket pairs.
+/* streams fan [-c SUBSCRIBERS] [-n EVENTS] [-p PID] [-r REDIS] URL MUTATE_URL: a client puts documents, all subscribers of
+ *     the stream "events" are told; beside the same messages to as many bare socket pairs, and beside as many subscribers
+ *     of a channel of Redis, whose messages are as long and which syncs nothing.
  * streams storm [-c CLIENTS] [-n EVENTS] [-p PID] URL MUTATE_URL: all clients come at once, each with a position so many
  *     events ago, and have caught up when each has all of them, once and in order.
  * streams memory [-c SUBSCRIBERS] -p PID URL: what a subscription costs beside its connection, of one stream and of streams
@@ -31,6 +32,7 @@ struct run {
     uint64_t events;
     pid_t pid;
     const char *url, *mutate_url;
+    const char *redis; /* NULL: not beside it */
     struct subscriber *all;
 };
 
@@ -109,6 +111,92 @@ static int open_all(struct run *run, struct lines *mutator) {
     return epoll;
 }
 
+/* ---- Redis ---- */
+
+#define CHANNEL_HEAD "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n" /* of a message, before the length of its text */
+
+/* The length of a text that makes a message of this size, and its publication. */
+static size_t write_publish(char *ret, size_t room, size_t size) {
+    static char text[4096];
+    size_t head = sizeof CHANNEL_HEAD - 1, len = size > head + 16 ? size - head - 8 : 1;
+    if (len > sizeof text)
+        len = sizeof text;
+    memset(text, '.', len);
+    int n = snprintf(ret, room, "*3\r\n$7\r\nPUBLISH\r\n$1\r\nc\r\n$%zu\r\n%.*s\r\n", len, (int) len, text);
+    return n > 0 && (size_t) n < room ? (size_t) n : 0;
+}
+
+static void publish_some(struct lines *l, const char *text, size_t len, uint64_t *sent, uint64_t *done, uint64_t events) {
+    size_t ignored;
+    for (char *line; (line = lines_here(l, &ignored));)
+        if (*line == ':')
+            (*done)++;
+        else
+            die("redis: %.100s", line);
+    for (; *sent < events && *sent - *done < WINDOW; (*sent)++)
+        lines_send(l, text, len);
+}
+
+static void subscribe_redis(struct run *run, struct subscriber *all, int epoll) {
+    for (unsigned i = 0; i < run->count; i++) {
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = &all[i]};
+        size_t len;
+        lines_open(&all[i].lines, run->redis);
+        lines_sendf(&all[i].lines, "*2\r\n$9\r\nSUBSCRIBE\r\n$1\r\nc\r\n");
+        while (lines_next(&all[i].lines, &len)[0] != ':')
+            ;
+        if (epoll_ctl(epoll, EPOLL_CTL_ADD, all[i].lines.fd, &event) < 0)
+            die("epoll_ctl: %m");
+    }
+}
+
+/* A message is over with the line behind the one that tells its length: so many lines of it. */
+static unsigned take_messages(struct subscriber *s, uint64_t events) {
+    uint64_t before = s->events / 7;
+    size_t len;
+    lines_read(&s->lines);
+    while (lines_here(&s->lines, &len))
+        s->events++;
+    return before < events && s->events / 7 >= events;
+}
+
+/* Seconds until all have all of them. */
+static double redis_seconds(struct run *run, size_t size) {
+    struct subscriber *all = calloc(run->count, sizeof *all);
+    struct lines publisher;
+    struct epoll_event ready[64], event = {.events = EPOLLIN};
+    char text[4096 + 128];
+    size_t len = write_publish(text, sizeof text, size);
+    uint64_t sent = 0, done = 0;
+    int epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (!all || !len)
+        die("out of memory");
+    subscribe_redis(run, all, epoll);
+    lines_open(&publisher, run->redis);
+    epoll_ctl(epoll, EPOLL_CTL_ADD, publisher.fd, &event);
+    uint64_t begun = now_ns();
+    for (unsigned left = run->count; left;) {
+        publish_some(&publisher, text, len, &sent, &done, run->events);
+        int n = epoll_wait(epoll, ready, 64, 20000);
+        if (n <= 0)
+            die("redis: nothing for 20 s");
+        for (int i = 0; i < n; i++)
+            if (!ready[i].data.ptr)
+                lines_read(&publisher);
+            else
+                left -= take_messages(ready[i].data.ptr, run->events);
+    }
+    double seconds = (double) (now_ns() - begun) / 1e9;
+    for (unsigned i = 0; i < run->count; i++)
+        lines_close(&all[i].lines);
+    lines_close(&publisher);
+    close(epoll);
+    free(all);
+    return seconds;
+}
+
+/* ---- what is measured ---- */
+
 static void fan(struct run *run) {
     struct lines mutator;
     uint64_t sent = 0, done = 0, cpu = 0, after = 0, bytes = 0;
@@ -133,10 +221,11 @@ static void fan(struct run *run) {
     for (unsigned i = 0; i < run->count; i++)
         bytes += run->all[i].lines.received;
     size_t size = (size_t) ((double) bytes / all);
-    double bare = bare_seconds(run->count, run->events, size);
+    double bare = bare_seconds(run->count, run->events, size), redis = run->redis ? redis_seconds(run, size) : 0;
     printf("{\"subscribers\":%u,\"events\":%lu,\"bytes\":%zu,\"seconds\":%.3f,\"deliveries_per_second\":%.0f,"
-           "\"bare_seconds\":%.3f,\"cpu_ns\":%.0f}\n",
-           run->count, run->events, size, seconds, all / seconds, bare, (double) (after - cpu) / all);
+           "\"bare_seconds\":%.3f,\"redis_per_second\":%.0f,\"cpu_ns\":%.0f}\n",
+           run->count, run->events, size, seconds, all / seconds, bare, run->redis ? all / redis : 0,
+           (double) (after - cpu) / all);
 }
 
 static void storm(struct run *run) {
@@ -204,14 +293,17 @@ static void memory(struct run *run) {
 }
 
 int main(int argc, char **argv) {
-    static const char usage[] = "usage: streams fan|storm|memory [-c COUNT] [-n EVENTS] [-p PID] URL [MUTATE_URL]";
+    static const char usage[] =
+        "usage: streams fan|storm|memory [-c COUNT] [-n EVENTS] [-p PID] [-r REDIS] URL [MUTATE_URL]";
     struct run run = {.count = 1000, .events = 1000};
     int c;
-    while ((c = getopt(argc, argv, "c:n:p:")) >= 0)
+    while ((c = getopt(argc, argv, "c:n:p:r:")) >= 0)
         if (c == 'c')
             run.count = (unsigned) strtoul(optarg, NULL, 10);
         else if (c == 'n')
             run.events = strtoull(optarg, NULL, 10);
+        else if (c == 'r')
+            run.redis = optarg;
         else
             run.pid = (pid_t) strtol(optarg, NULL, 10);
     const char *what = optind < argc ? argv[optind++] : "";

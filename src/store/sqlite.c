@@ -323,7 +323,9 @@ static void end_run(weft_sq *sq) {
     if (r >= 0)
         r = weft__sq_streams_save(sq);
     if (r >= 0)
-        r = weft__sq_save_state(conn, &sq->state);
+        r = weft__sq_keys_move(sq, true);
+    if (r >= 0)
+        r = weft__sq_save(sq);
     if (r >= 0)
         r = weft__sq_do(conn, WEFT_SQ_COMMIT);
     if (r < 0 && !sqlite3_get_autocommit(conn->db))
@@ -347,6 +349,7 @@ static void close_sqlite(weft_store *store) {
 static void free_sqlite(weft_store *store) {
     weft_sq *sq = (weft_sq *) (void *) store;
     weft__sq_streams_drop(sq);
+    weft__sq_keys_drop(sq);
     weft__files_done(store);
     weft__completions_done(&store->completions);
     weft__free(store->alloc, sq->path);

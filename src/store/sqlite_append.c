@@ -21,20 +21,6 @@ static int place_event(weft_sq *sq, weft_event *event) {
     return 0;
 }
 
-/* 1 and where it was, 0 new. */
-static int find_key(weft_sq *sq, const char *key, int64_t *ret_gseq) {
-    int r = 0;
-    sqlite3_stmt *row = key ? weft__sq_prepare(&sq->write, WEFT_SQ_KEY, &r) : NULL;
-    if (!row)
-        return r;
-    sqlite3_bind_text(row, 1, key, -1, SQLITE_STATIC);
-    r = weft__sq_step(row);
-    if (r > 0)
-        *ret_gseq = sqlite3_column_int64(row, 0);
-    sqlite3_reset(row);
-    return r;
-}
-
 /* Fill in where this event was stored the first time; nowhere if it was trimmed. 1 but it was another. */
 static int recall_place(sqlite3_stmt *row, int64_t gseq, weft_event *event) {
     sqlite3_bind_int64(row, 1, gseq);
@@ -168,10 +154,10 @@ static int remove_contents(weft_sq *sq, const weft_append_job *job) {
 int weft__sq_append(weft_sq *sq, weft_append_job *job) {
     int64_t gseq = 0;
     size_t alone = count_alone(job);
-    /* One with the same key, a document that is deleted here or an event whose content goes may be among those before it. */
-    int r = job->key || alone || job->removal_count ? weft__sq_put_rows(sq, &job->job.link) : 0;
-    if (r >= 0)
-        r = find_key(sq, job->key, &gseq);
+    /* A document that is deleted here or an event whose content goes may be among those before it. */
+    int r = alone || job->removal_count ? weft__sq_put_rows(sq, &job->job.link) : 0;
+    if (r >= 0 && job->key)
+        r = weft__sq_key_find(sq, job, &gseq);
     if (r > 0)
         return recall_append(sq, job, gseq);
     /* That concerns only this one. */
@@ -179,6 +165,8 @@ int weft__sq_append(weft_sq *sq, weft_append_job *job) {
         return 0;
     for (size_t i = 0; r >= 0 && i < job->count; i++)
         r = place_event(sq, &job->events[i]);
+    if (r >= 0 && job->key)
+        r = weft__sq_key_add(sq, job->key, (int64_t) job->events[0].gseq);
     if (r >= 0)
         r = begin_documents(sq, job, alone);
     return r < 0 ? r : remove_contents(sq, job);
@@ -199,7 +187,7 @@ int weft__sq_put_rows(weft_sq *sq, weft_link *until) {
     if (r >= 0 && sq->document_rows)
         r = weft__sq_do(&sq->write, WEFT_SQ_PUT_ROWS);
     if (r >= 0 && !sq->count_saved)
-        r = weft__sq_save_state(&sq->write, &sq->state);
+        r = weft__sq_save(sq);
     sq->rows_from = until;
     sq->event_rows = sq->document_rows = 0;
     sq->count_saved = true;

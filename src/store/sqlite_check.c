@@ -100,6 +100,17 @@ static int must_not_be(sqlite3_stmt *row, void *ctx) {
     return -EUCLEAN;
 }
 
+/* A key that is not found would be used again. One too many is never believed. */
+static int check_keys(sqlite3 *db, int64_t upto) {
+    char sql[240];
+    snprintf(sql, sizeof sql,
+             "SELECT 1 FROM event WHERE key IS NOT NULL AND gseq <= %lld AND NOT EXISTS"
+             " (SELECT 1 FROM keyed k WHERE k.hash = weft_key_hash(event.key) AND k.gseq = event.gseq) LIMIT 1",
+             (long long) upto);
+    int r = weft__sq_know_hash(db);
+    return r < 0 ? r : each_row(db, sql, must_not_be, NULL);
+}
+
 int weft__sq_check_events(weft_sq_conn *conn, weft_sq_state *state, char *ret_why) {
     struct count count = {.trimmed = state->trimmed};
     int r = each_row(conn->db, "SELECT gseq, stream, seq, time, type, key, data, sum FROM event ORDER BY gseq", check_event,
@@ -116,6 +127,10 @@ int weft__sq_check_events(weft_sq_conn *conn, weft_sq_state *state, char *ret_wh
         r = each_row(conn->db, "SELECT 1 FROM event WHERE stream NOT IN (SELECT id FROM stream) LIMIT 1", must_not_be, NULL);
     if (r == -EUCLEAN)
         return report_damage(ret_why, "a stream has lost events");
+    if (r >= 0)
+        r = check_keys(conn->db, state->keyed);
+    if (r == -EUCLEAN)
+        return report_damage(ret_why, "the key of an event is missing");
     if (r >= 0)
         r = each_row(conn->db, "SELECT key, data, sum FROM document", check_document, NULL);
     if (r == -EUCLEAN)

@@ -10,7 +10,7 @@
 #define FRAME (24 + WEFT_SQ_PAGE_BYTES)
 #define BLOCK (64 * 1024)
 #define STEP (8 * BLOCK)     /* written at a time: some 60 small commits, and a sync of well under a millisecond */
-#define MIN_PAGES 16         /* in the log before it is worth it: a hub that hardly stores anything is left alone */
+#define MIN_PAGES 24         /* in the log before it is worth it: a hub that hardly stores anything is left alone */
 #define MIN_ROOM (8 * FRAME) /* a small commit fits */
 
 sqlite3_file *weft__sq_log_file(weft_sq *sq) {

@@ -15,6 +15,7 @@
 
 /* So many frames as SQLite's files for Unix take in one write, which is less than 128 KiB. */
 #define ROOM (31 * (24 + WEFT_SQ_PAGE_BYTES))
+#define LARGE (4 * WEFT_SQ_PAGE_BYTES) /* a piece that gains nothing by being copied */
 
 struct weft_sq_log_writes {
     sqlite3_io_methods methods; /* first: a file knows us by it */
@@ -40,9 +41,9 @@ static int write_kept(sqlite3_file *file) {
 static int log_write(sqlite3_file *file, const void *data, int len, sqlite3_int64 at) {
     weft_sq_log_writes *writes = writes_of(file);
     int rc = SQLITE_OK;
-    if (writes->len + len > ROOM || at != writes->at + writes->len)
+    if (len > LARGE || writes->len + len > ROOM || at != writes->at + writes->len)
         rc = write_kept(file);
-    if (rc != SQLITE_OK || len > ROOM)
+    if (rc != SQLITE_OK || len > LARGE)
         return rc != SQLITE_OK ? rc : writes->real->xWrite(file, data, len, at);
     if (!writes->len)
         writes->at = at;

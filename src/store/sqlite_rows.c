@@ -3,13 +3,13 @@
  * A statement for each row opens the cursors of the table and its indices, seeks from the root of each tree and closes them
  * again, which costs as much as the row itself. "INSERT ... SELECT" from here does that once. The tables are seen by the
  * writer's connection alone and are not in the database. What they show is the jobs between sq->rows_from and
- * sq->rows_until; nothing is copied. */
+ * sq->rows_until, and keys on their way to their table; nothing is copied. */
 #include "sqlite_store.h"
 
 typedef struct row_cursor {
     sqlite3_vtab_cursor base;
     weft_sq *sq;
-    bool documents;         /* it shows the documents, not the events */
+    enum weft_sq_shown what;
     weft_link *link;        /* the job */
     size_t at;              /* the row in it */
     weft_sq_stream *stream; /* of the event */
@@ -28,18 +28,22 @@ static size_t rows_of(const row_cursor *cursor) {
     const weft_append_job *job = job_at(cursor);
     if (job->job.type != WEFT_JOB_APPEND || job->job.r < 0 || job->repeat)
         return 0;
-    return cursor->documents ? job->document_count : job->count;
+    return cursor->what == WEFT_SQ_DOCUMENTS_PUT ? job->document_count : job->count;
 }
 
 static int connect_rows(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **ret, char **ret_why) {
     const weft_sq_rows *rows = aux;
     (void) argc, (void) argv, (void) ret_why;
-    int rc = sqlite3_declare_vtab(db, rows->documents ? "CREATE TABLE rows (key, data, sum)"
-                                                      : "CREATE TABLE rows (gseq, stream, seq, time, type, key, data, sum)");
+    static const char *const columns[WEFT_SQ_SHOWN] = {
+        "CREATE TABLE rows (gseq, stream, seq, time, type, key, data, sum)",
+        "CREATE TABLE rows (key, data, sum)",
+        "CREATE TABLE rows (hash, gseq)",
+    };
+    int rc = sqlite3_declare_vtab(db, columns[rows->what]);
     row_table *table = rc == SQLITE_OK ? sqlite3_malloc(sizeof *table) : NULL;
     if (!table)
         return rc == SQLITE_OK ? SQLITE_NOMEM : rc;
-    *table = (row_table){.cursor = {.sq = rows->sq, .documents = rows->documents}};
+    *table = (row_table){.cursor = {.sq = rows->sq, .what = rows->what}};
     *ret = &table->base;
     return SQLITE_OK;
 }
@@ -69,15 +73,25 @@ static int close_rows(sqlite3_vtab_cursor *cursor) {
 static void go_to_job(row_cursor *cursor, weft_link *link) {
     cursor->link = link;
     cursor->at = 0;
-    if (cursor->documents && link != cursor->sq->rows_until && job_at(cursor)->job.type == WEFT_JOB_APPEND)
+    if (cursor->what == WEFT_SQ_DOCUMENTS_PUT && link != cursor->sq->rows_until &&
+        job_at(cursor)->job.type == WEFT_JOB_APPEND)
         cursor->at = job_at(cursor)->documents_put;
+}
+
+static int settle_on_key(row_cursor *cursor) {
+    const weft_sq_keys *keys = &cursor->sq->keys;
+    while (cursor->at < keys->row_count && keys->rows[cursor->at].gseq < 0)
+        cursor->at++;
+    return SQLITE_OK;
 }
 
 /* The first row that is there, from this one on. Its stream is known to the writer: the event got its place there. */
 static int settle_on_row(row_cursor *cursor) {
+    if (cursor->what == WEFT_SQ_KEYS_MOVED)
+        return settle_on_key(cursor);
     while (cursor->link != cursor->sq->rows_until && cursor->at >= rows_of(cursor))
         go_to_job(cursor, cursor->link->next);
-    if (cursor->documents || cursor->link == cursor->sq->rows_until)
+    if (cursor->what == WEFT_SQ_DOCUMENTS_PUT || cursor->link == cursor->sq->rows_until)
         return SQLITE_OK;
     int r;
     cursor->stream = weft__sq_stream(cursor->sq, job_at(cursor)->events[cursor->at].stream, false, &r);
@@ -87,7 +101,10 @@ static int settle_on_row(row_cursor *cursor) {
 static int first_row(sqlite3_vtab_cursor *at, int plan, const char *name, int argc, sqlite3_value **argv) {
     row_cursor *cursor = (row_cursor *) at;
     (void) plan, (void) name, (void) argc, (void) argv;
-    go_to_job(cursor, cursor->sq->rows_from);
+    if (cursor->what == WEFT_SQ_KEYS_MOVED)
+        cursor->at = 0;
+    else
+        go_to_job(cursor, cursor->sq->rows_from);
     return settle_on_row(cursor);
 }
 
@@ -99,7 +116,8 @@ static int next_row(sqlite3_vtab_cursor *at) {
 
 static int rows_are_over(sqlite3_vtab_cursor *at) {
     const row_cursor *cursor = (const row_cursor *) at;
-    return cursor->link == cursor->sq->rows_until;
+    return cursor->what == WEFT_SQ_KEYS_MOVED ? cursor->at >= cursor->sq->keys.row_count
+                                              : cursor->link == cursor->sq->rows_until;
 }
 
 static void show_text(sqlite3_context *to, const char *text) {
@@ -153,12 +171,16 @@ static void show_document(const row_cursor *cursor, sqlite3_context *to, int col
         sqlite3_result_int64(to, weft__sq_sum_document(document->key, document->data));
 }
 
+static void show_key(const row_cursor *cursor, sqlite3_context *to, int column) {
+    const weft_sq_key *key = &cursor->sq->keys.rows[cursor->at];
+    sqlite3_result_int64(to, column == 0 ? key->hash : key->gseq);
+}
+
 static int show_column(sqlite3_vtab_cursor *at, sqlite3_context *to, int column) {
     const row_cursor *cursor = (const row_cursor *) at;
-    if (cursor->documents)
-        show_document(cursor, to, column);
-    else
-        show_event(cursor, to, column);
+    static void (*const shows[WEFT_SQ_SHOWN])(const row_cursor *, sqlite3_context *, int) = {show_event, show_document,
+                                                                                             show_key};
+    shows[cursor->what](cursor, to, column);
     return SQLITE_OK;
 }
 
@@ -183,10 +205,10 @@ static const sqlite3_module module = {
 };
 
 int weft__sq_rows_init(weft_sq *sq) {
-    static const char *const names[] = {"event_rows", "document_rows"};
+    static const char *const names[] = {"event_rows", "document_rows", "key_rows"};
     int rc = SQLITE_OK;
-    for (size_t i = 0; rc == SQLITE_OK && i < 2; i++) {
-        sq->rows[i] = (weft_sq_rows){.sq = sq, .documents = i == 1};
+    for (size_t i = 0; rc == SQLITE_OK && i < WEFT_SQ_SHOWN; i++) {
+        sq->rows[i] = (weft_sq_rows){.sq = sq, .what = (enum weft_sq_shown) i};
         rc = sqlite3_create_module(sq->write.db, names[i], &module, &sq->rows[i]);
     }
     return weft__sq_error(sq->write.db, rc);

@@ -29,6 +29,12 @@ static const char *const steps[] = {
     /* The place of a document is its id: they are read in the order in which they were first written. */
     "DROP TABLE claim; ALTER TABLE state ADD COLUMN counted INTEGER NOT NULL DEFAULT 0;"
     "CREATE TABLE document (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, data BLOB NOT NULL, sum INTEGER NOT NULL);",
+
+    /* keyed in the table state is -1 until a run begins: then all keys are in the table. */
+    "ALTER TABLE state ADD COLUMN keyed INTEGER NOT NULL DEFAULT -1;"
+    "CREATE TABLE keyed (hash INTEGER NOT NULL, gseq INTEGER NOT NULL, PRIMARY KEY (hash, gseq)) WITHOUT ROWID;"
+    "INSERT INTO keyed SELECT weft_key_hash(key), gseq FROM event WHERE key IS NOT NULL ORDER BY 1, 2;"
+    "DROP INDEX event_key;",
 };
 #define VERSION ((int) (sizeof steps / sizeof steps[0]))
 
@@ -40,7 +46,11 @@ static const char *const texts[WEFT_SQ_STATEMENTS] = {
     [WEFT_SQ_ROLLBACK] = "ROLLBACK",
     /* After a failure everything is rolled back, so the statement itself need not be. */
     [WEFT_SQ_INSERT_ROWS] = "INSERT OR FAIL INTO event (" EVENT ") SELECT " EVENT " FROM event_rows",
-    [WEFT_SQ_KEY] = "SELECT gseq FROM event WHERE key = ?",
+    [WEFT_SQ_KEY] = "SELECT gseq FROM keyed WHERE hash = ?",
+    [WEFT_SQ_KEY_AT] = "SELECT key FROM event WHERE gseq = ?",
+    [WEFT_SQ_KEYS_AFTER] = "SELECT gseq, key FROM event WHERE gseq > ? AND key IS NOT NULL ORDER BY gseq",
+    [WEFT_SQ_MOVE_KEYS] = "INSERT OR IGNORE INTO keyed (hash, gseq) SELECT hash, gseq FROM key_rows",
+    [WEFT_SQ_DROP_KEY] = "DELETE FROM keyed WHERE hash = ? AND gseq = ?",
     [WEFT_SQ_AT] = "SELECT e.seq, e.type, s.name FROM event e JOIN stream s ON s.id = e.stream WHERE e.gseq = ?",
     [WEFT_SQ_WHOLE] = "SELECT " EVENT ", (SELECT name FROM stream WHERE id = event.stream) FROM event WHERE gseq = ?",
     [WEFT_SQ_REMOVE] = "UPDATE event SET type = ?2, data = ?3, sum = ?4 WHERE gseq = ?1",
@@ -52,16 +62,18 @@ static const char *const texts[WEFT_SQ_STATEMENTS] = {
     [WEFT_SQ_NEW_STREAM] = "INSERT INTO stream (id, name, head, trimmed, sum) VALUES"
                            " ((SELECT ifnull(max(id), 0) + 1 FROM stream), ?, 0, 0, 0)",
     [WEFT_SQ_SET_STREAM] = "UPDATE stream SET head = ?2, trimmed = ?3, sum = ?4 WHERE id = ?1",
-    [WEFT_SQ_STATE] = "SELECT epoch, clean, trimmed, rows, bytes, fence, sum, counted FROM state WHERE id = 1",
-    [WEFT_SQ_SET_STATE] = "INSERT OR REPLACE INTO state (id, epoch, clean, trimmed, rows, bytes, fence, sum, counted)"
-                          " VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [WEFT_SQ_STATE] = "SELECT epoch, clean, trimmed, rows, bytes, fence, sum, counted, keyed FROM state WHERE id = 1",
+    [WEFT_SQ_SET_STATE] = "INSERT OR REPLACE INTO state (id, epoch, clean, trimmed, rows, bytes, fence, sum, counted,"
+                          " keyed) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [WEFT_SQ_PAGE] = "SELECT " EVENT " FROM event WHERE stream = ?1 AND seq > ?2 ORDER BY seq",
     [WEFT_SQ_ALL_PAGE] = "SELECT " EVENT ", (SELECT name FROM stream WHERE id = event.stream) FROM event WHERE gseq > ?1"
                          " ORDER BY gseq",
     [WEFT_SQ_STREAM_BYTES] = "SELECT sum(length(data)) FROM event WHERE stream = ?",
-    [WEFT_SQ_OLDEST] = "SELECT gseq, stream, seq, time, length(data) FROM event WHERE stream = ?1 ORDER BY seq LIMIT ?2",
-    [WEFT_SQ_ALL_OLDEST] = "SELECT gseq, stream, seq, time, length(data), (SELECT name FROM stream WHERE id = event.stream)"
-                           " FROM event WHERE ?1 IS NULL ORDER BY gseq LIMIT ?2",
+    [WEFT_SQ_OLDEST] = "SELECT gseq, stream, seq, time, length(data), key FROM event WHERE stream = ?1 ORDER BY seq"
+                       " LIMIT ?2",
+    [WEFT_SQ_ALL_OLDEST] =
+        "SELECT gseq, stream, seq, time, length(data), key, (SELECT name FROM stream WHERE id = event.stream)"
+        " FROM event WHERE ?1 IS NULL ORDER BY gseq LIMIT ?2",
     [WEFT_SQ_CUT] = "DELETE FROM event WHERE stream = ?1 AND seq <= ?2",
     [WEFT_SQ_ALL_CUT] = "DELETE FROM event WHERE ?1 IS NULL AND gseq <= ?2",
     [WEFT_SQ_PUT] = "INSERT INTO document (key, data, sum) VALUES (?1, ?2, ?3)"
@@ -158,6 +170,19 @@ void weft__sq_conn_done(weft_sq_conn *conn) {
 
 /* Versions */
 
+static void show_key_hash(sqlite3_context *to, int argc, sqlite3_value **argv) {
+    const char *key = argc == 1 ? (const char *) sqlite3_value_text(argv[0]) : NULL;
+    if (key)
+        sqlite3_result_int64(to, weft__sq_key_hash(key));
+    else
+        sqlite3_result_error_nomem(to);
+}
+
+int weft__sq_know_hash(sqlite3 *db) {
+    int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY;
+    return weft__sq_error(db, sqlite3_create_function(db, "weft_key_hash", 1, flags, NULL, show_key_hash, NULL, NULL));
+}
+
 static int migrate_step(sqlite3 *db, int version) {
     char pragma[80];
     snprintf(pragma, sizeof pragma, "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION_ID, version + 1);
@@ -201,6 +226,8 @@ int weft__sq_migrate(sqlite3 *db, int up_to, char *ret_why) {
     int64_t version;
     int fresh = identify_schema(db, &version, ret_why);
     int r = fresh;
+    if (r >= 0)
+        r = weft__sq_know_hash(db);
     if (r >= 0)
         r = weft__sq_exec(db, "PRAGMA journal_mode = WAL");
     /* Tables are not rebuilt on a database that may be broken. */
@@ -251,8 +278,10 @@ static uint32_t sum_state(const weft_sq_state *state) {
     uint32_t sum = add_text_to_sum(0, state->epoch);
     sum = add_int(add_int(sum, state->clean), state->trimmed);
     sum = add_int(add_int(add_int(sum, state->rows), state->bytes), state->fence);
-    /* Version 2 had no such number. */
-    return state->counted ? add_int(sum, state->counted) : sum;
+    /* Version 2 had no such number, and version 3 not the other. */
+    if (state->counted)
+        sum = add_int(sum, state->counted);
+    return state->keyed >= 0 ? add_int(sum, state->keyed) : sum;
 }
 
 static int read_state_row(sqlite3_stmt *row, weft_sq_state *ret) {
@@ -266,6 +295,7 @@ static int read_state_row(sqlite3_stmt *row, weft_sq_state *ret) {
     ret->bytes = sqlite3_column_int64(row, 4);
     ret->fence = sqlite3_column_int64(row, 5);
     ret->counted = sqlite3_column_int64(row, 7);
+    ret->keyed = sqlite3_column_int64(row, 8);
     return sqlite3_column_int64(row, 6) == sum_state(ret) ? 0 : -EUCLEAN;
 }
 
@@ -299,6 +329,8 @@ int weft__sq_load_state(weft_sq_conn *conn, weft_sq_state *ret) {
         return state.head ? -EUCLEAN : 0;
     if (state.head < state.trimmed)
         state.head = state.trimmed;
+    if (state.keyed < 0)
+        state.keyed = state.head;
     *ret = state;
     return 1;
 }
@@ -317,5 +349,11 @@ int weft__sq_save_state(weft_sq_conn *conn, weft_sq_state *state) {
     sqlite3_bind_int64(row, 6, state->fence);
     sqlite3_bind_int64(row, 7, sum_state(state));
     sqlite3_bind_int64(row, 8, state->counted);
+    sqlite3_bind_int64(row, 9, state->keyed);
     return weft__sq_run(row);
+}
+
+int weft__sq_save(weft_sq *sq) {
+    weft__sq_keys_note(sq);
+    return weft__sq_save_state(&sq->write, &sq->state);
 }

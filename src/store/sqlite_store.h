@@ -2,8 +2,9 @@
  * says whether they are whole, sqlite_checker.c asks it in the background, sqlite_mark.c remembers the last acknowledged
  * event beside them, sqlite_owner.c asks whose the files are, sqlite_evidence.c and sqlite_log.c look at the files before
  * SQLite does, sqlite_files.c while they are in use, sqlite_quarantine.c moves them aside, sqlite_writer.c commits,
- * sqlite_append.c and sqlite_trim.c are what it commits, sqlite_rows.c shows the rows of all appends to one statement,
- * sqlite_log_room.c keeps room for it, sqlite_log_writes.c writes it, sqlite_reader.c reads.
+ * sqlite_append.c and sqlite_trim.c are what it commits, sqlite_keys.c knows which event has a key, sqlite_rows.c shows the
+ * rows of all appends to one statement, sqlite_log_room.c keeps room for it, sqlite_log_writes.c writes it, sqlite_reader.c
+ * reads.
  *
  * One connection writes and checkpoints, on the writer's thread; the other only reads, on the reader's. SQLite 3.40 can
  * damage a database whose log is reset by two connections at once, and with one writer nobody ever waits for a lock. */
@@ -22,6 +23,7 @@ typedef struct weft_sq_state {
     int64_t rows, bytes;
     int64_t fence;          /* of version 2; not used any more */
     int64_t counted;        /* rows and bytes are true up to this gseq; 0: only after a clean stop */
+    int64_t keyed;          /* events up to this gseq that have a key are in the table of keys */
     int64_t head;           /* not stored: the highest gseq ever given */
     weft_counters counters; /* likewise: there is no other writer */
 } weft_sq_state;
@@ -46,6 +48,10 @@ enum weft_sq_statement {
     WEFT_SQ_ROLLBACK,
     WEFT_SQ_INSERT_ROWS,
     WEFT_SQ_KEY,
+    WEFT_SQ_KEY_AT,
+    WEFT_SQ_KEYS_AFTER,
+    WEFT_SQ_MOVE_KEYS,
+    WEFT_SQ_DROP_KEY,
     WEFT_SQ_AT,
     WEFT_SQ_WHOLE,
     WEFT_SQ_REMOVE,
@@ -91,10 +97,30 @@ typedef struct weft_sq_worker {
 struct weft_sq;
 
 /* What one of the tables of sqlite_rows.c shows. */
+enum weft_sq_shown { WEFT_SQ_EVENTS, WEFT_SQ_DOCUMENTS_PUT, WEFT_SQ_KEYS_MOVED, WEFT_SQ_SHOWN };
 typedef struct weft_sq_rows {
     struct weft_sq *sq;
-    bool documents; /* not the events */
+    enum weft_sq_shown what;
 } weft_sq_rows;
+
+/* An event that has a key with this hash. */
+typedef struct weft_sq_key {
+    int64_t hash;
+    int64_t gseq; /* 0: none; below 0: it was trimmed */
+} weft_sq_key;
+
+/* Keys that are not in the table yet: see sqlite_keys.c. */
+typedef struct weft_sq_keys {
+    bool loaded;         /* all of them are here */
+    weft_sq_key *recent; /* in places by their hashes */
+    size_t count, cap;
+    weft_sq_key *moving; /* in the order of the table; NULL: none */
+    size_t moving_count, moved;
+    int64_t recent_from, moving_from; /* no event before it is among them */
+    size_t added;                     /* in the transaction under way */
+    const weft_sq_key *rows;          /* what sqlite_rows.c shows */
+    size_t row_count;
+} weft_sq_keys;
 
 typedef struct weft_sq {
     weft_store base;
@@ -113,7 +139,8 @@ typedef struct weft_sq {
     weft_sq_stream *streams[WEFT_SQ_ROWS];
     size_t stream_count;
     int log_pages, log_pages_copied, max_log_pages;
-    weft_sq_rows rows[2];
+    weft_sq_keys keys;
+    weft_sq_rows rows[WEFT_SQ_SHOWN];
     weft_link *rows_from, *rows_until; /* the jobs of the group whose rows are not stored yet, and where these end */
     size_t event_rows, document_rows;  /* how many these are */
     bool count_saved;                  /* no document among them, or was stored before them, without the counts */
@@ -144,6 +171,11 @@ int weft__sq_migrate(sqlite3 *db, int up_to, char *ret_why);
 int weft__sq_load_state(weft_sq_conn *conn, weft_sq_state *ret);
 /* Its rows and bytes are true for all of its events. */
 int weft__sq_save_state(weft_sq_conn *conn, weft_sq_state *state);
+
+/* Likewise the writer's, with the keys as they are. */
+int weft__sq_save(struct weft_sq *sq);
+/* Statements on this connection may use weft_key_hash(key). */
+int weft__sq_know_hash(sqlite3 *db);
 
 /* The checksum stored with each event, with everything that identifies it: SQLite's own check does not notice a changed byte
  * in a payload. */
@@ -233,6 +265,20 @@ int weft__sq_put_rows(weft_sq *sq, weft_link *until);
  * in job->r. append: its rows are stored by weft__sq_put_rows(). trim: 1 when there is more to do. */
 int weft__sq_append(weft_sq *sq, weft_append_job *job);
 int weft__sq_trim(weft_sq *sq, weft_trim_job *job);
+
+/* sqlite_keys.c */
+int64_t weft__sq_key_hash(const char *key);
+/* The event that has the job's key: 1 and its gseq, 0 there is none. It may store the rows of the jobs before it. */
+int weft__sq_key_find(weft_sq *sq, const weft_append_job *job, int64_t *ret_gseq);
+/* An event that is stored in this transaction has this key; one that had it is trimmed. */
+int weft__sq_key_add(weft_sq *sq, const char *key, int64_t gseq);
+int weft__sq_key_remove(weft_sq *sq, const char *key, int64_t gseq);
+/* Before a transaction ends, when its rows are stored: move some keys to the table, or all. */
+int weft__sq_keys_move(weft_sq *sq, bool all);
+/* Before the state is saved: say in it which keys are in the table. */
+void weft__sq_keys_note(weft_sq *sq);
+/* Forget those in memory: they are read again. */
+void weft__sq_keys_drop(weft_sq *sq);
 
 /* sqlite_streams.c */
 /* A stream as the database has it. 1 found, 0 there is none. */

@@ -36,11 +36,15 @@ static bool too_many(const weft_trim *trim, const struct cut *cut, int64_t gseq)
 /* The event at row goes; its stream begins behind it. */
 static int count_out(weft_sq *sq, struct cut *cut, sqlite3_stmt *row) {
     int r = 0;
-    const char *name = cut->stream ? NULL : (const char *) sqlite3_column_text(row, 5);
+    const char *name = cut->stream ? NULL : (const char *) sqlite3_column_text(row, 6);
+    bool has_key = sqlite3_column_type(row, 5) != SQLITE_NULL;
+    const char *key = has_key ? (const char *) sqlite3_column_text(row, 5) : NULL;
     weft_sq_stream *stream = cut->stream;
     int64_t bytes = sqlite3_column_int64(row, 4);
     if (!stream && !name)
         return -EUCLEAN;
+    if (has_key && !key)
+        return -ENOMEM;
     if (!stream && !(stream = weft__sq_stream(sq, name, false, &r)))
         return r < 0 ? r : -EUCLEAN;
     cut->gseq = sqlite3_column_int64(row, 0);
@@ -53,7 +57,7 @@ static int count_out(weft_sq *sq, struct cut *cut, sqlite3_stmt *row) {
         stream->bytes -= bytes;
     stream->trimmed = cut->seq;
     stream->changed = true;
-    return 0;
+    return key ? weft__sq_key_remove(sq, key, cut->gseq) : 0;
 }
 
 static int find_cut(weft_sq *sq, const weft_trim *trim, struct cut *cut) {
@@ -93,7 +97,7 @@ static int remove_cut(weft_sq *sq, const struct cut *cut) {
     sq->state.rows -= cut->count;
     sq->state.bytes -= cut->gone;
     r = weft__sq_streams_save(sq);
-    return r < 0 ? r : weft__sq_save_state(&sq->write, &sq->state);
+    return r < 0 ? r : weft__sq_save(sq);
 }
 
 int weft__sq_trim(weft_sq *sq, weft_trim_job *job) {

@@ -47,6 +47,8 @@ static int apply_all(weft_sq *sq, weft_link *jobs) {
         r = apply_job(sq, WEFT_CONTAINER(link, weft_job, link));
     if (r >= 0)
         r = weft__sq_put_rows(sq, jobs);
+    if (r >= 0)
+        r = weft__sq_keys_move(sq, false);
     return r < 0 ? r : weft__sq_do(&sq->write, WEFT_SQ_COMMIT);
 }
 
@@ -62,6 +64,7 @@ static int commit_group(weft_sq *sq, weft_link *jobs) {
         if (!sqlite3_get_autocommit(sq->write.db))
             weft__sq_do(&sq->write, WEFT_SQ_ROLLBACK);
         weft__sq_streams_drop(sq);
+        weft__sq_keys_drop(sq);
         sq->state = before;
         return r;
     }

@@ -570,6 +570,35 @@ static void store_note_held(void *ctx) {
     ++*(int *) ctx;
 }
 
+/* Whichever of them become durable together, and whatever is between them: the second with a key is a repeat of the first.
+ */
+static void store_groups_keys(store_world *world) {
+    enum { KEYS = 30, APPENDS = 2 * KEYS + 3 };
+    weft_event event = world_event("a", "1");
+    const weft_document gone = {"x", {NULL, 0}};
+    store_outcome outcomes[APPENDS] = {{0}};
+    int held = 0, n = 0;
+    weft__store_hold(world->store, store_note_held, &held);
+    for (int i = 0; i < 2 * KEYS; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "key-%d", i % KEYS);
+        CHECK_INT(weft__store_append(world->store, &(weft_append){&event, 1, key}, world_appended, &outcomes[n++]), 0);
+    }
+    /* Deleting a document stores what came before it, but not itself. */
+    for (int i = 0; i < 3; i++) {
+        weft_append one = {&event, 1, i ? "last" : NULL, .documents = &gone, .document_count = i == 1};
+        CHECK_INT(weft__store_append(world->store, &one, world_appended, &outcomes[n++]), 0);
+    }
+    weft__store_hold(world->store, NULL, NULL);
+    world_wait(world, &outcomes[n - 1].times, 1);
+    for (int i = 0; i < n; i++) {
+        bool repeat = (i >= KEYS && i < 2 * KEYS) || i == n - 1;
+        CHECK(outcomes[i].times == 1 && outcomes[i].r == 0 && outcomes[i].repeat == repeat);
+        CHECK_INT(outcomes[i].seq, i < 2 * KEYS ? i % KEYS + 1 : i == n - 3 ? KEYS + 1 : KEYS + 2);
+    }
+    CHECK_INT(weft__store_head(world->store), KEYS + 2);
+}
+
 /* Appends of every sort that become durable together do not notice it. */
 static void store_groups(store_world *world, bool lasting) {
     weft_event events[] = {world_event("a", "1"), world_event("b", "2")};
@@ -892,6 +921,7 @@ static inline void store_suite(const store_case *which) {
     store_row(which, "sets streams aside", store_sets_streams_aside, NULL);
     store_row(which, "trims in pieces", store_trims_in_pieces, NULL);
     store_row(which, "documents", NULL, store_documents);
+    store_row(which, "groups keys", store_groups_keys, NULL);
     store_row(which, "groups", NULL, store_groups);
     store_row(which, "removes contents", NULL, store_removes);
     store_row(which, "never reuses a position", NULL, store_never_reuses);

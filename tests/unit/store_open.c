@@ -325,33 +325,39 @@ static void old_sum(sqlite3_context *ctx, int count, sqlite3_value **values) {
     sqlite3_result_int64(ctx, (int64_t) sum);
 }
 
+/* What is in every one of them: an index of keys, and none of our tables for them. */
+static const char version_3[] = "DROP TABLE keyed; ALTER TABLE state DROP COLUMN keyed;"
+                                "CREATE UNIQUE INDEX event_key ON event (key) WHERE key IS NOT NULL";
+
 static void make_old(store_world *world, const char *sql) {
     sqlite3 *db = NULL;
     CHECK_INT(sqlite3_open(world->path, &db), SQLITE_OK);
     CHECK_INT(sqlite3_create_function(db, "old_sum", -1, SQLITE_UTF8, NULL, old_sum, NULL, NULL), SQLITE_OK);
-    CHECK_INT(sqlite3_exec(db,
-                           "DROP TABLE document; UPDATE state SET sum = old_sum(epoch, clean, trimmed, rows, bytes, fence);"
-                           "ALTER TABLE state DROP COLUMN counted",
-                           NULL, NULL, NULL),
-              SQLITE_OK);
+    CHECK_INT(sqlite3_exec(db, version_3, NULL, NULL, NULL), SQLITE_OK);
     CHECK_INT(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
 }
 
 TEST(an_older_version_is_migrated) {
+#define VERSION_2                                                                                                           \
+    "DROP TABLE document; UPDATE state SET sum = old_sum(epoch, clean, trimmed, rows, bytes, fence);"                       \
+    "ALTER TABLE state DROP COLUMN counted;"
     static const char *const versions[] = {
-        "PRAGMA user_version = 1",
+        "UPDATE state SET sum = old_sum(epoch, clean, trimmed, rows, bytes, fence, counted); PRAGMA user_version = 3",
+        VERSION_2 "PRAGMA user_version = 1",
+        VERSION_2
         "CREATE TABLE claim (key TEXT PRIMARY KEY, owner TEXT NOT NULL, until INTEGER NOT NULL, fence INTEGER NOT NULL)"
         " WITHOUT ROWID; INSERT INTO claim VALUES ('k', 'o', 0, 1); PRAGMA user_version = 2",
     };
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
         store_world world;
         store_outcome outcome;
         char epoch[WEFT_EPOCH + 1];
         world_init(&world, &weft__sqlite);
         REQUIRE(world_open(&world));
         memcpy(epoch, weft__store_epoch(world.store), sizeof epoch);
-        world_fill(&world, "a", 3);
+        world_fill(&world, "a", 2);
+        CHECK_INT(world_append_key(&world, "a", "3", "key", &outcome), 0);
         world.store = weft__store_close(world.store);
         make_old(&world, versions[i]);
         if (!CHECK(world_open(&world)))
@@ -362,6 +368,8 @@ TEST(an_older_version_is_migrated) {
         CHECK_STR(outcome.text, "1:1 2:2 3:3");
         CHECK_INT(world_read(&world, &(weft_query){.documents = true}, &outcome), 0);
         CHECK_INT(outcome.count, 0);
+        CHECK_INT(world_append_key(&world, "a", "3", "key", &outcome), 0);
+        CHECK(outcome.repeat && outcome.seq == 3);
         world_reopen(&world);
         world_done(&world);
     }

@@ -24,16 +24,21 @@ struct tinyvex_caller {
 
 /* A session is a thread here, and a task's prompt a message. Everything else has the same name. */
 static size_t render_value(const weft_json *result, weft_member members[MEMBERS]) {
-    static const char *const names[] = {"collection", "key", "version", "deleted", "commit", "taskId", "already"};
+    static const struct {
+        const char *name, *shown, *also;
+    } names[] = {{"collection", "collection", NULL}, {"key", "key", NULL},        {"version", "version", NULL},
+                 {"deleted", "deleted", NULL},       {"commit", "commit", NULL},  {"sessionId", "threadId", NULL},
+                 {"taskId", "messageId", "taskId"},  {"already", "already", NULL}};
+    enum { NAMES = sizeof names / sizeof names[0] };
     size_t count = 0;
     for (weft_iter it = weft_iterate(result); count + 2 <= MEMBERS && weft_next(&it);) {
-        if (weft_name_is(&it, "sessionId"))
-            members[count++] = (weft_member){"threadId", weft_copy(&it.value)};
-        if (weft_name_is(&it, "taskId"))
-            members[count++] = (weft_member){"messageId", weft_copy(&it.value)};
-        for (size_t i = 0; count < MEMBERS && i < sizeof names / sizeof names[0]; i++)
-            if (weft_name_is(&it, names[i]))
-                members[count++] = (weft_member){names[i], weft_copy(&it.value)};
+        size_t i = 0;
+        while (i < NAMES && !weft_name_is(&it, names[i].name))
+            i++;
+        if (i < NAMES)
+            members[count++] = (weft_member){names[i].shown, weft_copy(&it.value)};
+        if (i < NAMES && names[i].also)
+            members[count++] = (weft_member){names[i].also, weft_copy(&it.value)};
     }
     return count;
 }
@@ -288,7 +293,7 @@ static int do_change(weft_req *req, weft_hub *hub, const weft_method *rows) {
     const struct change_params *in = weft_req_params(req);
     static const weft_json nothing = {"{}", 2, NULL};
     tinyvex_change change = {.hub = hub, .row = find_row(rows, in->name), .request_id = in->requestId, .args = in->args};
-    char who[WEFT_WHO];
+    _Static_assert(sizeof change.by >= WEFT_WHO, "a caller's name fits");
     if (!change.row)
         return refuse_name(req, rows, in->name);
     int r = check_caller(req, hub, change.row);
@@ -298,7 +303,7 @@ static int do_change(weft_req *req, weft_hub *hub, const weft_method *rows) {
         change.args = nothing;
     if (weft_typeof(&change.args) != WEFT_OBJECT)
         return weft__tinyvex_refuse_args(req, "/args", "args must be an object");
-    snprintf(change.by, sizeof change.by, "%s", weft__who(weft_req_identity(req), who));
+    weft__who(weft_req_identity(req), change.by);
     return weft_req_pass_on(req, change.row, &change.args, &change);
 }
 

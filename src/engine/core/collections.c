@@ -74,12 +74,17 @@ bool weft__item_is_key(const char *key) {
     return len && len <= WEFT_ITEM_KEY;
 }
 
+/* Both are names: they fit. */
 static void join_name(char ret[FULL_NAME], const char *collection, const char *key) {
-    snprintf(ret, FULL_NAME, "%s/%s", collection, key);
+    size_t len = strlen(collection);
+    memcpy(ret, collection, len);
+    ret[len] = '/';
+    memcpy(ret + len + 1, key, strlen(key) + 1);
 }
 
 static void document_key(const known_item *item, char ret[DOCUMENT_KEY]) {
-    snprintf(ret, DOCUMENT_KEY, "%s%s", WEFT_SAVED_ITEM, item->name);
+    memcpy(ret, WEFT_SAVED_ITEM, sizeof WEFT_SAVED_ITEM - 1);
+    memcpy(ret + sizeof WEFT_SAVED_ITEM - 1, item->name, strlen(item->name) + 1);
 }
 
 /* ---- collections ---- */
@@ -148,10 +153,9 @@ static int reserve_place(weft_engine *engine, known_collection *in) {
 
 /* ---- items ---- */
 
+/* Both are names. */
 static known_item *find_item(const weft_engine *engine, const char *collection, const char *key) {
     char name[FULL_NAME];
-    if (!weft__collection_is_name(collection) || !weft__item_is_key(key))
-        return NULL;
     join_name(name, collection, key);
     weft_node *node = weft__map_find(&engine->items, name);
     return node ? WEFT_CONTAINER(node, known_item, node) : NULL;
@@ -227,7 +231,8 @@ static void note_version(weft_engine *engine, uint64_t version) {
 /* ---- reading ---- */
 
 const weft_item *weft__item_find(const weft_engine *engine, const char *collection, const char *key) {
-    const known_item *item = find_item(engine, collection, key);
+    bool names = weft__collection_is_name(collection) && weft__item_is_key(key);
+    const known_item *item = names ? find_item(engine, collection, key) : NULL;
     return item && item->stored ? &item->pub : NULL;
 }
 
@@ -474,21 +479,26 @@ int weft__item_change(weft_engine *engine, const weft_item_change *from, weft_it
 
 /* ---- events ---- */
 
-/* Which item an event is about, and its version; -EBADMSG, -ENOMEM. */
-static int read_item_event(const weft_json *data, weft_item *ret) {
-    weft_item item = {.version = (uint64_t) weft__int_between(data, "version", 0, 0, (int64_t) VERSIONS - 1)};
-    if (weft__member(data, "collection", &item.collection) < 0 || weft__member(data, "key", &item.key) < 0)
+/* Which item an event is about, its version, and the request that it came with; -EBADMSG, -ENOMEM. */
+static int read_item_event(const weft_json *data, weft_item *ret, weft_json *ret_request) {
+    enum { COLLECTION, KEY, NUMBER, REQUEST };
+    static const char *const names[] = {"collection", "key", "version", "request"};
+    weft_json of[4];
+    weft__get_all(data, names, 4, of);
+    weft_item item = {.version = (uint64_t) weft__value_between(&of[NUMBER], 0, 0, (int64_t) VERSIONS - 1)};
+    if (weft__value_string(&of[COLLECTION], &item.collection) < 0 || weft__value_string(&of[KEY], &item.key) < 0)
         return -ENOMEM;
     if (!item.collection || !item.key || !item.version || !weft__collection_is_name(item.collection) ||
         !weft__item_is_key(item.key))
         return -EBADMSG;
     *ret = item;
+    *ret_request = of[REQUEST];
     return 0;
 }
 
 static int begin_applying(weft_engine *engine, const weft_event *event, const weft_json *data, weft_item *ret) {
-    weft_json request = weft_get(data, "request");
-    int r = read_item_event(data, ret);
+    weft_json request;
+    int r = read_item_event(data, ret, &request);
     if (r >= 0)
         r = weft__request_note(engine, event, &request);
     if (r >= 0)
@@ -540,8 +550,8 @@ int weft__item_apply_deleted(weft_engine *engine, const weft_event *event, const
 
 int weft__item_restore(weft_engine *engine, const weft_json *data) {
     weft_item said;
-    weft_json value = weft_get(data, "value");
-    int r = read_item_event(data, &said);
+    weft_json value = weft_get(data, "value"), request;
+    int r = read_item_event(data, &said, &request);
     if (r < 0)
         return r;
     if (!value.text)

@@ -209,6 +209,8 @@ struct weft_engine {
     weft_map requests, known_requests; /* once.c's: under way, and over */
     weft_link all_requests, request_segments, request_repeats;
     weft_later request_later;
+    struct evp_md_st *sha256; /* what once.c makes digests with, when it has made one */
+    struct evp_md_ctx_st *hashing;
     size_t request_under_way, request_waiting, request_count, request_bytes;
     uint64_t next_segment;
     weft_map items; /* collections.c's */
@@ -593,7 +595,7 @@ void weft__items_drop(weft_engine *engine);
 /* saved.c */
 #define WEFT_SAVED_HUB "hub" /* the key of the hub's own document */
 void weft__saved_init(saved_mark *mark, saved_kind kind);
-/* An event was applied: what it speaks of has changed. */
+/* An event was applied: what it speaks of has changed. data NULL: no task, session or question. */
 void weft__saved_note(weft_engine *engine, const weft_event *event, const weft_json *data);
 /* This has changed. */
 void weft__saved_changed(weft_engine *engine, saved_mark *mark);

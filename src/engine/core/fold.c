@@ -12,6 +12,7 @@ typedef struct fold {
     const char *type;
     int (*apply)(weft_engine *engine, const weft_event *event, const weft_json *data);
     void (*act)(weft_engine *engine, const weft_event *event, const weft_json *data); /* NULL: nothing */
+    bool apart; /* it changes nothing that is saved with a task, a session or a question */
 } fold;
 
 int weft__value_string(const weft_json *value, const char **ret) {
@@ -126,8 +127,8 @@ static const fold folds[] = {
     {"question.adopted", weft__question_apply_adopted, weft__question_act_over},
     {"approval.given", weft__approval_apply_given, NULL},
     {"approval.revoked", weft__approval_apply_revoked, NULL},
-    {"doc.put", weft__item_apply_put, NULL},
-    {"doc.deleted", weft__item_apply_deleted, NULL},
+    {"doc.put", weft__item_apply_put, NULL, .apart = true},
+    {"doc.deleted", weft__item_apply_deleted, NULL, .apart = true},
     {"request.begun", weft__request_apply, NULL},
     {"request.done", weft__request_apply, NULL},
     {"agent.chosen", weft__agent_apply_chosen, NULL},
@@ -151,7 +152,7 @@ int weft__apply(weft_engine *engine, const weft_event *event, const weft_json *d
         return -EBADMSG;
     int r = row ? row->apply(engine, event, data) : 0;
     if (r >= 0)
-        weft__saved_note(engine, event, data);
+        weft__saved_note(engine, event, row && row->apart ? NULL : data);
     return r;
 }
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <openssl/evp.h>
 #include <openssl/sha.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +39,7 @@ typedef struct known_request {
     char *answer;  /* JSON; NULL: begun */
     size_t len;
     char key[DIGEST + 1], digest[DIGEST + 1];
+    char text[]; /* its answer, if that was known from the beginning */
 } known_request;
 
 typedef struct request_waiter {
@@ -51,7 +53,9 @@ struct weft_request {
     weft_engine *engine;
     weft_node node;
     weft_link link;
-    weft_link waiters;
+    weft_request_done *done; /* whoever began it, */
+    void *ctx;
+    weft_link waiters; /* and those who asked for the same meanwhile */
     void (*on_begun)(void *ctx, int r);
     void *begun_ctx;
     char store_key[8 + DIGEST + 1]; /* "request/" and the key */
@@ -71,7 +75,8 @@ static known_request *free_known(weft_engine *engine, known_request *old) {
     weft__map_remove(&engine->known_requests, &old->node);
     engine->request_count--;
     engine->request_bytes -= old->len;
-    weft__free(engine->alloc, old->answer);
+    if (old->answer != old->text)
+        weft__free(engine->alloc, old->answer);
     return weft__free(engine->alloc, old);
 }
 
@@ -108,12 +113,13 @@ static request_segment *last_segment(weft_engine *engine) {
     return segment && segment->count < SEGMENT ? segment : add_segment(engine, engine->next_segment);
 }
 
-static known_request *add_known(weft_engine *engine, request_segment *segment, const char *key, const char *digest) {
-    known_request *made = weft__zalloc(engine->alloc, sizeof *made);
+static known_request *add_known(weft_engine *engine, request_segment *segment, const char key[DIGEST + 1],
+                                const char digest[DIGEST + 1], size_t room) {
+    known_request *made = weft__zalloc(engine->alloc, sizeof *made + room);
     if (!made)
         return NULL;
-    snprintf(made->key, sizeof made->key, "%s", key);
-    snprintf(made->digest, sizeof made->digest, "%s", digest);
+    memcpy(made->key, key, sizeof made->key);
+    memcpy(made->digest, digest, sizeof made->digest);
     made->segment = segment;
     segment->requests[segment->count++] = made;
     engine->request_count++;
@@ -163,18 +169,16 @@ static int take_known(weft_engine *engine, request_segment *segment, const weft_
     known_request *known = find_known(engine, key);
     if (known && (known->answer || !answer->text))
         return 0; /* said again, at a start */
-    char *copy = answer->text ? weft__strndup(engine->alloc, answer->text, answer->len) : NULL;
-    if (answer->text && !copy)
+    char *place = known ? weft__alloc(engine->alloc, answer->len) : NULL;
+    if (known && !place)
         return -ENOMEM;
     if (!known && (segment || (segment = last_segment(engine))))
-        known = add_known(engine, segment, key, digest);
-    if (!known) {
-        weft__free(engine->alloc, copy);
+        known = add_known(engine, segment, key, digest, answer->len);
+    if (!known)
         return -ENOMEM;
-    }
-    known->answer = copy;
-    known->len = copy ? answer->len : 0;
-    known->begun = !copy;
+    known->answer = !answer->text ? NULL : memcpy(place ? place : known->text, answer->text, answer->len);
+    known->len = answer->len;
+    known->begun = !answer->text;
     known->is_error = !of[RESULT].text;
     known->gseq = gseq;
     engine->request_bytes += known->len;
@@ -275,7 +279,7 @@ static weft_request_outcome known_outcome(const weft_engine *engine, const char 
     weft_request_outcome outcome = {.r = !known ? -EEXIST : known->begun ? -EOWNERDEAD : 0};
     if (outcome.r < 0)
         return outcome;
-    outcome.r = weft_doc_parse(known->answer, known->len, engine->alloc, ret_doc);
+    outcome.r = weft_doc_keep(&(weft_json){known->answer, known->len, NULL}, engine->alloc, ret_doc);
     if (outcome.r < 0)
         return outcome;
     outcome.r = known->is_error;
@@ -314,14 +318,19 @@ static void free_request(weft_request *request) {
 static void end_request(weft_request *request, const weft_request_outcome *first_outcome) {
     weft_engine *engine = request->engine;
     weft_request_outcome outcome = *first_outcome;
+    weft_request_done *done = request->done;
+    void *ctx = request->ctx;
     weft_link waiters;
     weft__list_push(&request->waiters, &waiters);
     weft__list_remove(&request->waiters);
     free_request(request);
+    engine->request_waiting--;
+    if (done)
+        done(ctx, &outcome);
+    outcome.repeat = true;
     while (!weft__list_empty(&waiters)) {
         engine->request_waiting--;
         run_done(WEFT_CONTAINER(waiters.next, request_waiter, link), engine->alloc, &outcome);
-        outcome.repeat = true;
     }
 }
 
@@ -355,49 +364,49 @@ void weft__request_refuse(weft_request *request, weft_val error) {
 
 /* ---- beginning ---- */
 
-static void shorten_digest(const void *text, size_t len, char ret[DIGEST + 1]) {
-    unsigned char digest[SHA256_DIGEST_LENGTH];
+/* Of these texts, one behind the other. What it is made with is kept: to look it up takes longer than a short text. */
+static int make_digest(weft_engine *engine, const weft_bytes *texts, size_t count, char ret[DIGEST + 1]) {
     static const char digits[] = "0123456789abcdef";
-    SHA256(text, len, digest);
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    if (!engine->sha256)
+        engine->sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+    if (!engine->hashing)
+        engine->hashing = EVP_MD_CTX_new();
+    bool done = engine->sha256 && engine->hashing && EVP_DigestInit_ex2(engine->hashing, engine->sha256, NULL) == 1;
+    for (size_t i = 0; done && i < count; i++)
+        done = EVP_DigestUpdate(engine->hashing, texts[i].data, texts[i].len) == 1;
+    if (!done || EVP_DigestFinal_ex(engine->hashing, digest, NULL) != 1)
+        return -ENOMEM;
     for (size_t i = 0; i < DIGEST / 2; i++) {
         ret[2 * i] = digits[digest[i] >> 4];
         ret[2 * i + 1] = digits[digest[i] & 15];
     }
     ret[DIGEST] = '\0';
+    return 0;
 }
 
-/* With the NUL between them, which neither has, so that no caller can write another's name into its id. Both are short. */
-static void digest_id(const weft_request_spec *spec, char ret[DIGEST + 1]) {
-    char text[2 * (WEFT_REQUEST_ID + 1)];
-    size_t by = strlen(spec->by) + 1, id = strlen(spec->id);
-    memcpy(text, spec->by, by);
-    memcpy(text + by, spec->id, id);
-    shorten_digest(text, by + id, ret);
+/* With the NUL between them, which neither has, so that no caller can write another's name into its id. */
+static int digest_id(weft_engine *engine, const weft_request_spec *spec, char ret[DIGEST + 1]) {
+    const weft_bytes texts[] = {{spec->by, strlen(spec->by) + 1}, {spec->id, strlen(spec->id)}};
+    return make_digest(engine, texts, 2, ret);
 }
 
 /* What has no canonical form (a number beyond all doubles) is the same only if it is the same text. */
-static int digest_body(const weft_request_spec *spec, const weft_alloc *alloc, char ret[DIGEST + 1]) {
+static int digest_body(weft_engine *engine, const weft_request_spec *spec, char ret[DIGEST + 1]) {
     char *canonical = NULL;
-    size_t len = 0, name = strlen(spec->name) + 1;
-    int r = spec->args.text ? weft_to_canonical(&spec->args, alloc, &canonical, &len) : 0;
+    size_t len = 0;
+    int r = spec->args.text ? weft_to_canonical(&spec->args, engine->alloc, &canonical, &len) : 0;
     if (r < 0 && r != -EBADMSG)
         return r;
-    if (!canonical)
-        len = spec->args.len;
-    char *text = weft__alloc(alloc, name + len);
-    r = text ? 0 : -ENOMEM;
-    if (text) {
-        memcpy(text, spec->name, name);
-        if (len)
-            memcpy(text + name, canonical ? canonical : spec->args.text, len);
-        shorten_digest(text, name + len, ret);
-    }
-    weft__free(alloc, text);
-    weft_text_free(canonical, alloc);
+    const weft_bytes args = canonical ? (weft_bytes){canonical, len} : (weft_bytes){spec->args.text, spec->args.len};
+    const weft_bytes texts[] = {{spec->name, strlen(spec->name) + 1}, args};
+    r = make_digest(engine, texts, args.len ? 2 : 1, ret);
+    weft_text_free(canonical, engine->alloc);
     return r;
 }
 
-static int add_request_waiter(weft_engine *engine, weft_link *list, const char *key, weft_request_done *done, void *ctx) {
+static int add_request_waiter(weft_engine *engine, weft_link *list, const char key[DIGEST + 1], weft_request_done *done,
+                              void *ctx) {
     if (engine->request_waiting >= 2 * (size_t) WEFT_REQUESTS_AT_ONCE)
         return -EUSERS;
     request_waiter *made = weft__zalloc(engine->alloc, sizeof *made);
@@ -405,13 +414,15 @@ static int add_request_waiter(weft_engine *engine, weft_link *list, const char *
         return -ENOMEM;
     made->done = done;
     made->ctx = ctx;
-    snprintf(made->key, sizeof made->key, "%s", key);
+    memcpy(made->key, key, sizeof made->key);
     weft__list_push(list, &made->link);
     engine->request_waiting++;
     return 0;
 }
 
-static weft_request *new_request(weft_engine *engine, const weft_request_spec *spec, const char *key, const char *digest) {
+static weft_request *new_request(weft_engine *engine, const weft_request_spec *spec, const char key[DIGEST + 1],
+                                 const char digest[DIGEST + 1]) {
+    static const char prefix[] = "request/";
     size_t by = strlen(spec->by) + 1, id = strlen(spec->id) + 1, name = strlen(spec->name) + 1;
     weft_request *made = weft__zalloc(engine->alloc, sizeof *made + by + id + name);
     if (!made)
@@ -420,22 +431,23 @@ static weft_request *new_request(weft_engine *engine, const weft_request_spec *s
     made->by = memcpy(made->text, spec->by, by);
     made->id = memcpy(made->text + by, spec->id, id);
     made->name = memcpy(made->text + by + id, spec->name, name);
-    snprintf(made->store_key, sizeof made->store_key, "request/%s", key);
-    snprintf(made->digest, sizeof made->digest, "%s", digest);
+    memcpy(made->store_key, prefix, sizeof prefix - 1);
+    memcpy(made->store_key + sizeof prefix - 1, key, DIGEST + 1);
+    memcpy(made->digest, digest, sizeof made->digest);
     weft__list_init(&made->waiters);
     return made;
 }
 
 static int begin_new(weft_engine *engine, const weft_request_spec *spec, const char *key, const char *digest,
                      weft_request_done *done, void *ctx, weft_request **ret) {
-    if (engine->request_under_way >= WEFT_REQUESTS_AT_ONCE)
+    if (engine->request_under_way >= WEFT_REQUESTS_AT_ONCE || engine->request_waiting >= 2 * (size_t) WEFT_REQUESTS_AT_ONCE)
         return -EUSERS;
     weft_request *made = new_request(engine, spec, key, digest);
-    int r = made ? add_request_waiter(engine, &made->waiters, key, done, ctx) : -ENOMEM;
-    if (r < 0) {
-        weft__free(engine->alloc, made);
-        return r;
-    }
+    if (!made)
+        return -ENOMEM;
+    made->done = done;
+    made->ctx = ctx;
+    engine->request_waiting++;
     weft__map_put(&engine->requests, &made->node, key_of(made));
     weft__list_push(&engine->all_requests, &made->link);
     engine->request_under_way++;
@@ -464,8 +476,9 @@ int weft__request_begin(weft_engine *engine, const weft_request_spec *spec, weft
         return engine->phase <= READY ? -EAGAIN : -ESHUTDOWN;
     if (!is_short(spec->by, 0) || !is_short(spec->id, 1) || !is_short(spec->name, 1))
         return -EINVAL;
-    digest_id(spec, key);
-    int r = digest_body(spec, engine->alloc, digest);
+    int r = digest_id(engine, spec, key);
+    if (r >= 0)
+        r = digest_body(engine, spec, digest);
     if (r < 0)
         return r;
     weft_node *node = weft__map_find(&engine->requests, key);
@@ -566,4 +579,6 @@ void weft__requests_drop(weft_engine *engine) {
         drop_segment(engine, WEFT_CONTAINER(engine->request_segments.next, request_segment, link));
     weft__map_done(&engine->requests);
     weft__map_done(&engine->known_requests);
+    EVP_MD_CTX_free(engine->hashing);
+    EVP_MD_free(engine->sha256);
 }

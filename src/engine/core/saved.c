@@ -89,13 +89,8 @@ void weft__save_if_due(weft_engine *engine) {
 }
 
 /* The session first, so that it is read back before its task. */
-void weft__saved_note(weft_engine *engine, const weft_event *event, const weft_json *data) {
+static void note_things(weft_engine *engine, const weft_json *data) {
     char id[ENGINE_ID];
-    if (strcmp(event->stream, WEFT_STREAM_HUB) != 0)
-        return;
-    if (event->seq > engine->hub_seq)
-        engine->hub_seq = event->seq;
-    engine->unsaved_events++;
     static const char *const names[] = {"taskId", "sessionId", "questionId"};
     weft_json ids[3];
     weft__get_all(data, names, 3, ids);
@@ -108,6 +103,16 @@ void weft__saved_note(weft_engine *engine, const weft_event *event, const weft_j
     known_question *question = weft__question_known(engine, weft__value_id(&ids[2], id));
     if (question && question->stored)
         weft__saved_changed(engine, &question->saved);
+}
+
+void weft__saved_note(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    if (strcmp(event->stream, WEFT_STREAM_HUB) != 0)
+        return;
+    if (event->seq > engine->hub_seq)
+        engine->hub_seq = event->seq;
+    engine->unsaved_events++;
+    if (data)
+        note_things(engine, data);
     weft__save_if_due(engine);
 }
 
