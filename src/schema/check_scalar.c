@@ -112,6 +112,12 @@ static int order_to(const schema_decimal *limit, bool quick, int64_t i, const sc
     return weft__decimal_compare(value, limit);
 }
 
+static bool is_multiple(const number_rules *rules, bool quick, int64_t i, const schema_decimal *value) {
+    if (quick && rules->quick)
+        return i % rules->multiple_of->i == 0;
+    return weft__decimal_is_multiple(value, rules->multiple_of);
+}
+
 /* A limit as the schema has it. */
 static bool misfit_limit(schema_run *run, const schema_node *node, const char *keyword, const char *what,
                          const schema_decimal *limit) {
@@ -149,7 +155,9 @@ const char *weft__check_number(schema_run *run, const schema_node *node, const c
     bool quick = weft__quick_int(p, &i, &end), fits = true;
     if (!quick)
         end = weft__skip_value(p);
-    weft__decimal_read(p, (size_t) (end - p), &value);
+    value.count = 0;
+    if (!quick || !rules->quick)
+        weft__decimal_read(p, (size_t) (end - p), &value);
     run->steps += value.count / STRING_PER_STEP;
     if (rules->min && order_to(rules->min, quick, i, &value) < 0)
         fits = misfit_limit(run, node, "minimum", "at least", rules->min);
@@ -159,7 +167,7 @@ const char *weft__check_number(schema_run *run, const schema_node *node, const c
         fits = misfit_limit(run, node, "exclusiveMinimum", "above", rules->above);
     if (rules->below && order_to(rules->below, quick, i, &value) >= 0)
         fits = misfit_limit(run, node, "exclusiveMaximum", "below", rules->below);
-    if (rules->multiple_of && !weft__decimal_is_multiple(&value, rules->multiple_of))
+    if (rules->multiple_of && !is_multiple(rules, quick, i, &value))
         fits = misfit_limit(run, node, "multipleOf", "a multiple of", rules->multiple_of);
     return fits ? end : NULL;
 }

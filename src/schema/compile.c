@@ -316,6 +316,10 @@ static int compile_string(const source *s) {
     return r;
 }
 
+static bool is_quick(const schema_decimal *limit) {
+    return !limit || limit->quick;
+}
+
 static int compile_number(const source *s) {
     number_rules *rules;
     if (!HAS_ANY(s, K_MINIMUM, K_MAXIMUM, K_EXCLUSIVE_MINIMUM, K_EXCLUSIVE_MAXIMUM, K_MULTIPLE_OF))
@@ -332,6 +336,8 @@ static int compile_number(const source *s) {
         r = read_decimal(s, K_EXCLUSIVE_MAXIMUM, &rules->below);
     if (r >= 0)
         r = read_decimal(s, K_MULTIPLE_OF, &rules->multiple_of);
+    rules->quick = is_quick(rules->min) && is_quick(rules->max) && is_quick(rules->above) && is_quick(rules->below) &&
+                   is_quick(rules->multiple_of);
     if (r < 0 || !rules->multiple_of)
         return r;
     if (!rules->multiple_of->count || rules->multiple_of->negative)

@@ -52,6 +52,7 @@ typedef struct string_rules {
 
 typedef struct number_rules {
     const schema_decimal *min, *max, *above, *below, *multiple_of; /* NULL: no such limit */
+    bool quick;                                                    /* all of them are */
 } number_rules;
 
 typedef struct array_rules {
