@@ -6,6 +6,7 @@
 /* clang-format off */
 #include <weft/base.h>   /* bytes, allocator, errors */
 #include <weft/json.h>   /* reading and writing JSON */
+#include <weft/schema.h> /* JSON Schema */
 #include <weft/method.h> /* methods as rows, requests, answers */
 #include <weft/gate.h>   /* what stands before a method */
 #include <weft/peer.h>   /* the peer without I/O */
