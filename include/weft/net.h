@@ -9,6 +9,7 @@
 #define WEFT_NET_H
 
 #include <weft/peer.h>
+#include <weft/sign.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -225,11 +226,13 @@ typedef struct weft_connect_opts {
     weft_service *service;       /* methods the other side may call; NULL: none */
     const weft_framing *framing; /* byte streams: NULL is NDJSON */
     weft_tls_opts tls;
-    const char *token;          /* shown as Authorization: Bearer, where the transport has HTTP */
-    int64_t timeout_ms;         /* for connecting: 10 s; <0 none */
-    bool reconnect;             /* keep trying: after 100 ms, twice as long each time, at most 16 s, +-50 %; a refusal
-                                   (-EACCES, -EOPNOTSUPP) is final */
-    bool events;                /* http: also listen to server-sent events, on a connection of their own */
+    const char *token;             /* shown as Authorization: Bearer, where the transport has HTTP */
+    const weft_sign_key *sign_key; /* sign every call and notification with it: <weft/sign.h>; NULL: none. Copied. It is
+                                   signed when it is made: one that waits long for a connection is too old when it arrives */
+    int64_t timeout_ms;            /* for connecting: 10 s; <0 none */
+    bool reconnect;                /* keep trying: after 100 ms, twice as long each time, at most 16 s, +-50 %; a refusal
+                                      (-EACCES, -EOPNOTSUPP) is final */
+    bool events;                   /* http: also listen to server-sent events, on a connection of their own */
     const weft_header *headers; /* http and ws: sent with every request; NULL: none. Not those of the protocol itself: Host,
                                    Content-Length, Content-Type, Accept, Connection, Upgrade, Sec-WebSocket-*. Copied */
     bool no_deflate;            /* WebSocket: do not offer compression */

@@ -113,7 +113,11 @@ typedef struct weft_peer_opts {
     bool extras;      /* the other side knows params._meta["weft/deadlineMs"] and ["weft/idempotencyKey"] */
     unsigned deflate; /* WebSocket: permessage-deflate was negotiated; 9..15 is the window for what we send */
     uint64_t seed;    /* unpredictable; masks of a WebSocket client come from it */
-    void *data;       /* yours: weft_peer_data() */
+    /* Sign what we call and notify: the value of its auth member as text into ret, for a message with these parts as they
+     * stand in it. The text's length, or <0: then nothing is sent. NULL: nothing is signed. <weft/sign.h> */
+    int (*sign)(void *ctx, weft_bytes method, weft_bytes id, weft_bytes params, char *ret, size_t size);
+    void *sign_ctx;
+    void *data; /* yours: weft_peer_data() */
     /* A notification that no method row takes. Borrowed. */
     void (*on_notification)(weft_peer *peer, const char *method, const weft_json *params, void *data);
     /* Every body before it is looked at as JSON; true: it was taken, and is not. For protocols that are not JSON-RPC. */

@@ -48,6 +48,8 @@ static void take_opts(weft_peer *peer, const weft_peer_opts *opts) {
     peer->on_raw = opts->on_raw;
     peer->on_output = opts->on_output;
     peer->on_drain = opts->on_drain;
+    peer->sign = opts->sign;
+    peer->sign_ctx = opts->sign_ctx;
 }
 
 static void dispose_peer(weft_peer *peer) {
@@ -114,6 +116,7 @@ weft_peer *weft_peer_free(weft_peer *peer) {
     if (!peer || peer->freed)
         return NULL;
     peer->freed = true;
+    peer->sign = NULL; /* its key may go with the carrier */
     if (!peer->status)
         peer->status = -ECONNRESET;
     if (peer->carrier_table) {

@@ -40,6 +40,8 @@ struct weft_peer {
     bool (*on_raw)(weft_peer *peer, weft_bytes body, bool binary, void *data);
     void (*on_output)(weft_peer *peer, void *data);
     void (*on_drain)(weft_peer *peer, void *data);
+    int (*sign)(void *ctx, weft_bytes method, weft_bytes id, weft_bytes params, char *ret, size_t size);
+    void *sign_ctx;
     const void *framing_extra;
     uint64_t seed;
     int status;    /* 0, or why it must be closed */

@@ -190,7 +190,9 @@ void weft__req_dispose(weft_req *req) {
     bool deferred = (req->flags & REQ_DEFERRED);
     req->kept = weft__free(service->alloc, req->kept);
     service->inner_refs -= deferred && (req->flags & REQ_UNCARRIED);
-    req->flags &= ~(unsigned) REQ_DEFERRED;
+    if (req->flags & REQ_OWN_IDENTITY)
+        req->identity = weft__free(service->alloc, req->identity);
+    req->flags &= ~(unsigned) (REQ_DEFERRED | REQ_OWN_IDENTITY);
     if (service->pooled < WEFT_REQ_POOL)
         weft__req_release(req);
     else
