@@ -28,11 +28,12 @@ extern "C" {
 #define WEFT_NONCE_MAX 128
 
 typedef struct weft_sign_key {
-    const char *id;     /* auth.key_id; "" or NULL: the key of requests that name none */
+    const char *id;     /* auth.key_id; "" or NULL: only of requests that name none */
     const void *secret; /* NULL ends a list */
     size_t len;         /* of the secret */
     const char *name;   /* checking: for identity.name; NULL: the id */
     const char *scopes; /* checking: for identity.scopes; NULL: "*" */
+    bool unnamed;       /* checking: it is also the key of requests that name none */
 } weft_sign_key;
 
 /* ---- checking ---- */
@@ -54,7 +55,8 @@ typedef struct weft_signatures_opts {
     void *ctx; /* of these three */
 } weft_signatures_opts;
 
-/* -EINVAL: a key whose id or secret cannot be, or two keys with one id; -ENOMEM. */
+/* -EINVAL: a key whose id or secret cannot be; -EEXIST: two keys have one id, or one secret, with which a signature would
+ * count twice; -ENOMEM. */
 WEFT_API int weft_signatures_new(const weft_signatures_opts *opts, weft_signatures **ret);
 /* The service that has its gate must be gone. */
 WEFT_API weft_signatures *weft_signatures_free(weft_signatures *signatures);

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "alloc.h"
+#include "error_row.h"
 #include "hmac.h"
 #include "seen.h"
 
@@ -26,6 +27,8 @@
 
 typedef struct signing_key {
     char *id, *name, *scopes;
+    bool unnamed;
+    unsigned char mark[WEFT_MAC]; /* of a fixed text: the same for the same secret */
     weft_hmac *hmac;
     weft_seen seen;
 } signing_key;
@@ -79,10 +82,7 @@ static int64_t look_at_clock(weft_signatures *self) {
 /* ---- refusing ---- */
 
 static int failure_code(const weft_method *row) {
-    for (const weft_error_row *error = row ? row->errors : NULL; error && error->code; error++)
-        if (error->reason && strcmp(error->reason, "authenticationFailed") == 0)
-            return error->code;
-    return -32003;
+    return weft__row_code(row, "authenticationFailed", -32003);
 }
 
 static int refuse_signature(weft_signatures *self, const weft_gate_request *request, const char *reason, const char *message,
@@ -144,7 +144,8 @@ static bool read_auth(const weft_json *auth, auth_member *ret) {
 
 static signing_key *find_signing_key(weft_signatures *self, weft_bytes id) {
     for (size_t i = 0; i < self->count; i++)
-        if (strlen(self->keys[i].id) == id.len && memcmp(self->keys[i].id, id.data, id.len) == 0)
+        if ((strlen(self->keys[i].id) == id.len && memcmp(self->keys[i].id, id.data, id.len) == 0) ||
+            (!id.len && self->keys[i].unnamed))
             return &self->keys[i];
     return NULL;
 }
@@ -229,20 +230,33 @@ static int ask_signature(void *ctx, const weft_gate_request *request) {
 
 /* ---- life ---- */
 
+/* A signature does not say for which key it is: the same secret under two ids would let it count for each. */
+static int mark_secret(const weft_signatures *self, signing_key *key) {
+    int r = weft__hmac_parts(key->hmac, &(weft_signed_parts){.method = {"mark", 4}}, key->mark);
+    for (const signing_key *other = self->keys; r >= 0 && other < key; other++)
+        if (CRYPTO_memcmp(other->mark, key->mark, sizeof key->mark) == 0)
+            r = -EEXIST;
+    return r;
+}
+
 static int copy_signing_key(weft_signatures *self, const weft_sign_key *from) {
     const char *id = from->id ? from->id : "", *name = from->name ? from->name : id;
     const char *scopes = from->scopes ? from->scopes : "*";
-    if (self->count == MAX_KEYS || !weft__is_sign_word(id, strlen(id), WEFT_KEY_ID_MAX) ||
-        find_signing_key(self, (weft_bytes){id, strlen(id)}))
+    if (self->count == MAX_KEYS || !weft__is_sign_word(id, strlen(id), WEFT_KEY_ID_MAX))
         return -EINVAL;
+    if (find_signing_key(self, (weft_bytes){id, strlen(id)}) ||
+        (from->unnamed && find_signing_key(self, (weft_bytes){"", 0})))
+        return -EEXIST;
     signing_key *key = &self->keys[self->count++];
     key->id = weft__strndup(self->alloc, id, strlen(id));
     key->name = weft__strndup(self->alloc, name, strlen(name));
     key->scopes = weft__strndup(self->alloc, scopes, strlen(scopes));
+    key->unnamed = from->unnamed;
     key->seen.max = self->opts.max_seen;
     if (!key->id || !key->name || !key->scopes)
         return -ENOMEM;
-    return weft__hmac_new(from->secret, from->len, &key->hmac);
+    int r = weft__hmac_new(from->secret, from->len, &key->hmac);
+    return r < 0 ? r : mark_secret(self, key);
 }
 
 static int copy_signing_keys(weft_signatures *self, const weft_sign_key *keys) {

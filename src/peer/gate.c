@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "error_row.h"
 #include "gate.h"
 
 bool weft_has_scope(const weft_identity *who, const char *scope) {
@@ -53,7 +54,7 @@ static int ask_scope(weft_req *req, weft_outcome *ret) {
 
 static void refuse_rate(weft_req *req, int64_t wait_ms) {
     req->service->stats.rate_limited++;
-    weft_fail(req, 429, "Too many requests",
+    weft_fail(req, weft__row_code(req->row, "rateLimited", 429), "Too many requests",
               WEFT_OBJ({"reason", weft_str("rateLimited")}, {"retryAfterMs", weft_int(wait_ms)}));
 }
 

@@ -42,6 +42,7 @@ static void take_opts(weft_peer *peer, const weft_peer_opts *opts) {
     peer->eager = opts->eager;
     peer->extras = opts->extras;
     peer->deflate = opts->deflate;
+    peer->own_max_body = opts->max_body;
     peer->seed = opts->seed;
     peer->data = opts->data;
     peer->on_notification = opts->on_notification;
@@ -76,6 +77,8 @@ static void dispose_peer(weft_peer *peer) {
 static void set_max_body(weft_peer *peer) {
     const weft_limits *limits = &peer->service->limits;
     peer->max_body = peer->identity->authenticated ? limits->max_body : limits->max_body_stranger;
+    if (peer->own_max_body && peer->own_max_body < peer->max_body)
+        peer->max_body = peer->own_max_body;
 }
 
 static int make_peer(weft_service *service, const weft_peer_opts *opts, weft_peer **ret) {

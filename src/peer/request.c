@@ -439,7 +439,7 @@ weft_peer *weft_req_peer(weft_req *req) {
 }
 
 const weft_identity *weft_req_identity(weft_req *req) {
-    static const weft_identity nobody = {"", "", "", "", "", -1, -1, false};
+    static const weft_identity nobody = {"", "", "", "", "", -1, -1, false, .endpoint = ""};
     if (req->flags & REQ_OWN_IDENTITY)
         return req->identity;
     return req->peer ? weft_peer_identity(req->peer) : &nobody;

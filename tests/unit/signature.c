@@ -200,6 +200,16 @@ TEST(the_key_of_who_names_none) {
     CHECK_SAID(ask(&w, message), "ok");
     CHECK_STR(w.who, "plain/*");
     close_world(&w);
+    /* One that has a name too is one key under both: a signature does not say for which it is. */
+    const weft_sign_key keys[] = {{"ci", secret, sizeof secret - 1, "builds", "read", .unnamed = true}, {0}};
+    const weft_sign_key unnamed = {"", secret, sizeof secret - 1, NULL, NULL};
+    REQUIRE(open_world_with(&w, keys, 0, 0) >= 0);
+    CHECK_SAID(ask_signed(&w, NOW_S, "n", "echo", "1", "[]"), "ok");
+    make_message(&unnamed, NOW_S, "n", "echo", "1", "[]", message, sizeof message);
+    CHECK_SAID(ask(&w, message), "signatureReplayed");
+    make_message(&unnamed, NOW_S, "m", "echo", "1", "[]", message, sizeof message);
+    CHECK_SAID(ask(&w, message), "ok");
+    close_world(&w);
 }
 
 /* ---- tampering ---- */
@@ -581,10 +591,13 @@ TEST(keys_that_cannot_be) {
         {{"a", "short", 5, NULL, NULL}},
         {{"a b", secret, 32, NULL, NULL}},
         {{"a\"", secret, 32, NULL, NULL}},
-        {{"a", secret, 32, NULL, NULL}, {"a", secret, 32, NULL, NULL}},
+        {{"a", secret, 32, NULL, NULL}, {"a", "another secret of it", 20, NULL, NULL}},
+        {{"a", secret, 32, NULL, NULL}, {"b", secret, 32, NULL, NULL}},
+        {{"a", secret, 32, .unnamed = true}, {"b", "another secret of it", 20, .unnamed = true}},
+        {{"a", secret, 32, .unnamed = true}, {"", "another secret of it", 20}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        CHECK_INT(weft_signatures_new(&(weft_signatures_opts){.keys = rows[i]}, &made), -EINVAL);
+        CHECK_INT(weft_signatures_new(&(weft_signatures_opts){.keys = rows[i]}, &made), i < 3 ? -EINVAL : -EEXIST);
     char auth[WEFT_AUTH_MAX];
     CHECK_INT(weft_sign(&ci, NOW_S, "a b", bytes("m"), bytes("1"), bytes(""), auth, sizeof auth), -EINVAL);
     CHECK_INT(weft_sign(&ci, NOW_S, NULL, bytes("m"), bytes("1"), bytes(""), auth, 20), -EMSGSIZE);

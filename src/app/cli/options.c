@@ -30,6 +30,8 @@ const weft_option weft__connection_options[] = {
     WEFT_OPTION(weft_reach, timeout_ms, time, "timeout", 't', "TIME",
                 "how long to wait in all: 500ms, 5s, 2m (default 30s)"),
     WEFT_OPTION(weft_reach, token_file, text, "token-file", 0, "FILE", "the token to show; else the variable WEFT_TOKEN"),
+    WEFT_OPTION(weft_reach, key_file, text, "key-file", 0, "FILE", "sign what is sent with the secret in it (mode 0600)"),
+    WEFT_OPTION(weft_reach, key_id, text, "key-id", 0, "NAME", "the name that the server knows this key by"),
     WEFT_OPTION(weft_reach, content_length, flag, "content-length", 0, NULL, "frame with Content-Length headers, not lines"),
     WEFT_OPTION(weft_reach, cacert, text, "cacert", 0, "FILE", "trust these certificates instead of the system's"),
     WEFT_OPTION(weft_reach, cert, text, "cert", 0, "FILE", "our certificate, for servers that ask for one"),
