@@ -91,9 +91,11 @@ int weft__signing_sign(void *ctx, weft_bytes method, weft_bytes id, weft_bytes p
     weft_signed_parts parts = {.method = method, .id = id, .params = params};
     unsigned char bytes[NONCE_BYTES];
     char nonce[2 * NONCE_BYTES + 1];
+    struct timespec now;
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t) sizeof bytes)
         return -EIO;
     for (size_t i = 0; i < sizeof bytes; i++)
         snprintf(nonce + 2 * i, 3, "%02x", bytes[i]);
-    return sign_parts(signing->hmac, signing->id, (int64_t) time(NULL), nonce, &parts, ret, size);
+    clock_gettime(CLOCK_REALTIME, &now); /* time() may still be in the second before */
+    return sign_parts(signing->hmac, signing->id, (int64_t) now.tv_sec, nonce, &parts, ret, size);
 }
