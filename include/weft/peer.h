@@ -112,6 +112,7 @@ typedef struct weft_peer_opts {
     bool eager;       /* lines: act on what is whole although its line has not ended; some servers end no line */
     bool locked;      /* answer 401 to every method without WEFT_OPEN until the identity is authenticated */
     bool extras;      /* the other side knows params._meta["weft/deadlineMs"] and ["weft/idempotencyKey"] */
+    bool gzip;        /* Content-Length and HTTP: say that we read gzip. It is used from when the other side has said so */
     unsigned deflate; /* WebSocket: permessage-deflate was negotiated; 9..15 is the window for what we send */
     size_t max_body;  /* an inbound message, where that is less than the service's limits; 0: no other limit */
     uint64_t seed;    /* unpredictable; masks of a WebSocket client come from it */

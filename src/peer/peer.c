@@ -14,6 +14,8 @@ static int start_framing(weft_peer *peer) {
         .seed = peer->seed,
         .deflate = peer->deflate,
         .zip = peer->service->zip,
+        .gzip = peer->service->gzip,
+        .offers_gzip = peer->gzip,
         .extra = peer->framing_extra,
     };
     peer->framing_state = weft__zalloc(alloc, peer->framing->state_size);
@@ -42,6 +44,7 @@ static void take_opts(weft_peer *peer, const weft_peer_opts *opts) {
     peer->eager = opts->eager;
     peer->extras = opts->extras;
     peer->deflate = opts->deflate;
+    peer->gzip = opts->gzip;
     peer->own_max_body = opts->max_body;
     peer->seed = opts->seed;
     peer->data = opts->data;

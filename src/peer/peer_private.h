@@ -52,7 +52,7 @@ struct weft_peer {
     size_t soon_bytes; /* of their params: what waits to be stored for this peer */
     bool looking;      /* one of them only looks at something: all others wait */
     uint8_t style;     /* weft_style */
-    bool no_batch, lenient, extras, eager, locked;
+    bool no_batch, lenient, extras, eager, locked, gzip;
     bool quiet;     /* inside feed or tick: the caller will look for output itself */
     bool full;      /* the soft limit was reached and not yet left */
     bool offline;   /* a client between two connections */
