@@ -237,6 +237,9 @@ typedef struct weft_connect_opts {
     const weft_header *headers; /* http and ws: sent with every request; NULL: none. Not those of the protocol itself: Host,
                                    Content-Length, Content-Type, Accept, Connection, Upgrade, Sec-WebSocket-*. Copied */
     bool no_deflate;            /* WebSocket: do not offer compression */
+    bool gzip;                  /* http, and byte streams with Content-Length headers: say that we read gzip, and send it for
+                                   messages of 1 KiB and more once the other side has said that it does. Not for servers that
+                                   would compress server-sent events */
     weft_style style;
     bool no_batch; /* refuse batches with one -32600 (ACP, MCP) */
     bool lenient;

@@ -78,6 +78,7 @@ typedef struct weft_reach {
     const char *key;
     bool insecure;
     bool content_length;
+    bool compress;
 } weft_reach;
 extern const weft_option weft__connection_options[];
 

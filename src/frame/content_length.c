@@ -38,7 +38,7 @@ static bool is_name_byte(char c) {
 
 /* The other side reads gzip. It is told the same, once. */
 static void learn_of_gzip(weft_content_length_state *self) {
-    self->announces |= self->gzip && !self->reads_gzip;
+    self->announces |= self->gzip && !self->announced;
     self->reads_gzip = true;
 }
 
@@ -231,6 +231,7 @@ static int announce_gzip(weft_content_length_state *self, weft_buf *out, size_t 
     memcpy(line + 1, ACCEPTS, sizeof ACCEPTS - 1);
     out->end += sizeof ACCEPTS - 1;
     self->announces = false;
+    self->announced = true;
     return 0;
 }
 

@@ -94,6 +94,7 @@ typedef struct weft_content_length_state {
     int8_t coding;          /* of the body that comes: 0 none, 1 gzip, <0 unreadable */
     bool coded;             /* a header has said so already */
     bool reads_gzip;        /* the other side has said so */
+    bool announced;         /* we have said so */
     bool announces;         /* our next frame says so */
 } weft_content_length_state;
 

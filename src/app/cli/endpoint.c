@@ -193,6 +193,7 @@ weft_connect_opts weft__target_opts(const weft_app *app, weft_target *target, we
         .framing = reach->content_length ? &weft_content_length : NULL,
         .tls = {.cert = reach->cert, .key = reach->key, .ca = reach->cacert, .insecure = reach->insecure},
         .token = target->token,
+        .gzip = reach->compress,
         .sign_key = target->secret ? &target->key : NULL,
         .same_user = target->here || target->own_socket,
         .timeout_ms = reach->timeout_ms,

@@ -33,6 +33,8 @@ const weft_option weft__connection_options[] = {
     WEFT_OPTION(weft_reach, key_file, text, "key-file", 0, "FILE", "sign what is sent with the secret in it (mode 0600)"),
     WEFT_OPTION(weft_reach, key_id, text, "key-id", 0, "NAME", "the name that the server knows this key by"),
     WEFT_OPTION(weft_reach, content_length, flag, "content-length", 0, NULL, "frame with Content-Length headers, not lines"),
+    WEFT_OPTION(weft_reach, compress, flag, "compress", 0, NULL,
+                "gzip for large messages, where the other side can (HTTP, Content-Length)"),
     WEFT_OPTION(weft_reach, cacert, text, "cacert", 0, "FILE", "trust these certificates instead of the system's"),
     WEFT_OPTION(weft_reach, cert, text, "cert", 0, "FILE", "our certificate, for servers that ask for one"),
     WEFT_OPTION(weft_reach, key, text, "key", 0, "FILE", "the key that belongs to it"),

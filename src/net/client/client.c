@@ -479,6 +479,7 @@ static int make_client_peer(weft_client *client) {
                               .lenient = opts->lenient,
                               .extras = opts->extras,
                               .seed = seed,
+                              .gzip = opts->gzip,
                               .sign = client->signing ? weft__signing_sign : NULL,
                               .sign_ctx = client->signing,
                               .data = opts->data,
