@@ -58,6 +58,11 @@ typedef struct weft_gate {
  * weft_req_on_cancel() tells the gate of that earlier. */
 WEFT_API int weft_req_continue(weft_req *req);
 
+/* This request is somebody's who is not, or not only, who its connection is: whoever signed it, say. For gates, from
+ * before(): later gates, the scope check and the handler see this identity (copied), other requests of the connection do
+ * not. -ENOMEM. */
+WEFT_API int weft_req_set_identity(weft_req *req, const weft_identity *identity);
+
 #ifdef __cplusplus
 }
 #endif

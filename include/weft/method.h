@@ -150,8 +150,9 @@ typedef struct weft_identity {
     int64_t uid;           /* of a Unix-socket peer; -1 unknown */
     int64_t pid;           /* likewise */
     bool authenticated;
-    int64_t port; /* of the other end; 0 unknown */
-    bool local;   /* not from a network: rate limits are not for it */
+    int64_t port;         /* of the other end; 0 unknown */
+    bool local;           /* not from a network: rate limits are not for it */
+    const char *endpoint; /* the URL of the server by which it came in, as weft_server_url() has it; "" unknown */
 } weft_identity;
 
 /* Does this caller have the scope? NULL: there is nothing to have. */

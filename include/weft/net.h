@@ -9,6 +9,7 @@
 #define WEFT_NET_H
 
 #include <weft/peer.h>
+#include <weft/sign.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -72,6 +73,7 @@ typedef struct weft_listen_opts {
     const char *const *hosts;   /* Host names accepted besides loopback's, NULL-terminated; "*" accepts any. Copied */
     const char *const *origins; /* Origins accepted besides none and the server's own; "*" accepts any. Copied */
     const char *dialect;        /* what connections speak until something decides otherwise */
+    size_t max_body;            /* an inbound message, where that is less than the service's limits: 0 no other limit */
     const char *id_header;      /* WebSocket: the answer to the handshake names the connection in this header, with 32
                                    random hexadecimal digits. At most 64 bytes; NULL: no such header. Copied */
     bool token_later;           /* WebSocket: who shows no token at all may connect, is answered 401 to every method without
@@ -225,14 +227,19 @@ typedef struct weft_connect_opts {
     weft_service *service;       /* methods the other side may call; NULL: none */
     const weft_framing *framing; /* byte streams: NULL is NDJSON */
     weft_tls_opts tls;
-    const char *token;          /* shown as Authorization: Bearer, where the transport has HTTP */
-    int64_t timeout_ms;         /* for connecting: 10 s; <0 none */
-    bool reconnect;             /* keep trying: after 100 ms, twice as long each time, at most 16 s, +-50 %; a refusal
-                                   (-EACCES, -EOPNOTSUPP) is final */
-    bool events;                /* http: also listen to server-sent events, on a connection of their own */
+    const char *token;             /* shown as Authorization: Bearer, where the transport has HTTP */
+    const weft_sign_key *sign_key; /* sign every call and notification with it: <weft/sign.h>; NULL: none. Copied. It is
+                                   signed when it is made: one that waits long for a connection is too old when it arrives */
+    int64_t timeout_ms;            /* for connecting: 10 s; <0 none */
+    bool reconnect;                /* keep trying: after 100 ms, twice as long each time, at most 16 s, +-50 %; a refusal
+                                      (-EACCES, -EOPNOTSUPP) is final */
+    bool events;                   /* http: also listen to server-sent events, on a connection of their own */
     const weft_header *headers; /* http and ws: sent with every request; NULL: none. Not those of the protocol itself: Host,
                                    Content-Length, Content-Type, Accept, Connection, Upgrade, Sec-WebSocket-*. Copied */
     bool no_deflate;            /* WebSocket: do not offer compression */
+    bool gzip;                  /* http, and byte streams with Content-Length headers: say that we read gzip, and send it for
+                                   messages of 1 KiB and more once the other side has said that it does. Not for servers that
+                                   would compress server-sent events */
     weft_style style;
     bool no_batch; /* refuse batches with one -32600 (ACP, MCP) */
     bool lenient;

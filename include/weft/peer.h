@@ -39,7 +39,8 @@ typedef struct weft_limits {
     int64_t ping_ms;          /* silence after which a framing that can ping does: 25 s; <0 never */
     int64_t pong_ms;          /* how long the answer may take: 10 s */
     int64_t idempotent_ms;    /* how long an answer is kept for a retry: 10 min */
-    int64_t rate_per_minute;  /* requests of one network client, not on Unix sockets and stdio: 0 no limit */
+    int64_t rate_per_minute;  /* requests of one network client, not on Unix sockets and stdio: 0 no limit. Over it they are
+                                 answered 429, or with the code of the row's error with the reason "rateLimited" */
 } weft_limits;
 
 typedef struct weft_service_opts {
@@ -111,9 +112,15 @@ typedef struct weft_peer_opts {
     bool eager;       /* lines: act on what is whole although its line has not ended; some servers end no line */
     bool locked;      /* answer 401 to every method without WEFT_OPEN until the identity is authenticated */
     bool extras;      /* the other side knows params._meta["weft/deadlineMs"] and ["weft/idempotencyKey"] */
+    bool gzip;        /* Content-Length and HTTP: say that we read gzip. It is used from when the other side has said so */
     unsigned deflate; /* WebSocket: permessage-deflate was negotiated; 9..15 is the window for what we send */
+    size_t max_body;  /* an inbound message, where that is less than the service's limits; 0: no other limit */
     uint64_t seed;    /* unpredictable; masks of a WebSocket client come from it */
-    void *data;       /* yours: weft_peer_data() */
+    /* Sign what we call and notify: the value of its auth member as text into ret, for a message with these parts as they
+     * stand in it. The text's length, or <0: then nothing is sent. NULL: nothing is signed. <weft/sign.h> */
+    int (*sign)(void *ctx, weft_bytes method, weft_bytes id, weft_bytes params, char *ret, size_t size);
+    void *sign_ctx;
+    void *data; /* yours: weft_peer_data() */
     /* A notification that no method row takes. Borrowed. */
     void (*on_notification)(weft_peer *peer, const char *method, const weft_json *params, void *data);
     /* Every body before it is looked at as JSON; true: it was taken, and is not. For protocols that are not JSON-RPC. */

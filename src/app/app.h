@@ -71,11 +71,14 @@ extern const weft_option weft__common_options[];
 typedef struct weft_reach {
     int64_t timeout_ms; /* 0: not given */
     const char *token_file;
+    const char *key_file; /* for signatures */
+    const char *key_id;
     const char *cacert;
     const char *cert;
     const char *key;
     bool insecure;
     bool content_length;
+    bool compress;
 } weft_reach;
 extern const weft_option weft__connection_options[];
 

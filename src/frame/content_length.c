@@ -2,14 +2,22 @@
  *
  * Header lines are read one at a time and forgotten at once, so a block that comes byte by byte is looked at once. Lines may
  * end in a bare LF, because hand-written peers do that; everything else that is odd breaks the connection, since whoever
- * misreads a length misreads all that follows. Must not look at the body. */
+ * misreads a length misreads all that follows. Must not look at the body.
+ *
+ * Bodies may be packed: "Content-Encoding: gzip", to who has shown that it reads it, by sending some or by "Accept-Encoding:
+ * gzip" in any block of headers. Our side shows it when the other side has, or first if it was told to. The length is that
+ * of the packed body and counts before it is unpacked, and so does what comes out, while it does. */
 #include <errno.h>
+#include <stdio.h>
 
+#include "coding.h"
 #include "lines.h"
 
 /* A block of headers, the empty line included. Real ones have 20 to 80 bytes; this is what HTTP servers allow for one. */
 #define MAX_HEAD (8 * 1024)
 
+#define ACCEPTS "Accept-Encoding: gzip\r\n"
+#define PACKED "Content-Encoding: gzip\r\n"
 #define HEAD "Content-Length: "
 static const weft_bytes head = {HEAD, sizeof HEAD - 1};
 
@@ -26,6 +34,21 @@ static int read_length(weft_content_length_state *self, const char *value, size_
 
 static bool is_name_byte(char c) {
     return (unsigned char) c > ' ' && (unsigned char) c < 0x7f;
+}
+
+/* The other side reads gzip. It is told the same, once. */
+static void learn_of_gzip(weft_content_length_state *self) {
+    self->announces |= self->gzip && !self->announced;
+    self->reads_gzip = true;
+}
+
+/* Twice is too often, also of the same: who unpacks once and who unpacks twice would read different messages. */
+static void read_coding(weft_content_length_state *self, weft_bytes value) {
+    int coding = self->coded ? -ENOTSUP : weft__coding_of(value);
+    self->coded = true;
+    self->coding = coding < 0 || (coding && !self->gzip) ? -1 : (int8_t) coding;
+    if (self->coding > 0)
+        learn_of_gzip(self);
 }
 
 /* One line without its end. */
@@ -47,9 +70,10 @@ static int read_header_line(weft_content_length_state *self, const char *line, s
 
     if (weft__same_text(line, name_len, "content-length"))
         return read_length(self, value, value_len);
-    /* A body that we could not read anyhow; compressed ones are not asked for. */
     if (weft__same_text(line, name_len, "content-encoding"))
-        return weft__same_text(value, value_len, "identity") ? 0 : -EPROTO;
+        read_coding(self, (weft_bytes){value, value_len});
+    else if (weft__same_text(line, name_len, "accept-encoding") && weft__accepts_gzip((weft_bytes){value, value_len}))
+        learn_of_gzip(self);
     return 0;
 }
 
@@ -80,26 +104,57 @@ static void next_frame(weft_content_length_state *self) {
     self->head = 0;
     self->length = -1;
     self->in_body = false;
+    self->coding = 0;
+    self->coded = false;
+}
+
+/* The body is not wanted: skip what is here and what will come. */
+static int skip_counted(weft_content_length_state *self, size_t pos, size_t n, enum weft_frame_kind kind, size_t *ret_used,
+                        weft_frame *ret) {
+    uint64_t length = (uint64_t) self->length, here = n - pos;
+    *ret_used = here < length ? n : pos + (size_t) length;
+    *ret = (weft_frame){.kind = kind};
+    self->skip = here < length ? length - here : 0;
+    next_frame(self);
+    return 1;
+}
+
+/* A whole packed body. What is too large when it is unpacked, or cannot be, is not a body. */
+static int unpack_counted(weft_content_length_state *self, const char *body, size_t max_body, weft_frame *ret) {
+    int r = weft__gzip_unpack(self->gzip, body, (size_t) self->length, max_body, &self->plain);
+    if (r == -ENOMEM)
+        return r;
+    if (r == -EMSGSIZE)
+        *ret = (weft_frame){.kind = WEFT_FRAME_TOO_LARGE};
+    else if (r < 0)
+        *ret = (weft_frame){.kind = WEFT_FRAME_UNREADABLE, .code = 1};
+    else
+        *ret =
+            (weft_frame){.kind = WEFT_FRAME_BODY, .body = weft__buf_head(&self->plain), .len = weft__buf_len(&self->plain)};
+    return 0;
 }
 
 /* Everything up to pos is done with and the body begins there. */
 static int read_counted_body(weft_content_length_state *self, char *in, size_t pos, size_t n, size_t max_body,
                              size_t *ret_used, weft_frame *ret) {
     uint64_t length = (uint64_t) self->length, here = n - pos;
-    if (length > max_body) {
-        *ret_used = here < length ? n : pos + (size_t) length;
-        *ret = (weft_frame){.kind = WEFT_FRAME_TOO_LARGE};
-        self->skip = here < length ? length - here : 0;
-        next_frame(self);
-        return 1;
-    }
+    if (length > max_body)
+        return skip_counted(self, pos, n, WEFT_FRAME_TOO_LARGE, ret_used, ret);
+    if (self->coding < 0)
+        return skip_counted(self, pos, n, WEFT_FRAME_UNREADABLE, ret_used, ret);
     if (here < length) {
         *ret_used = pos;
         ret->len = (size_t) length;
         return 0;
     }
+    int r = 0;
+    if (self->coding)
+        r = unpack_counted(self, in + pos, max_body, ret);
+    else
+        *ret = (weft_frame){.kind = WEFT_FRAME_BODY, .body = in + pos, .len = (size_t) length};
+    if (r < 0)
+        return r;
     *ret_used = pos + (size_t) length;
-    *ret = (weft_frame){.kind = WEFT_FRAME_BODY, .body = in + pos, .len = (size_t) length};
     next_frame(self);
     return 1;
 }
@@ -108,12 +163,21 @@ int weft__content_length_init(void *state, const weft_framing_opts *opts) {
     weft_content_length_state *self = state;
     self->alloc = opts->alloc;
     self->length = -1;
+    self->gzip = opts->gzip;
+    self->announces = opts->gzip && opts->offers_gzip;
     return 0;
+}
+
+void weft__content_length_done(void *state) {
+    weft_content_length_state *self = state;
+    weft__buf_done(&self->plain, self->alloc);
 }
 
 int weft__content_length_decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
     weft_content_length_state *self = state;
     size_t pos = 0;
+    if (self->plain.data)
+        weft__buf_done(&self->plain, self->alloc);
     if (self->skip) {
         pos = self->skip < n ? (size_t) self->skip : n;
         self->skip -= pos;
@@ -137,9 +201,46 @@ int weft__content_length_begin(void *state, weft_buf *out, size_t hint, size_t *
     return weft__sized_begin(out, self->alloc, head, hint, &self->digits, ret_mark);
 }
 
+/* Write the frame anew with the packed body, which is the smaller one: there is room. */
+static int write_packed(weft_content_length_state *self, weft_buf *out, size_t mark, const weft_buf *packed) {
+    char text[sizeof HEAD + 24 + sizeof PACKED];
+    int n = snprintf(text, sizeof text, HEAD "%zu\r\n" PACKED "\r\n", weft__buf_len(packed));
+    out->end = out->start + mark;
+    int r = weft__buf_put(out, self->alloc, text, (size_t) n);
+    return r < 0 ? r : weft__buf_put(out, self->alloc, weft__buf_head(packed), weft__buf_len(packed));
+}
+
+/* Pack the body behind the mark if the other side reads that and it pays. 1 it is packed, 0 it is as it was. */
+static int pack_frame(weft_content_length_state *self, weft_buf *out, size_t mark) {
+    weft_buf packed = {0};
+    size_t body_at = mark + head.len + self->digits + 4, len = weft__buf_len(out) - body_at;
+    int r = weft__pack_if_worth(self->gzip, weft__buf_head(out) + body_at, len, &packed);
+    if (r > 0 && write_packed(self, out, mark, &packed) < 0)
+        r = -ENOMEM;
+    weft__buf_done(&packed, self->alloc);
+    return r;
+}
+
+/* Behind the first header, because that is how others know what this is. */
+static int announce_gzip(weft_content_length_state *self, weft_buf *out, size_t mark) {
+    int r = weft__buf_reserve(out, self->alloc, sizeof ACCEPTS);
+    if (r < 0)
+        return r;
+    char *frame = weft__buf_head(out) + mark, *line = memchr(frame, '\n', weft__buf_len(out) - mark);
+    memmove(line + 1 + sizeof ACCEPTS - 1, line + 1, (size_t) (weft__buf_tail(out) - line) - 1);
+    memcpy(line + 1, ACCEPTS, sizeof ACCEPTS - 1);
+    out->end += sizeof ACCEPTS - 1;
+    self->announces = false;
+    self->announced = true;
+    return 0;
+}
+
 int weft__content_length_end(void *state, weft_buf *out, size_t mark) {
     weft_content_length_state *self = state;
-    return weft__sized_end(out, self->alloc, head.len, self->digits, mark);
+    int r = self->gzip && self->reads_gzip ? pack_frame(self, out, mark) : 0;
+    if (r == 0)
+        r = weft__sized_end(out, self->alloc, head.len, self->digits, mark);
+    return r >= 0 && self->announces ? announce_gzip(self, out, mark) : r < 0 ? r : 0;
 }
 
 /* Only between two frames may the input end. */
@@ -156,6 +257,7 @@ const weft_framing weft_content_length = {
     .name = "content-length",
     .state_size = sizeof(weft_content_length_state),
     .init = weft__content_length_init,
+    .done = weft__content_length_done,
     .decode = weft__content_length_decode,
     .begin = weft__content_length_begin,
     .end = weft__content_length_end,

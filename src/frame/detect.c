@@ -81,6 +81,19 @@ static int detect_init(void *state, const weft_framing_opts *opts) {
     return r < 0 ? r : weft__content_length_init(&self->headers, opts);
 }
 
+static void detect_done(void *state) {
+    weft__content_length_done(&((detect_state *) state)->headers);
+}
+
+bool weft__framing_shares(const weft_framing *framing, const void *state) {
+    const weft_content_length_state *headers = NULL;
+    if (framing == &weft_content_length)
+        headers = state;
+    else if (framing == &weft_detect && ((const detect_state *) state)->mode == HEADERS)
+        headers = &((const detect_state *) state)->headers;
+    return framing != &weft_websocket_client && (!headers || !(headers->reads_gzip || headers->announces));
+}
+
 const weft_framing *weft__framing_in_use(const weft_framing *framing, const void *state) {
     if (framing != &weft_detect)
         return framing;
@@ -92,6 +105,7 @@ const weft_framing weft_detect = {
     .state_size = sizeof(detect_state),
     .flags = WEFT_FRAMING_LINES,
     .init = detect_init,
+    .done = detect_done,
     .decode = detect_decode,
     .begin = detect_begin,
     .end = detect_end,

@@ -11,10 +11,12 @@
 #include "buf.h"
 
 enum weft_frame_kind {
-    WEFT_FRAME_BODY,      /* one message; body/len; body[len] and WEFT_SLACK bytes behind may be read and written, but
-                             body[len] belongs to the next frame: put back what was there */
-    WEFT_FRAME_TOO_LARGE, /* a body over max_body was or is being skipped; decoding goes on behind it */
-    WEFT_FRAME_PING,      /* body/len is its payload: answer with control(PONG) */
+    WEFT_FRAME_BODY,       /* one message; body/len; body[len] and WEFT_SLACK bytes behind may be read and written, but
+                              body[len] belongs to the next frame: put back what was there */
+    WEFT_FRAME_TOO_LARGE,  /* a body over max_body was or is being skipped; decoding goes on behind it */
+    WEFT_FRAME_UNREADABLE, /* a body was or is being skipped because of its coding: code 0 it is none that we read, 1 it is
+                              not what it says; decoding goes on behind it */
+    WEFT_FRAME_PING,       /* body/len is its payload: answer with control(PONG) */
     WEFT_FRAME_PONG,
     WEFT_FRAME_CLOSE, /* the other side is leaving; code, and body/len is its reason */
 };
@@ -29,9 +31,11 @@ typedef struct weft_frame {
 typedef struct weft_framing_opts {
     const weft_alloc *alloc; /* borrowed for the state's life */
     uint64_t seed;           /* for masks; unpredictable in production */
-    unsigned deflate;     /* permessage-deflate: 0 off, 9..15 the window our side may use; no context takeover both ways */
-    struct weft_zip *zip; /* compressor and decompressor shared by every connection of a service (zip.h); borrowed */
-    const void *extra;    /* what one framing alone needs to know (http_client.h); borrowed for the state's life */
+    unsigned deflate;       /* permessage-deflate: 0 off, 9..15 the window our side may use; no context takeover both ways */
+    struct weft_zip *zip;   /* compressor and decompressor shared by every connection of a service (zip.h); borrowed */
+    struct weft_gzip *gzip; /* the same for Content-Encoding (gzip.h); borrowed. NULL: gzip is not read */
+    bool offers_gzip;       /* say that we read it, before the other side has */
+    const void *extra;      /* what one framing alone needs to know (http_client.h); borrowed for the state's life */
 } weft_framing_opts;
 
 enum {
@@ -75,6 +79,9 @@ struct weft_framing {
 
 /* What a framing that looks at the first bytes has become; any other is itself. */
 const weft_framing *weft__framing_in_use(const weft_framing *framing, const void *state);
+
+/* Can a frame of this connection be given to others with the same framing? Not if what it reads was agreed on with it. */
+bool weft__framing_shares(const weft_framing *framing, const void *state);
 
 /* Framings that only transports need: one body and nothing around it (an HTTP answer), and server-sent events (out only). */
 extern const weft_framing weft__body;

@@ -5,8 +5,10 @@
 #include "http_client.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <strings.h>
 
+#include "coding.h"
 #include "http1.h"
 #include "http1_bytes.h"
 #include "lines.h"
@@ -47,6 +49,11 @@ typedef struct client_state {
     size_t body;   /* CHUNKS: decoded bytes at the front of the input */
     size_t raw;    /* CHUNKS: where the input goes on behind them */
     weft_chunked chunked;
+    weft_gzip *gzip; /* NULL: not read */
+    weft_buf plain;  /* the last body that was packed, until the next call */
+    bool offers_gzip, reads_gzip;
+    bool packed;     /* this answer's body is */
+    size_t max_body; /* of this call */
 } client_state;
 
 /* ---- writing ---- */
@@ -79,6 +86,7 @@ static int write_common_head(const weft_http_client_opts *extra, const weft_allo
                                  has_token ? "Authorization: Bearer " : "",
                                  has_token ? extra->token : "",
                                  has_token ? "\r\n" : "",
+                                 extra->gzip ? "Accept-Encoding: gzip\r\n" : "",
                                  extra->more ? extra->more : "",
                                  "Content-Length: ",
                                  NULL};
@@ -97,6 +105,7 @@ int weft__http_client_change(void *state, const weft_http_client_opts *opts) {
     weft__free(self->alloc, self->head);
     self->head = head.data;
     self->head_len = head.end;
+    self->offers_gzip = opts->gzip;
     self->on_head = opts->on_head;
     self->ctx = opts->ctx;
     return 0;
@@ -104,12 +113,14 @@ int weft__http_client_change(void *state, const weft_http_client_opts *opts) {
 
 static int http_client_init(void *state, const weft_framing_opts *opts) {
     ((client_state *) state)->alloc = opts->alloc;
+    ((client_state *) state)->gzip = opts->gzip;
     return weft__http_client_change(state, opts->extra);
 }
 
 static void http_client_done(void *state) {
     client_state *self = state;
     self->head = weft__free(self->alloc, self->head);
+    weft__buf_done(&self->plain, self->alloc);
 }
 
 static int http_client_begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark) {
@@ -117,9 +128,32 @@ static int http_client_begin(void *state, weft_buf *out, size_t hint, size_t *re
     return weft__sized_begin(out, self->alloc, (weft_bytes){self->head, self->head_len}, hint, &self->digits, ret_mark);
 }
 
+/* The head stays up to its length; that of the packed body, which is shorter, and what it is packed with follow. */
+static int write_packed_request(client_state *self, weft_buf *out, size_t mark, const weft_buf *packed) {
+    char text[64];
+    int n = snprintf(text, sizeof text, "%zu\r\nContent-Encoding: gzip\r\n\r\n", weft__buf_len(packed));
+    out->end = out->start + mark + self->head_len;
+    int r = weft__buf_put(out, self->alloc, text, (size_t) n);
+    return r < 0 ? r : weft__buf_put(out, self->alloc, weft__buf_head(packed), weft__buf_len(packed));
+}
+
+/* 1 it is packed, 0 it is as it was. */
+static int pack_request(client_state *self, weft_buf *out, size_t mark) {
+    weft_buf packed = {0};
+    size_t body_at = mark + self->head_len + self->digits + 4, len = weft__buf_len(out) - body_at;
+    int r = weft__pack_if_worth(self->gzip, weft__buf_head(out) + body_at, len, &packed);
+    if (r > 0 && write_packed_request(self, out, mark, &packed) < 0)
+        r = -ENOMEM;
+    weft__buf_done(&packed, self->alloc);
+    return r;
+}
+
 static int http_client_end(void *state, weft_buf *out, size_t mark) {
     client_state *self = state;
-    int r = weft__sized_end(out, self->alloc, self->head_len, self->digits, mark);
+    int r = self->gzip && self->offers_gzip && self->reads_gzip ? pack_request(self, out, mark) : 0;
+    if (r == 0)
+        r = weft__sized_end(out, self->alloc, self->head_len, self->digits, mark);
+    r = r < 0 ? r : 0;
     self->pending += r >= 0;
     return r;
 }
@@ -172,10 +206,28 @@ static void next_answer(client_state *self) {
     self->chunked = (weft_chunked){0};
 }
 
+/* Its size counts while it is unpacked. -EMSGSIZE, -EPROTO, -ENOMEM. */
+static int unpack_answer(client_state *self, char **body, size_t *len) {
+    int r = weft__gzip_unpack(self->gzip, *body, *len, self->max_body, &self->plain);
+    if (r < 0)
+        return r == -EBADMSG ? -EPROTO : r;
+    *body = weft__buf_head(&self->plain);
+    *len = weft__buf_len(&self->plain);
+    return 0;
+}
+
 /* A body is complete, and used bytes are done with. */
 static int complete_body(client_state *self, char *body, size_t len, size_t used, size_t *ret_used, weft_frame *ret) {
     bool dropped = self->too_large;
-    int r = dropped ? 0 : check_status(self, body, len);
+    int r = dropped || !self->packed || !len ? 0 : unpack_answer(self, &body, &len);
+    if (r == -EMSGSIZE) {
+        next_answer(self);
+        *ret_used = used;
+        *ret = (weft_frame){.kind = WEFT_FRAME_TOO_LARGE};
+        return 1;
+    }
+    if (r >= 0 && !dropped)
+        r = check_status(self, body, len);
     if (r < 0)
         return r;
     next_answer(self);
@@ -208,6 +260,10 @@ static int enter_body(client_state *self, const weft_http_head *head) {
     self->coding = self->phase;
     if (!none && head->status < 300 && is_event_stream(head))
         self->phase = EVENTS;
+    self->packed = self->gzip && weft__coding_of(weft__http_find(head, "content-encoding", NULL)) == 1;
+    self->reads_gzip |= weft__accepts_gzip(weft__http_find(head, "accept-encoding", NULL));
+    if (self->packed && self->phase == EVENTS)
+        return -EPROTO;
     if (self->on_head)
         self->on_head(self->ctx, head);
     return 0;
@@ -403,6 +459,9 @@ static int read_answer_body(client_state *self, char *in, size_t n, size_t max_b
 
 static int http_client_decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
     client_state *self = state;
+    self->max_body = max_body;
+    if (self->plain.data)
+        weft__buf_done(&self->plain, self->alloc);
     for (size_t pos = 0, used;; pos += used) {
         int r = self->phase == HEAD ? read_answer_head(self, in + pos, n - pos, &used, ret)
                                     : read_answer_body(self, in + pos, n - pos, max_body, &used, ret);
@@ -418,7 +477,7 @@ static int http_client_decode(void *state, char *in, size_t n, size_t max_body, 
 /* An answer without a length is complete when the connection ends. */
 static int http_client_finish(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret) {
     client_state *self = state;
-    (void) max_body;
+    self->max_body = max_body;
     if (self->phase == REST) {
         int r = complete_body(self, in, n, n, ret_used, ret);
         return r == GO_ON ? 0 : r;

@@ -13,6 +13,7 @@ typedef struct weft_http_client_opts {
     const char *path;  /* "/rpc", with the query if there is one */
     const char *token; /* for Authorization: Bearer; NULL or "": none */
     const char *more;  /* headers of every request, each with its CRLF; checked already. NULL: none */
+    bool gzip;         /* say that we read it, and pack requests once the server has said that it does */
     /* The head of an answer, borrowed. It must not feed. May be NULL. */
     void (*on_head)(void *ctx, const weft_http_head *head);
     void *ctx;
@@ -21,7 +22,8 @@ typedef struct weft_http_client_opts {
 /* decode(): an answer with status 200 is a body, or any number of them if its type is text/event-stream: the data of each
  * event; an empty one, 202 and 204 are consumed in silence, and so is 1xx. Another status is a body if it carries a JSON-RPC
  * message, which servers send with 400 or 500; otherwise decode() fails, with -EACCES for 401 and 403, else with -EPROTO,
- * and weft__http_client_status() says which status it was. */
+ * and weft__http_client_status() says which status it was. A body that is gzip is unpacked, also if nobody asked for it;
+ * events that are break the protocol. */
 extern const weft_framing weft__http_client;
 
 /* Other opts from the next request on. -EINVAL, -ENOMEM: nothing has changed. */

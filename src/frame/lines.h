@@ -83,18 +83,26 @@ int weft__ndjson_finish(void *state, char *in, size_t n, size_t max_body, size_t
 
 typedef struct weft_content_length_state {
     const weft_alloc *alloc;
-    size_t seen;     /* bytes of an unfinished header line that hold no newline */
-    size_t head;     /* bytes of finished lines of this header block */
-    int64_t length;  /* -1: not said yet */
-    uint64_t skip;   /* bytes of a body that was reported as too large */
-    bool in_body;    /* the header block is done with */
-    unsigned digits; /* of the frame being written */
+    size_t seen;            /* bytes of an unfinished header line that hold no newline */
+    size_t head;            /* bytes of finished lines of this header block */
+    int64_t length;         /* -1: not said yet */
+    uint64_t skip;          /* bytes of a body that was reported as too large */
+    bool in_body;           /* the header block is done with */
+    unsigned digits;        /* of the frame being written */
+    struct weft_gzip *gzip; /* NULL: not read */
+    weft_buf plain;         /* the last body that was packed, until the next call */
+    int8_t coding;          /* of the body that comes: 0 none, 1 gzip, <0 unreadable */
+    bool coded;             /* a header has said so already */
+    bool reads_gzip;        /* the other side has said so */
+    bool announced;         /* we have said so */
+    bool announces;         /* our next frame says so */
 } weft_content_length_state;
 
 int weft__content_length_init(void *state, const weft_framing_opts *opts);
 int weft__content_length_decode(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret);
 int weft__content_length_begin(void *state, weft_buf *out, size_t hint, size_t *ret_mark);
 int weft__content_length_end(void *state, weft_buf *out, size_t mark);
+void weft__content_length_done(void *state);
 int weft__content_length_finish(void *state, char *in, size_t n, size_t max_body, size_t *ret_used, weft_frame *ret);
 
 #endif

@@ -74,7 +74,8 @@ void weft__conn_identity(weft_conn *conn, weft_origin *origin, char *name, weft_
                            .uid = origin->uid,
                            .pid = origin->pid,
                            .port = origin->port,
-                           .authenticated = known};
+                           .authenticated = known,
+                           .endpoint = endpoint->text};
 }
 
 void weft__conn_known(weft_conn *conn) {
@@ -377,6 +378,7 @@ int weft__conn_peer_new(weft_conn *conn, const weft_conn_peer *how, weft_peer **
                            .style = endpoint->style,
                            .no_batch = endpoint->no_batch,
                            .lenient = endpoint->lenient,
+                           .max_body = endpoint->max_body,
                            .deflate = how->deflate,
                            .locked = how->locked,
                            .data = endpoint->server->opts.data,

@@ -72,7 +72,7 @@ int weft_batch_notify(weft_batch *batch, const char *method, weft_val params) {
     size_t before = weft__buf_len(&batch->text);
     int r = open_item(batch);
     if (r >= 0)
-        r = weft__write_request(&batch->text, batch->service->alloc, 0, method, &params, NULL);
+        r = weft__request_write(batch->peer, &batch->text, 0, method, &params, NULL);
     if (r < 0)
         batch->text.end = batch->text.start + before;
     return r;

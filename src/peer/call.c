@@ -146,7 +146,7 @@ int weft__call_write(weft_peer *peer, weft_buf *out, int64_t id, const char *met
         .deadline_ms = peer->extras && opts->send_deadline && timeout > 0 ? timeout : 0,
         .idempotency_key = peer->extras ? opts->idempotency_key : NULL,
     };
-    return weft__write_request(out, peer->service->alloc, id, method, params, &extras);
+    return weft__request_write(peer, out, id, method, params, &extras);
 }
 
 static int send_call(weft_peer *peer, const char *method, const weft_val *params, const weft_call_opts *opts,
@@ -191,7 +191,7 @@ static int send_notification(weft_peer *peer, const char *method, const weft_val
     int r = weft__send_begin(peer, 0, &sending);
     if (r < 0)
         return r;
-    r = weft__write_request(&peer->out, peer->service->alloc, 0, method, params, NULL);
+    r = weft__request_write(peer, &peer->out, 0, method, params, NULL);
     if (r >= 0)
         return weft__send_end(peer, &sending);
     weft__send_undo(peer, &sending);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "error_row.h"
 #include "gate.h"
 
 bool weft_has_scope(const weft_identity *who, const char *scope) {
@@ -42,10 +43,10 @@ static bool is_stranger(const weft_peer *peer, const weft_method *row) {
 }
 
 /* 0 pass, or <0 after the refusal is in *ret (a static text each). */
-static int ask_scope(const weft_peer *peer, const weft_method *row, weft_outcome *ret) {
-    const weft_service *service = peer->service;
-    int r =
-        service->authorize ? service->authorize(service->ctx, peer->identity, row) : default_authorize(peer->identity, row);
+static int ask_scope(weft_req *req, weft_outcome *ret) {
+    const weft_service *service = req->service;
+    const weft_identity *who = weft_req_identity(req);
+    int r = service->authorize ? service->authorize(service->ctx, who, req->row) : default_authorize(who, req->row);
     if (r >= 0)
         return 0;
     return r == -EPERM ? refuse_unauthorized(ret) : refuse_forbidden(ret);
@@ -53,7 +54,7 @@ static int ask_scope(const weft_peer *peer, const weft_method *row, weft_outcome
 
 static void refuse_rate(weft_req *req, int64_t wait_ms) {
     req->service->stats.rate_limited++;
-    weft_fail(req, 429, "Too many requests",
+    weft_fail(req, weft__row_code(req->row, "rateLimited", 429), "Too many requests",
               WEFT_OBJ({"reason", weft_str("rateLimited")}, {"retryAfterMs", weft_int(wait_ms)}));
 }
 
@@ -116,7 +117,7 @@ static bool ask_gates(weft_req *req, const weft_json *params) {
     req->flags |= REQ_IN_HANDLER; /* it stays while gates look at it, also when one has answered it */
     while (r == 0 && *req->gate && !(req->flags & REQ_ANSWERED)) {
         const weft_gate *gate = *req->gate++;
-        request.identity = req->peer->identity; /* one that has checked a signature may have changed it */
+        request.identity = weft_req_identity(req); /* one that has checked a signature may have changed it */
         r = gate->before && gate_concerns(gate->flags, req->row) ? gate->before(gate->ctx, &request) : 0;
     }
     req->flags &= ~(unsigned) REQ_IN_HANDLER;
@@ -131,7 +132,7 @@ static bool ask_gates(weft_req *req, const weft_json *params) {
 void weft__gate_ended(weft_req *req, int code, int lost) {
     weft_gate_outcome outcome = {.req = req,
                                  .method = req->row,
-                                 .identity = req->peer->identity,
+                                 .identity = weft_req_identity(req),
                                  .name = req->row ? (weft_bytes){req->row->name, strlen(req->row->name)} : req->name,
                                  .id = req->id,
                                  .notification = req->flags & REQ_NOTIFICATION,
@@ -154,7 +155,7 @@ static bool ask_rest(weft_req *req, const weft_json *params) {
         return false;
     if (!req->row)
         weft_refuse(req, WEFT_METHOD_NOT_FOUND, "Method not found", "methodNotFound");
-    else if (ask_scope(req->peer, req->row, &refusal) >= 0)
+    else if (ask_scope(req, &refusal) >= 0)
         return true;
     else
         weft__req_finish(req, &refusal);

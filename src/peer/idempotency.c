@@ -50,7 +50,7 @@ static bool add_to_name(struct name *name, const char *text, size_t len) {
 
 /* Keys belong to a client: nobody is given another's answer. */
 static bool make_name(weft_req *req, const weft_json *key, struct name *ret) {
-    const weft_identity *who = req->peer->identity;
+    const weft_identity *who = weft_req_identity(req);
     weft_bytes text;
     char uid[24];
     int n = snprintf(uid, sizeof uid, "%lld", (long long) who->uid);

@@ -103,6 +103,11 @@ static WEFT_NOINLINE int take_other_frame(weft_peer *peer, weft_frame *frame) {
         weft__answer_error(peer, NULL, (weft_bytes){0}, WEFT_INVALID_REQUEST, "Invalid Request", "tooLarge",
                            "the message is over the size limit");
         break;
+    case WEFT_FRAME_UNREADABLE:
+        weft__answer_error(peer, NULL, (weft_bytes){0}, WEFT_INVALID_REQUEST, "Invalid Request", "contentEncoding",
+                           frame->code ? "the body is not gzip, although its Content-Encoding says so"
+                                       : "no Content-Encoding but gzip and identity is understood");
+        break;
     case WEFT_FRAME_PING:
         weft__send_control(peer, WEFT_FRAME_PONG, 0, frame->body, frame->len);
         break;

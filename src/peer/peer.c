@@ -14,6 +14,8 @@ static int start_framing(weft_peer *peer) {
         .seed = peer->seed,
         .deflate = peer->deflate,
         .zip = peer->service->zip,
+        .gzip = peer->service->gzip,
+        .offers_gzip = peer->gzip,
         .extra = peer->framing_extra,
     };
     peer->framing_state = weft__zalloc(alloc, peer->framing->state_size);
@@ -42,12 +44,16 @@ static void take_opts(weft_peer *peer, const weft_peer_opts *opts) {
     peer->eager = opts->eager;
     peer->extras = opts->extras;
     peer->deflate = opts->deflate;
+    peer->gzip = opts->gzip;
+    peer->own_max_body = opts->max_body;
     peer->seed = opts->seed;
     peer->data = opts->data;
     peer->on_notification = opts->on_notification;
     peer->on_raw = opts->on_raw;
     peer->on_output = opts->on_output;
     peer->on_drain = opts->on_drain;
+    peer->sign = opts->sign;
+    peer->sign_ctx = opts->sign_ctx;
 }
 
 static void dispose_peer(weft_peer *peer) {
@@ -74,6 +80,8 @@ static void dispose_peer(weft_peer *peer) {
 static void set_max_body(weft_peer *peer) {
     const weft_limits *limits = &peer->service->limits;
     peer->max_body = peer->identity->authenticated ? limits->max_body : limits->max_body_stranger;
+    if (peer->own_max_body && peer->own_max_body < peer->max_body)
+        peer->max_body = peer->own_max_body;
 }
 
 static int make_peer(weft_service *service, const weft_peer_opts *opts, weft_peer **ret) {
@@ -114,6 +122,7 @@ weft_peer *weft_peer_free(weft_peer *peer) {
     if (!peer || peer->freed)
         return NULL;
     peer->freed = true;
+    peer->sign = NULL; /* its key may go with the carrier */
     if (!peer->status)
         peer->status = -ECONNRESET;
     if (peer->carrier_table) {

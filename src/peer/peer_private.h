@@ -20,9 +20,10 @@ struct weft_peer {
     weft_service *service;
     const weft_framing *framing;
     void *framing_state;
-    weft_buf in;     /* the beginning of a message that has not come whole */
-    weft_buf out;    /* framed messages that have not been sent */
-    size_t max_body; /* depends on whether we know who it is */
+    weft_buf in;         /* the beginning of a message that has not come whole */
+    weft_buf out;        /* framed messages that have not been sent */
+    size_t max_body;     /* depends on whether we know who it is */
+    size_t own_max_body; /* never more than this; 0: no such limit */
     int64_t now;
     int64_t heard;      /* when bytes last came */
     int64_t pinged;     /* when we asked whether anybody is there; 0: we have not since bytes came */
@@ -40,6 +41,8 @@ struct weft_peer {
     bool (*on_raw)(weft_peer *peer, weft_bytes body, bool binary, void *data);
     void (*on_output)(weft_peer *peer, void *data);
     void (*on_drain)(weft_peer *peer, void *data);
+    int (*sign)(void *ctx, weft_bytes method, weft_bytes id, weft_bytes params, char *ret, size_t size);
+    void *sign_ctx;
     const void *framing_extra;
     uint64_t seed;
     int status;    /* 0, or why it must be closed */
@@ -49,7 +52,7 @@ struct weft_peer {
     size_t soon_bytes; /* of their params: what waits to be stored for this peer */
     bool looking;      /* one of them only looks at something: all others wait */
     uint8_t style;     /* weft_style */
-    bool no_batch, lenient, extras, eager, locked;
+    bool no_batch, lenient, extras, eager, locked, gzip;
     bool quiet;     /* inside feed or tick: the caller will look for output itself */
     bool full;      /* the soft limit was reached and not yet left */
     bool offline;   /* a client between two connections */

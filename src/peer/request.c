@@ -439,8 +439,21 @@ weft_peer *weft_req_peer(weft_req *req) {
 }
 
 const weft_identity *weft_req_identity(weft_req *req) {
-    static const weft_identity nobody = {"", "", "", "", "", -1, -1, false};
+    static const weft_identity nobody = {"", "", "", "", "", -1, -1, false, .endpoint = ""};
+    if (req->flags & REQ_OWN_IDENTITY)
+        return req->identity;
     return req->peer ? weft_peer_identity(req->peer) : &nobody;
+}
+
+int weft_req_set_identity(weft_req *req, const weft_identity *identity) {
+    weft_identity *copy = weft__identity_copy(identity, req->service->alloc);
+    if (!copy)
+        return -ENOMEM;
+    if (req->flags & REQ_OWN_IDENTITY)
+        weft__free(req->service->alloc, req->identity);
+    req->identity = copy;
+    req->flags |= REQ_OWN_IDENTITY;
+    return 0;
 }
 
 const char *weft_req_method(weft_req *req) {

@@ -20,6 +20,7 @@ enum {
     REQ_GATED = 1 << 7,                                 /* gates have to be told of its end */
     REQ_KEYED = 1 << 8,                                 /* its answer is kept for a retry */
     REQ_UNCARRIED = 1 << 9,                             /* of a call without a connection */
+    REQ_OWN_IDENTITY = 1 << 10,                         /* a gate has said who sent it */
     REQ_UNUSUAL = REQ_DEFERRED | REQ_GATED | REQ_KEYED, /* more is to be done than to write the answer */
 };
 
@@ -57,6 +58,8 @@ struct weft_req {
     int gone;         /* 0, or why the caller has given up */
     int excuse;       /* 0, or the code of what was answered in place of what the handler said */
     size_t bytes_out; /* written for every request, because that costs less than to ask */
+
+    weft_identity *identity; /* only with REQ_OWN_IDENTITY; owned */
 };
 
 /* What an answer says. */
@@ -96,7 +99,7 @@ static inline weft_req *weft__req_new(weft_peer *peer) {
 void weft__req_dispose(weft_req *req); /* what is rarely needed */
 static inline void weft__req_release(weft_req *req) {
     weft_service *service = req->service;
-    if ((req->flags & REQ_DEFERRED) || service->pooled >= WEFT_REQ_POOL) {
+    if ((req->flags & (REQ_DEFERRED | REQ_OWN_IDENTITY)) || service->pooled >= WEFT_REQ_POOL) {
         weft__req_dispose(req);
         return;
     }

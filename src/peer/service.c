@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gate.h"
+#include "gzip.h"
 #include "zip.h"
 
 #define KIB ((size_t) 1024)
@@ -93,6 +94,8 @@ static int fill_service(weft_service *service, const weft_service_opts *opts) {
     if (!service->title || !service->version)
         return -ENOMEM;
     int r = weft__zip_new(service->alloc, &service->zip);
+    if (r >= 0)
+        r = weft__gzip_new(service->alloc, &service->gzip);
     return r < 0 ? r : add_methods(service, opts->methods);
 }
 
@@ -154,6 +157,7 @@ weft_service *weft_service_unref(weft_service *service) {
     weft__idempotent_done(service);
     weft__rate_done(service);
     weft__zip_free(service->zip);
+    weft__gzip_free(service->gzip);
     weft__methods_done(&service->methods, alloc);
     weft__free(alloc, service->title);
     weft__free(alloc, service->version);
@@ -190,7 +194,9 @@ void weft__req_dispose(weft_req *req) {
     bool deferred = (req->flags & REQ_DEFERRED);
     req->kept = weft__free(service->alloc, req->kept);
     service->inner_refs -= deferred && (req->flags & REQ_UNCARRIED);
-    req->flags &= ~(unsigned) REQ_DEFERRED;
+    if (req->flags & REQ_OWN_IDENTITY)
+        req->identity = weft__free(service->alloc, req->identity);
+    req->flags &= ~(unsigned) (REQ_DEFERRED | REQ_OWN_IDENTITY);
     if (service->pooled < WEFT_REQ_POOL)
         weft__req_release(req);
     else

@@ -114,6 +114,7 @@ struct weft_service {
     bool closing;                     /* all other references have gone */
     struct weft_req *pool;            /* free requests, linked by next_free */
     size_t pooled;
+    struct weft_gzip *gzip;          /* the same for Content-Encoding */
     struct weft_zip *zip;            /* shared by WebSocket connections that compress */
     struct weft_idempotent *answers; /* kept for retries; NULL until the first */
     struct weft_buckets *buckets;    /* rate limits by client; NULL until the first */

@@ -60,7 +60,7 @@ static int frame_body(weft_peer *peer, weft_buf *out, const weft_buf *body) {
 static int shared_frame(weft_shared *shared, weft_peer *peer, weft_bytes *ret) {
     const weft_framing *framing = weft__framing_in_use(peer->framing, peer->framing_state);
     struct kind *kind = shared->kind;
-    if (framing == &weft_websocket_client) /* each frame of a client has a mask of its own */
+    if (!weft__framing_shares(peer->framing, peer->framing_state)) /* a client's mask, or gzip that not everybody reads */
         return -ENOTSUP;
     while (kind < shared->kind + shared->kinds && (kind->framing != framing || kind->deflate != peer->deflate))
         kind++;

@@ -1,12 +1,16 @@
 /* NDJSON, Content-Length and their detection: however the bytes are cut, the same frames come out, and what is written by
- * one is read back by it. The first byte chooses the framing, the second the limit, the third the size of the pieces. */
+ * one is read back by it, also packed. The first byte chooses the framing and whether gzip is read, the second the limit,
+ * the third the size of the pieces. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "frame.h"
 #include "fuzz_memory.h"
+#include "gzip.h"
 
 #define KEEP_LIMIT (16 * 1024)
+
+static weft_gzip *gzip; /* NULL: packed bodies are refused */
 
 typedef struct trace {
     weft_buf log;
@@ -30,10 +34,11 @@ static void drain(const weft_framing *framing, void *state, char *left, size_t *
             break;
         require(used <= *n - pos);
         if (trace->r == 1 && frame.kind == WEFT_FRAME_BODY) {
-            require(frame.len <= max && frame.body >= left + pos && frame.body + frame.len <= left + pos + used);
+            bool inside = frame.body >= left + pos && frame.body + frame.len <= left + pos + used;
+            require(frame.len <= max && (inside || gzip)); /* what was packed lies elsewhere */
             note(trace, 'b', frame.body, frame.len);
         } else if (trace->r == 1)
-            note(trace, 'l', NULL, 0);
+            note(trace, frame.kind == WEFT_FRAME_UNREADABLE ? 'u' : 'l', NULL, 0);
         pos += used;
     } while (trace->r == 1);
     *n -= pos;
@@ -45,7 +50,7 @@ static trace decode_pieces(const weft_framing *framing, const char *data, size_t
     void *state = calloc(1, framing->state_size);
     char *left = malloc(size + WEFT_SLACK);
     size_t n = 0;
-    require(framing->init(state, &(weft_framing_opts){0}) == 0);
+    require(framing->init(state, &(weft_framing_opts){.gzip = gzip}) == 0);
     for (size_t pos = 0; pos < size && trace.r >= 0; pos += piece) {
         size_t add = piece < size - pos ? piece : size - pos;
         memcpy(left + n, data + pos, add);
@@ -62,6 +67,8 @@ static trace decode_pieces(const weft_framing *framing, const char *data, size_t
                  frame.kind == WEFT_FRAME_BODY ? frame.len : 0);
     }
     free(left);
+    if (framing->done)
+        framing->done(state);
     free(state);
     return trace;
 }
@@ -79,10 +86,12 @@ static void round_trip(const weft_framing *framing, const char *body, size_t len
     void *state = calloc(1, framing->state_size);
     weft_buf out = {0};
     size_t mark;
-    require(framing->init(state, &(weft_framing_opts){0}) == 0);
+    require(framing->init(state, &(weft_framing_opts){.gzip = gzip}) == 0);
     require(framing->begin(state, &out, len / 3, &mark) == 0);
     require(weft__buf_put(&out, NULL, body, len) == 0);
     require(framing->end(state, &out, mark) == 0);
+    if (framing->done)
+        framing->done(state);
     free(state);
 
     trace trace = decode_pieces(framing, weft__buf_head(&out), weft__buf_len(&out), len, SIZE_MAX / 2);
@@ -95,12 +104,43 @@ static void round_trip(const weft_framing *framing, const char *body, size_t len
     weft__buf_done(&out, NULL);
 }
 
+/* To who has said that it reads gzip: the same body arrives, however often it is repeated. */
+static void round_trip_packed(const char *body, size_t len) {
+    static const char shows[] = "Content-Length: 0\r\nAccept-Encoding: gzip\r\n\r\n";
+    const weft_framing *framing = &weft_content_length;
+    char in[sizeof shows + WEFT_SLACK] = {0};
+    void *state = calloc(1, framing->state_size);
+    weft_buf out = {0}, large = {0};
+    weft_frame frame = {0};
+    size_t mark, used;
+    for (int i = 0; i < 20; i++)
+        require(weft__buf_put(&large, NULL, body, len) == 0);
+    memcpy(in, shows, sizeof shows - 1);
+    require(framing->init(state, &(weft_framing_opts){.gzip = gzip}) == 0);
+    require(framing->decode(state, in, sizeof shows - 1, 10, &used, &frame) == 1);
+    require(framing->begin(state, &out, 0, &mark) == 0);
+    require(weft__buf_put(&out, NULL, weft__buf_head(&large), weft__buf_len(&large)) == 0);
+    require(framing->end(state, &out, mark) == 0);
+    framing->done(state);
+    free(state);
+    size_t size = weft__buf_len(&large);
+    trace trace = decode_pieces(framing, weft__buf_head(&out), weft__buf_len(&out), size, 100);
+    require(trace.r == 0 && weft__buf_len(&trace.log) == 1 + sizeof size + size);
+    require(!size || memcmp(weft__buf_head(&trace.log) + 1 + sizeof size, weft__buf_head(&large), size) == 0);
+    weft__buf_done(&trace.log, NULL);
+    weft__buf_done(&out, NULL);
+    weft__buf_done(&large, NULL);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const weft_framing *const framings[] = {&weft_ndjson, &weft_content_length, &weft_detect};
     if (size < 3)
         return 0;
     const weft_framing *framing = framings[data[0] % 3];
+    gzip = NULL;
+    if (data[0] & 64)
+        require(weft__gzip_new(NULL, &gzip) == 0);
     size_t max = data[1], piece = 1 + data[2] % 40;
     const char *bytes = (const char *) data + 3;
     size -= 3;
@@ -115,5 +155,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     weft__buf_done(&single.log, NULL);
     if (framing != &weft_detect)
         round_trip(framing, bytes, size);
+    if (gzip && size < 2000)
+        round_trip_packed(bytes, size);
+    gzip = weft__gzip_free(gzip);
     return 0;
 }

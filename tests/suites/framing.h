@@ -152,7 +152,7 @@ static void framing_take(framing_reader *self, size_t used) {
 }
 
 static void framing_keep(framing_reader *self, const weft_frame *frame) {
-    bool has_body = frame->kind != WEFT_FRAME_TOO_LARGE;
+    bool has_body = frame->kind != WEFT_FRAME_TOO_LARGE && frame->kind != WEFT_FRAME_UNREADABLE;
     self->bodies += frame->kind == WEFT_FRAME_BODY;
     self->too_large += frame->kind == WEFT_FRAME_TOO_LARGE;
     framing_log(&self->log, frame->kind, frame->body, has_body ? frame->len : 0);

@@ -23,6 +23,8 @@ static void describe(char *text, size_t size, const framing_reader *reader) {
         memcpy(&len, entry + 1, sizeof len);
         if (entry[0] == WEFT_FRAME_TOO_LARGE)
             at += (size_t) snprintf(text + at, size - at, "<too large>");
+        else if (entry[0] == WEFT_FRAME_UNREADABLE)
+            at += (size_t) snprintf(text + at, size - at, "<unreadable>");
         else
             at += (size_t) snprintf(text + at, size - at, "<%.*s>", (int) len, entry + 1 + sizeof len);
         pos += 1 + sizeof len + len;
@@ -206,7 +208,16 @@ TEST(content_length_rows) {
         {"a blank before the colon", "Content-Length : 2\r\n\r\n{}", "!EPROTO", 0},
         {"a folded line", "Content-Type: x\r\n y: z\r\nContent-Length: 2\r\n\r\n{}", "!EPROTO", 0},
         {"a line of NDJSON", "{\"a\": 1}\n", "!EPROTO", 0},
-        {"compressed", "Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", "!EPROTO", 0},
+        {"compressed, where nobody unpacks",
+         "Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}Content-Length: 1\r\n\r\n1", "<unreadable><1>", 0},
+        {"another coding", "Content-Encoding: br\r\nContent-Length: 2\r\n\r\n{}Content-Length: 1\r\n\r\n1",
+         "<unreadable><1>", 0},
+        {"codings on top of each other", "Content-Encoding: identity, gzip\r\nContent-Length: 2\r\n\r\n{}", "<unreadable>",
+         0},
+        {"a coding twice", "Content-Encoding: identity\r\nContent-Encoding: identity\r\nContent-Length: 2\r\n\r\n{}",
+         "<unreadable>", 0},
+        {"a coding of something too large", "Content-Encoding: br\r\nContent-Length: 100\r\n\r\n", "<too large>!EPROTO", 0},
+        {"what the other side reads", "Content-Length: 2\r\nAccept-Encoding: br, gzip;q=0.5\r\n\r\n{}", "<{}>", 0},
         {"ends in a line", "Content-Le", "!EPROTO", 0},
         {"ends between lines", "Content-Length: 2\r\n", "!EPROTO", 0},
         {"ends before the body", "Content-Length: 2\r\n\r\n", "!EPROTO", 0},

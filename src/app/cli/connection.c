@@ -2,6 +2,7 @@
 #include "connection.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 #include "clock.h"
@@ -11,6 +12,8 @@
 
 /* Asking what methods there are, to say which one was meant, must not make a mistake slow. */
 #define SUGGEST_MS 2000
+/* The rest of a second, and some more. */
+#define MAX_SIGN_WAIT_MS 1500
 
 static int64_t time_left_ms(const weft_connection *connection) {
     if (connection->until_ns == INT64_MAX)
@@ -110,9 +113,26 @@ static weft_exit explain_refusal(weft_connection *connection, const char *method
     return weft__fail_refused(connection->app, method, error, next);
 }
 
+/* A daemon accepts no signature that was stamped in the second in which it started. How long to wait for the next one; <0:
+ * the refusal is another. */
+static int wait_to_sign(const weft_connection *connection, const weft_answer *answer) {
+    if (!connection->target.secret || !answer->error)
+        return -1;
+    int64_t wait = weft_get_int(&answer->error->data, "retryAfterMs", -1);
+    bool old = strcmp(weft_get_str(&answer->error->data, "reason", ""), "signatureTooOld") == 0;
+    return old && wait <= MAX_SIGN_WAIT_MS ? (int) wait : -1;
+}
+
 weft_exit weft__connection_call(weft_connection *connection, const char *method, weft_val params, weft_answer *ret) {
     int64_t begun = weft__clock_ns();
     int r = weft__connection_try(connection, method, params, ret);
+    int wait = r < 0 ? -1 : wait_to_sign(connection, ret);
+    if (wait >= 0) {
+        weft_answer_done(ret);
+        *ret = (weft_answer){0};
+        poll(NULL, 0, wait);
+        r = weft__connection_try(connection, method, params, ret);
+    }
     if (r < 0)
         return weft__connection_fail(connection, method, r);
     weft__remark(connection->app, "answered in %.3f ms", (double) (weft__clock_ns() - begun) / 1e6);

@@ -11,6 +11,8 @@
 #include "daemon.h"
 #include "daemon_folder.h"
 #include "failure.h"
+#include "hmac.h"
+#include "key_file.h"
 
 /* Longer than any token there is; a file that is not one is noticed before it is sent anywhere. */
 #define MAX_TOKEN 4096
@@ -104,6 +106,20 @@ static weft_exit find_own_token(const weft_app *app, char **ret) {
     return keep_token(app, "WEFT_TOKEN", text, ret);
 }
 
+static weft_exit find_own_key(const weft_app *app, weft_target *ret) {
+    const weft_reach *reach = &app->reach;
+    if (!reach->key_file && reach->key_id)
+        return weft__misused(app, "--key-id names the key of --key-file, which is missing");
+    if (!reach->key_file)
+        return WEFT_DONE;
+    if (reach->key_id && !weft__is_sign_word(reach->key_id, strlen(reach->key_id), WEFT_KEY_ID_MAX))
+        return weft__misused(app, "--key-id: at most %d plain characters without blanks", WEFT_KEY_ID_MAX);
+    weft_exit status = weft__key_read(app, reach->key_file, &ret->secret);
+    if (status == WEFT_DONE)
+        ret->key = (weft_sign_key){.id = reach->key_id, .secret = ret->secret, .len = strlen(ret->secret)};
+    return status;
+}
+
 /* ---- targets ---- */
 
 weft_exit weft__target_of(const weft_app *app, const char *text, weft_target *ret) {
@@ -120,6 +136,8 @@ weft_exit weft__target_of(const weft_app *app, const char *text, weft_target *re
     ret->own_socket = url.scheme->flags & WEFT_KNOWS_USER && strcmp(url.path, app->layout->socket) == 0;
     weft__url_done(&url, NULL);
     status = find_own_token(app, &ret->token);
+    if (status == WEFT_DONE)
+        status = find_own_key(app, ret);
     if (status)
         return status;
     ret->url = weft__strndup(NULL, text, strlen(text));
@@ -156,6 +174,7 @@ void weft__target_done(weft_target *target) {
     target->url = weft__free(NULL, target->url);
     target->shown = weft__free(NULL, target->shown);
     target->token = weft__free(NULL, target->token);
+    target->secret = weft__key_free(target->secret);
 }
 
 bool weft__target_shows_by_call(const weft_target *target) {
@@ -174,6 +193,8 @@ weft_connect_opts weft__target_opts(const weft_app *app, weft_target *target, we
         .framing = reach->content_length ? &weft_content_length : NULL,
         .tls = {.cert = reach->cert, .key = reach->key, .ca = reach->cacert, .insecure = reach->insecure},
         .token = target->token,
+        .gzip = reach->compress,
+        .sign_key = target->secret ? &target->key : NULL,
         .same_user = target->here || target->own_socket,
         .timeout_ms = reach->timeout_ms,
         .ret_trouble = target->trouble,

@@ -13,9 +13,11 @@ bool weft__is_stdio(const char *url);
 weft_exit weft__url_check(const weft_app *app, const char *text, weft_url *ret);
 
 typedef struct weft_target {
-    char *url;   /* owned */
-    char *shown; /* the same for people and logs: without its query, which may hold a token. Owned */
-    char *token; /* owned; NULL: none */
+    char *url;    /* owned */
+    char *shown;  /* the same for people and logs: without its query, which may hold a token. Owned */
+    char *token;  /* owned; NULL: none */
+    char *secret; /* of the key to sign with; owned; NULL: none */
+    weft_sign_key key;
     const weft_scheme *scheme;
     bool here;         /* nobody typed it: the daemon of this folder */
     bool own_socket;   /* the URL names the socket of the folder itself, as "weft status" does */

@@ -6,6 +6,8 @@
 
 #include "agents.h"
 #include "config.h"
+#include "hmac.h"
+#include "token_file.h"
 #include "wiring.h"
 
 #define MIB ((int64_t) 1024 * 1024)
@@ -110,6 +112,55 @@ static const weft_shape job_shape[] = {
     {0},
 };
 
+static const weft_shape key_shape[] = {
+    {PART(text, "file", "the file with the secret: one line of 16 to 1024 characters, mode 0600"), .must = true},
+    {PART(text, "scopes", "what it allows, separated by blanks (default \"read work\")")},
+    {PART(flag, "unnamed", "it is also the key of requests that name no key_id")},
+    {0},
+};
+
+static const weft_shape gate_shape[] = {
+    {PART(text, "listen", "for connections to such URLs: unix:*, ws://*/acp")},
+    {PART(text, "dialect", "for connections that speak this: planner, aiwg, cdev, acp, tinyvex")},
+    {PART(text, "token", "for the token, certificate or key of this name")},
+    {PART(text, "scopes", "for callers with just these scopes: read, or read work")},
+    {PART(texts, "methods", "for these methods: execute_task, task.*"), .min = 1},
+    {PART(text, "require", "what a request must have"), .choices = {"signature"}},
+    {PART(number, "rate_per_minute", "how many of them a client may send in a minute"), .min = 1, .max = MANY},
+    {PART(number, "max_message", "how many bytes each may have"), .min = 1, .max = 64 * MIB},
+    {PART(texts, "allow", "which methods may be called: all others are refused"), .min = 1},
+    {0},
+};
+
+/* A key is known by its name, which goes into messages as it is. */
+static int check_key(const weft_checking *checking, const char *path, const char *name, const weft_json *at,
+                     const weft_json *key) {
+    weft_json scopes = weft_get(key, "scopes");
+    char ignored[WEFT_TOKEN_SCOPES];
+    if (!weft__is_sign_word(name, strlen(name), WEFT_KEY_ID_MAX)) {
+        weft__config_say(checking, at, true, "%s is no name for a key: at most 64 plain characters without blanks", path);
+        return -EBADMSG;
+    }
+    if (!scopes.text || weft__token_scopes(weft_str_of(&scopes, ""), ignored) >= 0)
+        return 0;
+    weft__config_say(checking, &scopes, true, "%s.scopes must be some of " WEFT_TOKEN_SCOPE_NAMES, path);
+    return -EBADMSG;
+}
+
+/* A gate that asks for nothing was meant to ask for something. */
+static int check_gate(const weft_checking *checking, const char *path, const char *name, const weft_json *at,
+                      const weft_json *gate) {
+    static const char *const asks[] = {"require", "rate_per_minute", "max_message", "allow"};
+    (void) name;
+    (void) at;
+    for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++)
+        if (weft_get(gate, asks[i]).text)
+            return 0;
+    weft__config_say(checking, gate, true, "%s asks for nothing: it needs require, rate_per_minute, max_message or allow",
+                     path);
+    return -EBADMSG;
+}
+
 /* The member an action of each kind cannot do without. */
 static int check_rule(const weft_checking *checking, const char *path, const char *name, const weft_json *at,
                       const weft_json *rule) {
@@ -146,10 +197,16 @@ const weft_key weft__keys[] = {
      .option = "allow-origin", .live = true, .door = COMES_IN},
     {KEY(flag, "insecure_listen", insecure_listen, "false", "listen beyond this machine without TLS"),
      .option = "insecure-listen", .door = COMES_IN},
+    {KEY(named, "keys", key_rows, "{}", "keys for signed requests, by the name that requests give as key_id"),
+     .shape = key_shape, .check = check_key, .door = COMES_IN},
+    {KEY(list, "gates", gate_rows, "[]", "what is asked of requests, besides a token: signatures, rates, sizes, methods"),
+     .shape = gate_shape, .check = check_gate, .door = COMES_IN},
     {KEY(number, "rate_per_minute", rate, "6000", "requests a minute for a network client; 0: no limit"), .option = "rate",
      .min = 0, .max = MANY, .live = true},
     LIMIT(max_body, 1, 64 * MIB, "33554432", "bytes of a message"),
     LIMIT(max_body_stranger, 1, 64 * MIB, "1048576", "the same before authentication"),
+    {KEY(size, "limits.max_body_planner", max_body_planner, "1048576", "the same where the planner's dialect is spoken"),
+     .min = 1, .max = 64 * MIB},
     LIMIT(max_batch, 1, MANY, "1000", "items of a batch"),
     LIMIT(max_answer, 1, 1024 * MIB, "26214400", "bytes of an answer, or of the answers of a batch"),
     LIMIT(out_soft, 1, 1024 * MIB, "1048576", "queued bytes at which streams pause and reading stops"),

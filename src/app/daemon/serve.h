@@ -14,7 +14,10 @@ typedef struct weft_serve_settings {
     const char *tls_cert, *tls_key, *tls_ca;
     weft_texts hosts, origins;
     bool insecure_listen;
-    int64_t rate; /* requests a minute; in what was typed, 0: not given */
+    weft_json key_rows;      /* who may sign requests: "keys" */
+    weft_json gate_rows;     /* what is asked of requests: "gates" */
+    size_t max_body_planner; /* bytes of a message where the planner's dialect is spoken */
+    int64_t rate;            /* requests a minute; in what was typed, 0: not given */
     bool no_rate;
     weft_limits limits;      /* of the service */
     weft_server_opts server; /* its limits */

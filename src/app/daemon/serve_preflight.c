@@ -12,6 +12,7 @@
 #include "daemon.h"
 #include "failure.h"
 #include "serve.h"
+#include "serve_gates.h"
 #include "tls.h"
 #include "transport.h"
 #include "trust_view.h"
@@ -103,11 +104,20 @@ static weft_exit check_token_file(const weft_app *app, const weft_serve_settings
     return status;
 }
 
+static weft_exit check_gates(const weft_app *app, const weft_serve_settings *how) {
+    weft_serve_gates *gates = NULL;
+    weft_exit status = weft__serve_gates_open(app, how, &gates);
+    weft__serve_gates_free(gates);
+    return status;
+}
+
 static weft_exit check_settings(const weft_app *app, const weft_serve_settings *how) {
     WEFT_AUTO(weft_doc) endpoint = weft__daemon_endpoint(app->layout);
     weft_exit status = check_tls(app, how);
     if (status == WEFT_DONE)
         status = check_token_file(app, how);
+    if (status == WEFT_DONE)
+        status = check_gates(app, how);
     for (size_t i = 0; status == WEFT_DONE && i < how->listen.count; i++)
         status = check_listen_url(app, how, how->listen.items[i], endpoint);
     return status;

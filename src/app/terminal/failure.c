@@ -163,12 +163,16 @@ static bool is_one_of(const char *text, const char *const *list) {
     return false;
 }
 
+static bool is_signature_reason(const char *reason) {
+    return strncmp(reason, "signature", 9) == 0 || strcmp(reason, "keyUnknown") == 0;
+}
+
 static weft_exit exit_of_error(const weft_error *error) {
     static const char *const busy[] = {"queueFull", "agentBusy", "sessionBusy", "rateLimited", "resourceUnavailable", NULL};
     const char *reason = weft_get_str(&error->data, "reason", "");
     if (error->code == WEFT_METHOD_NOT_FOUND)
         return WEFT_REFUSED;
-    if (error->code == 401 || error->code == 403)
+    if (error->code == 401 || error->code == 403 || is_signature_reason(reason))
         return WEFT_UNAUTHORISED;
     if (error->code == 404 || ends_with(reason, "NotFound"))
         return WEFT_NOT_FOUND;
@@ -198,7 +202,9 @@ static void put_data(const weft_app *app, const weft_error *error) {
 /* A token helps whoever has shown none or too little; it does not change what the owner has not allowed, nor who is an
  * agent. */
 static const char *next_after_refusal(weft_exit status, const weft_error *error) {
-    static const char *const settled[] = {"gitUntrusted", "agentMayNot", NULL};
+    static const char *const settled[] = {"gitUntrusted", "agentMayNot", "methodNotAllowed", NULL};
+    if (is_signature_reason(weft_get_str(&error->data, "reason", "")))
+        return "Sign the request with a key that the daemon has: --key-file FILE --key-id NAME.";
     bool tells = status == WEFT_UNAUTHORISED || status == WEFT_BUSY;
     return tells && !is_one_of(weft_get_str(&error->data, "reason", ""), settled) ? next_after_exit(status) : NULL;
 }

@@ -14,6 +14,7 @@
 #include "link.h"
 #include "loop.h"
 #include "serve.h"
+#include "serve_gates.h"
 #include "serve_hub.h"
 #include "serve_tell.h"
 #include "serve_tokens.h"
@@ -40,6 +41,7 @@ typedef struct serving {
     weft_later parent_gone; /* a child's only connection has ended */
     char *token;            /* NULL: none is needed */
     weft_serve_tokens *tokens;
+    weft_serve_gates *gates;
     int signals_seen;
     bool stopping;
     bool published;
@@ -119,7 +121,7 @@ static bool on_client_raw(weft_peer *peer, weft_bytes body, bool binary, void *d
 static int open_server(serving *self) {
     weft_service_opts opts = {
         .methods = weft__serve_hub_methods(self->hub),
-        .gates = weft__serve_hub_gates(self->hub),
+        .gates = weft__serve_gates_list(self->gates, weft__serve_hub_gates(self->hub)),
         .title = "weft",
         .version = weft_version(),
         .limits = self->how->limits,
@@ -149,6 +151,7 @@ static int listen_at_url(serving *self, const char *url, bool network) {
         .origins = how->origins.count ? how->origins.items : NULL,
         .dialect = weft__serve_hub_dialect(self->hub, url),
     };
+    opts.max_body = weft__serve_gates_max_body(self->gates, url, opts.dialect);
     opts.token_later = strcmp(opts.dialect, "tinyvex") == 0; /* tinyvex/auth.setToken */
     if (strcmp(opts.dialect, "acp") == 0)
         opts.id_header = "Acp-Connection-Id"; /* as its remote transport has it */
@@ -394,6 +397,8 @@ static weft_exit open_and_serve(serving *self) {
         status = get_token(self, network);
     if (status == WEFT_DONE)
         status = get_tokens(self);
+    if (status == WEFT_DONE)
+        status = weft__serve_gates_open(self->app, self->how, &self->gates);
     if (status)
         return status;
     raise_descriptor_limit();
@@ -437,6 +442,7 @@ static weft_exit run_serve(weft_app *app) {
     weft__later_cancel(&self.parent_gone);
     weft_service_unref(self.service);
     weft__serve_hub_close(self.hub);
+    weft__serve_gates_free(self.gates);
     weft_loop_free(self.loop);
     weft__free(NULL, self.tokens);
     weft__free(NULL, self.token);

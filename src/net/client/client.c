@@ -13,6 +13,7 @@
 #include "client_http.h"
 #include "connect_fds.h"
 #include "http_client.h"
+#include "signing.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -62,6 +63,7 @@ void weft__client_unref(weft_client *client) {
     weft__free(alloc, client->authority);
     weft__free(alloc, client->target);
     weft__free(alloc, client->token);
+    weft__signing_free(client->signing, alloc);
     weft__free(alloc, client->more);
     weft__free(alloc, client);
 }
@@ -397,7 +399,14 @@ static int copy_opts(weft_client *client, const weft_connect_opts *opts) {
     client->opts.ret_trouble = NULL;
     client->opts.tls = (weft_tls_opts){0};
     client->opts.headers = NULL;
-    int r = weft__headers_text(opts->headers, alloc, &client->more);
+    client->opts.sign_key = NULL;
+    int r = opts->sign_key ? weft__signing_new(opts->sign_key, alloc, &client->signing) : 0;
+    if (r == -EINVAL)
+        weft__client_trouble(client, "this cannot be a key for signatures: it needs %d to %d bytes, and a plain id",
+                             WEFT_SECRET_MIN, WEFT_SECRET_MAX);
+    if (r < 0)
+        return r;
+    r = weft__headers_text(opts->headers, alloc, &client->more);
     if (r == -EINVAL)
         weft__client_trouble(client, "a header has a name or a value that cannot be sent, or is the protocol's own");
     if (r < 0 || !opts->token)
@@ -470,6 +479,9 @@ static int make_client_peer(weft_client *client) {
                               .lenient = opts->lenient,
                               .extras = opts->extras,
                               .seed = seed,
+                              .gzip = opts->gzip,
+                              .sign = client->signing ? weft__signing_sign : NULL,
+                              .sign_ctx = client->signing,
                               .data = opts->data,
                               .on_notification = client_on_notification,
                               .on_raw = opts->on_raw,

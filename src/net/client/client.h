@@ -35,6 +35,7 @@ struct weft_client {
     bool driven;            /* the loop is being run by a blocking function right now */
     weft_connect_opts opts; /* of its strings only the token is kept, ours */
     char *token;
+    struct weft_signing *signing; /* NULL: nothing is signed */
     weft_url url;
     char endpoint[128]; /* the URL without its query, or its beginning, for people */
     const weft_transport *transport;

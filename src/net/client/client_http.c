@@ -107,6 +107,7 @@ int weft__http_prepare(weft_client *client) {
                                            .path = client->target,
                                            .token = client->token,
                                            .more = client->more,
+                                           .gzip = client->opts.gzip,
                                            .on_head = weft__http_tell_reply,
                                            .ctx = client};
     weft__peer_set_extra(client->peer, &client->http);

@@ -5,60 +5,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "gzip.h"
-
-/* Less fits into one packet anyway. */
-#define MIN_PACKED 1024
-
-/* ---- Accept-Encoding ---- */
-
-static weft_bytes trimmed_bytes(const char *data, const char *end) {
-    while (data < end && (*data == ' ' || *data == '\t'))
-        data++;
-    while (end > data && (end[-1] == ' ' || end[-1] == '\t'))
-        end--;
-    return (weft_bytes){data, (size_t) (end - data)};
-}
-
-static bool same_name(weft_bytes bytes, const char *name) {
-    return bytes.len == strlen(name) && strncasecmp(bytes.data, name, bytes.len) == 0;
-}
-
-/* "q=0", "q=0.0" and "q=0.000" say no; anything else says how much. */
-static bool is_refused(const char *data, const char *end) {
-    weft_bytes weight = trimmed_bytes(data, end);
-    if (weight.len < 3 || strncasecmp(weight.data, "q=", 2) != 0)
-        return false;
-    for (size_t i = 2; i < weight.len; i++)
-        if (weight.data[i] != '0' && weight.data[i] != '.')
-            return false;
-    return true;
-}
-
-bool weft__accepts_gzip(weft_bytes list) {
-    int named = -1, any = 0; /* -1: not named */
-    if (!list.len)
-        return false;
-    for (const char *at = list.data, *end = at + list.len; at < end;) {
-        const char *comma = memchr(at, ',', (size_t) (end - at)), *stop = comma ? comma : end;
-        const char *semicolon = memchr(at, ';', (size_t) (stop - at));
-        weft_bytes name = trimmed_bytes(at, semicolon ? semicolon : stop);
-        bool yes = !(semicolon && is_refused(semicolon + 1, stop));
-        if (same_name(name, "gzip") || same_name(name, "x-gzip"))
-            named = yes;
-        else if (same_name(name, "*"))
-            any = yes;
-        at = stop + 1;
-    }
-    return named >= 0 ? named : any;
-}
-
 int weft__body_coding(const weft_http_head *head) {
     size_t count;
     weft_bytes coding = weft__http_find(head, "content-encoding", &count);
-    if (!count || (count == 1 && same_name(coding, "identity")))
-        return 0;
-    return count == 1 && (same_name(coding, "gzip") || same_name(coding, "x-gzip")) ? 1 : -ENOTSUP;
+    return !count ? 0 : count > 1 ? -ENOTSUP : weft__coding_of(coding);
 }
 
 /* ---- what is worth it ---- */
@@ -80,7 +30,7 @@ static bool is_text(const char *type) {
 }
 
 bool weft__worth_gzip(const char *type, const char *extra, size_t len) {
-    return len >= MIN_PACKED && type && is_text(type) && !(extra && strcasestr(extra, "content-encoding:"));
+    return len >= WEFT_MIN_PACKED && type && is_text(type) && !(extra && strcasestr(extra, "content-encoding:"));
 }
 
 /* ---- packing ---- */

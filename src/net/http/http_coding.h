@@ -2,10 +2,9 @@
 #ifndef WEFT_HTTP_CODING_H
 #define WEFT_HTTP_CODING_H
 
+#include "coding.h"
 #include "http_server.h"
 
-/* Does an Accept-Encoding allow gzip (RFC 9110 section 12.5.3)? */
-bool weft__accepts_gzip(weft_bytes list);
 /* The coding of a request's body: 0 none, 1 gzip, -ENOTSUP another. */
 int weft__body_coding(const weft_http_head *head);
 /* Is it worth compressing an answer of this type and length? Then caches must know that there are two forms of it. */

@@ -63,11 +63,13 @@ void weft__web_rpc_check(weft_conn *conn) {
     if (!peer || weft_peer_open_requests(peer))
         return;
     weft_bytes out = weft_peer_output(peer);
+    /* Who reads gzip may send it too, from the next request on (RFC 9110 section 12.5.3). */
+    const char *accepts = web->takes_packed ? "Accept-Encoding: gzip\r\n" : NULL;
     if (!out.len) {
-        weft__web_answer(conn, 204, NULL, NULL, out);
+        weft__web_answer(conn, 204, NULL, accepts, out);
         return;
     }
-    if (weft__web_answer(conn, 200, "application/json", NULL, out) >= 0 && web->rpc == peer)
+    if (weft__web_answer(conn, 200, "application/json", accepts, out) >= 0 && web->rpc == peer)
         weft_peer_sent(peer, out.len);
 }
 

@@ -35,6 +35,7 @@ struct weft_endpoint {
     char **hosts, **origins; /* NULL-terminated, or NULL */
     char *dialect;
     char *id_header; /* NULL: none */
+    size_t max_body; /* 0: as the service has it */
     weft_style style;
     bool any_uid, token_later, no_batch, lenient;
 };

@@ -42,6 +42,7 @@ static int copy_rules(weft_endpoint *endpoint, const weft_listen_opts *opts) {
     endpoint->origins = copy_list(alloc, opts->origins, &r);
     endpoint->dialect = weft__strndup(alloc, dialect, strlen(dialect));
     endpoint->style = opts->style;
+    endpoint->max_body = opts->max_body;
     endpoint->any_uid = opts->any_uid;
     endpoint->token_later = opts->token_later;
     endpoint->no_batch = opts->no_batch;

@@ -1,0 +1,18 @@
+/* What the configuration asks of requests before the hub's own gates: signatures by its "keys", and its "gates". */
+#ifndef WEFT_SERVE_GATES_H
+#define WEFT_SERVE_GATES_H
+
+#include "serve.h"
+
+typedef struct weft_serve_gates weft_serve_gates;
+
+/* Read the key files. Failures are explained. */
+weft_exit weft__serve_gates_open(const weft_app *app, const weft_serve_settings *how, weft_serve_gates **ret);
+/* The service that has the list must be gone. Returns NULL. */
+weft_serve_gates *weft__serve_gates_free(weft_serve_gates *self);
+/* For weft_service_opts.gates: ours, if the configuration has some, in front of these. Borrowed. */
+const weft_gate *const *weft__serve_gates_list(weft_serve_gates *self, const weft_gate *const *others);
+/* The largest message on connections of this URL; 0: as everywhere. */
+size_t weft__serve_gates_max_body(const weft_serve_gates *self, const char *url, const char *dialect);
+
+#endif

@@ -1,0 +1,127 @@
+#!/bin/bash
+# Signed requests to a real daemon: keys from files, requests made with openssl, replays, a restart, allow-lists and rates.
+. "$(dirname "$0")/hub.bash"
+
+umask 077
+export XDG_CONFIG_HOME=$there/config
+mkdir -p "$XDG_CONFIG_HOME/weft"
+printf '0123456789abcdef0123456789abcdef\n' >"$there/ci.key"
+printf 'another secret, just as long as it has to be\n' >"$there/other.key"
+configure() { # JSON
+    printf '%s\n' "$1" >"$XDG_CONFIG_HOME/weft/config.json"
+}
+configure '{"keys": {"ci": {"file": "'"$there"'/ci.key", "scopes": "read work", "unnamed": true}},
+    "gates": [{"methods": ["echo"], "require": "signature"},
+              {"methods": ["task.stats"], "rate_per_minute": 2},
+              {"token": "ci", "allow": ["echo", "task.*", "daemon.stop"]}]}'
+
+# ---- mistakes in files are explained ----
+mkdir "$there/none"
+cd "$there/none" || exit 1
+chmod 640 "$there/ci.key"
+weft serve --listen unix:x.sock
+exits "a key that others can read" 2
+like "is named" "ci.key, the file of a key: others can read it" "$err"
+chmod 600 "$there/ci.key"
+mv "$there/ci.key" "$there/ci.kept"
+weft serve --listen unix:x.sock
+exits "a key that is not there" 2
+like "in words" "No such file" "$err"
+mv "$there/ci.kept" "$there/ci.key"
+cp "$XDG_CONFIG_HOME/weft/config.json" kept.json
+configure '{"gates": [{"require": "signature"}]}'
+weft serve --listen unix:x.sock
+exits "signatures without a key" 2
+like "is said" "there is no key that could make one" "$err"
+configure '{"gates": [{"methods": ["a"]}], "keys": {"a b": {"file": "x"}, "c": {"file": "x", "scopes": "all"}}}'
+weft config check
+exits "config check" 1
+like "a gate that asks for nothing" "asks for nothing" "$err"
+like "a name that cannot be" "is no name for a key" "$err"
+like "scopes" "scopes must be some of read, work" "$err"
+configure '{"keys": {"a": {"file": "'"$there"'/ci.key"}, "b": {"file": "'"$there"'/ci.key"}}}'
+weft serve --listen unix:x.sock
+exits "one secret under two names" 2
+like "and why that is wrong" "each key needs a secret of its own" "$err"
+cp kept.json "$XDG_CONFIG_HOME/weft/config.json"
+weft call unix:none.sock ping --key-id ci
+exits "a name without a key" 2
+
+# ---- signing ----
+hub one
+weft call echo '["x"]'
+exits "not signed" 4
+like "and what to do" "--key-file FILE" "$err"
+like "which is said" "must be called with a signature" "$err"
+weft call echo '["x"]' --key-file "$there/ci.key" --key-id ci
+exits "signed" 0
+is "answered" '["x"]' "$(printf %s "$out" | tr -d ' \n')"
+weft call echo '["x"]' --key-file "$there/ci.key"
+exits "signed without a name" 0
+weft call echo '["x"]' --key-file "$there/other.key" --key-id ci
+exits "signed with another key" 4
+like "which is wrong" "does not fit the message" "$err"
+weft call echo '["x"]' --key-file "$there/other.key" --key-id nobody
+like "a key that nobody knows" "no key with this key_id" "$err"
+weft call --content-length echo '["x"]' --key-file "$there/ci.key" --key-id ci
+exits "with Content-Length" 0
+host=$(tr ',' '\n' <.weft/endpoint.json | grep -o 'http://[^"]*' | head -n 1)
+weft call "$host" echo '["x"]' --key-file "$there/ci.key" --key-id ci --token-file .weft/token
+exits "over HTTP, with a token" 0
+weft call "${host/http/ws}" echo '["x"]' --key-file "$there/ci.key" --key-id ci
+exits "a signature does not stand for a token" 4
+weft call token.list --key-file "$there/ci.key" --key-id ci
+exits "what the key does not allow" 4
+like "is refused by its list" "ci may not call token.list: gates[2]" "$err"
+unlike "for which another token would not help" "Show a token" "$err"
+
+# ---- made with another program ----
+sign() { # STAMP NONCE METHOD ID PARAMS
+    printf '%s\n%s\n%s\n%s\n%s' "$@" | openssl dgst -sha256 -hmac 0123456789abcdef0123456789abcdef -binary | base64
+}
+say() { # LINE
+    run timeout 60 /usr/bin/python3 -c '
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(".weft/daemon.sock")
+s.sendall(sys.argv[1].encode() + b"\n")
+print(s.makefile().readline(), end="")' "$1"
+}
+stamp=$(date +%s)
+params='{ "t" : "日本" }'
+line='{"jsonrpc":"2.0","id":"a","method":"echo","params":'$params',"auth":{"timestamp":'$stamp',"nonce":"n1","key_id":"ci","signature":"'$(sign "$stamp" n1 echo '"a"' "$params")'"}}'
+say "$line"
+is "openssl's signature" '{"jsonrpc":"2.0","id":"a","result":{ "t" : "日本" }}' "$out"
+say "$line"
+is "counts once" signatureReplayed "$(field "$out" .error.data.reason)"
+is "with its code" -32003 "$(field "$out" .error.code)"
+say "${line/日本/日木}"
+is "changed" signatureWrong "$(field "$out" .error.data.reason)"
+old=$((stamp - 31))
+say '{"jsonrpc":"2.0","id":1,"method":"echo","auth":{"timestamp":'$old',"signature":"'"$(sign "$old" "" echo 1 "")"'"}}'
+is "too old" signatureExpired "$(field "$out" .error.data.reason)"
+say '{"jsonrpc":"2.0","id":1,"method":"echo","auth":{"timestamp":'"$stamp"',"signature":"'"$(sign "$stamp" "" echo 1 "")"'"}}'
+is "without nonce, name and params" null "$(field "$out" .error)"
+weft restart
+exits "restart" 0
+say "$line"
+is "after a restart" signatureTooOld "$(field "$out" .error.data.reason)"
+weft call echo '["x"]' --key-file "$there/ci.key" --key-id ci
+exits "the command line waits for the next second" 0
+
+# ---- rates ----
+weft call task.stats
+exits "one" 0
+weft call task.stats
+exits "two" 0
+weft call task.stats --json
+exits "three in a minute" 6
+like "is told how long" retryAfterMs "$out$err"
+
+# ---- what is logged ----
+run timeout 60 env WEFT_DEBUG=1 "$program" call echo '["x"]' --key-file "$there/ci.key" --key-id ci
+exits "with a log of messages" 0
+like "the auth member is there" '"auth":"***"' "$err"
+unlike "its signature is not" '"signature"' "$err"
+
+close
