@@ -8,6 +8,7 @@
 #include <weft/json.h>   /* reading and writing JSON */
 #include <weft/method.h> /* methods as rows, requests, answers */
 #include <weft/gate.h>   /* what stands before a method */
+#include <weft/stats.h>  /* figures about a service */
 #include <weft/peer.h>   /* the peer without I/O */
 #include <weft/net.h>    /* transports, server, client */
 #include <weft/subscribe.h> /* streams that outlive a connection */

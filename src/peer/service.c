@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gate.h"
+#include "meter.h"
 #include "zip.h"
 
 #define KIB ((size_t) 1024)
@@ -93,6 +94,8 @@ static int fill_service(weft_service *service, const weft_service_opts *opts) {
     if (!service->title || !service->version)
         return -ENOMEM;
     int r = weft__zip_new(service->alloc, &service->zip);
+    if (r >= 0 && opts->measure)
+        r = weft__meter_new(service->alloc, &service->meter);
     return r < 0 ? r : add_methods(service, opts->methods);
 }
 
@@ -154,6 +157,7 @@ weft_service *weft_service_unref(weft_service *service) {
     weft__idempotent_done(service);
     weft__rate_done(service);
     weft__zip_free(service->zip);
+    weft__meter_free(service->meter, alloc);
     weft__methods_done(&service->methods, alloc);
     weft__free(alloc, service->title);
     weft__free(alloc, service->version);
@@ -168,6 +172,9 @@ int weft_service_add(weft_service *service, const weft_method *method) {
 }
 
 int weft_service_remove(weft_service *service, const char *name) {
+    const weft_method *row = service->meter ? weft_service_find(service, name) : NULL;
+    if (row)
+        weft__meter_forget(service, row);
     return weft__methods_remove(&service->methods, name);
 }
 
