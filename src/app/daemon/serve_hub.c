@@ -19,6 +19,7 @@
 #include "failure.h"
 #include "hub_clients.h"
 #include "loop.h"
+#include "metrics.h"
 #include "passages.h"
 #include "process.h"
 #include "transport.h"
@@ -278,6 +279,10 @@ static void on_engine_ready(void *ctx, int r) {
 static int start_engine(weft_serve_hub *self) {
     int r = weft__hub_clients_new(&self->hub, self->dialects, &self->hub.clients);
     if (r >= 0)
+        r = weft__hub_metrics_new(&self->hub);
+    if (r >= 0)
+        r = weft__loop_measure(self->opts.loop);
+    if (r >= 0)
         r = weft__engine_start(self->engine, on_engine_ready, self);
     while (r >= 0 && !self->ready)
         if (weft_loop_once(self->opts.loop, true) < 0)
@@ -344,6 +349,8 @@ static int add_routes(weft_serve_hub *self, weft_server *server) {
     int r = weft_server_route(server, "GET", "/readyz", on_readyz, self);
     if (r >= 0)
         r = weft__event_stream_route(&self->hub, server);
+    if (r >= 0)
+        r = weft__metrics_route(&self->hub, server);
     if (r >= 0)
         r = weft__cdev_rest_routes(&self->hub, server);
     if (r >= 0)
@@ -444,6 +451,7 @@ weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self) {
     weft__git_free(self->git);
     weft__acp_http_free(self->acp);
     weft__hub_clients_free(self->hub.clients);
+    weft__hub_metrics_free(&self->hub);
     weft__automation_free(self->automation);
     weft__engine_free(self->engine);
     weft__dialects_free(self->dialects);

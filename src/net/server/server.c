@@ -248,6 +248,10 @@ size_t weft_server_clients(const weft_server *server) {
     return server->client_count;
 }
 
+size_t weft_server_memory(const weft_server *server) {
+    return server->held;
+}
+
 weft_service *weft_server_service(const weft_server *server) {
     return server->service;
 }
