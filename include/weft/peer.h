@@ -91,7 +91,7 @@ typedef struct weft_stats {
 } weft_stats;
 WEFT_API const weft_stats *weft_service_stats(const weft_service *service);
 /* By method and by error: <weft/stats.h>. NULL: opts.measure was not set. Borrowed; it changes with every message. */
-WEFT_API const weft_measures *weft_service_measures(const weft_service *service);
+WEFT_API const weft_measures *weft_service_measures(weft_service *service);
 
 /* ---- the peer ---- */
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gate.h"
+#include "meter.h"
 
 bool weft_has_scope(const weft_identity *who, const char *scope) {
     const char *scopes = who->scopes;
@@ -70,11 +71,9 @@ static void note_gated(weft_req *req, const weft_msg *msg) {
     if (!req->service->tells)
         return;
     req->flags |= REQ_GATED;
-    req->bytes_out = 0;
-    if (req->flags & REQ_MEASURED)
-        return; /* the rest is known */
-    req->began_us = weft__peer_now_us(req->peer);
+    req->began_us = req->service->meter ? req->service->meter->began_us : weft__peer_now_us(req->peer);
     req->bytes_in = msg->text.len;
+    req->bytes_out = 0;
     req->gone = req->excuse = 0;
 }
 

@@ -17,6 +17,7 @@ int weft__meter_new(const weft_alloc *alloc, struct weft_meter **ret) {
     meter->began_us = WEFT_METER_IDLE;
     meter->unknown.method = "";
     meter->last = &meter->unknown; /* of no row */
+    meter->run = meter->runs;
     meter->stats = stats;
     meter->stats[0] = &meter->unknown;
     meter->measures.methods = stats;
@@ -193,13 +194,46 @@ static void count_error(struct weft_meter *meter, int code, weft_bytes reason) {
     meter->errors[i].count++;
 }
 
-/* ---- counting ---- */
+/* ---- turns ---- */
 
+void weft__service_set_turn(weft_service *service, void (*on_turn)(void *ctx), void *ctx) {
+    if (service->meter && service->now_us) { /* a peer's clock may be another's then */
+        service->on_turn = on_turn;
+        service->turn_ctx = ctx;
+    }
+}
+
+void weft__service_unset_turn(weft_service *service, const void *ctx) {
+    if (service->turn_ctx == ctx)
+        service->on_turn = NULL;
+}
+
+void weft__meter_begin_turn(weft_peer *peer) {
+    weft_service *service = peer->service;
+    service->meter->began_us = weft__peer_now_us(peer);
+    if (service->on_turn)
+        service->on_turn(service->turn_ctx);
+}
+
+static void add_run_up(struct weft_meter *meter, const struct weft_meter_run *run, uint64_t took) {
+    run->stats->answers += run->count;
+    run->stats->bytes_in += run->bytes_in;
+    run->stats->bytes_out += run->bytes_out;
+    weft__histogram_add_many(&run->stats->duration_us, took, run->count);
+    meter->measures.request_bytes.count += run->count;
+    meter->measures.request_bytes.sum += run->bytes_in;
+    meter->measures.answer_bytes.count += run->count;
+    meter->measures.answer_bytes.sum += run->bytes_out;
+}
+
+/* The turn may go on. */
 static void settle_runs(struct weft_meter *meter, int64_t now_us) {
     uint64_t took = now_us > meter->began_us ? (uint64_t) (now_us - meter->began_us) : 0;
     for (size_t i = 0; i < meter->run_count; i++)
-        weft__histogram_add_many(&meter->runs[i].stats->duration_us, took, meter->runs[i].count);
+        add_run_up(meter, &meter->runs[i], took);
     meter->run_count = 0;
+    meter->run = meter->runs;
+    meter->run->stats = NULL;
 }
 
 void weft__meter_settle(weft_peer *peer) {
@@ -209,7 +243,16 @@ void weft__meter_settle(weft_peer *peer) {
     meter->began_us = WEFT_METER_IDLE;
 }
 
-static void add_run(weft_peer *peer, weft_method_stats *stats) {
+void weft__service_settle(weft_service *service) {
+    struct weft_meter *meter = service->meter;
+    if (meter->run_count)
+        settle_runs(meter, service->now_us(service->ctx));
+    meter->began_us = WEFT_METER_IDLE;
+}
+
+/* ---- counting ---- */
+
+static void begin_run(weft_peer *peer, weft_method_stats *stats) {
     struct weft_meter *meter = peer->service->meter;
     struct weft_meter_run *run = meter->runs, *end = run + meter->run_count;
     while (run < end && run->stats != stats)
@@ -222,40 +265,57 @@ static void add_run(weft_peer *peer, weft_method_stats *stats) {
         *run = (struct weft_meter_run){.stats = stats};
         meter->run_count++;
     }
-    run->count++;
+    meter->run = run;
 }
 
-void weft__meter_answered(weft_req *req, int code, const weft_val *data) {
+static void count_run(struct weft_meter *meter, const weft_req *req) {
+    struct weft_meter_run *run = meter->run;
+    run->count++;
+    run->bytes_in += req->bytes_in;
+    run->bytes_out += req->bytes_out;
+    meter->measures.request_bytes.of[weft__histogram_bucket(req->bytes_in)]++;
+    meter->measures.answer_bytes.of[weft__histogram_bucket(req->bytes_out)]++;
+}
+
+/* Of a turn that has passed. */
+static void count_late(struct weft_meter *meter, const weft_req *req, weft_method_stats *stats) {
+    int64_t took = weft__peer_now_us(req->peer) - req->began_us;
+    weft__histogram_add(&stats->duration_us, took > 0 ? (uint64_t) took : 0);
+    weft__histogram_add(&meter->measures.request_bytes, req->bytes_in);
+    weft__histogram_add(&meter->measures.answer_bytes, req->bytes_out);
+    stats->answers++;
+    stats->bytes_in += req->bytes_in;
+    stats->bytes_out += req->bytes_out;
+}
+
+void weft__meter_answered_odd(weft_req *req, const weft_outcome *outcome) {
     struct weft_meter *meter = req->service->meter;
-    bool excused = (req->flags & REQ_MEASURED) && req->excuse; /* something else was answered, because it had to be */
+    bool excused = req->flags & REQ_EXCUSED; /* something else was answered, because it had to be */
     if (excused)
         count_error(meter, req->excuse, req->excuse == 413 ? (weft_bytes){"tooLarge", 8} : (weft_bytes){"", 0});
-    else if (code)
-        count_error(meter, code, find_reason(data));
+    else if (outcome->code)
+        count_error(meter, outcome->code, find_reason(outcome->value));
     if (!(req->flags & REQ_MEASURED))
         return; /* what was no request */
     weft_method_stats *stats = find_begun(meter, req->row);
-    req->flags &= ~(unsigned) REQ_MEASURED;
-    stats->answers++;
-    stats->errors += excused || code;
-    stats->bytes_in += req->bytes_in;
-    stats->bytes_out += req->bytes_out;
-    weft__histogram_add(&meter->measures.request_bytes, req->bytes_in);
-    weft__histogram_add(&meter->measures.answer_bytes, req->bytes_out);
-    if (req->began_us == meter->began_us && !(req->flags & REQ_DEFERRED))
-        add_run(req->peer, stats);
-    else {
-        int64_t took = weft__peer_now_us(req->peer) - req->began_us;
-        weft__histogram_add(&stats->duration_us, took > 0 ? (uint64_t) took : 0);
+    stats->errors += excused || outcome->code;
+    if (req->flags & REQ_DEFERRED) {
+        count_late(meter, req, stats);
+        return;
     }
+    begin_run(req->peer, stats);
+    count_run(meter, req);
 }
 
 void weft__meter_lost(weft_req *req) {
     if (req->flags & REQ_MEASURED)
         find_begun(req->service->meter, req->row)->lost++;
-    req->flags &= ~(unsigned) REQ_MEASURED;
 }
 
-const weft_measures *weft_service_measures(const weft_service *service) {
-    return service->meter ? &service->meter->measures : NULL;
+/* From within a turn, with what was answered in it. */
+const weft_measures *weft_service_measures(weft_service *service) {
+    struct weft_meter *meter = service->meter;
+    if (meter && meter->run_count)
+        settle_runs(meter, service->now_us ? service->now_us(service->ctx) : meter->began_us);
+    return meter ? &meter->measures : NULL;
 }

@@ -1,27 +1,28 @@
 /* Counting requests for <weft/stats.h>: how many, how long, how large, how they ended. Private to peer/.
  *
- * The clock is what it costs, so it is read twice for all that one read of a connection brings: when the first request of it
- * begins, and when all of it has been dealt with and its answers are ready to be sent. A request that is answered later is
- * measured when it is. */
+ * What it costs is the clock, so that is read twice in a turn: when its first request begins, and when all that came was
+ * dealt with and the answers are ready to be sent. A server's turn is that of its loop; without one it is what a peer is
+ * fed. A request that is answered in a later turn is measured for itself. Within a turn only sums are kept. */
 #ifndef WEFT_METER_H
 #define WEFT_METER_H
 
 #include "histogram.h"
 #include "request.h"
 
-/* Methods that are called in one read of a connection; with more, the clock is read once more. */
+/* Methods that are called in one turn; with more, the clock is read once more. */
 #define WEFT_METER_RUNS 16
 /* A reason is a word of ours. What is longer, or is none, is counted without. */
 #define WEFT_METER_REASON 40
 #define WEFT_METER_IDLE INT64_MIN
 
 struct weft_meter {
-    int64_t began_us; /* of the turn: when the first request of what is being read began. WEFT_METER_IDLE: none did */
+    int64_t began_us; /* of the turn: when its first request began. WEFT_METER_IDLE: none did */
     size_t run_count;
     struct weft_meter_run {
         weft_method_stats *stats;
-        uint64_t count;
-    } runs[WEFT_METER_RUNS];     /* answered in this turn: their time is known when it is over */
+        uint64_t count, bytes_in, bytes_out;
+    } runs[WEFT_METER_RUNS];     /* answered in this turn with a result: added when it is over */
+    struct weft_meter_run *run;  /* the last one; its stats are NULL when there is none */
     const weft_method *last_row; /* found last */
     weft_method_stats *last;
     weft_measures measures;
@@ -42,8 +43,9 @@ struct weft_meter *weft__meter_free(struct weft_meter *meter, const weft_alloc *
 void weft__meter_forget(weft_service *service, const weft_method *row);
 /* Never NULL: without memory for a row it is the one of unknown names. */
 weft_method_stats *weft__meter_find(weft_service *service, const weft_method *row);
+void weft__meter_begin_turn(weft_peer *peer);
 /* It was answered; before it is released. The service has a meter. */
-void weft__meter_answered(weft_req *req, int code, const weft_val *data);
+void weft__meter_answered_odd(weft_req *req, const weft_outcome *outcome);
 /* Its connection has gone. */
 void weft__meter_lost(weft_req *req);
 /* The turn is over. */
@@ -57,21 +59,42 @@ static inline weft_method_stats *weft__meter_of(weft_service *service, const wef
 /* A request or a notification begins. */
 static inline void weft__meter_begin(weft_req *req, size_t bytes) {
     struct weft_meter *meter = req->service->meter;
-    weft_method_stats *stats = weft__meter_of(req->service, req->row);
-    if (req->flags & REQ_NOTIFICATION) {
-        stats->notifications++;
-        return;
-    }
     if (meter->began_us == WEFT_METER_IDLE)
-        meter->began_us = weft__peer_now_us(req->peer);
-    req->flags |= REQ_MEASURED;
-    req->began_us = meter->began_us;
+        weft__meter_begin_turn(req->peer);
+    weft_method_stats *stats = weft__meter_of(req->service, req->row);
+    if (req->flags & REQ_NOTIFICATION)
+        stats->notifications++;
+    else
+        req->flags |= REQ_MEASURED;
     req->bytes_in = bytes;
-    req->gone = req->excuse = 0;
 }
 
-static inline void weft__meter_turn_over(weft_peer *peer) {
-    if (peer->service->meter && peer->service->meter->began_us != WEFT_METER_IDLE)
+/* It will be answered in a later turn. */
+static inline void weft__meter_defer(weft_req *req) {
+    if (req->flags & REQ_MEASURED)
+        req->began_us = req->service->meter->began_us;
+}
+
+/* Most requests are answered at once with a result, and come behind another of their method. */
+static inline void weft__meter_answered(weft_req *req, const weft_outcome *outcome) {
+    struct weft_meter *meter = req->service->meter;
+    struct weft_meter_run *run = meter->run;
+    bool usual = (req->flags & (REQ_MEASURED | REQ_DEFERRED | REQ_EXCUSED)) == REQ_MEASURED && !outcome->code;
+    if (!usual || req->row != meter->last_row || run->stats != meter->last) {
+        weft__meter_answered_odd(req, outcome);
+        return;
+    }
+    run->count++;
+    run->bytes_in += req->bytes_in;
+    run->bytes_out += req->bytes_out;
+    meter->measures.request_bytes.of[weft__histogram_bucket(req->bytes_in)]++;
+    meter->measures.answer_bytes.of[weft__histogram_bucket(req->bytes_out)]++;
+}
+
+/* What came for a peer was dealt with. */
+static inline void weft__meter_fed(weft_peer *peer) {
+    const weft_service *service = peer->service;
+    if (service->meter && service->meter->began_us != WEFT_METER_IDLE && !service->on_turn)
         weft__meter_settle(peer);
 }
 

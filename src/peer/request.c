@@ -72,6 +72,7 @@ static WEFT_ALWAYS_INLINE int send_outcome(weft_req *req, const weft_outcome *ou
 
 static WEFT_COLD int send_again(weft_req *req, const weft_outcome *outcome) {
     req->excuse = outcome->code;
+    req->flags |= REQ_EXCUSED;
     return send_outcome(req, outcome);
 }
 
@@ -145,7 +146,7 @@ static WEFT_ALWAYS_INLINE int deliver_outcome(weft_req *req, const weft_outcome 
         stats->errors += outcome->code != 0;
         r = send_or_excuse(req, outcome);
         if (req->service->meter)
-            weft__meter_answered(req, outcome->code, outcome->code ? outcome->value : NULL);
+            weft__meter_answered(req, outcome);
     }
     if (req->batch) {
         weft__batch_in_answered(req->batch, peer);
@@ -330,6 +331,8 @@ int weft__req_defer(weft_req *req, bool whole) {
     if (req->flags & REQ_DEFERRED)
         return defer_again(req, whole);
     weft_service *service = weft_service_ref(req->service);
+    if (service->meter)
+        weft__meter_defer(req);
     if (req->peer->uncarried) {
         req->flags |= REQ_UNCARRIED;
         service->inner_refs++;

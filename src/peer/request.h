@@ -21,6 +21,7 @@ enum {
     REQ_KEYED = 1 << 8,                                 /* its answer is kept for a retry */
     REQ_UNCARRIED = 1 << 9,                             /* of a call without a connection */
     REQ_MEASURED = 1 << 10,                             /* the meter has to be told of its end */
+    REQ_EXCUSED = 1 << 11,                              /* excuse was answered in place of what the handler said */
     REQ_UNUSUAL = REQ_DEFERRED | REQ_GATED | REQ_KEYED, /* more is to be done than to write the answer */
 };
 

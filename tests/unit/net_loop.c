@@ -210,8 +210,10 @@ TEST(turns_are_counted) {
     CHECK_INT(weft__loop_measure(loop), -ENOMEM);
     CHECK_INT(weft__loop_measure(loop), 0);
     CHECK_INT(weft__loop_measure(loop), 0);
+    weft__loop_hold(loop);
     for (int i = 0; i < 3; i++)
         weft_loop_once(loop, false);
+    weft__loop_release(loop);
     CHECK_INT(weft__loop_delays(loop)->count, 3);
     weft_loop_free(loop);
     CHECK_INT(memory.live, 0);

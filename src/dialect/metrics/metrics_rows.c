@@ -30,7 +30,7 @@ static const weft_stats *stats_of(const weft_metric_out *out) {
 
 static const weft_measures *measures_of(const weft_metric_out *out) {
     static const weft_measures none;
-    const weft_service *service = out->from->hub->service;
+    weft_service *service = out->from->hub->service;
     const weft_measures *measures = service ? weft_service_measures(service) : NULL;
     return measures ? measures : &none;
 }
