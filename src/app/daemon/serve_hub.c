@@ -22,10 +22,13 @@
 #include "metrics.h"
 #include "passages.h"
 #include "process.h"
+#include "request_log.h"
 #include "transport.h"
 #include "trust.h"
 #include "wiring.h"
 
+/* Those of the dialects, and the log's. */
+#define MAX_GATES 16
 /* What the server needs to say good-bye after the last task has ended, out of the time a stop may take. */
 #define GOOD_BYE_MS 2000
 
@@ -44,6 +47,8 @@ struct weft_serve_hub {
     weft_acp_http *acp;
     weft_aiwg_state *state; /* of an AIWG daemon, in files; NULL: it is none */
     char folder[PATH_MAX];
+    weft_gate request_log;
+    const weft_gate *gates[MAX_GATES + 1];
     bool ready;
     int ready_r;
     weft_later stop; /* asked for by a client, whose answer goes out first */
@@ -236,6 +241,7 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
                                  .flag = read_flag,
                                  .ctx = self};
     self->hub.host = &self->host;
+    self->request_log = weft__request_log(&opts->daemon->log);
     weft__later_init(&self->stop, stop_now);
     weft_exit status = open_store(self);
     int r = status ? 0 : make_engine(self);
@@ -249,8 +255,16 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
     return status;
 }
 
-const weft_gate *const *weft__serve_hub_gates(const weft_serve_hub *self) {
-    return weft__dialects_gates(self->dialects);
+/* The log's comes first, and hears of what the others refuse. A hub that logs no requests has none. */
+const weft_gate *const *weft__serve_hub_gates(weft_serve_hub *self) {
+    const weft_gate *const *from = weft__dialects_gates(self->dialects);
+    size_t count = 0;
+    if (self->opts.how->log_requests)
+        self->gates[count++] = &self->request_log;
+    for (; *from && count < MAX_GATES; from++)
+        self->gates[count++] = *from;
+    self->gates[count] = NULL;
+    return self->gates;
 }
 
 /* A path has a meaning only where it is a URL's. */

@@ -397,7 +397,7 @@ static weft_exit open_and_serve(serving *self) {
     bool network;
     weft_exit status = check_urls(self, &network);
     if (status == WEFT_DONE)
-        status = weft__daemon_enter(&self->daemon, self->app, is_projects(self));
+        status = weft__daemon_enter(&self->daemon, self->app, &self->how->log, is_projects(self));
     if (status == WEFT_DONE)
         status = get_token(self, network);
     if (status == WEFT_DONE)
