@@ -10,7 +10,7 @@ endif()
 if(TARGET man)
   install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR})
 endif()
-install(FILES packaging/config.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/weft)
+install(FILES packaging/config.schema.json packaging/grafana-weft.json DESTINATION ${CMAKE_INSTALL_DATADIR}/weft)
 install(DIRECTORY include/weft TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
 
 # The static library names its dependencies, so it has an export of its own that is only read where they are found.

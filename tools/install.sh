@@ -31,6 +31,7 @@ test_packages='
     locales                   -
     curl                      curl
     valgrind                  valgrind
+    prometheus                promtool
     groff-base                groff
     fish                      fish
     zsh                       zsh'

@@ -131,6 +131,8 @@ WEFT_API weft_server *weft_server_free(weft_server *server);
 WEFT_API void weft_server_freep(weft_server **server);
 
 WEFT_API size_t weft_server_clients(const weft_server *server);
+/* Bytes in the buffers of all connections, which max_memory limits. */
+WEFT_API size_t weft_server_memory(const weft_server *server);
 WEFT_API weft_service *weft_server_service(const weft_server *server);
 WEFT_API weft_loop *weft_server_loop(const weft_server *server);
 /* Tell every connected client, or those that keep() chooses. Encoded once. The number told, or <0. */

@@ -15,6 +15,7 @@
 
 #include <weft/gate.h>
 #include <weft/method.h>
+#include <weft/stats.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -57,6 +58,8 @@ typedef struct weft_service_opts {
     const weft_gate *const *gates;
     /* The clock of now_ms in microseconds, to measure how long requests take. NULL: milliseconds will do. */
     int64_t (*now_us)(void *ctx);
+    /* Keep figures about each method: weft_service_measures(). They want now_us. */
+    bool measure;
     /* A weft_service_call() is over where none was: call weft_service_deliver() soon, not from here. Not used once the
      * service belongs to a weft_server. */
     void (*on_ready)(void *ctx);
@@ -83,8 +86,13 @@ typedef struct weft_stats {
     uint64_t requests, notifications, batches, answers, errors, calls;
     uint64_t parse_errors, stray_answers, too_large, rate_limited, cancelled, expired;
     uint64_t bytes_in, bytes_out;
+    uint64_t notifications_out; /* that we sent */
+    uint64_t replayed;          /* answers that were kept and given again to a retry */
+    uint64_t open;              /* requests that wait for their answer now */
 } weft_stats;
 WEFT_API const weft_stats *weft_service_stats(const weft_service *service);
+/* By method and by error: <weft/stats.h>. NULL: opts.measure was not set. Borrowed; it changes with every message. */
+WEFT_API const weft_measures *weft_service_measures(weft_service *service);
 
 /* ---- the peer ---- */
 

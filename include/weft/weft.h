@@ -10,6 +10,7 @@
 #include <weft/method.h> /* methods as rows, requests, answers */
 #include <weft/gate.h>   /* what stands before a method */
 #include <weft/sign.h>   /* signed requests */
+#include <weft/stats.h>  /* figures about a service */
 #include <weft/peer.h>   /* the peer without I/O */
 #include <weft/net.h>    /* transports, server, client */
 #include <weft/subscribe.h> /* streams that outlive a connection */

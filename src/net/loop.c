@@ -58,9 +58,19 @@ static void run_later(weft_loop *loop) {
         uv_idle_stop(&loop->idle);
 }
 
+/* libuv's time is that of when the poll returned, or the turn began, unless somebody has asked for a fresh one since: a turn
+ * is never shown longer than it was. */
+static void count_delay(weft_loop *loop) {
+    uint64_t now = uv_hrtime() / 1000000, then = uv_now(&loop->uv);
+    weft__histogram_add(loop->delays, now > then ? now - then : 0);
+}
+
 /* After the poll for what reads caused, before it for what timers and closing handles did. */
 static void on_check(uv_check_t *check) {
-    run_later(check->data);
+    weft_loop *loop = check->data;
+    run_later(loop);
+    if (loop->delays)
+        count_delay(loop);
 }
 
 static void on_prepare(uv_prepare_t *prepare) {
@@ -162,6 +172,8 @@ static void on_loop_timer(uv_timer_t *handle) {
     weft_loop *loop = handle->data;
     loop->armed = INT64_MAX;
     run_due_timers(loop);
+    if (loop->delays)
+        count_delay(loop);
     arm_timer(loop);
 }
 
@@ -261,6 +273,7 @@ weft_loop *weft_loop_free(weft_loop *loop) {
     if (!end_lookups(loop)) {
         weft__free(loop->alloc, loop->read);
         weft__free(loop->alloc, loop->scratch);
+        weft__free(loop->alloc, loop->delays);
         return NULL;
     }
     uv_close((uv_handle_t *) &loop->timer, NULL);
@@ -268,6 +281,7 @@ weft_loop *weft_loop_free(weft_loop *loop) {
     uv_close((uv_handle_t *) &loop->check, NULL);
     uv_close((uv_handle_t *) &loop->idle, NULL);
     uv_run(&loop->uv, UV_RUN_NOWAIT);
+    weft__free(loop->alloc, loop->delays);
     int r = uv_loop_close(&loop->uv);
     assert(r == 0); /* something on it was not closed */
     (void) r;
@@ -307,6 +321,16 @@ int weft_loop_timeout_ms(const weft_loop *loop) {
 
 int64_t weft_loop_now(const weft_loop *loop) {
     return is_virtual(loop) ? loop->virtual_ms : (int64_t) uv_now(&loop->uv);
+}
+
+int weft__loop_measure(weft_loop *loop) {
+    if (!loop->delays)
+        loop->delays = weft__zalloc(loop->alloc, sizeof *loop->delays);
+    return loop->delays ? 0 : -ENOMEM;
+}
+
+const weft_histogram *weft__loop_delays(const weft_loop *loop) {
+    return loop->delays;
 }
 
 int64_t weft__loop_fresh_now(weft_loop *loop) {

@@ -13,6 +13,7 @@
 #include <weft/net.h>
 
 #include "alloc.h"
+#include "histogram.h"
 #include "list.h"
 #include "sum.h"
 
@@ -48,6 +49,7 @@ struct weft_loop {
     int64_t armed;                                  /* for when uv_timer is set; INT64_MAX: it is not */
     int64_t virtual_ms;                             /* the time, while it is virtual; <0: it is the system's */
     size_t holds;
+    weft_histogram *delays; /* NULL: nobody asked for them */
     uv_timer_t timer;
     uv_prepare_t prepare;
     uv_check_t check;
@@ -81,6 +83,10 @@ void weft__loop_set_now(weft_loop *loop, int64_t now_ms);
 /* The time to which a simulation may move on when nothing else is to be done: no timer is due before. INT64_MAX: none is
  * set. */
 int64_t weft__loop_deadline(const weft_loop *loop);
+/* From now on, count how long turns of the loop take: what becomes readable meanwhile waits so long. -ENOMEM. */
+int weft__loop_measure(weft_loop *loop);
+/* In milliseconds, because a turn is counted from the time that the loop has anyway; NULL: not measured. Borrowed. */
+const weft_histogram *weft__loop_delays(const weft_loop *loop);
 /* What is left on it is names being looked up, which nobody can call off. */
 bool weft__loop_only_lookups(const weft_loop *loop);
 

@@ -75,6 +75,8 @@ int weft_batch_notify(weft_batch *batch, const char *method, weft_val params) {
         r = weft__request_write(batch->peer, &batch->text, 0, method, &params, NULL);
     if (r < 0)
         batch->text.end = batch->text.start + before;
+    else
+        batch->service->stats.notifications_out++;
     return r;
 }
 

@@ -192,8 +192,10 @@ static int send_notification(weft_peer *peer, const char *method, const weft_val
     if (r < 0)
         return r;
     r = weft__request_write(peer, &peer->out, 0, method, params, NULL);
-    if (r >= 0)
+    if (r >= 0) {
+        peer->service->stats.notifications_out++;
         return weft__send_end(peer, &sending);
+    }
     weft__send_undo(peer, &sending);
     return r;
 }

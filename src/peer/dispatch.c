@@ -6,6 +6,7 @@
 #include "encode.h"
 #include "gate.h"
 #include "hint.h"
+#include "meter.h"
 #include "scan.h"
 
 /* Longer names cannot be registered sensibly, and one that is written with escapes must be decoded to be compared. */
@@ -150,6 +151,8 @@ static inline void start_admitted(weft_req *req, const weft_json *params) {
 
 static WEFT_NOINLINE void take_unknown_notification(weft_peer *peer, weft_bytes method, const weft_json *params,
                                                     struct weft_batch_in *batch) {
+    if (peer->service->meter)
+        weft__meter_of(peer->service, NULL)->notifications++;
     bool stranger = peer->locked && !peer->identity->authenticated;
     if (!stranger && !take_builtin(peer, method, params))
         tell_unknown(peer, method, params);
@@ -175,6 +178,8 @@ static WEFT_ALWAYS_INLINE void start_request(weft_peer *peer, const weft_msg *ms
         req->doc = &doc;
         req->batch = batch;
         req->flags = msg->kind == WEFT_MSG_NOTIFICATION ? REQ_NOTIFICATION : 0;
+        if (peer->service->meter)
+            weft__meter_begin(req, msg->text.len);
         if (weft__gate_open(peer, row) || weft__gate_admit(req, msg, &params))
             start_admitted(req, &params);
     }

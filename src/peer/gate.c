@@ -5,6 +5,7 @@
 
 #include "error_row.h"
 #include "gate.h"
+#include "meter.h"
 
 bool weft_has_scope(const weft_identity *who, const char *scope) {
     const char *scopes = who->scopes;
@@ -64,14 +65,6 @@ static bool gate_concerns(unsigned flags, const weft_method *row) {
     return ((row ? row->flags : 0) | WEFT_GATE_ALL) & (flags ? flags : WEFT_GATE_ALL);
 }
 
-static int64_t now_us(weft_req *req) {
-    const weft_service *service = req->service;
-    if (service->now_us)
-        return service->now_us(service->ctx);
-    weft__peer_fresh_now(req->peer);
-    return req->peer->now * 1000;
-}
-
 static void note_gated(weft_req *req, const weft_msg *msg) {
     req->gate = req->service->gates;
     req->message = msg->text;
@@ -79,7 +72,7 @@ static void note_gated(weft_req *req, const weft_msg *msg) {
     if (!req->service->tells)
         return;
     req->flags |= REQ_GATED;
-    req->began_us = now_us(req);
+    req->began_us = req->service->meter ? req->service->meter->began_us : weft__peer_now_us(req->peer);
     req->bytes_in = msg->text.len;
     req->bytes_out = 0;
     req->gone = req->excuse = 0;
@@ -138,7 +131,7 @@ void weft__gate_ended(weft_req *req, int code, int lost) {
                                  .notification = req->flags & REQ_NOTIFICATION,
                                  .code = req->excuse ? req->excuse : code,
                                  .lost = req->gone ? req->gone : lost,
-                                 .duration_us = now_us(req) - req->began_us,
+                                 .duration_us = weft__peer_now_us(req->peer) - req->began_us,
                                  .bytes_in = req->bytes_in,
                                  .bytes_out = req->bytes_out};
     req->flags &= ~(unsigned) REQ_GATED;

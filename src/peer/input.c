@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "hint.h"
+#include "meter.h"
 #include "scan.h"
 #include "send.h"
 #include "websocket.h"
@@ -232,6 +233,7 @@ int weft__peer_guarded(weft_peer *peer, int (*run)(weft_peer *peer, char *data, 
     peer->quiet = true;
     int r = run(peer, data, len);
     peer->quiet = was_quiet;
+    weft__meter_fed(peer);
     if (r < 0 && !peer->status)
         peer->status = r;
     r = peer->status;
@@ -315,6 +317,7 @@ int weft_peer_eof(weft_peer *peer) {
         peer->quiet = true;
         r = take_rest(peer, NULL, 0);
         peer->quiet = false;
+        weft__meter_fed(peer);
     }
     weft__buf_done(&peer->in, peer->service->alloc);
     peer->ended = true;

@@ -80,6 +80,12 @@ void weft__service_set_wake(weft_service *service, void (*wake)(void *ctx), void
 /* Not this one any more. */
 void weft__service_unset_wake(weft_service *service, const void *ctx);
 
+/* The same for its figures (meter.h): on_turn is called when requests have come, and weft__service_settle() before the
+ * answers leave. Without, what one peer is fed is a turn. */
+void weft__service_set_turn(weft_service *service, void (*on_turn)(void *ctx), void *ctx);
+void weft__service_unset_turn(weft_service *service, const void *ctx);
+void weft__service_settle(weft_service *service);
+
 /* A service's limits, with no zeroes left. */
 const weft_limits *weft__service_limits(const weft_service *service);
 /* weft_service_opts.ctx: what belongs to all its peers, also for callbacks that get only what belongs to one. */

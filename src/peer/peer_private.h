@@ -129,6 +129,15 @@ static inline void weft__peer_fresh_now(weft_peer *peer) {
         peer->now = peer->carrier_table->now(peer->carrier);
 }
 
+/* The same in microseconds, by the service's clock if it has one. */
+static inline int64_t weft__peer_now_us(weft_peer *peer) {
+    const weft_service *service = peer->service;
+    if (service->now_us)
+        return service->now_us(service->ctx);
+    weft__peer_fresh_now(peer);
+    return peer->now * 1000;
+}
+
 /* Run something with the peer protected from being freed and quiet, and remember why it must be closed. */
 int weft__peer_guarded(weft_peer *peer, int (*run)(weft_peer *peer, char *data, size_t len), char *data, size_t len);
 

@@ -13,6 +13,7 @@
 #include "encode.h"
 #include "gate.h"
 #include "hint.h"
+#include "meter.h"
 #include "send.h"
 
 /* ---- writing the answer ---- */
@@ -71,6 +72,7 @@ static WEFT_ALWAYS_INLINE int send_outcome(weft_req *req, const weft_outcome *ou
 
 static WEFT_COLD int send_again(weft_req *req, const weft_outcome *outcome) {
     req->excuse = outcome->code;
+    req->flags |= REQ_EXCUSED;
     return send_outcome(req, outcome);
 }
 
@@ -112,6 +114,7 @@ static WEFT_NOINLINE void unlink_deferred(weft_req *req) {
     weft__list_remove(&req->link);
     weft__heap_remove(&req->peer->due, &req->timed.due);
     req->peer->open_requests--;
+    req->service->stats.open--;
     if (req->flags & REQ_SOON)
         weft__held_answered(req->peer, req->soon_bytes);
     req->flags &= ~(unsigned) REQ_SOON;
@@ -142,6 +145,8 @@ static WEFT_ALWAYS_INLINE int deliver_outcome(weft_req *req, const weft_outcome 
         stats->answers++;
         stats->errors += outcome->code != 0;
         r = send_or_excuse(req, outcome);
+        if (req->service->meter)
+            weft__meter_answered(req, outcome);
     }
     if (req->batch) {
         weft__batch_in_answered(req->batch, peer);
@@ -185,6 +190,7 @@ int weft__req_finish(weft_req *req, const weft_outcome *outcome) {
 int weft__req_finish_kept(weft_req *req, weft_bytes outcome) {
     /* The text is `"result":VALUE` or `"error":VALUE`: hand the value through as it is. */
     static const char result[] = "\"result\":";
+    req->service->stats.replayed++;
     if (memcmp(outcome.data, result, sizeof result - 1) == 0) {
         weft_val value = weft_raw(outcome.data + sizeof result - 1, outcome.len - (sizeof result - 1));
         return weft__req_finish(req, &(weft_outcome){.value = &value});
@@ -300,6 +306,7 @@ static int keep_open(weft_req *req, bool whole) {
     }
     weft__list_push(&peer->requests, &req->link);
     peer->open_requests++;
+    req->service->stats.open++;
     if (req->row && (req->row->flags & WEFT_SOON)) {
         req->flags |= REQ_SOON;
         req->soon_bytes = req->params.len;
@@ -324,6 +331,8 @@ int weft__req_defer(weft_req *req, bool whole) {
     if (req->flags & REQ_DEFERRED)
         return defer_again(req, whole);
     weft_service *service = weft_service_ref(req->service);
+    if (service->meter)
+        weft__meter_defer(req);
     if (req->peer->uncarried) {
         req->flags |= REQ_UNCARRIED;
         service->inner_refs++;
@@ -384,6 +393,8 @@ void weft__req_abandon_all(weft_peer *peer, int why) {
         }
         if (req->flags & REQ_GATED)
             weft__gate_ended(req, 0, why);
+        if (req->flags & REQ_MEASURED)
+            weft__meter_lost(req);
         req->peer = NULL;
         weft__req_abandon(req, why);
     }

@@ -21,6 +21,8 @@ enum {
     REQ_KEYED = 1 << 8,                                 /* its answer is kept for a retry */
     REQ_UNCARRIED = 1 << 9,                             /* of a call without a connection */
     REQ_OWN_IDENTITY = 1 << 10,                         /* a gate has said who sent it */
+    REQ_MEASURED = 1 << 11,                             /* the meter has to be told of its end */
+    REQ_EXCUSED = 1 << 12,                              /* excuse was answered in place of what the handler said */
     REQ_UNUSUAL = REQ_DEFERRED | REQ_GATED | REQ_KEYED, /* more is to be done than to write the answer */
 };
 
@@ -50,7 +52,7 @@ struct weft_req {
     weft_req *next_waiter; /* another that waits for the same stored answer */
     weft_req *next_free;
 
-    /* Only with REQ_GATED. */
+    /* Only with REQ_GATED; what is a figure also with REQ_MEASURED. */
     const weft_gate *const *gate; /* the next to be asked */
     weft_bytes message, name;
     int64_t began_us;

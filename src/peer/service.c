@@ -4,6 +4,7 @@
 
 #include "gate.h"
 #include "gzip.h"
+#include "meter.h"
 #include "zip.h"
 
 #define KIB ((size_t) 1024)
@@ -96,6 +97,8 @@ static int fill_service(weft_service *service, const weft_service_opts *opts) {
     int r = weft__zip_new(service->alloc, &service->zip);
     if (r >= 0)
         r = weft__gzip_new(service->alloc, &service->gzip);
+    if (r >= 0 && opts->measure)
+        r = weft__meter_new(service->alloc, &service->meter);
     return r < 0 ? r : add_methods(service, opts->methods);
 }
 
@@ -158,6 +161,7 @@ weft_service *weft_service_unref(weft_service *service) {
     weft__rate_done(service);
     weft__zip_free(service->zip);
     weft__gzip_free(service->gzip);
+    weft__meter_free(service->meter, alloc);
     weft__methods_done(&service->methods, alloc);
     weft__free(alloc, service->title);
     weft__free(alloc, service->version);
@@ -172,6 +176,9 @@ int weft_service_add(weft_service *service, const weft_method *method) {
 }
 
 int weft_service_remove(weft_service *service, const char *name) {
+    const weft_method *row = service->meter ? weft_service_find(service, name) : NULL;
+    if (row)
+        weft__meter_forget(service, row);
     return weft__methods_remove(&service->methods, name);
 }
 

@@ -118,6 +118,9 @@ struct weft_service {
     struct weft_zip *zip;            /* shared by WebSocket connections that compress */
     struct weft_idempotent *answers; /* kept for retries; NULL until the first */
     struct weft_buckets *buckets;    /* rate limits by client; NULL until the first */
+    struct weft_meter *meter;        /* NULL: nothing is measured */
+    void (*on_turn)(void *ctx);      /* a turn of it has begun; NULL: it ends with what one peer is fed */
+    void *turn_ctx;
 };
 
 #endif

@@ -100,6 +100,7 @@ static int send_shared_to(weft_shared *shared, weft_peer *peer) {
     if (peer->framing->flags & WEFT_FRAMING_NO_NOTES)
         return -ENOTSUP;
     int r = shared_frame(shared, peer, &frame);
+    service->stats.notifications_out++;
     if (r == -ENOTSUP)
         return send_own(shared, peer);
     if (r < 0)

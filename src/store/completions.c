@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "histogram.h"
 #include "store_kind.h"
 
 /* Move a whole list behind another. */
@@ -44,6 +45,13 @@ void weft__completions_put(weft_completions *completions, weft_link *jobs) {
      * nothing. Cannot fail: the counter is nowhere near its end. */
     if (first)
         (void) eventfd_write(completions->fd, 1);
+}
+
+void weft__completions_note(weft_completions *completions, uint64_t sync_us, uint64_t appends) {
+    pthread_mutex_lock(&completions->lock);
+    weft__histogram_add(&completions->sync_us, sync_us);
+    weft__histogram_add(&completions->group, appends);
+    pthread_mutex_unlock(&completions->lock);
 }
 
 void weft__completions_take(weft_completions *completions, weft_link *ret_jobs) {

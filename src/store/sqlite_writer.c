@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "sqlite_store.h"
 
 #define GROUP_BYTES ((size_t) 4 << 20) /* of jobs in one transaction: bounds the wait of those behind */
@@ -38,6 +39,22 @@ static int forget_streams(weft_sq *sq) {
     return r;
 }
 
+static uint64_t count_appends(const weft_link *jobs) {
+    uint64_t count = 0;
+    for (const weft_link *link = jobs->next; link != jobs; link = link->next)
+        count += WEFT_CONTAINER(link, weft_job, link)->type == WEFT_JOB_APPEND;
+    return count;
+}
+
+/* It waits for the disk, and that is worth knowing. */
+static int commit_measured(weft_sq *sq, const weft_link *jobs) {
+    int64_t began_ns = weft__clock_ns();
+    int r = weft__sq_do(&sq->write, WEFT_SQ_COMMIT);
+    if (r >= 0)
+        weft__completions_note(&sq->base.completions, (uint64_t) (weft__clock_ns() - began_ns) / 1000, count_appends(jobs));
+    return r;
+}
+
 static int apply_all(weft_sq *sq, weft_link *jobs) {
     int r = weft__sq_do(&sq->write, WEFT_SQ_BEGIN);
     if (r >= 0)
@@ -49,7 +66,7 @@ static int apply_all(weft_sq *sq, weft_link *jobs) {
         r = weft__sq_put_rows(sq, jobs);
     if (r >= 0)
         r = weft__sq_keys_move(sq, false);
-    return r < 0 ? r : weft__sq_do(&sq->write, WEFT_SQ_COMMIT);
+    return r < 0 ? r : commit_measured(sq, jobs);
 }
 
 /* One transaction. After a failure everything is as before it, in the database and in memory. */

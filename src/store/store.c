@@ -185,6 +185,9 @@ int weft__store_append(weft_store *store, const weft_append *append, weft_append
     job->done = done;
     copy_append(job, append);
     store->queued += size;
+    store->appends++;
+    store->events += job->count;
+    store->bytes += job->data_bytes;
     hold_append(store, job);
     return 0;
 }
@@ -192,6 +195,7 @@ int weft__store_append(weft_store *store, const weft_append *append, weft_append
 /* The delivery came before it: when the caller is answered, whatever follows the journal has already seen what it wrote. */
 static void finish_append(weft_store *store, weft_append_job *job) {
     store->queued -= job->job.bytes;
+    store->failures += job->job.r < 0;
     if (job->done)
         job->done(job->job.ctx, job->job.r, job->events, job->count, job->repeat);
 }
@@ -344,6 +348,19 @@ const char *weft__store_epoch(const weft_store *store) {
 
 uint64_t weft__store_head(const weft_store *store) {
     return store->told;
+}
+
+void weft__store_stats(weft_store *store, weft_store_stats *ret) {
+    weft_completions *completions = &store->completions;
+    pthread_mutex_lock(&completions->lock);
+    *ret = (weft_store_stats){.appends = store->appends,
+                              .events = store->events,
+                              .bytes = store->bytes,
+                              .failures = store->failures,
+                              .queued_bytes = store->queued,
+                              .sync_us = completions->sync_us,
+                              .group = completions->group};
+    pthread_mutex_unlock(&completions->lock);
 }
 
 int weft__store_look(const weft_store *store) {

@@ -18,6 +18,7 @@
 #define WEFT_STORE_H
 
 #include <weft/base.h>
+#include <weft/stats.h>
 
 #define WEFT_EPOCH 32          /* characters of an epoch */
 #define WEFT_STORE_WHY 512     /* room for a sentence on why a store did not open */
@@ -191,6 +192,16 @@ int weft__store_follow(weft_store *store, const weft_query *query, const weft_fo
                        weft_follow **ret);
 /* No callback runs afterwards; also from its own callbacks. NULL is fine. Returns NULL. */
 weft_follow *weft__follow_free(weft_follow *follow);
+
+/* What it has done since it was opened. */
+typedef struct weft_store_stats {
+    uint64_t appends, events, bytes; /* that were taken; bytes of events' data */
+    uint64_t failures;               /* appends that were not stored */
+    size_t queued_bytes;             /* of appends that are not durable yet */
+    weft_histogram sync_us;          /* sqlite: how long a commit took, which waits for the disk */
+    weft_histogram group;            /* sqlite: appends that became durable together */
+} weft_store_stats;
+void weft__store_stats(weft_store *store, weft_store_stats *ret);
 
 /* Does what it stores outlive the process? */
 bool weft__store_lasts(const weft_store_kind *kind);

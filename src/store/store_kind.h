@@ -82,12 +82,15 @@ typedef struct weft_completions {
     pthread_mutex_t lock;
     weft_link jobs;
     int fd;
+    weft_histogram sync_us, group; /* weft_store_stats */
 } weft_completions;
 
 int weft__completions_init(weft_completions *completions);
 void weft__completions_done(weft_completions *completions);
 /* Hand in a list of finished jobs, which is empty afterwards. From any thread. */
 void weft__completions_put(weft_completions *completions, weft_link *jobs);
+/* So many appends were made durable together, and that took so long. From any thread. */
+void weft__completions_note(weft_completions *completions, uint64_t sync_us, uint64_t appends);
 /* Put an append and, if it stored something, the delivery of its events before it, onto a list for the completions. */
 void weft__append_done(weft_append_job *job, weft_link *jobs);
 /* A delivery with copies of the events, which another handle's writer made durable; NULL: no memory. */
@@ -143,9 +146,10 @@ struct weft_store {
     char epoch[WEFT_EPOCH + 1];
     weft_completions completions;
     size_t max_event, max_queue;
-    size_t queued;  /* bytes of appends that have not come back */
-    uint64_t told;  /* the last gseq followers have heard of */
-    weft_link held; /* appends that wait for weft__store_release() */
+    size_t queued;                             /* bytes of appends that have not come back */
+    uint64_t told;                             /* the last gseq followers have heard of */
+    uint64_t appends, events, bytes, failures; /* weft_store_stats */
+    weft_link held;                            /* appends that wait for weft__store_release() */
     size_t held_count;
     void (*on_held)(void *ctx); /* NULL: none is held */
     void *held_ctx;

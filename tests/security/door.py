@@ -26,6 +26,7 @@ GUARDED = [
     ("POST", "/rpc", [JSON], CALL),
     ("GET", "/rpc", ["Accept: text/event-stream"], ""),
     ("GET", "/events", ["Accept: text/event-stream"], ""),
+    ("GET", "/metrics", [], ""),
     ("GET", "/ws", SOCKET, ""),
     ("GET", "/acp", SOCKET, ""),
     ("POST", "/acp", [JSON, "Accept: application/json, text/event-stream"],

@@ -8,7 +8,7 @@ from door import GUARDED, SOCKET, Doors, Lines, Refused, WebSocket, main, wait_u
 
 SCOPES = ("read", "work", "admin", "metrics", "exec")
 # What REST has behind its paths, and the streams.
-PATHS = {"/events": "read", "/api/claude/run": "work", "/api/claude/stop": "work", "/api/claude/respond": "work", "/api/status": "read",
+PATHS = {"/events": "read", "/metrics": "metrics", "/api/claude/run": "work", "/api/claude/stop": "work", "/api/claude/respond": "work", "/api/status": "read",
          "/api/claude/sessions": "read", "/api/claude/sessions/messages": "read", "/api/claude/sessions/elements": "read", "/api/git/status": "read",
          "/api/git/diff": "read", "/api/file": "read", "/api/files/list": "read"}
 
@@ -68,7 +68,7 @@ def and_by_rest():
     with Doors() as doors:
         paths = {path.split("?")[0] for _, path, _, _ in GUARDED if path.startswith("/api/")} - {"/api/rpc/discover"}
         assert paths <= set(PATHS), f"not tried: {paths - set(PATHS)}"
-        tokens = {scope: all_but(doors, scope) for scope in ("read", "work")}
+        tokens = {scope: all_but(doors, scope) for scope in ("read", "work", "metrics")}
         for verb, path, headers, body in GUARDED:
             scope = PATHS.get(path.split("?")[0])
             if not scope:

@@ -52,7 +52,7 @@ def files_with(folder, secret):
 
 def not_in_any_file():
     """With everything logged that can be."""
-    with Doors(env={"WEFT_DEBUG": "1"}) as doors:
+    with Doors(config={"log": {"file": "requests.log", "level": "debug", "requests": True}}, env={"WEFT_DEBUG": "1"}) as doors:
         phone = doors.give("phone")
         for token in (doors.token, phone, "wrong-" + phone):
             show_everywhere(doors, token)
@@ -66,11 +66,14 @@ def not_in_any_file():
             except Refused:
                 pass
         assert doors.hub.said().count('"way":"in"'), "nothing is logged, so nothing was proved"
+        with open(os.path.join(doors.hub.folder, "requests.log")) as file:
+            assert '"method":"weft.auth"' in file.read(), "no request is logged"
         doors.hub.stop()
         assert files_with(doors.hub.folder, doors.token) == [".weft/token"], files_with(doors.hub.folder, doors.token)
         assert not files_with(doors.hub.folder, phone), files_with(doors.hub.folder, phone)
-        with open(doors.hub.talk) as file:
-            assert desk not in file.read()
+        for name in doors.hub.talk, os.path.join(doors.hub.folder, "requests.log"):
+            with open(name) as file:
+                assert desk not in file.read()
 
 
 def not_in_arguments_nor_in_agents():

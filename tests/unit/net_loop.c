@@ -200,6 +200,25 @@ TEST(virtual_time_stands_still_until_it_is_moved) {
 }
 
 /* clang-format off */
+TEST(turns_are_counted) {
+    test_memory memory;
+    weft_loop *loop;
+    test_memory_init(&memory, 0);
+    REQUIRE(weft_loop_new(&memory.alloc, &loop) == 0);
+    CHECK(!weft__loop_delays(loop));
+    memory.fail_at = memory.count + 1;
+    CHECK_INT(weft__loop_measure(loop), -ENOMEM);
+    CHECK_INT(weft__loop_measure(loop), 0);
+    CHECK_INT(weft__loop_measure(loop), 0);
+    weft__loop_hold(loop);
+    for (int i = 0; i < 3; i++)
+        weft_loop_once(loop, false);
+    weft__loop_release(loop);
+    CHECK_INT(weft__loop_delays(loop)->count, 3);
+    weft_loop_free(loop);
+    CHECK_INT(memory.live, 0);
+}
+
 TEST_MAIN(
     CASE(timers_fire_once_and_not_early)
     CASE(timers_change_timers)
@@ -207,4 +226,5 @@ TEST_MAIN(
     CASE(later_does_not_starve_the_loop)
     CASE(no_memory)
     CASE(virtual_time_stands_still_until_it_is_moved)
+    CASE(turns_are_counted)
 )

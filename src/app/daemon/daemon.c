@@ -58,13 +58,18 @@ static int take_lock(weft_daemon *daemon, pid_t *ret_holder) {
     return r;
 }
 
-static weft_exit open_daemon_log(weft_daemon *daemon) {
+/* In the foreground there is none unless it was asked for: what is said for people is on the terminal. */
+static weft_exit open_daemon_log(weft_daemon *daemon, const weft_log_opts *wanted) {
     const weft_layout *layout = daemon->app->layout;
-    if (!daemon->background && !layout->aiwg) /* whose programs look there in any case */
-        return WEFT_DONE;
-    int r = weft__log_open(&daemon->log, layout);
+    weft_log_opts opts = *wanted;
+    bool kept = daemon->held && (daemon->background || layout->aiwg); /* whose programs look there in any case */
+    if (!opts.file && kept)
+        opts.file = layout->log;
+    if (daemon->app->common.verbose)
+        opts.level = NULL;
+    int r = weft__log_open(&daemon->log, &opts);
     if (r < 0)
-        return weft__fail(daemon->app, WEFT_FAILED, NULL, "%s: %s", layout->log, weft__private_why(r));
+        return weft__fail(daemon->app, WEFT_FAILED, NULL, "%s: %s", opts.file, weft__private_why(r));
     daemon->app->log = &daemon->log;
     return WEFT_DONE;
 }
@@ -105,14 +110,15 @@ static void adopt_orphans(weft_daemon *daemon) {
                    r == 1 ? "" : "es");
 }
 
-weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, bool wanted) {
+weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, const weft_log_opts *log, bool wanted) {
     *daemon = (weft_daemon){.app = app, .started_ns = weft__clock_ns(), .background = is_background()};
     daemon->notify = weft__daemon_notify_take();
     clean_environment();
     weft__clock_text(daemon->started_at);
     if (!wanted && !daemon->background) {
+        weft_exit opened = open_daemon_log(daemon, log);
         adopt_orphans(daemon);
-        return WEFT_DONE;
+        return opened;
     }
     if (daemon->background)
         umask(077);
@@ -128,7 +134,7 @@ weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, bool wanted) {
     daemon->held = true;
     forget_pid(app->layout);
     weft__daemon_folder_withdraw(app->layout);
-    status = open_daemon_log(daemon);
+    status = open_daemon_log(daemon, log);
     if (status == WEFT_DONE)
         adopt_orphans(daemon);
     return status;

@@ -38,7 +38,7 @@ typedef struct weft_daemon {
 
 /* The folder becomes ours if it is wanted, and always in the background. Explained when it cannot, but for one case: in the
  * background WEFT_BUSY says silently that another has it. End with weft__daemon_leave() in any case. */
-weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, bool wanted);
+weft_exit weft__daemon_enter(weft_daemon *daemon, weft_app *app, const weft_log_opts *log, bool wanted);
 /* This is the server whose endpoints are told of. */
 void weft__daemon_offer(weft_daemon *daemon, weft_server *server);
 /* All endpoints are open: tell whoever waits for it, and let go of the terminal. A failure is explained. */

@@ -4,6 +4,7 @@
 
 #include "app.h"
 #include "automation.h"
+#include "daemon_log.h"
 #include "endpoint.h"
 #include "engine.h"
 
@@ -36,6 +37,8 @@ typedef struct weft_serve_settings {
     const char *store_path; /* NULL: in the daemon's folder */
     const char *on_damage;  /* "refuse" or "quarantine" */
     bool quarantine;        /* the same */
+    weft_log_opts log;
+    bool log_requests;
     bool git_write;
     bool cdev_parallel;
     bool automation;

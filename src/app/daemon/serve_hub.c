@@ -19,12 +19,16 @@
 #include "failure.h"
 #include "hub_clients.h"
 #include "loop.h"
+#include "metrics.h"
 #include "passages.h"
 #include "process.h"
+#include "request_log.h"
 #include "transport.h"
 #include "trust.h"
 #include "wiring.h"
 
+/* Those of the dialects, and the log's. */
+#define MAX_GATES 16
 /* What the server needs to say good-bye after the last task has ended, out of the time a stop may take. */
 #define GOOD_BYE_MS 2000
 
@@ -43,6 +47,8 @@ struct weft_serve_hub {
     weft_acp_http *acp;
     weft_aiwg_state *state; /* of an AIWG daemon, in files; NULL: it is none */
     char folder[PATH_MAX];
+    weft_gate request_log;
+    const weft_gate *gates[MAX_GATES + 1];
     bool ready;
     int ready_r;
     weft_later stop; /* asked for by a client, whose answer goes out first */
@@ -236,6 +242,7 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
                                  .flag = read_flag,
                                  .ctx = self};
     self->hub.host = &self->host;
+    self->request_log = weft__request_log(&opts->daemon->log);
     weft__later_init(&self->stop, stop_now);
     weft_exit status = open_store(self);
     int r = status ? 0 : make_engine(self);
@@ -249,8 +256,16 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
     return status;
 }
 
-const weft_gate *const *weft__serve_hub_gates(const weft_serve_hub *self) {
-    return weft__dialects_gates(self->dialects);
+/* The log's comes first, and hears of what the others refuse. A hub that logs no requests has none. */
+const weft_gate *const *weft__serve_hub_gates(weft_serve_hub *self) {
+    const weft_gate *const *from = weft__dialects_gates(self->dialects);
+    size_t count = 0;
+    if (self->opts.how->log_requests)
+        self->gates[count++] = &self->request_log;
+    for (; *from && count < MAX_GATES; from++)
+        self->gates[count++] = *from;
+    self->gates[count] = NULL;
+    return self->gates;
 }
 
 /* A path has a meaning only where it is a URL's. */
@@ -278,6 +293,10 @@ static void on_engine_ready(void *ctx, int r) {
 
 static int start_engine(weft_serve_hub *self) {
     int r = weft__hub_clients_new(&self->hub, self->dialects, &self->hub.clients);
+    if (r >= 0)
+        r = weft__hub_metrics_new(&self->hub);
+    if (r >= 0)
+        r = weft__loop_measure(self->opts.loop);
     if (r >= 0)
         r = weft__engine_start(self->engine, on_engine_ready, self);
     while (r >= 0 && !self->ready)
@@ -345,6 +364,8 @@ static int add_routes(weft_serve_hub *self, weft_server *server) {
     int r = weft_server_route(server, "GET", "/readyz", on_readyz, self);
     if (r >= 0)
         r = weft__event_stream_route(&self->hub, server);
+    if (r >= 0)
+        r = weft__metrics_route(&self->hub, server);
     if (r >= 0)
         r = weft__cdev_rest_routes(&self->hub, server);
     if (r >= 0)
@@ -445,6 +466,7 @@ weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self) {
     weft__git_free(self->git);
     weft__acp_http_free(self->acp);
     weft__hub_clients_free(self->hub.clients);
+    weft__hub_metrics_free(&self->hub);
     weft__automation_free(self->automation);
     weft__engine_free(self->engine);
     weft__dialects_free(self->dialects);

@@ -29,7 +29,7 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
 const char *weft__serve_hub_dialect(const weft_serve_hub *self, const char *url);
 /* The rows of all dialects, for the service. */
 const weft_method *weft__serve_hub_methods(const weft_serve_hub *self);
-const weft_gate *const *weft__serve_hub_gates(const weft_serve_hub *self);
+const weft_gate *const *weft__serve_hub_gates(weft_serve_hub *self);
 /* Read the journal, clear up what an earlier daemon left, begin. Runs the loop until that is done; clients may come
  * afterwards. Failures are explained. */
 weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server);

@@ -39,6 +39,8 @@ weft_exit weft__fail(const weft_app *app, weft_exit status, const char *next, co
         weft__put_line(&app->out, WEFT_OBJ({"error", WEFT_OBJ({"exit", weft_int(status)}, {"message", weft_str(what)})}));
     if (app->log)
         weft__log_put(app->log, WEFT_LOG_ERROR, what);
+    if (app->log && weft__log_speaks(app->log))
+        return status;
     put_what(app, what);
     put_next(app, next);
     return status;
@@ -63,6 +65,8 @@ static void say_line(const weft_app *app, const char *level, const char *ink, co
     vsnprintf(line, sizeof line, format, args);
     if (app->log)
         weft__log_put(app->log, level, line);
+    if (app->log && weft__log_speaks(app->log))
+        return;
     weft__ink(&app->err, ink);
     weft__put_text(&app->err, line, strlen(line));
     weft__plain(&app->err);

@@ -11,10 +11,12 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "config.h"
 #include "daemon.h"
 #include "failure.h"
 #include "private_file.h"
 #include "time_text.h"
+#include "trust.h"
 
 #define USUAL_LINES 50
 /* A longer line is shown in pieces. Only logged messages are that long. */
@@ -33,6 +35,7 @@ typedef struct log_view {
     int fd; /* -1: there is no log yet */
     weft_buf line;
     int64_t since_ms; /* no entry older than this; 0: whatever its time is */
+    char path[PATH_MAX], path_old[PATH_MAX + 2];
 } log_view;
 
 /* ---- one line ---- */
@@ -59,6 +62,11 @@ static void put_log_words(const weft_app *app, const weft_json *entry) {
         weft__put_text(&screen, text, strlen(text));
     else
         weft__put_compact(&app->out, &message);
+    weft_json data = weft_get(entry, "data");
+    if (data.text) {
+        fputc(' ', app->out.file);
+        weft__put_compact(&screen, &data);
+    }
     fputc('\n', app->out.file);
 }
 
@@ -156,8 +164,30 @@ static off_t find_lines(int fd, int64_t lines) {
     return 0;
 }
 
-static int open_log_to_read(const weft_app *app) {
-    return weft__private_open(app->layout->log, O_RDONLY);
+static int open_log_to_read(const log_view *self) {
+    return weft__private_open(self->path, O_RDONLY);
+}
+
+static void say_nothing(void *ctx, const weft_remark *remark) {
+    (void) ctx, (void) remark;
+}
+
+/* log.file, as far as the daemon believes it, or the usual one. Mistakes in the configuration are not told here. */
+static void find_log(log_view *self) {
+    const weft_layout *layout = self->app->layout;
+    char user[WEFT_PATH_SIZE];
+    weft_config config;
+    weft_trust trust;
+    weft_serve_settings typed = {0}, found = {0};
+    weft__config_user_path(user);
+    weft__trust_look(layout, &trust);
+    weft_config_from from = {user, layout->config, getenv, layout->aiwg, &typed, &trust};
+    int r = weft__config_load(&config, &from, &(weft_remarks){say_nothing, NULL}, NULL);
+    if (r >= 0)
+        r = weft__config_fill(&config, &found);
+    snprintf(self->path, sizeof self->path, "%s", r >= 0 && found.log.file ? found.log.file : layout->log);
+    snprintf(self->path_old, sizeof self->path_old, "%s.1", self->path);
+    weft__config_done(&config);
 }
 
 /* ---- following ---- */
@@ -182,12 +212,12 @@ static int catch_up(log_view *self) {
     }
     if (self->fd >= 0)
         r = put_new(self);
-    if (r < 0 || !is_another(self->app->layout->log, self->fd))
+    if (r < 0 || !is_another(self->path, self->fd))
         return r;
     put_rest(self);
     if (self->fd >= 0)
         close(self->fd);
-    self->fd = open_log_to_read(self->app);
+    self->fd = open_log_to_read(self);
     return self->fd < 0 ? 0 : put_new(self);
 }
 
@@ -208,7 +238,15 @@ static int watch_log(int changes, int ends, log_view *self) {
     }
 }
 
+/* It may be put away and begun anew, so its folder is watched. */
+static const char *folder_of_log(const log_view *self, char room[PATH_MAX]) {
+    const char *slash = strrchr(self->path, '/');
+    snprintf(room, PATH_MAX, "%.*s", slash ? (int) (slash - self->path) + 1 : 1, slash ? self->path : ".");
+    return room;
+}
+
 static int follow_log(log_view *self) {
+    char folder[PATH_MAX];
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
@@ -218,7 +256,7 @@ static int follow_log(log_view *self) {
     int changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     int r = ends < 0 || changes < 0 ? -errno : 0;
     if (r == 0 &&
-        inotify_add_watch(changes, self->app->layout->home, IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM) < 0)
+        inotify_add_watch(changes, folder_of_log(self, folder), IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM) < 0)
         r = -errno;
     if (r == 0)
         r = watch_log(changes, ends, self);
@@ -249,7 +287,7 @@ static weft_exit read_lines(const weft_app *app, const char *text, int64_t *ret)
 
 /* What was put away may be recent enough. */
 static int put_old_log(log_view *self) {
-    self->fd = open(self->app->layout->log_old, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    self->fd = open(self->path_old, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     int r = self->fd < 0 ? 0 : put_new(self);
     put_rest(self);
     if (self->fd >= 0)
@@ -262,12 +300,12 @@ static weft_exit show_log(log_view *self, int64_t lines, bool on) {
     int r = self->since_ms && lines < 0 ? put_old_log(self) : 0;
     if (r < 0)
         return weft__fail(app, WEFT_FAILED, NULL, "%s", weft_strerror(r));
-    self->fd = open_log_to_read(self->app);
+    self->fd = open_log_to_read(self);
     if (self->fd < 0 && !(on && self->fd == -ENOENT))
         return self->fd == -ENOENT
                    ? weft__fail(app, WEFT_NOT_FOUND, "Only a daemon in the background logs there: weft start",
-                                "there is no %s", app->layout->log)
-                   : weft__fail(app, WEFT_FAILED, NULL, "%s: %s", app->layout->log, weft__private_why(self->fd));
+                                "there is no %s", self->path)
+                   : weft__fail(app, WEFT_FAILED, NULL, "%s: %s", self->path, weft__private_why(self->fd));
     if (self->fd >= 0) {
         lseek(self->fd, find_lines(self->fd, lines), SEEK_SET);
         r = put_new(self);
@@ -295,6 +333,7 @@ static weft_exit run_logs(weft_app *app) {
     if (r == 0)
         return weft__fail(app, WEFT_NOT_FOUND, "\"weft start\" starts a daemon here.",
                           "there is no %s in this folder or above it", app->layout->home);
+    find_log(&self);
     status = show_log(&self, lines, how->follow);
     if (self.fd >= 0)
         close(self.fd);
@@ -327,7 +366,8 @@ const weft_verb weft__logs_verb = {
     .help = "show what the daemon in the background has logged",
     .usage = "",
     .examples = examples,
-    .about = "The file is .weft/daemon.log; at 10 MiB it becomes daemon.log.1 and a new one begins, which -f follows.\n",
+    .about = "The file is .weft/daemon.log, or log.file; at 10 MiB it becomes daemon.log.1 and a new one begins, which -f "
+             "follows.\n",
     .options = options,
     .settings_size = sizeof(settings),
     .run = run_logs,

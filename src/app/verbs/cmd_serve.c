@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "app.h"
+#include "clock.h"
 #include "daemon.h"
 #include "daemon_folder.h"
 #include "debug.h"
@@ -118,6 +119,11 @@ static bool on_client_raw(weft_peer *peer, weft_bytes body, bool binary, void *d
     return weft__serve_hub_raw(self->hub, peer, body);
 }
 
+static int64_t steady_us(void *ctx) {
+    (void) ctx;
+    return weft__clock_ns() / 1000;
+}
+
 static int open_server(serving *self) {
     weft_service_opts opts = {
         .methods = weft__serve_hub_methods(self->hub),
@@ -125,6 +131,8 @@ static int open_server(serving *self) {
         .title = "weft",
         .version = weft_version(),
         .limits = self->how->limits,
+        .measure = true,
+        .now_us = steady_us,
         .on_message = weft__debug_wanted() ? on_serve_message : NULL,
         .ctx = self,
     };
@@ -392,7 +400,7 @@ static weft_exit open_and_serve(serving *self) {
     bool network;
     weft_exit status = check_urls(self, &network);
     if (status == WEFT_DONE)
-        status = weft__daemon_enter(&self->daemon, self->app, is_projects(self));
+        status = weft__daemon_enter(&self->daemon, self->app, &self->how->log, is_projects(self));
     if (status == WEFT_DONE)
         status = get_token(self, network);
     if (status == WEFT_DONE)

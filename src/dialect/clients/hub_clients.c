@@ -19,6 +19,38 @@ struct await {
     char task[];
 };
 
+/* ---- figures ---- */
+
+static void count_transport(weft_clients_figures *ret, const char *name) {
+    size_t i = 0;
+    while (i < ret->transport_count && strcmp(ret->transports[i].name, name) != 0)
+        i++;
+    if (i == WEFT_CLIENT_TRANSPORTS)
+        return;
+    if (i == ret->transport_count) {
+        ret->transports[i].name = name;
+        ret->transport_count++;
+    }
+    ret->transports[i].count++;
+}
+
+static void count_subscriptions(weft_clients_figures *ret, const weft_hub_client *client) {
+    for (const weft_link *at = client->subscriptions.next; at != &client->subscriptions; at = at->next) {
+        weft_subscription_state state = WEFT_CONTAINER(at, weft_subscription, link)->state;
+        ret->live += state == WEFT_SUBSCRIPTION_LIVE;
+        ret->replaying += state == WEFT_SUBSCRIPTION_PAUSED || state == WEFT_SUBSCRIPTION_REPLAYING;
+    }
+}
+
+void weft__hub_clients_figures(const weft_hub_clients *clients, weft_clients_figures *ret) {
+    *ret = (weft_clients_figures){.opened = clients->last_number};
+    for (const weft_link *at = clients->list.next; at != &clients->list; at = at->next) {
+        const weft_hub_client *client = WEFT_CONTAINER(at, weft_hub_client, link);
+        count_transport(ret, weft_peer_identity(client->peer)->transport);
+        count_subscriptions(ret, client);
+    }
+}
+
 /* ---- waiting for a task ---- */
 
 uint64_t weft__hub_clients_told(const weft_hub_clients *clients) {

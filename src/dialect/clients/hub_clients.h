@@ -38,6 +38,19 @@ void weft__hub_clients_open(weft_hub_clients *clients, weft_peer *peer);
 void weft__hub_clients_close(weft_hub_clients *clients, weft_peer *peer);
 void weft__hub_clients_drain(weft_hub_clients *clients, weft_peer *peer);
 
+/* How many there are now. */
+#define WEFT_CLIENT_TRANSPORTS 16 /* more than libweft has */
+typedef struct weft_clients_figures {
+    struct {
+        const char *name; /* borrowed from one of these clients */
+        size_t count;
+    } transports[WEFT_CLIENT_TRANSPORTS];
+    size_t transport_count;
+    size_t live, replaying; /* subscriptions: that keep up; that are told from the store, or wait until they can be */
+    uint64_t opened;        /* clients that ever came */
+} weft_clients_figures;
+void weft__hub_clients_figures(const weft_hub_clients *clients, weft_clients_figures *ret);
+
 /* Hear of everything that happens to a task, before clients do, until on_event returns false. Called with NULLs when the
  * clients go. -ENOMEM. */
 typedef bool weft_on_task(void *ctx, const weft_event *event, const weft_json *data);

@@ -45,6 +45,7 @@ struct weft_hub {
     int64_t git_looked_ms; /* as it was at this time of the loop's */
     const weft_hub_host *host;
     const weft_alloc *alloc;
+    struct weft_hub_metrics *metrics;       /* what is counted of tasks (metrics.h); NULL: nothing is */
     size_t passage_files, passage_bytes;    /* what agents read and write now, see passages.h */
     size_t histories;                       /* that are being read for tinyvex */
     struct weft_tinyvex_late *tinyvex_late; /* what tinyvex's callers have not been told yet; NULL: nothing */
@@ -56,9 +57,10 @@ struct weft_hub {
 
 /* What a row needs of its caller; every row of a dialect names one. A token has what it was given, an agent WEFT_READ and
  * WEFT_WORK. Exact words: who administers and also reads has both. */
-#define WEFT_READ "read"   /* look at tasks, sessions, questions, events */
-#define WEFT_WORK "work"   /* submit, cancel, answer */
-#define WEFT_ADMIN "admin" /* stop the daemon, switch rules and agents */
+#define WEFT_READ "read"       /* look at tasks, sessions, questions, events */
+#define WEFT_WORK "work"       /* submit, cancel, answer */
+#define WEFT_ADMIN "admin"     /* stop the daemon, switch rules and agents */
+#define WEFT_METRICS "metrics" /* read the figures */
 
 /* A row's flag: not for agents. They may read and submit work; answering questions, ending work and changing the daemon is
  * for people and their programs. */

@@ -2,6 +2,7 @@
 #include "hub_methods.h"
 
 #include "git_refusal.h"
+#include "metrics.h"
 #include "reply.h"
 #include "schemas.h"
 
@@ -181,6 +182,24 @@
     "\"id\",\"agent\",\"scope\",\"sessionId\",\"toolKind\",\"by\",\"at\",\"questionId\"")
 
 #define S_GIT_DONE S_OF(S_IS("ok", S_TRUE) "," S_IS("commit", S_STRING), "\"ok\"")
+
+#define S_NUMBER_OR_NULL "{\"type\":[\"number\",\"null\"]}"
+#define S_METRIC S_OF( \
+    S_IS("name", S_STRING) "," \
+    S_IS("type", "{\"enum\":[\"counter\",\"gauge\",\"histogram\"]}") "," \
+    S_IS("help", S_STRING) "," \
+    S_IS("samples", S_LIST(S_OF( \
+        S_IS("labels", "{\"type\":\"object\",\"additionalProperties\":" S_STRING "}") "," \
+        S_IS("value", "{\"type\":\"number\"}") "," \
+        S_IS("count", S_COUNT) "," \
+        S_IS("sum", "{\"type\":\"number\"}") "," \
+        S_IS("p50", S_NUMBER_OR_NULL) "," \
+        S_IS("p95", S_NUMBER_OR_NULL) "," \
+        S_IS("p99", S_NUMBER_OR_NULL) "," \
+        S_IS("buckets", S_LIST(S_LIST(S_NUMBER_OR_NULL))), \
+        "\"labels\""))), \
+    "\"name\",\"type\",\"help\",\"samples\"")
+#define S_METRICS S_OF(S_IS("timestamp", S_TIME) "," S_IS("metrics", S_LIST(S_METRIC)), "\"timestamp\",\"metrics\"")
 
 #define S_SUBSCRIBED S_OF( \
     S_IS("resumed", S_BOOL) "," \
@@ -498,6 +517,14 @@ static const weft_method methods[] = {
      .result = S_OBJECT,
      .errors = unsubscribe_errors,
      .flags = WEFT_STRICT},
+    {.name = "metrics.get",
+     .handler = weft__hub_metrics_get,
+     .params = weft__hub_metrics_params,
+     .help = "figures about the hub: requests, tasks, agents, the store, the process",
+     .scope = WEFT_METRICS,
+     .result = S_METRICS,
+     .errors = list_errors,
+     .flags = WEFT_STRICT | WEFT_EARLY},
     {0},
 };
 

@@ -414,6 +414,7 @@ int weft__pool_process_open(weft_engine *engine, const weft_agent *agent, const 
         weft__pool_process_free(made);
         return r;
     }
+    engine->processes_started++;
     *ret = made;
     return 0;
 }
@@ -622,4 +623,18 @@ void weft__pool_drop(weft_engine *engine) {
     while (!weft__list_empty(&engine->processes))
         weft__pool_process_free(WEFT_CONTAINER(engine->processes.next, pool_process, link));
     weft__pool_requests_tell(engine);
+}
+
+weft_engine_figures weft__engine_figures(const weft_engine *engine) {
+    weft_engine_figures ret = {.sessions = engine->session_count,
+                               .questions = engine->question_count,
+                               .processes_started = engine->processes_started};
+    weft_open_terminal terminal;
+    for (const weft_link *at = engine->processes.next; at != &engine->processes; at = at->next) {
+        ret.processes++;
+        ret.turns += WEFT_CONTAINER(at, pool_process, link)->turns;
+    }
+    while (weft__terminal_nth(engine, ret.terminals, &terminal))
+        ret.terminals++;
+    return ret;
 }

@@ -124,6 +124,15 @@ uint64_t weft__engine_skipped(const weft_engine *engine);
 /* Storing fails at the moment: the last append's errno, or what is wrong with the store's files. 0: all is well. */
 int weft__engine_trouble(const weft_engine *engine);
 
+/* How much of what there is now. */
+typedef struct weft_engine_figures {
+    size_t sessions, questions; /* that are remembered; that are open */
+    size_t processes, turns;    /* of agents: that live; turns that they have */
+    uint64_t processes_started; /* since the start */
+    size_t terminals;           /* that agents have open */
+} weft_engine_figures;
+weft_engine_figures weft__engine_figures(const weft_engine *engine);
+
 /* ---- listening to events ---- */
 
 /* Every event of every stream, in the order of gseq, once, after it was applied to the read models. Embedded in its owner.

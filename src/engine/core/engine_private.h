@@ -188,6 +188,7 @@ struct weft_engine {
     weft_map tasks, keys, sessions, questions;
     weft_link all_tasks, queue, ended, slots, all_sessions, all_questions;
     weft_link processes, pool_requests; /* of agent_pool.c, agent_pool_requests.c */
+    uint64_t processes_started;
     weft_later pool_later;
     weft_link session_jobs, told; /* session_commands.c's, session_facts.c's */
     weft_link erasings;           /* session_erase.c's */

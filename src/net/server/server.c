@@ -74,10 +74,21 @@ static void on_called(void *ctx) {
     weft__later(server->loop, &server->called);
 }
 
+static void end_turn(weft_later *later) {
+    weft__service_settle(WEFT_CONTAINER(later, weft_server, turn)->service);
+}
+
+static void on_turn(void *ctx) {
+    weft_server *server = ctx;
+    weft__later_first(server->loop, &server->turn);
+}
+
 static void destroy_server(weft_server *server) {
     const weft_alloc *alloc = server->alloc;
     weft__service_unset_wake(server->service, server);
+    weft__service_unset_turn(server->service, server);
     weft__later_cancel(&server->called);
+    weft__later_cancel(&server->turn);
     for (size_t i = 0; i < server->endpoint_count; i++)
         weft__endpoint_free(server->endpoints[i]);
     weft__free(alloc, server->endpoints);
@@ -200,7 +211,9 @@ int weft_server_new(weft_loop *loop, const weft_server_opts *opts, weft_server *
     weft__later_init(&server->revoke, weft__tokens_revoke);
     weft__timer_init(&server->expiry, weft__tokens_expired);
     weft__later_init(&server->called, deliver_called);
+    weft__later_init(&server->turn, end_turn);
     weft__service_set_wake(server->service, on_called, server);
+    weft__service_set_turn(server->service, on_turn, server);
     server->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     *ret = server;
     return 0;
@@ -246,6 +259,10 @@ const char *weft_server_url(const weft_server *server, size_t index) {
 
 size_t weft_server_clients(const weft_server *server) {
     return server->client_count;
+}
+
+size_t weft_server_memory(const weft_server *server) {
+    return server->held;
 }
 
 weft_service *weft_server_service(const weft_server *server) {

@@ -100,6 +100,7 @@ struct weft_server {
     weft_timer timer;           /* the grace time of a stop */
     weft_later stopped;
     weft_later called; /* calls without a connection are over: weft_service_call() */
+    weft_later turn;   /* requests have come: weft__service_settle() */
     bool stopping, freed, resting;
     void (*on_stopped)(weft_server *server, void *ctx);
     void *stopped_ctx;
