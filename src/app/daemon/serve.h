@@ -35,6 +35,7 @@ typedef struct weft_serve_settings {
     const char *on_damage;  /* "refuse" or "quarantine" */
     bool quarantine;        /* the same */
     bool git_write;
+    weft_json checker_rows; /* absent: none */
     bool cdev_parallel;
     bool automation;
     bool automation_changed; /* after a reload: something that begins with "automation." has */

@@ -4,6 +4,7 @@
 #define WEFT_HUB_H
 
 #include "automation.h"
+#include "checkers.h"
 #include "engine.h"
 #include "files.h"
 #include "git.h"
@@ -48,6 +49,7 @@ struct weft_hub {
     size_t passage_files, passage_bytes;    /* what agents read and write now, see passages.h */
     size_t histories;                       /* that are being read for tinyvex */
     struct weft_tinyvex_late *tinyvex_late; /* what tinyvex's callers have not been told yet; NULL: nothing */
+    weft_checkers *checkers;                /* NULL: code is not checked here */
     bool watching;                          /* the project's files are watched for clients that show them */
     bool stopping;
 };

@@ -36,6 +36,20 @@
     S_IS("concurrency", S_COUNT_OR_NULL) "," \
     S_IS("task_types", "{\"type\":[\"array\",\"null\"],\"items\":" S_STRING "}"), \
     "\"role\",\"holder\",\"driver\",\"registered\",\"running\",\"concurrency\",\"task_types\"")
+#define S_ISSUE S_OF( \
+    S_IS("rule", S_STRING) "," \
+    S_IS("severity", "{\"enum\":[\"error\",\"warning\",\"info\"]}") "," \
+    S_IS("line", S_COUNT) "," \
+    S_IS("column", S_COUNT) "," \
+    S_IS("message", S_STRING), \
+    "\"rule\",\"severity\",\"line\",\"column\",\"message\"")
+#define S_VALIDATED S_OF( \
+    S_IS("valid", S_BOOL) "," \
+    S_IS("issues", S_LIST(S_ISSUE)) "," \
+    S_IS("checkers", S_STRINGS) "," \
+    S_IS("unsupported_rules", S_STRINGS) "," \
+    S_IS("truncated", S_TRUE), \
+    "\"valid\",\"issues\",\"checkers\",\"unsupported_rules\"")
 /* clang-format on */
 
 static const weft_error_row execute_errors[] = {
@@ -46,6 +60,16 @@ static const weft_error_row execute_errors[] = {
     {409, "The idempotency key was used for other params", "idempotencyKeyReused"},
     WEFT_ERROR_STOPPING,
     WEFT_ERROR_STORAGE,
+    {0},
+};
+static const weft_error_row validate_errors[] = {
+    WEFT_ERROR_PARAMS,
+    {PLANNER_UNAVAILABLE, "No checker for the language is installed", "noChecker"},
+    {PLANNER_UNAVAILABLE, "Too many checks are waiting", "resourceUnavailable"},
+    {PLANNER_FAILED, "A checker took too long", "executionTimeout"},
+    {PLANNER_FAILED, "A checker failed", "executionFailed"},
+    {413, "The code is too long", "tooLarge"},
+    WEFT_ERROR_STOPPING,
     {0},
 };
 static const weft_error_row role_errors[] = {WEFT_ERROR_PARAMS, {0}};
@@ -61,7 +85,15 @@ static const weft_method methods[] = {
      .errors = execute_errors,
      .flags = WEFT_CHANGES},
     /* planner_plan.c: create_plan, run_plan */
-    /* planner_check.c: validate_code */
+    /* planner_check.c */
+    {.name = "validate_code",
+     .handler = weft__planner_on_validate,
+     .params = weft__planner_validate_params,
+     .help = "have the checkers that are installed here look at a piece of code; nothing of it is run",
+     .scope = WEFT_WORK,
+     .result = S_VALIDATED,
+     .errors = validate_errors,
+     .flags = WEFT_CHANGES}, /* it takes time and a place, so nobody repeats it without being asked */
     /* planner_context.c: update_context */
     /* planner_role.c */
     {.name = "role.list",

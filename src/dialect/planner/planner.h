@@ -67,4 +67,8 @@ extern const weft_param weft__planner_execute_params[];
 weft_handler weft__planner_on_roles;
 extern const weft_param weft__planner_roles_params[];
 
+/* ---- planner_check.c ---- */
+weft_handler weft__planner_on_validate;
+extern const weft_param weft__planner_validate_params[];
+
 #endif
