@@ -13,6 +13,7 @@
  *   session_erase.c     what goes with a deleted one
  *   firings.c      what rules did last                 transcript.c what was said in a session, read back
  *   run_terminals.c  terminals of a run's agent
+ *   context.c      what planner and executor are to know of
  *   once.c         requests that are done once         collections.c  values by key
  *   past.c         what is old, read after the start   roles.c      who holds a role, and who of them is free
  *
@@ -212,6 +213,10 @@ struct weft_engine {
     weft_link collections;
     size_t collection_count, item_count, item_bytes, item_changes, item_pending;
     uint64_t next_version;
+    weft_link context, context_waiting; /* context.c's: entries, and changes */
+    size_t context_count, context_bytes, context_changes;
+    uint64_t context_version;
+    weft_later context_later;
 
     weft_timer queue_timer, drain_timer, retention_timer;
     uint64_t bytes_since; /* delivered since the last retention */
@@ -565,6 +570,14 @@ int weft__item_apply_deleted(weft_engine *engine, const weft_event *event, const
 int weft__item_restore(weft_engine *engine, const weft_json *data);
 void weft__items_init(weft_engine *engine);
 void weft__items_drop(weft_engine *engine);
+
+/* context.c */
+#define WEFT_SAVED_CONTEXT "context" /* the key of its document */
+int weft__context_apply(weft_engine *engine, const weft_event *event, const weft_json *data);
+int weft__context_restore(weft_engine *engine, const weft_json *data);
+void weft__context_init(weft_engine *engine);
+/* What is under way completes with -ECANCELED. */
+void weft__context_drop(weft_engine *engine);
 
 /* saved.c */
 #define WEFT_SAVED_HUB "hub" /* the key of the hub's own document */

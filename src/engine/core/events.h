@@ -45,6 +45,8 @@
  *   question.adopted     {questionId}                   its task runs again and asks the same: it is no longer orphaned
  *   doc.put              {collection, key, version, bytes, request?{}}   a value of a collection; it is in a document
  *   doc.deleted          {collection, key, version, request?{}}
+ *   context.changed      {version, action, contextType, changes[{key, data?}]}   what planner and executor are to know of;
+ *                        version: of the whole, with this change; action: add, modify, remove
  *   request.begun        {request, requestId, by, name, digest}   an action begins that is done at most once
  *   request.done         {request, requestId, by, name, digest, result? | error?}   what came of a request that is done
  *                        once; request is what it is known by. The member request of other events is the same

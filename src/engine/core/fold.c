@@ -126,6 +126,7 @@ static const fold folds[] = {
     {"question.adopted", weft__question_apply_adopted, weft__question_act_over},
     {"doc.put", weft__item_apply_put, NULL},
     {"doc.deleted", weft__item_apply_deleted, NULL},
+    {"context.changed", weft__context_apply, NULL},
     {"request.begun", weft__request_apply, NULL},
     {"request.done", weft__request_apply, NULL},
     {"agent.chosen", weft__agent_apply_chosen, NULL},
