@@ -137,6 +137,7 @@ TEST(it_is_there_after_a_restart) {
     weft__engine_stop(w.engine, false, world_stopped, &w);
     engine_wait(&w, &w.stopped, 1);
     engine_restart(&w);
+    CHECK_STR(shown(&w), "5: state b=\"\\u0001\"@2"); /* what waited may run at once, and is told of it */
     if (weft__engine_past(w.engine) == -EAGAIN)
         CHECK_INT(ask(&w, WEFT_CONTEXT_ADD, WEFT_CONTEXT_STATE, "c", "1", &c), -EAGAIN);
     ENGINE_UNTIL(&w, weft__engine_past(w.engine) == 0);
@@ -202,6 +203,44 @@ TEST(files_lie_in_the_folder) {
     unlink(full);
     CHECK_INT(ask(&w, WEFT_CONTEXT_ADD, WEFT_CONTEXT_FILE, "a//b", NULL, &c), -EINVAL); /* not the key it would have */
     CHECK_INT(ask(&w, WEFT_CONTEXT_ADD, WEFT_CONTEXT_FILE, "../b", NULL, &c), -EXDEV);
+    engine_end(&w);
+}
+
+TEST(a_prompt_for_a_role_carries_it) {
+    engine_world w;
+    changed c;
+    task_outcome t;
+    char *text, name[64], data[1100];
+    engine_begin(&w, play_store());
+    CHECK_INT(weft__context_prompt(w.engine, "do it", &text), 0);
+    CHECK(text == NULL);
+    CHECK_INT(change(&w, WEFT_CONTEXT_ADD, WEFT_CONTEXT_FILE, "a%s.c", NULL, &c), 0);
+    CHECK_INT(change(&w, WEFT_CONTEXT_ADD, WEFT_CONTEXT_STATE, "phase", "{\"n\":\"%n\"}", &c), 0);
+    CHECK_INT(weft__context_prompt(w.engine, "do it", &text), 0);
+    CHECK_STR(text, "do it\n\nContext of the project:\n- file a%s.c\n- state phase: {\"n\":\"%n\"}");
+    weft__free(NULL, text);
+    /* Only those for a role: the prompt that is stored stays as it was said. */
+    CHECK_INT(submit(&w, "plain", &t), 0);
+    ENGINE_UNTIL(&w, play_of(t.id) != NULL);
+    CHECK_STR(play_of(t.id)->prompt, "plain");
+    play_end(play_of(t.id), true);
+    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "do it", .role = "executor"}, &t), 0);
+    ENGINE_UNTIL(&w, play_of(t.id) != NULL);
+    CHECK(strncmp(play_of(t.id)->prompt, "do it\n\nContext of the project:\n- file a", 39) == 0);
+    CHECK_STR(weft__task_find(w.engine, t.id)->prompt, "do it");
+    play_end(play_of(t.id), true);
+    /* It is limited, and says so. */
+    snprintf(data, sizeof data, "\"%01000d\"", 0);
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof name, "k%02d", i);
+        CHECK_INT(change(&w, WEFT_CONTEXT_ADD, WEFT_CONTEXT_DEPENDENCY, name, data, &c), 0);
+    }
+    CHECK_INT(weft__context_prompt(w.engine, "", &text), 0);
+    CHECK(strlen(text) <= WEFT_CONTEXT_PROMPT);
+    CHECK(strlen(text) > WEFT_CONTEXT_PROMPT - 1200);
+    CHECK(strstr(text, "- state phase: ") != NULL); /* what is short has room behind what is long */
+    CHECK(strstr(text, "more, which are left out here") != NULL);
+    weft__free(NULL, text);
     engine_end(&w);
 }
 
@@ -328,4 +367,5 @@ TEST(every_allocation_fails_once) {
 
 TEST_MAIN(CASE(each_change_is_a_version) CASE(a_change_is_done_whole_or_not_at_all) CASE(changes_take_effect_in_their_order)
               CASE(it_is_there_after_a_restart) CASE(what_is_not_stored_did_not_happen) CASE(files_lie_in_the_folder)
-                  CASE(it_has_limits) CASE(strange_events_change_nothing) CASE(every_allocation_fails_once))
+                  CASE(a_prompt_for_a_role_carries_it) CASE(it_has_limits) CASE(strange_events_change_nothing)
+                      CASE(every_allocation_fails_once))

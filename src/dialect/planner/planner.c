@@ -50,6 +50,22 @@
     S_IS("unsupported_rules", S_STRINGS) "," \
     S_IS("truncated", S_TRUE), \
     "\"valid\",\"issues\",\"checkers\",\"unsupported_rules\"")
+#define S_UPDATED S_OF( \
+    S_IS("status", "{\"const\":\"success\"}") "," \
+    S_IS("version", S_COUNT) "," \
+    S_IS("delivered", S_COUNT) "," \
+    S_IS("failed", S_STRINGS), \
+    "\"status\",\"version\",\"delivered\",\"failed\"")
+#define S_ENTRY S_OF( \
+    S_IS("context_type", "{\"enum\":[\"file\",\"dependency\",\"state\"]}") "," \
+    S_IS("key", S_STRING) "," \
+    S_IS("data", "{}") "," \
+    S_IS("version", S_COUNT), \
+    "\"context_type\",\"key\",\"data\",\"version\"")
+#define S_CONTEXT S_OF( \
+    S_IS("version", S_COUNT) "," \
+    S_IS("entries", S_LIST(S_ENTRY)), \
+    "\"version\",\"entries\"")
 /* clang-format on */
 
 static const weft_error_row execute_errors[] = {
@@ -70,6 +86,17 @@ static const weft_error_row validate_errors[] = {
     {PLANNER_FAILED, "A checker failed", "executionFailed"},
     {413, "The code is too long", "tooLarge"},
     WEFT_ERROR_STOPPING,
+    {0},
+};
+static const weft_error_row update_errors[] = {
+    WEFT_ERROR_PARAMS,
+    {WEFT_INVALID_PARAMS, "What is to be modified is not in the context", "notInContext"},
+    {413, "There would be too much in the context", "contextFull"},
+    {413, "What is said of an entry is too long", "tooLarge"},
+    {PLANNER_UNAVAILABLE, "Too many changes are under way", "resourceUnavailable"},
+    WEFT_ERROR_AGENT,
+    WEFT_ERROR_STOPPING,
+    WEFT_ERROR_STORAGE,
     {0},
 };
 static const weft_error_row role_errors[] = {WEFT_ERROR_PARAMS, {0}};
@@ -94,7 +121,22 @@ static const weft_method methods[] = {
      .result = S_VALIDATED,
      .errors = validate_errors,
      .flags = WEFT_CHANGES}, /* it takes time and a place, so nobody repeats it without being asked */
-    /* planner_context.c: update_context */
+    /* planner_context.c */
+    {.name = "update_context",
+     .handler = weft__planner_on_update,
+     .params = weft__planner_update_params,
+     .help = "change what planner and executors are to know of: later prompts for a role carry it",
+     .scope = WEFT_WORK,
+     .result = S_UPDATED,
+     .errors = update_errors,
+     .flags = WEFT_CHANGES | WEFT_FOR_PEOPLE},
+    {.name = "context.get",
+     .handler = weft__planner_on_context,
+     .params = weft__no_params,
+     .help = "the context as it is now, and its version",
+     .scope = WEFT_READ,
+     .result = S_CONTEXT,
+     .errors = role_errors},
     /* planner_role.c */
     {.name = "role.list",
      .handler = weft__planner_on_roles,

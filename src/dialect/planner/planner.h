@@ -71,4 +71,8 @@ extern const weft_param weft__planner_roles_params[];
 weft_handler weft__planner_on_validate;
 extern const weft_param weft__planner_validate_params[];
 
+/* ---- planner_context.c ---- */
+weft_handler weft__planner_on_update, weft__planner_on_context;
+extern const weft_param weft__planner_update_params[];
+
 #endif

@@ -245,7 +245,7 @@ int weft__context_apply(weft_engine *engine, const weft_event *event, const weft
 static int write_entry(weft_buf *out, const weft_alloc *alloc, const weft_context_entry *entry) {
     weft_val value = WEFT_OBJ({"type", weft_str(weft__context_types[entry->type])}, {"key", weft_str(entry->key)},
                               {"version", weft_uint(entry->version)}, {"data", weft_raw(entry->data.data, entry->data.len)});
-    int r = weft__buf_len(out) && weft__buf_tail(out)[-1] != '[' ? weft__buf_put(out, alloc, ",", 1) : 0;
+    int r = weft__buf_tail(out)[-1] != '[' ? weft__buf_put(out, alloc, ",", 1) : 0;
     return r < 0 ? r : weft__write_val(out, alloc, &value);
 }
 
@@ -268,6 +268,12 @@ static int write_context(const weft_engine *engine, const weft_link *brought, bo
     for (const weft_link *at = brought->next; r >= 0 && !removes && at != brought; at = at->next)
         r = write_entry(out, engine->alloc, &WEFT_CONTAINER(at, known_entry, link)->pub);
     return r < 0 ? r : weft__buf_put(out, engine->alloc, "]}", 2);
+}
+
+int weft__context_write(const weft_engine *engine, weft_buf *out) {
+    weft_link none;
+    weft__list_init(&none);
+    return write_context(engine, &none, false, engine->context_version, out);
 }
 
 int weft__context_restore(weft_engine *engine, const weft_json *data) {
@@ -293,6 +299,58 @@ int weft__context_restore(weft_engine *engine, const weft_json *data) {
     }
     engine->context_version = version;
     return 0;
+}
+
+/* ---- in a prompt ---- */
+
+static bool is_said(const weft_context_entry *entry) {
+    return entry->data.len != 4 || memcmp(entry->data.data, "null", 4) != 0;
+}
+
+/* "- file src/a.c: {"why":"..."}", a line each. 1 written, 0 there is no room. */
+static int put_context_line(weft_buf *out, const weft_alloc *alloc, const weft_context_entry *entry, size_t room) {
+    const char *type = weft__context_types[entry->type];
+    size_t need = strlen(type) + strlen(entry->key) + entry->data.len + sizeof "\n-  : ";
+    if (need > room)
+        return 0;
+    int r = weft__buf_reserve(out, alloc, need);
+    if (r < 0)
+        return r;
+    int n = snprintf(weft__buf_tail(out), need, "\n- %s %s%s%.*s", type, entry->key, is_said(entry) ? ": " : "",
+                     is_said(entry) ? (int) entry->data.len : 0, entry->data.data);
+    out->end += (size_t) n;
+    return 1;
+}
+
+static int put_context(weft_buf *out, const weft_engine *engine) {
+    char text[80];
+    size_t before = weft__buf_len(out), left = 0;
+    int n = snprintf(text, sizeof text, "\n\nContext of the project:");
+    int r = weft__buf_put(out, engine->alloc, text, (size_t) n);
+    for (weft_link *link = engine->context.next; r >= 0 && link != &engine->context; link = link->next) {
+        const known_entry *entry = WEFT_CONTAINER(link, known_entry, link);
+        size_t used = weft__buf_len(out) - before;
+        r = put_context_line(out, engine->alloc, &entry->pub, WEFT_CONTEXT_PROMPT - used - sizeof text);
+        left += r == 0;
+    }
+    if (r < 0 || !left)
+        return r;
+    n = snprintf(text, sizeof text, "\n- and %zu more, which are left out here", left);
+    return weft__buf_put(out, engine->alloc, text, (size_t) n);
+}
+
+int weft__context_prompt(const weft_engine *engine, const char *prompt, char **ret) {
+    weft_buf out = {0};
+    *ret = NULL;
+    if (weft__list_empty(&engine->context))
+        return 0;
+    int r = weft__buf_put(&out, engine->alloc, prompt, strlen(prompt));
+    if (r >= 0)
+        r = put_context(&out, engine);
+    if (r >= 0 && !(*ret = weft__strndup(engine->alloc, weft__buf_head(&out), weft__buf_len(&out))))
+        r = -ENOMEM;
+    weft__buf_done(&out, engine->alloc);
+    return r < 0 ? r : 0;
 }
 
 /* ---- changes ---- */

@@ -14,6 +14,7 @@
 #define WEFT_CONTEXT_DATA ((size_t) 32 << 10)   /* bytes of what is said of one entry */
 #define WEFT_CONTEXT_BYTES ((size_t) 256 << 10) /* of keys and data of all */
 #define WEFT_CONTEXT_PARTS 64                   /* entries that one change may name */
+#define WEFT_CONTEXT_PROMPT ((size_t) 16 << 10) /* bytes of it that a prompt carries; what is left out is counted there */
 #define WEFT_CONTEXT_CHANGES 64                 /* under way */
 
 typedef enum weft_context_type {
@@ -68,6 +69,10 @@ typedef void weft_context_done(void *ctx, int r, uint64_t version);
  * -EXDEV, -EACCES, -ELOOP: a path that leads out of the folder, or to what is closed there; -EUSERS too many changes are
  * under way; -EAGAIN, -ESHUTDOWN, -ENOMEM. */
 int weft__context_change(weft_engine *engine, const weft_context_change *change, weft_context_done *done, void *ctx);
+
+/* A prompt with the context behind it, as every turn for a role is given it. Owned; NULL: there is no context, the prompt is
+ * enough. -ENOMEM. */
+int weft__context_prompt(const weft_engine *engine, const char *prompt, char **ret);
 
 /* The key of a file: relative, without "." and empty names. An absolute path in the project's folder becomes one. -EXDEV,
  * -EACCES, -EINVAL, -ENAMETOOLONG. */

@@ -575,6 +575,8 @@ void weft__items_drop(weft_engine *engine);
 #define WEFT_SAVED_CONTEXT "context" /* the key of its document */
 int weft__context_apply(weft_engine *engine, const weft_event *event, const weft_json *data);
 int weft__context_restore(weft_engine *engine, const weft_json *data);
+/* Its document, as it is now. */
+int weft__context_write(const weft_engine *engine, weft_buf *out);
 void weft__context_init(weft_engine *engine);
 /* What is under way completes with -ECANCELED. */
 void weft__context_drop(weft_engine *engine);

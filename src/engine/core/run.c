@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "context.h"
 #include "option.h"
 #include "utf8.h"
 
@@ -344,17 +345,22 @@ static void not_started(struct run *run, int r) {
 static int start_turn(struct run *run) {
     weft_engine *engine = run->engine;
     const weft_task *task = &run->task->pub;
+    char *told = NULL;
     if (!run->agent)
         return -ENOTSUP;
-    return weft__pool_prompt(
-        engine, run,
-        &(weft_turn_spec){
-            .task = task->id,
-            .prompt = task->prompt,
-            .persona = task->agent && !weft__agent_find(engine->agents, task->agent) ? task->agent : NULL,
-            .metadata = task->metadata,
-        },
-        &run->turn);
+    int r = task->role && task->prompt ? weft__context_prompt(engine, task->prompt, &told) : 0;
+    if (r < 0)
+        return r;
+    r = weft__pool_prompt(engine, run,
+                          &(weft_turn_spec){
+                              .task = task->id,
+                              .prompt = told ? told : task->prompt,
+                              .persona = task->agent && !weft__agent_find(engine->agents, task->agent) ? task->agent : NULL,
+                              .metadata = task->metadata,
+                          },
+                          &run->turn);
+    weft__free(engine->alloc, told);
+    return r;
 }
 
 static void look_after_run(weft_later *later);
