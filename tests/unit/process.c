@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "agents/kit.h"
+#include "confine.h"
 #include "guards.h"
 
 typedef struct scene {
@@ -206,6 +207,43 @@ TEST(is_a_clean_place) {
     expect(&s, "\n");
     CHECK_TEXT(s.said, s.len, want);
     finish(&s);
+}
+
+/* It reads and writes where it was told, has no environment but its own, and no more memory than that. */
+TEST(can_be_kept_to_some_folders) {
+    scene s;
+    char place[] = "/tmp/weft-confined-XXXXXX", own[64], other[64], script[512];
+    open_scene(&s);
+    if (!weft__confine_possible()) {
+        test_skip("this kernel has no Landlock");
+        weft_loop_free(s.loop);
+        return;
+    }
+    REQUIRE(mkdtemp(place) != NULL);
+    snprintf(own, sizeof own, "w%s/own", place);
+    snprintf(other, sizeof other, "%s/other", place);
+    REQUIRE(mkdir(own + 1, 0700) == 0 && mkdir(other, 0700) == 0);
+    snprintf(script, sizeof script,
+             "exec 2>/dev/null; echo x >own/f && echo wrote; ls own >/dev/null && echo listed; ls other && echo LISTED; "
+             "(echo x >other/f) && echo WROTE; cat /etc/passwd; echo ${NAUGHTY-none} ${HOME-none}; ulimit -d");
+    const char *argv[] = {"/bin/sh", "-c", script, NULL}, *env[] = {s.mark, NULL};
+    const char *list[] = {"r/usr", "r/bin", "r/lib", "r/lib64", "r/etc/ld.so.cache", "w/dev/null", "r/nowhere", own, NULL};
+    weft_process_bounds bounds = {.confined = list, .max_data = 64 << 20, .max_file = 1 << 20, .bare = true};
+    weft_process_opts opts = {.loop = s.loop,
+                              .guard = kit_weft(),
+                              .argv = argv,
+                              .env = env,
+                              .folder = place,
+                              .bounds = &bounds,
+                              .ctx = &s,
+                              .on_end = on_end};
+    setenv("NAUGHTY", "ours", 1);
+    REQUIRE(CHECK_INT(weft__process_start(&opts, &s.process, s.fds), 0));
+    unsetenv("NAUGHTY");
+    KIT_UNTIL(s.loop, hear(&s));
+    CHECK_TEXT(s.said, s.len, "wrote\nlisted\nnone none\n65536\n");
+    finish(&s);
+    test_remove(place);
 }
 
 TEST(has_its_own_stdio) {
@@ -597,8 +635,8 @@ TEST(leaks_no_descriptor) {
 
 TEST_MAIN(CASE(tells_how_it_ended) CASE(tells_why_it_did_not_start) CASE(tells_that_the_folder_is_not_there)
               CASE(refuses_a_guard_that_is_not_there) CASE(a_program_is_found_in_its_own_path) CASE(is_a_clean_place)
-                  CASE(has_its_own_stdio) CASE(the_guard_holds_nothing) CASE(its_end_of_output_is_seen)
-                      CASE(ends_a_family_that_listens) CASE(kills_a_family_at_once)
+                  CASE(can_be_kept_to_some_folders) CASE(has_its_own_stdio) CASE(the_guard_holds_nothing)
+                      CASE(its_end_of_output_is_seen) CASE(ends_a_family_that_listens) CASE(kills_a_family_at_once)
                           CASE(kills_what_ignores_sigterm_after_the_grace_time) CASE(ends_what_was_stopped)
                               CASE(kills_a_fork_bomb) CASE(kills_what_is_never_where_it_was)
                                   CASE(ends_what_has_joined_the_guards_group) CASE(a_second_stop_may_be_harder)

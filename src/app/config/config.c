@@ -432,6 +432,7 @@ static int fill_field(const weft_key *key, const weft_json *value, void *field) 
         return 0;
     case WEFT_KEY_named:
     case WEFT_KEY_list:
+    case WEFT_KEY_argvs:
         *(weft_json *) field = *value;
         return 0;
     default:

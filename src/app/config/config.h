@@ -22,6 +22,7 @@ typedef enum weft_key_kind {
     WEFT_KEY_named,  /* weft_json: an object whose members are objects of the row's shape */
     WEFT_KEY_list,   /* weft_json: an array of objects of the row's shape */
     WEFT_KEY_money,  /* weft_money: a text, an amount and a currency */
+    WEFT_KEY_argvs,  /* weft_json: an object whose members are command lines: arrays of strings */
 } weft_key_kind;
 
 /* What a member of a structured value must be. */
@@ -193,6 +194,8 @@ void weft__config_say(const weft_checking *checking, const weft_json *at, bool e
 
 /* The same for a structured value. */
 int weft__config_check_shape(const weft_checking *checking, const weft_key *key, const weft_json *value);
+/* The same for command lines by name. */
+int weft__config_check_argvs(const weft_checking *checking, const weft_key *key, const weft_json *value);
 /* The members of the JSON Schema of such an object: "type", "properties" and so on. */
 int weft__config_put_shape(weft_buf *out, const weft_alloc *alloc, const weft_shape *members);
 

@@ -116,6 +116,8 @@ int weft__config_check(const weft_checking *checking, const weft_key *key, const
     case WEFT_KEY_named:
     case WEFT_KEY_list:
         return weft__config_check_shape(checking, key, value);
+    case WEFT_KEY_argvs:
+        return weft__config_check_argvs(checking, key, value);
     default:
         return check_list(checking, key, value);
     }

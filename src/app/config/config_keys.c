@@ -273,6 +273,9 @@ const weft_key weft__keys[] = {
     {KEY(flag, "log.requests", log_requests, "false", "log every request: its method, id, duration and outcome")},
     {KEY(flag, "git.write", git_write, "false", "clients may stage, discard and commit: the repository's hooks run then"),
      .live = true, .door = RUNS},
+    {KEY(argvs, "checkers", checker_rows, "{}",
+         "how validate_code checks a language, instead of Weft's own way: program and arguments; {file} is the code"),
+     .live = true, .door = RUNS},
     {KEY(flag, "cdev.parallel", cdev_parallel, "false", "agent/run may run several agents side by side")},
     {KEY(flag, "automation.enabled", automation, "true", "rules fire, until somebody switches them off"), .live = true},
     {KEY(list, "automation.rules", rules, "[]", "when this happens, do that"), .shape = rule_shape, .check = check_rule,
@@ -340,6 +343,7 @@ void weft__key_wants(const weft_key *key, char ret[WEFT_KEY_TEXT]) {
         [WEFT_KEY_named] = "an object of objects",
         [WEFT_KEY_list] = "an array of objects",
         [WEFT_KEY_money] = "an amount and a currency (\"2.50 USD\")",
+        [WEFT_KEY_argvs] = "an object of arrays of strings",
     };
     if (weft__choice(&key->choices, 0).len)
         weft__choices_text(&key->choices, ret);

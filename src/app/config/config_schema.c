@@ -24,6 +24,7 @@ static const char *type_of(const weft_key *key) {
         [WEFT_KEY_text] = "string",  [WEFT_KEY_flag] = "boolean", [WEFT_KEY_number] = "integer",
         [WEFT_KEY_size] = "integer", [WEFT_KEY_texts] = "array",  [WEFT_KEY_urls] = "array",
         [WEFT_KEY_named] = "object", [WEFT_KEY_list] = "array",   [WEFT_KEY_money] = "string",
+        [WEFT_KEY_argvs] = "object",
     };
     return types[key->kind];
 }
@@ -54,12 +55,17 @@ static int put_schema_key(weft_buf *out, const weft_alloc *alloc, const weft_key
     size_t count = weft__choices_values(&key->choices, choices);
     bool text = key->kind == WEFT_KEY_text && !count;
     weft_val items = WEFT_OBJ({"type", weft_str("string")}, {"minLength", weft_int(1)});
+    bool argvs = key->kind == WEFT_KEY_argvs;
+    weft_val argv = WEFT_OBJ({"type", weft_str("array")}, {"items", WEFT_OBJ({"type", weft_str("string")})},
+                             {"minItems", weft_int(1)}, {"maxItems", weft_int(WEFT_MAX_TEXTS)});
     weft_val schema = WEFT_OBJ(
         {"description", weft_str(key->help)}, {"type", weft_str(type_of(key))},
         {"enum", count ? weft_arr(choices, count) : weft_none()}, {"minLength", text ? weft_int(1) : weft_none()},
         {"pattern", key->kind == WEFT_KEY_money ? weft_str("^[0-9.]+ +[!-~]+$") : weft_none()},
         {"minimum", number ? weft_int(key->min) : weft_none()}, {"maximum", number ? weft_int(key->max) : weft_none()},
         {"items", list ? items : weft_none()}, {"maxItems", list ? weft_int(WEFT_MAX_TEXTS) : weft_none()},
+        {"additionalProperties", argvs ? argv : weft_none()},
+        {"maxProperties", argvs ? weft_int(WEFT_MAX_ITEMS) : weft_none()},
         {"default", key->fallback ? weft_raw(key->fallback, strlen(key->fallback)) : weft_none()});
     return weft__write_val(out, alloc, &schema);
 }

@@ -217,6 +217,41 @@ int weft__config_check_shape(const weft_checking *checking, const weft_key *key,
     return -EBADMSG;
 }
 
+/* ---- command lines by name ---- */
+
+static int check_argv(const weft_checking *checking, const weft_key *key, const weft_iter *it) {
+    static const weft_shape argv = {.kind = WEFT_SHAPE_texts, .min = 1};
+    part item = {.checking = checking};
+    const char *name = weft_str_of(&it->name, NULL), *program;
+    weft_json first = weft_at(&it->value, 0);
+    if (!name)
+        return -ENOMEM;
+    snprintf(item.path, sizeof item.path, "%s.%.100s", key->path, name);
+    int r = check_part(&item, &argv, &it->value);
+    if (r >= 0)
+        r = read_part_text(&item, &first, &program);
+    return r < 0 || *program ? r : refuse_part(&item, &first, "the name of a program first");
+}
+
+int weft__config_check_argvs(const weft_checking *checking, const weft_key *key, const weft_json *value) {
+    part whole = {.checking = checking};
+    size_t count = 0;
+    int result = 0;
+    snprintf(whole.path, sizeof whole.path, "%s", key->path);
+    if (weft_typeof(value) != WEFT_OBJECT)
+        return refuse_part(&whole, value, "an object of arrays of strings");
+    for (weft_iter it = weft_iterate(value); weft_next(&it); count++) {
+        int r = check_argv(checking, key, &it);
+        if (r == -ENOMEM)
+            return r;
+        result = r < 0 ? r : result;
+    }
+    if (count <= WEFT_MAX_ITEMS)
+        return result;
+    weft__config_say(checking, value, true, "%s has more than %d items", key->path, WEFT_MAX_ITEMS);
+    return -EBADMSG;
+}
+
 /* ---- the JSON Schema ---- */
 
 static int put_shape_text(weft_buf *out, const weft_alloc *alloc, const char *text) {

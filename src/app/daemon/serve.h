@@ -10,6 +10,7 @@
 
 typedef struct weft_serve_settings {
     weft_texts listen;
+    bool stdio;       /* typed: one more place to listen at, which is there already for whoever reads these */
     const char *auth; /* NULL: token */
     const char *token_file;
     const char *tls_cert, *tls_key, *tls_ca;
@@ -40,6 +41,7 @@ typedef struct weft_serve_settings {
     weft_log_opts log;
     bool log_requests;
     bool git_write;
+    weft_json checker_rows; /* absent: none */
     bool cdev_parallel;
     bool automation;
     bool automation_changed; /* after a reload: something that begins with "automation." has */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -40,6 +41,7 @@ struct weft_serve_hub {
     weft_dialects *dialects;
     weft_files *files;
     weft_git *git;
+    weft_checkers *checkers;
     weft_cdev_changes *changes;
     weft_agents agents; /* the lists stay when the configuration is read again, this does not */
     weft_hub hub;
@@ -344,6 +346,19 @@ static void serve_folder(weft_serve_hub *self) {
     self->hub.git = self->git;
 }
 
+/* What is to be checked lies in the daemon's own folder meanwhile. What an earlier daemon left there is removed. */
+static void serve_checkers(weft_serve_hub *self) {
+    char folder[PATH_MAX];
+    int n = snprintf(folder, sizeof folder, "%s/%s/checks", self->folder, self->opts.app->layout->home);
+    weft_checkers_opts opts = {.loop = self->opts.loop, .folder = folder, .project = self->folder};
+    int r = n < 0 || (size_t) n >= sizeof folder ? -ENAMETOOLONG : weft__checkers_new(&opts, &self->checkers);
+    if (r >= 0)
+        r = weft__checkers_set(self->checkers, &self->opts.how->checker_rows);
+    if (r < 0)
+        weft__warn(self->opts.app, "weft serve: checkers: %s", weft_strerror(r));
+    self->hub.checkers = self->checkers;
+}
+
 /* Whether work may be sent here: for whoever balances load or waits for a start. /health only says that somebody is there.
  */
 static void on_readyz(weft_http *http, void *ctx) {
@@ -386,6 +401,7 @@ weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
         return weft__fail(self->opts.app, WEFT_FAILED, "\"weft doctor\" looks at the store.", "the journal: %s",
                           weft_strerror(r));
     serve_folder(self);
+    serve_checkers(self);
     start_automation(self, self->opts.how);
     return WEFT_DONE;
 }
@@ -437,6 +453,8 @@ void weft__serve_hub_set(weft_serve_hub *self, const weft_serve_settings *how) {
     weft__engine_set(self->engine, &self->agents, &limits);
     if (self->git)
         weft__git_set_may_write(self->git, how->git_write);
+    if (self->checkers && weft__checkers_set(self->checkers, &how->checker_rows) < 0)
+        weft__warn(self->opts.app, "weft serve: checkers: %s", weft_strerror(-ENOMEM));
     if (how->automation_changed) /* otherwise rules go on resting, and nothing is watched anew */
         start_automation(self, how);
 }
@@ -464,6 +482,7 @@ weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self) {
     weft__cdev_changes_free(self->changes);
     weft__files_free(self->files); /* before the clients, who free what waits for them */
     weft__git_free(self->git);
+    weft__checkers_free(self->checkers);
     weft__acp_http_free(self->acp);
     weft__hub_clients_free(self->hub.clients);
     weft__hub_metrics_free(&self->hub);

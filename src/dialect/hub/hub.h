@@ -4,6 +4,7 @@
 #define WEFT_HUB_H
 
 #include "automation.h"
+#include "checkers.h"
 #include "engine.h"
 #include "files.h"
 #include "git.h"
@@ -49,6 +50,7 @@ struct weft_hub {
     size_t passage_files, passage_bytes;    /* what agents read and write now, see passages.h */
     size_t histories;                       /* that are being read for tinyvex */
     struct weft_tinyvex_late *tinyvex_late; /* what tinyvex's callers have not been told yet; NULL: nothing */
+    weft_checkers *checkers;                /* NULL: code is not checked here */
     bool watching;                          /* the project's files are watched for clients that show them */
     bool stopping;
 };
@@ -104,7 +106,7 @@ struct weft_dialect {
     bool joins;
 };
 
-extern const weft_dialect weft__aiwg, weft__cdev, weft__acp, weft__tinyvex, weft__hub_methods;
+extern const weft_dialect weft__aiwg, weft__cdev, weft__acp, weft__tinyvex, weft__planner, weft__hub_methods;
 
 /* The rows of all dialects as one table: a name that several have becomes one row that asks the connection which it speaks,
  * and takes the first of the list when that is none of them. The wiring gives the list; NULL-terminated, at most

@@ -26,6 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "confine.h"
 #include "find_program.h"
 #include "guard.h"
 #include "process.h"
@@ -40,7 +41,7 @@ typedef enum phase { RUNNING, ASKED, LEFT, KILLING } phase;
 typedef struct job {
     weft_guard_order head;
     const char *folder;
-    char **argv, **env;
+    char **argv, **env, **confined; /* confined: NULL: it is not */
     void *map;
     size_t size;
 } job;
@@ -99,13 +100,19 @@ static int read_order(int fd, job *ret) {
     text += strlen(text) + 1;
     ret->argv = take_list(&text, end, ret->head.arg_count);
     ret->env = ret->argv ? take_list(&text, end, ret->head.env_count) : NULL;
-    return ret->env && ret->argv[0] ? 0 : -EINVAL;
+    if (!ret->env || !ret->argv[0])
+        return -EINVAL;
+    if (!ret->head.confine_count)
+        return 0;
+    ret->confined = take_list(&text, end, ret->head.confine_count);
+    return ret->confined ? 0 : -EINVAL;
 }
 
 /* A prompt and an environment are larger than the rest of the guard. */
 static void forget_order(job *order) {
     free(order->argv);
     free(order->env);
+    free(order->confined);
     if (order->map)
         munmap(order->map, order->size);
     *order = (job){.head = order->head};
@@ -131,6 +138,17 @@ static void leave_group(const job *order) {
     ioctl(STDIN_FILENO, TIOCSCTTY, 0);
 }
 
+/* What bounds it beyond the user's rights. */
+static int bound_program(const job *order) {
+    const weft_guard_order *head = &order->head;
+    struct rlimit none = {0, 0}, data = {head->max_data, head->max_data}, file = {head->max_file, head->max_file};
+    if ((head->max_data && setrlimit(RLIMIT_DATA, &data) < 0) || (head->max_file && setrlimit(RLIMIT_FSIZE, &file) < 0))
+        return -errno;
+    if (head->max_data || head->max_file)
+        setrlimit(RLIMIT_CORE, &none);
+    return order->confined ? weft__confine(order->confined) : 0;
+}
+
 /* In the child. Returns only with what went wrong. */
 static weft_guard_note become_program(const guard *self, const job *order) {
     char file[PATH_MAX];
@@ -143,6 +161,9 @@ static weft_guard_note become_program(const guard *self, const job *order) {
     if (chdir(order->folder) < 0)
         return (weft_guard_note){WEFT_GUARD_NO_FOLDER, errno};
     int r = weft__find_program(order->argv[0], path_of(order->env), file, sizeof file);
+    if (r < 0)
+        return (weft_guard_note){WEFT_GUARD_NO_PROGRAM, -r};
+    r = bound_program(order);
     if (r < 0)
         return (weft_guard_note){WEFT_GUARD_NO_PROGRAM, -r};
     sigemptyset(&none);

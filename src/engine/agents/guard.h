@@ -18,13 +18,16 @@ enum { WEFT_GUARD_CONTROL = 3, WEFT_GUARD_ORDER = 4, WEFT_GUARD_SELF = 5, WEFT_G
 /* Both processes of a guard are called so; who descends from one of them belongs to an agent. */
 #define WEFT_GUARD_NAME "weft-guard"
 
-/* At the beginning of the order. Behind it, each with its NUL: the folder, the arguments, the whole environment. */
+/* At the beginning of the order. Behind it, each with its NUL: the folder, the arguments, the whole environment, and what
+ * the program is confined to (confine.h). */
 typedef struct weft_guard_order {
     uint64_t files_soft, files_hard; /* RLIMIT_NOFILE */
     int64_t grace_ms;
     uint32_t umask;
     uint32_t terminal; /* not 0: the three descriptors are one, and become its controlling terminal */
     uint32_t arg_count, env_count;
+    uint32_t confine_count;      /* 0: it is not confined */
+    uint64_t max_data, max_file; /* RLIMIT_DATA and RLIMIT_FSIZE; 0: as they are */
 } weft_guard_order;
 
 /* Commands, a byte each. The end of the connection is WEFT_GUARD_KILL too. */

@@ -111,11 +111,14 @@ static bool list_sets_variable(const char *const *list, const char *variable) {
 
 /* Ours, but for the variables that the program's own list names, and the mark by which a later daemon finds what survived
  * us. */
-static int put_env(weft_buf *buf, const weft_alloc *alloc, const char *const *own, uint32_t *ret_count) {
+static int put_env(weft_buf *buf, const weft_process_opts *opts, uint32_t *ret_count) {
+    const weft_alloc *alloc = opts->alloc;
+    const char *const *own = opts->env;
+    bool bare = opts->bounds && opts->bounds->bare;
     const char *mark[] = {weft__guards_mark(), NULL};
     uint32_t count = *mark ? 1 : 0;
     int r = *mark ? put_order_text(buf, alloc, *mark) : 0;
-    for (char **each = environ; r == 0 && *each; each++)
+    for (char **each = environ; r == 0 && !bare && *each; each++)
         if (!list_sets_variable(own, *each) && !list_sets_variable(mark, *each)) {
             r = put_order_text(buf, alloc, *each);
             count++;
@@ -130,6 +133,7 @@ static int put_env(weft_buf *buf, const weft_alloc *alloc, const char *const *ow
 }
 
 static int write_order(const weft_process_opts *opts, weft_buf *buf) {
+    const char *const *confined = opts->bounds ? opts->bounds->confined : NULL;
     weft_guard_order head = {
         .files_soft = found.files.rlim_cur,
         .files_hard = found.files.rlim_max,
@@ -137,6 +141,9 @@ static int write_order(const weft_process_opts *opts, weft_buf *buf) {
         .umask = (uint32_t) found.umask,
         .terminal = opts->terminal != NULL,
         .arg_count = (uint32_t) count_strings(opts->argv),
+        .confine_count = (uint32_t) count_strings(confined),
+        .max_data = opts->bounds ? opts->bounds->max_data : 0,
+        .max_file = opts->bounds ? opts->bounds->max_file : 0,
     };
     int r = weft__buf_put(buf, opts->alloc, &head, sizeof head);
     if (r == 0)
@@ -144,7 +151,9 @@ static int write_order(const weft_process_opts *opts, weft_buf *buf) {
     for (const char *const *arg = opts->argv; r == 0 && *arg; arg++)
         r = put_order_text(buf, opts->alloc, *arg);
     if (r == 0)
-        r = put_env(buf, opts->alloc, opts->env, &head.env_count);
+        r = put_env(buf, opts, &head.env_count);
+    for (const char *const *path = confined; r == 0 && path && *path; path++)
+        r = put_order_text(buf, opts->alloc, *path);
     if (r == 0)
         memcpy(weft__buf_head(buf), &head, sizeof head);
     return r;

@@ -26,6 +26,13 @@ typedef struct weft_process_size {
     unsigned short cols, rows;
 } weft_process_size;
 
+/* What a program may do beyond being the user's. */
+typedef struct weft_process_bounds {
+    const char *const *confined; /* to these, see confine.h; NULL: to nothing */
+    uint64_t max_data, max_file; /* bytes of its memory, and of a file that it writes; 0: no limit of ours */
+    bool bare;                   /* it has none of our environment but the mark of guards.h */
+} weft_process_bounds;
+
 typedef struct weft_process_opts {
     weft_loop *loop;
     const weft_alloc *alloc;
@@ -35,6 +42,7 @@ typedef struct weft_process_opts {
     const char *folder;                /* to start in */
     int64_t grace_ms;                  /* between SIGTERM and SIGKILL; 0: 5 s */
     const weft_process_size *terminal; /* it runs in a terminal of this size; NULL: with three pipes */
+    const weft_process_bounds *bounds; /* NULL: none */
     void *ctx;
     /* It runs. Not called when it could not be started. May be NULL. */
     void (*on_start)(void *ctx, pid_t pid);

@@ -356,9 +356,11 @@ static void init_lists(weft_engine *engine) {
     weft__timer_init(&engine->drain_timer, on_drain_over);
     weft__queue_init(engine);
     weft__pool_init(engine);
+    weft__roles_init(engine);
     weft__sessions_init(engine);
     weft__requests_init(engine);
     weft__items_init(engine);
+    weft__context_init(engine);
     weft__retention_init(engine);
     weft__past_init(engine);
     weft__later_init(&engine->tidy, tidy_due);
@@ -421,10 +423,12 @@ weft_engine *weft__engine_free(weft_engine *engine) {
     run_answers(engine, -ECANCELED);
     free_tasks(engine);
     weft__pool_drop(engine);
+    weft__guests_drop(engine);
     weft__erasings_drop(engine);
     weft__sessions_drop(engine);
     weft__requests_drop(engine);
     weft__items_drop(engine);
+    weft__context_drop(engine);
     while (!weft__list_empty(&engine->all_sessions))
         weft__session_drop(engine, WEFT_CONTAINER(engine->all_sessions.next, known_session, link));
     while (!weft__list_empty(&engine->all_questions))

@@ -17,8 +17,10 @@
  *   session.deleted      {sessionId, by?}               its stream was trimmed before, its tasks are forgotten, and what
  *                        other events of this stream said of it was taken out: they are "removed" {} then
  *   task.queued          {taskId, number, prompt, agent|null, runsOn, priority, sessionId, metadata{}, timeoutMs, retries,
- *                        depth, key?, group?, permission?}   older journals have alone:true, which was the group "agent/run"
- *   task.started         {taskId, sessionId?, attempt}  its state is running from here on. Older journals have no
+ *                        depth, key?, group?, permission?, role?, taskType?, quietMs?}   older journals have alone:true,
+ *                        which was the group "agent/run"
+ *   task.started         {taskId, sessionId?, attempt, agent?}   its state is running from here on; agent: which holder of
+ *                        its role it runs on, from here on its session's agent. Older journals have no
  *                        sessionId in events of a task's or a question's later life, nor a taskId in a question's
  *   task.process         {taskId, sessionId?, pid}
  *   task.retrying        {taskId, sessionId?, attempt, delayMs, error, reason, usage?, resumes?}   its state is queued
@@ -46,6 +48,8 @@
  *   question.adopted     {questionId}                   its task runs again and asks the same: it is no longer orphaned
  *   doc.put              {collection, key, version, bytes, request?{}}   a value of a collection; it is in a document
  *   doc.deleted          {collection, key, version, request?{}}
+ *   context.changed      {version, action, contextType, changes[{key, data?}]}   what planner and executor are to know of;
+ *                        version: of the whole, with this change; action: add, modify, remove
  *   request.begun        {request, requestId, by, name, digest}   an action begins that is done at most once
  *   request.done         {request, requestId, by, name, digest, result? | error?}   what came of a request that is done
  *                        once; request is what it is known by. The member request of other events is the same

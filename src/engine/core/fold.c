@@ -129,6 +129,7 @@ static const fold folds[] = {
     {"approval.revoked", weft__approval_apply_revoked, NULL},
     {"doc.put", weft__item_apply_put, NULL, .apart = true},
     {"doc.deleted", weft__item_apply_deleted, NULL, .apart = true},
+    {"context.changed", weft__context_apply, NULL},
     {"request.begun", weft__request_apply, NULL},
     {"request.done", weft__request_apply, NULL},
     {"agent.chosen", weft__agent_apply_chosen, NULL},

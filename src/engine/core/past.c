@@ -83,8 +83,13 @@ int weft__past_write_open(weft_engine *engine, weft_buf *out) {
     int r = write_list(engine, "{\"sessions\":[", true, out);
     if (r >= 0)
         r = write_list(engine, "],\"tasks\":[", false, out);
+    /* What waits may run at once, and is told the context. */
     if (r >= 0)
-        r = weft__buf_put(out, engine->alloc, "]}", 2);
+        r = weft__buf_put(out, engine->alloc, "],\"context\":", 12);
+    if (r >= 0)
+        r = weft__context_write(engine, out);
+    if (r >= 0)
+        r = weft__buf_put(out, engine->alloc, "}", 1);
     return r < 0 ? r : weft__buf_len(out) <= OPEN_BYTES;
 }
 
@@ -111,12 +116,21 @@ static int restore_list(weft_engine *engine, const weft_json *open, const char *
     return r;
 }
 
+/* Of version 0 there is none; earlier versions of Weft did not write it here, and it is read with the past. */
+static int restore_context(weft_engine *engine, const weft_json *open) {
+    weft_json context = weft_get(open, "context");
+    int r = weft_get_int(&context, "version", 0) > 0 ? weft__context_restore(engine, &context) : 0;
+    return r == -EBADMSG ? 0 : r;
+}
+
 int weft__past_restore_open(weft_engine *engine, const weft_json *hub) {
     weft_json open = weft_get(hub, "open");
     engine->past_unread = engine->past_restoring = true;
     int r = restore_list(engine, &open, "sessions", weft__session_restore);
     if (r >= 0)
         r = restore_list(engine, &open, "tasks", weft__task_restore);
+    if (r >= 0)
+        r = restore_context(engine, &open);
     engine->past_restoring = false;
     return r;
 }

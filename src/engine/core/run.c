@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "context.h"
 #include "option.h"
 #include "utf8.h"
 
@@ -386,25 +387,30 @@ static const char go_on[] =
 static int start_turn(struct run *run) {
     weft_engine *engine = run->engine;
     const weft_task *task = &run->task->pub;
+    char *told = NULL;
     weft_buf longer = {0};
-    int r = 0;
     if (!run->agent)
         return -ENOTSUP;
-    if (run->task->resumes) {
-        r = weft__buf_put(&longer, engine->alloc, task->prompt, strlen(task->prompt));
+    int r = task->role && task->prompt ? weft__context_prompt(engine, task->prompt, &told) : 0;
+    const char *prompt = told ? told : task->prompt;
+    if (r >= 0 && run->task->resumes && prompt) {
+        r = weft__buf_put(&longer, engine->alloc, prompt, strlen(prompt));
         if (r >= 0)
             r = weft__buf_put(&longer, engine->alloc, go_on, sizeof go_on);
+        prompt = weft__buf_head(&longer);
     }
     if (r >= 0)
         r = weft__pool_prompt(
             engine, run,
             &(weft_turn_spec){
                 .task = task->id,
-                .prompt = run->task->resumes ? weft__buf_head(&longer) : task->prompt,
+                .prompt = prompt,
                 .persona = task->agent && !weft__agent_find(engine->agents, task->agent) ? task->agent : NULL,
+                .metadata = task->metadata,
             },
             &run->turn);
     weft__buf_done(&longer, engine->alloc);
+    weft__free(engine->alloc, told);
     return r;
 }
 
@@ -419,7 +425,7 @@ static struct run *new_run(weft_engine *engine, known_task *task) {
         return NULL;
     made->engine = engine;
     made->task = task;
-    made->agent = weft__agent_find(engine->agents, task->pub.runs_on);
+    made->agent = weft__agent_known(engine, task->pub.runs_on);
     made->exit_code = -1;
     weft__list_init(&made->outbox);
     weft__list_init(&made->sent);
@@ -487,7 +493,9 @@ struct run *weft__run_free(struct run *run) {
     run->task->run = NULL;
     weft__usage_done(run);
     weft__free(engine->alloc, run->end_text);
-    return weft__free(engine->alloc, run);
+    weft__free(engine->alloc, run);
+    weft__guests_tidy(engine);
+    return NULL;
 }
 
 /* ---- the end ---- */

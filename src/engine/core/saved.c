@@ -187,7 +187,7 @@ static weft_val raw_of(const weft_buf *text) {
 int weft__saved_task(weft_engine *engine, const known_task *task, weft_buf *out) {
     const weft_task *pub = &task->pub;
     bool over = pub->state >= WEFT_TASK_COMPLETED;
-    weft_member members[16];
+    weft_member members[TASK_DATA];
     weft_buf spent = {0};
     int r = task->spent.turns ? weft__spent_write(&task->spent, engine->alloc, &spent) : 0;
     const weft_member end[] = {
@@ -547,13 +547,14 @@ static bool key_begins(const char *text, const char *prefix) {
 static int restore_document(weft_engine *engine, const char *key, const weft_json *data) {
     if (weft_typeof(data) != WEFT_OBJECT)
         return -EBADMSG;
-    return strcmp(key, HUB) == 0              ? restore_hub(engine, data)
-           : key_begins(key, TASK)            ? weft__task_restore(engine, data)
-           : key_begins(key, SESSION)         ? weft__session_restore(engine, data)
-           : key_begins(key, QUESTION)        ? weft__question_restore(engine, data)
-           : key_begins(key, REQUESTS)        ? weft__requests_restore(engine, data)
-           : key_begins(key, WEFT_SAVED_ITEM) ? weft__item_restore(engine, data)
-                                              : 0; /* somebody else's */
+    return strcmp(key, HUB) == 0                  ? restore_hub(engine, data)
+           : key_begins(key, TASK)                ? weft__task_restore(engine, data)
+           : key_begins(key, SESSION)             ? weft__session_restore(engine, data)
+           : key_begins(key, QUESTION)            ? weft__question_restore(engine, data)
+           : key_begins(key, REQUESTS)            ? weft__requests_restore(engine, data)
+           : key_begins(key, WEFT_SAVED_ITEM)     ? weft__item_restore(engine, data)
+           : strcmp(key, WEFT_SAVED_CONTEXT) == 0 ? weft__context_restore(engine, data)
+                                                  : 0; /* somebody else's */
 }
 
 int weft__saved_restore(weft_engine *engine, const weft_event *document) {

@@ -69,6 +69,9 @@ static void fill_task(known_task *task, const task_parts *parts) {
         .retries = parts->retries,
         .depth = parts->depth,
         .permission = parts->permission,
+        .role = weft__pack(&at, parts->role),
+        .task_type = weft__pack(&at, parts->task_type),
+        .quiet_ms = parts->quiet_ms,
         .exit_code = -1,
         .tail = {"", 0},
     };
@@ -79,7 +82,7 @@ static void fill_task(known_task *task, const task_parts *parts) {
 int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **ret) {
     size_t text = weft__pack_size(parts->prompt) + weft__pack_size(parts->agent) + weft__pack_size(parts->runs_on) +
                   weft__pack_size(parts->session) + weft__pack_size(parts->metadata) + weft__pack_size(parts->key) +
-                  weft__pack_size(parts->group);
+                  weft__pack_size(parts->group) + weft__pack_size(parts->role) + weft__pack_size(parts->task_type);
     known_task *task = weft__zalloc(engine->alloc, sizeof *task + text);
     if (!task)
         return -ENOMEM;
@@ -117,6 +120,7 @@ known_task *weft__task_drop(weft_engine *engine, known_task *task) {
     weft__free(engine->alloc, task->tail);
     weft__free(engine->alloc, task->ended);
     weft__free(engine->alloc, task->by);
+    weft__free(engine->alloc, task->holder);
     return weft__free(engine->alloc, task);
 }
 
@@ -136,7 +140,7 @@ void weft__task_tidy(weft_engine *engine) {
 
 /* ---- queued ---- */
 
-weft_val weft__task_data(const known_task *task, weft_member members[16]) {
+weft_val weft__task_data(const known_task *task, weft_member members[TASK_DATA]) {
     const weft_task *pub = &task->pub;
     const weft_member all[] = {
         {"taskId", weft_str(pub->id)},
@@ -153,6 +157,9 @@ weft_val weft__task_data(const known_task *task, weft_member members[16]) {
         {"key", weft_str_or_none(pub->key)},
         {"group", weft_str_or_none(task->group)},
         {"permission", weft_str_or_none(weft__task_permissions[pub->permission])},
+        {"role", weft_str_or_none(pub->role)},
+        {"taskType", weft_str_or_none(pub->task_type)},
+        {"quietMs", pub->quiet_ms ? weft_int(pub->quiet_ms) : weft_none()},
     };
     memcpy(members, all, sizeof all);
     return weft_obj(members, sizeof all / sizeof all[0]);
@@ -174,13 +181,18 @@ enum {
     KEY,
     GROUP,
     ALONE,
-    PERMISSION
+    PERMISSION,
+    ROLE,
+    TASK_TYPE,
+    QUIET_MS
 };
 static const char *const task_members[] = {
-    [TASK_ID] = "taskId",       [NUMBER] = "number",     [PROMPT] = "prompt",         [AGENT] = "agent",
-    [RUNS_ON] = "runsOn",       [PRIORITY] = "priority", [SESSION_ID] = "sessionId",  [METADATA] = "metadata",
-    [TIMEOUT_MS] = "timeoutMs", [RETRIES] = "retries",   [DEPTH] = "depth",           [KEY] = "key",
-    [GROUP] = "group",          [ALONE] = "alone",       [PERMISSION] = "permission",
+    [TASK_ID] = "taskId",       [NUMBER] = "number",         [PROMPT] = "prompt",
+    [AGENT] = "agent",          [RUNS_ON] = "runsOn",        [PRIORITY] = "priority",
+    [SESSION_ID] = "sessionId", [METADATA] = "metadata",     [TIMEOUT_MS] = "timeoutMs",
+    [RETRIES] = "retries",      [DEPTH] = "depth",           [KEY] = "key",
+    [GROUP] = "group",          [ALONE] = "alone",           [ROLE] = "role",
+    [TASK_TYPE] = "taskType",   [PERMISSION] = "permission", [QUIET_MS] = "quietMs",
 };
 #define TASK_MEMBERS (sizeof task_members / sizeof task_members[0])
 
@@ -189,8 +201,9 @@ static int read_parts(const weft_json *of, task_parts *ret) {
         int member;
         const char **to;
     } strings[] = {
-        {TASK_ID, &ret->id},         {PROMPT, &ret->prompt}, {AGENT, &ret->agent}, {RUNS_ON, &ret->runs_on},
-        {SESSION_ID, &ret->session}, {KEY, &ret->key},       {GROUP, &ret->group},
+        {TASK_ID, &ret->id},      {PROMPT, &ret->prompt},      {AGENT, &ret->agent},
+        {RUNS_ON, &ret->runs_on}, {SESSION_ID, &ret->session}, {KEY, &ret->key},
+        {GROUP, &ret->group},     {ROLE, &ret->role},          {TASK_TYPE, &ret->task_type},
     };
     *ret = (task_parts){0};
     for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
@@ -203,6 +216,7 @@ static int read_parts(const weft_json *of, task_parts *ret) {
     for (int i = WEFT_TASK_MAY_ALL; i > WEFT_TASK_AS_CONFIGURED; i--)
         if (weft__value_says(&of[PERMISSION], weft__task_permissions[i]))
             ret->permission = (weft_task_permission) i;
+    ret->quiet_ms = weft__value_between(&of[QUIET_MS], 0, 0, INT64_MAX);
     if (!ret->group && weft_bool_of(&of[ALONE], false))
         ret->group = "agent/run";
     ret->prompt = ret->prompt ? ret->prompt : "";
@@ -323,10 +337,34 @@ static void forget_output(known_task *task) {
     task->pub.output_cut = false;
 }
 
+int weft__task_give(weft_engine *engine, known_task *task, const char *agent) {
+    if (strcmp(task->pub.runs_on, agent) == 0)
+        return 0;
+    char *copy = weft__strndup(engine->alloc, agent, strlen(agent));
+    if (!copy)
+        return -ENOMEM;
+    weft__free(engine->alloc, task->holder);
+    task->pub.runs_on = task->holder = copy;
+    return 0;
+}
+
+/* Of a role it runs on whichever holder was free, and so does its session. */
+static int take_holder(weft_engine *engine, known_task *task, const weft_json *data) {
+    const char *agent;
+    if (weft__member(data, "agent", &agent) < 0)
+        return -ENOMEM;
+    if (!task->pub.role || !agent || !*agent)
+        return 0;
+    int r = weft__task_give(engine, task, agent);
+    return r >= 0 && task->session ? weft__session_move(engine, task->session, agent) : r;
+}
+
 int weft__task_apply_started(weft_engine *engine, const weft_event *event, const weft_json *data) {
     known_task *task = weft__task_of(engine, data);
     if (!task || task->pub.state != WEFT_TASK_QUEUED)
         return 0;
+    if (take_holder(engine, task, data) < 0)
+        return -ENOMEM;
     leave_queue(engine, task);
     if (weft__list_empty(&task->slot))
         weft__list_push(&engine->slots, &task->slot);
