@@ -308,6 +308,29 @@ TEST(a_damaged_index) {
     snapshot_world_end(&s);
 }
 
+/* What a clone brought, or an earlier journal left, is not read. */
+TEST(folders_of_somebody_else) {
+    snapshot_world s;
+    char before[WEFT_SNAPSHOT_HEX];
+    snapshot_world_begin(&s);
+    CHECK_INT(snapshot_world_take(&s, "task-0001.before", before), 0);
+    s.snapshots = weft__snapshots_free(s.snapshots);
+    put(&s.w, "state/changes/sha1/config", "[include]\n\tpath = /dev/zero\n");
+    put(&s.w, "state/changes/undo.plan", "nonsense");
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(snapshot_world_open(&s, "repo", (weft_snapshots_opts){.mark = "of this journal"}), 0);
+        CHECK(!is_there(&s.w, "state/changes/undo.plan"));
+        CHECK_INT(snapshot_world_take(&s, "task-0001.before", NULL), 0);
+        CHECK(!is_there(&s.w, "state/changes.gone"));
+        CHECK(is_there(&s.w, "state/changes/kept") == (i == 1));
+        put(&s.w, "state/changes/kept", "");
+        s.snapshots = weft__snapshots_free(s.snapshots);
+    }
+    CHECK_INT(snapshot_world_open(&s, "repo", (weft_snapshots_opts){.mark = "of another"}), 0);
+    CHECK(!is_there(&s.w, "state/changes/kept"));
+    snapshot_world_end(&s);
+}
+
 TEST(no_git) {
     snapshot_world s;
     snapshot_world_begin(&s);
@@ -386,5 +409,5 @@ TEST(memory_that_is_short) {
 
 TEST_MAIN(CASE(what_differs) CASE(the_repository_is_left_alone) CASE(kept_and_forgotten) CASE(a_start_sweeps)
               CASE(without_a_repository) CASE(large_files) CASE(kinds_of_repositories) CASE(repositories_inside)
-                  CASE(hidden_files) CASE(kinds_of_names_change) CASE(a_damaged_index) CASE(no_git) CASE(many_share_one)
-                      CASE(who_waits_does_not_wait_for_ever) CASE(memory_that_is_short))
+                  CASE(hidden_files) CASE(kinds_of_names_change) CASE(a_damaged_index) CASE(folders_of_somebody_else)
+                      CASE(no_git) CASE(many_share_one) CASE(who_waits_does_not_wait_for_ever) CASE(memory_that_is_short))

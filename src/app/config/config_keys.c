@@ -196,6 +196,7 @@ const weft_key weft__keys[] = {
      .choices = {"refuse quarantine"}, .door = WRITES},
     {KEY(flag, "git.write", git_write, "false", "clients may stage, discard and commit: the repository's hooks run then"),
      .live = true, .door = RUNS},
+    {KEY(flag, "changes.enabled", changes, "true", "keep what each task changes, so that it can be shown and undone")},
     {KEY(flag, "cdev.parallel", cdev_parallel, "false", "agent/run may run several agents side by side")},
     {KEY(flag, "automation.enabled", automation, "true", "rules fire, until somebody switches them off"), .live = true},
     {KEY(list, "automation.rules", rules, "[]", "when this happens, do that"), .shape = rule_shape, .check = check_rule,

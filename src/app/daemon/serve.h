@@ -34,6 +34,7 @@ typedef struct weft_serve_settings {
     const char *on_damage;  /* "refuse" or "quarantine" */
     bool quarantine;        /* the same */
     bool git_write;
+    bool changes; /* snapshots before and after each turn */
     bool cdev_parallel;
     bool automation;
     bool automation_changed; /* after a reload: something that begins with "automation." has */

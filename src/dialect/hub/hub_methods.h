@@ -27,6 +27,10 @@ extern const weft_param weft__hub_git_paths_params[], weft__hub_git_discard_para
 weft_handler weft__hub_about;
 extern const weft_param weft__hub_about_params[];
 
+/* ---- hub_methods_changes.c ---- */
+weft_handler weft__hub_changes, weft__hub_diff, weft__hub_undo;
+extern const weft_param weft__hub_changes_params[], weft__hub_diff_params[], weft__hub_undo_params[];
+
 /* ---- hub_methods_question.c ---- */
 weft_handler weft__hub_questions, weft__hub_answer;
 /* A list of those that are open, or of all that are remembered. -ENOMEM. */

@@ -203,6 +203,26 @@ bool weft__snap_files(snap *s, const weft_comparison *what, const char *to, snap
     return good;
 }
 
+/* A snapshot of others that is gone cannot say anything: then everything may be theirs. */
+bool weft__snap_mark_shared(snap *s, const char *const *pairs, snap_files *files) {
+    for (; pairs && pairs[0] && pairs[1]; pairs += 2) {
+        snap_entries entries;
+        bool read = weft__snap_entries(s, pairs[0], pairs[1], &entries);
+        if (!read && s->r != -ESTALE)
+            return false;
+        for (size_t i = 0; i < files->pub.count; i++) {
+            weft_changed_file *file = &files->list[i];
+            file->shared |=
+                !read || weft__snap_entry(&entries, file->path) || (file->from && weft__snap_entry(&entries, file->from));
+        }
+        if (read)
+            weft__snap_entries_done(s, &entries);
+        else
+            s->r = 0, *s->message = '\0';
+    }
+    return true;
+}
+
 void weft__snap_files_done(snap *s, snap_files *files) {
     weft__buf_done(&files->text, s->own->alloc);
     files->list = weft__free(s->own->alloc, files->list);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 
 #include "agent_program.h"
 #include "snapshots_private.h"
+#include "texts.h"
 
 /* One piece of work. Texts that belong to it lie behind it. */
 typedef struct snap_job {
@@ -305,6 +307,18 @@ int weft__snapshots_sweep(weft_snapshots *own, bool (*known)(void *ctx, const ch
 
 /* ---- comparing ---- */
 
+static const char *put_text(char **at, const char *text) {
+    const char *copy = *at;
+    *at = stpcpy(*at, text) + 1;
+    return copy;
+}
+
+/* Pointers first. */
+static const char **aligned_room(char *room) {
+    uintptr_t at = ((uintptr_t) room + sizeof(char *) - 1) / sizeof(char *) * sizeof(char *);
+    return (const char **) at;
+}
+
 typedef struct compare_job {
     snap_job job;
     weft_comparison what; /* its texts lie in room */
@@ -329,8 +343,8 @@ static void run_compare(snap_job *job) {
         return;
     if (what->text)
         weft__snap_text(s, what, compare->to, &compare->truncated);
-    else
-        weft__snap_files(s, what, compare->to, &compare->files);
+    else if (weft__snap_files(s, what, compare->to, &compare->files))
+        weft__snap_mark_shared(s, what->shared, &compare->files);
 }
 
 static void finish_compare(snap_job *job, bool lost) {
@@ -357,10 +371,12 @@ int weft__snapshots_compare(weft_snapshots *own, const weft_comparison *what, we
                what->skip > WEFT_SNAPSHOT_DIFF_ALL;
     if (bad)
         return -EINVAL;
-    compare_job *compare = weft__zalloc(own->alloc, sizeof *compare + path + 2 * WEFT_SNAPSHOT_HEX);
+    size_t pairs = weft__texts_count(what->shared), list = (pairs + 2) * sizeof(char *);
+    compare_job *compare = weft__zalloc(own->alloc, sizeof *compare + list + path + (pairs + 2) * WEFT_SNAPSHOT_HEX);
     if (!compare)
         return -ENOMEM;
-    char *at = compare->room;
+    const char **shared = aligned_room(compare->room);
+    char *at = (char *) (shared + pairs + 1);
     compare->what = *what;
     compare->what.from = memcpy(at, what->from, strlen(what->from) + 1);
     at += WEFT_SNAPSHOT_HEX;
@@ -369,6 +385,10 @@ int weft__snapshots_compare(weft_snapshots *own, const weft_comparison *what, we
     at += WEFT_SNAPSHOT_HEX;
     if (path)
         compare->what.path = memcpy(at, what->path, path);
+    at += path;
+    for (size_t i = 0; i < pairs; i++)
+        shared[i] = put_text(&at, what->shared[i]);
+    compare->what.shared = shared;
     compare->done = done;
     compare->ctx = ctx;
     return give_job(own, &compare->job, run_compare, finish_compare);
@@ -426,12 +446,6 @@ static void finish_undo(snap_job *job, bool lost) {
     free_undo(undo);
 }
 
-static const char *put_text(char **at, const char *text) {
-    const char *copy = *at;
-    *at = stpcpy(*at, text) + 1;
-    return copy;
-}
-
 int weft__snapshots_undo(weft_snapshots *own, const weft_undo *what, weft_undo_done *done, void *ctx) {
     size_t pairs = 0;
     while (what->shared && what->shared[pairs])
@@ -444,8 +458,7 @@ int weft__snapshots_undo(weft_snapshots *own, const weft_undo *what, weft_undo_d
     undo_job *undo = weft__zalloc(own->alloc, sizeof *undo + size + sizeof(char *));
     if (!undo)
         return -ENOMEM;
-    uintptr_t aligned = ((uintptr_t) undo->room + sizeof(char *) - 1) / sizeof(char *) * sizeof(char *);
-    const char **shared = (const char **) aligned;
+    const char **shared = aligned_room(undo->room);
     char *at = (char *) (shared + pairs + 1);
     undo->what = *what;
     undo->what.owner = put_text(&at, what->owner);
@@ -493,6 +506,66 @@ static int look_for_plan(weft_snapshots *own) {
     return undo ? give_job(own, &undo->job, run_recover, finish_recover) : -ENOMEM;
 }
 
+/* ---- whose it is ---- */
+
+#define MARK_BYTES 128
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at) {
+    (void) st;
+    (void) kind;
+    (void) at;
+    return remove(path);
+}
+
+static void run_clear(snap_job *job) {
+    char path[PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s/changes.gone", job->s.own->state);
+    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void finish_clear(snap_job *job, bool lost) {
+    (void) job;
+    (void) lost;
+}
+
+static bool has_mark(const char *path, const char *mark) {
+    char is[MARK_BYTES] = "";
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, is, sizeof is - 1);
+    if (fd >= 0)
+        close(fd);
+    return n == (ssize_t) strlen(mark) && memcmp(is, mark, (size_t) n) == 0;
+}
+
+static int write_mark(const char *folder, const char *path, const char *mark) {
+    if (mkdir(folder, 0700) < 0)
+        return -errno;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int r = fd < 0 ? -errno : write(fd, mark, strlen(mark)) == (ssize_t) strlen(mark) ? 0 : -EIO;
+    if (fd >= 0)
+        close(fd);
+    return r;
+}
+
+/* Also what another start could not remove. */
+static int claim_folder(weft_snapshots *own, const char *mark) {
+    char folder[PATH_MAX + 32], path[PATH_MAX + 48], gone[PATH_MAX + 32];
+    struct stat st;
+    snprintf(folder, sizeof folder, "%s/changes", own->state);
+    snprintf(path, sizeof path, "%s/mark", folder);
+    snprintf(gone, sizeof gone, "%s/changes.gone", own->state);
+    if (!mark || has_mark(path, mark))
+        return 0;
+    if (lstat(gone, &st) == 0)
+        nftw(gone, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    bool was = rename(folder, gone) == 0;
+    if (!was && errno != ENOENT)
+        return -errno;
+    int r = write_mark(folder, path, mark);
+    snap_job *job = r == 0 && was ? weft__zalloc(own->alloc, sizeof *job) : NULL;
+    return r < 0 ? r : job ? give_job(own, job, run_clear, finish_clear) : was ? -ENOMEM : 0;
+}
+
 /* ---- life ---- */
 
 /* Not a program that came with the project. */
@@ -530,6 +603,8 @@ static int open_snapshots(weft_snapshots *own, const weft_snapshots_opts *opts) 
                                                    .set_umask = opts->set_umask,
                                                    .umask = opts->umask},
                               &own->workers);
+    if (r == 0)
+        r = claim_folder(own, opts->mark);
     return r < 0 ? r : look_for_plan(own);
 }
 

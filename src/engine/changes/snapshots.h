@@ -36,10 +36,12 @@ typedef struct weft_snapshots_opts {
     const weft_alloc *alloc; /* is used from the thread too */
     const char *folder;      /* absolute */
     const char *state;       /* absolute: a folder of ours that is there already; snapshots are in "changes" in it */
-    const char *program;     /* NULL: git in PATH, but none in the folder */
-    uint64_t max_file;       /* 0: WEFT_SNAPSHOT_FILE */
-    int64_t run_ms;          /* 0: WEFT_SNAPSHOT_RUN_MS */
-    bool set_umask;          /* for what git makes and what an undo makes; else the process's */
+    const char *mark;    /* of the journal that knows of the snapshots: what is there under another one is somebody else's,
+                            a clone's for instance, and is removed unread; NULL: none */
+    const char *program; /* NULL: git in PATH, but none in the folder */
+    uint64_t max_file;   /* 0: WEFT_SNAPSHOT_FILE */
+    int64_t run_ms;      /* 0: WEFT_SNAPSHOT_RUN_MS */
+    bool set_umask;      /* for what git makes and what an undo makes; else the process's */
     mode_t umask;
     /* An undo that was interrupted has been finished; from the loop. May be NULL. */
     void (*on_undone)(void *ctx, const weft_undone *undone);
@@ -98,6 +100,7 @@ typedef struct weft_changed_file {
     weft_changed change;
     unsigned old_mode, new_mode; /* 0100644, 0100755, 0120000 a link, 0160000 another repository; 0: not there */
     bool binary, submodule;
+    bool shared;                   /* see weft_comparison */
     bool too_large;                /* it is not stored; */
     uint64_t size;                 /* of one that is too large, now */
     uint64_t additions, deletions; /* lines; 0 for what has none */
@@ -127,6 +130,8 @@ typedef struct weft_comparison {
     const char *path;      /* of this file, or of those in this folder, alone; NULL: of all */
     unsigned context;      /* lines around each change */
     size_t skip, max;      /* bytes of the diff; max 0: WEFT_SNAPSHOT_DIFF */
+    const char *const
+        *shared; /* of a list: pairs of trees, ending with NULL; what also lies between these is marked; NULL */
 } weft_comparison;
 /* Copied. -EINVAL: a path or tree that cannot be, or too much context; -EAGAIN, -ENOMEM. */
 int weft__snapshots_compare(weft_snapshots *snapshots, const weft_comparison *comparison, weft_compared_done *done,

@@ -129,6 +129,7 @@ typedef struct snap_files {
     weft_changed_list pub;
 } snap_files;
 bool weft__snap_files(snap *s, const weft_comparison *what, const char *to, snap_files *ret);
+bool weft__snap_mark_shared(snap *s, const char *const *pairs, snap_files *files);
 void weft__snap_files_done(snap *s, snap_files *files);
 bool weft__snap_text(snap *s, const weft_comparison *what, const char *to, bool *ret_truncated);
 

@@ -14,7 +14,8 @@
  *   firings.c      what rules did last                 transcript.c what was said in a session, read back
  *   run_terminals.c  terminals of a run's agent
  *   once.c         requests that are done once         collections.c  values by key
- *   past.c         what is old, read after the start
+ *   past.c         what is old, read after the start  task_changes.c  what a task changed, and putting it back
+ *   run_changes.c  snapshots before and after a run
  *
  * A thing that is being stored is in its map already, with stored false, so that what is in flight counts where it must; it
  * cannot be found from outside before its event was delivered. */
@@ -110,8 +111,9 @@ typedef struct known_task {
     uint64_t output_from, output_to; /* seq of its first and last event in the session's stream; 0: none */
     char *tail;                      /* tail_cap bytes, of which the end is shown */
     size_t tail_len, tail_cap;
-    char *ended; /* the strings of its end */
-    char *by;    /* who cancels it */
+    char *ended;                /* the strings of its end */
+    char *by;                   /* who cancels it */
+    weft_task_changes *changes; /* the memory of pub's */
     size_t bytes;
     saved_mark saved;
     uint64_t end_seq;  /* of the event that ended it */
@@ -238,6 +240,9 @@ struct weft_engine {
     void (*on_ready)(void *ctx, int r);
     void *ready_ctx;
     int ready_r;
+    struct undo_record *undo; /* task_changes.c's: under way, or to be recorded; NULL: none */
+    weft_past_waiter swept;   /* it waits for the past */
+    weft_link late_snapshots; /* that are being taken for what ran when a daemon ended */
     void (*on_stopped)(void *ctx);
     void *stopped_ctx;
     bool force, stop_sent;
@@ -361,6 +366,16 @@ void weft__task_tidy(weft_engine *engine);
 int weft__output_text(const weft_event *event, const weft_json *data, weft_bytes *ret);
 /* The end of a text, at most max bytes, not beginning within a character. */
 weft_bytes weft__text_end(const char *text, size_t len, size_t max);
+
+/* task_changes.c */
+int weft__task_apply_changes(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* From the document that was saved of it. */
+int weft__task_restore_changes(weft_engine *engine, known_task *task, const weft_json *data);
+/* The task goes, and what was kept for it. */
+void weft__task_forget_changes(weft_engine *engine, known_task *task);
+/* The engine is ready: what was left open is settled. */
+void weft__changes_started(weft_engine *engine);
+void weft__changes_drop(weft_engine *engine);
 
 /* submit.c */
 void weft__waiters_run(weft_engine *engine, weft_link *waiters, int r, const weft_task *task);

@@ -21,6 +21,12 @@
  *   task.started         {taskId, sessionId?, attempt}  its state is running from here on. Older journals have no
  *                        sessionId in events of a task's or a question's later life, nor a taskId in a question's
  *   task.process         {taskId, sessionId?, pid}
+ *   task.snapshot        {taskId, sessionId, before? | why?}   the project's files before its first turn, as a tree of git's
+ *   task.changed         {taskId, sessionId, before, after?, files, added, modified, deleted, renamed, additions, deletions,
+ *                        spans?[], others?[], late?, why?}   and behind its turn; why: nobody knows. spans: pairs of trees
+ *                        between which others, tasks of which are named, worked in the same folder
+ *   task.undone          {taskId, sessionId, by?, from, to, putBack, undone, left?}   what it changed was put back, or
+ *                        with undone false was put there again; putBack: so many files. left: files that somebody else had changed meanwhile
  *   task.retrying        {taskId, sessionId?, attempt, delayMs, error, reason}   its state is queued again
  *   task.completed       {taskId, sessionId?, stopReason?, exitCode?, usage?, output, outputBytes, outputFrom?,
  *                        outputTo?, outputTruncated?}

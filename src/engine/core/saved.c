@@ -178,7 +178,7 @@ static weft_val raw_or_none(const char *json) {
 int weft__saved_task(weft_engine *engine, const known_task *task, weft_buf *out) {
     const weft_task *pub = &task->pub;
     bool over = pub->state >= WEFT_TASK_COMPLETED;
-    weft_member members[16];
+    weft_member members[16], changes[WEFT_CHANGES_MEMBERS];
     const weft_member end[] = {
         {"completedMs", weft_int(pub->completed_ms)},
         {"seq", weft_uint(task->end_seq)},
@@ -197,6 +197,7 @@ int weft__saved_task(weft_engine *engine, const known_task *task, weft_buf *out)
     weft_val data = WEFT_OBJ({"state", weft_str(weft__task_states[pub->state])}, {"at", weft_uint(engine->applied)},
                              {"createdMs", weft_int(pub->created_ms)}, {"startedMs", weft_int(pub->started_ms)},
                              {"attempt", weft_int(pub->attempt)}, {"task", weft__task_data(task, members)},
+                             {"changes", weft__changes_val(pub->changes, true, changes)},
                              {"end", over ? weft_obj(end, sizeof end / sizeof end[0]) : weft_none()});
     return weft__write_val(out, engine->alloc, &data);
 }
