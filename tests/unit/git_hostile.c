@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "git_world.h"
+#include "snapshot_world.h"
 
 static void begin_evil(git_world *w) {
     char text[512];
@@ -206,6 +207,23 @@ static const struct {
     {"pagers and others", set_pagers, NULL},
 };
 
+/* A snapshot writes objects and a ref; still nothing of the repository's runs, and the change is seen. */
+static void look_at_snapshots(git_world *w) {
+    snapshot_world s = {.w = *w};
+    char before[WEFT_SNAPSHOT_HEX] = "";
+    CHECK_INT(snapshot_world_open(&s, "repo", (weft_snapshots_opts){0}), 0);
+    if (snapshot_world_take(&s, "task-0001.before", before) == 0) {
+        put(w, "repo/seen", "x\n");
+        CHECK_INT(snapshot_world_take(&s, "task-0001.after", NULL), 0);
+        CHECK_INT(COMPARE(&s, .from = before), 0);
+        CHECK_SNAP_SAID(&s, "A seen +1-0");
+        CHECK_INT(COMPARE(&s, .from = before, .text = true), 0);
+        CHECK_INT(UNDO(&s, .before = before, .after = s.tree), 0);
+        CHECK(!is_there(w, "repo/seen"));
+    }
+    weft__snapshots_free(s.snapshots);
+}
+
 static void look_at_everything(git_world *w) {
     static const weft_git_request requests[] = {
         {WEFT_GIT_STATUS, .untracked = true},
@@ -218,6 +236,7 @@ static void look_at_everything(git_world *w) {
     };
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
         git_world_ask(w, requests[i]);
+    look_at_snapshots(w);
 }
 
 TEST(programs_do_not_run) {

@@ -276,6 +276,7 @@ const weft_key weft__keys[] = {
     {KEY(argvs, "checkers", checker_rows, "{}",
          "how validate_code checks a language, instead of Weft's own way: program and arguments; {file} is the code"),
      .live = true, .door = RUNS},
+    {KEY(flag, "changes.enabled", changes, "true", "keep what each task changes, so that it can be shown and undone")},
     {KEY(flag, "cdev.parallel", cdev_parallel, "false", "agent/run may run several agents side by side")},
     {KEY(flag, "automation.enabled", automation, "true", "rules fire, until somebody switches them off"), .live = true},
     {KEY(list, "automation.rules", rules, "[]", "when this happens, do that"), .shape = rule_shape, .check = check_rule,

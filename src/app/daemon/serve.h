@@ -42,6 +42,7 @@ typedef struct weft_serve_settings {
     bool log_requests;
     bool git_write;
     weft_json checker_rows; /* absent: none */
+    bool changes; /* snapshots before and after each turn */
     bool cdev_parallel;
     bool automation;
     bool automation_changed; /* after a reload: something that begins with "automation." has */

@@ -42,6 +42,7 @@ struct weft_serve_hub {
     weft_files *files;
     weft_git *git;
     weft_checkers *checkers;
+    weft_snapshots *snapshots; /* NULL: none are taken */
     weft_cdev_changes *changes;
     weft_agents agents; /* the lists stay when the configuration is read again, this does not */
     weft_hub hub;
@@ -202,6 +203,31 @@ static weft_engine_limits limits_of(const weft_serve_settings *how) {
     return limits;
 }
 
+static void on_undone(void *ctx, const weft_undone *undone) {
+    const weft_serve_hub *self = ctx;
+    weft__task_undone(self->engine, undone);
+}
+
+/* Without them tasks run all the same, and their methods say what is missing. */
+static void make_snapshots(weft_serve_hub *self) {
+    char state[2 * PATH_MAX];
+    snprintf(state, sizeof state, "%s/%s", self->folder, self->opts.app->layout->home);
+    weft_snapshots_opts opts = {
+        .loop = self->opts.loop,
+        .folder = self->folder,
+        .state = state,
+        .mark = weft__store_epoch(self->store),
+        .set_umask = true,
+        .umask = weft__process_umask(),
+        .on_undone = on_undone,
+        .ctx = self,
+    };
+    bool wanted = self->opts.how->changes && self->opts.daemon->held;
+    int r = wanted ? weft__snapshots_new(&opts, &self->snapshots) : 0;
+    if (r < 0)
+        weft__warn(self->opts.app, "weft serve: changes: %s", weft_strerror(r));
+}
+
 static int make_engine(weft_serve_hub *self) {
     const weft_serve_settings *how = self->opts.how;
     weft_engine_opts opts = {.loop = self->opts.loop,
@@ -220,6 +246,8 @@ static int make_engine(weft_serve_hub *self) {
     if (!opts.folder)
         return -errno;
     self->agents = how->agents;
+    make_snapshots(self);
+    opts.snapshots = self->snapshots;
     int r = weft__engine_new(&opts, &self->engine);
     return r < 0 ? r : weft__dialects_new(weft__dialect_list, &self->hub, NULL, &self->dialects);
 }
@@ -483,6 +511,7 @@ weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self) {
     weft__files_free(self->files); /* before the clients, who free what waits for them */
     weft__git_free(self->git);
     weft__checkers_free(self->checkers);
+    weft__snapshots_free(self->snapshots);
     weft__acp_http_free(self->acp);
     weft__hub_clients_free(self->hub.clients);
     weft__hub_metrics_free(&self->hub);

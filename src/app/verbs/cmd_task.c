@@ -233,6 +233,10 @@ static void put_task(const weft_app *app, const weft_json *task, const weft_json
     put_task_time(app, "started", task, "startedAt");
     put_task_time(app, "ended", task, "completedAt");
     put_usage(app, &usage);
+    weft_json changes = weft_get(about, "changes");
+    char changed[200];
+    weft__task_changes_text(&changes, changed, sizeof changed);
+    put_task_text(app, "changed", changed);
     put_task_text(app, "took", time_taken(time, task));
     put_task_text(app, "prompt", weft_get_str(task, "prompt", ""));
     if (*weft_get_str(task, "output", ""))
@@ -304,6 +308,8 @@ static const weft_subcommand words[] = {
     {"get", " output timeout url ", "which task?", 1, 1, get_task},
     {"cancel", " timeout url ", "which task?", 1, 1, cancel_task},
     {"stats", " timeout url ", NULL, 0, 0, show_stats},
+    {"diff", " stat context timeout url ", NULL, 0, 2, weft__task_diff_word},
+    {"undo", " redo shared timeout url ", NULL, 0, 1, weft__task_undo_word},
     {"watch", " timeout url ", NULL, 0, 1, weft__task_watch_word},
     {0},
 };
@@ -335,6 +341,10 @@ static const weft_option options[] = {
      .choices = "queued running completed failed cancelled"},
     WEFT_OPTION(weft_task_settings, limit, number, "limit", 'n', "N", "list: at most so many, newest first (default 20)"),
     WEFT_OPTION(weft_task_settings, output, flag, "output", 'o', NULL, "get: only what it said"),
+    WEFT_OPTION(weft_task_settings, stat, flag, "stat", 0, NULL, "diff: only which files, and how much of them"),
+    WEFT_OPTION(weft_task_settings, context, number, "context", 'U', "N", "diff: lines around each change (default 3)"),
+    WEFT_OPTION(weft_task_settings, redo, flag, "redo", 0, NULL, "undo: put there again what was undone"),
+    WEFT_OPTION(weft_task_settings, shared, flag, "shared", 0, NULL, "undo: also files that others may have changed"),
     WEFT_URL_OPTION(weft_task_settings),
     {0},
 };
@@ -350,6 +360,10 @@ static const char *const examples[] = {
     "what it said",
     "weft task cancel task-0003",
     "end it, with everything it started",
+    "weft task diff task-0003",
+    "what it changed; without an id, the newest task",
+    "weft task undo task-0003",
+    "put that back, unless somebody has changed it since",
     "weft task watch",
     "all tasks, live; with an id only that one, from its beginning",
     NULL,
@@ -357,10 +371,10 @@ static const char *const examples[] = {
 
 const weft_verb weft__task_verb = {
     .name = "task",
-    .help = "submit, list, watch and cancel tasks",
+    .help = "submit, list, watch, cancel, show and undo tasks",
     .begins = "agents and their work",
-    .usage = "submit PROMPT... | list | get ID | cancel ID | stats | watch [ID]",
-    .words = "submit list get cancel stats watch",
+    .usage = "submit PROMPT... | list | get ID | cancel ID | stats | diff [ID [PATH]] | undo [ID] | watch [ID]",
+    .words = "submit list get cancel stats diff undo watch",
     .examples = examples,
     .about = "With --wait a question of the agent is put to you if this is a terminal, otherwise it says how to answer it.\n"
              "The first Ctrl-C cancels the task and waits for its end. The second does not wait any longer; the task is\n"

@@ -15,6 +15,9 @@ typedef struct weft_task_settings {
     int64_t limit;
     /* get */
     bool output;
+    /* diff, undo */
+    bool stat, redo, shared;
+    int64_t context;
 } weft_task_settings;
 
 /* task_submit.c */
@@ -25,5 +28,11 @@ weft_exit weft__prompt_read(const weft_app *app, char **ret);
 
 /* task_watch.c */
 weft_exit weft__task_watch_word(weft_app *app);
+
+/* task_changes.c */
+weft_exit weft__task_diff_word(weft_app *app);
+weft_exit weft__task_undo_word(weft_app *app);
+/* What task.about, or task.changed, says of what a task changed, in a few words. true: it changed something. */
+bool weft__task_changes_text(const weft_json *changes, char *ret, size_t size);
 
 #endif

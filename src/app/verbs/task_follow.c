@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "failure.h"
 #include "stop_reason.h"
+#include "task.h"
 #include "time_text.h"
 
 /* The bottom line appears only when there is something to wait for. */
@@ -133,6 +134,9 @@ static void finish_following(weft_task_follow *self, const ending *end) {
     weft__terminal_clear(&self->terminal);
     weft__terminal_break(&self->terminal);
     weft__task_follow_forget(self);
+    if (*self->changed)
+        weft__terminal_line(&self->terminal, NULL, "%s changed %s: weft task diff %s", self->task, self->changed,
+                            self->task);
     weft_exit how = explain_end(self, end);
     *self->task = '\0';
     weft__timer_stop(self->events.loop, &self->tick);
@@ -181,6 +185,8 @@ static void on_task_event(weft_task_follow *self, const char *what, const weft_j
         self->running = true;
     else if (strcmp(what, "retrying") == 0)
         self->running = false;
+    else if (strcmp(what, "changed") == 0 && !weft__task_changes_text(data, self->changed, sizeof self->changed))
+        *self->changed = '\0';
     if (strcmp(what, "retrying") == 0)
         weft__terminal_line(&self->terminal, WEFT_INK_WARN, "attempt %lld failed: %s; trying again",
                             (long long) weft_get_int(data, "attempt", 0), end.error);
@@ -203,7 +209,7 @@ static void begin_following(weft_task_follow *self, const char *task, uint64_t a
     self->signals = 0;
     self->cancelling = false;
     self->terminal.bytes = 0;
-    *self->plan = *self->shown = *self->reason = '\0';
+    *self->plan = *self->shown = *self->reason = *self->changed = '\0';
     self->begun_ns = weft__clock_ns();
     weft__timer_set(self->events.loop, &self->tick, weft__loop_fresh_now(self->events.loop) + FIRST_MS);
     weft__event_follow_turn(&self->events, &(weft_event_follow_from){.after = after, .epoch = epoch, .task = self->task});

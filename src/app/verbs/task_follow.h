@@ -56,7 +56,8 @@ struct weft_task_follow {
     int64_t signalled_ns; /* the last one */
     bool cancelling;      /* the hub was asked to cancel it, and has not refused */
 
-    char reason[64]; /* why it failed, from its last event; a task itself does not say */
+    char changed[200]; /* what it changed, from an event before its last; "": nothing, or nobody knows */
+    char reason[64];   /* why it failed, from its last event; a task itself does not say */
     char plan[128];
 
     /* its questions */

@@ -108,7 +108,8 @@
     S_IS("timeoutMs", S_COUNT_OR_NULL) "," \
     S_IS("reason", S_TEXT_OR_NULL) "," \
     S_IS("stopReason", S_STRING) "," \
-    S_IS("usage", S_OBJECT), \
+    S_IS("usage", S_OBJECT) "," \
+    S_IS("changes", S_OBJECT), \
     "\"id\",\"agent\",\"sessionId\",\"attempt\",\"retries\",\"timeoutMs\",\"reason\"")
 
 #define S_MONEY S_OF(S_IS("amount", "{\"type\":\"number\",\"minimum\":0}") "," S_IS("currency", S_STRING), "\"amount\",\"currency\"")
@@ -134,6 +135,54 @@
                         S_IS("taskTokens", S_COUNT_OR_NULL) "," S_IS("dayTokens", S_COUNT_OR_NULL), \
                         "\"task\",\"day\",\"taskTokens\",\"dayTokens\"")), \
     "")
+#define S_CHANGED_FILE S_OF( \
+    S_IS("path", S_STRING) "," \
+    S_IS("change", S_STRING) "," \
+    S_IS("from", S_STRING) "," \
+    S_IS("oldMode", S_STRING) "," \
+    S_IS("newMode", S_STRING) "," \
+    S_IS("additions", S_COUNT) "," \
+    S_IS("deletions", S_COUNT) "," \
+    S_IS("binary", S_TRUE) "," \
+    S_IS("submodule", S_TRUE) "," \
+    S_IS("tooLarge", S_TRUE) "," \
+    S_IS("size", S_COUNT) "," \
+    S_IS("shared", S_TRUE), \
+    "\"path\",\"change\"")
+#define S_CHANGES S_OF( \
+    S_IS("taskId", S_STRING) "," \
+    S_IS("sessionId", S_STRING) "," \
+    S_IS("files", S_LIST(S_CHANGED_FILE)) "," \
+    S_IS("total", S_COUNT) "," \
+    S_IS("added", S_COUNT) "," \
+    S_IS("modified", S_COUNT) "," \
+    S_IS("deleted", S_COUNT) "," \
+    S_IS("renamed", S_COUNT) "," \
+    S_IS("additions", S_COUNT) "," \
+    S_IS("deletions", S_COUNT) "," \
+    S_IS("truncated", S_BOOL) "," \
+    S_IS("running", S_BOOL) "," \
+    S_IS("shared", S_COUNT) "," \
+    S_IS("others", S_LIST(S_STRING)) "," \
+    S_IS("late", S_TRUE) "," \
+    S_IS("undone", S_TRUE), \
+    "\"files\",\"total\",\"added\",\"modified\",\"deleted\",\"renamed\",\"additions\",\"deletions\"," \
+    "\"truncated\",\"running\"")
+#define S_DIFF S_OF( \
+    S_IS("taskId", S_STRING) "," \
+    S_IS("sessionId", S_STRING) "," \
+    S_IS("diff", S_STRING) "," \
+    S_IS("truncated", S_BOOL) "," \
+    S_IS("next", S_COUNT), \
+    "\"diff\",\"truncated\"")
+#define S_CONFLICT S_OF(S_IS("path", S_STRING) "," S_IS("reason", S_STRING), "\"path\",\"reason\"")
+#define S_UNDONE S_OF( \
+    S_IS("taskId", S_STRING) "," \
+    S_IS("ok", S_BOOL) "," \
+    S_IS("files", S_COUNT) "," \
+    S_IS("conflicts", S_LIST(S_CONFLICT)) "," \
+    S_IS("conflictCount", S_COUNT), \
+    "\"taskId\",\"ok\",\"files\",\"conflicts\",\"conflictCount\"")
 
 #define S_TERMINAL S_OF( \
     S_IS("id", S_STRING) "," \
@@ -281,6 +330,21 @@ static const weft_error_row subscribe_errors[] = {
 static const weft_error_row unsubscribe_errors[] = {
     WEFT_ERROR_PARAMS, {404, "There is no such subscription", "subscriptionNotFound"}, {0}};
 static const weft_error_row git_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, WEFT_ERRORS_GIT, WEFT_ERROR_STOPPING, {0}};
+#define ERRORS_CHANGES                                                                                                      \
+    {404, "There is no such task", "taskNotFound"}, {404, "There is no such session", "sessionNotFound"},                   \
+        {404, "No snapshot was taken", "changesUnknown"}, {410, "The snapshots are gone", "changesGone"},                   \
+        {429, "Too much is under way", "changesBusy"}, {500, "git failed", "changesFailed"},                                \
+        {501, "Changes are not kept here", "changesNotKept"}, {504, "It took too long", "changesTimedOut"},                 \
+        WEFT_ERROR_STOPPING
+static const weft_error_row changes_errors[] = {WEFT_ERROR_PARAMS, ERRORS_CHANGES, {0}};
+static const weft_error_row undo_errors[] = {WEFT_ERROR_PARAMS,
+                                             WEFT_ERROR_AGENT,
+                                             {409, "The task has not ended", "taskNotEnded"},
+                                             {409, "It is undone already, or was not", "alreadyUndone"},
+                                             {409, "Others worked at the same time too often", "changesShared"},
+                                             WEFT_ERROR_STORAGE,
+                                             ERRORS_CHANGES,
+                                             {0}};
 static const weft_error_row no_errors[] = {{0}};
 
 static const weft_method methods[] = {
@@ -437,6 +501,30 @@ static const weft_method methods[] = {
      .result = S_COST,
      .errors = cost_errors,
      .flags = WEFT_STRICT},
+    {.name = "task.changes",
+     .handler = weft__hub_changes,
+     .params = weft__hub_changes_params,
+     .help = "which files a task or a session changed, up to now if it runs",
+     .scope = WEFT_READ,
+     .result = S_CHANGES,
+     .errors = changes_errors,
+     .flags = WEFT_STRICT},
+    {.name = "task.diff",
+     .handler = weft__hub_diff,
+     .params = weft__hub_diff_params,
+     .help = "what a task or a session changed, line by line, in pages",
+     .scope = WEFT_READ,
+     .result = S_DIFF,
+     .errors = changes_errors,
+     .flags = WEFT_STRICT},
+    {.name = "task.undo",
+     .handler = weft__hub_undo,
+     .params = weft__hub_undo_params,
+     .help = "put back what a task changed: all of it, or nothing where somebody has changed it since",
+     .scope = WEFT_WORK,
+     .result = S_UNDONE,
+     .errors = undo_errors,
+     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
     {.name = "question.list",
      .handler = weft__hub_questions,
      .params = weft__hub_questions_params,

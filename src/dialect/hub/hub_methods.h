@@ -34,6 +34,9 @@ extern const weft_param weft__hub_revoke_params[];
 /* ---- hub_methods_cost.c ---- */
 weft_handler weft__hub_cost;
 extern const weft_param weft__hub_cost_params[];
+/* ---- hub_methods_changes.c ---- */
+weft_handler weft__hub_changes, weft__hub_diff, weft__hub_undo;
+extern const weft_param weft__hub_changes_params[], weft__hub_diff_params[], weft__hub_undo_params[];
 
 /* ---- hub_methods_question.c ---- */
 weft_handler weft__hub_questions, weft__hub_answer;

@@ -16,11 +16,13 @@ const weft_param weft__hub_about_params[] = {
 };
 
 static int write_about(weft_buf *out, const weft_alloc *alloc, const weft_task *task) {
-    weft_val value = WEFT_OBJ(
-        {"id", weft_str(task->id)}, {"agent", weft_str(task->runs_on)}, {"sessionId", weft_str(task->session)},
-        {"attempt", weft_int(task->attempt)}, {"retries", weft_int(task->retries)},
-        {"timeoutMs", task->timeout_ms < 0 ? weft_null() : weft_int(task->timeout_ms)}, {"reason", weft_str(task->reason)},
-        {"stopReason", weft_str_or_none(task->stop_reason)}, {"usage", weft__usage_or_none(task)});
+    weft_member changes[WEFT_CHANGES_MEMBERS];
+    weft_val value =
+        WEFT_OBJ({"id", weft_str(task->id)}, {"agent", weft_str(task->runs_on)}, {"sessionId", weft_str(task->session)},
+                 {"attempt", weft_int(task->attempt)}, {"retries", weft_int(task->retries)},
+                 {"timeoutMs", task->timeout_ms < 0 ? weft_null() : weft_int(task->timeout_ms)},
+                 {"reason", weft_str(task->reason)}, {"stopReason", weft_str_or_none(task->stop_reason)},
+                 {"usage", weft__usage_or_none(task)}, {"changes", weft__changes_val(task->changes, false, changes)});
     return weft__write_val(out, alloc, &value);
 }
 

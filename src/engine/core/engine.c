@@ -348,6 +348,7 @@ static void init_lists(weft_engine *engine) {
         &engine->approvals,
         &engine->transcripts,
         &engine->transcripts_waiting,
+        &engine->late_snapshots,
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         weft__list_init(lists[i]);
@@ -425,6 +426,7 @@ weft_engine *weft__engine_free(weft_engine *engine) {
     weft__pool_drop(engine);
     weft__guests_drop(engine);
     weft__erasings_drop(engine);
+    weft__changes_drop(engine);
     weft__sessions_drop(engine);
     weft__requests_drop(engine);
     weft__items_drop(engine);

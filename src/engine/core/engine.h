@@ -13,6 +13,7 @@
 #include "driver.h"
 #include "events.h"
 #include "list.h"
+#include "snapshots.h"
 #include "spent.h"
 #include "store.h"
 #include "terminals.h"
@@ -64,6 +65,8 @@ typedef struct weft_engine_opts {
     const char *folder;                /* absolute */
     const weft_passage *passages;      /* what agents may ask of their client; borrowed; NULL: nothing but permission */
     void *passage_ctx;                 /* for the handlers of these */
+    weft_snapshots *snapshots;         /* of the folder, before and after each turn; borrowed, freed before the engine, which
+                                          is told of its on_undone by weft__task_undone(); NULL: none are taken */
     bool early;                        /* after a clean stop, be ready before the past is read: weft__engine_past() */
     bool requeue;                      /* tasks that ran when the daemon died are queued again instead of failed */
     bool resume; /* those whose agent can go on with its conversation are, and are told that they were interrupted */
@@ -170,6 +173,21 @@ typedef enum weft_task_permission {
     WEFT_TASK_MAY_ALL,
 } weft_task_permission;
 extern const char *const weft__task_permissions[]; /* NULL, "ask", "read", "edit", "all", NULL */
+/* What a task changed: two snapshots and what lies between them. */
+typedef struct weft_task_changes {
+    char before[WEFT_SNAPSHOT_HEX], after[WEFT_SNAPSHOT_HEX]; /* "": none, or not yet */
+    char from[WEFT_SNAPSHOT_HEX], to[WEFT_SNAPSHOT_HEX];      /* of the last time that it was put back, or was again; "" */
+    const char *why;                                          /* there is none; NULL */
+    const char *spans;  /* JSON: pairs of trees between which others worked too; NULL */
+    const char *others; /* JSON: their ids, not all if they are many; NULL */
+    bool undone;
+    bool late; /* the second one was taken at a later start */
+    uint64_t files, added, modified, deleted, renamed, additions, deletions;
+    char text[]; /* the memory of the above */
+} weft_task_changes;
+#define WEFT_CHANGES_MEMBERS 18
+/* As JSON, in members; none when there is nothing to say. trees: also what only the engine needs. */
+weft_val weft__changes_val(const weft_task_changes *changes, bool trees, weft_member members[WEFT_CHANGES_MEMBERS]);
 
 /* Borrowed until the next turn of the loop. Strings are never NULL but where it says so. */
 typedef struct weft_task {
@@ -194,14 +212,15 @@ typedef struct weft_task {
     int64_t attempt, retries;
     int64_t depth; /* of causes: 0 a person's */
     weft_task_permission permission;
-    pid_t pid;                  /* 0: none */
-    const char *error, *reason; /* of a failure; NULL */
-    const char *stop_reason;    /* NULL: none */
-    int exit_code, signal;      /* -1, 0: none */
-    const char *usage;          /* JSON, see events.h, of one that has ended; NULL: unknown */
-    weft_bytes tail;            /* the end of its output, of the last attempt, at most WEFT_TASK_TAIL bytes */
-    uint64_t output_bytes;      /* all of it, in this attempt */
-    bool output_cut;            /* it said more than that, which could not be kept */
+    pid_t pid;                        /* 0: none */
+    const char *error, *reason;       /* of a failure; NULL */
+    const char *stop_reason;          /* NULL: none */
+    int exit_code, signal;            /* -1, 0: none */
+    const char *usage;                /* JSON, see events.h, of one that has ended; NULL: unknown */
+    const weft_task_changes *changes; /* NULL: nobody looked */
+    weft_bytes tail;                  /* the end of its output, of the last attempt, at most WEFT_TASK_TAIL bytes */
+    uint64_t output_bytes;            /* all of it, in this attempt */
+    bool output_cut;                  /* it said more than that, which could not be kept */
 } weft_task;
 
 /* Zero means the default or none. Borrowed. */
@@ -265,6 +284,24 @@ weft_task_counts weft__task_counts(const weft_engine *engine);
  * the store unless the tail is all. */
 typedef void weft_output_done(void *ctx, int r, weft_bytes output);
 int weft__task_output(weft_engine *engine, const char *id, size_t max, weft_output_done *done, void *ctx);
+
+/* What a task changed, up to now if it runs: the comparison's trees are filled in here. session: of all of its tasks, from
+ * the first that is remembered on; what others did between them and meanwhile is marked as shared. -ENOENT no such task or
+ * session; -EOPNOTSUPP no snapshots are taken here; -ENODATA none was taken for it; others as weft__snapshots_compare(). */
+int weft__task_compare(weft_engine *engine, const char *id, bool session, const weft_comparison *how,
+                       weft_compared_done *done, void *ctx);
+
+typedef struct weft_undo_order {
+    const char *by;
+    bool redo;   /* put it there again, after an undo */
+    bool shared; /* also what others may have changed */
+} weft_undo_order;
+/* Put back what it changed. done when that is in the journal, or with r < 0, or when there are conflicts and nothing was
+ * done. -ENOENT, -EOPNOTSUPP, -ENODATA as above; -EBUSY it has not ended; -EALREADY it is undone, or with redo is not;
+ * -EAGAIN another undo is under way. */
+int weft__task_undo(weft_engine *engine, const char *id, const weft_undo_order *order, weft_undo_done *done, void *ctx);
+/* An undo that was interrupted by an end of the daemon is over: record it. */
+void weft__task_undone(weft_engine *engine, const weft_undone *undone);
 
 /* ---- sessions ---- */
 

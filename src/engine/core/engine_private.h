@@ -17,6 +17,8 @@
  *   once.c         requests that are done once         collections.c  values by key
  *   approval.c     answers that stand                   tool_call.c  what an agent asks permission for
  *   past.c         what is old, read after the start   roles.c      who holds a role, and who of them is free
+ *   task_changes.c what a task changed, and putting it back
+ *   run_changes.c  snapshots before and after a run
  *   cost.c         what turns have cost, and the limits of it
  *
  * A thing that is being stored is in its map already, with stored false, so that what is in flight counts where it must; it
@@ -119,9 +121,10 @@ typedef struct known_task {
     uint64_t output_from, output_to; /* seq of its first and last event in the session's stream; 0: none */
     char *tail;                      /* tail_cap bytes, of which the end is shown */
     size_t tail_len, tail_cap;
-    char *ended;  /* the strings of its end */
-    char *by;     /* who cancels it */
-    char *holder; /* of its role; the memory of pub.runs_on; NULL: that is in text */
+    char *ended;                /* the strings of its end */
+    char *by;                   /* who cancels it */
+    char *holder;               /* of its role; the memory of pub.runs_on; NULL: that is in text */
+    weft_task_changes *changes; /* the memory of pub's */
     size_t bytes;
     weft_spent spent;  /* cost.c's, of the attempts that have ended, */
     uint64_t spent_at; /* up to this event */
@@ -269,6 +272,9 @@ struct weft_engine {
     void (*on_ready)(void *ctx, int r);
     void *ready_ctx;
     int ready_r;
+    struct undo_record *undo; /* task_changes.c's: under way, or to be recorded; NULL: none */
+    weft_past_waiter swept;   /* it waits for the past */
+    weft_link late_snapshots; /* that are being taken for what ran when a daemon ended */
     void (*on_stopped)(void *ctx);
     void *stopped_ctx;
     bool force, stop_sent;
@@ -398,6 +404,16 @@ void weft__task_tidy(weft_engine *engine);
 int weft__output_text(const weft_event *event, const weft_json *data, weft_bytes *ret);
 /* The end of a text, at most max bytes, not beginning within a character. */
 weft_bytes weft__text_end(const char *text, size_t len, size_t max);
+
+/* task_changes.c */
+int weft__task_apply_changes(weft_engine *engine, const weft_event *event, const weft_json *data);
+/* From the document that was saved of it. */
+int weft__task_restore_changes(weft_engine *engine, known_task *task, const weft_json *data);
+/* The task goes, and what was kept for it. */
+void weft__task_forget_changes(weft_engine *engine, known_task *task);
+/* The engine is ready: what was left open is settled. */
+void weft__changes_started(weft_engine *engine);
+void weft__changes_drop(weft_engine *engine);
 
 /* submit.c */
 void weft__waiters_run(weft_engine *engine, weft_link *waiters, int r, const weft_task *task);

@@ -23,15 +23,26 @@
  *                        its role it runs on, from here on its session's agent. Older journals have no
  *                        sessionId in events of a task's or a question's later life, nor a taskId in a question's
  *   task.process         {taskId, sessionId?, pid}
+ *   task.snapshot        {taskId, sessionId, before? | why?}   the project's files before its first turn, as a tree of git's
+ *   task.changed         {taskId, sessionId, before, after?, files, added, modified, deleted, renamed, additions, deletions,
+ *                        spans?[], others?[], late?, why?}   and behind its turn; why: nobody knows. spans: pairs of trees
+ *                        between which others, tasks of which are named, worked in the same folder
+ *   task.undone          {taskId, sessionId, by?, from, to, putBack, undone, left?}   what it changed was put back, or
+ *                        with undone false was put there again; putBack: so many files. left: files that somebody else
+ *                        had changed meanwhile
  *   task.retrying        {taskId, sessionId?, attempt, delayMs, error, reason, usage?, resumes?}   its state is queued
- * again; resumes: the next attempt goes on with what this one did task.completed       {taskId, sessionId?, stopReason?,
- * exitCode?, usage?, output, outputBytes, outputFrom?, outputTo?, outputTruncated?} task.failed          {taskId,
- * sessionId?, error, reason, exitCode?, signal?, stopReason?, usage?, output, outputBytes, outputFrom?, outputTo?,
- * outputTruncated?} task.cancelled       {taskId, sessionId?, by?, stopReason?, exitCode?, usage?, output, outputBytes,
- * outputFrom?, outputTo?, outputTruncated?} usage: as the agent says, {tokens?{}, context?{used, size}, sessionCost?{amount,
- * currency}, cost?{amount, currency}}: of the turn, of the session's context behind it, of the session up to then, and of
- * the turn again: what the session's has grown by output is its end, at most WEFT_TASK_TAIL bytes; the rest is in the
- * session's stream, in the events from outputFrom to outputTo (seq). outputTruncated: it said more, which is not kept
+ *                        again; resumes: the next attempt goes on with what this one did
+ *   task.completed       {taskId, sessionId?, stopReason?, exitCode?, usage?, output, outputBytes, outputFrom?,
+ *                        outputTo?, outputTruncated?}
+ *   task.failed          {taskId, sessionId?, error, reason, exitCode?, signal?, stopReason?, usage?, output, outputBytes,
+ *                        outputFrom?, outputTo?, outputTruncated?}
+ *   task.cancelled       {taskId, sessionId?, by?, stopReason?, exitCode?, usage?, output, outputBytes, outputFrom?,
+ *                        outputTo?, outputTruncated?}
+ *                        usage: as the agent says, {tokens?{}, context?{used, size}, sessionCost?{amount, currency},
+ *                        cost?{amount, currency}}: of the turn, of the session's context behind it, of the session up to
+ *                        then, and of the turn again: what the session's has grown by
+ *                        output is its end, at most WEFT_TASK_TAIL bytes; the rest is in the session's stream, in the
+ *                        events from outputFrom to outputTo (seq). outputTruncated: it said more, which is not kept
  *   question.asked       {questionId, number, taskId?, sessionId?, ruleId?, kind, title, options[], detail{}, digest,
  *                        timeoutMs?}
  *   question.answered    {questionId, taskId?, sessionId?, option, name?, by, text?, content?{}, approvalId?}

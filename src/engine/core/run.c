@@ -44,6 +44,8 @@ static void stop_turn(struct run *run, run_stop why, bool force) {
     weft__run_stop_terminals(run);
     if (run->turn)
         weft__pool_cancel(run->turn, force);
+    else if (weft__run_changes_stop(run))
+        weft__run_ended(run, &(weft_turn_end){.exit_code = -1});
 }
 
 void weft__run_cancel(struct run *run) {
@@ -53,6 +55,8 @@ void weft__run_cancel(struct run *run) {
 void weft__run_stop(struct run *run, bool force) {
     run->task->pub.stopping = true;
     stop_turn(run, DAEMON_STOPS, force);
+    if (force)
+        weft__run_changes_give_up(run);
 }
 
 static void on_run_timeout(weft_timer *timer) {
@@ -458,6 +462,13 @@ void weft__run_start(weft_engine *engine, known_task *task) {
         weft__run_ended(run, &(weft_turn_end){.exit_code = -1});
         return;
     }
+    if (!weft__run_changes_begin(run))
+        weft__run_go_on(run);
+}
+
+void weft__run_go_on(struct run *run) {
+    weft_engine *engine = run->engine;
+    const known_task *task = run->task;
     int r = start_turn(run);
     if (r == -ENOMEM) {
         weft__run_free(run);
@@ -484,6 +495,7 @@ struct run *weft__run_free(struct run *run) {
     if (run->turn)
         weft__pool_forget_run(run->turn);
     run->turn = NULL;
+    weft__snapshot_cancel(&run->changes.wait);
     weft__timer_stop(engine->loop, &run->timeout);
     weft__timer_stop(engine->loop, &run->again);
     weft__later_cancel(&run->later);
@@ -668,7 +680,8 @@ static void look_after_run(weft_later *later) {
         weft__pool_cancel(run->turn, true);
     run->kill = false;
     tell_refusals(run);
+    bool settled = !run->ended || weft__run_changes_end(run);
     weft__outbox_flush(run);
-    if (run->ended && !run->closing && weft__outbox_empty(run) && run->again.due == INT64_MAX)
+    if (run->ended && settled && !run->closing && weft__outbox_empty(run) && run->again.due == INT64_MAX)
         close_run(run);
 }

@@ -3,10 +3,35 @@
 #define WEFT_RUN_H
 
 #include "agent_pool.h"
+#include "snapshots.h"
 #include "terminals.h"
 
 /* Why it is being ended. */
 typedef enum run_stop { GOES_ON, CANCELLED, TIMED_OUT, DAEMON_STOPS, MEMORY_SHORT, COST_LIMIT } run_stop;
+
+/* none ──▶ BEFORE ──taken──▶ WORKS ──ended──▶ AFTER ──taken──▶ COMPARES ──▶ SETTLED     run_changes.c
+ *   └───────────────┴──not possible, or not wanted any more──┴────────────────▲  */
+typedef enum run_changes_step {
+    CHANGES_NONE,
+    CHANGES_BEFORE,
+    CHANGES_WORKS,
+    CHANGES_AFTER,
+    CHANGES_COMPARES,
+    CHANGES_SETTLED
+} run_changes_step;
+#define RUN_SPANS 8  /* more become one */
+#define RUN_OTHERS 8 /* that are named */
+typedef struct run_changes {
+    run_changes_step step;
+    weft_snapshot_wait wait;
+    char before[WEFT_SNAPSHOT_HEX], after[WEFT_SNAPSHOT_HEX];
+    char last[WEFT_SNAPSHOT_HEX]; /* the last that was taken, by whoever */
+    bool shared;                  /* others work too since then */
+    char spans[RUN_SPANS][2][WEFT_SNAPSHOT_HEX];
+    size_t span_count;
+    char others[RUN_OTHERS][ENGINE_ID];
+    size_t other_count;
+} run_changes;
 
 struct run {
     weft_engine *engine;
@@ -39,6 +64,7 @@ struct run {
     char *tokens, *context, *cost; /* run_usage.c's: JSON; NULL: unknown */
     weft_money cost_now;           /* the session's sum, as it was told last */
     char over[200];                /* which limit of cost it has reached; "": none */
+    run_changes changes;
 };
 
 /* run.c: what the driver tells, by agent_pool.c */
@@ -84,6 +110,20 @@ weft_val weft__usage_val(const struct run *run, usage_parts *parts);
 /* What the turn has cost up to now; false: nobody said. */
 bool weft__usage_cost(const struct run *run, weft_money *ret);
 void weft__usage_done(struct run *run);
+
+/* run_changes.c: snapshots before and after. */
+
+/* true: the turn has to wait, and weft__run_go_on() is called when it may start. */
+bool weft__run_changes_begin(struct run *run);
+/* The turn is over. false: the run is not to be closed yet; it is looked at again. */
+bool weft__run_changes_end(struct run *run);
+/* The turn is not to start any more. true: it was waiting to. */
+bool weft__run_changes_stop(struct run *run);
+/* There is no time for it. */
+void weft__run_changes_give_up(struct run *run);
+/* An undo changed the files from one tree to another: what runs did not do that. */
+void weft__run_changes_foreign(weft_engine *engine, const char *from, const char *to);
+void weft__run_go_on(struct run *run);
 
 /* outbox.c: what the run says, in order, as few appends as possible, nothing lost. */
 

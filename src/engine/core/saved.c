@@ -187,7 +187,7 @@ static weft_val raw_of(const weft_buf *text) {
 int weft__saved_task(weft_engine *engine, const known_task *task, weft_buf *out) {
     const weft_task *pub = &task->pub;
     bool over = pub->state >= WEFT_TASK_COMPLETED;
-    weft_member members[TASK_DATA];
+    weft_member members[TASK_DATA], changes[WEFT_CHANGES_MEMBERS];
     weft_buf spent = {0};
     int r = task->spent.turns ? weft__spent_write(&task->spent, engine->alloc, &spent) : 0;
     const weft_member end[] = {
@@ -208,6 +208,7 @@ int weft__saved_task(weft_engine *engine, const known_task *task, weft_buf *out)
     weft_val data = WEFT_OBJ({"state", weft_str(weft__task_states[pub->state])}, {"at", weft_uint(engine->applied)},
                              {"createdMs", weft_int(pub->created_ms)}, {"startedMs", weft_int(pub->started_ms)},
                              {"attempt", weft_int(pub->attempt)}, {"task", weft__task_data(task, members)},
+                             {"changes", weft__changes_val(pub->changes, true, changes)},
                              {"end", over ? weft_obj(end, sizeof end / sizeof end[0]) : weft_none()},
                              {"spent", weft__buf_len(&spent) ? raw_of(&spent) : weft_none()},
                              {"resumes", task->resumes ? weft_bool(true) : weft_none()});

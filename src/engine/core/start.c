@@ -28,6 +28,7 @@ void weft__started(weft_engine *engine, int r) {
         engine->phase = READY;
         weft__retention_begin(engine);
         weft__past_begin(engine);
+        weft__changes_started(engine);
         weft__save_if_due(engine); /* a long journal was read */
     }
     weft__later(engine->loop, &engine->ready_later);

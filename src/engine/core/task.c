@@ -121,6 +121,7 @@ known_task *weft__task_drop(weft_engine *engine, known_task *task) {
     weft__free(engine->alloc, task->ended);
     weft__free(engine->alloc, task->by);
     weft__free(engine->alloc, task->holder);
+    weft__task_forget_changes(engine, task);
     return weft__free(engine->alloc, task);
 }
 
@@ -609,10 +610,11 @@ static void put_alive(weft_engine *engine, known_task *task) {
 }
 
 /* The members of a task's document. */
-enum { STATE, SAVED_AT, CREATED_MS, STARTED_MS, ATTEMPT, ASKED, ENDED, SPENT, RESUMES };
+enum { STATE, SAVED_AT, CREATED_MS, STARTED_MS, ATTEMPT, ASKED, CHANGES, ENDED, SPENT, RESUMES };
 static const char *const saved_members[] = {
-    [STATE] = "state", [SAVED_AT] = "at", [CREATED_MS] = "createdMs", [STARTED_MS] = "startedMs", [ATTEMPT] = "attempt",
-    [ASKED] = "task",  [ENDED] = "end",   [SPENT] = "spent",          [RESUMES] = "resumes",
+    [STATE] = "state",     [SAVED_AT] = "at",     [CREATED_MS] = "createdMs", [STARTED_MS] = "startedMs",
+    [ATTEMPT] = "attempt", [ASKED] = "task",      [CHANGES] = "changes",      [ENDED] = "end",
+    [SPENT] = "spent",     [RESUMES] = "resumes",
 };
 #define SAVED_MEMBERS (sizeof saved_members / sizeof saved_members[0])
 
@@ -634,6 +636,10 @@ int weft__task_restore(weft_engine *engine, const weft_json *data) {
     if (r >= 0)
         r = state >= WEFT_TASK_COMPLETED ? prepare_end(engine, task, ended, &end)
                                          : need_session(engine, task, weft_int_of(&saved[CREATED_MS], 0));
+    if (r >= 0 && (r = weft__task_restore_changes(engine, task, &saved[CHANGES])) < 0) {
+        weft__free(engine->alloc, end.strings);
+        weft__free(engine->alloc, end.tail);
+    }
     if (r < 0) {
         weft__task_drop(engine, task);
         return r;

@@ -1,0 +1,175 @@
+/* The inside of snapshots: the loop's side (snapshots.c) and the thread's (the others). */
+#ifndef WEFT_SNAPSHOTS_PRIVATE_H
+#define WEFT_SNAPSHOTS_PRIVATE_H
+
+#include <limits.h>
+
+#include "git_private.h"
+#include "snapshots.h"
+
+#define SNAP_MESSAGE 512
+#define SNAP_GITLINK 0160000u
+#define SNAP_SYMLINK 0120000u
+#define SNAP_REGULAR 0100000u
+/* A file that is too large has this in a tree instead of its content: a link to a commit that nobody has, whose name says
+ * the file's size and time. */
+#define SNAP_TOO_LARGE "77656674"
+
+/* Where the files and the objects are. Of the thread. */
+typedef struct snap_place {
+    bool known;
+    bool git;                   /* in a repository of the user's */
+    weft_repository repository; /* without one: top is the folder */
+    char own[PATH_MAX];         /* our git folder */
+    char index[PATH_MAX + 16];
+    char objects[PATH_MAX + 16];
+    char format[16];
+    char excludes[PATH_MAX]; /* core.excludesFile, "": none or the usual one */
+    char shared[64];         /* core.sharedRepository, "": none */
+} snap_place;
+
+struct weft_snapshots {
+    weft_loop *loop;
+    const weft_alloc *alloc;
+    char *folder, *state, *program;
+    int no_program;
+    uint64_t max_file;
+    int64_t run_ms;
+    mode_t umask;
+    weft_git_env env;
+    weft_workers *workers;
+    int cancel; /* an eventfd: everything is being freed */
+    void (*on_undone)(void *ctx, const weft_undone *undone);
+    void *ctx;
+    /* Of the loop. */
+    weft_link waits; /* for the next snapshot */
+    size_t wait_count;
+    weft_later later;   /* to begin one */
+    bool taking;        /* one is under way */
+    weft_buf forgotten; /* owners, each ends with NUL, for the next job that forgets */
+    bool forgetting;
+    /* Of the thread. */
+    snap_place place;
+    int root; /* the place's top, open; -1 */
+    char latest[WEFT_SNAPSHOT_HEX], kept[WEFT_SNAPSHOT_HEX];
+    bool kept_known;
+};
+
+/* What a piece of work on the thread came to. */
+typedef struct snap {
+    weft_snapshots *own;
+    int r;
+    char message[SNAP_MESSAGE];
+    weft_command_end end; /* of the last program */
+} snap;
+
+void weft__snap_done(snap *s);
+/* Our failure, or a refusal in words. Both return false. */
+bool weft__snap_fail(snap *s, int r);
+bool weft__snap_refuse(snap *s, int r, const char *format, ...) WEFT_PRINTF(3, 4);
+
+/* ---- snapshot_git.c ---- */
+
+typedef struct snap_run {
+    const char *const *argv; /* behind "git" */
+    weft_bytes input;
+    size_t max_output; /* 0: 64 KiB */
+    const char *index; /* another index; NULL: the place's */
+    bool theirs;       /* in the user's repository, with its configuration made harmless, and not in ours */
+    bool may_fail;     /* its exit code is for the caller */
+    bool may_cut;      /* so is too much output */
+    int folder;        /* -1 or 0: the place's top */
+} snap_run;
+/* Find where the files and objects are, and make what is ours. */
+bool weft__snap_find(snap *s);
+bool weft__snap_git(snap *s, const snap_run *run);
+weft_bytes weft__snap_output(const snap *s);
+/* The name of an object that was printed. */
+bool weft__snap_take_hex(snap *s, char ret[WEFT_SNAPSHOT_HEX]);
+bool weft__snap_is_hex(const char *text);
+
+/* ---- snapshot_take.c ---- */
+
+bool weft__snap_take(snap *s, char ret[WEFT_SNAPSHOT_HEX]);
+
+/* ---- snapshot_keep.c ---- */
+
+typedef struct snap_keep {
+    const char *name; /* "task-0001.before" */
+    const char *tree; /* NULL: no longer. Then a name without "." means all of its owner's */
+} snap_keep;
+/* All of them, and the latest, in one step. */
+bool weft__snap_keep(snap *s, const snap_keep *keeps, size_t count);
+/* The owners of everything that is kept, each ends with NUL. */
+bool weft__snap_owners(snap *s, weft_buf *ret);
+
+/* ---- snapshot_diff.c ---- */
+
+/* One line of a raw diff. */
+typedef struct snap_entry {
+    unsigned old_mode, new_mode;
+    char old_hex[WEFT_SNAPSHOT_HEX], new_hex[WEFT_SNAPSHOT_HEX];
+    char status;
+    char *path, *from;
+} snap_entry;
+typedef struct snap_entries {
+    weft_buf text; /* what the paths point into */
+    snap_entry *list;
+    size_t count, cap;
+} snap_entries;
+/* Without renames, by path. */
+bool weft__snap_entries(snap *s, const char *from, const char *to, snap_entries *ret);
+void weft__snap_entries_done(snap *s, snap_entries *entries);
+const snap_entry *weft__snap_entry(const snap_entries *entries, const char *path);
+bool weft__snap_is_too_large(unsigned mode, const char *hex);
+
+typedef struct snap_files {
+    weft_buf text;
+    weft_changed_file *list;
+    weft_changed_list pub;
+} snap_files;
+bool weft__snap_files(snap *s, const weft_comparison *what, const char *to, snap_files *ret);
+bool weft__snap_mark_shared(snap *s, const char *const *pairs, snap_files *files);
+void weft__snap_files_done(snap *s, snap_files *files);
+bool weft__snap_text(snap *s, const weft_comparison *what, const char *to, bool *ret_truncated);
+
+/* ---- snapshot_undo.c, snapshot_apply.c ---- */
+
+/* What is to become of one path. */
+typedef struct snap_step {
+    const char *path;
+    unsigned old_mode, new_mode; /* 0: not there */
+    char old_hex[WEFT_SNAPSHOT_HEX], new_hex[WEFT_SNAPSHOT_HEX];
+} snap_step;
+typedef struct snap_plan {
+    weft_buf text; /* what the steps of one that was read point into */
+    char owner[64], by[256];
+    bool redo;
+    char from[WEFT_SNAPSHOT_HEX], to[WEFT_SNAPSHOT_HEX];
+    snap_step *steps;
+    size_t count, cap;
+} snap_plan;
+
+#define SNAP_CONFLICTS 1000 /* that are listed */
+typedef struct snap_conflicts {
+    weft_conflict *list; /* their paths are owned */
+    size_t count, listed;
+} snap_conflicts;
+bool weft__snap_conflict(snap *s, snap_conflicts *conflicts, const char *path, const char *reason);
+void weft__snap_conflicts_done(snap *s, snap_conflicts *conflicts);
+
+/* All of the steps or none: with conflicts none was taken. The files were as in plan->from a moment ago. */
+bool weft__snap_apply(snap *s, const snap_plan *plan, snap_conflicts *conflicts);
+/* The same for a plan that was interrupted, as far as nobody has changed the files since. */
+bool weft__snap_finish(snap *s, const snap_plan *plan, size_t *ret_left);
+
+bool weft__snap_undo(snap *s, const weft_undo *undo, snap_plan *plan, snap_conflicts *conflicts);
+/* 1 read, 0 there is none. A plan that cannot be read is none. */
+int weft__snap_plan_read(snap *s, snap_plan *ret);
+void weft__snap_plan_done(snap *s, snap_plan *plan);
+void weft__snap_plan_remove(const weft_snapshots *own);
+bool weft__snap_plan_add(snap *s, snap_plan *plan, const snap_step *step);
+/* An object's content, in s->end.output. */
+bool weft__snap_blob(snap *s, const char *hex);
+
+#endif

@@ -1,0 +1,256 @@
+/* Putting back what lies between two snapshots, on real files: all of it or nothing, whatever was done meanwhile. */
+#include <errno.h>
+
+#include "snapshot_world.h"
+
+static void check_file(const snapshot_world *s, const char *path, const char *want) {
+    char is[4096];
+    small_file(at(&s->w, path), is, sizeof is);
+    if (!CHECK(strcmp(is, want) == 0 && is_there(&s->w, path) == (*want != '\0')))
+        printf("  %s is \"%s\"\n", path, is);
+}
+
+static unsigned mode_at(const snapshot_world *s, const char *path) {
+    struct stat st;
+    return lstat(at(&s->w, path), &st) == 0 ? st.st_mode & 0777 : 0;
+}
+
+/* A task adds, changes, deletes, renames, makes a link and something that can be run. */
+static void do_task(snapshot_world *s) {
+    put(&s->w, "repo/a", "1\n2 by the task\n3\n");
+    dir(&s->w, "repo/made");
+    dir(&s->w, "repo/made/deep");
+    put(&s->w, "repo/made/deep/new", "new\n");
+    unlink(at(&s->w, "repo/sub/b"));
+    rmdir(at(&s->w, "repo/sub"));
+    rename(at(&s->w, "repo/long"), at(&s->w, "repo/longer"));
+    chmod(at(&s->w, "repo/run"), 0755);
+    CHECK_INT(symlink("a", at(&s->w, "repo/link")), 0);
+    put(&s->w, "repo/crlf", "a\nb\n");
+    put(&s->w, "repo/-\n\xff", "odd\n");
+}
+
+static void begin_task(snapshot_world *s, char before[WEFT_SNAPSHOT_HEX], char after[WEFT_SNAPSHOT_HEX]) {
+    snapshot_world_begin(s);
+    put(&s->w, "repo/long", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    put(&s->w, "repo/run", "#!/bin/sh\n");
+    chmod(at(&s->w, "repo/run"), 0644);
+    put(&s->w, "repo/crlf", "a\r\nb\r\n");
+    put(&s->w, "repo/bystander", "x\n");
+    CHECK_INT(snapshot_world_take(s, "task-0001.before", before), 0);
+    do_task(s);
+    CHECK_INT(snapshot_world_take(s, "task-0001.after", after), 0);
+}
+
+static void check_undone(const snapshot_world *s) {
+    check_file(s, "repo/a", "1\n2\n3\n");
+    check_file(s, "repo/sub/b", "b\n");
+    check_file(s, "repo/long", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    check_file(s, "repo/longer", "");
+    check_file(s, "repo/crlf", "a\r\nb\r\n");
+    check_file(s, "repo/bystander", "x\n");
+    CHECK(!is_there(&s->w, "repo/made") && !is_there(&s->w, "repo/link") && !is_there(&s->w, "repo/-\n\xff"));
+    CHECK_INT(mode_at(s, "repo/run"), 0644);
+}
+
+TEST(back_and_forth) {
+    snapshot_world s;
+    char before[WEFT_SNAPSHOT_HEX], after[WEFT_SNAPSHOT_HEX], from[WEFT_SNAPSHOT_HEX], to[WEFT_SNAPSHOT_HEX];
+    begin_task(&s, before, after);
+    CHECK_INT(UNDO(&s, .before = before, .after = after), 0);
+    CHECK_SNAP_SAID(&s, "");
+    CHECK_INT(s.files, 9);
+    check_undone(&s);
+    CHECK(strcmp(s.from, after) == 0);
+    memcpy(from, s.from, sizeof from);
+    memcpy(to, s.to, sizeof to);
+    CHECK_INT(COMPARE(&s, .from = to), 0); /* the goal is what is there */
+    CHECK_SNAP_SAID(&s, "");
+    CHECK_INT(COMPARE(&s, .from = before), 0);
+    CHECK_SNAP_SAID(&s, "");
+    CHECK_INT(UNDO(&s, .before = from, .after = to, .redo = true), 0);
+    CHECK_INT(COMPARE(&s, .from = after), 0);
+    CHECK_SNAP_SAID(&s, "");
+    CHECK_INT(mode_at(&s, "repo/run"), 0755);
+    CHECK(is_there(&s.w, "repo/made/deep/new"));
+    snapshot_world_end(&s);
+}
+
+/* A person changed other lines, other files, and made a new one. */
+TEST(what_others_did_stays) {
+    snapshot_world s;
+    char before[WEFT_SNAPSHOT_HEX], after[WEFT_SNAPSHOT_HEX];
+    snapshot_world_begin(&s);
+    put(&s.w, "repo/a", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    CHECK_INT(snapshot_world_take(&s, "task-0001.before", before), 0);
+    put(&s.w, "repo/a", "1 task\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    put(&s.w, "repo/mine", "task\n");
+    CHECK_INT(snapshot_world_take(&s, "task-0001.after", after), 0);
+    put(&s.w, "repo/a", "1 task\n2\n3\n4\n5\n6\n7\n8\n9 person\n");
+    put(&s.w, "repo/sub/b", "person\n");
+    chmod(at(&s.w, "repo/a"), 0755);
+    CHECK_INT(UNDO(&s, .before = before, .after = after), 0);
+    CHECK_SNAP_SAID(&s, "");
+    check_file(&s, "repo/a", "1\n2\n3\n4\n5\n6\n7\n8\n9 person\n");
+    check_file(&s, "repo/sub/b", "person\n");
+    check_file(&s, "repo/mine", "");
+    CHECK_INT(mode_at(&s, "repo/a"), 0755);
+    snapshot_world_end(&s);
+}
+
+/* Each of these is refused, and nothing else is touched either. */
+TEST(conflicts) {
+    snapshot_world s;
+    char before[WEFT_SNAPSHOT_HEX], after[WEFT_SNAPSHOT_HEX], now[WEFT_SNAPSHOT_HEX];
+    begin_task(&s, before, after);
+    put(&s.w, "repo/a", "1\n2 by a person\n3\n");       /* the same line */
+    put(&s.w, "repo/made/deep/new", "changed\n");       /* what would be deleted */
+    dir(&s.w, "repo/sub");                              /* */
+    put(&s.w, "repo/sub/b", "somebody made it anew\n"); /* what would come back */
+    unlink(at(&s.w, "repo/crlf"));                      /* what would change */
+    CHECK_INT(snapshot_world_take(&s, NULL, now), 0);
+    CHECK_INT(UNDO(&s, .before = before, .after = after), 0);
+    CHECK_SNAP_SAID(&s, "a: changed|crlf: deleted|made/deep/new: changed|sub/b: exists");
+    CHECK_INT(s.conflicts, 4);
+    CHECK_INT(COMPARE(&s, .from = now), 0);
+    CHECK_SNAP_SAID(&s, "");
+    CHECK(!is_there(&s.w, "state/changes/undo.plan"));
+    snapshot_world_end(&s);
+}
+
+/* What is in the way is found only when files change places: those before it are put back. */
+TEST(something_in_the_way) {
+    snapshot_world s;
+    char before[WEFT_SNAPSHOT_HEX], after[WEFT_SNAPSHOT_HEX], now[WEFT_SNAPSHOT_HEX];
+    begin_task(&s, before, after);
+    put(&s.w, "repo/.gitignore", "long/\n");
+    dir(&s.w, "repo/long");
+    put(&s.w, "repo/long/ignored", "kept\n");
+    CHECK_INT(snapshot_world_take(&s, NULL, now), 0);
+    CHECK_INT(UNDO(&s, .before = before, .after = after), 0);
+    CHECK_SNAP_SAID(&s, "long: inTheWay");
+    CHECK_INT(COMPARE(&s, .from = now), 0);
+    CHECK_SNAP_SAID(&s, "");
+    check_file(&s, "repo/long/ignored", "kept\n");
+    check_file(&s, "repo/made/deep/new", "new\n");
+    CHECK_INT(mode_at(&s, "repo/run"), 0755);
+    snapshot_world_end(&s);
+}
+
+/* A folder on the way was replaced by a link to somewhere else: nothing is written there. */
+TEST(links_are_not_followed) {
+    snapshot_world s;
+    char before[WEFT_SNAPSHOT_HEX], after[WEFT_SNAPSHOT_HEX];
+    snapshot_world_begin(&s);
+    dir(&s.w, "outside");
+    CHECK_INT(snapshot_world_take(&s, "task-0001.before", before), 0);
+    unlink(at(&s.w, "repo/sub/b"));
+    CHECK_INT(snapshot_world_take(&s, "task-0001.after", after), 0);
+    rmdir(at(&s.w, "repo/sub"));
+    CHECK_INT(symlink("../outside", at(&s.w, "repo/sub")), 0);
+    CHECK_INT(UNDO(&s, .before = before, .after = after), 0);
+    CHECK_SNAP_SAID(&s, "sub/b: inTheWay");
+    CHECK(!is_there(&s.w, "outside/b"));
+    snapshot_world_end(&s);
+}
+
+/* A file became a folder and comes back, and the other way round. */
+TEST(folders_and_files) {
+    snapshot_world s;
+    char before[WEFT_SNAPSHOT_HEX], after[WEFT_SNAPSHOT_HEX];
+    snapshot_world_begin(&s);
+    CHECK_INT(snapshot_world_take(&s, "task-0001.before", before), 0);
+    unlink(at(&s.w, "repo/a"));
+    dir(&s.w, "repo/a");
+    put(&s.w, "repo/a/in", "in\n");
+    test_remove(at(&s.w, "repo/sub"));
+    put(&s.w, "repo/sub", "file\n");
+    CHECK_INT(snapshot_world_take(&s, "task-0001.after", after), 0);
+    CHECK_INT(UNDO(&s, .before = before, .after = after), 0);
+    CHECK_SNAP_SAID(&s, "");
+    check_file(&s, "repo/a", "1\n2\n3\n");
+    check_file(&s, "repo/sub/b", "b\n");
+    CHECK_INT(UNDO(&s, .before = after, .after = before), 0);
+    CHECK_SNAP_SAID(&s, "");
+    check_file(&s, "repo/a/in", "in\n");
+    check_file(&s, "repo/sub", "file\n");
+    snapshot_world_end(&s);
+}
+
+TEST(what_is_not_stored_is_refused) {
+    snapshot_world s;
+    char before[WEFT_SNAPSHOT_HEX], after[WEFT_SNAPSHOT_HEX], large[200];
+    snapshot_world_begin(&s);
+    CHECK_INT(git_in(&s.w, ".", "clone", "-q", "repo", "repo/nested", NULL), 0);
+    s.snapshots = weft__snapshots_free(s.snapshots);
+    CHECK_INT(snapshot_world_open(&s, "repo", (weft_snapshots_opts){.max_file = 100}), 0);
+    memset(large, 'l', sizeof large - 1);
+    large[sizeof large - 1] = '\0';
+    CHECK_INT(snapshot_world_take(&s, "task-0001.before", before), 0);
+    put(&s.w, "repo/a", large);
+    put(&s.w, "repo/sub/b", "other\n");
+    CHECK_INT(git_in(&s.w, "repo/nested", "commit", "-q", "--allow-empty", "-m", "x", NULL), 0);
+    CHECK_INT(snapshot_world_take(&s, "task-0001.after", after), 0);
+    CHECK_INT(UNDO(&s, .before = before, .after = after), 0);
+    CHECK_SNAP_SAID(&s, "a: tooLarge|nested: submodule");
+    check_file(&s, "repo/sub/b", "other\n");
+    snapshot_world_end(&s);
+}
+
+/* What also changed while others worked may be theirs. */
+TEST(shared_changes) {
+    snapshot_world s;
+    char before[WEFT_SNAPSHOT_HEX], middle[WEFT_SNAPSHOT_HEX], after[WEFT_SNAPSHOT_HEX];
+    snapshot_world_begin(&s);
+    CHECK_INT(snapshot_world_take(&s, "task-0001.before", before), 0);
+    put(&s.w, "repo/mine", "mine\n");
+    CHECK_INT(snapshot_world_take(&s, "task-0002.before", middle), 0);
+    put(&s.w, "repo/whose", "?\n");
+    CHECK_INT(snapshot_world_take(&s, "task-0001.after", after), 0);
+    const char *const shared[] = {middle, after, NULL};
+    CHECK_INT(UNDO(&s, .before = before, .after = after, .shared = shared), 0);
+    CHECK_SNAP_SAID(&s, "whose: shared");
+    CHECK(is_there(&s.w, "repo/mine"));
+    CHECK_INT(UNDO(&s, .before = before, .after = after, .shared = shared, .allow_shared = true), 0);
+    CHECK(!is_there(&s.w, "repo/mine") && !is_there(&s.w, "repo/whose"));
+    snapshot_world_end(&s);
+}
+
+/* An undo that has not been recorded is told again; one that was interrupted is finished, but for what changed since. */
+TEST(interrupted) {
+    snapshot_world s;
+    char before[WEFT_SNAPSHOT_HEX], after[WEFT_SNAPSHOT_HEX], *plan;
+    size_t len = 0;
+    begin_task(&s, before, after);
+    int answers = s.answers;
+    CHECK_INT(weft__snapshots_undo(s.snapshots, &(weft_undo){.owner = "task-0001", .before = before, .after = after},
+                                   snapshot_world_undid, &s),
+              0);
+    GIT_UNTIL(&s.w, s.answers > answers);
+    plan = test_file(at(&s.w, "state/changes/undo.plan"), &len);
+    REQUIRE(plan != NULL);
+    check_undone(&s);
+    /* As it would be if it had been killed in the middle. */
+    rename(at(&s.w, "repo/long"), at(&s.w, "repo/longer"));
+    unlink(at(&s.w, "repo/crlf"));
+    put(&s.w, "repo/a", "a person was quicker\n");
+    put(&s.w, "state/changes/undo/3", "left over");
+    s.snapshots = weft__snapshots_free(s.snapshots);
+    answers = s.answers;
+    CHECK_INT(snapshot_world_open(&s, "repo", (weft_snapshots_opts){0}), 0);
+    GIT_UNTIL(&s.w, s.answers > answers);
+    CHECK_INT(s.left, 1);
+    check_file(&s, "repo/long", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    check_file(&s, "repo/crlf", "a\r\nb\r\n");
+    check_file(&s, "repo/a", "a person was quicker\n");
+    CHECK(!is_there(&s.w, "repo/longer"));
+    CHECK(!is_there(&s.w, "state/changes/undo/3"));
+    weft__snapshots_undo_recorded(s.snapshots);
+    CHECK(!is_there(&s.w, "state/changes/undo.plan"));
+    free(plan);
+    snapshot_world_end(&s);
+}
+
+TEST_MAIN(CASE(back_and_forth) CASE(what_others_did_stays) CASE(conflicts) CASE(something_in_the_way)
+              CASE(links_are_not_followed) CASE(folders_and_files) CASE(what_is_not_stored_is_refused) CASE(shared_changes)
+                  CASE(interrupted))
