@@ -284,6 +284,9 @@ weft_task_counts weft__task_counts(const weft_engine *engine);
  * the store unless the tail is all. */
 typedef void weft_output_done(void *ctx, int r, weft_bytes output);
 int weft__task_output(weft_engine *engine, const char *id, size_t max, weft_output_done *done, void *ctx);
+/* Text of an agent's in an event of a session's stream: standard output, or what a message says. 0: there is none. -ENOMEM.
+ */
+int weft__output_text(const weft_event *event, const weft_json *data, weft_bytes *ret);
 
 /* What a task changed, up to now if it runs: the comparison's trees are filled in here. session: of all of its tasks, from
  * the first that is remembered on; what others did between them and meanwhile is marked as shared. -ENOENT no such task or
