@@ -706,6 +706,12 @@ const weft_task *weft__task_find(const weft_engine *engine, const char *id) {
     return task && task->stored ? &task->pub : NULL;
 }
 
+const weft_task *weft__task_find_key(const weft_engine *engine, const char *key) {
+    weft_node *node = weft__map_find(&engine->keys, key);
+    const known_task *task = node ? WEFT_CONTAINER(node, known_task, key_node) : NULL;
+    return task && task->stored ? &task->pub : NULL;
+}
+
 static const weft_task *task_at(const weft_engine *engine, const weft_link *link) {
     return link == &engine->all_tasks ? NULL : &WEFT_CONTAINER(link, known_task, all)->pub;
 }
