@@ -53,6 +53,7 @@ int weft__demo_main(int argc, char **argv);
 
 /* Where several claim a connection or a method, the first has it. */
 #define DIALECTS(ROW)      \
+    ROW(weft__planner)     \
     ROW(weft__aiwg)        \
     ROW(weft__cdev)        \
     ROW(weft__acp)         \

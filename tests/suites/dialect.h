@@ -296,7 +296,8 @@ static bool dialect_may_answer(const weft_method *row, const weft_json *message)
     return false;
 }
 
-/* Every agent that is started has a process at once, because a row may wait for that. */
+/* Every agent that is started has a process at once, and is done when nothing was answered then: a row may wait for either.
+ */
 static const char *dialect_answer(dialect_world *w) {
     const char *line = NULL;
     int64_t until = hub_ms() + HUB_PATIENCE_MS;
@@ -308,7 +309,9 @@ static const char *dialect_answer(dialect_world *w) {
         if (!ran && w->hub.run_count) {
             w->hub.runs[0]->host->on_process(w->hub.runs[0]->ctx, 4321);
             ran = true;
-        }
+            hub_settle(&w->hub);
+        } else if (ran && w->hub.run_count)
+            hub_end(w->hub.runs[0], &(weft_run_end){.ok = true});
         hub_turn(&w->hub, 1);
     }
     return "";

@@ -9,6 +9,7 @@
 
 typedef struct weft_serve_settings {
     weft_texts listen;
+    bool stdio;       /* typed: one more place to listen at, which is there already for whoever reads these */
     const char *auth; /* NULL: token */
     const char *token_file;
     const char *tls_cert, *tls_key, *tls_ca;

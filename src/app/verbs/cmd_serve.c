@@ -413,7 +413,9 @@ static weft_exit run_serve(weft_app *app) {
     weft__later_init(&self.parent_gone, on_parent_gone);
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here; to serve at a URL, write --listen URL", app->args[0]);
-    const weft_serve_settings *typed = app->settings;
+    weft_serve_settings *typed = app->settings;
+    if (typed->stdio && typed->listen.count < WEFT_MAX_TEXTS)
+        typed->listen.items[typed->listen.count++] = "stdio:";
     app->layout = typed->aiwg ? &weft__layout_aiwg : &weft__layout_weft;
     weft_exit status = weft__daemon_folder_check(app);
     if (status == WEFT_DONE)
@@ -447,6 +449,8 @@ static weft_exit run_serve(weft_app *app) {
 
 const weft_option weft__serve_options[] = {
     WEFT_OPTION(weft_serve_settings, listen, list, "listen", 'l', "URL", "serve here instead of the usual places"),
+    WEFT_OPTION(weft_serve_settings, stdio, flag, "stdio", 0, NULL,
+                "serve whoever started this, on standard input and output; the same as --listen stdio:"),
     {.name = "auth",
      .kind = WEFT_OPTION_text,
      .value = "HOW",

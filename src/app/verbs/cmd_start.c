@@ -12,6 +12,8 @@ weft_exit weft__start_check(const weft_app *app) {
     const weft_serve_settings *how = app->settings;
     if (app->arg_count)
         return weft__misused(app, "\"%s\" has no place here; to serve at a URL, write --listen URL", app->args[0]);
+    if (how->stdio)
+        return weft__misused(app, "stdio: cannot be served in the background");
     for (size_t i = 0; i < how->listen.count; i++)
         if (weft__is_stdio(how->listen.items[i]))
             return weft__misused(app, "stdio: cannot be served in the background");

@@ -33,12 +33,20 @@ typedef struct weft_agent {
     const char *package; /* of npm, NAME@VERSION, that "weft agents install" fetches; NULL: it is installed otherwise */
     bool outside;        /* its program is looked for outside the project only, see agent_program.h */
     bool preset;         /* it came with Weft, not from a configuration */
+    struct weft_planner_wire *wire; /* it is not a program but somebody connected (driver_planner.h); NULL: a program */
 } weft_agent;
+
+/* Who holds a role (planner, executor) by configuration. */
+typedef struct weft_agent_role {
+    const char *role; /* NULL ends a list of them */
+    const char *const *agents;
+} weft_agent_role;
 
 typedef struct weft_agents {
     const weft_agent *list;
     size_t count;
-    const char *fallback; /* the name of the one that is used when a task names none */
+    const char *fallback;         /* the name of the one that is used when a task names none */
+    const weft_agent_role *roles; /* NULL: nothing is configured; then the fallback has every role */
 } weft_agents;
 
 /* NULL: there is none of this name. */

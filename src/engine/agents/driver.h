@@ -60,9 +60,10 @@ typedef struct weft_session_spec {
 
 /* Borrowed until prompt() returns. */
 typedef struct weft_turn_spec {
-    const char *task;    /* for people */
-    const char *prompt;  /* NULL: only open the session; the turn ends well when it is open */
-    const char *persona; /* the agent as the caller named it, when none is configured under that name; NULL: none */
+    const char *task;     /* for people */
+    const char *prompt;   /* NULL: only open the session; the turn ends well when it is open */
+    const char *persona;  /* the agent as the caller named it, when none is configured under that name; NULL: none */
+    const char *metadata; /* of the task, a JSON object: the planner driver finds in it what was asked (driver_planner.h) */
 } weft_turn_spec;
 
 typedef enum weft_run_stream { WEFT_RUN_STDOUT, WEFT_RUN_STDERR } weft_run_stream;

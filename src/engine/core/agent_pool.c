@@ -48,8 +48,10 @@ void weft__pool_process_free(pool_process *process) {
         session->handle = NULL; /* it went with the process */
         weft__pool_session_close(session);
     }
+    weft_engine *engine = process->engine;
     weft__free(alloc, process->resolved);
     weft__free(alloc, process);
+    weft__guests_tidy(engine);
 }
 
 static void free_ended(weft_later *later) {
@@ -326,7 +328,7 @@ static bool same_list(const char *const *a, const char *const *b) {
 bool weft__pool_same_agent(const weft_agent *a, const weft_agent *b) {
     return a == b ||
            (weft__texts_equal(a->name, b->name) && weft__texts_equal(a->driver, b->driver) && same_list(a->argv, b->argv) &&
-            same_list(a->env, b->env) && a->outside == b->outside && a->idle_ms == b->idle_ms);
+            same_list(a->env, b->env) && a->outside == b->outside && a->idle_ms == b->idle_ms && a->wire == b->wire);
 }
 
 static const weft_driver *driver_named(const weft_engine *engine, const char *name) {
@@ -601,7 +603,7 @@ void weft__pool_init(weft_engine *engine) {
 void weft__pool_recheck(weft_engine *engine) {
     for (weft_link *link = engine->processes.next, *next; link != &engine->processes; link = next) {
         pool_process *process = WEFT_CONTAINER(link, pool_process, link);
-        const weft_agent *now = weft__agent_find(engine->agents, process->agent->name);
+        const weft_agent *now = weft__agent_known(engine, process->agent->name);
         next = link->next;
         if (!now || !weft__pool_same_agent(now, process->agent) || !may_be_kept(engine, now, process->talks))
             weft__pool_process_retire(process);

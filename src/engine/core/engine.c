@@ -354,6 +354,7 @@ static void init_lists(weft_engine *engine) {
     weft__timer_init(&engine->drain_timer, on_drain_over);
     weft__queue_init(engine);
     weft__pool_init(engine);
+    weft__roles_init(engine);
     weft__sessions_init(engine);
     weft__requests_init(engine);
     weft__items_init(engine);
@@ -419,6 +420,7 @@ weft_engine *weft__engine_free(weft_engine *engine) {
     run_answers(engine, -ECANCELED);
     free_tasks(engine);
     weft__pool_drop(engine);
+    weft__guests_drop(engine);
     weft__erasings_drop(engine);
     weft__sessions_drop(engine);
     weft__requests_drop(engine);

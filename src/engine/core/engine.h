@@ -163,7 +163,8 @@ typedef struct weft_task {
     uint64_t gseq; /* of the event that queued it; 0: before this start */
     const char *prompt;
     const char *agent;   /* as the caller named it; NULL: it did not */
-    const char *runs_on; /* the name of a configured agent */
+    const char *runs_on; /* the name of a configured agent, or of one that registered; of a role, the holder that it
+                            started on last */
     const char *session;
     const char *metadata; /* JSON, an object */
     const char *key;      /* idempotency; NULL: none */
@@ -172,6 +173,9 @@ typedef struct weft_task {
     bool stopping;                                /* it runs, but was asked to end */
     int64_t created_ms, started_ms, completed_ms; /* wall clock; 0: not yet */
     int64_t timeout_ms;                           /* <0 none */
+    const char *role;                             /* whichever holder of it is free does this; NULL: the agent named */
+    const char *task_type;                        /* and takes tasks of this type; NULL: any */
+    int64_t quiet_ms;                             /* how long its agent may say nothing; 0: for ever */
     int64_t attempt, retries;
     int64_t depth;              /* of causes: 0 a person's */
     pid_t pid;                  /* 0: none */
@@ -192,7 +196,10 @@ typedef struct weft_task_spec {
     const char *metadata; /* JSON, an object; NULL: {} */
     const char *key;      /* a repeat with the same key is the same task */
     int64_t priority;
-    int64_t timeout_ms; /* 0: the agent's or the engine's; <0 none */
+    int64_t timeout_ms;    /* 0: the agent's or the engine's; <0 none */
+    const char *role;      /* whoever holds it does this, see roles.h; then neither agent nor session is named */
+    const char *task_type; /* only a holder that takes this type; NULL: any */
+    int64_t quiet_ms;      /* it fails when its agent says nothing for so long; 0: it may */
     int64_t retries;
     int64_t depth;
     const char *group;     /* refuse it with -EBUSY when a task of the same group is queued or running; NULL: of none */
@@ -205,11 +212,11 @@ typedef struct weft_task_spec {
 typedef void weft_task_done(void *ctx, int r, const weft_task *task);
 
 /* Fails now: -EINVAL an empty prompt, metadata that is no object, a key over 1 KiB, an agent that is not the session's;
- * -EMSGSIZE a prompt or metadata (1 MiB) too long; -ENOENT no such agent; -ESRCH no such session; -ESTALE that session is
- * closed, or about to be; -EBUSY that session, or its group, has a task already; -EDQUOT so many wait in that session
- * already; -ENOBUFS the queue is full; -ESHUTDOWN the engine is stopping. Or later, with the store's error, or -EEXIST: the
- * key's task is in the journal, but no longer remembered. -ENOTUNIQ: the key was used for another task, with another prompt,
- * agent, session or other params.
+ * -EMSGSIZE a prompt or metadata (1 MiB) too long; -ENOENT no such agent; -ENODEV nobody holds the role; -ESRCH no such
+ * session; -ESTALE that session is closed, or about to be; -EBUSY that session, or its group, has a task already; -EDQUOT so
+ * many wait in that session already; -ENOBUFS the queue is full; -ESHUTDOWN the engine is stopping. Or later, with the
+ * store's error, or -EEXIST: the key's task is in the journal, but no longer remembered. -ENOTUNIQ: the key was used for
+ * another task, with another prompt, agent, session or other params.
  *
  * Tasks of one session run one after the other, in the order in which they were stored, whatever their priority: each is
  * the next turn of the conversation. One that is tried again keeps its place before those behind it. */

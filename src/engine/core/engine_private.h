@@ -14,7 +14,7 @@
  *   firings.c      what rules did last                 transcript.c what was said in a session, read back
  *   run_terminals.c  terminals of a run's agent
  *   once.c         requests that are done once         collections.c  values by key
- *   past.c         what is old, read after the start
+ *   past.c         what is old, read after the start   roles.c      who holds a role, and who of them is free
  *
  * A thing that is being stored is in its map already, with stored false, so that what is in flight counts where it must; it
  * cannot be found from outside before its event was delivered. */
@@ -32,6 +32,7 @@
 #include "sum.h"
 #include "watch.h"
 
+#define TASK_DATA 20 /* members of task.queued */
 #define ENGINE_ID 32 /* room for "task-" and a number */
 /* Of tasks and questions: every reader of JSON can hold it, and nobody comes so far by counting. */
 #define ENGINE_NUMBERS ((uint64_t) 1 << 53)
@@ -69,7 +70,8 @@ typedef struct known_session {
     struct session_job *job; /* it is being closed or deleted */
     saved_mark saved;
     char *agent_session, *folder, *title, *settings, *servers; /* the memory of pub's */
-    char *facts[WEFT_SESSION_FACTS];                           /* likewise, */
+    char *agent;                     /* that of pub.agent, once it has become another one's; NULL: that is in text */
+    char *facts[WEFT_SESSION_FACTS]; /* likewise, */
     char *told[WEFT_SESSION_FACTS],
         *telling[WEFT_SESSION_FACTS]; /* those to be stored, and those on their way; NULL: none */
     weft_link told_at;                /* in engine->told: there are some */
@@ -110,8 +112,9 @@ typedef struct known_task {
     uint64_t output_from, output_to; /* seq of its first and last event in the session's stream; 0: none */
     char *tail;                      /* tail_cap bytes, of which the end is shown */
     size_t tail_len, tail_cap;
-    char *ended; /* the strings of its end */
-    char *by;    /* who cancels it */
+    char *ended;  /* the strings of its end */
+    char *by;     /* who cancels it */
+    char *holder; /* of its role; the memory of pub.runs_on; NULL: that is in text */
     size_t bytes;
     saved_mark saved;
     uint64_t end_seq;  /* of the event that ended it */
@@ -195,7 +198,10 @@ struct weft_engine {
     size_t question_bytes; /* of the open ones */
     uint64_t next_task, next_question;
     weft_task_counts counts;
-    char *chosen; /* agent; NULL: as configured */
+    char *chosen;     /* agent; NULL: as configured */
+    weft_link guests; /* roles.c's: agents that registered */
+    size_t guest_count;
+    uint64_t guest_number;
 
     weft_map requests, known_requests; /* once.c's: under way, and over */
     weft_link all_requests, request_segments, request_repeats;
@@ -331,9 +337,9 @@ int weft__answer_later(weft_engine *engine, const char *id, int r, weft_task_don
 known_task *weft__task_known(const weft_engine *engine, const char *id);
 known_task *weft__task_of(const weft_engine *engine, const weft_json *data); /* stored, by its taskId */
 typedef struct task_parts {
-    const char *id, *prompt, *agent, *runs_on, *session, *metadata, *key, *group;
+    const char *id, *prompt, *agent, *runs_on, *session, *metadata, *key, *group, *role, *task_type;
     uint64_t number;
-    int64_t priority, timeout_ms, retries, depth;
+    int64_t priority, timeout_ms, retries, depth, quiet_ms;
 } task_parts;
 int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **ret);
 known_task *weft__task_drop(weft_engine *engine, known_task *task);
@@ -344,11 +350,13 @@ void weft__task_forget_trimmed(weft_engine *engine, uint64_t seq);
 /* A session is deleted: so are its tasks that have ended. */
 void weft__task_forget_session(weft_engine *engine, const char *session);
 /* As task.queued says it. */
-weft_val weft__task_data(const known_task *task, weft_member members[16]);
+weft_val weft__task_data(const known_task *task, weft_member members[TASK_DATA]);
 /* "task-0007": a kind of at most 16 characters and a number of at least four digits. Every submission needs some, and
  * snprintf() takes as long as the rest of making a task. */
 void weft__name_numbered(char ret[ENGINE_ID], const char *kind, uint64_t number);
 void weft__task_id(char ret[ENGINE_ID], uint64_t number);
+/* It runs on this holder of its role. -ENOMEM. */
+int weft__task_give(weft_engine *engine, known_task *task, const char *agent);
 int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const weft_json *data);
 int weft__task_apply_started(weft_engine *engine, const weft_event *event, const weft_json *data);
 int weft__task_apply_process(weft_engine *engine, const weft_event *event, const weft_json *data);
@@ -372,6 +380,8 @@ void weft__task_cancel_waiting(weft_engine *engine, known_task *task);
 
 /* queue.c */
 bool weft__slot_free(const weft_engine *engine, const char *agent);
+/* How many tasks an agent has now, or is about to have; NULL: all agents. */
+size_t weft__slots_taken(const weft_engine *engine, const char *agent);
 void weft__queue_put(weft_engine *engine, known_task *task);
 void weft__queue_run(weft_engine *engine);
 void weft__queue_init(weft_engine *engine);
@@ -400,6 +410,8 @@ int weft__session_fill(weft_engine *engine, known_session *session, const weft_s
 /* A task of it waits or runs, behind those with a lower number; it no longer does. */
 void weft__session_join(known_session *session, known_task *task);
 void weft__session_leave(known_task *task);
+/* Another agent has it from now on. -ENOMEM. */
+int weft__session_move(weft_engine *engine, known_session *session, const char *agent);
 /* May the task that is its next run now? */
 bool weft__session_free(const known_session *session);
 int weft__session_apply_created(weft_engine *engine, const weft_event *event, const weft_json *data);
@@ -477,6 +489,18 @@ void weft__question_set_expiry(weft_engine *engine, known_question *question);
 /* What a run asks, as a question that is not stored yet or was orphaned. 0 with NULL: it cannot be asked. */
 int weft__question_of_run(weft_engine *engine, struct run *run, const weft_task *task, const char *key, weft_val asked,
                           known_question **ret);
+
+/* roles.c */
+/* By name: a configured one, or one that registered. */
+const weft_agent *weft__agent_known(const weft_engine *engine, const char *name);
+/* The least busy holder of a role that has a slot, another one than avoid where there is one; avoid may be NULL. With any,
+ * also one without a slot. NULL: there is none. */
+const weft_agent *weft__role_pick(const weft_engine *engine, const char *role, const char *task_type, const char *avoid,
+                                  bool any);
+void weft__roles_init(weft_engine *engine);
+/* Forget those who have left and have nothing any more. */
+void weft__guests_tidy(weft_engine *engine);
+void weft__guests_drop(weft_engine *engine);
 
 /* agent.c */
 int weft__agent_apply_chosen(weft_engine *engine, const weft_event *event, const weft_json *data);

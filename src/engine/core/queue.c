@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static size_t slots_of(const weft_engine *engine, const char *agent) {
+size_t weft__slots_taken(const weft_engine *engine, const char *agent) {
     size_t n = 0;
     for (weft_link *link = engine->slots.next; link != &engine->slots; link = link->next) {
         const known_task *task = WEFT_CONTAINER(link, known_task, slot);
@@ -15,11 +15,11 @@ static size_t slots_of(const weft_engine *engine, const char *agent) {
 }
 
 bool weft__slot_free(const weft_engine *engine, const char *agent) {
-    const weft_agent *known = agent ? weft__agent_find(engine->agents, agent) : NULL;
+    const weft_agent *known = agent ? weft__agent_known(engine, agent) : NULL;
     size_t max = engine->limits.max_running == SIZE_MAX ? 0 : engine->limits.max_running;
-    if (slots_of(engine, NULL) >= max)
+    if (weft__slots_taken(engine, NULL) >= max)
         return false;
-    return !known || !known->max_running || slots_of(engine, agent) < known->max_running;
+    return !known || !known->max_running || weft__slots_taken(engine, agent) < known->max_running;
 }
 
 static bool runs_before(const known_task *a, const known_task *b) {
@@ -48,12 +48,26 @@ static void start_stored(void *ctx, int r) {
     weft__again(engine, &engine->queue_timer, r);
 }
 
+/* After an attempt that failed, another one than that was tried where there is one. */
+static const weft_agent *holder_for(const weft_engine *engine, const known_task *task) {
+    const weft_task *pub = &task->pub;
+    return weft__role_pick(engine, pub->role, pub->task_type, pub->attempt ? pub->runs_on : NULL, false);
+}
+
+static bool has_free_agent(const weft_engine *engine, const known_task *task) {
+    return task->pub.role ? holder_for(engine, task) != NULL : weft__slot_free(engine, task->pub.runs_on);
+}
+
 /* Take the slot now: what is under way counts. */
 static int start_task_of_queue(weft_engine *engine, known_task *task) {
     struct draft draft = {.engine = engine};
+    const weft_agent *holder = task->pub.role ? holder_for(engine, task) : NULL;
+    if (holder && weft__task_give(engine, task, holder->name) < 0)
+        return -ENOMEM;
     weft__draft_add(&draft, WEFT_STREAM_HUB, "task.started",
                     WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
-                             {"attempt", weft_int(task->pub.attempt + 1)}));
+                             {"attempt", weft_int(task->pub.attempt + 1)},
+                             {"agent", holder ? weft_str(holder->name) : weft_none()}));
     task->starting = true;
     int r = weft__draft_send(&draft, NULL, start_stored, task);
     if (r >= 0)
@@ -74,7 +88,7 @@ static known_task *next_to_run(weft_engine *engine, int64_t *ret_due) {
     *ret_due = INT64_MAX;
     for (weft_link *link = engine->queue.next; link != &engine->queue; link = link->next) {
         known_task *task = WEFT_CONTAINER(link, known_task, place);
-        if (task->starting || task->ending || !has_its_turn(task) || !weft__slot_free(engine, task->pub.runs_on))
+        if (task->starting || task->ending || !has_its_turn(task) || !has_free_agent(engine, task))
             continue;
         if (task->not_before <= now)
             return task;

@@ -352,6 +352,7 @@ static int start_turn(struct run *run) {
             .task = task->id,
             .prompt = task->prompt,
             .persona = task->agent && !weft__agent_find(engine->agents, task->agent) ? task->agent : NULL,
+            .metadata = task->metadata,
         },
         &run->turn);
 }
@@ -367,7 +368,7 @@ static struct run *new_run(weft_engine *engine, known_task *task) {
         return NULL;
     made->engine = engine;
     made->task = task;
-    made->agent = weft__agent_find(engine->agents, task->pub.runs_on);
+    made->agent = weft__agent_known(engine, task->pub.runs_on);
     made->exit_code = -1;
     weft__list_init(&made->outbox);
     weft__list_init(&made->sent);
@@ -429,7 +430,9 @@ struct run *weft__run_free(struct run *run) {
     run->task->run = NULL;
     weft__usage_done(run);
     weft__free(engine->alloc, run->end_text);
-    return weft__free(engine->alloc, run);
+    weft__free(engine->alloc, run);
+    weft__guests_tidy(engine);
+    return NULL;
 }
 
 /* ---- the end ---- */

@@ -178,7 +178,7 @@ static weft_val raw_or_none(const char *json) {
 int weft__saved_task(weft_engine *engine, const known_task *task, weft_buf *out) {
     const weft_task *pub = &task->pub;
     bool over = pub->state >= WEFT_TASK_COMPLETED;
-    weft_member members[16];
+    weft_member members[TASK_DATA];
     const weft_member end[] = {
         {"completedMs", weft_int(pub->completed_ms)},
         {"seq", weft_uint(task->end_seq)},

@@ -108,7 +108,8 @@ known_session *weft__session_drop(weft_engine *engine, known_session *session) {
         weft__free(engine->alloc, session->told[i]);
         weft__free(engine->alloc, session->telling[i]);
     }
-    char *texts[] = {session->agent_session, session->folder, session->title, session->settings, session->servers};
+    char *texts[] = {session->agent_session, session->folder,  session->title,
+                     session->settings,      session->servers, session->agent};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         weft__free(engine->alloc, texts[i]);
     return weft__free(engine->alloc, session);
@@ -158,6 +159,17 @@ void weft__session_leave(known_task *task) {
     count_turns(session, session->pub.turns - 1);
     if (session->job)
         weft__sessions_soon(task->engine);
+}
+
+/* What the agent before it called the conversation means nothing to this one. */
+int weft__session_move(weft_engine *engine, known_session *session, const char *agent) {
+    if (strcmp(session->pub.agent, agent) == 0)
+        return 0;
+    int r = replace_text(engine, &session->agent, agent, strlen(agent));
+    if (r < 0)
+        return r;
+    session->pub.agent = session->agent;
+    return set_session_text(engine, session, &session->agent_session, NULL);
 }
 
 bool weft__session_free(const known_session *session) {

@@ -71,8 +71,18 @@ static int choose_agent(weft_engine *engine, const weft_task_spec *spec, struct 
     return ret->session && strcmp(ret->agent->name, ret->session->pub.agent) != 0 ? -EINVAL : 0;
 }
 
+/* One that could begin now, or else the one that it is expected to wait for: who is free first will have it. */
+static int choose_holder(const weft_engine *engine, const weft_task_spec *spec, struct choice *ret) {
+    if (spec->session || spec->agent)
+        return -EINVAL;
+    ret->agent = weft__role_pick(engine, spec->role, spec->task_type, NULL, true);
+    return ret->agent ? 0 : -ENODEV;
+}
+
 static int choose_session_and_agent(weft_engine *engine, const weft_task_spec *spec, struct choice *ret) {
     *ret = (struct choice){0};
+    if (spec->role)
+        return choose_holder(engine, spec, ret);
     if (spec->session) {
         ret->session = weft__session_known(engine, spec->session);
         if (!ret->session || !ret->session->stored)
@@ -151,7 +161,7 @@ static void finish_submit(void *ctx, int r);
 static int send_submission(weft_engine *engine, submission *made) {
     known_task *task = made->task;
     char key[5 + 2 * SHA256_DIGEST_LENGTH + 1];
-    weft_member members[16];
+    weft_member members[TASK_DATA];
     struct draft draft = {.engine = engine, .counter = COUNTER_TASK, .number = task->pub.number};
     if (made->made)
         weft__draft_add(&draft, WEFT_STREAM_HUB, "session.created",
@@ -161,7 +171,8 @@ static int send_submission(weft_engine *engine, submission *made) {
     if (!made->waits)
         weft__draft_add(&draft, WEFT_STREAM_HUB, "task.started",
                         WEFT_OBJ({"taskId", weft_str(task->pub.id)}, {"sessionId", weft_str(task->pub.session)},
-                                 {"attempt", weft_int(1)}));
+                                 {"attempt", weft_int(1)},
+                                 {"agent", task->pub.role ? weft_str(task->pub.runs_on) : weft_none()}));
     weft__request_add(made->request, &draft,
                       WEFT_OBJ({"sessionId", weft_str(task->pub.session)}, {"taskId", weft_str(task->pub.id)}));
     if (task->pub.key)
@@ -208,6 +219,9 @@ static int make_task(weft_engine *engine, const weft_task_spec *spec, const stru
         .retries = spec->retries > 0 ? spec->retries : 0,
         .depth = spec->depth,
         .group = spec->group,
+        .role = spec->role,
+        .task_type = spec->task_type,
+        .quiet_ms = spec->quiet_ms > 0 ? spec->quiet_ms : 0,
     };
     return number_task(engine, &parts, &made->task, &made->made);
 }
@@ -251,6 +265,9 @@ static int number_again(weft_engine *engine, const submission *before, submissio
         .retries = pub->retries,
         .depth = pub->depth,
         .group = task->group,
+        .role = pub->role,
+        .task_type = pub->task_type,
+        .quiet_ms = pub->quiet_ms,
     };
     *ret = *before;
     ret->task = NULL;
@@ -340,7 +357,8 @@ static bool is_repeat(const known_task *task, const weft_task_spec *spec) {
     return strcmp(pub->prompt, spec->prompt) == 0 && weft__texts_equal(pub->agent, spec->agent) &&
            weft__texts_equal(pub->metadata, spec->metadata ? spec->metadata : "{}") &&
            (!spec->session || strcmp(pub->session, spec->session) == 0) && pub->priority == spec->priority &&
-           pub->retries == (spec->retries > 0 ? spec->retries : 0) &&
+           pub->retries == (spec->retries > 0 ? spec->retries : 0) && weft__texts_equal(pub->role, spec->role) &&
+           weft__texts_equal(pub->task_type, spec->task_type) &&
            (!spec->timeout_ms || pub->timeout_ms == (spec->timeout_ms < 0 ? -1 : spec->timeout_ms));
 }
 

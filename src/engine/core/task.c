@@ -68,6 +68,9 @@ static void fill_task(known_task *task, const task_parts *parts) {
         .timeout_ms = parts->timeout_ms,
         .retries = parts->retries,
         .depth = parts->depth,
+        .role = weft__pack(&at, parts->role),
+        .task_type = weft__pack(&at, parts->task_type),
+        .quiet_ms = parts->quiet_ms,
         .exit_code = -1,
         .tail = {"", 0},
     };
@@ -78,7 +81,7 @@ static void fill_task(known_task *task, const task_parts *parts) {
 int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **ret) {
     size_t text = weft__pack_size(parts->prompt) + weft__pack_size(parts->agent) + weft__pack_size(parts->runs_on) +
                   weft__pack_size(parts->session) + weft__pack_size(parts->metadata) + weft__pack_size(parts->key) +
-                  weft__pack_size(parts->group);
+                  weft__pack_size(parts->group) + weft__pack_size(parts->role) + weft__pack_size(parts->task_type);
     known_task *task = weft__zalloc(engine->alloc, sizeof *task + text);
     if (!task)
         return -ENOMEM;
@@ -116,6 +119,7 @@ known_task *weft__task_drop(weft_engine *engine, known_task *task) {
     weft__free(engine->alloc, task->tail);
     weft__free(engine->alloc, task->ended);
     weft__free(engine->alloc, task->by);
+    weft__free(engine->alloc, task->holder);
     return weft__free(engine->alloc, task);
 }
 
@@ -135,7 +139,7 @@ void weft__task_tidy(weft_engine *engine) {
 
 /* ---- queued ---- */
 
-weft_val weft__task_data(const known_task *task, weft_member members[16]) {
+weft_val weft__task_data(const known_task *task, weft_member members[TASK_DATA]) {
     const weft_task *pub = &task->pub;
     const weft_member all[] = {
         {"taskId", weft_str(pub->id)},
@@ -151,6 +155,9 @@ weft_val weft__task_data(const known_task *task, weft_member members[16]) {
         {"depth", weft_int(pub->depth)},
         {"key", weft_str_or_none(pub->key)},
         {"group", weft_str_or_none(task->group)},
+        {"role", weft_str_or_none(pub->role)},
+        {"taskType", weft_str_or_none(pub->task_type)},
+        {"quietMs", pub->quiet_ms ? weft_int(pub->quiet_ms) : weft_none()},
     };
     memcpy(members, all, sizeof all);
     return weft_obj(members, sizeof all / sizeof all[0]);
@@ -171,13 +178,18 @@ enum {
     DEPTH,
     KEY,
     GROUP,
-    ALONE
+    ALONE,
+    ROLE,
+    TASK_TYPE,
+    QUIET_MS
 };
 static const char *const task_members[] = {
-    [TASK_ID] = "taskId",       [NUMBER] = "number",     [PROMPT] = "prompt",        [AGENT] = "agent",
-    [RUNS_ON] = "runsOn",       [PRIORITY] = "priority", [SESSION_ID] = "sessionId", [METADATA] = "metadata",
-    [TIMEOUT_MS] = "timeoutMs", [RETRIES] = "retries",   [DEPTH] = "depth",          [KEY] = "key",
-    [GROUP] = "group",          [ALONE] = "alone",
+    [TASK_ID] = "taskId",       [NUMBER] = "number",     [PROMPT] = "prompt",
+    [AGENT] = "agent",          [RUNS_ON] = "runsOn",    [PRIORITY] = "priority",
+    [SESSION_ID] = "sessionId", [METADATA] = "metadata", [TIMEOUT_MS] = "timeoutMs",
+    [RETRIES] = "retries",      [DEPTH] = "depth",       [KEY] = "key",
+    [GROUP] = "group",          [ALONE] = "alone",       [ROLE] = "role",
+    [TASK_TYPE] = "taskType",   [QUIET_MS] = "quietMs",
 };
 #define TASK_MEMBERS (sizeof task_members / sizeof task_members[0])
 
@@ -186,8 +198,9 @@ static int read_parts(const weft_json *of, task_parts *ret) {
         int member;
         const char **to;
     } strings[] = {
-        {TASK_ID, &ret->id},         {PROMPT, &ret->prompt}, {AGENT, &ret->agent}, {RUNS_ON, &ret->runs_on},
-        {SESSION_ID, &ret->session}, {KEY, &ret->key},       {GROUP, &ret->group},
+        {TASK_ID, &ret->id},      {PROMPT, &ret->prompt},      {AGENT, &ret->agent},
+        {RUNS_ON, &ret->runs_on}, {SESSION_ID, &ret->session}, {KEY, &ret->key},
+        {GROUP, &ret->group},     {ROLE, &ret->role},          {TASK_TYPE, &ret->task_type},
     };
     *ret = (task_parts){0};
     for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
@@ -197,6 +210,7 @@ static int read_parts(const weft_json *of, task_parts *ret) {
     ret->timeout_ms = weft__value_between(&of[TIMEOUT_MS], -1, -1, INT64_MAX);
     ret->retries = weft__value_between(&of[RETRIES], 0, 0, MAX_ATTEMPTS);
     ret->depth = weft__value_between(&of[DEPTH], 0, 0, MAX_ATTEMPTS);
+    ret->quiet_ms = weft__value_between(&of[QUIET_MS], 0, 0, INT64_MAX);
     if (!ret->group && weft_bool_of(&of[ALONE], false))
         ret->group = "agent/run";
     ret->prompt = ret->prompt ? ret->prompt : "";
@@ -251,13 +265,25 @@ static void join_session(weft_engine *engine, known_task *task, int64_t now) {
     session->pub.task = session->task;
 }
 
-/* Is what we are about to store what this event says? */
-static bool is_task_as_said(const known_task *task, const weft_json *of) {
+/* 1: it is this text; 0: another; -ENOMEM: it cannot be decoded now. */
+static int compare_text(const weft_json *value, const char *text) {
+    weft_bytes is;
+    int r = weft_text(value, &is);
+    return r < 0 ? (r == -ENOMEM ? r : 0) : is.len == strlen(text) && memcmp(is.data, text, is.len) == 0;
+}
+
+/* Is what we are about to store what this event says? 1 yes, 0 no, -ENOMEM. */
+static int is_task_as_said(const known_task *task, const weft_json *of) {
     const weft_task *pub = &task->pub;
     const weft_json *metadata = &of[METADATA];
-    bool same_metadata = strlen(pub->metadata) == metadata->len && memcmp(pub->metadata, metadata->text, metadata->len) == 0;
-    return same_metadata && weft__value_says(&of[PROMPT], pub->prompt) && weft__value_says(&of[RUNS_ON], pub->runs_on) &&
-           weft__value_says(&of[SESSION_ID], pub->session) && (!pub->key || weft__value_says(&of[KEY], pub->key));
+    int r = strlen(pub->metadata) == metadata->len && memcmp(pub->metadata, metadata->text, metadata->len) == 0;
+    if (r > 0)
+        r = compare_text(&of[PROMPT], pub->prompt);
+    if (r > 0)
+        r = compare_text(&of[RUNS_ON], pub->runs_on);
+    if (r > 0)
+        r = compare_text(&of[SESSION_ID], pub->session);
+    return r > 0 && pub->key ? compare_text(&of[KEY], pub->key) : r;
 }
 
 int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const weft_json *data) {
@@ -267,7 +293,10 @@ int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const 
     known_task *task = weft__task_known(engine, weft__value_id(&of[TASK_ID], id));
     if (task && task->stored)
         return 0;
-    if (task && !is_task_as_said(task, of)) {
+    int said = task ? is_task_as_said(task, of) : 1;
+    if (said < 0)
+        return said;
+    if (!said) {
         /* Another writer was quicker with this number: ours will be refused. */
         weft__map_remove(&engine->tasks, &task->node);
         task = NULL;
@@ -317,10 +346,34 @@ static void forget_output(known_task *task) {
     task->pub.output_cut = false;
 }
 
+int weft__task_give(weft_engine *engine, known_task *task, const char *agent) {
+    if (strcmp(task->pub.runs_on, agent) == 0)
+        return 0;
+    char *copy = weft__strndup(engine->alloc, agent, strlen(agent));
+    if (!copy)
+        return -ENOMEM;
+    weft__free(engine->alloc, task->holder);
+    task->pub.runs_on = task->holder = copy;
+    return 0;
+}
+
+/* Of a role it runs on whichever holder was free, and so does its session. */
+static int take_holder(weft_engine *engine, known_task *task, const weft_json *data) {
+    const char *agent;
+    if (weft__member(data, "agent", &agent) < 0)
+        return -ENOMEM;
+    if (!task->pub.role || !agent || !*agent)
+        return 0;
+    int r = weft__task_give(engine, task, agent);
+    return r >= 0 && task->session ? weft__session_move(engine, task->session, agent) : r;
+}
+
 int weft__task_apply_started(weft_engine *engine, const weft_event *event, const weft_json *data) {
     known_task *task = weft__task_of(engine, data);
     if (!task || task->pub.state != WEFT_TASK_QUEUED)
         return 0;
+    if (take_holder(engine, task, data) < 0)
+        return -ENOMEM;
     leave_queue(engine, task);
     if (weft__list_empty(&task->slot))
         weft__list_push(&engine->slots, &task->slot);
