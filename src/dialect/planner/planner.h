@@ -63,6 +63,10 @@ bool weft__planner_knows_type(const weft_hub *hub, const char *role, const char 
 weft_handler weft__planner_on_execute;
 extern const weft_param weft__planner_execute_params[];
 
+/* ---- planner_plan.c, planner_run.c ---- */
+weft_handler weft__planner_on_create, weft__planner_on_run;
+extern const weft_param weft__planner_create_params[], weft__planner_run_params[];
+
 /* ---- planner_role.c ---- */
 weft_handler weft__planner_on_roles;
 extern const weft_param weft__planner_roles_params[];

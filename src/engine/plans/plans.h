@@ -67,7 +67,8 @@ typedef struct weft_planned {
 
 typedef struct weft_plans_opts {
     weft_engine *engine;
-    const char *role;                             /* whose tasks the steps are; NULL: the default agent's */
+    const char *role; /* whose tasks the steps are (roles.h); NULL: the default agent's */
+    int64_t retries;  /* of a step whose failure is worth another attempt: its agent crashed, its holder has left */
     void (*on_note)(void *ctx, const char *line); /* may be NULL */
     void *ctx;
 } weft_plans_opts;

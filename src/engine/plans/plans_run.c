@@ -455,9 +455,9 @@ static int write_prompt(const known_plan *known, const weft_plan_step *step, wef
     return r < 0 ? r : weft__buf_put(out, alloc, "", 1);
 }
 
-/* Whether it is worth trying again: the queue is full, the daemon stops, the disk is. */
+/* It will never be a task. Everything else may pass: the queue is full, the disk is, nobody holds the role at the moment. */
 static bool is_refused(int r) {
-    return r == -EINVAL || r == -EMSGSIZE || r == -ENOENT || r == -ENOTUNIQ || r == -EEXIST || r == -ENODEV;
+    return r == -EINVAL || r == -EMSGSIZE || r == -ENOENT || r == -ENOTUNIQ || r == -EEXIST;
 }
 
 static void on_submitted(void *ctx, int r, const weft_task *task) {
@@ -483,24 +483,38 @@ static int submit_text(known_plan *known, size_t i, const char *prompt, const ch
     plan_op *op = weft__plan_op(known, i);
     if (!op)
         return -ENOMEM;
-    weft_task_spec spec = {.prompt = prompt, .metadata = metadata, .key = key, .timeout_ms = step->timeout_ms};
+    weft_task_spec spec = {.prompt = prompt,
+                           .metadata = metadata,
+                           .key = key,
+                           .timeout_ms = step->timeout_ms,
+                           .role = known->plans->opts.role,
+                           .task_type = known->plans->opts.role ? step->type : NULL,
+                           .retries = known->plans->opts.retries};
     int r = weft__task_submit(known->plans->engine, &spec, on_submitted, op);
     if (r < 0)
         weft__plan_op_end(op, NULL);
     return r;
 }
 
+/* Whose step it is, and what a holder of the role is sent that speaks the planner's protocol (driver_planner.h). */
+static int write_metadata(const known_plan *known, const weft_plan_step *step, const char *prompt, char **ret) {
+    size_t len;
+    weft_val params =
+        WEFT_OBJ({"task_type", weft_str(step->type)}, {"prompt", weft_str(prompt)},
+                 {"context", step->context ? weft_raw(step->context, strlen(step->context)) : weft_obj(NULL, 0)},
+                 {"options", weft_obj(NULL, 0)});
+    return weft_to_text(WEFT_OBJ({"source", weft_str("plan")}, {"planId", weft_str(known->id)},
+                                 {"planTask", weft_str(step->id)}, {"method", weft_str("execute_task")}, {"params", params}),
+                        known->plans->alloc, ret, &len);
+}
+
 static int submit_step(known_plan *known, size_t i) {
     const weft_alloc *alloc = known->plans->alloc;
-    const weft_plan_step *step = &known->plan->steps[i];
     weft_buf prompt = {0};
     char *metadata = NULL;
-    size_t len;
-    int r = write_prompt(known, step, &prompt);
+    int r = write_prompt(known, &known->plan->steps[i], &prompt);
     if (r >= 0)
-        r = weft_to_text(
-            WEFT_OBJ({"planId", weft_str(known->id)}, {"planTask", weft_str(step->id)}, {"taskType", weft_str(step->type)}),
-            alloc, &metadata, &len);
+        r = write_metadata(known, &known->plan->steps[i], weft__buf_head(&prompt), &metadata);
     if (r >= 0)
         r = submit_text(known, i, weft__buf_head(&prompt), metadata);
     weft_text_free(metadata, alloc);
