@@ -557,6 +557,41 @@ TEST(it_goes_on_ending) {
     end(&w);
 }
 
+/* ---- the past ---- */
+
+/* What is over is remembered as long as the events that say so, as tasks are; what runs always is. */
+TEST(what_is_trimmed_is_forgotten) {
+    engine_world w;
+    char running[WEFT_PLAN_ID];
+    plan_outcome old, made;
+    store_outcome done = {0};
+    engine_open(&w, &weft__sqlite);
+    w.opts.requeue = true;
+    CHECK_INT(world_start(&w), 0);
+    open_plans(&w);
+    create(&w, DIAMOND, &old);
+    start(&w, DIAMOND, running);
+    STATES_UNTIL(&w, running, "rwww");
+    engine_settle(&w);
+    uint64_t head = weft__store_head(w.store.store);
+    CHECK_INT(weft__store_trim(w.store.store, &(weft_trim){.upto = head}, world_trimmed, &done), 0);
+    ENGINE_UNTIL(&w, done.times == 1);
+    crash_and_restart(&w);
+    CHECK(weft__plans_find(plans, old.id) == NULL);
+    CHECK_STR(weft__plans_newest(plans)->id, running);
+    CHECK(weft__plans_older(plans, weft__plans_newest(plans)) == NULL);
+    CHECK_INT(run(&w, old.id, 0), -ENOENT);
+    create(&w, DIAMOND, &made);
+    CHECK_TEXT(made.id, strlen(made.id), "plan_00000003");
+    /* Its documents went when the next plan was made. */
+    done = (store_outcome){0};
+    weft_query query = {.documents = true, .stream = "plan/plan_00000001"};
+    CHECK_INT(weft__store_read(w.store.store, &query, world_read_done, &done), 0);
+    ENGINE_UNTIL(&w, done.times == 1);
+    CHECK_INT(done.count, 0);
+    end(&w);
+}
+
 /* ---- a disk that fails ---- */
 
 TEST(nothing_happens_that_is_not_stored) {
@@ -606,4 +641,5 @@ TEST_MAIN(CASE(a_diamond) CASE(the_higher_priority_is_first_and_the_queue_is_not
                           CASE(so_many_run_and_so_many_are_remembered) CASE(it_goes_on_where_it_was)
                               CASE(what_ran_has_failed_unless_it_is_queued_again) CASE(it_dies_behind_every_event)
                                   CASE(the_time_goes_on_while_nobody_is_there) CASE(it_goes_on_ending)
-                                      CASE(nothing_happens_that_is_not_stored) CASE(documents_that_cannot_be_read))
+                                      CASE(what_is_trimmed_is_forgotten) CASE(nothing_happens_that_is_not_stored)
+                                          CASE(documents_that_cannot_be_read))
