@@ -557,6 +557,29 @@ TEST(it_goes_on_ending) {
     end(&w);
 }
 
+/* As long as it may be, and longer when it is written with everything that it left out. */
+TEST(a_long_plan_is_read_again) {
+    engine_world w;
+    plan_outcome made;
+    size_t size = WEFT_PLAN_BYTES + 1, len;
+    char *text = malloc(size);
+    len = (size_t) snprintf(text, size, "{\"tasks\":[");
+    for (int i = 0; i < WEFT_PLAN_STEPS; i++) {
+        len += (size_t) snprintf(text + len, size - len, "%s{\"id\":\"t%d\",\"type\":\"t\",\"prompt\":\"", i ? "," : "", i);
+        memset(text + len, 'x', 2570);
+        len += 2570;
+        len += (size_t) snprintf(text + len, size - len, "\"}");
+    }
+    len += (size_t) snprintf(text + len, size - len, "]}");
+    CHECK(len < size && len > WEFT_PLAN_BYTES - 2 * WEFT_PLAN_STEPS * 20);
+    begin(&w, &weft__sqlite);
+    create(&w, text, &made);
+    crash_and_restart(&w);
+    CHECK_INT(state_of_plan(made.id), WEFT_PLAN_CREATED);
+    free(text);
+    end(&w);
+}
+
 /* ---- the past ---- */
 
 /* What is over is remembered as long as the events that say so, as tasks are; what runs always is. */
@@ -641,5 +664,5 @@ TEST_MAIN(CASE(a_diamond) CASE(the_higher_priority_is_first_and_the_queue_is_not
                           CASE(so_many_run_and_so_many_are_remembered) CASE(it_goes_on_where_it_was)
                               CASE(what_ran_has_failed_unless_it_is_queued_again) CASE(it_dies_behind_every_event)
                                   CASE(the_time_goes_on_while_nobody_is_there) CASE(it_goes_on_ending)
-                                      CASE(what_is_trimmed_is_forgotten) CASE(nothing_happens_that_is_not_stored)
-                                          CASE(documents_that_cannot_be_read))
+                                      CASE(a_long_plan_is_read_again) CASE(what_is_trimmed_is_forgotten)
+                                          CASE(nothing_happens_that_is_not_stored) CASE(documents_that_cannot_be_read))

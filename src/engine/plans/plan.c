@@ -385,7 +385,7 @@ int weft__plan_read(const weft_json *value, const weft_plan_limits *limits, cons
     *why = '\0';
     if (weft_typeof(value) != WEFT_OBJECT)
         return say_wrong(why, "it is not an object");
-    if (value->len > WEFT_PLAN_BYTES)
+    if (value->len > WEFT_PLAN_BYTES && !(limits && limits->written))
         return say_wrong(why, "it is longer than %zu bytes", WEFT_PLAN_BYTES);
     if (weft_typeof(&inner) == WEFT_OBJECT && weft_typeof(&tasks) == WEFT_ABSENT)
         value = &inner;

@@ -50,6 +50,7 @@ typedef struct weft_plan_limits {
     int64_t max_tasks;    /* 0: WEFT_PLAN_STEPS */
     int64_t time_limit_s; /* 0: none */
     const char *request;  /* for a plan that does not have it; NULL: none */
+    bool written;         /* by weft__plan_write(), which may have made it longer than somebody else's may be */
 } weft_plan_limits;
 
 /* The value is copied. -EINVAL: it is no plan, why says in what; -ENOMEM. limits may be NULL. A plan in a member "plan" is

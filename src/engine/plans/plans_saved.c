@@ -169,7 +169,7 @@ static int restore_plan(plans_reading *reading, const weft_json *data, known_pla
     weft_plan *plan = NULL;
     if (weft_get_int(data, "number", -1) != (int64_t) reading->number)
         return -EBADMSG;
-    int r = weft__plan_read(&value, NULL, plans->alloc, &plan, why);
+    int r = weft__plan_read(&value, &(weft_plan_limits){.written = true}, plans->alloc, &plan, why);
     if (r < 0)
         return r == -ENOMEM ? r : -EBADMSG;
     char by[256];
