@@ -223,8 +223,8 @@ static inline void hub_automate(hub_world *world, const char *rules) {
 
 /* 0, or -ENOMEM; in either case hub_done(). */
 static inline int hub_init(hub_world *world, const hub_opts *opts) {
-    static const weft_dialect *const all[] = {&weft__aiwg,    &weft__cdev,        &weft__acp, &weft__tinyvex,
-                                              &weft__planner, &weft__hub_methods, NULL};
+    static const weft_dialect *const all[] = {&weft__planner, &weft__aiwg,        &weft__cdev, &weft__acp,
+                                              &weft__tinyvex, &weft__hub_methods, NULL};
     static char why[WEFT_STORE_WHY];
     *world = (hub_world){.now = HUB_EPOCH_MS, .next_pid = 4000};
     hub_stage = world;
@@ -252,6 +252,11 @@ static inline int hub_init(hub_world *world, const hub_opts *opts) {
     world->hub = (weft_hub){.engine = world->engine, .host = &world->host, .alloc = opts->alloc};
     if (opts->rules)
         hub_automate(world, opts->rules);
+    world->ready = false;
+    CHECK_INT(weft__plans_new(&(weft_plans_opts){.engine = world->engine, .role = "executor"}, hub_ready, world,
+                              &world->hub.plans),
+              0);
+    HUB_UNTIL(world, world->ready);
     int r = weft__dialects_new(opts->dialects ? opts->dialects : all, &world->hub, opts->alloc, &world->dialects);
     if (r < 0)
         return r;
@@ -268,6 +273,7 @@ static inline void hub_done(hub_world *world) {
     if (world->hub.clients)
         world->hub.clients = weft__hub_clients_free(world->hub.clients);
     world->hub.automation = weft__automation_free(world->hub.automation);
+    world->hub.plans = weft__plans_free(world->hub.plans);
     world->engine = weft__engine_free(world->engine);
     world->store = weft__store_close(world->store);
     weft_service_unref(world->service);

@@ -21,6 +21,7 @@ int weft__demo_main(int argc, char **argv);
     ROW(weft__token_verb)      \
     ROW(weft__task_verb)       \
     ROW(weft__chat_verb)       \
+    ROW(weft__plan_verb)       \
     ROW(weft__answer_verb)     \
     ROW(weft__approvals_verb)  \
     ROW(weft__session_verb)    \

@@ -24,6 +24,7 @@
 #include "passages.h"
 #include "process.h"
 #include "request_log.h"
+#include "roles.h"
 #include "transport.h"
 #include "trust.h"
 #include "wiring.h"
@@ -32,12 +33,16 @@
 #define MAX_GATES 16
 /* What the server needs to say good-bye after the last task has ended, out of the time a stop may take. */
 #define GOOD_BYE_MS 2000
+/* Of a plan's step whose agent crashed, or whose holder has left: as often as a task for an executor. */
+#define PLAN_RETRIES 3
 
 struct weft_serve_hub {
     weft_serve_hub_opts opts;
     weft_store *store;
     weft_engine *engine;
     weft_automation *automation;
+    weft_plans *plans;
+    bool plans_ready;
     weft_dialects *dialects;
     weft_files *files;
     weft_git *git;
@@ -351,6 +356,26 @@ static void start_automation(weft_serve_hub *self, const weft_serve_settings *ho
         self->hub.automation = self->automation;
 }
 
+static void on_plans_ready(void *ctx, int r) {
+    weft_serve_hub *self = ctx;
+    self->plans_ready = true;
+    if (r < 0)
+        weft__warn(self->opts.app, "weft serve: plans: %s", weft_strerror(r));
+}
+
+/* They are read before anybody can ask for them; those that ran go on. */
+static void start_plans(weft_serve_hub *self) {
+    weft_plans_opts opts = {
+        .engine = self->engine, .role = WEFT_ROLE_EXECUTOR, .retries = PLAN_RETRIES, .on_note = warn_of_note, .ctx = self};
+    int r = weft__plans_new(&opts, on_plans_ready, self, &self->plans);
+    while (r >= 0 && !self->plans_ready)
+        if (weft_loop_once(self->opts.loop, true) < 0)
+            r = -EIO;
+    if (r < 0)
+        weft__warn(self->opts.app, "weft serve: plans: %s", weft_strerror(r));
+    self->hub.plans = self->plans;
+}
+
 /* Without them the hub still does its work: their methods say what is missing. */
 static void serve_folder(weft_serve_hub *self) {
     weft_files_opts files = {.loop = self->opts.loop, .folder = self->folder, .umask = weft__process_umask()};
@@ -431,6 +456,7 @@ weft_exit weft__serve_hub_start(weft_serve_hub *self, weft_server *server) {
     serve_folder(self);
     serve_checkers(self);
     start_automation(self, self->opts.how);
+    start_plans(self);
     return WEFT_DONE;
 }
 
@@ -516,6 +542,7 @@ weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self) {
     weft__hub_clients_free(self->hub.clients);
     weft__hub_metrics_free(&self->hub);
     weft__automation_free(self->automation);
+    self->hub.plans = weft__plans_free(self->plans);
     weft__engine_free(self->engine);
     weft__dialects_free(self->dialects);
     weft__store_close(self->store);

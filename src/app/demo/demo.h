@@ -25,6 +25,8 @@ typedef enum weft_demo_kind {
     WEFT_DEMO_PLAIN,
     WEFT_DEMO_EDIT,
     WEFT_DEMO_ASK,
+    WEFT_DEMO_PLANNER,
+    WEFT_DEMO_PLANNED,
     WEFT_DEMO_ECHO,
     WEFT_DEMO_LINES,
     WEFT_DEMO_FAIL,
@@ -39,7 +41,7 @@ typedef struct weft_demo_order {
     weft_demo_kind kind;
     int64_t slow_ms;  /* how long the turn is to take; 0: as it comes */
     int64_t number;   /* lines N, exit N */
-    const char *text; /* echo: what; otherwise all of the prompt. Points into the prompt */
+    const char *text; /* echo, plan, step: what; otherwise all of the prompt. Points into the prompt */
 } weft_demo_order;
 
 /* What this prompt asks for. */

@@ -147,6 +147,8 @@ static weft_demo_step *const scripts[WEFT_DEMO_KINDS][WEFT_DEMO_STEPS] = {
     [WEFT_DEMO_EDIT] = {weft__demo_think, weft__demo_greet, weft__demo_plan, weft__demo_propose, weft__demo_plan,
                         weft__demo_ask, weft__demo_edit, weft__demo_plan, weft__demo_conclude, weft__demo_plan},
     [WEFT_DEMO_ASK] = {weft__demo_greet, weft__demo_wonder, weft__demo_ask, weft__demo_hear},
+    [WEFT_DEMO_PLANNER] = {weft__demo_think, weft__demo_make_plan},
+    [WEFT_DEMO_PLANNED] = {weft__demo_think, weft__demo_look, weft__demo_looked, weft__demo_done},
     [WEFT_DEMO_ECHO] = {step_echo},
     [WEFT_DEMO_LINES] = {step_lines},
     [WEFT_DEMO_FAIL] = {step_announce, step_fail},
@@ -180,7 +182,8 @@ static int64_t count_steps(const weft_demo_turn *turn) {
 
 static int64_t choose_pace(const weft_demo_turn *turn) {
     int64_t steps = count_steps(turn);
-    bool shows = turn->order.kind == WEFT_DEMO_PLAIN || turn->order.kind == WEFT_DEMO_EDIT;
+    bool shows =
+        turn->order.kind == WEFT_DEMO_PLAIN || turn->order.kind == WEFT_DEMO_EDIT || turn->order.kind == WEFT_DEMO_PLANNED;
     if (turn->order.slow_ms)
         return turn->order.slow_ms / (steps > 0 ? steps : 1);
     return shows ? PACE_MS : 0;

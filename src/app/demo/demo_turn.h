@@ -41,6 +41,6 @@ void weft__demo_turn_go_on(weft_demo_turn *turn);
 void weft__demo_say(weft_demo_turn *turn, const char *text, size_t len);
 weft_demo_step weft__demo_think, weft__demo_greet, weft__demo_plan, weft__demo_introduce, weft__demo_look, weft__demo_looked,
     weft__demo_advise, weft__demo_propose, weft__demo_ask, weft__demo_edit, weft__demo_conclude, weft__demo_wonder,
-    weft__demo_hear;
+    weft__demo_hear, weft__demo_make_plan, weft__demo_done;
 
 #endif

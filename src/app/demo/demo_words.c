@@ -18,6 +18,8 @@ const char weft__demo_words[] =
     "  echo TEXT         I say TEXT and nothing else\n"
     "  lines N           I say N lines\n"
     "  ask               I ask something and change nothing\n"
+    "  plan TEXT         I answer with a plan for TEXT, as JSON\n"
+    "  step TEXT         I look at the folder and say that TEXT is done\n"
     "  quiet ...         I ask nothing and change nothing (also: \"no questions\" anywhere)\n"
     "  slow [TIME] ...   the same, spread over TIME (5s)\n"
     "  fail, refuse      the turn ends with an error, or with a refusal\n"
@@ -114,7 +116,8 @@ static weft_demo_kind read_first_word(const char **p, const char *prompt) {
         weft_demo_kind kind;
     } words[] = {{"echo", WEFT_DEMO_ECHO},     {"lines", WEFT_DEMO_LINES}, {"fail", WEFT_DEMO_FAIL},
                  {"refuse", WEFT_DEMO_REFUSE}, {"crash", WEFT_DEMO_CRASH}, {"exit", WEFT_DEMO_EXIT},
-                 {"hang", WEFT_DEMO_HANG},     {"ask", WEFT_DEMO_ASK},     {"quiet", WEFT_DEMO_PLAIN}};
+                 {"hang", WEFT_DEMO_HANG},     {"ask", WEFT_DEMO_ASK},     {"quiet", WEFT_DEMO_PLAIN},
+                 {"plan", WEFT_DEMO_PLANNER},  {"step", WEFT_DEMO_PLANNED}};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (take_order_word(p, words[i].word))
             return words[i].kind;
@@ -126,6 +129,13 @@ static const char *echo_text(const char *p) {
     return *p && isspace((unsigned char) *p) ? p + 1 : p;
 }
 
+/* What is to be planned: a hub that wants a plan says how it must look, and the request comes last. */
+static const char *plan_text(const char *p) {
+    static const char mark[] = "\nRequest:\n";
+    const char *request = strstr(p, mark);
+    return skip_blanks(request ? request + sizeof mark - 1 : p);
+}
+
 weft_demo_order weft__demo_read(const char *prompt) {
     weft_demo_order order = {.text = prompt};
     const char *p = prompt;
@@ -134,6 +144,10 @@ weft_demo_order weft__demo_read(const char *prompt) {
     order.kind = read_first_word(&p, prompt);
     if (order.kind == WEFT_DEMO_ECHO)
         order.text = echo_text(p);
+    else if (order.kind == WEFT_DEMO_PLANNER)
+        order.text = plan_text(p);
+    else if (order.kind == WEFT_DEMO_PLANNED)
+        order.text = skip_blanks(p);
     else if (order.kind == WEFT_DEMO_LINES)
         order.number = take_order_number(&p, 10, MOST_LINES);
     else if (order.kind == WEFT_DEMO_EXIT)

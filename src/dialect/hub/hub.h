@@ -8,6 +8,7 @@
 #include "engine.h"
 #include "files.h"
 #include "git.h"
+#include "plans.h"
 #include "url.h"
 
 typedef struct weft_hub weft_hub;
@@ -37,6 +38,7 @@ struct weft_hub {
     weft_engine *engine;
     weft_automation *automation; /* NULL: not started */
     int automation_failed;       /* a negative errno: it should have been */
+    weft_plans *plans;           /* NULL: not started */
     weft_server *server;
     weft_service *service;
     weft_hub_clients *clients;

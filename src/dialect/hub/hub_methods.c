@@ -256,6 +256,49 @@
     S_IS("head", S_COUNT) "," \
     S_IS("reason", "{\"enum\":[\"epochChanged\",\"trimmed\",\"futureSeq\"]}"), \
     "\"resumed\",\"epoch\",\"head\"")
+#define S_PLAN_COUNTS S_OF( \
+    S_IS("waiting", S_COUNT) "," \
+    S_IS("queued", S_COUNT) "," \
+    S_IS("running", S_COUNT) "," \
+    S_IS("completed", S_COUNT) "," \
+    S_IS("failed", S_COUNT) "," \
+    S_IS("cancelled", S_COUNT) "," \
+    S_IS("skipped", S_COUNT), \
+    "\"waiting\",\"queued\",\"running\",\"completed\",\"failed\",\"cancelled\",\"skipped\"")
+#define S_PLAN_MEMBERS \
+    S_IS("id", S_STRING) "," \
+    S_IS("state", "{\"enum\":[\"created\",\"running\",\"completed\",\"failed\",\"cancelled\"]}") "," \
+    S_IS("stopping", S_STRING) "," \
+    S_IS("request", S_STRING) "," \
+    S_IS("createdBy", S_STRING) "," \
+    S_IS("createdAt", S_TIME) "," \
+    S_IS("startedAt", S_TIME_OR_NULL) "," \
+    S_IS("endedAt", S_TIME_OR_NULL) "," \
+    S_IS("timeLimitMs", S_COUNT_OR_NULL) "," \
+    S_IS("taskCount", S_COUNT) "," \
+    S_IS("counts", S_PLAN_COUNTS)
+#define S_PLAN_REQUIRED \
+    "\"id\",\"state\",\"request\",\"createdAt\",\"startedAt\",\"endedAt\",\"timeLimitMs\",\"taskCount\",\"counts\""
+#define S_PLAN_TASK S_OF( \
+    S_IS("id", S_STRING) "," \
+    S_IS("type", S_STRING) "," \
+    S_IS("description", S_STRING) "," \
+    S_IS("dependencies", S_LIST(S_STRING)) "," \
+    S_IS("priority", S_COUNT) "," \
+    S_IS("state", S_STRING) "," \
+    S_IS("taskId", S_TEXT_OR_NULL) "," \
+    S_IS("reason", S_STRING) "," \
+    S_IS("error", S_STRING) "," \
+    S_IS("startedAt", S_TIME_OR_NULL) "," \
+    S_IS("endedAt", S_TIME_OR_NULL), \
+    "\"id\",\"type\",\"description\",\"dependencies\",\"priority\",\"state\",\"taskId\",\"startedAt\",\"endedAt\"")
+#define S_PLANS S_OF(S_IS("plans", S_LIST(S_OF(S_PLAN_MEMBERS, S_PLAN_REQUIRED))), "\"plans\"")
+#define S_WHOLE_PLAN S_OF( \
+    S_PLAN_MEMBERS "," \
+    S_IS("explanation", S_STRING) "," \
+    S_IS("estimatedSeconds", S_COUNT) "," \
+    S_IS("tasks", S_LIST(S_PLAN_TASK)), \
+    S_PLAN_REQUIRED ",\"tasks\"")
 /* clang-format on */
 
 #define ERRORS_OF_WRITING WEFT_ERROR_STOPPING, WEFT_ERROR_STORAGE
@@ -346,6 +389,12 @@ static const weft_error_row undo_errors[] = {WEFT_ERROR_PARAMS,
                                              ERRORS_CHANGES,
                                              {0}};
 static const weft_error_row no_errors[] = {{0}};
+#define ERROR_PLAN                                                                                                          \
+    { 404, "There is no such plan", "planNotFound" }
+static const weft_error_row plan_errors[] = {WEFT_ERROR_PARAMS, ERROR_PLAN, {0}};
+static const weft_error_row plan_cancel_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT,
+                                                    ERROR_PLAN,        {409, "The plan has ended already", "planEnded"},
+                                                    ERRORS_OF_WRITING, {0}};
 
 static const weft_method methods[] = {
     {.name = "agent.list",
@@ -452,6 +501,30 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_ENDED("deleted"),
      .errors = session_errors,
+     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "plan.list",
+     .handler = weft__hub_plans,
+     .params = weft__hub_plans_params,
+     .help = "plans, the newest first, and how far they are",
+     .scope = WEFT_READ,
+     .result = S_PLANS,
+     .errors = list_errors,
+     .flags = WEFT_STRICT},
+    {.name = "plan.get",
+     .handler = weft__hub_plan_get,
+     .params = weft__hub_plan_params,
+     .help = "one plan, with its tasks",
+     .scope = WEFT_READ,
+     .result = S_OF(S_IS("plan", S_WHOLE_PLAN), "\"plan\""),
+     .errors = plan_errors,
+     .flags = WEFT_STRICT},
+    {.name = "plan.cancel",
+     .handler = weft__hub_plan_cancel,
+     .params = weft__hub_plan_params,
+     .help = "end a plan: its tasks that run are cancelled, the others are skipped",
+     .scope = WEFT_WORK,
+     .result = S_OF(S_IS("planId", S_STRING) "," S_IS("state", S_STRING), "\"planId\",\"state\""),
+     .errors = plan_cancel_errors,
      .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
     {.name = "git.stage",
      .handler = weft__hub_git_stage,

@@ -49,6 +49,10 @@ weft_handler weft__hub_terminals, weft__hub_terminal_get, weft__hub_terminal_wri
 extern const weft_param weft__hub_terminals_params[], weft__hub_terminal_get_params[], weft__hub_terminal_write_params[],
     weft__hub_terminal_resize_params[];
 
+/* ---- hub_methods_plan.c ---- */
+weft_handler weft__hub_plans, weft__hub_plan_get, weft__hub_plan_cancel;
+extern const weft_param weft__hub_plans_params[], weft__hub_plan_params[];
+
 /* ---- hub_methods_event.c ---- */
 weft_handler weft__hub_subscribe, weft__hub_unsubscribe;
 extern const weft_param weft__hub_subscribe_params[], weft__hub_unsubscribe_params[];

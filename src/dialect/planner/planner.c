@@ -67,6 +67,39 @@
     S_IS("version", S_COUNT) "," \
     S_IS("entries", S_LIST(S_ENTRY)), \
     "\"version\",\"entries\"")
+#define S_PLANNED_TASK S_OF( \
+    S_IS("id", S_STRING) "," \
+    S_IS("type", S_STRING) "," \
+    S_IS("description", S_STRING) "," \
+    S_IS("prompt", S_STRING) "," \
+    S_IS("dependencies", S_STRINGS) "," \
+    S_IS("priority", S_COUNT) "," \
+    S_IS("context", S_OBJECT) "," \
+    S_IS("constraints", S_OBJECT), \
+    "\"id\",\"type\",\"description\",\"dependencies\",\"priority\"")
+#define S_PLANNED S_OF( \
+    S_IS("plan_id", S_STRING) "," \
+    S_IS("created_at", S_TIME) "," \
+    S_IS("user_request", S_STRING) "," \
+    S_IS("tasks", S_LIST(S_PLANNED_TASK)) "," \
+    S_IS("estimated_time_seconds", S_COUNT) "," \
+    S_IS("explanation", S_STRING) "," \
+    S_IS("constraints", S_OBJECT), \
+    "\"plan_id\",\"created_at\",\"tasks\",\"estimated_time_seconds\"")
+#define S_PLAN_RESULT S_OF( \
+    S_IS("task_id", S_STRING) "," \
+    S_IS("status", S_STRING) "," \
+    S_IS("output", S_OBJECT) "," \
+    S_IS("error", S_OBJECT) "," \
+    S_IS("metadata", S_OBJECT), \
+    "\"task_id\",\"status\",\"output\",\"metadata\"")
+#define S_PLAN_RAN S_OF( \
+    S_IS("plan_id", S_STRING) "," \
+    S_IS("status", "{\"enum\":[\"success\",\"partial\",\"failure\",\"timeout\",\"cancelled\",\"running\"]}") "," \
+    S_IS("results", S_LIST(S_PLAN_RESULT)) "," \
+    S_IS("output", S_STRING) "," \
+    S_IS("metadata", S_OBJECT), \
+    "\"plan_id\",\"status\",\"results\",\"metadata\"")
 /* clang-format on */
 
 static const weft_error_row execute_errors[] = {
@@ -103,6 +136,25 @@ static const weft_error_row update_errors[] = {
     WEFT_ERROR_STORAGE,
     {0},
 };
+static const weft_error_row create_errors[] = {
+    WEFT_ERROR_PARAMS,
+    PLANNER_ERROR_ROWS,
+    {WEFT_CANCELLED, "Request cancelled", "taskCancelled"},
+    {413, "The prompt is too long", "tooLarge"},
+    WEFT_ERROR_STOPPING,
+    WEFT_ERROR_STORAGE,
+    {0},
+};
+static const weft_error_row run_errors[] = {
+    WEFT_ERROR_PARAMS,
+    {PLANNER_UNAVAILABLE, "Resource unavailable", "resourceUnavailable"},
+    {404, "There is no such plan", "planNotFound"},
+    {409, "The plan runs already, or has run", "planHasRun"},
+    {429, "Too many plans are running", "tooManyPlans"},
+    WEFT_ERROR_STOPPING,
+    WEFT_ERROR_STORAGE,
+    {0},
+};
 static const weft_error_row role_errors[] = {WEFT_ERROR_PARAMS, {0}};
 static const weft_error_row register_errors[] = {
     WEFT_ERROR_PARAMS,
@@ -124,7 +176,24 @@ static const weft_method methods[] = {
      .result = S_EXECUTED,
      .errors = execute_errors,
      .flags = WEFT_CHANGES},
-    /* planner_plan.c: create_plan, run_plan */
+    /* planner_plan.c */
+    {.name = "create_plan",
+     .handler = weft__planner_on_create,
+     .params = weft__planner_create_params,
+     .help = "let whoever holds the role of the planner make a plan of a request; it is stored and does not run",
+     .scope = WEFT_WORK,
+     .result = S_OF(S_IS("plan", S_PLANNED), "\"plan\""),
+     .errors = create_errors,
+     .flags = WEFT_CHANGES},
+    /* planner_run.c */
+    {.name = "run_plan",
+     .handler = weft__planner_on_run,
+     .params = weft__planner_run_params,
+     .help = "run a plan's tasks in the order of what they need, and wait for what comes of them",
+     .scope = WEFT_WORK,
+     .result = S_PLAN_RAN,
+     .errors = run_errors,
+     .flags = WEFT_CHANGES},
     /* planner_check.c */
     {.name = "validate_code",
      .handler = weft__planner_on_validate,

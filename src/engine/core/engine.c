@@ -475,6 +475,19 @@ int weft__engine_append(weft_engine *engine, const char *stream, const char *typ
     return weft__draft_send(&draft, NULL, done, ctx);
 }
 
+int weft__engine_change(weft_engine *engine, const weft_engine_change *change, void (*done)(void *ctx, int r), void *ctx) {
+    struct draft draft = {.engine = engine,
+                          .counter = change->counter,
+                          .number = change->number,
+                          .document = change->documents,
+                          .documents = change->document_count};
+    if (engine->phase < RECOVERING || engine->phase >= STOPPED)
+        return engine->phase < RECOVERING ? -EAGAIN : -ESHUTDOWN;
+    for (size_t i = 0; i < change->count; i++)
+        weft__draft_add(&draft, change->stream, change->types[i], change->data[i]);
+    return weft__draft_send(&draft, NULL, done, ctx);
+}
+
 uint64_t weft__engine_skipped(const weft_engine *engine) {
     return engine->skipped;
 }

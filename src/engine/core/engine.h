@@ -151,6 +151,19 @@ void weft__engine_unlisten(weft_event_listener *listener);
  * not been read yet (so all commands); -ESHUTDOWN: the engine has stopped. */
 int weft__engine_append(weft_engine *engine, const char *stream, const char *type, weft_val data,
                         void (*done)(void *ctx, int r), void *ctx);
+/* Several of them in one append, with documents of one's own: all is stored, or nothing. At least one event. Everything is
+ * copied. With a counter, done gets -EAGAIN when the number was taken meanwhile, and nothing was stored. */
+typedef struct weft_engine_change {
+    const char *stream;
+    const char *const *types; /* of the events, */
+    const weft_val *data;     /* and what each says */
+    size_t count;
+    const weft_document *documents;
+    size_t document_count;
+    const char *counter; /* NULL: none */
+    uint64_t number;
+} weft_engine_change;
+int weft__engine_change(weft_engine *engine, const weft_engine_change *change, void (*done)(void *ctx, int r), void *ctx);
 
 /* ---- tasks ---- */
 
@@ -261,6 +274,8 @@ int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task
  * it has ended, -ESHUTDOWN. A task that ends by itself meanwhile: done with -EALREADY. */
 int weft__task_cancel(weft_engine *engine, const char *id, const char *by, weft_task_done *done, void *ctx);
 const weft_task *weft__task_find(const weft_engine *engine, const char *id);
+/* The one that was submitted with this key; NULL: none is remembered. */
+const weft_task *weft__task_find_key(const weft_engine *engine, const char *key);
 /* A line of the hub's own among what its agent writes to standard error, for whoever watches. Nothing unless it runs. */
 void weft__task_note(weft_engine *engine, const char *id, const char *line);
 /* What the agent of a running task asks of its terminals: a passage (driver.h) hands it on. Every terminal is gone when the

@@ -293,6 +293,7 @@ struct draft {
     const char *counter; /* NULL, or the append takes this number of it; borrowed */
     uint64_t number;
     const weft_document *document; /* written with the events; NULL: none. Borrowed */
+    size_t documents;              /* there are so many of them; 0: one */
 };
 /* stream and type are borrowed until the draft is sent. */
 void weft__draft_add(struct draft *draft, const char *stream, const char *type, weft_val data);

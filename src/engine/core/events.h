@@ -90,7 +90,19 @@
  *
  *   file.create, file.modify, file.delete   {path, size?, depth?}   relative to the folder; depth: of causes
  *
- * Stream "cron":  cron.fired {job, schedule, action?} */
+ * Stream "cron":  cron.fired {job, schedule, action?}
+ *
+ * Stream "plans" (WEFT_STREAM_PLANS): what becomes of plans (engine/plans). A plan itself, and how far it is, are documents.
+ *
+ *   plan.created    {planId, request, tasks, by?}            tasks: how many
+ *   plan.started    {planId, by?, timeLimitMs?}
+ *   plan.task       {planId, id, state, taskId?, reason?, error?}   state: queued, running, completed, failed, cancelled,
+ *                   skipped; taskId: the task of the queue; reason: of a task that failed, or dependencyFailed, timeLimit,
+ *                   cancelled
+ *   plan.stopping   {planId, reason, by?}                    what has not ended is cancelled or skipped: timeLimit,
+ *                   cancelled
+ *   plan.finished   {planId, state, reason?, completed, failed, cancelled, skipped}   state: completed, failed,
+ *                   cancelled; reason: taskFailed, timeLimit, cancelled */
 #ifndef WEFT_EVENTS_H
 #define WEFT_EVENTS_H
 
@@ -98,6 +110,7 @@
 #define WEFT_STREAM_SESSION "session/"
 #define WEFT_STREAM_FILES "files"
 #define WEFT_STREAM_CRON "cron"
+#define WEFT_STREAM_PLANS "plans"
 
 /* How much of the end of a task's output the read model keeps and its last event holds. */
 #define WEFT_TASK_TAIL (16 * 1024)

@@ -170,7 +170,9 @@ int weft__draft_send(struct draft *draft, const char *key, sent_done *done, void
                                               .count = draft->count,
                                               .key = key,
                                               .documents = draft->document,
-                                              .document_count = draft->document ? 1 : 0,
+                                              .document_count = !draft->document   ? 0
+                                                                : draft->documents ? draft->documents
+                                                                                   : 1,
                                               .counter = draft->counter,
                                               .number = draft->number},
                                on_draft_stored, made);

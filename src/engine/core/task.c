@@ -272,13 +272,25 @@ static void join_session(weft_engine *engine, known_task *task, int64_t now) {
     session->pub.task = session->task;
 }
 
-/* Is what we are about to store what this event says? */
-static bool is_task_as_said(const known_task *task, const weft_json *of) {
+/* 1: it is this text; 0: another; -ENOMEM: it cannot be decoded now. */
+static int compare_text(const weft_json *value, const char *text) {
+    weft_bytes is;
+    int r = weft_text(value, &is);
+    return r < 0 ? (r == -ENOMEM ? r : 0) : is.len == strlen(text) && memcmp(is.data, text, is.len) == 0;
+}
+
+/* Is what we are about to store what this event says? 1 yes, 0 no, -ENOMEM. */
+static int is_task_as_said(const known_task *task, const weft_json *of) {
     const weft_task *pub = &task->pub;
     const weft_json *metadata = &of[METADATA];
-    bool same_metadata = strlen(pub->metadata) == metadata->len && memcmp(pub->metadata, metadata->text, metadata->len) == 0;
-    return same_metadata && weft__value_says(&of[PROMPT], pub->prompt) && weft__value_says(&of[RUNS_ON], pub->runs_on) &&
-           weft__value_says(&of[SESSION_ID], pub->session) && (!pub->key || weft__value_says(&of[KEY], pub->key));
+    int r = strlen(pub->metadata) == metadata->len && memcmp(pub->metadata, metadata->text, metadata->len) == 0;
+    if (r > 0)
+        r = compare_text(&of[PROMPT], pub->prompt);
+    if (r > 0)
+        r = compare_text(&of[RUNS_ON], pub->runs_on);
+    if (r > 0)
+        r = compare_text(&of[SESSION_ID], pub->session);
+    return r > 0 && pub->key ? compare_text(&of[KEY], pub->key) : r;
 }
 
 int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const weft_json *data) {
@@ -288,7 +300,10 @@ int weft__task_apply_queued(weft_engine *engine, const weft_event *event, const 
     known_task *task = weft__task_known(engine, weft__value_id(&of[TASK_ID], id));
     if (task && task->stored)
         return 0;
-    if (task && !is_task_as_said(task, of)) {
+    int said = task ? is_task_as_said(task, of) : 1;
+    if (said < 0)
+        return said;
+    if (!said) {
         /* Another writer was quicker with this number: ours will be refused. */
         weft__map_remove(&engine->tasks, &task->node);
         task = NULL;
@@ -769,6 +784,12 @@ int weft__task_apply_output(weft_engine *engine, const weft_event *event, const 
 
 const weft_task *weft__task_find(const weft_engine *engine, const char *id) {
     known_task *task = weft__task_known(engine, id);
+    return task && task->stored ? &task->pub : NULL;
+}
+
+const weft_task *weft__task_find_key(const weft_engine *engine, const char *key) {
+    weft_node *node = weft__map_find(&engine->keys, key);
+    const known_task *task = node ? WEFT_CONTAINER(node, known_task, key_node) : NULL;
     return task && task->stored ? &task->pub : NULL;
 }
 

@@ -1,0 +1,137 @@
+#!/usr/bin/python3
+"""Plans on the real program: kill -9 in the middle, again and again. The plan goes on where it was and ends; what had ended
+does not run again, and every step is one task."""
+import os
+import random
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from hub import SOAK, Hub, main, wait_until
+
+KILLS = 12
+# It writes down that it began, waits a little, and writes down that it has ended; then it says what it did.
+AGENT = """
+import os, sys, time
+step = sys.argv[1].split()[0]
+def note(what):
+    with open(os.environ["NOTES"], "a") as file:
+        file.write(f"{what} {step}\\n")
+note("began")
+time.sleep(0.03)
+note("ended")
+print(f"answer of {step}")
+"""
+
+
+def layers(width, depth):
+    """Every step needs all of the layer before it."""
+    tasks, before = [], []
+    for layer in range(depth):
+        names = [f"s{layer}_{i}" for i in range(width)]
+        tasks += [{"id": name, "type": "testing", "description": f"{name} of the plan", "dependencies": before} for name in names]
+        before = names
+    return {"tasks": tasks}
+
+
+def hub_with_agent(on_restart):
+    hub = Hub({"agents": {"notes": {"driver": "cli", "command": [sys.executable, "-c", AGENT, "{prompt}"]}},
+               "default_agent": "notes", "tasks": {"on_restart": on_restart}})
+    hub.env["NOTES"] = os.path.join(hub.folder, "notes")
+    return hub
+
+
+def plan_of(hub, plan):
+    connection = hub.connect()
+    try:
+        return connection.call("plan.get", planId=plan)["plan"]
+    finally:
+        connection.close()
+
+
+def check_journal(hub, plan, tasks):
+    """Every step was queued as one task, completed once, and after everything that it needs."""
+    needs = {task["id"]: task["dependencies"] for task in tasks}
+    queued, completed = {}, []
+    for event in hub.events(types=["task."]):
+        data = event["data"]
+        if event["type"] == "task.queued" and data["metadata"].get("planId") == plan:
+            step = data["metadata"]["planTask"]
+            assert step not in queued, f"{step} is there twice: {queued[step]} and {data['taskId']}"
+            assert all(need in completed for need in needs[step]), f"{step} was queued before what it needs"
+            for need in needs[step]:
+                assert f"answer of {need}" in data["prompt"], data["prompt"]
+            queued[step] = data["taskId"]
+        if event["type"] == "task.completed":
+            step = next(name for name, task in queued.items() if task == data["taskId"])
+            assert step not in completed, f"{step} completed twice"
+            completed.append(step)
+    assert sorted(completed) == sorted(needs), (sorted(completed), sorted(needs))
+
+
+def killed_in_the_middle():
+    plan = layers(3, 5)
+    with hub_with_agent("requeue") as hub:
+        connection = hub.start().connect()
+        ran = connection.call("run_plan", plan=plan, options={"wait": False})
+        for _ in range(KILLS * SOAK):
+            time.sleep(random.uniform(0.0, 0.08))
+            hub.kill()
+            hub.start()
+            if plan_of(hub, ran["plan_id"])["state"] != "running":
+                break
+        wait_until("the plan ends", lambda: plan_of(hub, ran["plan_id"])["state"] != "running")
+        is_now = plan_of(hub, ran["plan_id"])
+        assert is_now["state"] == "completed", is_now
+        check_journal(hub, ran["plan_id"], plan["tasks"])
+        ended = [event for event in hub.events(types=["plan.finished"]) if event["data"]["planId"] == ran["plan_id"]]
+        assert len(ended) == 1, ended
+
+
+def killed_before_it_is_acknowledged():
+    """Whatever was stored of it, the plan is there whole or not at all, and runs once."""
+    with hub_with_agent("requeue") as hub:
+        for _ in range(6 * SOAK):
+            connection = hub.start().connect()
+            connection.send({"jsonrpc": "2.0", "id": 1, "method": "run_plan",
+                             "params": {"plan": layers(2, 2), "options": {"wait": False}}})
+            time.sleep(random.uniform(0.0, 0.02))
+            hub.kill()
+        connection = hub.start().connect()
+        wait_until("no plan runs", lambda: all(plan["state"] != "running" for plan in connection.call("plan.list")["plans"]))
+        for plan in connection.call("plan.list")["plans"]:
+            assert plan["state"] in ("created", "completed"), plan
+            assert plan["taskCount"] == 4, plan
+
+
+def what_ran_has_failed():
+    with hub_with_agent("fail") as hub:
+        connection = hub.start().connect()
+        plan = {"tasks": [{"id": "a", "type": "testing", "description": "a"},
+                          {"id": "b", "type": "testing", "description": "b", "dependencies": ["a"]}]}
+        ran = connection.call("run_plan", plan=plan, options={"wait": False})
+        wait_until("it runs", lambda: os.path.exists(hub.env["NOTES"]))
+        hub.kill()
+        connection = hub.start().connect()
+        wait_until("the plan ends", lambda: plan_of(hub, ran["plan_id"])["state"] != "running")
+        states = {task["id"]: task["state"] for task in plan_of(hub, ran["plan_id"])["tasks"]}
+        # It may have been quick enough.
+        assert states in ({"a": "failed", "b": "skipped"}, {"a": "completed", "b": "completed"},
+                          {"a": "completed", "b": "failed"}), states
+
+
+def cancelled_and_killed():
+    with hub_with_agent("requeue") as hub:
+        connection = hub.start().connect()
+        ran = connection.call("run_plan", plan=layers(4, 4), options={"wait": False})
+        connection.send({"jsonrpc": "2.0", "id": 99, "method": "plan.cancel", "params": {"planId": ran["plan_id"]}})
+        wait_until("it is stopping", lambda: plan_of(hub, ran["plan_id"]).get("stopping")
+                   or plan_of(hub, ran["plan_id"])["state"] != "running")
+        hub.kill()
+        hub.start()
+        wait_until("the plan ends", lambda: plan_of(hub, ran["plan_id"])["state"] != "running")
+        is_now = plan_of(hub, ran["plan_id"])
+        assert is_now["state"] == "cancelled" and is_now["counts"]["skipped"] > 0, is_now
+
+
+main([killed_in_the_middle, killed_before_it_is_acknowledged, what_ran_has_failed, cancelled_and_killed])
