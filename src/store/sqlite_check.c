@@ -36,8 +36,22 @@ static int each_row(sqlite3 *db, const char *sql, int (*each)(sqlite3_stmt *row,
 }
 
 struct count {
-    int64_t trimmed, at, rows, bytes;
+    weft_sq_conn *conn;
+    int64_t trimmed, keyed, at, rows, bytes;
 };
+
+/* A key that is not found would be used again. An entry too many is never believed. */
+static int check_key(struct count *count, const char *key, int64_t gseq) {
+    int r;
+    sqlite3_stmt *row = weft__sq_prepare(count->conn, WEFT_SQ_HAS_KEY, &r);
+    if (!row)
+        return r;
+    sqlite3_bind_int64(row, 1, weft__sq_key_hash(key));
+    sqlite3_bind_int64(row, 2, gseq);
+    r = weft__sq_step(row);
+    sqlite3_reset(row);
+    return r == 0 ? -EUCLEAN : r;
+}
 
 static int check_event(sqlite3_stmt *row, void *ctx) {
     struct count *count = ctx;
@@ -57,7 +71,7 @@ static int check_event(sqlite3_stmt *row, void *ctx) {
     count->at = gseq;
     count->rows++;
     count->bytes += (int64_t) event.data.len;
-    return 0;
+    return key && gseq <= count->keyed ? check_key(count, key, gseq) : 0;
 }
 
 static int check_stream(sqlite3_stmt *row, void *ctx) {
@@ -100,23 +114,12 @@ static int must_not_be(sqlite3_stmt *row, void *ctx) {
     return -EUCLEAN;
 }
 
-/* A key that is not found would be used again. One too many is never believed. */
-static int check_keys(sqlite3 *db, int64_t upto) {
-    char sql[240];
-    snprintf(sql, sizeof sql,
-             "SELECT 1 FROM event WHERE key IS NOT NULL AND gseq <= %lld AND NOT EXISTS"
-             " (SELECT 1 FROM keyed k WHERE k.hash = weft_key_hash(event.key) AND k.gseq = event.gseq) LIMIT 1",
-             (long long) upto);
-    int r = weft__sq_know_hash(db);
-    return r < 0 ? r : each_row(db, sql, must_not_be, NULL);
-}
-
 int weft__sq_check_events(weft_sq_conn *conn, weft_sq_state *state, char *ret_why) {
-    struct count count = {.trimmed = state->trimmed};
+    struct count count = {.conn = conn, .trimmed = state->trimmed, .keyed = state->keyed};
     int r = each_row(conn->db, "SELECT gseq, stream, seq, time, type, key, data, sum FROM event ORDER BY gseq", check_event,
                      &count);
     if (r == -EUCLEAN)
-        return report_damage(ret_why, "an event is missing or not as it was written");
+        return report_damage(ret_why, "an event or its key is missing or not as it was written");
     if (r >= 0)
         r = each_row(conn->db,
                      "SELECT s.id, s.name, s.head, s.trimmed, s.sum, c.low, c.high, c.n FROM stream s LEFT JOIN"
@@ -127,10 +130,6 @@ int weft__sq_check_events(weft_sq_conn *conn, weft_sq_state *state, char *ret_wh
         r = each_row(conn->db, "SELECT 1 FROM event WHERE stream NOT IN (SELECT id FROM stream) LIMIT 1", must_not_be, NULL);
     if (r == -EUCLEAN)
         return report_damage(ret_why, "a stream has lost events");
-    if (r >= 0)
-        r = check_keys(conn->db, state->keyed);
-    if (r == -EUCLEAN)
-        return report_damage(ret_why, "the key of an event is missing");
     if (r >= 0)
         r = each_row(conn->db, "SELECT key, data, sum FROM document", check_document, NULL);
     if (r == -EUCLEAN)

@@ -259,10 +259,8 @@ int weft__sq_keys_move(weft_sq *sq, bool all) {
     if (all)
         return move_all(sq);
     bool due = keys->count >= MANY || (keys->count && sq->state.head - keys->recent_from >= FAR);
-    /* They move faster than new ones come, so that these are still few. A group may be longer than all of that. */
-    if (due && keys->moving)
-        r = keys->count >= 2 * (size_t) MANY ? move_all(sq) : 0;
-    else if (due)
+    /* Twice as many move as come: before the last has moved there are no more than half as many new ones, and a group's. */
+    if (due && !keys->moving)
         r = begin_moving(sq);
     return r >= 0 && keys->moving ? move_piece(sq, piece) : r;
 }

@@ -47,6 +47,7 @@ static const char *const texts[WEFT_SQ_STATEMENTS] = {
     /* After a failure everything is rolled back, so the statement itself need not be. */
     [WEFT_SQ_INSERT_ROWS] = "INSERT OR FAIL INTO event (" EVENT ") SELECT " EVENT " FROM event_rows",
     [WEFT_SQ_KEY] = "SELECT gseq FROM keyed WHERE hash = ?",
+    [WEFT_SQ_HAS_KEY] = "SELECT 1 FROM keyed WHERE hash = ? AND gseq = ?",
     [WEFT_SQ_KEY_AT] = "SELECT key FROM event WHERE gseq = ?",
     [WEFT_SQ_KEYS_AFTER] = "SELECT gseq, key FROM event WHERE gseq > ? AND key IS NOT NULL ORDER BY gseq",
     [WEFT_SQ_MOVE_KEYS] = "INSERT OR IGNORE INTO keyed (hash, gseq) SELECT hash, gseq FROM key_rows",

@@ -49,6 +49,7 @@ enum weft_sq_statement {
     WEFT_SQ_INSERT_ROWS,
     WEFT_SQ_KEY,
     WEFT_SQ_KEY_AT,
+    WEFT_SQ_HAS_KEY,
     WEFT_SQ_KEYS_AFTER,
     WEFT_SQ_MOVE_KEYS,
     WEFT_SQ_DROP_KEY,
