@@ -208,6 +208,8 @@ typedef struct hub_opts {
     weft_limits service;
     const char *rules;                   /* JSON; NULL: no automation */
     const weft_dialect *const *dialects; /* NULL: all there are */
+    bool unchecked; /* results are not checked against their rows' schemas: where each allocation fails in turn, compiling
+                       them would be most of what is tried */
 } hub_opts;
 
 static inline void hub_automate(hub_world *world, const char *rules) {
@@ -263,7 +265,8 @@ static inline int hub_init(hub_world *world, const hub_opts *opts) {
     weft_service_opts service = {.methods = weft__dialects_methods(world->dialects),
                                  .gates = weft__dialects_gates(world->dialects),
                                  .alloc = opts->alloc,
-                                 .limits = opts->service};
+                                 .limits = opts->service,
+                                 .check_results = !opts->unchecked};
     r = weft_service_new(&service, &world->service);
     world->hub.service = world->service;
     return r < 0 ? r : weft__hub_clients_new(&world->hub, world->dialects, &world->hub.clients);

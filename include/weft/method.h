@@ -96,12 +96,16 @@ typedef struct weft_method {
     const char *result;           /* JSON Schema of the result as text; NULL: any */
     const weft_error_row *errors; /* ends with code 0; may be NULL */
     unsigned flags;
-    void *ctx;              /* handed to the handler; NULL: the service's */
-    const void *defaults;   /* what the struct of WEFT_END holds where params say nothing; NULL: zeroes */
-    int64_t timeout_ms;     /* a request of a peer that is not answered by then is answered as if its caller's deadline had
-                               passed (-32800, data.reason "deadlineExceeded"); 0: it may take as long as it likes */
-    const weft_form *forms; /* for a row without params whose handler hands on to one of these: rpc.discover shows their
-                               params and results. NULL: it stands for itself */
+    void *ctx;            /* handed to the handler; NULL: the service's */
+    const void *defaults; /* what the struct of WEFT_END holds where params say nothing; NULL: zeroes */
+    int64_t timeout_ms;   /* a request of a peer that is not answered by then is answered as if its caller's deadline had
+                             passed (-32800, data.reason "deadlineExceeded"); 0: it may take as long as it likes */
+    const char *params_schema; /* JSON Schema of the params as text, for what a table cannot say; NULL: none. They are
+                                  checked after the table: the first misfit is answered with -32602 (data.reason
+                                  "invalidParams", data.path, data.keywordLocation, and data.errors if there are several).
+                                  Positional params are checked by the names of the table, absent ones as {} */
+    const weft_form *forms;    /* for a row without params whose handler hands on to one of these: rpc.discover shows their
+                                  params and results. NULL: it stands for itself */
 } weft_method;
 
 /* The struct that the params were bound to by the method's table, which ends with WEFT_END. Yours to change until the

@@ -15,6 +15,7 @@
 
 #include <weft/gate.h>
 #include <weft/method.h>
+#include <weft/schema.h>
 #include <weft/stats.h>
 
 #ifdef __cplusplus
@@ -63,6 +64,9 @@ typedef struct weft_service_opts {
     /* A weft_service_call() is over where none was: call weft_service_deliver() soon, not from here. Not used once the
      * service belongs to a weft_server. */
     void (*on_ready)(void *ctx);
+    /* Check each result against the schema of its row, and answer -32603 (data.reason "invalidResult") in place of one that
+     * does not fit. It costs more than most handlers do: for tests and debugging. */
+    bool check_results;
     /* Every message in and out, for a log. NULL: none. Tokens and auth members are not removed here. */
     void (*on_message)(void *ctx, weft_peer *peer, bool outgoing, weft_bytes text);
 } weft_service_opts;
@@ -71,7 +75,7 @@ WEFT_API int weft_service_new(const weft_service_opts *opts, weft_service **ret)
 WEFT_API weft_service *weft_service_ref(weft_service *service);
 WEFT_API weft_service *weft_service_unref(weft_service *service);
 /* Add or remove a method while peers are connected. The row is borrowed and must outlive its registration.
- * -EEXIST, -ENOENT, -EMSGSIZE (over WEFT_PARAMS_MAX). */
+ * -EEXIST, -ENOENT, -EMSGSIZE (over WEFT_PARAMS_MAX), -EINVAL (its params_schema cannot be compiled). */
 WEFT_API int weft_service_add(weft_service *service, const weft_method *method);
 WEFT_API int weft_service_remove(weft_service *service, const char *name);
 WEFT_API const weft_method *weft_service_find(weft_service *service, const char *name);
@@ -214,7 +218,12 @@ typedef struct weft_call_opts {
     /* Parts sent ahead of the answer; asks for them in the request (needs named or no params). Restarts the timeout. */
     void (*on_part)(weft_peer *peer, const weft_json *part, void *ctx);
     const char *idempotency_key; /* sent only to peers with extras */
-    bool send_deadline;          /* tell the other side how long we wait; sent only to peers with extras */
+    /* What the result must be; borrowed until on_answer has run. One that does not fit: on_answer gets -EBADMSG, or -E2BIG
+     * if it is too much to check. */
+    const weft_schema *result_schema;
+    /* Why it does not fit, just before on_answer. Borrowed. NULL: not told. */
+    void (*on_misfit)(weft_peer *peer, const weft_schema_report *report, void *ctx);
+    bool send_deadline; /* tell the other side how long we wait; sent only to peers with extras */
 } weft_call_opts;
 
 /* Queue a request. on_answer runs exactly once: with a result, with the peer's error, or with why there is none.

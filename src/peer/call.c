@@ -20,6 +20,8 @@ typedef struct call {
     int64_t timeout_ms; /* <0: none */
     weft_on_answer *on_answer;
     void (*on_part)(weft_peer *peer, const weft_json *part, void *ctx);
+    void (*on_misfit)(weft_peer *peer, const weft_schema_report *report, void *ctx);
+    const weft_schema *schema; /* of the result; NULL: any */
     void *ctx;
 } call;
 
@@ -115,6 +117,8 @@ int weft__call_open(weft_peer *peer, const weft_call_opts *opts, int64_t *ret_id
     c->timeout_ms = timeout;
     c->on_answer = opts->on_answer;
     c->on_part = opts->on_part;
+    c->on_misfit = opts->on_misfit;
+    c->schema = opts->result_schema;
     c->ctx = opts->ctx;
     r = set_timer(peer, c);
     if (r < 0) {
@@ -209,12 +213,23 @@ int weft_notify(weft_peer *peer, const char *method, weft_val params) {
 
 /* ---- completing ---- */
 
+static int check_result(weft_peer *peer, const call *done, const weft_json *result) {
+    WEFT_SCHEMA_REPORT report = {0};
+    int r = weft_schema_check(done->schema, result, done->on_misfit ? &report : NULL);
+    if (r == -EBADMSG && done->on_misfit)
+        done->on_misfit(peer, &report, done->ctx);
+    return r;
+}
+
 /* The call is out of the map before its callback runs: whatever that does, this completion was the one. */
 static void complete_call(weft_peer *peer, size_t slot, int r, const weft_answer *answer) {
     call done = *peer->calls->slots[slot];
     call *c = peer->calls->slots[slot];
     forget_call(peer, slot);
     weft__free(peer->service->alloc, c);
+    if (r >= 0 && done.schema && answer->result)
+        r = check_result(peer, &done, answer->result);
+    answer = r < 0 ? NULL : answer;
     if (done.on_answer)
         done.on_answer(peer, r, answer, done.ctx);
 }

@@ -186,6 +186,10 @@ static void write_forms(writer *w, const weft_form *forms) {
         write_params_doc(w, form->row->params);
         doc_raw(w, "],\"result\":");
         doc_raw(w, form->row->result ? form->row->result : "{}");
+        if (form->row->params_schema) {
+            doc_raw(w, ",\"x-paramsSchema\":");
+            doc_raw(w, form->row->params_schema);
+        }
         doc_raw(w, "}");
     }
     doc_raw(w, "}");
@@ -238,9 +242,13 @@ static void write_method_doc(writer *w, const weft_method *row) {
         doc_raw(w, ",\"x-timeoutMs\":");
         doc_number(w, row->timeout_ms);
     }
+    if (row->params_schema) {
+        doc_raw(w, ",\"x-paramsSchema\":");
+        doc_raw(w, row->params_schema);
+    }
     if (row->forms)
         write_forms(w, row->forms);
-    else if (!row->params)
+    else if (!row->params && !row->params_schema)
         doc_raw(w, ",\"x-params\":\"any\"");
     doc_raw(w, "}");
 }

@@ -129,7 +129,7 @@ static bool pass_checks(weft_req *req, const weft_json *params, weft_params_memo
         weft_refuse(req, WEFT_CANCELLED, "The deadline of the request has passed", "deadlineExceeded");
         return false;
     }
-    if (req->row->params && !bind_params(req, params, memory))
+    if ((req->row->params || req->row->params_schema) && !bind_params(req, params, memory))
         return false;
     return !(req->row->flags & WEFT_CHANGES) || !req->meta.data || weft__idempotent_begin(req) == 0;
 }
@@ -143,7 +143,7 @@ static WEFT_NOINLINE void start_checked(weft_req *req, const weft_json *params) 
 
 /* It has been let in. */
 static inline void start_admitted(weft_req *req, const weft_json *params) {
-    if (req->meta.data || req->row->params || req->row->timeout_ms)
+    if (req->meta.data || req->row->params || req->row->timeout_ms || req->row->params_schema)
         start_checked(req, params);
     else
         run_handler(req, params);

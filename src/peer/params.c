@@ -5,6 +5,7 @@
 
 #include "distance.h"
 #include "request.h"
+#include "row_schemas.h"
 #include "utf8.h"
 
 /* A longer name of an unknown member is cut in the answer. */
@@ -238,12 +239,14 @@ int weft__params_bind(weft_req *req, const weft_method *row, const weft_json *pa
     size_t size = weft__params_size(row->params);
     req->bound = NULL;
     if (!row->params)
-        return 0;
+        return row->params_schema ? weft__row_schemas_params(req, row, params) : 0;
     if (size && row->defaults)
         memcpy(memory, row->defaults, size);
     else if (size)
         memset(memory, 0, size);
     int r = bind_table(req, row->params, params, row->flags & WEFT_STRICT, size ? memory : NULL);
+    if (r >= 0 && row->params_schema)
+        r = weft__row_schemas_params(req, row, params);
     if (r >= 0 && size)
         req->bound = memory;
     return r;
@@ -255,6 +258,7 @@ void *weft_req_params(weft_req *req) {
 
 int weft_req_pass_on(weft_req *req, const weft_method *row, const weft_json *params, void *ctx) {
     weft_params_memory memory;
+    req->form = row;
     if (row->timeout_ms > 0)
         weft__req_limit(req, row->timeout_ms);
     int r = weft__params_bind(req, row, params, &memory);

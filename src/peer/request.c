@@ -14,6 +14,7 @@
 #include "gate.h"
 #include "hint.h"
 #include "meter.h"
+#include "row_schemas.h"
 #include "send.h"
 
 /* ---- writing the answer ---- */
@@ -414,6 +415,8 @@ weft_req *weft__req_by_id(weft_peer *peer, weft_bytes id) {
 int weft_reply(weft_req *req, weft_val result) {
     if (result.kind == WEFT_VAL_NONE)
         result.kind = WEFT_VAL_NULL;
+    if (req->service->check_results && weft__row_schemas_misfit(req, &result))
+        return -EBADMSG;
     return finish_request(req, &(weft_outcome){.value = &result}); /* in place: nearly every answer is given here */
 }
 

@@ -32,6 +32,7 @@ struct weft_req {
     uint32_t parts; /* how many were sent; MCP wants a number that rises */
     char *kept;     /* id and token, once the text they lay in is gone */
     struct weft_kept *idempotent; /* the answer will be stored here */
+    const weft_method *form;      /* the row that it was handed on to; NULL: its own */
     void *bound;                  /* the params as a struct, until the handler returns; NULL: not bound */
     weft_on_cancel *on_cancel;
     weft_bytes token; /* of weft_part(), raw; found when first needed or when the params go away */

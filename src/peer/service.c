@@ -5,6 +5,7 @@
 #include "gate.h"
 #include "gzip.h"
 #include "meter.h"
+#include "row_schemas.h"
 #include "zip.h"
 
 #define KIB ((size_t) 1024)
@@ -84,6 +85,7 @@ static int fill_service(weft_service *service, const weft_service_opts *opts) {
     service->on_message = opts->on_message;
     service->now_us = opts->now_us;
     service->on_ready = opts->on_ready;
+    service->check_results = opts->check_results;
     service->gates = opts->gates && *opts->gates ? opts->gates : NULL;
     for (const weft_gate *const *gate = service->gates; gate && *gate; gate++) {
         service->gate_flags |= (*gate)->flags ? (*gate)->flags : WEFT_GATE_ALL;
@@ -159,6 +161,7 @@ weft_service *weft_service_unref(weft_service *service) {
     weft__service_calls_done(service);
     weft__idempotent_done(service);
     weft__rate_done(service);
+    weft__row_schemas_done(service);
     weft__zip_free(service->zip);
     weft__gzip_free(service->gzip);
     weft__meter_free(service->meter, alloc);
@@ -172,13 +175,23 @@ weft_service *weft_service_unref(weft_service *service) {
 int weft_service_add(weft_service *service, const weft_method *method) {
     if (weft__params_size(method->params) > WEFT_PARAMS_MAX)
         return -EMSGSIZE;
-    return weft__methods_add(&service->methods, service->alloc, method);
+    if (weft__methods_find(&service->methods, method->name, strlen(method->name)))
+        return -EEXIST;
+    int r = weft__row_schemas_add(service, method);
+    if (r < 0)
+        return r;
+    r = weft__methods_add(&service->methods, service->alloc, method);
+    if (r < 0)
+        weft__row_schemas_remove(service, method);
+    return r;
 }
 
 int weft_service_remove(weft_service *service, const char *name) {
-    const weft_method *row = service->meter ? weft_service_find(service, name) : NULL;
-    if (row)
+    const weft_method *row = weft_service_find(service, name);
+    if (row && service->meter)
         weft__meter_forget(service, row);
+    if (row)
+        weft__row_schemas_remove(service, row);
     return weft__methods_remove(&service->methods, name);
 }
 

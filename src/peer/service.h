@@ -109,6 +109,8 @@ struct weft_service {
     void (*on_ready)(void *ctx);
     void (*wake)(void *ctx); /* instead of on_ready; NULL: not set */
     void *wake_ctx;
+    bool check_results;
+    struct weft_row_schemas *schemas; /* NULL until the first row with one */
     struct weft_service_calls *calls; /* without a connection; NULL until the first */
     size_t inner_refs;                /* of refs: those of such calls */
     bool closing;                     /* all other references have gone */

@@ -332,6 +332,7 @@ static void start_clients(void) {
     weft_service_opts opts = {.methods = weft__dialects_methods(box.dialects),
                               .gates = weft__dialects_gates(box.dialects),
                               .alloc = sim_alloc(),
+                              .check_results = true,
                               .limits = {.out_soft = sim_now_plan()->out_soft, .call_timeout_ms = -1}};
     if (weft_service_new(&opts, &box.service) < 0)
         abort();

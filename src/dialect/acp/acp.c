@@ -25,20 +25,30 @@
     S_IS("agentInfo", S_OBJECT), \
     "\"protocolVersion\",\"agentCapabilities\",\"authMethods\",\"agentInfo\"")
 
-#define S_LISTED S_OF( \
+/* The second of two is what is answered in the older form. */
+#define S_NEW_SESSION S_EITHER( \
+    S_OF(S_IS("sessionId", S_STRING) "," S_OPENED, "\"sessionId\""), \
+    S_OF(S_IS("session_id", S_STRING), "\"session_id\""))
+
+#define S_LISTED_AS(id, updated, cursor) S_OF( \
     S_IS("sessions", S_LIST(S_OF( \
-        S_IS("sessionId", S_STRING) "," \
+        S_IS(id, S_STRING) "," \
         S_IS("cwd", S_STRING) "," \
         S_IS("title", S_TEXT_OR_NULL) "," \
-        S_IS("updatedAt", S_TIME) "," \
+        S_IS(updated, S_TIME) "," \
         S_IS("_meta", S_OBJECT), \
-        "\"sessionId\",\"cwd\",\"updatedAt\""))) "," \
-    S_IS("nextCursor", S_STRING), \
+        "\"" id "\",\"cwd\",\"" updated "\""))) "," \
+    S_IS(cursor, S_STRING), \
     "\"sessions\"")
+#define S_LISTED S_EITHER( \
+    S_LISTED_AS("sessionId", "updatedAt", "nextCursor"), \
+    S_LISTED_AS("session_id", "updated_at", "next_cursor"))
 
-#define S_STOPPED S_OF( \
-    S_IS("stopReason", "{\"enum\":[\"end_turn\",\"max_tokens\",\"max_turn_requests\",\"refusal\",\"cancelled\"]}"), \
-    "\"stopReason\"")
+#define S_STOPPED S_EITHER( \
+    S_OF( \
+        S_IS("stopReason", "{\"enum\":[\"end_turn\",\"max_tokens\",\"max_turn_requests\",\"refusal\",\"cancelled\"]}"), \
+        "\"stopReason\""), \
+    S_OF(S_IS("ok", S_TRUE), "\"ok\""))
 /* clang-format on */
 
 #define NO_SESSION                                                                                                          \
@@ -100,7 +110,7 @@ static const weft_method methods[] = {
      .params = weft__acp_new_params,
      .help = "make a session and open it at its agent",
      .scope = WEFT_WORK,
-     .result = S_OF(S_IS("sessionId", S_STRING) "," S_OPENED, "\"sessionId\""),
+     .result = S_NEW_SESSION,
      .errors = new_errors,
      .flags = WEFT_CHANGES},
     {.name = "session/load",

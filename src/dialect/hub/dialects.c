@@ -201,6 +201,7 @@ static int share_row(weft_dialects *all, weft_method *row, const weft_method *ot
     row->forms = route->forms;
     row->errors = route->errors;
     row->params = NULL;
+    row->params_schema = NULL;
     row->defaults = NULL;
     row->timeout_ms = 0; /* that of the chosen row counts */
     row->result = row->result == other->result ? row->result : NULL;

@@ -16,6 +16,7 @@
 
 #define S_IS(name, schema) "\"" name "\":" schema
 #define S_OF(properties, required) "{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required "]}"
+#define S_EITHER(one, other) "{\"anyOf\":[" one "," other "]}"
 #define S_LIST(schema) "{\"type\":\"array\",\"items\":" schema "}"
 
 #endif

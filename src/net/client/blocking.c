@@ -138,6 +138,11 @@ static void on_part(weft_peer *peer, const weft_json *part, void *ctx) {
     call->opts->on_part(peer, part, call->opts->ctx);
 }
 
+static void on_call_misfit(weft_peer *peer, const weft_schema_report *report, void *ctx) {
+    const waiting_call *call = ctx;
+    call->opts->on_misfit(peer, report, call->opts->ctx);
+}
+
 static bool is_call_open(const weft_client *client, const void *ctx) {
     (void) client;
     return !((const waiting_call *) ctx)->done;
@@ -149,6 +154,7 @@ static int start_awaited_call(weft_client *client, const char *method, weft_val 
         return -ENOTCONN;
     opts.on_answer = on_awaited_answer;
     opts.on_part = opts.on_part ? on_part : NULL;
+    opts.on_misfit = opts.on_misfit ? on_call_misfit : NULL;
     opts.ctx = call;
     return weft_call_start(client->peer, method, params, &opts, NULL);
 }
