@@ -74,6 +74,7 @@ typedef struct weft_listen_opts {
     const char *const *origins; /* Origins accepted besides none and the server's own; "*" accepts any. Copied */
     const char *dialect;        /* what connections speak until something decides otherwise */
     size_t max_body;            /* an inbound message, where that is less than the service's limits: 0 no other limit */
+    size_t dialect_max_body;    /* the same, until something decides that the connection speaks another dialect */
     const char *id_header;      /* WebSocket: the answer to the handshake names the connection in this header, with 32
                                    random hexadecimal digits. At most 64 bytes; NULL: no such header. Copied */
     bool token_later;           /* WebSocket: who shows no token at all may connect, is answered 401 to every method without

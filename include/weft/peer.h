@@ -127,7 +127,8 @@ typedef struct weft_peer_opts {
     bool gzip;        /* Content-Length and HTTP: say that we read gzip. It is used from when the other side has said so */
     unsigned deflate; /* WebSocket: permessage-deflate was negotiated; 9..15 is the window for what we send */
     size_t max_body;  /* an inbound message, where that is less than the service's limits; 0: no other limit */
-    uint64_t seed;    /* unpredictable; masks of a WebSocket client come from it */
+    size_t dialect_max_body; /* the same, until identity.dialect changes */
+    uint64_t seed;           /* unpredictable; masks of a WebSocket client come from it */
     /* Sign what we call and notify: the value of its auth member as text into ret, for a message with these parts as they
      * stand in it. The text's length, or <0: then nothing is sent. NULL: nothing is signed. <weft/sign.h> */
     int (*sign)(void *ctx, weft_bytes method, weft_bytes id, weft_bytes params, char *ret, size_t size);

@@ -379,6 +379,7 @@ int weft__conn_peer_new(weft_conn *conn, const weft_conn_peer *how, weft_peer **
                            .no_batch = endpoint->no_batch,
                            .lenient = endpoint->lenient,
                            .max_body = endpoint->max_body,
+                           .dialect_max_body = endpoint->dialect_max_body,
                            .deflate = how->deflate,
                            .locked = how->locked,
                            .data = endpoint->server->opts.data,

@@ -7,6 +7,8 @@
 #include <openssl/params.h>
 #include <string.h>
 
+#define GATHER 1024
+
 /* OpenSSL's memory is its own: it does not take our allocator. */
 static EVP_MAC_CTX *as_ctx(weft_hmac *hmac) {
     return (EVP_MAC_CTX *) hmac;
@@ -33,17 +35,36 @@ weft_hmac *weft__hmac_free(weft_hmac *hmac) {
     return NULL;
 }
 
-int weft__hmac_parts(weft_hmac *hmac, const weft_signed_parts *parts, unsigned char ret[WEFT_MAC]) {
+static bool update_mac(EVP_MAC_CTX *ctx, const char *data, size_t len) {
+    return !len || EVP_MAC_update(ctx, (const unsigned char *) data, len);
+}
+
+/* Each call of OpenSSL costs as much as hashing a hundred bytes: what is short is put together first. */
+static bool update_parts(EVP_MAC_CTX *ctx, const weft_signed_parts *parts) {
     const weft_bytes *const all[] = {&parts->timestamp, &parts->nonce, &parts->method, &parts->id, &parts->params};
-    EVP_MAC_CTX *ctx = as_ctx(hmac);
-    size_t len = 0;
-    bool good = EVP_MAC_init(ctx, NULL, 0, NULL);
+    char gathered[GATHER];
+    size_t n = 0;
+    bool good = true;
     for (size_t i = 0; good && i < sizeof all / sizeof all[0]; i++) {
         if (i)
-            good = EVP_MAC_update(ctx, (const unsigned char *) "\n", 1);
-        if (good && all[i]->len)
-            good = EVP_MAC_update(ctx, (const unsigned char *) all[i]->data, all[i]->len);
+            gathered[n++] = '\n';
+        bool fits = all[i]->len < sizeof gathered - n - 1; /* with the newline behind it */
+        if (fits && all[i]->len)
+            memcpy(gathered + n, all[i]->data, all[i]->len);
+        if (fits) {
+            n += all[i]->len;
+            continue;
+        }
+        good = update_mac(ctx, gathered, n) && update_mac(ctx, all[i]->data, all[i]->len);
+        n = 0;
     }
+    return good && update_mac(ctx, gathered, n);
+}
+
+int weft__hmac_parts(weft_hmac *hmac, const weft_signed_parts *parts, unsigned char ret[WEFT_MAC]) {
+    EVP_MAC_CTX *ctx = as_ctx(hmac);
+    size_t len = 0;
+    bool good = EVP_MAC_init(ctx, NULL, 0, NULL) && update_parts(ctx, parts);
     return good && EVP_MAC_final(ctx, ret, &len, WEFT_MAC) && len == WEFT_MAC ? 0 : -ENOMEM;
 }
 

@@ -46,6 +46,7 @@ static void take_opts(weft_peer *peer, const weft_peer_opts *opts) {
     peer->deflate = opts->deflate;
     peer->gzip = opts->gzip;
     peer->own_max_body = opts->max_body;
+    peer->dialect_max_body = opts->dialect_max_body;
     peer->seed = opts->seed;
     peer->data = opts->data;
     peer->on_notification = opts->on_notification;
@@ -77,11 +78,15 @@ static void dispose_peer(weft_peer *peer) {
     weft_service_unref(service);
 }
 
+static void limit_to(size_t *size, size_t most) {
+    *size = most && most < *size ? most : *size;
+}
+
 static void set_max_body(weft_peer *peer) {
     const weft_limits *limits = &peer->service->limits;
     peer->max_body = peer->identity->authenticated ? limits->max_body : limits->max_body_stranger;
-    if (peer->own_max_body && peer->own_max_body < peer->max_body)
-        peer->max_body = peer->own_max_body;
+    limit_to(&peer->max_body, peer->own_max_body);
+    limit_to(&peer->max_body, peer->dialect_max_body);
 }
 
 static int make_peer(weft_service *service, const weft_peer_opts *opts, weft_peer **ret) {
@@ -262,6 +267,8 @@ int weft_peer_set_identity(weft_peer *peer, const weft_identity *identity) {
     weft_identity *copy = weft__identity_copy(identity, peer->service->alloc);
     if (!copy)
         return -ENOMEM;
+    if (strcmp(copy->dialect, peer->identity->dialect) != 0)
+        peer->dialect_max_body = 0;
     weft__free(peer->service->alloc, peer->identity);
     peer->identity = copy;
     set_max_body(peer);

@@ -20,10 +20,11 @@ struct weft_peer {
     weft_service *service;
     const weft_framing *framing;
     void *framing_state;
-    weft_buf in;         /* the beginning of a message that has not come whole */
-    weft_buf out;        /* framed messages that have not been sent */
-    size_t max_body;     /* depends on whether we know who it is */
-    size_t own_max_body; /* never more than this; 0: no such limit */
+    weft_buf in;             /* the beginning of a message that has not come whole */
+    weft_buf out;            /* framed messages that have not been sent */
+    size_t max_body;         /* depends on whether we know who it is */
+    size_t own_max_body;     /* never more than this; 0: no such limit */
+    size_t dialect_max_body; /* the same until its dialect changes */
     int64_t now;
     int64_t heard;      /* when bytes last came */
     int64_t pinged;     /* when we asked whether anybody is there; 0: we have not since bytes came */

@@ -156,9 +156,10 @@ TEST(sizes_of_endpoints) {
                        "[{\"listen\":\"tcp://*\",\"max_message\":500},{\"dialect\":\"acp\",\"max_message\":300},"
                        "{\"token\":\"phone\",\"max_message\":10},{\"max_message\":900}]",
                        0) >= 0);
-    CHECK_INT(weft__gate_rules_max_body(w.rules, "tcp://127.0.0.1:1", "aiwg"), 500);
+    CHECK_INT(weft__gate_rules_max_body(w.rules, "tcp://127.0.0.1:1", NULL), 500);
     CHECK_INT(weft__gate_rules_max_body(w.rules, "tcp://127.0.0.1:1", "acp"), 300);
-    CHECK_INT(weft__gate_rules_max_body(w.rules, "unix:x", "aiwg"), 900);
+    CHECK_INT(weft__gate_rules_max_body(w.rules, "tcp://127.0.0.1:1", "aiwg"), 0);
+    CHECK_INT(weft__gate_rules_max_body(w.rules, "unix:x", NULL), 900);
     close_rules(&w);
 }
 
@@ -178,6 +179,21 @@ TEST(a_peer_has_a_size_of_its_own) {
     kit_say(peer, line, 1);
     char *said = kit_take(peer, NULL);
     CHECK(strstr(said, "tooLarge"));
+    free(said);
+    weft_peer_free(peer);
+    /* One that belongs to the dialect goes with it. */
+    weft_identity other = phone;
+    weft_peer_opts opts = {.framing = &weft_ndjson, .identity = &phone, .max_body = 1000, .dialect_max_body = 200};
+    REQUIRE(weft_peer_new(w.service, &opts, &peer) >= 0);
+    kit_say(peer, line, 1);
+    said = kit_take(peer, NULL);
+    CHECK(strstr(said, "tooLarge"));
+    free(said);
+    other.dialect = "acp";
+    REQUIRE(weft_peer_set_identity(peer, &other) >= 0);
+    kit_say(peer, line, 1);
+    said = kit_take(peer, NULL);
+    CHECK(strstr(said, "\"id\":1,\"result\""));
     free(said);
     weft_peer_free(peer);
     close_rules(&w);

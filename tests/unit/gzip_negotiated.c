@@ -5,6 +5,7 @@
 #include "buf.h"
 #include "frame.h"
 #include "gzip.h"
+#include "http_client.h"
 
 #define MAX_BODY 100000
 
@@ -282,6 +283,59 @@ TEST(without_memory) {
     }
 }
 
+/* ---- what a server answers to an HTTP client ---- */
+
+/* An answer with this body, said to be gzip. What comes out: "<too large>", an error, or the body. */
+static void answer_packed(const char *more, weft_bytes body, size_t max, char *ret, size_t size) {
+    static const weft_http_client_opts nobody = {.host = "a", .path = "/"};
+    const weft_framing *framing = &weft__http_client;
+    weft_gzip *gzip = NULL;
+    char head[200];
+    CHECK(weft__gzip_new(NULL, &gzip) >= 0);
+    void *state = calloc(1, framing->state_size);
+    CHECK(framing->init(state, &(weft_framing_opts){.gzip = gzip, .extra = &nobody}) >= 0);
+    int n = snprintf(head, sizeof head, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n%sContent-Length: %zu\r\n\r\n", more,
+                     body.len);
+    char *in = calloc(1, (size_t) n + body.len + WEFT_SLACK);
+    memcpy(in, head, (size_t) n);
+    memcpy(in + n, body.data, body.len);
+    weft_frame frame = {0};
+    size_t used = 0;
+    int r = framing->decode(state, in, (size_t) n + body.len, max, &used, &frame);
+    if (r == 1 && frame.kind == WEFT_FRAME_BODY)
+        snprintf(ret, size, "%.*s", (int) frame.len, frame.body);
+    else
+        snprintf(ret, size, "%s", r == 1 ? "<too large>" : weft_strerror(r));
+    CHECK(r < 0 || used == (size_t) n + body.len);
+    free(in);
+    framing->done(state);
+    free(state);
+    weft__gzip_free(gzip);
+}
+
+TEST(packed_answers) {
+    weft_gzip *gzip = NULL;
+    weft_buf packed = {0};
+    char said[100];
+    char *large = calloc(1, 1 << 20);
+    REQUIRE(weft__gzip_new(NULL, &gzip) >= 0);
+    REQUIRE(weft__gzip_pack(gzip, "{\"jsonrpc\":\"2.0\"}", 17, &packed) >= 0);
+    weft_bytes small = {weft__buf_head(&packed), weft__buf_len(&packed)};
+    answer_packed("", small, 1000, said, sizeof said);
+    CHECK_TEXT(said, strlen(said), "{\"jsonrpc\":\"2.0\"}");
+    answer_packed("", (weft_bytes){small.data, small.len - 1}, 1000, said, sizeof said); /* cut off */
+    CHECK_TEXT(said, strlen(said), weft_strerror(-EPROTO));
+    answer_packed("Content-Type: text/event-stream\r\n", small, 1000, said, sizeof said);
+    CHECK_TEXT(said, strlen(said), weft_strerror(-EPROTO));
+    packed.end = packed.start;
+    REQUIRE(weft__gzip_pack(gzip, large, 1 << 20, &packed) >= 0); /* a bomb: a thousand times its size */
+    answer_packed("", (weft_bytes){weft__buf_head(&packed), weft__buf_len(&packed)}, 5000, said, sizeof said);
+    CHECK_TEXT(said, strlen(said), "<too large>");
+    free(large);
+    weft__buf_done(&packed, NULL);
+    weft__gzip_free(gzip);
+}
+
 /* ---- over real connections ---- */
 
 typedef struct counted {
@@ -358,4 +412,4 @@ TEST(over_connections) {
 }
 
 TEST_MAIN(CASE(both_learn_of_it) CASE(it_is_said_once) CASE(plain_stays_plain) CASE(shared_ones) CASE(a_bomb)
-              CASE(exactly_the_limit) CASE(what_is_no_gzip) CASE(without_memory) CASE(over_connections))
+              CASE(exactly_the_limit) CASE(what_is_no_gzip) CASE(without_memory) CASE(packed_answers) CASE(over_connections))

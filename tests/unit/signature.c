@@ -684,6 +684,32 @@ TEST(vectors) {
         CHECK_STR(&text[0], rows[i].signature);
     }
     test_row(NULL);
+    /* Where what is gathered is full. */
+    static const struct {
+        size_t method, params;
+        const char *signature;
+    } long_rows[] = {
+        {4, 1000, "IwW1WtRiAgGG43LUDcU13xdJxVeUSgE6VYIMUWiIIeM="},
+        {4, 1001, "1PEK4AZ2gMy5vRVjbZJ+En3HtnqeDy/aFIncVsGYYUo="},
+        {4, 1002, "1ux93nyqiT3LoJjf1C5imfTPC2azJaun7mnA6yYyE4o="},
+        {4, 1003, "ax7XMWe/ibWGVVH+y2adzhNr0D77nRn0f8TKOLGFmmw="},
+        {4, 1004, "D7BGG8BhraT5JK4aG9RwJd7lDr/vzJfkRnvo52gQKY4="},
+        {1100, 5, "q52J1h2IPUVH3fx/8j0yuUd67Lx3+L6WSsfY9gQkF2U="},
+        {1100, 3000, "hPlZgWjBQJ9L4LhHrTB00SugyAU8Oak7Vk2hx6hO9yU="},
+        {985, 20, "m4umkKHSVyTc6b3ZFQUY/g7KnbjkDvWJWpaAKhVbfZ0="},
+    };
+    static char method[1200], params[3200];
+    memset(method, 'm', sizeof method);
+    memset(params, 'p', sizeof params);
+    for (size_t i = 0; i < sizeof long_rows / sizeof long_rows[0]; i++) {
+        unsigned char mac[WEFT_MAC];
+        char text[WEFT_MAC_TEXT];
+        weft_signed_parts parts = {
+            bytes("1700000100"), bytes("n"), {method, long_rows[i].method}, bytes("1"), {params, long_rows[i].params}};
+        CHECK_INT(weft__hmac_parts(hmac, &parts, mac), 0);
+        weft__mac_encode(mac, text);
+        CHECK_STR(&text[0], long_rows[i].signature);
+    }
     weft__hmac_free(hmac);
 }
 

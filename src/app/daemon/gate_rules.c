@@ -314,9 +314,9 @@ size_t weft__gate_rules_max_body(const weft_gate_rules *self, const char *url, c
     for (size_t i = 0; i < self->count; i++) {
         const gate_rule *rule = &self->rules[i];
         bool general = !rule->token && !rule->scopes && !rule->methods;
-        bool here =
-            (!rule->listen || is_text_like(rule->listen, url)) && (!rule->dialect || strcmp(rule->dialect, dialect) == 0);
-        if (rule->max_message && general && here && (!least || rule->max_message < least))
+        bool here = !rule->listen || is_text_like(rule->listen, url);
+        bool spoken = dialect ? rule->dialect && strcmp(rule->dialect, dialect) == 0 : !rule->dialect;
+        if (rule->max_message && general && here && spoken && (!least || rule->max_message < least))
             least = rule->max_message;
     }
     return least;

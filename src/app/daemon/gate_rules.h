@@ -24,7 +24,8 @@ bool weft__gate_rules_sign(const weft_gate_rules *rules);
 bool weft__gate_rules_required(void *ctx, const weft_gate_request *request);
 /* Sizes, allow-lists and rates. Comes behind the gate of signatures: who has signed is who the rules see. Borrowed. */
 const weft_gate *weft__gate_rules_gate(weft_gate_rules *rules);
-/* The largest message for all connections of an endpoint, whoever they are; 0: no rule says. */
+/* The largest message for all connections of an endpoint, whoever they are; 0: no rule says. By the rules that name no
+ * dialect (NULL), or by those that name this one. */
 size_t weft__gate_rules_max_body(const weft_gate_rules *rules, const char *url, const char *dialect);
 
 #endif

@@ -117,7 +117,9 @@ const weft_gate *const *weft__serve_gates_list(weft_serve_gates *self, const wef
     return self->list;
 }
 
-size_t weft__serve_gates_max_body(const weft_serve_gates *self, const char *url, const char *dialect) {
-    size_t told = weft__gate_rules_max_body(self->rules, url, dialect);
-    return told || strcmp(dialect, "planner") != 0 ? told : self->max_body_planner;
+void weft__serve_gates_limit(const weft_serve_gates *self, const char *url, weft_listen_opts *opts) {
+    opts->max_body = weft__gate_rules_max_body(self->rules, url, NULL);
+    opts->dialect_max_body = weft__gate_rules_max_body(self->rules, url, opts->dialect);
+    if (!opts->dialect_max_body && strcmp(opts->dialect, "planner") == 0)
+        opts->dialect_max_body = self->max_body_planner;
 }

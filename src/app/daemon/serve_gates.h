@@ -12,7 +12,7 @@ weft_exit weft__serve_gates_open(const weft_app *app, const weft_serve_settings 
 weft_serve_gates *weft__serve_gates_free(weft_serve_gates *self);
 /* For weft_service_opts.gates: ours, if the configuration has some, in front of these. Borrowed. */
 const weft_gate *const *weft__serve_gates_list(weft_serve_gates *self, const weft_gate *const *others);
-/* The largest message on connections of this URL; 0: as everywhere. */
-size_t weft__serve_gates_max_body(const weft_serve_gates *self, const char *url, const char *dialect);
+/* The largest messages on connections of this URL, which speak opts->dialect at first. */
+void weft__serve_gates_limit(const weft_serve_gates *self, const char *url, weft_listen_opts *opts);
 
 #endif

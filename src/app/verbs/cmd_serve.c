@@ -159,7 +159,7 @@ static int listen_at_url(serving *self, const char *url, bool network) {
         .origins = how->origins.count ? how->origins.items : NULL,
         .dialect = weft__serve_hub_dialect(self->hub, url),
     };
-    opts.max_body = weft__serve_gates_max_body(self->gates, url, opts.dialect);
+    weft__serve_gates_limit(self->gates, url, &opts);
     opts.token_later = strcmp(opts.dialect, "tinyvex") == 0; /* tinyvex/auth.setToken */
     if (strcmp(opts.dialect, "acp") == 0)
         opts.id_header = "Acp-Connection-Id"; /* as its remote transport has it */

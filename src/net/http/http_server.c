@@ -184,8 +184,9 @@ static int begin_body(weft_conn *conn, weft_asked *asked) {
     }
     web->packed = coding > 0 && has_body(head);
     web->body_max = asked->authenticated ? limits->max_body : limits->max_body_stranger;
-    if (asked->endpoint && asked->endpoint->max_body && asked->endpoint->max_body < web->body_max)
-        web->body_max = asked->endpoint->max_body;
+    const size_t own[] = {asked->endpoint->max_body, asked->endpoint->dialect_max_body};
+    for (size_t i = 0; i < 2; i++)
+        web->body_max = own[i] && own[i] < web->body_max ? own[i] : web->body_max;
     if (head->content_length > 0 && (uint64_t) head->content_length > web->body_max)
         return 413;
     await_body(conn, head);

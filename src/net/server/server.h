@@ -34,8 +34,8 @@ struct weft_endpoint {
     weft_auths tokens;
     char **hosts, **origins; /* NULL-terminated, or NULL */
     char *dialect;
-    char *id_header; /* NULL: none */
-    size_t max_body; /* 0: as the service has it */
+    char *id_header;                   /* NULL: none */
+    size_t max_body, dialect_max_body; /* 0: as the service has it */
     weft_style style;
     bool any_uid, token_later, no_batch, lenient;
 };

@@ -43,6 +43,7 @@ static int copy_rules(weft_endpoint *endpoint, const weft_listen_opts *opts) {
     endpoint->dialect = weft__strndup(alloc, dialect, strlen(dialect));
     endpoint->style = opts->style;
     endpoint->max_body = opts->max_body;
+    endpoint->dialect_max_body = opts->dialect_max_body;
     endpoint->any_uid = opts->any_uid;
     endpoint->token_later = opts->token_later;
     endpoint->no_batch = opts->no_batch;
