@@ -63,6 +63,7 @@ typedef struct weft_turn_spec {
     const char *task;    /* for people */
     const char *prompt;  /* NULL: only open the session; the turn ends well when it is open */
     const char *persona; /* the agent as the caller named it, when none is configured under that name; NULL: none */
+    const char *traceparent, *tracestate; /* the trace that the turn belongs to; NULL: none */
 } weft_turn_spec;
 
 typedef enum weft_run_stream { WEFT_RUN_STDOUT, WEFT_RUN_STDERR } weft_run_stream;

@@ -331,7 +331,7 @@ int weft__answer_later(weft_engine *engine, const char *id, int r, weft_task_don
 known_task *weft__task_known(const weft_engine *engine, const char *id);
 known_task *weft__task_of(const weft_engine *engine, const weft_json *data); /* stored, by its taskId */
 typedef struct task_parts {
-    const char *id, *prompt, *agent, *runs_on, *session, *metadata, *key, *group;
+    const char *id, *prompt, *agent, *runs_on, *session, *metadata, *key, *group, *traceparent, *tracestate;
     uint64_t number;
     int64_t priority, timeout_ms, retries, depth;
 } task_parts;

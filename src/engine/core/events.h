@@ -17,11 +17,10 @@
  *   session.deleted      {sessionId, by?}               its stream was trimmed before, its tasks are forgotten, and what
  *                        other events of this stream said of it was taken out: they are "removed" {} then
  *   task.queued          {taskId, number, prompt, agent|null, runsOn, priority, sessionId, metadata{}, timeoutMs, retries,
- *                        depth, key?, group?}   older journals have alone:true, which was the group "agent/run"
- *   task.started         {taskId, sessionId?, attempt}  its state is running from here on. Older journals have no
- *                        sessionId in events of a task's or a question's later life, nor a taskId in a question's
- *   task.process         {taskId, sessionId?, pid}
- *   task.retrying        {taskId, sessionId?, attempt, delayMs, error, reason}   its state is queued again
+ *                        depth, key?, group?, traceparent?, tracestate?}   older journals have alone:true, which was the
+ * group "agent/run" task.started         {taskId, sessionId?, attempt}  its state is running from here on. Older journals
+ * have no sessionId in events of a task's or a question's later life, nor a taskId in a question's task.process {taskId,
+ * sessionId?, pid} task.retrying        {taskId, sessionId?, attempt, delayMs, error, reason}   its state is queued again
  *   task.completed       {taskId, sessionId?, stopReason?, exitCode?, usage?, output, outputBytes, outputFrom?,
  *                        outputTo?, outputTruncated?}
  *   task.failed          {taskId, sessionId?, error, reason, exitCode?, signal?, stopReason?, usage?, output, outputBytes,

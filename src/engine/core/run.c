@@ -352,6 +352,8 @@ static int start_turn(struct run *run) {
             .task = task->id,
             .prompt = task->prompt,
             .persona = task->agent && !weft__agent_find(engine->agents, task->agent) ? task->agent : NULL,
+            .traceparent = task->traceparent,
+            .tracestate = task->tracestate,
         },
         &run->turn);
 }

@@ -195,6 +195,10 @@ static int number_task(weft_engine *engine, task_parts *parts, known_task **ret_
     return r;
 }
 
+static const char *text_or_null(const char *text) {
+    return *text ? text : NULL;
+}
+
 static int make_task(weft_engine *engine, const weft_task_spec *spec, const struct choice *choice, submission *made) {
     task_parts parts = {
         .prompt = spec->prompt,
@@ -208,6 +212,8 @@ static int make_task(weft_engine *engine, const weft_task_spec *spec, const stru
         .retries = spec->retries > 0 ? spec->retries : 0,
         .depth = spec->depth,
         .group = spec->group,
+        .traceparent = spec->trace ? text_or_null(spec->trace->traceparent) : NULL,
+        .tracestate = spec->trace ? text_or_null(spec->trace->tracestate) : NULL,
     };
     return number_task(engine, &parts, &made->task, &made->made);
 }
@@ -251,6 +257,8 @@ static int number_again(weft_engine *engine, const submission *before, submissio
         .retries = pub->retries,
         .depth = pub->depth,
         .group = task->group,
+        .traceparent = pub->traceparent,
+        .tracestate = pub->tracestate,
     };
     *ret = *before;
     ret->task = NULL;

@@ -64,6 +64,8 @@ static void fill_task(known_task *task, const task_parts *parts) {
         .session = weft__pack(&at, parts->session),
         .metadata = weft__pack(&at, parts->metadata),
         .key = weft__pack(&at, parts->key),
+        .traceparent = weft__pack(&at, parts->traceparent),
+        .tracestate = weft__pack(&at, parts->tracestate),
         .priority = parts->priority,
         .timeout_ms = parts->timeout_ms,
         .retries = parts->retries,
@@ -78,7 +80,7 @@ static void fill_task(known_task *task, const task_parts *parts) {
 int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **ret) {
     size_t text = weft__pack_size(parts->prompt) + weft__pack_size(parts->agent) + weft__pack_size(parts->runs_on) +
                   weft__pack_size(parts->session) + weft__pack_size(parts->metadata) + weft__pack_size(parts->key) +
-                  weft__pack_size(parts->group);
+                  weft__pack_size(parts->group) + weft__pack_size(parts->traceparent) + weft__pack_size(parts->tracestate);
     known_task *task = weft__zalloc(engine->alloc, sizeof *task + text);
     if (!task)
         return -ENOMEM;
@@ -151,6 +153,8 @@ weft_val weft__task_data(const known_task *task, weft_member members[16]) {
         {"depth", weft_int(pub->depth)},
         {"key", weft_str_or_none(pub->key)},
         {"group", weft_str_or_none(task->group)},
+        {"traceparent", weft_str_or_none(pub->traceparent)},
+        {"tracestate", weft_str_or_none(pub->tracestate)},
     };
     memcpy(members, all, sizeof all);
     return weft_obj(members, sizeof all / sizeof all[0]);
@@ -171,13 +175,15 @@ enum {
     DEPTH,
     KEY,
     GROUP,
+    TRACEPARENT,
+    TRACESTATE,
     ALONE
 };
 static const char *const task_members[] = {
-    [TASK_ID] = "taskId",       [NUMBER] = "number",     [PROMPT] = "prompt",        [AGENT] = "agent",
-    [RUNS_ON] = "runsOn",       [PRIORITY] = "priority", [SESSION_ID] = "sessionId", [METADATA] = "metadata",
-    [TIMEOUT_MS] = "timeoutMs", [RETRIES] = "retries",   [DEPTH] = "depth",          [KEY] = "key",
-    [GROUP] = "group",          [ALONE] = "alone",
+    [TASK_ID] = "taskId",       [NUMBER] = "number",           [PROMPT] = "prompt",         [AGENT] = "agent",
+    [RUNS_ON] = "runsOn",       [PRIORITY] = "priority",       [SESSION_ID] = "sessionId",  [METADATA] = "metadata",
+    [TIMEOUT_MS] = "timeoutMs", [RETRIES] = "retries",         [DEPTH] = "depth",           [KEY] = "key",
+    [GROUP] = "group",          [TRACEPARENT] = "traceparent", [TRACESTATE] = "tracestate", [ALONE] = "alone",
 };
 #define TASK_MEMBERS (sizeof task_members / sizeof task_members[0])
 
@@ -186,8 +192,9 @@ static int read_parts(const weft_json *of, task_parts *ret) {
         int member;
         const char **to;
     } strings[] = {
-        {TASK_ID, &ret->id},         {PROMPT, &ret->prompt}, {AGENT, &ret->agent}, {RUNS_ON, &ret->runs_on},
-        {SESSION_ID, &ret->session}, {KEY, &ret->key},       {GROUP, &ret->group},
+        {TASK_ID, &ret->id},      {PROMPT, &ret->prompt},           {AGENT, &ret->agent},
+        {RUNS_ON, &ret->runs_on}, {SESSION_ID, &ret->session},      {KEY, &ret->key},
+        {GROUP, &ret->group},     {TRACEPARENT, &ret->traceparent}, {TRACESTATE, &ret->tracestate},
     };
     *ret = (task_parts){0};
     for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
