@@ -35,9 +35,10 @@ typedef struct weft_gate_outcome {
     bool notification;
     int code; /* 0 a result, otherwise the code of the error that was answered */
     int lost; /* 0 the caller waited for it; -ECANCELED or -ETIMEDOUT it had given up; -EPIPE its connection had gone */
-    int64_t duration_us; /* by weft_service_opts.now_us, otherwise by the peer's milliseconds */
-    size_t bytes_in;     /* of the request's text, without framing */
-    size_t bytes_out;    /* of the answer's text; 0: none was written */
+    int64_t duration_us;  /* by weft_service_opts.now_us, otherwise by the peer's milliseconds */
+    size_t bytes_in;      /* of the request's text, without framing */
+    size_t bytes_out;     /* of the answer's text; 0: none was written */
+    const char *trace_id; /* 32 digits, of weft_req_trace(); "": it had none */
 } weft_gate_outcome;
 
 typedef struct weft_gate {

@@ -174,6 +174,17 @@ WEFT_API int64_t weft_req_deadline(weft_req *req);
 /* A member of params._meta; absent if there is none. Only before the handler returns. */
 WEFT_API weft_json weft_req_meta(weft_req *req, const char *name);
 
+/* W3C trace context: which trace of its caller's a request belongs to. */
+#define WEFT_TRACEPARENT 56 /* "00-" 32 digits "-" 16 digits "-" 2 digits, and a NUL */
+#define WEFT_TRACESTATE 513 /* as much as others must pass on */
+typedef struct weft_trace {
+    char traceparent[WEFT_TRACEPARENT];
+    char tracestate[WEFT_TRACESTATE]; /* "": none */
+} weft_trace;
+/* What the request says in params._meta.traceparent and tracestate, otherwise the header traceparent of its HTTP request.
+ * What is malformed is as if it were not there: false, and *ret is empty. Only before the handler returns. */
+WEFT_API bool weft_req_trace(weft_req *req, weft_trace *ret);
+
 /* Hear once that an answer is no longer wanted: -ECANCELED the caller cancelled, -ETIMEDOUT its deadline passed, -EPIPE the
  * connection has gone. The request must still be answered, with what there is or with weft_fail(). Without this a cancelled
  * request is answered -32800 by the library, and the handler's later answer is dropped. */

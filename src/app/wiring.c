@@ -15,6 +15,7 @@ int weft__demo_main(int argc, char **argv);
     ROW(weft__restart_verb)    \
     ROW(weft__status_verb)     \
     ROW(weft__logs_verb)       \
+    ROW(weft__top_verb)        \
     ROW(weft__doctor_verb)     \
     ROW(weft__config_verb)     \
     ROW(weft__trust_verb)      \

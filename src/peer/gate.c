@@ -6,6 +6,7 @@
 #include "error_row.h"
 #include "gate.h"
 #include "meter.h"
+#include "trace.h"
 
 bool weft_has_scope(const weft_identity *who, const char *scope) {
     const char *scopes = who->scopes;
@@ -76,6 +77,10 @@ static void note_gated(weft_req *req, const weft_msg *msg) {
     req->bytes_in = msg->text.len;
     req->bytes_out = 0;
     req->gone = req->excuse = 0;
+    weft_trace trace;
+    req->trace_id[0] = '\0';
+    if ((req->meta.data || req->peer->trace) && weft_req_trace(req, &trace))
+        weft__trace_id(trace.traceparent, req->trace_id);
 }
 
 /* A gate said no; it may have answered already. */
@@ -133,7 +138,8 @@ void weft__gate_ended(weft_req *req, int code, int lost) {
                                  .lost = req->gone ? req->gone : lost,
                                  .duration_us = weft__peer_now_us(req->peer) - req->began_us,
                                  .bytes_in = req->bytes_in,
-                                 .bytes_out = req->bytes_out};
+                                 .bytes_out = req->bytes_out,
+                                 .trace_id = req->trace_id};
     req->flags &= ~(unsigned) REQ_GATED;
     for (const weft_gate *const *gate = req->service->gates; *gate; gate++)
         if ((*gate)->after && gate_concerns((*gate)->flags, req->row))

@@ -75,6 +75,9 @@ void weft__peer_set_protocol(weft_peer *peer, weft_style style, bool no_batch);
 /* From now on it is answered 401, but for methods with WEFT_OPEN, until its identity is authenticated again. */
 void weft__peer_lock(weft_peer *peer);
 
+/* The header traceparent of the HTTP request whose body is fed next; NULL: none. Borrowed until it is set again. */
+void weft__peer_set_trace(weft_peer *peer, const char *traceparent);
+
 /* Who sees to it that weft_service_deliver() is called, in place of weft_service_opts.on_ready: the last one to say so. */
 void weft__service_set_wake(weft_service *service, void (*wake)(void *ctx), void *ctx);
 /* Not this one any more. */

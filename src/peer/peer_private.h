@@ -46,8 +46,9 @@ struct weft_peer {
     void *sign_ctx;
     const void *framing_extra;
     uint64_t seed;
-    int status;    /* 0, or why it must be closed */
-    unsigned busy; /* depth of calls that must not see the peer freed under them */
+    const char *trace; /* the header traceparent of what is being fed; NULL: none */
+    int status;        /* 0, or why it must be closed */
+    unsigned busy;     /* depth of calls that must not see the peer freed under them */
     unsigned deflate;
     uint32_t soon;     /* open requests for which others wait: WEFT_SOON */
     size_t soon_bytes; /* of their params: what waits to be stored for this peer */

@@ -16,6 +16,7 @@
 #include "meter.h"
 #include "row_schemas.h"
 #include "send.h"
+#include "trace.h"
 
 /* ---- writing the answer ---- */
 
@@ -489,6 +490,24 @@ int64_t weft_req_deadline(weft_req *req) {
 weft_json weft_req_meta(weft_req *req, const char *name) {
     weft_json meta = {req->meta.data, req->meta.len, req->doc};
     return meta.text ? weft_get(&meta, name) : (weft_json){0};
+}
+
+void weft__peer_set_trace(weft_peer *peer, const char *traceparent) {
+    peer->trace = traceparent;
+}
+
+static bool take_trace_member(weft_req *req, const char *name, bool (*take)(weft_bytes text, char *ret), char *ret) {
+    weft_json value = weft_req_meta(req, name);
+    const char *text = weft_typeof(&value) == WEFT_STRING ? weft_str_of(&value, "") : "";
+    return take((weft_bytes){text, strlen(text)}, ret);
+}
+
+bool weft_req_trace(weft_req *req, weft_trace *ret) {
+    const char *header = req->peer ? req->peer->trace : NULL;
+    *ret = (weft_trace){0};
+    if (req->meta.data && take_trace_member(req, "traceparent", weft__trace_parent, ret->traceparent))
+        return take_trace_member(req, "tracestate", weft__trace_state, ret->tracestate), true;
+    return header && weft__trace_parent((weft_bytes){header, strlen(header)}, ret->traceparent);
 }
 
 void weft_req_on_cancel(weft_req *req, weft_on_cancel *on_cancel, void *ctx) {

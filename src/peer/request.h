@@ -61,8 +61,8 @@ struct weft_req {
     int gone;         /* 0, or why the caller has given up */
     int excuse;       /* 0, or the code of what was answered in place of what the handler said */
     size_t bytes_out; /* written for every request, because that costs less than to ask */
-
     weft_identity *identity; /* only with REQ_OWN_IDENTITY; owned */
+    char trace_id[33];
 };
 
 /* What an answer says. */

@@ -50,7 +50,8 @@ void weft__completions_put(weft_completions *completions, weft_link *jobs) {
 void weft__completions_note(weft_completions *completions, uint64_t sync_us, uint64_t appends) {
     pthread_mutex_lock(&completions->lock);
     weft__histogram_add(&completions->sync_us, sync_us);
-    weft__histogram_add(&completions->group, appends);
+    if (appends) /* otherwise something was trimmed */
+        weft__histogram_add(&completions->group, appends);
     pthread_mutex_unlock(&completions->lock);
 }
 

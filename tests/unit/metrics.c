@@ -109,7 +109,9 @@ static char *write_one(const weft_metric_form *form, const weft_metric *metric, 
     metric->collect(&out);
     if (out.r >= 0)
         form->end(&out);
-    char *text = strndup(weft__buf_len(&buf) ? weft__buf_head(&buf) : "", weft__buf_len(&buf));
+    char *text = calloc(1, weft__buf_len(&buf) + 1);
+    if (weft__buf_len(&buf))
+        memcpy(text, weft__buf_head(&buf), weft__buf_len(&buf));
     weft__buf_done(&buf, alloc);
     *ret_r = out.r;
     return text;

@@ -84,10 +84,10 @@ static void forget_pid(const weft_layout *layout) {
         unlink(layout->pid);
 }
 
-/* What an agent must not inherit: somebody's token, and descriptors that were meant for us. */
+/* What an agent must not inherit: somebody's token, descriptors that were meant for us, and the trace of who started us. */
 static void clean_environment(void) {
-    static const char *const names[] = {"WEFT_TOKEN",     "LISTEN_FDS",    "LISTEN_PID",
-                                        "LISTEN_FDNAMES", "WATCHDOG_USEC", "WATCHDOG_PID"};
+    static const char *const names[] = {"WEFT_TOKEN",    "LISTEN_FDS",   "LISTEN_PID",  "LISTEN_FDNAMES",
+                                        "WATCHDOG_USEC", "WATCHDOG_PID", "TRACEPARENT", "TRACESTATE"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         unsetenv(names[i]);
 }

@@ -20,8 +20,8 @@ static void log_request(void *ctx, const weft_gate_outcome *outcome) {
     const char *status = outcome->lost ? "lost" : outcome->code ? "error" : "success";
     weft__log_put_data(ctx, WEFT_LOG_INFO, outcome->notification ? "RPC Notification" : "RPC Request",
                        WEFT_OBJ({"method", weft_strn(outcome->name.data, len)}, {"id", logged_id(outcome, id)},
-                                {"duration_ms", weft_num((double) outcome->duration_us / 1e3)},
-                                {"status", weft_str(status)}));
+                                {"duration_ms", weft_num((double) outcome->duration_us / 1e3)}, {"status", weft_str(status)},
+                                {"trace_id", weft_str_or_none(*outcome->trace_id ? outcome->trace_id : NULL)}));
 }
 
 weft_gate weft__request_log(weft_log *log) {

@@ -200,8 +200,12 @@ static int submit_prompt(weft_req *req, const weft_hub *hub, const struct prompt
     *prompt = (struct prompt){.hub = hub, .old = weft__acp_is_old(hub, req), .req = weft__req_keep(req)};
     memcpy(prompt->session, in->sessionId, size);
     weft__list_init(&prompt->unstored);
-    weft_task_spec spec = {
-        .prompt = text, .session = in->sessionId, .metadata = origin_of(hub, client, origin), .key = *key ? key : NULL};
+    weft_trace trace;
+    weft_task_spec spec = {.trace = weft_req_trace(req, &trace) ? &trace : NULL,
+                           .prompt = text,
+                           .session = in->sessionId,
+                           .metadata = origin_of(hub, client, origin),
+                           .key = *key ? key : NULL};
     r = weft__task_submit(hub->engine, &spec, on_submitted, prompt);
     if (r < 0) {
         weft__free(hub->alloc, prompt);

@@ -146,7 +146,9 @@ int weft__aiwg_submit(weft_req *req, const weft_json *params, void *ctx) {
         return weft__reply_invalid(req, "/metadata", "metadata must not be longer than %d bytes", MAX_METADATA);
     if (r < 0)
         return r;
+    weft_trace trace;
     weft_task_spec spec = {.prompt = in->prompt,
+                           .trace = weft_req_trace(req, &trace) ? &trace : NULL,
                            .agent = in->agent,
                            .session = in->sessionId,
                            .metadata = weft__buf_len(&metadata) ? weft__buf_head(&metadata) : NULL,
@@ -193,8 +195,12 @@ int weft__aiwg_chat(weft_req *req, const weft_json *params, void *ctx) {
     int r = weft__idempotency_key(req, key);
     if (r < 0)
         return r;
-    weft_task_spec spec = {
-        .prompt = in->message, .metadata = "{\"source\":\"ipc-chat\"}", .key = *key ? key : NULL, .priority = in->priority};
+    weft_trace trace;
+    weft_task_spec spec = {.trace = weft_req_trace(req, &trace) ? &trace : NULL,
+                           .prompt = in->message,
+                           .metadata = "{\"source\":\"ipc-chat\"}",
+                           .key = *key ? key : NULL,
+                           .priority = in->priority};
     r = weft__task_submit(hub->engine, &spec, on_chatted, weft__req_keep(req));
     return r < 0 ? refuse_submit(weft__req_keep(req), hub, &spec, "/message", r) : 0;
 }

@@ -153,7 +153,9 @@ int weft__cdev_run(weft_req *req, const weft_json *params, void *ctx) {
     if (!run)
         return -ENOMEM;
     *run = (struct run){hub, weft__req_keep(req), resumes};
+    weft_trace trace;
     weft_task_spec spec = {.prompt = in->prompt,
+                           .trace = weft_req_trace(req, &trace) ? &trace : NULL,
                            .agent = resumes ? NULL : in->agent_type,
                            .session = resumes ? in->session_id : NULL,
                            .metadata = "{\"source\":\"cdev\"}",

@@ -471,6 +471,7 @@ int weft__hub_session_prompt(weft_req *req, const weft_json *params, void *ctx) 
     const weft_hub *hub = ctx;
     const struct prompt *in = weft_req_params(req);
     char key[WEFT_KEY];
+    weft_trace trace;
     (void) params;
     int r = weft__idempotency_key(req, key);
     if (r < 0)
@@ -481,6 +482,7 @@ int weft__hub_session_prompt(weft_req *req, const weft_json *params, void *ctx) 
     r = weft__task_submit(hub->engine,
                           &(weft_task_spec){.prompt = in->prompt,
                                             .permission = permission,
+                                            .trace = weft_req_trace(req, &trace) ? &trace : NULL,
                                             .session = in->sessionId,
                                             .key = *key ? key : NULL,
                                             .timeout_ms = in->timeoutMs,

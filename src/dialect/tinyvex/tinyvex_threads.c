@@ -193,7 +193,9 @@ static int send_message(weft_req *req, const tinyvex_change *change) {
     if (r < 0 || !request)
         return r;
     struct thread_call *call = new_thread_call(change->hub, request, in->threadId ? in->threadId : "");
+    weft_trace trace;
     weft_task_spec spec = {.prompt = in->text,
+                           .trace = weft_req_trace(req, &trace) ? &trace : NULL,
                            .session = in->threadId,
                            .agent = in->agent,
                            .metadata = "{\"source\":\"tinyvex\"}",

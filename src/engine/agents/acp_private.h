@@ -102,8 +102,9 @@ struct weft_driver_session {
     bool has_options;
     size_t sets; /* that are not answered yet; a prompt waits for them */
     weft_acp_turn turn;
-    char *prompt;   /* until it is sent */
-    bool only_open; /* there is none, and the turn ends when the session is open */
+    char *prompt;     /* until it is sent */
+    weft_trace trace; /* that goes with it; empty: none */
+    bool only_open;   /* there is none, and the turn ends when the session is open */
     bool cancelling;
     weft_timer timer;              /* to obey */
     weft_later later;              /* the turn is over, found out where nothing may be called */

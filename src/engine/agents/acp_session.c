@@ -135,7 +135,11 @@ static void on_prompted(weft_driver_session *session, int r, const weft_answer *
 static int send_prompt(weft_driver_session *session) {
     session->turn = WEFT_ACP_PROMPTING;
     weft_val text = WEFT_OBJ({"type", weft_str("text")}, {"text", weft_str(session->prompt)});
-    weft_val params = WEFT_OBJ({"sessionId", weft_str(session->id)}, {"prompt", weft_arr(&text, 1)});
+    const weft_trace *trace = &session->trace;
+    weft_val meta = WEFT_OBJ({"traceparent", weft_str(trace->traceparent)},
+                             {"tracestate", weft_str_or_none(*trace->tracestate ? trace->tracestate : NULL)});
+    weft_val params = WEFT_OBJ({"sessionId", weft_str(session->id)}, {"prompt", weft_arr(&text, 1)},
+                               {"_meta", *trace->traceparent ? meta : weft_none()});
     int r = weft__acp_call(session, "session/prompt", params, on_prompted, -1);
     session->prompt = weft__free(session->process->alloc, session->prompt);
     return r;
@@ -408,6 +412,9 @@ int weft__acp_prompt(weft_driver_session *session, const weft_turn_spec *spec) {
     session->prompt = spec->prompt ? weft__strndup(process->alloc, spec->prompt, strlen(spec->prompt)) : NULL;
     if (spec->prompt && !session->prompt)
         return -ENOMEM;
+    snprintf(session->trace.traceparent, sizeof session->trace.traceparent, "%s",
+             spec->traceparent ? spec->traceparent : "");
+    snprintf(session->trace.tracestate, sizeof session->trace.tracestate, "%s", spec->tracestate ? spec->tracestate : "");
     weft__acp_end_clear(session);
     session->logins = 0;
     session->only_open = !spec->prompt;

@@ -92,15 +92,22 @@ static int make_argv(weft_cli_argv *self, const weft_run_spec *spec) {
 
 static int make_env(weft_cli_argv *self, const weft_run_spec *spec) {
     size_t count = weft__texts_count(spec->agent->env);
-    const char **list = weft__arena_alloc(&self->arena, (count + 2) * sizeof *list);
+    const struct {
+        const char *template, *value;
+    } ours[] = {{"WEFT_TASK_ID={}", spec->task ? spec->task : ""},
+                {"TRACEPARENT={}", spec->traceparent},
+                {"TRACESTATE={}", spec->tracestate}};
+    const char **list = weft__arena_alloc(&self->arena, (count + 4) * sizeof *list);
     if (!list)
         return -ENOMEM;
     if (count)
         memcpy(list, spec->agent->env, count * sizeof *list);
-    list[count] = fill_template(&self->arena, "WEFT_TASK_ID={task}", "{task}", spec->task ? spec->task : "");
-    list[count + 1] = NULL;
+    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+        if (ours[i].value && !(list[count++] = fill_template(&self->arena, ours[i].template, "{}", ours[i].value)))
+            return -ENOMEM;
+    list[count] = NULL;
     self->env = list;
-    return list[count] ? 0 : -ENOMEM;
+    return 0;
 }
 
 int weft__cli_argv_init(weft_cli_argv *ret, const weft_run_spec *spec) {

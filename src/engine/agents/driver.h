@@ -64,6 +64,7 @@ typedef struct weft_turn_spec {
     const char *prompt;   /* NULL: only open the session; the turn ends well when it is open */
     const char *persona;  /* the agent as the caller named it, when none is configured under that name; NULL: none */
     const char *metadata; /* of the task, a JSON object: the planner driver finds in it what was asked (driver_planner.h) */
+    const char *traceparent, *tracestate; /* the trace that the turn belongs to; NULL: none */
 } weft_turn_spec;
 
 typedef enum weft_run_stream { WEFT_RUN_STDOUT, WEFT_RUN_STDERR } weft_run_stream;

@@ -179,6 +179,8 @@ int weft__single_prompt(weft_driver_session *session, const weft_turn_spec *spec
             .task = spec->task,
             .prompt = spec->prompt,
             .persona = spec->persona,
+            .traceparent = spec->traceparent,
+            .tracestate = spec->tracestate,
             .agent_session = session->agent_session,
             .grace_ms = process->grace_ms,
         },

@@ -18,6 +18,7 @@ typedef struct weft_run_spec {
     const weft_alloc *alloc;
     const weft_agent *agent;
     const char *program, *folder, *task, *prompt, *persona, *agent_session; /* as in driver.h */
+    const char *traceparent, *tracestate;
     int64_t grace_ms;
 } weft_run_spec;
 

@@ -212,8 +212,9 @@ typedef struct weft_task {
     const char *runs_on; /* the name of a configured agent, or of one that registered; of a role, the holder that it
                             started on last */
     const char *session;
-    const char *metadata; /* JSON, an object */
-    const char *key;      /* idempotency; NULL: none */
+    const char *metadata;                 /* JSON, an object */
+    const char *key;                      /* idempotency; NULL: none */
+    const char *traceparent, *tracestate; /* the trace that it belongs to; NULL: none */
     int64_t priority;
     weft_task_state state;
     bool stopping;                                /* it runs, but was asked to end */
@@ -240,9 +241,10 @@ typedef struct weft_task {
 typedef struct weft_task_spec {
     const char *prompt;
     const char *agent;
-    const char *session;  /* go on with this one, on its agent */
-    const char *metadata; /* JSON, an object; NULL: {} */
-    const char *key;      /* a repeat with the same key is the same task */
+    const char *session;     /* go on with this one, on its agent */
+    const char *metadata;    /* JSON, an object; NULL: {} */
+    const char *key;         /* a repeat with the same key is the same task */
+    const weft_trace *trace; /* that its agent is told; NULL, or an empty one: none */
     int64_t priority;
     int64_t timeout_ms;    /* 0: the agent's or the engine's; <0 none */
     const char *role;      /* whoever holds it does this, see roles.h; then neither agent nor session is named */

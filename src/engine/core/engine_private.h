@@ -368,7 +368,8 @@ int weft__answer_later(weft_engine *engine, const char *id, int r, weft_task_don
 known_task *weft__task_known(const weft_engine *engine, const char *id);
 known_task *weft__task_of(const weft_engine *engine, const weft_json *data); /* stored, by its taskId */
 typedef struct task_parts {
-    const char *id, *prompt, *agent, *runs_on, *session, *metadata, *key, *group, *role, *task_type;
+    const char *id, *prompt, *agent, *runs_on, *session, *metadata, *key, *group, *role, *task_type, *traceparent,
+        *tracestate;
     uint64_t number;
     int64_t priority, timeout_ms, retries, depth, quiet_ms;
     weft_task_permission permission;

@@ -17,8 +17,8 @@
  *   session.deleted      {sessionId, by?}               its stream was trimmed before, its tasks are forgotten, and what
  *                        other events of this stream said of it was taken out: they are "removed" {} then
  *   task.queued          {taskId, number, prompt, agent|null, runsOn, priority, sessionId, metadata{}, timeoutMs, retries,
- *                        depth, key?, group?, permission?, role?, taskType?, quietMs?}   older journals have alone:true,
- *                        which was the group "agent/run"
+ *                        depth, key?, group?, permission?, role?, taskType?, quietMs?, traceparent?, tracestate?}
+ *                        older journals have alone:true, which was the group "agent/run"
  *   task.started         {taskId, sessionId?, attempt, agent?}   its state is running from here on; agent: which holder of
  *                        its role it runs on, from here on its session's agent. Older journals have no
  *                        sessionId in events of a task's or a question's later life, nor a taskId in a question's

@@ -458,6 +458,8 @@ static int start_turn(struct run *run) {
                 .prompt = prompt,
                 .persona = task->agent && !weft__agent_find(engine->agents, task->agent) ? task->agent : NULL,
                 .metadata = task->metadata,
+                .traceparent = task->traceparent,
+                .tracestate = task->tracestate,
             },
             &run->turn);
     weft__buf_done(&longer, engine->alloc);

@@ -206,6 +206,10 @@ static int number_task(weft_engine *engine, task_parts *parts, known_task **ret_
     return r;
 }
 
+static const char *text_or_null(const char *text) {
+    return *text ? text : NULL;
+}
+
 static int make_task(weft_engine *engine, const weft_task_spec *spec, const struct choice *choice, submission *made) {
     task_parts parts = {
         .prompt = spec->prompt,
@@ -223,6 +227,8 @@ static int make_task(weft_engine *engine, const weft_task_spec *spec, const stru
         .role = spec->role,
         .task_type = spec->task_type,
         .quiet_ms = spec->quiet_ms > 0 ? spec->quiet_ms : 0,
+        .traceparent = spec->trace ? text_or_null(spec->trace->traceparent) : NULL,
+        .tracestate = spec->trace ? text_or_null(spec->trace->tracestate) : NULL,
     };
     return number_task(engine, &parts, &made->task, &made->made);
 }
@@ -270,6 +276,8 @@ static int number_again(weft_engine *engine, const submission *before, submissio
         .role = pub->role,
         .task_type = pub->task_type,
         .quiet_ms = pub->quiet_ms,
+        .traceparent = pub->traceparent,
+        .tracestate = pub->tracestate,
     };
     *ret = *before;
     ret->task = NULL;

@@ -64,6 +64,8 @@ static void fill_task(known_task *task, const task_parts *parts) {
         .session = weft__pack(&at, parts->session),
         .metadata = weft__pack(&at, parts->metadata),
         .key = weft__pack(&at, parts->key),
+        .traceparent = weft__pack(&at, parts->traceparent),
+        .tracestate = weft__pack(&at, parts->tracestate),
         .priority = parts->priority,
         .timeout_ms = parts->timeout_ms,
         .retries = parts->retries,
@@ -82,7 +84,8 @@ static void fill_task(known_task *task, const task_parts *parts) {
 int weft__task_new(weft_engine *engine, const task_parts *parts, known_task **ret) {
     size_t text = weft__pack_size(parts->prompt) + weft__pack_size(parts->agent) + weft__pack_size(parts->runs_on) +
                   weft__pack_size(parts->session) + weft__pack_size(parts->metadata) + weft__pack_size(parts->key) +
-                  weft__pack_size(parts->group) + weft__pack_size(parts->role) + weft__pack_size(parts->task_type);
+                  weft__pack_size(parts->group) + weft__pack_size(parts->role) + weft__pack_size(parts->task_type) +
+                  weft__pack_size(parts->traceparent) + weft__pack_size(parts->tracestate);
     known_task *task = weft__zalloc(engine->alloc, sizeof *task + text);
     if (!task)
         return -ENOMEM;
@@ -161,6 +164,8 @@ weft_val weft__task_data(const known_task *task, weft_member members[TASK_DATA])
         {"role", weft_str_or_none(pub->role)},
         {"taskType", weft_str_or_none(pub->task_type)},
         {"quietMs", pub->quiet_ms ? weft_int(pub->quiet_ms) : weft_none()},
+        {"traceparent", weft_str_or_none(pub->traceparent)},
+        {"tracestate", weft_str_or_none(pub->tracestate)},
     };
     memcpy(members, all, sizeof all);
     return weft_obj(members, sizeof all / sizeof all[0]);
@@ -185,15 +190,31 @@ enum {
     PERMISSION,
     ROLE,
     TASK_TYPE,
-    QUIET_MS
+    QUIET_MS,
+    TRACEPARENT,
+    TRACESTATE
 };
 static const char *const task_members[] = {
-    [TASK_ID] = "taskId",       [NUMBER] = "number",         [PROMPT] = "prompt",
-    [AGENT] = "agent",          [RUNS_ON] = "runsOn",        [PRIORITY] = "priority",
-    [SESSION_ID] = "sessionId", [METADATA] = "metadata",     [TIMEOUT_MS] = "timeoutMs",
-    [RETRIES] = "retries",      [DEPTH] = "depth",           [KEY] = "key",
-    [GROUP] = "group",          [ALONE] = "alone",           [ROLE] = "role",
-    [TASK_TYPE] = "taskType",   [PERMISSION] = "permission", [QUIET_MS] = "quietMs",
+    [TASK_ID] = "taskId",
+    [NUMBER] = "number",
+    [PROMPT] = "prompt",
+    [AGENT] = "agent",
+    [RUNS_ON] = "runsOn",
+    [PRIORITY] = "priority",
+    [SESSION_ID] = "sessionId",
+    [METADATA] = "metadata",
+    [TIMEOUT_MS] = "timeoutMs",
+    [RETRIES] = "retries",
+    [DEPTH] = "depth",
+    [KEY] = "key",
+    [GROUP] = "group",
+    [ALONE] = "alone",
+    [ROLE] = "role",
+    [TASK_TYPE] = "taskType",
+    [PERMISSION] = "permission",
+    [QUIET_MS] = "quietMs",
+    [TRACEPARENT] = "traceparent",
+    [TRACESTATE] = "tracestate",
 };
 #define TASK_MEMBERS (sizeof task_members / sizeof task_members[0])
 
@@ -202,9 +223,17 @@ static int read_parts(const weft_json *of, task_parts *ret) {
         int member;
         const char **to;
     } strings[] = {
-        {TASK_ID, &ret->id},      {PROMPT, &ret->prompt},      {AGENT, &ret->agent},
-        {RUNS_ON, &ret->runs_on}, {SESSION_ID, &ret->session}, {KEY, &ret->key},
-        {GROUP, &ret->group},     {ROLE, &ret->role},          {TASK_TYPE, &ret->task_type},
+        {TASK_ID, &ret->id},
+        {PROMPT, &ret->prompt},
+        {AGENT, &ret->agent},
+        {RUNS_ON, &ret->runs_on},
+        {SESSION_ID, &ret->session},
+        {KEY, &ret->key},
+        {GROUP, &ret->group},
+        {ROLE, &ret->role},
+        {TASK_TYPE, &ret->task_type},
+        {TRACEPARENT, &ret->traceparent},
+        {TRACESTATE, &ret->tracestate},
     };
     *ret = (task_parts){0};
     for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)

@@ -38,8 +38,9 @@ typedef struct weft_web {
     weft_peer *rpc;     /* takes the messages of POSTs; NULL until the first */
     uint64_t rpc_auth;  /* whose it is: the token's id */
     const weft_endpoint *rpc_endpoint;
-    weft_http *http; /* with a route that has not answered yet */
-    char *origin;    /* of the request under way, to be told that it may read the answer; NULL: none */
+    weft_http *http;              /* with a route that has not answered yet */
+    char trace[WEFT_TRACEPARENT]; /* of the messages under way: the header traceparent; "": none */
+    char *origin;                 /* of the request under way, to be told that it may read the answer; NULL: none */
     unsigned char state;
     unsigned char kind;
     bool keep_alive, head_only, by_chunks;

@@ -4,6 +4,7 @@
 #include "frame.h"
 #include "http_server.h"
 #include "link.h"
+#include "trace.h"
 
 #define OUT_SHARE (WEFT_LOOP_SCRATCH / 2)
 
@@ -37,8 +38,16 @@ static void drop_peer(weft_web *web) {
     weft_peer_free(peer);
 }
 
+static void keep_trace(weft_web *web, const weft_http_head *head) {
+    size_t count;
+    weft_bytes header = weft__http_find(head, "traceparent", &count);
+    if (count != 1 || !weft__trace_parent(header, web->trace))
+        web->trace[0] = '\0';
+}
+
 int weft__web_rpc_prepare(weft_conn *conn, const weft_asked *asked) {
     weft_web *web = conn->web;
+    keep_trace(web, asked->head);
     weft_origin origin;
     char name[WEFT_CONN_NAME];
     weft_identity who;
@@ -78,9 +87,11 @@ void weft__web_rpc(weft_conn *conn, char *body, size_t len) {
     weft_peer *peer = web->rpc;
     weft_loop *loop = conn->stream.loop;
     weft__peer_lend(peer, loop->scratch + OUT_SHARE, OUT_SHARE);
+    weft__peer_set_trace(peer, *web->trace ? web->trace : NULL);
     int r = weft__peer_body(peer, body, len, weft_loop_now(loop));
     if (conn->web != web || web->rpc != peer)
         return; /* closed by a callback */
+    weft__peer_set_trace(peer, NULL);
     weft__web_rpc_check(conn);
     if (web->rpc != peer)
         return;
