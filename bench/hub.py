@@ -158,6 +158,14 @@ def submit(bench):
             yield line
 
 
+def listens(path):
+    """A socket has its name before anybody listens to it."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as s:
+        s.connect(path)
+        return True
+    return False
+
+
 @contextlib.contextmanager
 def redis(folder, port=0):
     """Redis on the same disk, syncing before it answers, and on this port if there is one: the URL of its socket; None where it
@@ -174,7 +182,7 @@ def redis(folder, port=0):
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         until = time.monotonic() + PATIENCE
-        while not os.path.exists(path):
+        while not listens(path):
             if process.poll() is not None or time.monotonic() > until:
                 raise RuntimeError("redis-server did not start")
             time.sleep(0.01)
