@@ -248,7 +248,7 @@ static void write_method_doc(writer *w, const weft_method *row) {
     }
     if (row->forms)
         write_forms(w, row->forms);
-    else if (!row->params && !row->params_schema)
+    else if (!row->params)
         doc_raw(w, ",\"x-params\":\"any\"");
     doc_raw(w, "}");
 }

@@ -297,7 +297,7 @@ TEST(discovery) {
     REQUIRE(weft_service_new(&(weft_service_opts){.methods = methods}, &service) == 0);
     CHECK_INT(weft_service_discover(service, &text, &len), 0);
     CHECK_INT(weft_doc_parse(text, len, NULL, &doc), 0);
-    CHECK(strstr(text, "\"x-paramsSchema\":" ORDER) != NULL);
+    CHECK(memmem(text, len, "\"x-paramsSchema\":" ORDER, strlen("\"x-paramsSchema\":" ORDER)) != NULL);
     weft_doc_free(doc);
     weft_text_free(text, NULL);
     weft_service_unref(service);

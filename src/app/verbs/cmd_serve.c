@@ -23,6 +23,12 @@
 #include "trust_view.h"
 #include "wiring.h"
 
+#ifdef WEFT_CHECK_RESULTS
+#define CHECK_RESULTS true
+#else
+#define CHECK_RESULTS false
+#endif
+
 #define FIRST_PORT 16180
 #define PORT_TRIES 100
 /* What closing everything may take after the loop has stopped, out of the time a stop may take. */
@@ -135,6 +141,7 @@ static int open_server(serving *self) {
         .now_us = steady_us,
         .on_message = weft__debug_wanted() ? on_serve_message : NULL,
         .ctx = self,
+        .check_results = CHECK_RESULTS,
     };
     weft_server_opts server_opts = self->how->server;
     int r = weft_service_new(&opts, &self->service);
