@@ -528,6 +528,48 @@ TEST(what_is_forgotten_is_not_done_again) {
     engine_end(&w);
 }
 
+/* Time that a daemon was there for. */
+static void let_days_pass(engine_world *w, int days) {
+    w->steady += (int64_t) days * 24 * 3600 * 1000;
+    world_forget(w);
+    CHECK_INT(weft__engine_append(w->engine, "hub", "notice", WEFT_OBJ({"message", weft_str("x")}), NULL, NULL), 0);
+    ENGINE_UNTIL(w, strstr(w->heard, "notice ") != NULL);
+    weft__retention_start(w->engine);
+    ENGINE_UNTIL(w, !w->engine->retaining);
+    engine_settle(w);
+}
+
+/* None is remembered longer than its event, and then nobody knows its id any more: it is a new one. A segment goes when all
+ * of it is old. */
+TEST(old_ones_are_forgotten_with_their_events) {
+    static const weft_store_kind *const kinds[] = {&weft__memory, &weft__sqlite};
+    for (size_t i = 0; i < 2; i++) {
+        engine_world w;
+        answered a;
+        engine_begin(&w, kinds[i]);
+        fill_segment(&w);
+        size_t count = w.engine->request_count;
+        let_days_pass(&w, 0);
+        let_days_pass(&w, 29);
+        CHECK_INT(put(&w, "first", "k", "1", &a), 0);
+        CHECK(a.repeat);
+        if (i) /* what is in memory does not last */
+            engine_restart(&w);
+        CHECK_INT(w.engine->request_count, count);
+        let_days_pass(&w, 2);
+        CHECK_INT(w.engine->request_count, 1); /* of the segment that is not full */
+        CHECK_INT(segments(&w), 1);
+        if (i) /* what is in memory does not last */
+            engine_restart(&w);
+        CHECK_INT(w.engine->request_count, 1);
+        CHECK_INT(put(&w, "first", "k", "2", &a), 0);
+        CHECK(!a.repeat);
+        CHECK_INT(put(&w, "first", "k", "2", &a), 0);
+        CHECK(a.repeat);
+        engine_end(&w);
+    }
+}
+
 TEST(so_many_may_be_under_way) {
     engine_world w;
     char id[16];
@@ -784,7 +826,7 @@ TEST_MAIN(CASE(values_are_kept_in_the_order_of_their_keys) CASE(a_change_may_exp
                           CASE(only_so_many_bytes_of_answers_are_remembered) CASE(a_repeat_gets_the_first_answer)
                               CASE(a_refusal_is_not_remembered) CASE(everything_is_there_after_a_restart)
                                   CASE(nothing_is_done_before_the_past_is_known) CASE(what_is_forgotten_is_not_done_again)
-                                      CASE(so_many_may_be_under_way) CASE(sessions_and_tasks_are_requests_too)
-                                          CASE(an_action_is_done_at_most_once)
+                                      CASE(old_ones_are_forgotten_with_their_events) CASE(so_many_may_be_under_way)
+                                          CASE(sessions_and_tasks_are_requests_too) CASE(an_action_is_done_at_most_once)
                                               CASE(an_action_whose_beginning_is_not_stored_is_not_done)
                                                   CASE(every_allocation_fails_once))
