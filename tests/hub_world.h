@@ -116,7 +116,7 @@ static inline int hub_open(const weft_process_spec *spec, const weft_process_hos
     return weft__single_open(&hub_runs, spec, host, ctx, ret);
 }
 static const weft_driver hub_driver = {.name = "played", .open = hub_open, WEFT_SINGLE};
-static const weft_driver *const hub_drivers[] = {&hub_driver, NULL};
+static const weft_driver *const hub_drivers[] = {&hub_driver, &weft__driver_planner, NULL};
 
 static const char *const hub_present[] = {"sh", "-c", NULL};
 static const char *const hub_absent[] = {"weft-test-no-such-program", NULL};
