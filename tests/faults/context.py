@@ -117,4 +117,80 @@ def prompts_for_a_role_carry_it():
         assert caller.call("task.get", taskId=plain)["output"] == "without"
 
 
-main([killed_while_it_changes, what_a_caller_may_say, prompts_for_a_role_carry_it])
+class Holder(threading.Thread):
+    """Somebody connected who holds a role, and answers what it is asked by this function; None: it goes away instead."""
+
+    def __init__(self, hub, role, answer):
+        super().__init__()
+        self.connection, self.answer, self.asked = hub.connect(), answer, []
+        self.name_there = self.connection.call("role.register", role=role).get("holder")
+        self.start()
+
+    def run(self):
+        try:
+            while True:
+                message = self.connection.receive()
+                if "method" not in message or "id" not in message:
+                    continue
+                self.asked.append((message["method"], message["params"]))
+                answer = self.answer(message)
+                if answer is None:
+                    break
+                self.connection.send({"jsonrpc": "2.0", "id": message["id"], **answer})
+        except Gone:
+            pass
+        self.connection.close()
+
+
+def holders_are_told():
+    with Hub() as hub:
+        caller = hub.start().connect()
+        params = {"action": "add", "context_type": "state", "data": {"phase": 2}}
+        good = Holder(hub, "executor", lambda message: {"result": {"ok": True}})
+        answer = caller.call("update_context", **params)
+        assert answer == {"status": "success", "version": 1, "delivered": 1, "failed": []}, answer
+        assert good.asked == [("update_context", params)], good.asked
+        bad = Holder(hub, "planner", lambda message: {"error": {"code": -32601, "message": "Method not found"}})
+        gone = Holder(hub, "executor", lambda message: None)
+        answer = caller.call("update_context", **params)
+        assert answer["version"] == 2 and answer["delivered"] == 1 and len(answer["failed"]) == 2, answer
+        gone.join()
+        answer = caller.call("update_context", **params)
+        assert answer["version"] == 3 and answer["delivered"] == 1 and len(answer["failed"]) == 1, answer
+        assert len(good.asked) == 3 and len(bad.asked) == 2 and len(gone.asked) == 1
+        hub.kill()
+        for holder in good, bad:
+            holder.join()
+
+
+def code_is_passed_to_an_executor():
+    """Where nobody here knows the language. What comes back is checked: it is a stranger's."""
+    answers = [{"error": {"code": -32601, "message": "Method not found"}},
+               {"result": {"valid": "yes"}},
+               {"result": {"valid": False, "issues": [{"message": "bad", "line": -7, "severity": "odd", "more": 1}],
+                           "unsupported_rules": ["x"]}}]
+    with Hub() as hub:
+        caller = hub.start().connect()
+        executor = Holder(hub, "executor", lambda message: answers.pop(0))
+        try:
+            caller.call("validate_code", code="X.", language="cobol")
+            raise AssertionError("it is known")
+        except Refused as refused:
+            assert refused.code == -32001 and refused.reason == "noChecker", refused
+        try:
+            caller.call("validate_code", code="X.", language="cobol")
+            raise AssertionError("it was believed")
+        except Refused as refused:
+            assert refused.code == -32000 and refused.reason == "unreadableAnswer", refused
+        answer = caller.call("validate_code", code="X.", language="cobol", rules=["x"])
+        assert answer["issues"] == [{"rule": "syntax", "severity": "error", "line": 0, "column": 0, "message": "bad"}], answer
+        assert not answer["valid"] and answer["unsupported_rules"] == ["x"] and len(answer["checkers"]) == 1, answer
+        assert executor.asked[2] == ("validate_code", {"code": "X.", "language": "cobol", "rules": ["x"]}), executor.asked
+        assert caller.call("validate_code", code="1", language="json")["checkers"] == ["weft"]
+        assert len(executor.asked) == 3, "our own checkers come first"
+        hub.kill()
+        executor.join()
+
+
+main([killed_while_it_changes, what_a_caller_may_say, prompts_for_a_role_carry_it, holders_are_told,
+      code_is_passed_to_an_executor])

@@ -177,6 +177,8 @@ static sim_plan make_plan(void) {
     plan.memory_faults = sometimes(20);
     plan.sessions = sim_chance(50) && !was_found_once();
     plan.idle_ms = sim_chance(30) ? -1 : 1 + (int64_t) sim_below(2000);
+    plan.threads = sim_chance(50) && !was_found_once();
+    plan.chunk = sim_chance(40) && !was_found_once() ? 60 + sim_below(400) : 0;
     return plan;
 }
 

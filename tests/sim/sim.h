@@ -71,6 +71,9 @@ bool sim_memory_failed(void);
     X(STREAM_RESUMED, "a stream went on where it was")                                                                      \
     X(STREAM_ANEW, "a stream began anew")                                                                                   \
     X(VIEW_KEPT, "a client came back and had the value already")                                                            \
+    X(PIECES, "a value came in pieces")                                                                                     \
+    X(SUPERSEDED, "a value that came in pieces was given up for a newer one")                                               \
+    X(THREAD, "a client had what was said in a session")                                                                    \
     X(SKIPPED, "a client was told that values were skipped")                                                                \
     X(RESUMED, "a subscription went on where it was")                                                                       \
     X(TRIMMED_GAP, "a position was trimmed")                                                                                \
@@ -103,6 +106,8 @@ typedef struct sim_plan {
     bool requeue, slow_disk;
     bool sessions;   /* clients create, set, close and delete sessions, and agents live */
     int64_t idle_ms; /* how long those live without a turn */
+    bool threads;    /* clients follow what was said in a session */
+    size_t chunk;    /* bytes of a value that are sent at a time; 0: more than a value has */
     size_t max_running, max_queue, out_soft;
     int64_t timeout_ms, question_ms;
     uint64_t keep_bytes, keep_output; /* 0: more than a run writes */

@@ -11,9 +11,10 @@
 
 #define MAX_CLIENTS 6
 #define MAX_PENDING 12
-#define SUBSCRIPTIONS 3 /* side by side: the one without a name, one with, and the stream "events" of tinyvex */
-#define STREAM 2        /* which of them that is */
-#define MAX_PIECE 400   /* bytes that move at a time, mostly */
+#define SUBSCRIPTIONS 3        /* side by side: the one without a name, one with, and the stream "events" of tinyvex */
+#define STREAM 2               /* which of them that is */
+enum { TASKS, THREAD, VIEWS }; /* the states: the tasks, and what was said in a session */
+#define MAX_PIECE 400          /* bytes that move at a time, mostly */
 
 typedef enum want {
     WANT_SUBMIT,
@@ -48,13 +49,23 @@ typedef struct followed {
     bool refused; /* it could not resume */
 } followed;
 
-/* The stream "tasks" of tinyvex: the value that the client has, over its connections. */
+/* A stream of tinyvex that is a state: the value that the client has, over its connections. */
 typedef struct view {
     bool wanted, on;
     char *value; /* NULL: none yet */
     uint64_t seq;
     char journal[128];
+    char session[SIM_NAME]; /* of messagesByThread */
 } view;
+
+/* A value that comes in pieces, of one stream at a time. */
+typedef struct pieces {
+    char sub[16], transition[24];
+    uint64_t seq;
+    int64_t part, total;
+    char *text; /* NULL: none comes */
+    size_t len;
+} pieces;
 
 typedef struct request {
     want want;
@@ -81,7 +92,8 @@ typedef struct client {
     unsigned changes; /* mutations that it has made up */
     char unsure[64];  /* the key of a submission of which nothing was heard; "": none */
     followed follows[SUBSCRIPTIONS];
-    view view;
+    view views[VIEWS];
+    pieces pieces;
     uint64_t doubtful; /* the last it was told was perhaps not this event, which is trimmed, but a later one like it */
     uint64_t words;    /* of its dialect: all up to this gseq were told, or were before its time */
 } client;
@@ -250,15 +262,33 @@ static void unsubscribe(client *c) {
     made->which = which;
 }
 
+static const char *const view_names[VIEWS] = {"view", "thread"};
+
 /* With the position of the value it has, sometimes without the journal that came with it. */
-static void send_view(client *c) {
-    char position[256] = "";
-    if (c->view.value && (c->fair || sim_chance(85)))
-        snprintf(position, sizeof position, ",\"lastSeq\":%llu,\"journal\":\"%s\"", (unsigned long long) c->view.seq,
-                 c->view.journal);
-    ask(c, WANT_VIEW, "\"method\":\"tinyvex/subscribe\",\"params\":{\"subId\":\"view\",\"name\":\"tasks\"%s}", position);
-    c->view.wanted = true;
-    c->view.on = false;
+static void send_view(client *c, size_t which) {
+    view *of = &c->views[which];
+    char position[256] = "", params[80] = "";
+    if (of->value && (c->fair || sim_chance(85)))
+        snprintf(position, sizeof position, ",\"lastSeq\":%llu,\"journal\":\"%s\"", (unsigned long long) of->seq,
+                 of->journal);
+    if (which == THREAD)
+        snprintf(params, sizeof params, ",\"params\":{\"threadId\":\"%s\"}", of->session);
+    ask(c, WANT_VIEW, "\"method\":\"tinyvex/subscribe\",\"params\":{\"subId\":\"%s\",\"name\":\"%s\"%s%s}",
+        view_names[which], which == THREAD ? "messagesByThread" : "tasks", params, position)
+        ->which = which;
+    of->wanted = true;
+    of->on = false;
+}
+
+/* What was said in a session: the same as before, or one of the last. */
+static void send_thread(client *c) {
+    const truth_task *task =
+        truth_tasks() ? truth_task_at(truth_tasks() - 1 - sim_below((uint32_t) truth_tasks()) / 2) : NULL;
+    view *of = &c->views[THREAD];
+    if (!*of->session && task)
+        snprintf(of->session, sizeof of->session, "%s", task->session);
+    if (*of->session)
+        send_view(c, THREAD);
 }
 
 /* From the last position; where that was refused, from now on, or again from the oldest that is kept. */
@@ -280,8 +310,9 @@ static void connect_client(client *c) {
     for (size_t i = 0; i < SUBSCRIPTIONS; i++)
         if (c->follows[i].wanted && sim_chance(80))
             resume(c, i);
-    if (c->view.wanted && sim_chance(80))
-        send_view(c);
+    for (size_t i = 0; i < VIEWS; i++)
+        if (c->views[i].wanted && sim_chance(80))
+            send_view(c, i);
 }
 
 /* ---- sessions ---- */
@@ -385,8 +416,10 @@ static void act(client *c) {
         answer(c);
     else if (what < 89)
         subscribe(c);
+    else if (what < 92 && sim_now_plan()->threads && sim_chance(60))
+        send_thread(c);
     else if (what < 92)
-        send_view(c);
+        send_view(c, TASKS);
     else if (what < 95)
         unsubscribe(c);
     else
@@ -459,8 +492,7 @@ static void hear_event(client *c, size_t which, const weft_json *params) {
 
 /* ---- the values of streams ---- */
 
-static void hear_view(client *c, const weft_json *params, const weft_json *value) {
-    view *had = &c->view;
+static void hear_view(client *c, view *had, const weft_json *params, const weft_json *value) {
     uint64_t seq = (uint64_t) weft_get_int(params, "seq", 0);
     const char *journal = weft_get_str(params, "journal", "");
     bool same = strncmp(journal, had->journal, strcspn(journal, ".") + 1) == 0;
@@ -479,19 +511,142 @@ static void hear_view(client *c, const weft_json *params, const weft_json *value
 
 static void hear_data(client *c, const weft_json *params) {
     weft_json value = weft_get(params, "value");
-    if (strcmp(weft_get_str(params, "subId", ""), "view") == 0)
-        hear_view(c, params, &value);
-    else if (weft_get_int(params, "seq", 0) != weft_get_int(&value, "gseq", -1))
+    for (size_t i = 0; i < VIEWS; i++)
+        if (strcmp(weft_get_str(params, "subId", ""), view_names[i]) == 0) {
+            hear_view(c, &c->views[i], params, &value);
+            return;
+        }
+    if (weft_get_int(params, "seq", 0) != weft_get_int(&value, "gseq", -1))
         sim_broken("wrong event: %s heard one with another position than its own", c->name);
     else
         hear_event(c, STREAM, &value);
 }
 
+/* ---- values in pieces ---- */
+
+static void forget_pieces(client *c) {
+    free(c->pieces.text);
+    c->pieces = (pieces){0};
+}
+
+/* All of it is there: as if it had come whole. */
+static void take_whole(client *c, const weft_json *params) {
+    size_t size = c->pieces.len + 300;
+    char *text = malloc(size);
+    weft_doc *doc = NULL;
+    if (!text)
+        abort();
+    int n = snprintf(text, size, "{\"subId\":\"%s\",\"seq\":%llu,\"journal\":\"%s\",\"value\":%s}", c->pieces.sub,
+                     (unsigned long long) c->pieces.seq, weft_get_str(params, "journal", ""), c->pieces.text);
+    forget_pieces(c);
+    if (weft_doc_parse(text, (size_t) n, NULL, &doc) < 0)
+        sim_broken("wrong pieces: %s has %.200s", c->name, text);
+    else
+        hear_data(c, weft_doc_root(doc));
+    weft_doc_free(doc);
+    free(text);
+}
+
+/* From 1 to total, without a gap; another transition gives up the one before. */
+static void hear_piece(client *c, const weft_json *params) {
+    pieces *had = &c->pieces;
+    const char *transition = weft_get_str(params, "transitionId", "");
+    weft_json chunk = weft_get(params, "chunk");
+    weft_bytes text = {"", 0};
+    int64_t part = weft_get_int(params, "part", 0);
+    sim_say("%-7s < part %lld of %lld of %s", c->name, (long long) part, (long long) weft_get_int(params, "total", 0),
+            transition);
+    if (had->text && strcmp(had->transition, transition) != 0) {
+        sim_saw(SAW_SUPERSEDED);
+        forget_pieces(c);
+    }
+    if (!had->text) {
+        snprintf(had->sub, sizeof had->sub, "%s", weft_get_str(params, "subId", ""));
+        snprintf(had->transition, sizeof had->transition, "%s", transition);
+        had->seq = (uint64_t) weft_get_int(params, "seq", 0);
+        had->total = weft_get_int(params, "total", 0);
+    }
+    if (part != had->part + 1 || weft_get_int(params, "total", 0) != had->total || part > had->total ||
+        (uint64_t) weft_get_int(params, "seq", 0) != had->seq || weft_text(&chunk, &text) < 0 || !text.len ||
+        (sim_now_plan()->chunk && text.len > sim_now_plan()->chunk)) {
+        sim_broken("wrong piece: %s was told part %lld after %lld of %lld", c->name, (long long) part, (long long) had->part,
+                   (long long) had->total);
+        return;
+    }
+    had->part = part;
+    append_bytes(&had->text, &had->len, text.data, text.len);
+    if (part < had->total)
+        return;
+    sim_saw(SAW_PIECES);
+    take_whole(c, params);
+}
+
+/* ---- what was said in a session ---- */
+
+/* What its agent said on standard output, by the disk; kept: without what was trimmed. */
+static char *said_in(const char *session, bool kept) {
+    char *text = NULL;
+    size_t len = 0;
+    append_bytes(&text, &len, "", 0);
+    for (uint64_t gseq = 1; gseq <= truth_head(); gseq++) {
+        const truth_event *event = truth_at(gseq);
+        weft_doc *doc;
+        if (!event || strcmp(event->type, "session.output") != 0 || strcmp(event->session, session) != 0 ||
+            (kept && (event->trimmed || event->unseen)) || event->removed ||
+            weft_doc_parse(event->data, event->len, NULL, &doc) < 0)
+            continue;
+        weft_json said = weft_get(weft_doc_root(doc), "text");
+        weft_bytes bytes = {"", 0};
+        if (strcmp(weft_get_str(weft_doc_root(doc), "stream", ""), "stdout") == 0 && weft_text(&said, &bytes) >= 0)
+            append_bytes(&text, &len, bytes.data, bytes.len);
+        weft_doc_free(doc);
+    }
+    return text;
+}
+
+static bool ends_with(const char *text, const char *end) {
+    size_t len = strlen(text), more = strlen(end);
+    return len >= more && strcmp(text + len - more, end) == 0;
+}
+
+/* The value of the client: all that is kept was said to it, in its order, and nothing that was not said. What was trimmed
+ * after the value was computed may still be there. */
+static void check_thread(const client *c) {
+    const view *of = &c->views[THREAD];
+    weft_doc *doc;
+    char *told = NULL;
+    size_t len = 0;
+    if (!of->value || weft_doc_parse(of->value, strlen(of->value), NULL, &doc) < 0) {
+        sim_broken("lost value: %s has nothing of what was said in %s", c->name, of->session);
+        return;
+    }
+    bool there = hub_session_mode(of->session) != NULL;
+    if ((weft_typeof(weft_doc_root(doc)) == WEFT_NULL) == there)
+        sim_broken("old value: %s believes that %s is %s", c->name, of->session, there ? "not there" : "there");
+    append_bytes(&told, &len, "", 0);
+    for (weft_iter it = weft_iterate(weft_doc_root(doc)); there && weft_next(&it);) {
+        weft_json text = weft_get(&it.value, "text");
+        weft_bytes bytes;
+        if (strcmp(weft_get_str(&it.value, "kind", ""), "output") == 0 && weft_text(&text, &bytes) >= 0)
+            append_bytes(&told, &len, bytes.data, bytes.len);
+    }
+    char *kept = said_in(of->session, true), *all = said_in(of->session, false);
+    if (there && (!ends_with(told, kept) || !ends_with(all, told)))
+        sim_broken("old value: %s was told that %s said \"%.100s\", it said \"%.100s\"", c->name, of->session, told, all);
+    if (there && len)
+        sim_saw(SAW_THREAD);
+    free(told);
+    free(kept);
+    free(all);
+    weft_doc_free(doc);
+}
+
 /* Every task that the hub knows is in the value that the client has, in the state that the disk says. */
 static void check_view(const client *c) {
     weft_doc *doc;
+    const view *of = &c->views[TASKS];
     size_t known = 0;
-    if (!c->view.value || weft_doc_parse(c->view.value, strlen(c->view.value), NULL, &doc) < 0) {
+    if (!of->value || weft_doc_parse(of->value, strlen(of->value), NULL, &doc) < 0) {
         sim_broken("lost value: %s has no value of the tasks", c->name);
         return;
     }
@@ -663,13 +818,14 @@ static void hear_stream(client *c, const request *asked, const weft_json *result
 }
 
 /* With a position of this epoch it is resumed, and told nothing if it has the value. */
-static void hear_viewed(client *c, const weft_json *result) {
+static void hear_viewed(client *c, const request *asked, const weft_json *result) {
+    view *of = &c->views[asked->which];
     bool resumed = weft_get_bool(result, "resumed", false);
     const char *journal = weft_get_str(result, "journal", "");
     if (strncmp(journal, truth_epoch(), strlen(truth_epoch())) != 0)
         sim_broken("wrong answer: %s was told of another epoch", c->name);
-    c->view.on = resumed && c->view.value;
-    c->view.seq = resumed ? (uint64_t) weft_get_int(result, "startSeq", 0) : c->view.seq;
+    of->on = resumed && of->value;
+    of->seq = resumed ? (uint64_t) weft_get_int(result, "startSeq", 0) : of->seq;
     if (resumed && strchr(journal, '.'))
         sim_saw(SAW_VIEW_KEPT);
 }
@@ -755,7 +911,7 @@ static void hear_answer(client *c, const weft_json *message) {
     else if (asked.want == WANT_SUBSCRIBE)
         hear_unsubscribed(c, &asked, message);
     else if (asked.want == WANT_VIEW && ok)
-        hear_viewed(c, &result);
+        hear_viewed(c, &asked, &result);
     else if (asked.want == WANT_CHANGE && ok)
         hear_changed(c, &asked, &result);
     else if (asked.want == WANT_UNSUBSCRIBE && ok)
@@ -780,6 +936,8 @@ static void hear_line(client *c, const char *line, size_t len) {
         hear_event(c, weft_get_str(&params, "subscription", NULL) ? 1 : 0, &params);
     else if (strcmp(method, "tinyvex/data") == 0)
         hear_data(c, &params);
+    else if (strcmp(method, "tinyvex/transitionChunk") == 0)
+        hear_piece(c, &params);
     else if (strcmp(method, "tinyvex/error") == 0)
         sim_saw(SAW_SKIPPED);
     else
@@ -808,7 +966,9 @@ static void forget_connection(client *c) {
     c->conn = NULL;
     c->pending_count = 0;
     c->in_len = c->out_len = 0;
-    c->view.on = false;
+    forget_pieces(c);
+    for (size_t i = 0; i < VIEWS; i++)
+        c->views[i].on = false;
     for (size_t i = 0; i < SUBSCRIPTIONS; i++) {
         subscription *sub = &c->follows[i].sub;
         sub->on = false;
@@ -887,7 +1047,7 @@ static bool wants_events(const client *c) {
     for (size_t i = 0; i < SUBSCRIPTIONS; i++)
         if (c->follows[i].wanted)
             return true;
-    return c->view.wanted;
+    return c->views[TASKS].wanted || c->views[THREAD].wanted;
 }
 
 static bool mend_client(client *c) {
@@ -902,10 +1062,11 @@ static bool mend_client(client *c) {
             resume(c, i);
             done = true;
         }
-    if (c->conn && c->view.wanted && !c->view.on && !c->pending_count) {
-        send_view(c);
-        done = true;
-    }
+    for (size_t i = 0; i < VIEWS; i++)
+        if (c->conn && c->views[i].wanted && !c->views[i].on && !c->pending_count) {
+            send_view(c, i);
+            done = true;
+        }
     return done;
 }
 
@@ -927,8 +1088,10 @@ void clients_check(void) {
         for (size_t k = 0; k < SUBSCRIPTIONS; k++)
             if (c->follows[k].sub.on)
                 check_missed(c, &c->follows[k].sub, truth_head() + 1);
-        if (c->view.wanted)
+        if (c->views[TASKS].wanted)
             check_view(c);
+        if (c->views[THREAD].wanted)
+            check_thread(c);
         while (c->aiwg && next_word(c) && need_not_be_said(next_word(c)))
             c->words++;
         if (c->aiwg && next_word(c))
@@ -951,7 +1114,9 @@ void clients_close(void) {
     for (size_t i = 0; i < clients.count; i++) {
         free(clients.list[i].out);
         free(clients.list[i].in);
-        free(clients.list[i].view.value);
+        for (size_t k = 0; k < VIEWS; k++)
+            free(clients.list[i].views[k].value);
+        forget_pieces(&clients.list[i]);
     }
     memset(&clients, 0, sizeof clients);
 }

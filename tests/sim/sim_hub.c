@@ -326,7 +326,8 @@ static void start_clients(void) {
     static const weft_dialect *const dialects[] = {&weft__aiwg, &weft__tinyvex, &weft__hub_methods, NULL};
     box.host = (weft_hub_host){
         .version = "0.0.0", .started_at = "2026-01-01T00:00:00.000Z", .uptime_s = uptime, .stop = stop_asked};
-    box.hub = (weft_hub){.engine = box.engine, .host = &box.host, .alloc = sim_alloc()};
+    box.hub =
+        (weft_hub){.engine = box.engine, .host = &box.host, .alloc = sim_alloc(), .chunk_bytes = sim_now_plan()->chunk};
     if (weft__dialects_new(dialects, &box.hub, sim_alloc(), &box.dialects) < 0)
         abort();
     weft_service_opts opts = {.methods = weft__dialects_methods(box.dialects),

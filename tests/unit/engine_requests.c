@@ -252,6 +252,118 @@ TEST(there_are_only_so_many_bytes) {
     engine_end(&w);
 }
 
+/* The last that fits, and the first that does not; a value that is there may always be replaced. */
+TEST(there_are_only_so_many_values) {
+    engine_world w;
+    char key[32];
+    int counts[3] = {0};
+    engine_open(&w, play_store());
+    w.opts.limits.max_items = 5;
+    CHECK_INT(world_start(&w), 0);
+    weft_item_change change = {.collection = "c", .key = key, .value = {"1", 1, NULL}, .expect = -1};
+    for (int i = 0; i < 5; i++) {
+        snprintf(key, sizeof key, "%d", i);
+        CHECK_INT(weft__item_change(w.engine, &change, count_change, counts), 0);
+        CHECK(engine_wait(&w, &counts[0], i + 1));
+    }
+    snprintf(key, sizeof key, "more");
+    CHECK_INT(weft__item_change(w.engine, &change, count_change, counts), -EDQUOT);
+    change.collection = "another"; /* all collections count together */
+    CHECK_INT(weft__item_change(w.engine, &change, count_change, counts), -EDQUOT);
+    change.collection = "c";
+    snprintf(key, sizeof key, "0");
+    CHECK_INT(weft__item_change(w.engine, &change, count_change, counts), 0);
+    CHECK(engine_wait(&w, &counts[0], 6));
+    weft_item_change gone = {.collection = "c", .key = "4", .expect = -1};
+    CHECK_INT(weft__item_change(w.engine, &gone, count_change, counts), 0);
+    CHECK(engine_wait(&w, &counts[0], 7));
+    snprintf(key, sizeof key, "more");
+    CHECK_INT(weft__item_change(w.engine, &change, count_change, counts), 0);
+    CHECK(engine_wait(&w, &counts[0], 8));
+    CHECK_INT(w.engine->item_count, 5);
+    /* Those that are under way count too: two for one place. */
+    gone.key = "more";
+    CHECK_INT(weft__item_change(w.engine, &gone, count_change, counts), 0);
+    CHECK(engine_wait(&w, &counts[0], 9));
+    snprintf(key, sizeof key, "one");
+    CHECK_INT(weft__item_change(w.engine, &change, count_change, counts), 0);
+    snprintf(key, sizeof key, "two");
+    CHECK_INT(weft__item_change(w.engine, &change, count_change, counts), -EDQUOT);
+    engine_end(&w);
+    weft_engine_limits usual = *weft__engine_limits((engine_begin(&w, play_store()), w.engine));
+    CHECK_INT(usual.max_items, 100000);
+    CHECK_INT(usual.max_item_changes, 4096);
+    CHECK_INT(usual.max_request_bytes, 32 << 20);
+    engine_end(&w);
+}
+
+TEST(only_so_many_changes_are_under_way) {
+    engine_world w;
+    char key[32];
+    int counts[3] = {0};
+    engine_open(&w, play_store());
+    w.opts.limits.max_item_changes = 3;
+    CHECK_INT(world_start(&w), 0);
+    weft_item_change change = {.collection = "c", .key = key, .value = {"1", 1, NULL}, .expect = -1};
+    for (int turn = 0; turn < 2; turn++) {
+        for (int i = 0; i < 3; i++) {
+            snprintf(key, sizeof key, "%d", i);
+            CHECK_INT(weft__item_change(w.engine, &change, count_change, counts), 0);
+        }
+        CHECK_INT(weft__item_change(w.engine, &change, count_change, counts), -EUSERS);
+        CHECK(engine_wait(&w, &counts[0], 3 * (turn + 1))); /* and then there is room again */
+    }
+    engine_end(&w);
+}
+
+static size_t segments(const engine_world *w) {
+    size_t count = 0;
+    for (weft_link *link = w->engine->request_segments.next; link != &w->engine->request_segments; link = link->next)
+        count++;
+    return count;
+}
+
+/* Until there is a second segment. */
+static void fill_segment(engine_world *w) {
+    answered a;
+    char id[16];
+    snprintf(id, sizeof id, "first");
+    for (int i = 0; segments(w) < 2 && i < 2000; i++) {
+        if (!CHECK_INT(put(w, id, "k", "1", &a), 0))
+            return;
+        engine_settle(w);
+        snprintf(id, sizeof id, "%d", i);
+    }
+}
+
+/* Answers are remembered up to so many bytes. One byte more, and the oldest go, a segment at a time; the last one stays. */
+TEST(only_so_many_bytes_of_answers_are_remembered) {
+    engine_world w;
+    answered a;
+    engine_begin(&w, play_store());
+    fill_segment(&w);
+    CHECK_INT(segments(&w), 2);
+    size_t bytes = w.engine->request_bytes;
+    engine_end(&w);
+    for (size_t less = 0; less < 2; less++) {
+        engine_open(&w, play_store());
+        w.opts.limits.max_request_bytes = bytes - less;
+        CHECK_INT(world_start(&w), 0);
+        uint64_t before = w.engine->next_segment;
+        for (int i = 0; w.engine->next_segment < before + 2 && i < 2000; i++) {
+            char id[16];
+            snprintf(id, sizeof id, i ? "%d" : "first", i - 1);
+            CHECK_INT(put(&w, id, "k", "1", &a), 0);
+            engine_settle(&w);
+        }
+        CHECK(w.engine->request_bytes <= bytes - less);
+        CHECK_INT(segments(&w), 2 - less);
+        CHECK_INT(put(&w, "first", "k", "1", &a), less ? -EEXIST : 0); /* refused, and not done again */
+        CHECK(less || a.repeat);
+        engine_end(&w);
+    }
+}
+
 /* ---- repeats ---- */
 
 TEST(a_repeat_gets_the_first_answer) {
@@ -414,6 +526,48 @@ TEST(what_is_forgotten_is_not_done_again) {
     CHECK_INT(put(&w, id, "other", "1", &last), 0);
     CHECK(last.repeat);
     engine_end(&w);
+}
+
+/* Time that a daemon was there for. */
+static void let_days_pass(engine_world *w, int days) {
+    w->steady += (int64_t) days * 24 * 3600 * 1000;
+    world_forget(w);
+    CHECK_INT(weft__engine_append(w->engine, "hub", "notice", WEFT_OBJ({"message", weft_str("x")}), NULL, NULL), 0);
+    ENGINE_UNTIL(w, strstr(w->heard, "notice ") != NULL);
+    weft__retention_start(w->engine);
+    ENGINE_UNTIL(w, !w->engine->retaining);
+    engine_settle(w);
+}
+
+/* None is remembered longer than its event, and then nobody knows its id any more: it is a new one. A segment goes when all
+ * of it is old. */
+TEST(old_ones_are_forgotten_with_their_events) {
+    static const weft_store_kind *const kinds[] = {&weft__memory, &weft__sqlite};
+    for (size_t i = 0; i < 2; i++) {
+        engine_world w;
+        answered a;
+        engine_begin(&w, kinds[i]);
+        fill_segment(&w);
+        size_t count = w.engine->request_count;
+        let_days_pass(&w, 0);
+        let_days_pass(&w, 29);
+        CHECK_INT(put(&w, "first", "k", "1", &a), 0);
+        CHECK(a.repeat);
+        if (i) /* what is in memory does not last */
+            engine_restart(&w);
+        CHECK_INT(w.engine->request_count, count);
+        let_days_pass(&w, 2);
+        CHECK_INT(w.engine->request_count, 1); /* of the segment that is not full */
+        CHECK_INT(segments(&w), 1);
+        if (i) /* what is in memory does not last */
+            engine_restart(&w);
+        CHECK_INT(w.engine->request_count, 1);
+        CHECK_INT(put(&w, "first", "k", "2", &a), 0);
+        CHECK(!a.repeat);
+        CHECK_INT(put(&w, "first", "k", "2", &a), 0);
+        CHECK(a.repeat);
+        engine_end(&w);
+    }
 }
 
 TEST(so_many_may_be_under_way) {
@@ -668,9 +822,11 @@ TEST(every_allocation_fails_once) {
 TEST_MAIN(CASE(values_are_kept_in_the_order_of_their_keys) CASE(a_change_may_expect_a_version)
               CASE(names_and_sizes_have_limits) CASE(nothing_is_deleted_several_times)
                   CASE(there_are_only_so_many_collections) CASE(there_are_only_so_many_bytes)
-                      CASE(a_repeat_gets_the_first_answer) CASE(a_refusal_is_not_remembered)
-                          CASE(everything_is_there_after_a_restart) CASE(nothing_is_done_before_the_past_is_known)
-                              CASE(what_is_forgotten_is_not_done_again) CASE(so_many_may_be_under_way)
-                                  CASE(sessions_and_tasks_are_requests_too) CASE(an_action_is_done_at_most_once)
-                                      CASE(an_action_whose_beginning_is_not_stored_is_not_done)
-                                          CASE(every_allocation_fails_once))
+                      CASE(there_are_only_so_many_values) CASE(only_so_many_changes_are_under_way)
+                          CASE(only_so_many_bytes_of_answers_are_remembered) CASE(a_repeat_gets_the_first_answer)
+                              CASE(a_refusal_is_not_remembered) CASE(everything_is_there_after_a_restart)
+                                  CASE(nothing_is_done_before_the_past_is_known) CASE(what_is_forgotten_is_not_done_again)
+                                      CASE(old_ones_are_forgotten_with_their_events) CASE(so_many_may_be_under_way)
+                                          CASE(sessions_and_tasks_are_requests_too) CASE(an_action_is_done_at_most_once)
+                                              CASE(an_action_whose_beginning_is_not_stored_is_not_done)
+                                                  CASE(every_allocation_fails_once))

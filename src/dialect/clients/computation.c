@@ -113,7 +113,7 @@ static int send_state(weft_subscription *subscription, weft_value *value, weft_v
         return r;
     subscription->known = value->seq;
     subscription->owes_first = false;
-    if (!weft__value_is_long(value->len))
+    if (!weft__value_is_long(subscription, value->len))
         return weft__value_send(subscription, value->seq, (weft_bytes){value->text, value->len}, value->digest, forms);
     value->refs++;
     return weft__transfer_begin(subscription, value);
@@ -334,7 +334,7 @@ static int send_log(weft_subscription *subscription, const weft_event *event, we
         weft__subscription_pause_at(subscription, event->gseq - 1);
         return 0;
     }
-    if (!weft__value_is_long(text.len)) {
+    if (!weft__value_is_long(subscription, text.len)) {
         int r = weft__value_send(subscription, event->gseq, text, NULL, forms);
         return r < 0 ? r : 1;
     }

@@ -267,7 +267,7 @@ void weft__value_forms_done(weft_value_forms *forms);
 int weft__value_send(weft_subscription *subscription, uint64_t seq, weft_bytes text, const char *digest,
                      weft_value_forms *forms);
 /* Is it sent in pieces? */
-bool weft__value_is_long(size_t len);
+bool weft__value_is_long(const weft_subscription *subscription, size_t len);
 /* Send it in pieces as far as there is room; the reference is taken. 1 all of it, 0 the rest follows when the connection has
  * drained, <0. */
 int weft__transfer_begin(weft_subscription *subscription, weft_value *value);

@@ -54,13 +54,20 @@ const char *weft__journal_text(const weft_hub *hub, uint64_t seq, const char *di
 
 /* ---- whole ---- */
 
-bool weft__value_is_long(size_t len) {
-    return len > TINYVEX_CHUNK;
+/* Bytes of one piece. */
+static size_t most_of(const weft_subscription *subscription) {
+    size_t bytes = subscription->client->clients->hub->chunk_bytes;
+    return bytes ? bytes : TINYVEX_CHUNK;
+}
+
+bool weft__value_is_long(const weft_subscription *subscription, size_t len) {
+    return len > most_of(subscription);
 }
 
 bool weft__value_fits(const weft_subscription *subscription, size_t len) {
     const weft_hub_client *client = subscription->client;
-    return !weft_peer_full(client->peer) && !subscription->sending && !(weft__value_is_long(len) && client->transfer);
+    return !weft_peer_full(client->peer) && !subscription->sending &&
+           !(weft__value_is_long(subscription, len) && client->transfer);
 }
 
 void weft__value_forms_done(weft_value_forms *forms) {
@@ -102,14 +109,14 @@ int weft__value_send(weft_subscription *subscription, uint64_t seq, weft_bytes t
 /* ---- in pieces ---- */
 
 /* The next piece ends before a code point, not within one. */
-static size_t piece_at(const weft_value *value, size_t from) {
+static size_t piece_at(const weft_value *value, size_t from, size_t most) {
     size_t left = value->len - from;
-    return left <= TINYVEX_CHUNK ? left : weft__utf8_fit(value->text + from, left, TINYVEX_CHUNK);
+    return left <= most ? left : weft__utf8_fit(value->text + from, left, most);
 }
 
-static size_t count_pieces(const weft_value *value) {
+static size_t count_pieces(const weft_value *value, size_t most) {
     size_t count = 0;
-    for (size_t at = 0; at < value->len; at += piece_at(value, at))
+    for (size_t at = 0; at < value->len; at += piece_at(value, at, most))
         count++;
     return count;
 }
@@ -117,7 +124,7 @@ static size_t count_pieces(const weft_value *value) {
 static int send_piece(weft_subscription *subscription) {
     const weft_value *value = subscription->sending;
     char transition[24], journal[WEFT_JOURNAL];
-    size_t len = piece_at(value, subscription->sent_bytes);
+    size_t len = piece_at(value, subscription->sent_bytes, most_of(subscription));
     bool last = subscription->sent_parts + 1 == subscription->parts;
     snprintf(transition, sizeof transition, "%" PRIu64, subscription->transition);
     weft__journal_text(subscription->client->clients->hub, value->seq, value->digest, journal);
@@ -157,7 +164,7 @@ int weft__transfer_begin(weft_subscription *subscription, weft_value *value) {
     weft_hub_client *client = subscription->client;
     subscription->sending = value;
     subscription->sent_bytes = subscription->sent_parts = 0;
-    subscription->parts = count_pieces(value);
+    subscription->parts = count_pieces(value, most_of(subscription));
     subscription->transition = ++client->transitions;
     client->transfer = subscription;
     return weft__transfer_go_on(subscription);

@@ -51,6 +51,7 @@ struct weft_hub {
     struct weft_hub_metrics *metrics;       /* what is counted of tasks (metrics.h); NULL: nothing is */
     size_t passage_files, passage_bytes;    /* what agents read and write now, see passages.h */
     size_t histories;                       /* that are being read for tinyvex */
+    size_t chunk_bytes;                     /* of a value of tinyvex that are sent at a time; 0: the usual 65536 */
     struct weft_tinyvex_late *tinyvex_late; /* what tinyvex's callers have not been told yet; NULL: nothing */
     weft_checkers *checkers;                /* NULL: code is not checked here */
     /* Which files a task created (or changed, if not), the n-th; NULL past the last. Borrowed until the next call. NULL:

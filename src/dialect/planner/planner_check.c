@@ -183,6 +183,154 @@ static int ask_checkers(weft_req *req, const weft_hub *hub, const weft_check_spe
     return 0;
 }
 
+/* ---- asking an executor ---- */
+
+#define ASKED 16   /* executors that are asked, one after the other */
+#define HOLDER 128 /* bytes of a name that are kept */
+
+/* A request that executors are asked for, until one of them knows the language. */
+struct passing {
+    const weft_hub *hub;
+    weft_req *req;
+    weft_doc *params;
+    char language[LANGUAGE + 1];
+    char names[ASKED][HOLDER];
+    size_t count, at;
+};
+
+static void free_passing(struct passing *self) {
+    weft_doc_free(self->params);
+    weft__free(self->hub->alloc, self);
+}
+
+/* As our own answer would be. NULL: it is; else what is wrong. */
+static const char *wrong_issue(const weft_json *issue) {
+    weft_json message = weft_get(issue, "message"), line = weft_get(issue, "line"), column = weft_get(issue, "column");
+    weft_json rule = weft_get(issue, "rule"), severity = weft_get(issue, "severity");
+    return weft_typeof(issue) != WEFT_OBJECT                        ? "an issue is no object"
+           : weft_typeof(&message) != WEFT_STRING                   ? "an issue has no message"
+           : line.text && weft_typeof(&line) != WEFT_NUMBER         ? "the line of an issue is no number"
+           : column.text && weft_typeof(&column) != WEFT_NUMBER     ? "the column of an issue is no number"
+           : rule.text && weft_typeof(&rule) != WEFT_STRING         ? "the rule of an issue is no string"
+           : severity.text && weft_typeof(&severity) != WEFT_STRING ? "the severity of an issue is no string"
+                                                                    : NULL;
+}
+
+static const char *wrong_verdict(const weft_json *result) {
+    weft_json valid = weft_get(result, "valid"), issues = weft_get(result, "issues");
+    const char *wrong = weft_typeof(&valid) != WEFT_BOOL                    ? "valid is neither true nor false"
+                        : issues.text && weft_typeof(&issues) != WEFT_ARRAY ? "issues is no list"
+                                                                            : NULL;
+    for (weft_iter it = weft_iterate(&issues); !wrong && issues.text && weft_next(&it);)
+        wrong = wrong_issue(&it.value);
+    return wrong;
+}
+
+static int write_passed_issue(weft_buf *out, const weft_alloc *alloc, const weft_json *issue, bool first) {
+    const char *said = weft_get_str(issue, "severity", "");
+    weft_severity severity = WEFT_SEVERITY_ERROR;
+    while (severity < WEFT_SEVERITY_INFO && strcmp(weft__severities[severity], said) != 0)
+        severity++;
+    if (strcmp(weft__severities[severity], said) != 0)
+        severity = WEFT_SEVERITY_ERROR;
+    int64_t line = weft_get_int(issue, "line", 0), column = weft_get_int(issue, "column", 0);
+    int r = first ? 0 : weft__buf_put(out, alloc, ",", 1);
+    return r < 0 ? r
+                 : write_issue(out, alloc,
+                               &(weft_issue){.rule = weft_get_str(issue, "rule", "syntax"),
+                                             .message = weft_get_str(issue, "message", ""),
+                                             .severity = severity,
+                                             .line = line > 0 ? line : 0,
+                                             .column = column > 0 ? column : 0});
+}
+
+static void answer_passed(const struct passing *self, const weft_json *result) {
+    const weft_alloc *alloc = self->hub->alloc;
+    weft_json issues = weft_get(result, "issues"), valid = weft_get(result, "valid"), rules;
+    weft_buf out = {0};
+    size_t count = 0;
+    int r = weft__buf_put(&out, alloc, "[", 1);
+    for (weft_iter it = weft_iterate(&issues); r >= 0 && issues.text && count < WEFT_CHECK_ISSUES && weft_next(&it); count++)
+        r = write_passed_issue(&out, alloc, &it.value, count == 0);
+    if (r >= 0)
+        r = weft__buf_put(&out, alloc, "]", 1);
+    rules = weft_get(result, "unsupported_rules");
+    bool listed = weft_typeof(&rules) == WEFT_ARRAY;
+    for (weft_iter it = weft_iterate(&rules); listed && weft_next(&it);)
+        listed = weft_typeof(&it.value) == WEFT_STRING;
+    weft_val name = weft_str(self->names[self->at]);
+    if (r < 0)
+        weft__reply_failure(self->req, r);
+    else
+        weft__reply_val(self->req, WEFT_OBJ({"valid", weft_bool(weft_bool_of(&valid, false))},
+                                            {"issues", weft_raw(weft__buf_head(&out), weft__buf_len(&out))},
+                                            {"checkers", weft_arr(&name, 1)},
+                                            {"unsupported_rules", listed ? weft_copy(&rules) : weft_arr(NULL, 0)}));
+    weft__buf_done(&out, alloc);
+}
+
+static void ask_next_executor(struct passing *self);
+
+static void on_executor_answered(void *ctx, int r, const weft_json *result, const char *error) {
+    struct passing *self = ctx;
+    const char *wrong = r >= 0 ? wrong_verdict(result) : NULL;
+    (void) error;
+    if (r < 0 && r != -ECANCELED) {
+        self->at++;
+        ask_next_executor(self);
+        return;
+    }
+    if (r < 0)
+        weft__reply_failure(self->req, -ESHUTDOWN);
+    else if (wrong)
+        weft__planner_fail(self->req, PLANNER_FAILED, PLANNER_PARSE, wrong, NULL);
+    else
+        answer_passed(self, result);
+    free_passing(self);
+}
+
+/* Who does not speak this protocol, is busy or has left is passed over; where nobody is left, nobody knows the language. */
+static void ask_next_executor(struct passing *self) {
+    for (; self->at < self->count; self->at++)
+        if (weft__role_ask(self->hub->engine, self->names[self->at], "validate_code", weft_doc_root(self->params),
+                           on_executor_answered, self) >= 0)
+            return;
+    refuse_language(self->req, self->hub, self->language);
+    free_passing(self);
+}
+
+static int keep_validation(const weft_hub *hub, const struct validate *in, weft_doc **ret) {
+    char *text;
+    size_t len;
+    int r = weft_to_text(WEFT_OBJ({"code", weft_str(in->code)}, {"language", weft_str(in->language)},
+                                  {"rules", in->rules.text ? weft_copy(&in->rules) : weft_arr(NULL, 0)}),
+                         hub->alloc, &text, &len);
+    if (r < 0)
+        return r;
+    r = weft_doc_parse(text, len, hub->alloc, ret);
+    weft_text_free(text, hub->alloc);
+    return r;
+}
+
+static int pass_on(weft_req *req, const weft_hub *hub, const struct validate *in) {
+    struct passing *self = weft__zalloc(hub->alloc, sizeof *self);
+    weft_holder holder;
+    if (!self)
+        return -ENOMEM;
+    self->hub = hub;
+    int r = keep_validation(hub, in, &self->params);
+    if (r < 0) {
+        free_passing(self);
+        return r;
+    }
+    snprintf(self->language, sizeof self->language, "%s", in->language);
+    for (size_t n = 0; self->count < ASKED && weft__role_holder(hub->engine, WEFT_ROLE_EXECUTOR, n, &holder); n++)
+        snprintf(self->names[self->count++], HOLDER, "%s", holder.agent->name);
+    self->req = weft__req_keep(req);
+    ask_next_executor(self);
+    return 0;
+}
+
 int weft__planner_on_validate(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct validate *in = weft_req_params(req);
@@ -198,5 +346,7 @@ int weft__planner_on_validate(weft_req *req, const weft_json *params, void *ctx)
                          &(weft_check_spec){.code = {in->code, strlen(in->code)},
                                             .language = in->language,
                                             .rules = rules[0] ? rules : NULL});
+    if (r == -ENOENT)
+        r = pass_on(req, hub, in);
     return r < 0 ? refuse_validation(weft__req_keep(req), hub, in, r) : 0;
 }

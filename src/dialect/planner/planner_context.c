@@ -152,15 +152,92 @@ static int read_update(reading *self, const struct update *in) {
 
 /* ---- changing it ---- */
 
+/* Holders of a role that are told at most; the others are named as not told. */
+#define TOLD 64
+#define HOLDER 128 /* bytes of a holder's name that are kept */
+
+struct updating;
+typedef struct told {
+    struct updating *of;
+    bool failed;
+    char name[HOLDER];
+} told;
+
+/* A change, from its beginning until everybody who is to be told has answered.
+ *
+ *     stored ──every holder was asked──▶ asked ──the last has answered──▶ answered */
 struct updating {
     const weft_hub *hub;
     weft_req *req;
-    weft_doc *params; /* as they came, for whoever is told */
+    weft_doc *params; /* for whoever is told */
+    uint64_t version;
+    size_t count, waiting, delivered;
+    told told[TOLD];
 };
 
 static void free_updating(struct updating *self) {
     weft_doc_free(self->params);
     weft__free(self->hub->alloc, self);
+}
+
+static void answer_updated(struct updating *self) {
+    weft_val failed[TOLD];
+    size_t count = 0;
+    for (size_t i = 0; i < self->count; i++)
+        if (self->told[i].failed)
+            failed[count++] = weft_str(self->told[i].name);
+    weft__reply_val(self->req, WEFT_OBJ({"status", weft_str("success")}, {"version", weft_uint(self->version)},
+                                        {"delivered", weft_uint(self->delivered)}, {"failed", weft_arr(failed, count)}));
+    free_updating(self);
+}
+
+static void settle_updating(struct updating *self) {
+    if (--self->waiting == 0)
+        answer_updated(self);
+}
+
+static void on_holder_told(void *ctx, int r, const weft_json *result, const char *error) {
+    told *one = ctx;
+    struct updating *self = one->of;
+    (void) result, (void) error;
+    one->failed = r < 0;
+    self->delivered += r >= 0;
+    settle_updating(self);
+}
+
+/* One who holds both roles is told once. */
+static bool is_told(const struct updating *self, const char *name) {
+    for (size_t i = 0; i < self->count; i++)
+        if (strcmp(self->told[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Those who read text get the context with their prompts, and need not be told. */
+static void tell_holder(struct updating *self, const weft_holder *holder) {
+    if (self->count == TOLD || is_told(self, holder->agent->name))
+        return;
+    told *one = &self->told[self->count];
+    *one = (told){.of = self};
+    snprintf(one->name, sizeof one->name, "%s", holder->agent->name);
+    int r = weft__role_ask(self->hub->engine, holder->agent->name, "update_context", weft_doc_root(self->params),
+                           on_holder_told, one);
+    if (r == -EOPNOTSUPP)
+        return;
+    self->count++;
+    one->failed = r < 0;
+    self->waiting += r >= 0;
+}
+
+static void tell_holders(struct updating *self) {
+    static const char *const roles[] = {WEFT_ROLE_PLANNER, WEFT_ROLE_EXECUTOR};
+    self->waiting = 1; /* ourselves, until all were asked */
+    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++) {
+        weft_holder holder;
+        for (size_t n = 0; weft__role_holder(self->hub->engine, roles[i], n, &holder); n++)
+            tell_holder(self, &holder);
+    }
+    settle_updating(self);
 }
 
 static int refuse_change(weft_req *req, const char *type, int r) {
@@ -189,20 +266,35 @@ static int refuse_change(weft_req *req, const char *type, int r) {
 static void on_context_changed(void *ctx, int r, uint64_t version) {
     struct updating *self = ctx;
     weft_json type = weft_get(weft_doc_root(self->params), "context_type");
-    if (r < 0)
-        refuse_change(self->req, weft_str_of(&type, "entry"), r);
-    else
-        weft__reply_val(self->req, WEFT_OBJ({"status", weft_str("success")}, {"version", weft_uint(version)},
-                                            {"delivered", weft_uint(0)}, {"failed", weft_arr(NULL, 0)}));
+    self->version = version;
+    if (r >= 0) {
+        tell_holders(self);
+        return;
+    }
+    refuse_change(self->req, weft_str_of(&type, "entry"), r);
     free_updating(self);
 }
 
-static int start_updating(weft_req *req, const weft_hub *hub, const weft_json *params, const reading *from) {
+/* By name, whatever way they came, and nothing besides them: some holders hand them to a function. */
+static int keep_params(const weft_hub *hub, const struct update *in, weft_doc **ret) {
+    char *text;
+    size_t len;
+    int r = weft_to_text(WEFT_OBJ({"action", weft_str(in->action)}, {"context_type", weft_str(in->context_type)},
+                                  {"data", weft_copy(&in->data)}),
+                         hub->alloc, &text, &len);
+    if (r < 0)
+        return r;
+    r = weft_doc_parse(text, len, hub->alloc, ret);
+    weft_text_free(text, hub->alloc);
+    return r;
+}
+
+static int start_updating(weft_req *req, const weft_hub *hub, const struct update *in, const reading *from) {
     struct updating *self = weft__zalloc(hub->alloc, sizeof *self);
     if (!self)
         return -ENOMEM;
     self->hub = hub;
-    int r = weft_doc_keep(params, hub->alloc, &self->params);
+    int r = keep_params(hub, in, &self->params);
     if (r >= 0)
         r = weft__context_change(hub->engine, &from->change, on_context_changed, self);
     if (r < 0) {
@@ -217,13 +309,14 @@ int weft__planner_on_update(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct update *in = weft_req_params(req);
     reading *self = weft__zalloc(hub->alloc, sizeof *self);
+    (void) params;
     if (!self)
         return -ENOMEM;
     self->hub = hub;
     self->arena.alloc = hub->alloc;
     int r = read_update(self, in);
     if (r >= 0)
-        r = start_updating(req, hub, params, self);
+        r = start_updating(req, hub, in, self);
     if (*self->why)
         r = weft__reply_invalid(weft__req_keep(req), self->path, "%s", self->why);
     else if (r < 0)

@@ -36,7 +36,8 @@ int weft__tinyvex_on_connect(weft_req *req, const weft_json *params, void *ctx) 
     weft_hub_client *client = weft__hub_client_of(hub->clients, weft_req_peer(req));
     char id[CONNECTION_ID];
     (void) params;
-    weft_val features = WEFT_OBJ({"chunks", weft_bool(true)}, {"maxChunkBytes", weft_int(TINYVEX_CHUNK)});
+    weft_val features = WEFT_OBJ({"chunks", weft_bool(true)},
+                                 {"maxChunkBytes", weft_uint(hub->chunk_bytes ? hub->chunk_bytes : TINYVEX_CHUNK)});
     int r = weft_reply(req, WEFT_OBJ({"serverVersion", weft_str(hub->host->version)},
                                      {"nowTs", weft_int(weft__engine_now(hub->engine))}, {"features", features},
                                      {"sessionId", weft_str(name_connection(client, id))}));

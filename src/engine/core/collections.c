@@ -373,7 +373,7 @@ static bool is_there(const known_item *item) {
 /* All of what is under way counts as if it were added, whatever it replaces: it is much only where much is kept. */
 static bool has_room(const weft_engine *engine, const item_change *change) {
     return engine->item_bytes + engine->item_pending <= WEFT_ITEMS_BYTES &&
-           (change->item->stored || engine->item_count + engine->item_changes <= WEFT_ITEMS);
+           (change->item->stored || engine->item_count + engine->item_changes <= engine->limits.max_items);
 }
 
 /* 1 it is under way, 0 there was nothing to do, <0. */
@@ -443,7 +443,7 @@ static int check_change(const weft_engine *engine, const weft_item_change *chang
         return -EINVAL;
     if (change->value.len > WEFT_ITEM_BYTES)
         return -EMSGSIZE;
-    if (engine->item_changes >= WEFT_ITEM_CHANGES)
+    if (engine->item_changes >= engine->limits.max_item_changes)
         return -EUSERS;
     bool new_one = change->value.text && !find_collection(engine, change->collection);
     return new_one && engine->collection_count >= WEFT_COLLECTIONS ? -EDQUOT : 0;

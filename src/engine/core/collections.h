@@ -12,10 +12,10 @@
 #define WEFT_COLLECTION_NAME 64               /* bytes of a collection's name */
 #define WEFT_ITEM_KEY 180                     /* bytes of a key; with the name it is the key of a document in the store */
 #define WEFT_ITEM_BYTES ((size_t) 256 << 10)  /* of one value's text */
-#define WEFT_ITEMS 100000                     /* of all collections */
+#define WEFT_ITEMS 100000                     /* of all collections, unless the engine's limits say otherwise */
 #define WEFT_ITEMS_BYTES ((size_t) 128 << 20) /* of all values */
 #define WEFT_COLLECTIONS 1000
-#define WEFT_ITEM_CHANGES 4096 /* under way */
+#define WEFT_ITEM_CHANGES 4096 /* under way; likewise */
 
 /* Borrowed until the next turn of the loop. */
 typedef struct weft_item {

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "agent_pool.h"
+#include "collections.h"
 #include "once.h"
 
 #define MEMORY_AGAIN_MS 50
@@ -56,6 +57,9 @@ static weft_engine_limits fill_limits(const weft_engine_limits *given) {
         .max_questions = or_size(given->max_questions, 1000),
         .max_question_bytes = or_size(given->max_question_bytes, 32 << 20),
         .max_requests = or_size(given->max_requests, WEFT_REQUESTS),
+        .max_request_bytes = or_size(given->max_request_bytes, WEFT_REQUEST_BYTES),
+        .max_items = or_size(given->max_items, WEFT_ITEMS),
+        .max_item_changes = or_size(given->max_item_changes, WEFT_ITEM_CHANGES),
         .max_prompt = or_size(given->max_prompt, 1 << 20),
         .timeout_ms = or_ms(given->timeout_ms, 2 * 3600 * second),
         .idle_ms = or_ms(given->idle_ms, 300 * second),

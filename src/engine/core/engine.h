@@ -37,6 +37,9 @@ typedef struct weft_engine_limits {
     size_t max_questions;      /* open at a time: 1,000 */
     size_t max_question_bytes; /* of all that are open: 32 MiB */
     size_t max_requests;       /* that are over and remembered (once.h): 50,000 */
+    size_t max_request_bytes;  /* of their answers: 32 MiB */
+    size_t max_items;          /* values of all collections (collections.h): 100,000 */
+    size_t max_item_changes;   /* of them that are under way: 4,096 */
     size_t max_prompt;         /* bytes: 1 MiB */
     int64_t timeout_ms;        /* of a task: 2 h; <0 none */
     int64_t idle_ms;           /* how long an agent is kept without a turn: 5 min; <0 not at all, it ends with its turn */

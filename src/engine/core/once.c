@@ -128,7 +128,7 @@ static known_request *add_known(weft_engine *engine, request_segment *segment, c
 }
 
 static bool too_many_known(const weft_engine *engine) {
-    return engine->request_count > engine->limits.max_requests || engine->request_bytes > WEFT_REQUEST_BYTES;
+    return engine->request_count > engine->limits.max_requests || engine->request_bytes > engine->limits.max_request_bytes;
 }
 
 void weft__requests_tidy(weft_engine *engine) {
