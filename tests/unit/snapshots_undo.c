@@ -197,6 +197,43 @@ TEST(what_is_not_stored_is_refused) {
     snapshot_world_end(&s);
 }
 
+/* git keeps other bytes than are in the files: line ends, an identity, what a filter makes of it. Ours are the files'. */
+TEST(converted_files) {
+    snapshot_world s;
+    char before[WEFT_SNAPSHOT_HEX], after[WEFT_SNAPSHOT_HEX];
+    snapshot_world_begin(&s);
+    script(&s.w, "clean", "#!/bin/sh\nsed s/plain/stored/\n");
+    script(&s.w, "smudge", "#!/bin/sh\nsed s/stored/plain/\n");
+    GIT(&s.w, "config", "filter.f.clean", at(&s.w, "clean"));
+    GIT(&s.w, "config", "filter.f.smudge", at(&s.w, "smudge"));
+    put(&s.w, "repo/.gitattributes", "*.crlf text eol=crlf\n*.id ident\n*.f filter=f\n");
+    put(&s.w, "repo/x.crlf", "one\r\ntwo\r\n");
+    put(&s.w, "repo/x.id", "$Id$\n");
+    put(&s.w, "repo/x.f", "plain\n");
+    GIT(&s.w, "add", ".");
+    GIT(&s.w, "commit", "-qm", "converted");
+    GIT(&s.w, "rm", "-q", "--cached", "x.id");
+    unlink(at(&s.w, "repo/x.id"));
+    GIT(&s.w, "reset", "-q", "--hard");
+    CHECK_INT(snapshot_world_take(&s, "task-0001.before", before), 0);
+    put(&s.w, "repo/x.crlf", "one\r\nthree\r\n");
+    put(&s.w, "repo/x.f", "other\n");
+    char id[256];
+    small_file(at(&s.w, "repo/x.id"), id, sizeof id);
+    CHECK(strstr(id, "$Id: ") != NULL);
+    put(&s.w, "repo/x.id", "changed\n");
+    CHECK_INT(snapshot_world_take(&s, "task-0001.after", after), 0);
+    CHECK_INT(COMPARE(&s, .from = before, .to = after), 0);
+    CHECK_SNAP_SAID(&s, "M x.crlf +1-1|M x.f +1-1|M x.id +1-1");
+    CHECK_INT(UNDO(&s, .before = before, .after = after), 0);
+    CHECK_SNAP_SAID(&s, "");
+    check_file(&s, "repo/x.crlf", "one\r\ntwo\r\n");
+    check_file(&s, "repo/x.f", "plain\n");
+    check_file(&s, "repo/x.id", id);
+    CHECK_INT(git_in(&s.w, "repo", "diff", "--quiet", NULL), 0);
+    snapshot_world_end(&s);
+}
+
 /* What also changed while others worked may be theirs. */
 TEST(shared_changes) {
     snapshot_world s;
@@ -252,5 +289,5 @@ TEST(interrupted) {
 }
 
 TEST_MAIN(CASE(back_and_forth) CASE(what_others_did_stays) CASE(conflicts) CASE(something_in_the_way)
-              CASE(links_are_not_followed) CASE(folders_and_files) CASE(what_is_not_stored_is_refused) CASE(shared_changes)
-                  CASE(interrupted))
+              CASE(links_are_not_followed) CASE(folders_and_files) CASE(what_is_not_stored_is_refused) CASE(converted_files)
+                  CASE(shared_changes) CASE(interrupted))
