@@ -228,7 +228,7 @@ static bool put_candidate(snap *s, candidates *c, const char *path) {
 
 /* "C path": changed, "R path": removed, "? path": new. Another repository has a slash at its end. */
 static bool sort_candidates(snap *s, weft_buf *listed, candidates *c) {
-    char *at = weft__buf_head(listed), *end = at + weft__buf_len(listed);
+    char *at = weft__buf_head(listed), *end = weft__buf_tail(listed);
     bool good = true;
     while (good && at < end) {
         size_t len = strnlen(at, (size_t) (end - at));
