@@ -288,6 +288,44 @@ TEST(interrupted) {
     snapshot_world_end(&s);
 }
 
+static void check_not_undone(const snapshot_world *s) {
+    check_file(s, "repo/a", "1\n2 by the task\n3\n");
+    check_file(s, "repo/made/deep/new", "new\n");
+    check_file(s, "repo/long", "");
+    CHECK(!is_there(&s->w, "repo/sub") && is_there(&s->w, "repo/link"));
+    CHECK_INT(mode_at(s, "repo/run"), 0755);
+}
+
+/* All or nothing, whichever allocation fails. */
+static long memory_scene(snapshot_world *s, const char *before, const char *after, long fail_at) {
+    test_memory memory;
+    test_memory_init(&memory, fail_at);
+    int r = snapshot_world_open(s, "repo", (weft_snapshots_opts){.alloc = &memory.alloc});
+    if (r == 0)
+        r = UNDO(s, .before = before, .after = after);
+    CHECK(r == 0 || r == -ENOMEM);
+    CHECK_INT(s->conflicts, 0);
+    s->snapshots = weft__snapshots_free(s->snapshots);
+    CHECK_INT(memory.live, 0);
+    if (r == 0) {
+        check_undone(s);
+        do_task(s);
+    } else
+        check_not_undone(s);
+    return memory.count;
+}
+
+TEST(memory_that_is_short) {
+    snapshot_world s;
+    char before[WEFT_SNAPSHOT_HEX], after[WEFT_SNAPSHOT_HEX];
+    begin_task(&s, before, after);
+    s.snapshots = weft__snapshots_free(s.snapshots);
+    long count = memory_scene(&s, before, after, 0);
+    for (long n = 1; n <= count; n += n < 10 ? 3 : count / 40 + 1)
+        memory_scene(&s, before, after, n);
+    snapshot_world_end(&s);
+}
+
 TEST_MAIN(CASE(back_and_forth) CASE(what_others_did_stays) CASE(conflicts) CASE(something_in_the_way)
               CASE(links_are_not_followed) CASE(folders_and_files) CASE(what_is_not_stored_is_refused) CASE(converted_files)
-                  CASE(shared_changes) CASE(interrupted))
+                  CASE(shared_changes) CASE(interrupted) CASE(memory_that_is_short))
