@@ -304,5 +304,54 @@ TEST(after_a_crash) {
     end_changes(&w);
 }
 
+/* One task from its first snapshot to its undo, with whatever fails on the way. */
+static void play_through(changes_world *w) {
+    task_outcome task;
+    if (submit_spec(&w->e, &(weft_task_spec){.prompt = "first"}, &task) < 0)
+        return;
+    for (int64_t until = world_wall(&w->e) + WORLD_PATIENCE_MS; !has_ended(w, &task) && world_wall(&w->e) < until;) {
+        weft_run *run = play_of(task.id);
+        if (run && !run->ended && !run->freed) {
+            put_text(w, "p/a", "2\n");
+            play_end(run, true);
+        }
+        world_turn(&w->e);
+    }
+    CHECK(has_ended(w, &task));
+    int r = compare(w, task.id, false);
+    CHECK(r == 0 || r == -ENODATA || r == -ENOMEM);
+    r = undo(w, &task, (weft_undo_order){0});
+    CHECK(r == 0 || r == -ENODATA || r == -ENOMEM);
+    const weft_task_changes *changes = changes_of(w, &task);
+    CHECK(strcmp(text_of(w, "p/a"), changes && changes->undone ? "1\n" : "2\n") == 0);
+}
+
+static long memory_scene(long fail_at) {
+    changes_world w;
+    test_memory memory;
+    test_memory_init(&memory, fail_at);
+    memset(&w, 0, sizeof w);
+    snprintf(w.folder, sizeof w.folder, "/tmp/weft-changes-XXXXXX");
+    CHECK(mkdtemp(w.folder) != NULL);
+    CHECK_INT(mkdir(in_folder(&w, "p"), 0755), 0);
+    CHECK_INT(mkdir(in_folder(&w, "state"), 0700), 0);
+    put_text(&w, "p/a", "1\n");
+    engine_open(&w.e, &weft__memory);
+    w.e.opts.snapshots = open_changes(&w, NULL);
+    w.e.opts.alloc = &memory.alloc;
+    w.e.opts.limits.again_ms = 1;
+    if (world_start(&w.e) == 0)
+        play_through(&w);
+    end_changes(&w);
+    CHECK_INT(memory.live, 0);
+    return memory.count;
+}
+
+TEST(memory_that_is_short) {
+    long count = memory_scene(0);
+    for (long n = 1; n <= count; n += count / 40 + 1)
+        memory_scene(n);
+}
+
 TEST_MAIN(CASE(before_and_after) CASE(undo_is_in_the_journal) CASE(two_at_once) CASE(of_a_session)
-              CASE(cancelled_while_it_waits) CASE(not_possible) CASE(after_a_crash))
+              CASE(cancelled_while_it_waits) CASE(not_possible) CASE(after_a_crash) CASE(memory_that_is_short))
