@@ -1,6 +1,7 @@
 /* git FOLDER FILES: "git status" of a repository with so many files, through the engine's part for git and as a person would
- * run it, in turns. The repository is made in the folder first; some of its files are changed and some are new. Prints one
- * JSON line: the medians of the times, the processor's time per round, and the ratios of both. */
+ * run it, and a snapshot of the same files, in turns. The repository is made in the folder first; some of its files are
+ * changed and some are new. Prints one JSON line: the medians of the times, the processor's time per round, and the ratios
+ * of both. */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -16,6 +17,7 @@
 #include "git.h"
 #include "lib/median.h"
 #include "lib/net.h"
+#include "snapshots.h"
 
 #define ROUNDS 15
 #define PER_FOLDER 100
@@ -85,6 +87,40 @@ static size_t our_status(weft_loop *loop, weft_git *git) {
     return count;
 }
 
+typedef struct taking {
+    weft_snapshot_wait wait;
+    bool taken;
+} taking;
+
+static void take_tree(weft_snapshot_wait *wait, const weft_snapshot *snapshot) {
+    if (snapshot->r < 0)
+        die("snapshot: %s", snapshot->message);
+    WEFT_CONTAINER(wait, taking, wait)->taken = true;
+}
+
+/* As before a turn: it is kept under the task's name. */
+static void our_snapshot(weft_loop *loop, weft_snapshots *snapshots, int task) {
+    taking one = {.wait.on_taken = take_tree};
+    char name[64];
+    snprintf(name, sizeof name, "task-%04d.before", task);
+    if (weft__snapshots_take(snapshots, name, 600000, &one.wait) < 0)
+        die("the snapshot was not accepted");
+    while (!one.taken)
+        weft_loop_once(loop, true);
+}
+
+static weft_snapshots *open_snapshots(weft_loop *loop, const char *folder) {
+    char state[4096];
+    weft_snapshots *snapshots;
+    snprintf(state, sizeof state, "%s/.weft", folder);
+    if (mkdir(state, 0700) < 0 && errno != EEXIST)
+        die("%s: %m", state);
+    weft_snapshots_opts opts = {.loop = loop, .folder = folder, .state = state};
+    if (weft__snapshots_new(&opts, &snapshots) < 0)
+        die("no snapshots");
+    return snapshots;
+}
+
 static double ms_since(uint64_t begun) {
     return (double) (now_ns() - begun) / 1e6;
 }
@@ -102,7 +138,8 @@ static double cpu_ms(void) {
 }
 
 int main(int argc, char **argv) {
-    double plain[ROUNDS], ours[ROUNDS], ratio[ROUNDS], plain_cpu = 0, our_cpu = 0;
+    double plain[ROUNDS], ours[ROUNDS], ratio[ROUNDS], snapshot[ROUNDS], snapshot_ratio[ROUNDS];
+    double plain_cpu = 0, our_cpu = 0, snapshot_cpu = 0;
     weft_loop *loop;
     weft_git *git;
     if (argc != 3)
@@ -116,6 +153,10 @@ int main(int argc, char **argv) {
     if (weft_loop_new(NULL, &loop) < 0 || weft__git_new(&(weft_git_opts){.loop = loop, .folder = argv[1]}, &git) < 0)
         die("no memory");
     plain_git(argv[1], "status", NULL, NULL); /* its index knows the files' times from now on */
+    weft_snapshots *snapshots = open_snapshots(loop, argv[1]);
+    uint64_t first = now_ns();
+    our_snapshot(loop, snapshots, 0);
+    double first_ms = ms_since(first);
     size_t count = our_status(loop, git);
     for (int i = 0; i < ROUNDS; i++) {
         double cpu = cpu_ms();
@@ -130,11 +171,20 @@ int main(int argc, char **argv) {
         ours[i] = ms_since(begun);
         our_cpu += cpu_ms() - cpu;
         ratio[i] = ours[i] / plain[i];
+        cpu = cpu_ms();
+        begun = now_ns();
+        our_snapshot(loop, snapshots, i + 1);
+        snapshot[i] = ms_since(begun);
+        snapshot_cpu += cpu_ms() - cpu;
+        snapshot_ratio[i] = snapshot[i] / plain[i];
     }
     printf("{\"files\":%d,\"entries\":%zu,\"plain_ms\":%.1f,\"weft_ms\":%.1f,\"ratio\":%.2f,\"plain_cpu_ms\":%.1f,"
-           "\"weft_cpu_ms\":%.1f,\"cpu_ratio\":%.2f}\n",
+           "\"weft_cpu_ms\":%.1f,\"cpu_ratio\":%.2f,\"first_snapshot_ms\":%.1f,\"snapshot_ms\":%.1f,\"snapshot_ratio\":%.2f,"
+           "\"snapshot_cpu_ms\":%.1f,\"snapshot_cpu_ratio\":%.2f}\n",
            files, count, median(plain, ROUNDS), median(ours, ROUNDS), median(ratio, ROUNDS), plain_cpu / ROUNDS,
-           our_cpu / ROUNDS, our_cpu / plain_cpu);
+           our_cpu / ROUNDS, our_cpu / plain_cpu, first_ms, median(snapshot, ROUNDS), median(snapshot_ratio, ROUNDS),
+           snapshot_cpu / ROUNDS, snapshot_cpu / plain_cpu);
+    weft__snapshots_free(snapshots);
     weft__git_free(git);
     weft_loop_free(loop);
     return 0;

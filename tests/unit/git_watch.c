@@ -104,6 +104,7 @@ TEST(reading_is_no_change) {
     CHECK_INT(git_world_ask(&s.w, (weft_git_request){WEFT_GIT_STATUS}), WEFT_GIT_OK);
     CHECK_INT(git_world_ask(&s.w, (weft_git_request){WEFT_GIT_DIFF_OF}), WEFT_GIT_OK);
     CHECK_INT(git_world_ask(&s.w, (weft_git_request){WEFT_GIT_LOG_OF}), WEFT_GIT_OK);
+    GIT(&s.w, "update-ref", "refs/weft/0123", "HEAD"); /* nor are snapshots */
     put(&s.w, "repo/last", "x");
     CHECK_INT(next_hint(&s, WEFT_CHANGED_FILES), WEFT_CHANGED_FILES);
     CHECK_INT(s.told, 1);

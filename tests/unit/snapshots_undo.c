@@ -197,6 +197,43 @@ TEST(what_is_not_stored_is_refused) {
     snapshot_world_end(&s);
 }
 
+/* git keeps other bytes than are in the files: line ends, an identity, what a filter makes of it. Ours are the files'. */
+TEST(converted_files) {
+    snapshot_world s;
+    char before[WEFT_SNAPSHOT_HEX], after[WEFT_SNAPSHOT_HEX];
+    snapshot_world_begin(&s);
+    script(&s.w, "clean", "#!/bin/sh\nsed s/plain/stored/\n");
+    script(&s.w, "smudge", "#!/bin/sh\nsed s/stored/plain/\n");
+    GIT(&s.w, "config", "filter.f.clean", at(&s.w, "clean"));
+    GIT(&s.w, "config", "filter.f.smudge", at(&s.w, "smudge"));
+    put(&s.w, "repo/.gitattributes", "*.crlf text eol=crlf\n*.id ident\n*.f filter=f\n");
+    put(&s.w, "repo/x.crlf", "one\r\ntwo\r\n");
+    put(&s.w, "repo/x.id", "$Id$\n");
+    put(&s.w, "repo/x.f", "plain\n");
+    GIT(&s.w, "add", ".");
+    GIT(&s.w, "commit", "-qm", "converted");
+    GIT(&s.w, "rm", "-q", "--cached", "x.id");
+    unlink(at(&s.w, "repo/x.id"));
+    GIT(&s.w, "reset", "-q", "--hard");
+    CHECK_INT(snapshot_world_take(&s, "task-0001.before", before), 0);
+    put(&s.w, "repo/x.crlf", "one\r\nthree\r\n");
+    put(&s.w, "repo/x.f", "other\n");
+    char id[256];
+    small_file(at(&s.w, "repo/x.id"), id, sizeof id);
+    CHECK(strstr(id, "$Id: ") != NULL);
+    put(&s.w, "repo/x.id", "changed\n");
+    CHECK_INT(snapshot_world_take(&s, "task-0001.after", after), 0);
+    CHECK_INT(COMPARE(&s, .from = before, .to = after), 0);
+    CHECK_SNAP_SAID(&s, "M x.crlf +1-1|M x.f +1-1|M x.id +1-1");
+    CHECK_INT(UNDO(&s, .before = before, .after = after), 0);
+    CHECK_SNAP_SAID(&s, "");
+    check_file(&s, "repo/x.crlf", "one\r\ntwo\r\n");
+    check_file(&s, "repo/x.f", "plain\n");
+    check_file(&s, "repo/x.id", id);
+    CHECK_INT(git_in(&s.w, "repo", "diff", "--quiet", NULL), 0);
+    snapshot_world_end(&s);
+}
+
 /* What also changed while others worked may be theirs. */
 TEST(shared_changes) {
     snapshot_world s;
@@ -251,6 +288,44 @@ TEST(interrupted) {
     snapshot_world_end(&s);
 }
 
+static void check_not_undone(const snapshot_world *s) {
+    check_file(s, "repo/a", "1\n2 by the task\n3\n");
+    check_file(s, "repo/made/deep/new", "new\n");
+    check_file(s, "repo/long", "");
+    CHECK(!is_there(&s->w, "repo/sub") && is_there(&s->w, "repo/link"));
+    CHECK_INT(mode_at(s, "repo/run"), 0755);
+}
+
+/* All or nothing, whichever allocation fails. */
+static long memory_scene(snapshot_world *s, const char *before, const char *after, long fail_at) {
+    test_memory memory;
+    test_memory_init(&memory, fail_at);
+    int r = snapshot_world_open(s, "repo", (weft_snapshots_opts){.alloc = &memory.alloc});
+    if (r == 0)
+        r = UNDO(s, .before = before, .after = after);
+    CHECK(r == 0 || r == -ENOMEM);
+    CHECK_INT(s->conflicts, 0);
+    s->snapshots = weft__snapshots_free(s->snapshots);
+    CHECK_INT(memory.live, 0);
+    if (r == 0) {
+        check_undone(s);
+        do_task(s);
+    } else
+        check_not_undone(s);
+    return memory.count;
+}
+
+TEST(memory_that_is_short) {
+    snapshot_world s;
+    char before[WEFT_SNAPSHOT_HEX], after[WEFT_SNAPSHOT_HEX];
+    begin_task(&s, before, after);
+    s.snapshots = weft__snapshots_free(s.snapshots);
+    long count = memory_scene(&s, before, after, 0);
+    for (long n = 1; n <= count; n += n < 10 ? 3 : count / 40 + 1)
+        memory_scene(&s, before, after, n);
+    snapshot_world_end(&s);
+}
+
 TEST_MAIN(CASE(back_and_forth) CASE(what_others_did_stays) CASE(conflicts) CASE(something_in_the_way)
-              CASE(links_are_not_followed) CASE(folders_and_files) CASE(what_is_not_stored_is_refused) CASE(shared_changes)
-                  CASE(interrupted))
+              CASE(links_are_not_followed) CASE(folders_and_files) CASE(what_is_not_stored_is_refused) CASE(converted_files)
+                  CASE(shared_changes) CASE(interrupted) CASE(memory_that_is_short))

@@ -375,7 +375,7 @@ static const weft_error_row unsubscribe_errors[] = {
 static const weft_error_row git_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, WEFT_ERRORS_GIT, WEFT_ERROR_STOPPING, {0}};
 #define ERRORS_CHANGES                                                                                                      \
     {404, "There is no such task", "taskNotFound"}, {404, "There is no such session", "sessionNotFound"},                   \
-        {404, "No snapshot was taken", "changesUnknown"}, {410, "The snapshots are gone", "changesGone"},                   \
+        {409, "No snapshot was taken", "changesUnknown"}, {410, "The snapshots are gone", "changesGone"},                   \
         {429, "Too much is under way", "changesBusy"}, {500, "git failed", "changesFailed"},                                \
         {501, "Changes are not kept here", "changesNotKept"}, {504, "It took too long", "changesTimedOut"},                 \
         WEFT_ERROR_STOPPING

@@ -97,7 +97,7 @@ static int refuse_unknown(weft_req *req, const weft_hub *hub, const char *task, 
     case -EOPNOTSUPP:
         return weft__reply_error(req, 501, "changesNotKept", "what tasks change is not kept here (changes.enabled)");
     case -ENODATA:
-        return weft__reply_error(req, 404, "changesUnknown", "what it changed is not known: %s",
+        return weft__reply_error(req, 409, "changesUnknown", "what it changed is not known: %s",
                                  why     ? why
                                  : waits ? "it has not begun"
                                          : "no snapshot was taken");

@@ -362,6 +362,16 @@ static bool add_if_open(snap *s, const snap_step *step, const snap_entries *from
     return weft__snap_plan_add(s, rest, &open);
 }
 
+/* Of a deletion that was the last thing that was done. */
+static void remove_left_parents(snap *s, const snap_plan *plan) {
+    applying a = {.s = s, .plan = plan, .folder = open(s->own->folder, O_PATH | O_DIRECTORY | O_CLOEXEC), .room = -1};
+    for (size_t i = 0; a.folder >= 0 && i < plan->count; i++)
+        if (!plan->steps[i].new_mode)
+            remove_empty_parents(&a, plan->steps[i].path);
+    if (a.folder >= 0)
+        close(a.folder);
+}
+
 bool weft__snap_finish(snap *s, const snap_plan *plan, size_t *ret_left) {
     snap_plan rest = {0};
     snap_entries from = {0}, to = {0};
@@ -373,6 +383,8 @@ bool weft__snap_finish(snap *s, const snap_plan *plan, size_t *ret_left) {
         good = add_if_open(s, &plan->steps[i], &from, &to, &rest, ret_left);
     if (good && rest.count)
         good = weft__snap_apply(s, &rest, &conflicts);
+    if (good)
+        remove_left_parents(s, plan);
     *ret_left += conflicts.count;
     weft__snap_conflicts_done(s, &conflicts);
     weft__snap_entries_done(s, &from);

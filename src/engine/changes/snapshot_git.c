@@ -236,26 +236,50 @@ static bool repository_knows_us(snap *s) {
            weft__snap_refuse(s, -EREMOTEIO, "the .git of this folder leads to a repository that does not know this folder");
 }
 
+static bool is_setting(const char *at, const char *name) {
+    return strncmp(at, name, strlen(name)) == 0 && at[strlen(name)] == '\n';
+}
+
 /* name\nvalue\0, the last one counts. */
-static void read_two_settings(snap *s) {
+static void read_few_settings(snap *s) {
     snap_place *place = &s->own->place;
     weft_bytes said = weft__snap_output(s);
     for (const char *at = said.data, *end = at + said.len; at < end;) {
         size_t len = strnlen(at, (size_t) (end - at));
         const char *value = memchr(at, '\n', len);
-        char *to = strncmp(at, "core.shared", 11) == 0 ? place->shared : place->excludes;
-        size_t room = to == place->shared ? sizeof place->shared : sizeof place->excludes;
-        if (value)
-            snprintf(to, room, "%.*s", (int) (at + len - value - 1), value + 1);
+        int rest = value ? (int) (at + len - value - 1) : 0;
+        if (value && is_setting(at, "core.sharedrepository"))
+            snprintf(place->shared, sizeof place->shared, "%.*s", rest, value + 1);
+        else if (value && is_setting(at, "core.excludesfile"))
+            snprintf(place->excludes, sizeof place->excludes, "%.*s", rest, value + 1);
+        else if (!is_setting(at, "core.autocrlf") || strncmp(value + 1, "false", 5) != 0)
+            place->converts = true; /* core.autocrlf, core.attributesFile */
         at += len + 1;
     }
+}
+
+static bool is_file_there(const char *folder, const char *name) {
+    char path[2 * PATH_MAX];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return lstat(path, &st) == 0;
+}
+
+/* Attributes that are not among the project's files. */
+static void look_for_attributes(snap_place *place) {
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    if (config && *config ? is_file_there(config, "git/attributes") : home && is_file_there(home, ".config/git/attributes"))
+        place->converts = true;
+    if (is_file_there(place->repository.common, "info/attributes"))
+        place->converts = true;
 }
 
 /* git itself looks whose repository it is, and refuses one of somebody else. */
 static bool ask_repository(snap *s) {
     static const char *const format[] = {"rev-parse", "--show-object-format", NULL};
     static const char *const settings[] = {
-        "config", "-z", "--type=path", "--get-regexp", "^core\\.(sharedrepository|excludesfile)$", NULL,
+        "config", "-z", "--type=path", "--get-regexp", "^core\\.(sharedrepository|excludesfile|autocrlf|attributesfile)$",
+        NULL,
     };
     snap_place *place = &s->own->place;
     const char *common = place->repository.common;
@@ -267,7 +291,8 @@ static bool ask_repository(snap *s) {
         return weft__snap_refuse(s, -EREMOTEIO, "the repository has objects of an unknown format");
     if (!weft__snap_git(s, &(snap_run){.argv = settings, .theirs = true, .may_fail = true}))
         return false;
-    read_two_settings(s);
+    read_few_settings(s);
+    look_for_attributes(place);
     if (!is_real_folder(common, "objects") || !may_hold_refs(common))
         return weft__snap_refuse(s, -EREMOTEIO, "the repository's objects or refs are links to somewhere else");
     snprintf(place->objects, sizeof place->objects, "%s/objects", common);

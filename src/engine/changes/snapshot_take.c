@@ -72,22 +72,45 @@ static bool is_closed_path(const char *path) {
     return weft__beneath_check((weft_bytes){path, strlen(path)}, room) < 0;
 }
 
+static bool is_attributes(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return strcmp(slash ? slash + 1 : path, ".gitattributes") == 0;
+}
+
+/* What git knows of a file is what is in it, unless something converts on the way: line ends, a filter, git-lfs. Then git's
+ * word does not count, and each file is read once. */
+static bool forget_seed_times(snap *s) {
+    static const char *const put[] = {"update-index", "-z", "--index-info", NULL};
+    static const char *const refresh[] = {"update-index", "-q", "--refresh", "--ignore-submodules", NULL};
+    weft_bytes said = weft__snap_output(s);
+    weft_buf lines = {0};
+    int r = 0;
+    for (const char *at = said.data, *end = at + said.len; r == 0 && at < end; at += strlen(at) + 1)
+        r = weft__buf_put(&lines, s->own->alloc, at + 2, strlen(at + 2) + 1);
+    bool good = (r == 0 || weft__snap_fail(s, r)) &&
+                weft__snap_git(s, &(snap_run){.argv = put, .input = bytes_of(&lines)}) &&
+                weft__snap_git(s, &(snap_run){.argv = refresh, .may_fail = true, .may_cut = true});
+    weft__buf_done(&lines, s->own->alloc);
+    return good;
+}
+
 /* "H 100644 <name> 0\tpath": a small letter or an "S" hides changes from git, a stage is one side of a merge. */
 static bool sort_seed(snap *s, weft_buf *hidden, weft_buf *removed) {
     weft_bytes said = weft__snap_output(s);
-    bool good = true;
+    bool good = true, converts = s->own->place.converts;
     for (const char *at = said.data, *end = at + said.len; good && at < end;) {
         size_t len = strnlen(at, (size_t) (end - at));
         const char *tab = memchr(at, '\t', len);
         if (!tab || tab - at < 4)
             return weft__snap_refuse(s, -EBADMSG, "git's index was not understood");
+        converts |= is_attributes(tab + 1);
         if (tab[-1] != '0' || is_closed_path(tab + 1))
             good = put_path_end(s, removed, tab + 1, strlen(tab + 1));
         else if (islower((unsigned char) *at) || *at == 'S')
             good = put_path_end(s, hidden, tab + 1, strlen(tab + 1));
         at += len + 1;
     }
-    return good;
+    return good && (!converts || forget_seed_times(s));
 }
 
 /* Both sides of a merge, hidden files and the hub's own go: what is on the disk counts. */
@@ -205,7 +228,7 @@ static bool put_candidate(snap *s, candidates *c, const char *path) {
 
 /* "C path": changed, "R path": removed, "? path": new. Another repository has a slash at its end. */
 static bool sort_candidates(snap *s, weft_buf *listed, candidates *c) {
-    char *at = weft__buf_head(listed), *end = at + weft__buf_len(listed);
+    char *at = weft__buf_head(listed), *end = weft__buf_tail(listed);
     bool good = true;
     while (good && at < end) {
         size_t len = strnlen(at, (size_t) (end - at));

@@ -26,6 +26,7 @@ typedef struct snap_place {
     char format[16];
     char excludes[PATH_MAX]; /* core.excludesFile, "": none or the usual one */
     char shared[64];         /* core.sharedRepository, "": none */
+    bool converts;           /* a setting of the user's may make git keep other bytes than are in the files */
 } snap_place;
 
 struct weft_snapshots {

@@ -180,18 +180,30 @@ static int compare_with(weft_engine *engine, const weft_comparison *how, const c
     return weft__snapshots_compare(engine->opts.snapshots, &what, done, ctx);
 }
 
+static bool is_working(const known_task *task) {
+    return task->run && task->run->changes.step == CHANGES_WORKS;
+}
+
+/* Its first snapshot, also when that is not stored yet; NULL: there is none. */
+static const char *before_of(const known_task *task) {
+    if (is_working(task))
+        return task->run->changes.before;
+    return task->changes && *task->changes->before ? task->changes->before : NULL;
+}
+
 static int compare_task(weft_engine *engine, const known_task *task, const weft_comparison *how, pairs *shared,
                         weft_compared_done *done, void *ctx) {
     const weft_task_changes *changes = task->changes;
-    bool works = task->run && task->run->changes.step == CHANGES_WORKS;
-    if (!changes || !*changes->before || (!*changes->after && !works))
+    const char *before = before_of(task);
+    bool works = is_working(task);
+    if (!before || (!works && !*changes->after))
         return -ENODATA;
-    int r = add_spans(engine, shared, changes);
+    int r = changes ? add_spans(engine, shared, changes) : 0;
     if (r < 0)
         return r;
     for (size_t i = 0; works && i < task->run->changes.span_count; i++)
         add_pair(shared, task->run->changes.spans[i][0], task->run->changes.spans[i][1]);
-    return compare_with(engine, how, changes->before, works ? NULL : changes->after, shared, done, ctx);
+    return compare_with(engine, how, before, works ? NULL : changes->after, shared, done, ctx);
 }
 
 /* From the first of its tasks to the last; what was done between two of them was done by somebody else. */
@@ -201,19 +213,17 @@ static int compare_session(weft_engine *engine, const char *id, const weft_compa
     bool works = false;
     for (weft_link *link = engine->all_tasks.next; link != &engine->all_tasks; link = link->next) {
         const known_task *task = WEFT_CONTAINER(link, known_task, all);
-        const weft_task_changes *changes = task->changes;
-        if (strcmp(task->pub.session, id) != 0 || !changes || !*changes->before)
-            continue;
-        works = task->run && task->run->changes.step == CHANGES_WORKS;
-        if (!*changes->after && !works)
+        const char *before = strcmp(task->pub.session, id) == 0 ? before_of(task) : NULL;
+        if (!before || (!is_working(task) && !*task->changes->after))
             continue;
         if (last)
-            add_pair(shared, last, changes->before);
-        int r = add_spans(engine, shared, changes);
+            add_pair(shared, last, before);
+        int r = task->changes ? add_spans(engine, shared, task->changes) : 0;
         if (r < 0)
             return r;
-        first = first ? first : changes->before;
-        last = works ? changes->before : changes->after;
+        works = is_working(task);
+        first = first ? first : before;
+        last = works ? before : task->changes->after;
     }
     return first ? compare_with(engine, how, first, works ? NULL : last, shared, done, ctx) : -ENODATA;
 }

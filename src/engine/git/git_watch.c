@@ -100,8 +100,14 @@ static bool is_lock(const char *path) {
     return len > 5 && strcmp(path + len - 5, ".lock") == 0;
 }
 
+/* Snapshots are ours (snapshots.h), and change nothing that anybody shows. */
+static bool is_ours(const char *path) {
+    static const char refs[] = "refs/weft";
+    return strncmp(path, refs, sizeof refs - 1) == 0 && (path[sizeof refs - 1] == '/' || !path[sizeof refs - 1]);
+}
+
 static void git_changed(void *ctx, const weft_change *change) {
-    if (!is_lock(change->path))
+    if (!is_lock(change->path) && !is_ours(change->path))
         hint_change(ctx, meaning_of(change->path));
 }
 
