@@ -372,7 +372,10 @@ static void not_started(struct run *run, int r) {
     char error[600];
     const weft_agent *agent = run->agent;
     const char *name = run->task->pub.runs_on;
-    if (!agent)
+    bool left = run->task->pub.role && (!agent || r == -EPIPE); /* between its choice and its start */
+    if (left)
+        snprintf(error, sizeof error, "%s has left before it began.", name);
+    else if (!agent)
         snprintf(error, sizeof error, "The agent %s is not configured any more.", name);
     else if (r == -ENOTSUP)
         snprintf(error, sizeof error, "The agent %s needs the driver %s, which is not there.", name, agent->driver);
@@ -384,7 +387,7 @@ static void not_started(struct run *run, int r) {
                  agent->advice ? agent->advice : "");
     else
         snprintf(error, sizeof error, "%s could not be started: %s", name, weft_strerror(r));
-    bool passing = r == -EAGAIN || r == -ENOMEM || r == -EMFILE || r == -ENFILE;
+    bool passing = left || r == -EAGAIN || r == -ENOMEM || r == -EMFILE || r == -ENFILE;
     weft__run_ended(run, &(weft_turn_end){.retryable = passing, .reason = "spawnFailed", .error = error, .exit_code = -1});
 }
 
