@@ -143,6 +143,26 @@ def test_hub_is_killed_and_the_task_is_done_again():
     assert len(starts) == 2, starts
 
 
+def test_hub_is_killed_and_the_caller_comes_back():
+    """By its key it finds the task that runs again, from the first byte on, whatever was said before."""
+    with World("back", on_restart="requeue") as world:
+        params = {"task_type": "testing", "prompt": "count", "context": {}, "options": {"stream": True},
+                  "_meta": {"weft/idempotencyKey": "mine"}}
+        world.hub.connect().send({"jsonrpc": "2.0", "id": 1, "method": "execute_task", "params": params})
+        world.victim()
+        world.hub.kill()
+        world.hub.start()
+        caller, told = world.hub.connect(), []
+        caller.send({"jsonrpc": "2.0", "id": 2, "method": "execute_task", "params": params})
+        while not told or "id" not in told[-1]:
+            told.append(next_of_stream(caller))
+        chunks = [message["params"]["chunk"] for message in told if message.get("method") == "stream_data"]
+        assert told[-1]["result"]["output"]["code"] == COUNTED, told
+        assert not chunks or "".join(chunks) == COUNTED, told  # none: it had ended before the caller was back
+        assert len(world.hub.events(types=["task.queued"])) == 1
+        world.nothing_left()
+
+
 class Holder(threading.Thread):
     """Somebody connected who registers, works, leaves and comes back, at any moment."""
 
@@ -220,4 +240,4 @@ def test_holders_come_and_go():
 
 
 main([test_dies_in_the_middle_of_a_stream, test_says_nothing_and_is_ended, test_hub_is_killed_and_the_task_fails,
-      test_hub_is_killed_and_the_task_is_done_again, test_holders_come_and_go])
+      test_hub_is_killed_and_the_task_is_done_again, test_hub_is_killed_and_the_caller_comes_back, test_holders_come_and_go])
