@@ -111,7 +111,11 @@ void weft__run_process(struct run *run, pid_t pid) {
                                                {"sessionId", weft_str(run->task->pub.session)}, {"pid", weft_int(pid)})));
 }
 
+/* That a session which had no name for its agent still has none is no news. */
 void weft__run_session(struct run *run, const weft_session_info *info) {
+    const known_session *session = run->task->session;
+    if (!info->agent_session && session && !session->pub.agent_session)
+        return;
     weft__run_kept(run, weft__outbox_event(run, true, "session.agent",
                                            WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
                                                     {"agentSessionId", weft_str_or_none(info->agent_session)})));
