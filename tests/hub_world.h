@@ -116,7 +116,7 @@ static inline int hub_open(const weft_process_spec *spec, const weft_process_hos
     return weft__single_open(&hub_runs, spec, host, ctx, ret);
 }
 static const weft_driver hub_driver = {.name = "played", .open = hub_open, WEFT_SINGLE};
-static const weft_driver *const hub_drivers[] = {&hub_driver, NULL};
+static const weft_driver *const hub_drivers[] = {&hub_driver, &weft__driver_planner, NULL};
 
 static const char *const hub_present[] = {"sh", "-c", NULL};
 static const char *const hub_absent[] = {"weft-test-no-such-program", NULL};
@@ -223,8 +223,8 @@ static inline void hub_automate(hub_world *world, const char *rules) {
 
 /* 0, or -ENOMEM; in either case hub_done(). */
 static inline int hub_init(hub_world *world, const hub_opts *opts) {
-    static const weft_dialect *const all[] = {&weft__planner, &weft__aiwg,        &weft__cdev, &weft__acp,
-                                              &weft__tinyvex, &weft__hub_methods, NULL};
+    static const weft_dialect *const all[] = {&weft__aiwg,    &weft__cdev,        &weft__acp, &weft__tinyvex,
+                                              &weft__planner, &weft__hub_methods, NULL};
     static char why[WEFT_STORE_WHY];
     *world = (hub_world){.now = HUB_EPOCH_MS, .next_pid = 4000};
     hub_stage = world;

@@ -50,7 +50,8 @@ int weft__demo_main(int argc, char **argv);
 #define DRIVERS(ROW)       \
     ROW(weft__driver_acp)  \
     ROW(weft__driver_cli)  \
-    ROW(weft__driver_demo)
+    ROW(weft__driver_demo) \
+    ROW(weft__driver_planner)
 
 /* Where several claim a connection or a method, the first has it. */
 #define DIALECTS(ROW)      \

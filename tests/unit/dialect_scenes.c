@@ -282,6 +282,8 @@ static void expect_heard(play *p, const char *what) {
     hub_world *world = &p->world;
     hub_settle(world);
     if (!p->failing)
+        HUB_UNTIL(world, world->heard_count);
+    if (!p->failing)
         CHECK_STR(world->heard_count ? world->heard[0] : "(nothing)", what);
     if (world->heard_count)
         memmove(world->heard[0], world->heard[1], --world->heard_count * sizeof world->heard[0]);
@@ -388,6 +390,7 @@ static long perform(const scene *s, long fail_at) {
     hub_opts opts = {.alloc = &memory.alloc,
                      .limits = {.max_running = number(s, "max_running="),
                                 .max_queue = number(s, "max_queue="),
+                                .retry_ms = (int64_t) number(s, "retry_ms="),
                                 .max_turns = number(s, "max_turns="),
                                 .max_prompt = number(s, "max_prompt=")},
                      .service = {.max_answer = number(s, "max_answer=")},

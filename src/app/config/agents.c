@@ -12,6 +12,7 @@
 #include "agent_program.h"
 #include "alloc.h"
 #include "buf.h"
+#include "roles.h"
 #include "wiring.h"
 #include "write.h"
 
@@ -242,6 +243,36 @@ static int add_agent(weft_agent *list, size_t *count, const weft_iter *it, weft_
     const weft_agent *preset = weft__agent_preset(name);
     *agent = preset ? *preset : (weft_agent){.name = name};
     return merge_agent(agent, &it->value, arena);
+}
+
+static const char *const *keep_texts(const weft_texts *from, weft_arena *arena) {
+    const char **list = weft__arena_alloc(arena, (from->count + 1) * sizeof *list);
+    if (!list)
+        return NULL;
+    for (size_t i = 0; i < from->count; i++)
+        if (!(list[i] = keep_text(arena, from->items[i], strlen(from->items[i]))))
+            return NULL;
+    list[from->count] = NULL;
+    return list;
+}
+
+int weft__agents_roles(const weft_texts *planners, const weft_texts *executors, weft_arena *arena, weft_agents *to) {
+    const weft_texts *lists[] = {planners, executors};
+    static const char *const roles[] = {WEFT_ROLE_PLANNER, WEFT_ROLE_EXECUTOR};
+    weft_agent_role *rows = weft__arena_alloc(arena, 3 * sizeof *rows);
+    size_t count = 0;
+    if (!rows)
+        return -ENOMEM;
+    for (size_t i = 0; i < 2; i++) {
+        if (!lists[i]->count)
+            continue;
+        rows[count] = (weft_agent_role){.role = roles[i], .agents = keep_texts(lists[i], arena)};
+        if (!rows[count++].agents)
+            return -ENOMEM;
+    }
+    rows[count] = (weft_agent_role){0};
+    to->roles = rows;
+    return 0;
 }
 
 int weft__agents_make(const weft_json *configured, const char *fallback, weft_arena *arena, weft_agents *ret) {

@@ -20,6 +20,9 @@ void weft__agent_suggest(weft_suggestion *suggestion, const weft_json *configure
  * lies in the arena, nothing is borrowed from the configuration. fallback is the name of the default agent. -ENOMEM. */
 int weft__agents_make(const weft_json *configured, const char *fallback, weft_arena *arena, weft_agents *ret);
 
+/* Add who holds the roles of planner and executor; an empty list: nobody was named. -ENOMEM. */
+int weft__agents_roles(const weft_texts *planners, const weft_texts *executors, weft_arena *arena, weft_agents *to);
+
 /* The object "agents" as it may be shown: what its variables are set to is hidden, since keys of services are given that
  * way. Owned. -ENOMEM. */
 int weft__agents_hide(const weft_json *configured, const weft_alloc *alloc, weft_doc **ret);

@@ -353,26 +353,45 @@ static int check_out(loading *self) {
     return refuse_together(self, soft->source > hard->source ? soft : hard, "limits.out_soft is more than limits.out_hard");
 }
 
-static int check_default_agent(loading *self) {
-    const weft_setting *chosen = setting_of(self->config, "default_agent"), *agents = setting_of(self->config, "agents");
+/* For this key. */
+static int check_agent_named(loading *self, const weft_setting *chosen, const char *key, const char *name) {
     char text[256];
-    const char *name = weft_str_of(&chosen->value, NULL);
-    if (!name)
-        return -ENOMEM;
+    const weft_setting *agents = setting_of(self->config, "agents");
     if (weft__agent_preset(name) || weft_get(&agents->value, name).text)
         return 0;
     weft_suggestion suggestion = {.typed = name};
     weft__agent_suggest(&suggestion, &agents->value);
     const char *best = suggestion.best;
-    snprintf(text, sizeof text, "there is no agent \"%.64s\" for default_agent%s%.64s%s", name,
-             best ? "; did you mean \"" : "", best ? best : "", best ? "\"?" : "");
+    snprintf(text, sizeof text, "there is no agent \"%.64s\" for %s%s%.64s%s", name, key, best ? "; did you mean \"" : "",
+             best ? best : "", best ? "\"?" : "");
     return refuse_together(self, chosen, text);
+}
+
+static int check_default_agent(loading *self) {
+    const weft_setting *chosen = setting_of(self->config, "default_agent");
+    const char *name = weft_str_of(&chosen->value, NULL);
+    return name ? check_agent_named(self, chosen, "default_agent", name) : -ENOMEM;
+}
+
+static int check_role(loading *self, const char *key) {
+    const weft_setting *chosen = setting_of(self->config, key);
+    for (weft_iter it = weft_iterate(&chosen->value); weft_next(&it);) {
+        const char *name = weft_str_of(&it.value, "");
+        int r = check_agent_named(self, chosen, key, name);
+        if (r < 0)
+            return r;
+    }
+    return 0;
 }
 
 /* What is right by itself and wrong together. */
 static int check_together(loading *self) {
     int r = check_out(self);
-    return r < 0 ? r : check_default_agent(self);
+    if (r >= 0)
+        r = check_default_agent(self);
+    if (r >= 0)
+        r = check_role(self, "roles.planner");
+    return r < 0 ? r : check_role(self, "roles.executor");
 }
 
 int weft__config_load(weft_config *config, const weft_config_from *from, const weft_remarks *to, const weft_alloc *alloc) {

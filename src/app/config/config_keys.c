@@ -40,7 +40,8 @@
 #define PART(kind_, name_, help_) .name = (name_), .kind = WEFT_SHAPE_##kind_, .help = (help_)
 
 static const weft_shape agent_shape[] = {
-    {PART(text, "driver", "how to talk to it: the Agent Client Protocol, a command line, or the built-in demo"),
+    {PART(text, "driver",
+          "how to talk to it: the Agent Client Protocol, a command line, the planner's protocol, or the built-in demo"),
      .choices = {.row = weft__driver_name}},
     {PART(texts, "command", "program and arguments; {prompt} in an argument of a cli agent stands for the prompt"),
      .min = 1},
@@ -168,6 +169,10 @@ const weft_key weft__keys[] = {
     SERVER(number, grace_ms, DAY_MS, "10000", "how long open requests and tasks may take when the daemon stops"),
     {KEY(named, "agents", agent_rows, "{}", "agents by name; one with a preset's name changes the members it gives"),
      .shape = agent_shape, .check = weft__agent_check, .live = true, .door = RUNS},
+    {KEY(texts, "roles.planner", planners, "[]", "the agents that make plans (default: default_agent)"), .live = true,
+     .door = RUNS},
+    {KEY(texts, "roles.executor", executors, "[]", "the agents that do the tasks of plans (default: default_agent)"),
+     .live = true, .door = RUNS},
     {KEY(text, "default_agent", default_agent, "\"demo\"", "the agent of tasks that name none"), .live = true, .door = RUNS},
     TASKS(size, "tasks.max_running", max_running, 1, MAX_TASKS, "4", "tasks at a time"),
     TASKS(size, "tasks.max_queue", max_queue, 1, 1000000, "100", "tasks that wait"),

@@ -26,9 +26,10 @@ typedef struct weft_serve_settings {
     weft_agents agents; /* presets and configured ones; filled by serve_config.c, stays for the config's life */
     weft_json agent_rows;
     const char *default_agent;
-    bool paused;            /* nothing is started */
-    const char *on_restart; /* "fail" or "requeue" */
-    bool requeue;           /* the same */
+    weft_texts planners, executors; /* who holds the roles */
+    bool paused;                    /* nothing is started */
+    const char *on_restart;         /* "fail" or "requeue" */
+    bool requeue;                   /* the same */
     int64_t retention_days;
     const char *store_kind; /* the name of its row (wiring.h) */
     const char *store_path; /* NULL: in the daemon's folder */

@@ -56,6 +56,8 @@ static int fill_serve_settings(weft_serve_config *self, const weft_config *from,
     int r = weft__config_fill(from, ret);
     if (r >= 0)
         r = weft__agents_make(&ret->agent_rows, ret->default_agent, &self->memory, &ret->agents);
+    if (r >= 0)
+        r = weft__agents_roles(&ret->planners, &ret->executors, &self->memory, &ret->agents);
     return r;
 }
 
@@ -157,7 +159,8 @@ static bool is_same_config(const weft_serve_config *self, const weft_config *nex
 static int change_config(weft_serve_config *self, weft_config *next, weft_server *server) {
     weft_serve_settings settings;
     /* The agents stay if nothing about them has changed, so that reading a file often takes no memory. */
-    bool same = is_same_config(self, next, "agents") && is_same_config(self, next, "default_agent");
+    bool same = is_same_config(self, next, "agents") && is_same_config(self, next, "default_agent") &&
+                is_same_config(self, next, "roles.");
     int r = same ? weft__config_fill(next, &settings) : fill_serve_settings(self, next, &settings);
     if (r >= 0)
         r = apply_settings(&settings, server);

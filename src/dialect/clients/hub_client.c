@@ -134,6 +134,17 @@ weft_link *weft__hub_client_unstored(weft_hub_client *client) {
     return &client->unstored;
 }
 
+void weft__hub_client_add(weft_hub_client *client, weft_client_part *part) {
+    weft__list_push(&client->parts, &part->link);
+}
+
+weft_client_part *weft__hub_client_part(const weft_hub_client *client, void (*on_gone)(weft_client_part *part)) {
+    for (weft_link *at = client->parts.next; at != &client->parts; at = at->next)
+        if (WEFT_CONTAINER(at, weft_client_part, link)->on_gone == on_gone)
+            return WEFT_CONTAINER(at, weft_client_part, link);
+    return NULL;
+}
+
 const weft_alloc *weft__hub_client_alloc(const weft_hub_client *client) {
     return client->clients->alloc;
 }
@@ -457,6 +468,11 @@ void weft__hub_client_free(weft_hub_client *client) {
         weft__subscription_free(WEFT_CONTAINER(client->subscriptions.next, weft_subscription, link));
     while (!weft__list_empty(&client->unstored))
         weft__list_remove(client->unstored.next);
+    while (!weft__list_empty(&client->parts)) {
+        weft_client_part *part = WEFT_CONTAINER(client->parts.next, weft_client_part, link);
+        weft__list_remove(&part->link);
+        part->on_gone(part);
+    }
     while (client->watch_count)
         weft__free(alloc, client->watches[--client->watch_count].session);
     weft__free(alloc, client->watches);
@@ -485,6 +501,7 @@ void weft__hub_clients_open(weft_hub_clients *clients, weft_peer *peer) {
     client->peer = peer;
     weft__list_init(&client->subscriptions);
     weft__list_init(&client->unstored);
+    weft__list_init(&client->parts);
     weft__list_push(&clients->list, &client->link);
     weft_peer_set_data(peer, client);
     if (weft__hub_client_speak(client, weft_peer_identity(peer)->dialect, NULL) < 0) {
@@ -519,6 +536,16 @@ static void go_on(weft_subscription *subscription) {
         weft__subscription_resume(subscription);
 }
 
+/* A part may go when it is told, and nobody else's does. */
+static void drain_parts(const weft_hub_client *client) {
+    for (weft_link *at = client->parts.next, *next; at != &client->parts; at = next) {
+        weft_client_part *part = WEFT_CONTAINER(at, weft_client_part, link);
+        next = at->next;
+        if (part->on_drain)
+            part->on_drain(part);
+    }
+}
+
 /* First those that have little to say: one that has much may fill the connection again. */
 void weft__hub_clients_drain(weft_hub_clients *clients, weft_peer *peer) {
     static const weft_subscription_class order[] = {WEFT_CLASS_STATE, WEFT_CLASS_LOG};
@@ -531,4 +558,6 @@ void weft__hub_clients_drain(weft_hub_clients *clients, weft_peer *peer) {
             if (subscription->class == order[i])
                 go_on(subscription);
         }
+    if (client && !client->lost)
+        drain_parts(client);
 }

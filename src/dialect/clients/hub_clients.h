@@ -112,6 +112,17 @@ const char *weft__hub_client_name(const weft_hub_client *client);
 weft_hub_client *weft__hub_clients_named(const weft_hub_clients *clients, const char *name);
 /* What it asked for and is being stored, a list of its dialect's. When the client goes, they are taken out of it. */
 weft_link *weft__hub_client_unstored(weft_hub_client *client);
+/* Something that is there as long as a client is: who registered with it, what is streamed to it. Embedded in its owner,
+ * which is out of the list when on_gone runs, and may take it out before by removing the link. on_drain: its connection has
+ * room again; may be NULL. */
+typedef struct weft_client_part {
+    weft_link link;
+    void (*on_gone)(struct weft_client_part *part);
+    void (*on_drain)(struct weft_client_part *part);
+} weft_client_part;
+void weft__hub_client_add(weft_hub_client *client, weft_client_part *part);
+/* The part that has this on_gone; NULL: none. */
+weft_client_part *weft__hub_client_part(const weft_hub_client *client, void (*on_gone)(weft_client_part *part));
 /* What memory for it comes from. */
 const weft_alloc *weft__hub_client_alloc(const weft_hub_client *client);
 /* The session this client started last; NULL: none. */

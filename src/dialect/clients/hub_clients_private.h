@@ -93,6 +93,7 @@ struct weft_hub_client {
     weft_peer *peer;
     weft_link subscriptions;
     weft_link unstored;
+    weft_link parts;
     size_t subscription_count; /* without the dialect's */
     size_t call_count;
     const weft_dialect *decided; /* NULL: it speaks what its endpoint does */

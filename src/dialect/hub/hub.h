@@ -50,7 +50,10 @@ struct weft_hub {
     size_t passage_files, passage_bytes;    /* what agents read and write now, see passages.h */
     size_t histories;                       /* that are being read for tinyvex */
     struct weft_tinyvex_late *tinyvex_late; /* what tinyvex's callers have not been told yet; NULL: nothing */
-    bool watching;                          /* the project's files are watched for clients that show them */
+    /* Which files a task created (or changed, if not), the n-th; NULL past the last. Borrowed until the next call. NULL:
+     * nobody compares the tree before and after, and only what agents say of themselves is known. */
+    const char *(*task_file)(struct weft_hub *hub, const char *task, bool created, size_t n);
+    bool watching; /* the project's files are watched for clients that show them */
     bool stopping;
 };
 

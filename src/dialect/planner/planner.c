@@ -27,6 +27,7 @@
     S_IS("task_id", S_STRING) "," \
     S_IS("metrics", S_METADATA), \
     "\"status\",\"output\",\"metadata\"")
+#define S_ACCEPTED S_OF(S_IS("accepted", S_BOOL), "\"accepted\"")
 #define S_HOLDER S_OF( \
     S_IS("role", S_STRING) "," \
     S_IS("holder", S_STRING) "," \
@@ -75,6 +76,9 @@ static const weft_error_row execute_errors[] = {
     WEFT_ERROR_PARAMS,
     PLANNER_ERROR_ROWS,
     {WEFT_CANCELLED, "Request cancelled", "taskCancelled"},
+    {PLANNER_FAILED, "The output does not fit into an answer", "outputTooLarge"},
+    {PLANNER_FAILED, "Another attempt said something else than was streamed", "streamDiverged"},
+    {PLANNER_FAILED, "The stream could not be told", "streamFailed"},
     {413, "The prompt is too long", "tooLarge"},
     {409, "The idempotency key was used for other params", "idempotencyKeyReused"},
     WEFT_ERROR_STOPPING,
@@ -101,6 +105,15 @@ static const weft_error_row run_errors[] = {
     {0},
 };
 static const weft_error_row role_errors[] = {WEFT_ERROR_PARAMS, {0}};
+static const weft_error_row register_errors[] = {
+    WEFT_ERROR_PARAMS,
+    {PLANNER_UNAVAILABLE, "Resource unavailable", "resourceUnavailable"},
+    {WEFT_INVALID_REQUEST, "Nothing can be asked of this connection", "cannotListen"},
+    WEFT_ERROR_AGENT,
+    WEFT_ERROR_STOPPING,
+    {0},
+};
+static const weft_error_row unregister_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, {0}};
 
 static const weft_method methods[] = {
     /* planner_execute.c */
@@ -133,6 +146,46 @@ static const weft_method methods[] = {
     /* planner_check.c: validate_code */
     /* planner_context.c: update_context */
     /* planner_role.c */
+    {.name = "role.register",
+     .handler = weft__planner_on_register,
+     .params = weft__planner_register_params,
+     .help = "hold a role with this connection: its tasks are requests of the hub's, until role.unregister or the end",
+     .scope = WEFT_WORK,
+     .result = S_OF(S_IS("registered", S_TRUE) "," S_IS("holder", S_STRING), "\"registered\",\"holder\""),
+     .errors = register_errors,
+     .flags = WEFT_CHANGES | WEFT_FOR_PEOPLE},
+    {.name = "role.unregister",
+     .handler = weft__planner_on_unregister,
+     .params = weft__planner_unregister_params,
+     .help = "take no more tasks of a role; what was begun may be finished",
+     .scope = WEFT_WORK,
+     .result = S_OF(S_IS("unregistered", S_BOOL), "\"unregistered\""),
+     .errors = unregister_errors,
+     .flags = WEFT_CHANGES | WEFT_FOR_PEOPLE},
+    {.name = "stream_start",
+     .handler = weft__planner_on_stream,
+     .params = weft__planner_start_params,
+     .help = "from who registered: the output of a task begins",
+     .scope = WEFT_WORK,
+     .result = S_ACCEPTED,
+     .errors = role_errors,
+     .flags = WEFT_CHANGES},
+    {.name = "stream_data",
+     .handler = weft__planner_on_stream,
+     .params = weft__planner_data_params,
+     .help = "from who registered: a piece of the output of a task",
+     .scope = WEFT_WORK,
+     .result = S_ACCEPTED,
+     .errors = role_errors,
+     .flags = WEFT_CHANGES},
+    {.name = "stream_end",
+     .handler = weft__planner_on_stream,
+     .params = weft__planner_end_params,
+     .help = "from who registered: the output of a task was streamed",
+     .scope = WEFT_WORK,
+     .result = S_ACCEPTED,
+     .errors = role_errors,
+     .flags = WEFT_CHANGES},
     {.name = "role.list",
      .handler = weft__planner_on_roles,
      .params = weft__planner_roles_params,

@@ -67,8 +67,62 @@ extern const weft_param weft__planner_execute_params[];
 weft_handler weft__planner_on_create, weft__planner_on_run;
 extern const weft_param weft__planner_create_params[], weft__planner_run_params[];
 
+/* ---- planner_stream.c ---- */
+
+/* What a task says, told to one client as it is stored: stream_start, stream_data, stream_end. */
+typedef struct weft_planner_stream weft_planner_stream;
+typedef struct weft_planner_stream_spec {
+    const weft_hub *hub;
+    weft_hub_client *client;
+    const char *task, *session;
+    const char *task_id; /* as the caller knows it */
+    bool late;           /* it has said something already: that is read from the store first */
+    /* Once: everything was told and the stream has ended, or why not: -ESTALE another attempt said something else than was
+     * told already; -EPIPE the client has gone; -EOVERFLOW it read so slowly that what it was to be told is not kept any
+     * more; other <0. Not from within weft__planner_stream_new(). */
+    void (*done)(void *ctx, int r);
+    void *ctx;
+} weft_planner_stream_spec;
+/* Tells the beginning. -ENOMEM and what weft_notify() returns. */
+int weft__planner_stream_new(const weft_planner_stream_spec *spec, weft_planner_stream **ret);
+/* An event of its task is being delivered. */
+void weft__planner_stream_event(weft_planner_stream *stream, const weft_event *event, const weft_json *data);
+/* The task has ended well, with this attempt. */
+void weft__planner_stream_end(weft_planner_stream *stream, int64_t attempt);
+/* NULL is fine. Returns NULL. */
+weft_planner_stream *weft__planner_stream_free(weft_planner_stream *stream);
+
+/* ---- planner_files.c ---- */
+
+/* The files that a task's agent says it wrote, by the diffs of its tool calls. */
+typedef struct weft_planner_files {
+    weft_buf modified, created; /* paths, each with a NUL behind it */
+    size_t count;
+} weft_planner_files;
+/* An event of the task. What there is no memory or room for is left out. */
+void weft__planner_files_event(weft_planner_files *files, const weft_hub *hub, const weft_event *event,
+                               const weft_json *data);
+/* As a JSON list, behind what is in out. */
+int weft__planner_files_write(const weft_planner_files *files, const weft_hub *hub, const char *task, bool created,
+                              weft_buf *out);
+void weft__planner_files_done(weft_planner_files *files, const weft_alloc *alloc);
+
+/* ---- planner_answer.c ---- */
+
+/* What is known of a task that has ended. */
+typedef struct weft_planner_outcome {
+    const weft_hub *hub;
+    const weft_json *result;         /* what a holder of this protocol said, or {"error":{}}; NULL: it is another */
+    weft_bytes output;               /* otherwise all that it said */
+    const weft_planner_files *files; /* and the files it wrote */
+    const char *task_id;             /* the caller's own, of the stricter form; NULL: the seed's form */
+} weft_planner_outcome;
+/* Answer with a result or an error. req may be NULL. */
+int weft__planner_answer(weft_req *req, const weft_planner_outcome *of, const weft_task *task);
+
 /* ---- planner_role.c ---- */
-weft_handler weft__planner_on_roles;
-extern const weft_param weft__planner_roles_params[];
+weft_handler weft__planner_on_register, weft__planner_on_unregister, weft__planner_on_roles, weft__planner_on_stream;
+extern const weft_param weft__planner_register_params[], weft__planner_unregister_params[], weft__planner_roles_params[],
+    weft__planner_start_params[], weft__planner_data_params[], weft__planner_end_params[];
 
 #endif

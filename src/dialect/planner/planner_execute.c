@@ -1,6 +1,6 @@
 /* execute_task: a task for whoever holds the role of the executor. It is answered when the task has ended.
  *
- *     submitted ──stored──▶ awaited ──the task's end──▶ ended ──its output was read──▶ answered
+ *     submitted ──stored──▶ awaited ──the task's end──▶ ended ──its stream was told, its output was read──▶ answered
  *
  * A caller that goes away gives up the task as well, unless it gave an idempotency key: with that it can come back and ask
  * for the same. */
@@ -12,14 +12,13 @@
 #include "doc.h"
 #include "planner.h"
 #include "reply.h"
-#include "utf8.h"
 #include "write.h"
 
 /* Longer than any id of a task. */
 #define TASK_ID 64
 /* Bytes of the id that a caller gives its task. */
 #define CALLER_ID 256
-/* Of the output that is answered. */
+/* Of the output that is answered: more does not fit into a message, when each byte becomes two. */
 #define MAX_OUTPUT ((size_t) 8 << 20)
 
 struct execution {
@@ -27,7 +26,14 @@ struct execution {
     weft_req *req;  /* NULL: nobody waits for the answer any more */
     bool withdrawn; /* it was cancelled before there was a task */
     bool keyed;
-    bool strict;        /* it came in the form of the stricter schema, and is answered so */
+    bool strict; /* it came in the form of the stricter schema, and is answered so */
+    bool streams;
+    bool awaits;  /* events of the task come */
+    bool leaving; /* it is to be freed, behind the event that is being delivered */
+    int stream_r; /* why the stream failed */
+    weft_planner_stream *stream;
+    weft_planner_files files;
+    weft_doc *result;   /* that the holder answered, in this attempt; NULL: it did not */
     char task[TASK_ID]; /* "": not stored yet */
     char id[CALLER_ID + 1];
 };
@@ -45,9 +51,9 @@ const weft_param weft__planner_execute_params[] = {
     WEFT_MAY(struct execute, context, obj, "files, current_directory, dependencies, constraints"),
     WEFT_MAY(struct execute, options, obj,
              "language, framework, style_guide; timeout_ms: how long it may say nothing, 30000 when absent; max_retries: 0 "
-             "to 3; stream"),
+             "to 3; stream: what it says is told as it comes"),
     WEFT_MAY(struct execute, id, str, "the caller's own name for the task"),
-    WEFT_MAY(struct execute, priority, int, "1 to 10, higher runs first; 5 when absent"),
+    WEFT_MAY(struct execute, priority, int, "higher runs first"),
     WEFT_MAY(struct execute, constraints, obj, "timeout: seconds that it may say nothing; style; maxTokens"),
     WEFT_END(struct execute),
 };
@@ -59,7 +65,11 @@ static void ignore_end(void *ctx, int r, const weft_task *task) {
 /* ---- answering ---- */
 
 static void free_execution(struct execution *execution) {
-    weft__free(execution->hub->alloc, execution);
+    const weft_alloc *alloc = execution->hub->alloc;
+    weft__planner_stream_free(execution->stream);
+    weft__planner_files_done(&execution->files, alloc);
+    weft_doc_free(execution->result);
+    weft__free(alloc, execution);
 }
 
 static weft_req *take_request(struct execution *execution) {
@@ -70,92 +80,152 @@ static weft_req *take_request(struct execution *execution) {
     return req;
 }
 
-static void answer_failed(weft_req *req, const weft_task *task) {
-    bool quiet = task->reason && strcmp(task->reason, "timedOut") == 0;
-    bool unable = task->reason && strcmp(task->reason, "spawnFailed") == 0;
-    weft_planner_error error = {
-        .code = unable ? PLANNER_UNAVAILABLE : PLANNER_FAILED,
-        .type = quiet ? PLANNER_TIMEOUT : PLANNER_EXECUTION,
-        .details = task->error,
-        .task = task->id,
-    };
-    if (quiet)
-        error.suggestions[0] = "Give it more time with options.timeout_ms";
-    else if (unable)
-        error.suggestions[0] = "Look at it with \"weft doctor\"";
-    else
-        error.suggestions[0] = "Look at what it said with \"weft logs\" and the task's id";
-    weft__planner_fail_with(req, &error);
-}
-
-static int64_t tokens_of(const weft_task *task, const weft_alloc *alloc) {
-    static const char *const names[] = {"totalTokens", "total_tokens", "total"};
-    weft_doc *doc = NULL;
-    int64_t tokens = -1;
-    if (!task->usage || weft_doc_parse(task->usage, strlen(task->usage), alloc, &doc) < 0)
-        return -1;
-    weft_json said = weft_get(weft_doc_root(doc), "tokens");
-    for (size_t i = 0; tokens < 0 && i < sizeof names / sizeof names[0]; i++)
-        tokens = weft_get_int(&said, names[i], -1);
-    weft_doc_free(doc);
-    return tokens;
-}
-
-static void answer_done(const struct execution *execution, weft_req *req, const weft_task *task, weft_bytes output) {
-    int64_t tokens = tokens_of(task, execution->hub->alloc);
-    int64_t took = task->started_ms ? task->completed_ms - task->started_ms : 0;
-    weft_val metadata = WEFT_OBJ({"execution_time_ms", weft_int(took > 0 ? took : 0)},
-                                 {"tokens_used", tokens < 0 ? weft_none() : weft_int(tokens)},
-                                 {"model", weft_str(task->runs_on)}, {"task_id", weft_str(task->id)});
-    weft_val none = weft_arr(NULL, 0);
-    weft_reply(req, WEFT_OBJ({"task_id", execution->strict ? weft_str(execution->id) : weft_none()},
-                             {"status", weft_str("success")},
-                             {"output", WEFT_OBJ({"code", weft_strn(output.data, output.len)}, {"explanation", weft_str("")},
-                                                 {"files_modified", none}, {"files_created", none})},
-                             {"metadata", metadata}, {"metrics", execution->strict ? metadata : weft_none()}));
+static void answer_with(struct execution *execution, const weft_task *task, weft_bytes output) {
+    weft_planner_outcome outcome = {.hub = execution->hub,
+                                    .result = execution->result ? weft_doc_root(execution->result) : NULL,
+                                    .output = output,
+                                    .files = &execution->files,
+                                    .task_id = execution->strict ? execution->id : NULL};
+    weft__planner_answer(take_request(execution), &outcome, task);
 }
 
 static void on_executed_output(void *ctx, int r, weft_bytes output) {
     struct execution *execution = ctx;
-    weft_req *req = take_request(execution);
     const weft_task *task = weft__task_find(execution->hub->engine, execution->task);
-    if (req && r >= 0 && task)
-        answer_done(execution, req, task, output);
-    else if (req)
-        weft__reply_failure(req, r == -ECANCELED ? -ESHUTDOWN : r < 0 ? r : -ESRCH);
+    if (r >= 0 && task)
+        answer_with(execution, task, output);
+    else
+        weft__reply_failure(take_request(execution), r == -ECANCELED ? -ESHUTDOWN : r < 0 ? r : -ESRCH);
     free_execution(execution);
 }
 
+static void refuse_large(struct execution *execution, const weft_task *task) {
+    char details[160];
+    snprintf(details, sizeof details, "The output has %llu bytes, and an answer holds %zu",
+             (unsigned long long) task->output_bytes, MAX_OUTPUT);
+    weft__planner_fail_with(take_request(execution),
+                            &(weft_planner_error){.code = PLANNER_FAILED,
+                                                  .type = PLANNER_EXECUTION,
+                                                  .reason = "outputTooLarge",
+                                                  .details = details,
+                                                  .suggestions = {"Read it with event.subscribe or \"weft task get\""},
+                                                  .task = task->id});
+}
+
+/* All that it said is read back, unless its holder has answered it. */
 static void answer_execution(struct execution *execution) {
-    const weft_hub *hub = execution->hub;
-    const weft_task *task = weft__task_find(hub->engine, execution->task);
-    if (task && task->state == WEFT_TASK_COMPLETED && execution->req) {
-        int r = weft__task_output(hub->engine, execution->task, MAX_OUTPUT, on_executed_output, execution);
+    const weft_task *task = weft__task_find(execution->hub->engine, execution->task);
+    bool reads = task && execution->req && task->state == WEFT_TASK_COMPLETED && !execution->result;
+    if (reads && task->output_bytes > MAX_OUTPUT)
+        refuse_large(execution, task);
+    else if (reads) {
+        int r = weft__task_output(execution->hub->engine, execution->task, MAX_OUTPUT, on_executed_output, execution);
         if (r >= 0)
             return;
         weft__reply_failure(take_request(execution), r);
-    } else if (execution->req && task && task->state == WEFT_TASK_FAILED)
-        answer_failed(take_request(execution), task);
-    else if (execution->req)
-        weft__planner_fail_with(take_request(execution), &(weft_planner_error){.code = WEFT_CANCELLED,
-                                                                               .type = PLANNER_EXECUTION,
-                                                                               .details = "The task was cancelled",
-                                                                               .task = execution->task});
+    } else if (task)
+        answer_with(execution, task, (weft_bytes){"", 0});
+    else
+        weft__reply_failure(take_request(execution), -ESRCH);
     free_execution(execution);
+}
+
+/* ---- its stream ---- */
+
+static void answer_unstreamed(struct execution *execution) {
+    static const char *const again[] = {"Ask again without options.stream", "Ask again"};
+    int r = execution->stream_r;
+    weft__planner_fail_with(
+        take_request(execution),
+        &(weft_planner_error){
+            .code = PLANNER_FAILED,
+            .type = PLANNER_EXECUTION,
+            .reason = r == -ESTALE ? "streamDiverged" : "streamFailed",
+            .details = r == -ESTALE
+                           ? "The holder failed in the middle of the stream, and another attempt said something else than "
+                             "was streamed already"
+                       : r == -EOVERFLOW ? "The stream was read so slowly that what comes next is not kept any more"
+                                         : weft_strerror(r),
+            .suggestions = {again[r != -ESTALE]},
+            .task = execution->task});
+}
+
+/* All was told, or cannot be. */
+static void on_streamed(void *ctx, int r) {
+    struct execution *execution = ctx;
+    const weft_task *task = weft__task_find(execution->hub->engine, execution->task);
+    bool over = !task || task->state > WEFT_TASK_RUNNING;
+    execution->stream_r = r;
+    bool failed = r < 0 && r != -EPIPE; /* who has gone is seen to by on_request_over() */
+    if (failed && execution->req)
+        answer_unstreamed(execution);
+    if (!over) {
+        if (failed) /* nobody wants more of it */
+            weft__task_cancel(execution->hub->engine, execution->task, "hub", ignore_end, NULL);
+        return;
+    }
+    if (execution->awaits) /* its last event is being delivered */
+        execution->leaving = true;
+    else
+        answer_execution(execution);
+}
+
+static void begin_stream(struct execution *execution, const weft_task *task) {
+    const weft_hub *hub = execution->hub;
+    weft_peer *peer = execution->req ? weft_req_peer(execution->req) : NULL; /* NULL too if it could not be kept */
+    weft_hub_client *client = peer ? weft__hub_client_of(hub->clients, peer) : NULL;
+    if (!execution->streams || !client)
+        return;
+    int r = weft__planner_stream_new(&(weft_planner_stream_spec){.hub = hub,
+                                                                 .client = client,
+                                                                 .task = task->id,
+                                                                 .session = task->session,
+                                                                 .task_id = execution->id,
+                                                                 .late = task->output_bytes || task->attempt > 1,
+                                                                 .done = on_streamed,
+                                                                 .ctx = execution},
+                                     &execution->stream);
+    if (r < 0)
+        on_streamed(execution, r);
+}
+
+/* ---- its events ---- */
+
+static void keep_result(struct execution *execution, const weft_event *event, const weft_json *data) {
+    weft_json result = weft_get(data, "result");
+    if (strcmp(event->type, "task.started") == 0)
+        execution->result = weft_doc_free(execution->result); /* of an attempt that failed */
+    if (strcmp(event->type, "session.result") != 0 || !result.text)
+        return;
+    execution->result = weft_doc_free(execution->result);
+    if (weft_doc_keep(&result, execution->hub->alloc, &execution->result) < 0)
+        execution->result = NULL; /* what it said is in the journal all the same */
+}
+
+static void end_execution(struct execution *execution, const weft_task *task) {
+    bool streams = execution->stream && task && task->state == WEFT_TASK_COMPLETED && execution->stream_r >= 0;
+    if (streams)
+        weft__planner_stream_end(execution->stream, task->attempt);
+    execution->awaits = false;
+    if (!streams || execution->leaving)
+        answer_execution(execution);
 }
 
 static bool on_executing(void *ctx, const weft_event *event, const weft_json *data) {
     struct execution *execution = ctx;
     const weft_task *task = event ? weft__task_find(execution->hub->engine, execution->task) : NULL;
-    (void) data;
-    if (task && task->state <= WEFT_TASK_RUNNING)
-        return true;
-    if (event) {
-        answer_execution(execution);
+    if (!event) {
+        weft__reply_failure(take_request(execution), -ESHUTDOWN);
+        free_execution(execution);
         return false;
     }
-    weft__reply_failure(take_request(execution), -ESHUTDOWN);
-    free_execution(execution);
+    keep_result(execution, event, data);
+    weft__planner_files_event(&execution->files, execution->hub, event, data);
+    if (execution->stream && execution->stream_r >= 0)
+        weft__planner_stream_event(execution->stream, event, data);
+    if (task && task->state <= WEFT_TASK_RUNNING)
+        return true;
+    end_execution(execution, task);
     return false;
 }
 
@@ -176,6 +246,16 @@ static void on_request_over(weft_req *req, int why, void *ctx) {
         weft__task_cancel(execution->hub->engine, execution->task, who, ignore_end, NULL);
 }
 
+/* Its id, as the caller knows it: its own, else that of its request. */
+static void name_execution(struct execution *execution) {
+    weft_bytes id = execution->req ? weft_req_id(execution->req) : (weft_bytes){"", 0};
+    if (*execution->id || !id.len)
+        return;
+    bool quoted = id.len >= 2 && *id.data == '"';
+    snprintf(execution->id, sizeof execution->id, "%.*s", (int) (quoted ? id.len - 2 : id.len),
+             quoted ? id.data + 1 : id.data);
+}
+
 static void on_execution_stored(void *ctx, int r, const weft_task *task) {
     struct execution *execution = ctx;
     const weft_hub *hub = execution->hub;
@@ -188,20 +268,23 @@ static void on_execution_stored(void *ctx, int r, const weft_task *task) {
     }
     if (r >= 0)
         r = weft__hub_clients_await(hub->clients, task->id, on_executing, execution);
-    if (r >= 0 && execution->withdrawn)
-        weft__task_cancel(hub->engine, execution->task, "client", ignore_end, NULL);
     if (r < 0) {
         weft__reply_failure(take_request(execution), r);
         free_execution(execution);
+        return;
     }
+    execution->awaits = true;
+    name_execution(execution);
+    begin_stream(execution, task);
+    if (execution->withdrawn)
+        weft__task_cancel(hub->engine, execution->task, "client", ignore_end, NULL);
 }
 
 /* ---- asking ---- */
 
 /* What a holder that speaks this protocol is sent, with the task: {"source":"planner","method":...,"params":{...}}. */
 static int write_metadata(weft_buf *out, const weft_alloc *alloc, const struct execute *in) {
-    weft_val params = WEFT_OBJ({"task_type", weft_str(in->task_type)},
-                               {"prompt", weft_str(in->prompt)},
+    weft_val params = WEFT_OBJ({"task_type", weft_str(in->task_type)}, {"prompt", weft_str(in->prompt)},
                                {"context", in->context.text ? weft_copy(&in->context) : weft_obj(NULL, 0)},
                                {"options", in->options.text ? weft_copy(&in->options) : weft_obj(NULL, 0)});
     weft_val value = WEFT_OBJ({"source", weft_str("planner")}, {"method", weft_str("execute_task")}, {"params", params});
@@ -213,8 +296,12 @@ static int submit_execution(weft_req *req, const weft_hub *hub, const struct exe
     struct execution *execution = weft__zalloc(hub->alloc, sizeof *execution);
     if (!execution)
         return -ENOMEM;
-    *execution = (struct execution){
-        .hub = hub, .req = weft__req_keep(req), .keyed = spec->key || weft_req_is_notification(req), .strict = in->id};
+    weft_json stream = weft_get(&in->options, "stream");
+    *execution = (struct execution){.hub = hub,
+                                    .req = weft__req_keep(req),
+                                    .keyed = spec->key || weft_req_is_notification(req),
+                                    .strict = in->id != NULL,
+                                    .streams = weft_bool_of(&stream, false)};
     snprintf(execution->id, sizeof execution->id, "%s", in->id ? in->id : "");
     int r = weft__task_submit(hub->engine, spec, on_execution_stored, execution);
     if (r < 0) {

@@ -128,6 +128,9 @@ typedef struct weft_session_host {
     int (*on_request)(void *ctx, const weft_passage *row, weft_req *req, const weft_json *params);
     /* What the turn has cost, as the agent says: tokens, perhaps a price. Before its end. May be NULL. */
     void (*on_usage)(void *ctx, const weft_json *usage);
+    /* What came of the turn, where the agent's protocol has a form for that besides text (driver_planner.h): what it
+     * answered, an object. Before its end. May be NULL. */
+    void (*on_result)(void *ctx, const weft_json *result);
     /* The turn is over. */
     void (*on_turn_end)(void *ctx, const weft_turn_end *end);
 } weft_session_host;
@@ -169,6 +172,8 @@ typedef struct weft_driver {
     int (*list)(weft_driver_process *process, const char *folder, const char *cursor, weft_driver_done *done, void *ctx);
     int (*remove)(weft_driver_process *process, const char *agent_session, weft_driver_done *done, void *ctx);
     int (*logout)(weft_driver_process *process, weft_driver_done *done, void *ctx);
+    /* Ask it something that is neither a turn nor any of these, in the words of its protocol. */
+    int (*ask)(weft_driver_process *process, const char *method, const weft_json *params, weft_driver_done *done, void *ctx);
     /* Stop reading from the process for a while, so that it waits instead of us growing. */
     void (*pause)(weft_driver_process *process, bool paused);
     /* Forget the session; the process lives on. A turn that it has is cancelled and not told of. Returns NULL. */
@@ -177,6 +182,6 @@ typedef struct weft_driver {
     weft_driver_process *(*free)(weft_driver_process *process);
 } weft_driver;
 
-extern const weft_driver weft__driver_cli, weft__driver_acp, weft__driver_demo;
+extern const weft_driver weft__driver_cli, weft__driver_acp, weft__driver_demo, weft__driver_planner;
 
 #endif

@@ -256,6 +256,12 @@ static void pool_on_usage(void *ctx, const weft_json *usage) {
         weft__run_usage(session->run, usage);
 }
 
+static void pool_on_result(void *ctx, const weft_json *result) {
+    const pool_session *session = ctx;
+    if (session->run)
+        weft__run_result(session->run, result);
+}
+
 static int opening_result(const weft_turn_end *end) {
     return end->ok                                                      ? 0
            : end->reason && strcmp(end->reason, "cannotResume") == 0    ? -EOPNOTSUPP
@@ -311,6 +317,7 @@ static const weft_session_host session_host = {
     .on_elicited = pool_on_elicited,
     .on_request = pool_on_request,
     .on_usage = pool_on_usage,
+    .on_result = pool_on_result,
     .on_turn_end = pool_on_turn_end,
 };
 

@@ -40,6 +40,9 @@ int weft__pool_list(weft_engine *engine, const weft_agent *agent, const char *fo
 int weft__pool_remove(weft_engine *engine, const weft_agent *agent, const char *agent_session, weft_driver_done *done,
                       void *ctx);
 int weft__pool_logout(weft_engine *engine, const weft_agent *agent, weft_driver_done *done, void *ctx);
+/* In the words of its protocol. */
+int weft__pool_ask(weft_engine *engine, const weft_agent *agent, const char *method, const weft_json *params,
+                   weft_driver_done *done, void *ctx);
 /* The session gives up its place: it must not have a turn. */
 void weft__pool_close(weft_engine *engine, const char *session);
 /* Its settings are others now: a process that was opened with the old ones, and was not told, has no place for it after its

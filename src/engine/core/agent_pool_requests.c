@@ -219,6 +219,24 @@ int weft__pool_logout(weft_engine *engine, const weft_agent *agent, weft_driver_
     return ask_process(engine, agent, done, ctx, ask_logout, NULL);
 }
 
+struct asking {
+    const char *method;
+    const weft_json *params;
+};
+
+static int ask_anything(pool_process *process, pool_request *made, const void *what) {
+    const struct asking *asking = what;
+    return process->driver->ask(process->handle, asking->method, asking->params, on_request_done, made);
+}
+
+int weft__pool_ask(weft_engine *engine, const weft_agent *agent, const char *method, const weft_json *params,
+                   weft_driver_done *done, void *ctx) {
+    const weft_driver *driver = weft__pool_driver(engine, agent);
+    if (!driver || !driver->ask)
+        return -EOPNOTSUPP;
+    return ask_process(engine, agent, done, ctx, ask_anything, &(struct asking){method, params});
+}
+
 static pool_session *session_anywhere(const weft_engine *engine, const char *id) {
     for (weft_link *link = engine->processes.next; link != &engine->processes; link = link->next) {
         pool_process *process = WEFT_CONTAINER(link, pool_process, link);

@@ -250,6 +250,9 @@ weft_task_counts weft__task_counts(const weft_engine *engine);
  * the store unless the tail is all. */
 typedef void weft_output_done(void *ctx, int r, weft_bytes output);
 int weft__task_output(weft_engine *engine, const char *id, size_t max, weft_output_done *done, void *ctx);
+/* Text of an agent's in an event of a session's stream: standard output, or what a message says. 0: there is none. -ENOMEM.
+ */
+int weft__output_text(const weft_event *event, const weft_json *data, weft_bytes *ret);
 
 /* ---- sessions ---- */
 

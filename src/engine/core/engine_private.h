@@ -366,8 +366,6 @@ int weft__task_apply_output(weft_engine *engine, const weft_event *event, const 
 int weft__task_apply_counted(weft_engine *engine, const weft_event *event, const weft_json *data);
 /* Forget the oldest of what has ended, down to the limits. */
 void weft__task_tidy(weft_engine *engine);
-/* Text of an agent's in an event of a session's stream: standard output, or what a message says. 0: there is none. */
-int weft__output_text(const weft_event *event, const weft_json *data, weft_bytes *ret);
 /* The end of a text, at most max bytes, not beginning within a character. */
 weft_bytes weft__text_end(const char *text, size_t len, size_t max);
 

@@ -62,11 +62,13 @@
  *
  * Stream "session/ID" (WEFT_STREAM_SESSION and the id): what an agent says.
  *
- *   session.output     {sessionId, taskId, stream: "stdout"|"stderr", text}
- *   session.update     {sessionId, taskId, update{}}                one update of ACP v1, as it came; a tool call that
- *                      shows terminals of ours has what they printed behind each, and there is one more when they end
- *   session.elicited   {sessionId, taskId, elicitationId}           what a person was sent to a URL for is done
- *   session.usage      {sessionId, taskId, usage{}}                 what a turn cost, as the agent says
+ *   session.output     {sessionId, taskId, attempt?, stream: "stdout"|"stderr", text}   attempt: absent in the first one
+ *   session.update     {sessionId, taskId, attempt?, update{}}                one update of ACP v1, as it came; a tool call
+ * that shows terminals of ours has what they printed behind each, and there is one more when they end session.elicited
+ * {sessionId, taskId, elicitationId}           what a person was sent to a URL for is done session.usage      {sessionId,
+ * taskId, usage{}}                 what a turn cost, as the agent says session.result     {sessionId, taskId, attempt,
+ * result{}}       what a holder of a role answered that speaks the planner's protocol: its result, or {"error":{}}, as it
+ * came
  *
  * Stream "files" (WEFT_STREAM_FILES): what the watcher saw.
  *

@@ -137,6 +137,7 @@ static void add_parcel_to(struct draft *draft, const struct run *run, const stru
     else if (parcel->text)
         weft__draft_add(draft, stream, parcel->type,
                         WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)}, {"taskId", weft_str(run->task->pub.id)},
+                                 {"attempt", weft__later_attempt(run)},
                                  {"stream", weft_str(parcel->stream == WEFT_RUN_STDOUT ? "stdout" : "stderr")},
                                  {"text", weft_strn(data ? data : "", len)}));
     else

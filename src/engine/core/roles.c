@@ -132,6 +132,14 @@ const weft_agent *weft__role_pick(const weft_engine *engine, const char *role, c
     return best.agent && (any || weft__slot_free(engine, best.agent->name)) ? best.agent : NULL;
 }
 
+int weft__role_ask(weft_engine *engine, const char *agent, const char *method, const weft_json *params,
+                   weft_driver_done *done, void *ctx) {
+    const weft_agent *known = weft__agent_known(engine, agent);
+    if (engine->phase != READY)
+        return engine->phase < READY ? -EAGAIN : -ESHUTDOWN;
+    return known ? weft__pool_ask(engine, known, method, params, done, ctx) : -ENOENT;
+}
+
 /* ---- guests ---- */
 
 void weft__roles_init(weft_engine *engine) {

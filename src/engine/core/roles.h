@@ -29,6 +29,11 @@ typedef struct weft_holder {
 /* false: there are fewer. Borrowed until the next turn of the loop. */
 bool weft__role_holder(const weft_engine *engine, const char *role, size_t n, weft_holder *ret);
 
+/* Ask a holder something that is no task, by its agent's name: update_context, validate_code. done as in driver.h. -ENOENT
+ * there is no such holder; -EOPNOTSUPP it does not speak the planner's protocol; -EUSERS too much is being asked. */
+int weft__role_ask(weft_engine *engine, const char *agent, const char *method, const weft_json *params,
+                   weft_driver_done *done, void *ctx);
+
 /* ---- who registers ---- */
 
 typedef struct weft_guest weft_guest;

@@ -60,6 +60,38 @@ static void on_run_timeout(weft_timer *timer) {
     stop_turn(run, TIMED_OUT, false);
 }
 
+/* ---- saying nothing ---- */
+
+static void heard_something(struct run *run) {
+    weft_engine *engine = run->engine;
+    if (run->task->pub.quiet_ms && !run->ended)
+        weft__timer_set(engine->loop, &run->quiet,
+                        weft__add_ms(weft__loop_fresh_now(engine->loop), run->task->pub.quiet_ms));
+}
+
+/* A person is asked, and may take as long as it takes. */
+static bool waits_for_person(const struct run *run) {
+    const weft_engine *engine = run->engine;
+    for (weft_link *link = engine->all_questions.next; link != &engine->all_questions; link = link->next) {
+        const known_question *question = WEFT_CONTAINER(link, known_question, link);
+        if (question->run == run && question->pub.state == WEFT_QUESTION_OPEN)
+            return true;
+    }
+    return false;
+}
+
+/* Nor is it silent when nobody reads what it says. */
+static void on_run_quiet(weft_timer *timer) {
+    struct run *run = WEFT_CONTAINER(timer, struct run, quiet);
+    if (run->paused || waits_for_person(run)) {
+        heard_something(run);
+        return;
+    }
+    run->fell_quiet = run->stop == GOES_ON;
+    run->task->pub.stopping = true;
+    stop_turn(run, TIMED_OUT, false);
+}
+
 /* Something it said could not be kept: better no run than one with a hole. */
 void weft__run_kept(struct run *run, int r) {
     if (r < 0) {
@@ -86,13 +118,14 @@ void weft__run_session(struct run *run, const weft_session_info *info) {
 }
 
 void weft__run_output(struct run *run, weft_run_stream stream, weft_bytes text) {
+    heard_something(run);
     weft__run_kept(run, weft__outbox_output(run, stream, text));
 }
 
 int weft__run_put_update(struct run *run, weft_val update) {
-    return weft__outbox_event(
-        run, false, "session.update",
-        WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)}, {"taskId", weft_str(run->task->id)}, {"update", update}));
+    return weft__outbox_event(run, false, "session.update",
+                              WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)}, {"taskId", weft_str(run->task->id)},
+                                       {"attempt", weft__later_attempt(run)}, {"update", update}));
 }
 
 void weft__task_note(weft_engine *engine, const char *id, const char *line) {
@@ -109,6 +142,7 @@ void weft__run_update(struct run *run, const weft_json *update) {
         weft__run_kept(run, weft__outbox_output(run, WEFT_RUN_STDERR, (weft_bytes){line, (size_t) n}));
         return;
     }
+    heard_something(run);
     weft__usage_of_update(run, update);
     weft_buf shown = {0};
     int r = weft__run_show_terminals(run, update, &shown);
@@ -125,6 +159,18 @@ void weft__run_usage(struct run *run, const weft_json *usage) {
     weft__run_kept(run, weft__outbox_event(run, false, "session.usage",
                                            WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
                                                     {"taskId", weft_str(run->task->id)}, {"usage", weft_copy(usage)})));
+}
+
+void weft__run_result(struct run *run, const weft_json *result) {
+    const known_task *task = run->task;
+    if (result->len > UPDATE_BYTES) {
+        run->cut = true;
+        return;
+    }
+    weft__run_kept(run,
+                   weft__outbox_event(run, false, "session.result",
+                                      WEFT_OBJ({"sessionId", weft_str(task->pub.session)}, {"taskId", weft_str(task->id)},
+                                               {"attempt", weft_int(task->pub.attempt)}, {"result", weft_copy(result)})));
 }
 
 void weft__run_elicited(struct run *run, const char *elicitation) {
@@ -159,6 +205,7 @@ static void end_run(struct run *run) {
     run->turn = NULL;
     run->ended = true;
     weft__timer_stop(run->engine->loop, &run->timeout);
+    weft__timer_stop(run->engine->loop, &run->quiet);
     weft__run_soon(run);
 }
 
@@ -374,6 +421,7 @@ static struct run *new_run(weft_engine *engine, known_task *task) {
     weft__list_init(&made->sent);
     weft__list_init(&made->refusals);
     weft__timer_init(&made->timeout, on_run_timeout);
+    weft__timer_init(&made->quiet, on_run_quiet);
     weft__timer_init(&made->again, on_run_retry);
     weft__later_init(&made->later, look_after_run);
     return task->run = made;
@@ -407,6 +455,7 @@ void weft__run_start(weft_engine *engine, known_task *task) {
     }
     if (task->pub.timeout_ms >= 0)
         weft__timer_set(engine->loop, &run->timeout, weft__add_ms(weft__loop_fresh_now(engine->loop), task->pub.timeout_ms));
+    heard_something(run);
 }
 
 struct run *weft__run_free(struct run *run) {
@@ -422,6 +471,7 @@ struct run *weft__run_free(struct run *run) {
         weft__pool_forget_run(run->turn);
     run->turn = NULL;
     weft__timer_stop(engine->loop, &run->timeout);
+    weft__timer_stop(engine->loop, &run->quiet);
     weft__timer_stop(engine->loop, &run->again);
     weft__later_cancel(&run->later);
     weft__run_drop_terminals(run);
@@ -451,19 +501,27 @@ static void failed_with(outcome *ret, const char *reason, const char *error) {
 }
 
 static void took_too_long(const struct run *run, outcome *ret) {
-    int64_t ms = run->task->pub.timeout_ms;
-    if (ms >= 1000)
-        snprintf(ret->error, sizeof ret->error, "It took longer than %lld s.", (long long) (ms / 1000));
-    else
-        snprintf(ret->error, sizeof ret->error, "It took longer than %lld ms.", (long long) ms);
+    int64_t ms = run->fell_quiet ? run->task->pub.quiet_ms : run->task->pub.timeout_ms;
+    snprintf(ret->error, sizeof ret->error, "%s %lld %s.", run->fell_quiet ? "It said nothing for" : "It took longer than",
+             (long long) (ms >= 1000 ? ms / 1000 : ms), ms >= 1000 ? "s" : "ms");
     failed_with(ret, "timedOut", ret->error);
+}
+
+/* Of tasks for a role many may fail at once, because a holder has gone: each waits between half of the time and all of it,
+ * so that they do not come back together. It follows from the task, so that a simulation can repeat it. */
+static int64_t jitter(const weft_task *task, int64_t ms) {
+    uint64_t x = (task->number << 8) + (uint64_t) task->attempt;
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return ms - (int64_t) ((x ^ (x >> 31)) % (uint64_t) (ms / 2 + 1));
 }
 
 static int64_t delay_of(const struct run *run) {
     int64_t ms = run->engine->limits.retry_ms;
     for (int64_t i = 1; i < run->task->pub.attempt && ms < RETRY_MAX_MS; i++)
         ms *= 2;
-    return ms < RETRY_MAX_MS ? ms : RETRY_MAX_MS;
+    ms = ms < RETRY_MAX_MS ? ms : RETRY_MAX_MS;
+    return run->task->pub.role ? jitter(&run->task->pub, ms) : ms;
 }
 
 static void decide_outcome(const struct run *run, outcome *ret) {

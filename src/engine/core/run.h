@@ -14,6 +14,8 @@ struct run {
     const weft_agent *agent; /* NULL: it is not configured any more */
     pool_session *turn;      /* NULL: it was never started, or is over */
     weft_timer timeout, again;
+    weft_timer quiet; /* it may say nothing for so long; not set: for ever */
+    bool fell_quiet;  /* and did */
     weft_later later; /* look at what there is to do */
     run_stop stop;
     bool kill; /* at once, when nothing of the driver's is being called */
@@ -46,6 +48,7 @@ void weft__run_session(struct run *run, const weft_session_info *info);
 void weft__run_output(struct run *run, weft_run_stream stream, weft_bytes text);
 void weft__run_update(struct run *run, const weft_json *update);
 void weft__run_usage(struct run *run, const weft_json *usage);
+void weft__run_result(struct run *run, const weft_json *result);
 void weft__run_ask(struct run *run, const char *key, weft_val asked);
 void weft__run_unask(struct run *run, const char *key);
 void weft__run_elicited(struct run *run, const char *elicitation);
@@ -57,6 +60,10 @@ void weft__run_left(struct run *run, int exit_code, int signal);
 
 /* Something it said was kept (r >= 0), or was not: then it must not go on. */
 void weft__run_kept(struct run *run, int r);
+/* Which attempt of its task says this, if it is not the first. */
+static inline weft_val weft__later_attempt(const struct run *run) {
+    return run->task->pub.attempt > 1 ? weft_int(run->task->pub.attempt) : weft_none();
+}
 /* Store an update. */
 int weft__run_put_update(struct run *run, weft_val update);
 

@@ -1,0 +1,168 @@
+/* What comes of a task, in the planner's words: the result of execute_task, or its error. A holder that speaks this protocol
+ * has said it itself, and is passed on; of any other agent it is made of what the engine knows. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "doc.h"
+#include "planner.h"
+#include "reply.h"
+#include "write.h"
+
+/* ---- what a holder said itself ---- */
+
+/* Its error, with what the form asks for and it did not say. */
+static int pass_on_error(weft_req *req, const weft_json *error, const weft_task *task) {
+    weft_json data = weft_get(error, "data");
+    const char *type = weft_get_str(&data, "type", PLANNER_EXECUTION);
+    weft_json suggestions = weft_get(&data, "recovery_suggestions"), retryable = weft_get(&data, "retryable"),
+              after = weft_get(&data, "retryAfterMs");
+    int64_t code = weft_get_int(error, "code", PLANNER_FAILED);
+    bool known = code <= PLANNER_FAILED && code >= PLANNER_UNAUTHENTICATED;
+    const char *message = weft_get_str(error, "message", "Execution failed");
+    bool list = weft_typeof(&suggestions) == WEFT_ARRAY;
+    return weft_fail(req, known ? (int) code : PLANNER_FAILED, message,
+                     WEFT_OBJ({"type", weft_str(type)}, {"details", weft_str(weft_get_str(&data, "details", message))},
+                              {"stack_trace", weft_str(weft_get_str(&data, "stack_trace", ""))},
+                              {"recovery_suggestions", list ? weft_copy(&suggestions) : weft_arr(NULL, 0)},
+                              {"reason", weft_str("executionFailed")},
+                              {"retryable", retryable.text ? weft_copy(&retryable) : weft_none()},
+                              {"retryAfterMs", after.text ? weft_copy(&after) : weft_none()},
+                              {"code", known ? weft_none() : weft_int(code)}, {"taskId", weft_str(task->id)}));
+}
+
+/* ---- what the engine knows ---- */
+
+static int64_t tokens_of(const weft_task *task, const weft_alloc *alloc) {
+    static const char *const names[] = {"totalTokens", "total_tokens", "total"};
+    weft_doc *doc = NULL;
+    int64_t tokens = -1;
+    if (!task->usage || weft_doc_parse(task->usage, strlen(task->usage), alloc, &doc) < 0)
+        return -1;
+    weft_json said = weft_get(weft_doc_root(doc), "tokens");
+    for (size_t i = 0; tokens < 0 && i < sizeof names / sizeof names[0]; i++)
+        tokens = weft_get_int(&said, names[i], -1);
+    weft_doc_free(doc);
+    return tokens;
+}
+
+/* The model that the agent says it uses, else the agent's name. */
+static const char *model_of(const weft_hub *hub, const weft_task *task, weft_doc **ret_doc) {
+    const weft_session *session = weft__session_find(hub->engine, task->session);
+    const char *models = session ? session->facts[WEFT_SESSION_MODELS] : NULL;
+    *ret_doc = NULL;
+    if (!models || weft_doc_parse(models, strlen(models), hub->alloc, ret_doc) < 0)
+        return task->runs_on;
+    return weft_get_str(weft_doc_root(*ret_doc), "currentModelId", task->runs_on);
+}
+
+struct parts {
+    weft_buf code, modified, created;
+};
+
+static int write_parts(const weft_planner_outcome *of, const weft_task *task, struct parts *to) {
+    weft_json code = {0}, modified = {0}, created = {0};
+    const weft_alloc *alloc = of->hub->alloc;
+    if (of->result) {
+        code = weft_pointer(of->result, "/output/code");
+        modified = weft_pointer(of->result, "/output/files_modified");
+        created = weft_pointer(of->result, "/output/files_created");
+    }
+    int r = code.text ? weft__buf_put(&to->code, alloc, code.text, code.len)
+                      : weft__write_str(&to->code, alloc, of->output.data ? of->output.data : "", of->output.len);
+    if (r >= 0)
+        r = modified.text ? weft__buf_put(&to->modified, alloc, modified.text, modified.len)
+                          : weft__planner_files_write(of->files, of->hub, task->id, false, &to->modified);
+    if (r >= 0)
+        r = created.text ? weft__buf_put(&to->created, alloc, created.text, created.len)
+                         : weft__planner_files_write(of->files, of->hub, task->id, true, &to->created);
+    return r;
+}
+
+static weft_val raw(const weft_buf *of) {
+    return weft_raw(weft__buf_head(of), weft__buf_len(of));
+}
+
+static int say_done(weft_req *req, const weft_planner_outcome *of, const weft_task *task, const struct parts *parts) {
+    weft_doc *models = NULL;
+    const weft_json absent = {0}, *result = of->result ? of->result : &absent;
+    weft_json explanation = weft_pointer(result, "/output/explanation"), status = weft_get(result, "status"),
+              time = weft_pointer(result, "/metadata/execution_time_ms"),
+              used = weft_pointer(result, "/metadata/tokens_used"), model = weft_pointer(result, "/metadata/model"),
+              error = weft_get(result, "error");
+    int64_t tokens = tokens_of(task, of->hub->alloc), took = task->started_ms ? task->completed_ms - task->started_ms : 0;
+    const char *usual = model_of(of->hub, task, &models);
+    weft_val metadata =
+        WEFT_OBJ({"execution_time_ms", time.text ? weft_copy(&time) : weft_int(took > 0 ? took : 0)},
+                 {"tokens_used", used.text    ? weft_copy(&used)
+                                 : tokens < 0 ? weft_none()
+                                              : weft_int(tokens)},
+                 {"model", model.text ? weft_copy(&model) : weft_str(usual)}, {"task_id", weft_str(task->id)});
+    int r = weft_reply(
+        req,
+        WEFT_OBJ({"task_id", weft_str_or_none(of->task_id)},
+                 {"status", status.text ? weft_copy(&status) : weft_str("success")},
+                 {"output", WEFT_OBJ({"code", raw(&parts->code)},
+                                     {"explanation", explanation.text ? weft_copy(&explanation) : weft_str("")},
+                                     {"files_modified", raw(&parts->modified)}, {"files_created", raw(&parts->created)})},
+                 {"metadata", metadata}, {"metrics", of->task_id ? metadata : weft_none()},
+                 {"error", error.text ? weft_copy(&error) : weft_none()}));
+    weft_doc_free(models);
+    return r;
+}
+
+static int answer_done(weft_req *req, const weft_planner_outcome *of, const weft_task *task) {
+    struct parts parts = {0};
+    const weft_alloc *alloc = of->hub->alloc;
+    int r = write_parts(of, task, &parts);
+    if (r >= 0)
+        say_done(req, of, task, &parts);
+    else
+        weft__reply_error(req, WEFT_INTERNAL_ERROR, "outOfMemory", "Memory is short");
+    weft__buf_done(&parts.code, alloc);
+    weft__buf_done(&parts.modified, alloc);
+    weft__buf_done(&parts.created, alloc);
+    return 0;
+}
+
+/* ---- failures ---- */
+
+/* Which type of error a reason of the engine's is, and what to do about it. */
+static const struct {
+    const char *reason;
+    int code;
+    const char *type, *suggestion;
+} failures[] = {
+    {"timedOut", PLANNER_FAILED, PLANNER_TIMEOUT, "Give it more time with options.timeout_ms"},
+    {"protocolError", PLANNER_FAILED, PLANNER_PARSE,
+     "Look at what the holder answers: it must have the form of the protocol"},
+    {"spawnFailed", PLANNER_UNAVAILABLE, PLANNER_EXECUTION, "Look at the agent with \"weft doctor\""},
+    {"authRequired", PLANNER_UNAUTHENTICATED, PLANNER_EXECUTION, "Log the agent in"},
+    {NULL, PLANNER_FAILED, PLANNER_EXECUTION, "Look at what it said with \"weft task get\" and the task's id"},
+};
+
+static int answer_failed(weft_req *req, const weft_task *task) {
+    size_t i = 0;
+    while (failures[i].reason && (!task->reason || strcmp(failures[i].reason, task->reason) != 0))
+        i++;
+    return weft__planner_fail_with(req, &(weft_planner_error){.code = failures[i].code,
+                                                              .type = failures[i].type,
+                                                              .details = task->error,
+                                                              .suggestions = {failures[i].suggestion},
+                                                              .task = task->id});
+}
+
+int weft__planner_answer(weft_req *req, const weft_planner_outcome *of, const weft_task *task) {
+    weft_json error = of->result ? weft_get(of->result, "error") : (weft_json){0};
+    bool said = of->result && weft_get(of->result, "output").text;
+    if (!req)
+        return 0;
+    if (task->state == WEFT_TASK_CANCELLED)
+        return weft__planner_fail_with(req, &(weft_planner_error){.code = WEFT_CANCELLED,
+                                                                  .type = PLANNER_EXECUTION,
+                                                                  .details = "The task was cancelled",
+                                                                  .task = task->id});
+    if (task->state == WEFT_TASK_COMPLETED || said)
+        return answer_done(req, of, task);
+    return error.text ? pass_on_error(req, &error, task) : answer_failed(req, task);
+}

@@ -1,0 +1,86 @@
+/* The files that a task wrote. Where the tree is compared before and after (weft_hub.task_file), that says it; otherwise the
+ * diffs that its agent shows with its tool calls do. An agent that shows none is believed to have written nothing: these
+ * lists are what is known, not a proof. */
+#include <string.h>
+
+#include "doc.h"
+#include "planner.h"
+#include "write.h"
+
+/* Paths that are kept, and bytes of each. */
+#define MOST_PATHS 1000
+#define LONGEST_PATH 4096
+
+static bool has_path(const weft_buf *paths, const char *path) {
+    const char *at = weft__buf_head(paths), *end = weft__buf_tail(paths);
+    for (; at && at < end; at += strlen(at) + 1)
+        if (strcmp(at, path) == 0)
+            return true;
+    return false;
+}
+
+/* Relative to the project, where it is in it. */
+static const char *shorten_path(const weft_hub *hub, const char *path) {
+    const char *folder = weft__engine_folder(hub->engine);
+    size_t len = strlen(folder);
+    return strncmp(path, folder, len) == 0 && path[len] == '/' ? path + len + 1 : path;
+}
+
+static void add_path(weft_planner_files *files, const weft_hub *hub, const char *path, bool created) {
+    path = shorten_path(hub, path);
+    if (!*path || strlen(path) > LONGEST_PATH || files->count >= MOST_PATHS || has_path(&files->created, path) ||
+        has_path(&files->modified, path))
+        return;
+    if (weft__buf_put(created ? &files->created : &files->modified, hub->alloc, path, strlen(path) + 1) >= 0)
+        files->count++;
+}
+
+void weft__planner_files_event(weft_planner_files *files, const weft_hub *hub, const weft_event *event,
+                               const weft_json *data) {
+    if (strcmp(event->type, "session.update") != 0)
+        return;
+    weft_json content = weft_pointer(data, "/update/content");
+    for (weft_iter it = weft_iterate(&content); weft_typeof(&content) == WEFT_ARRAY && weft_next(&it);) {
+        weft_json before = weft_get(&it.value, "oldText");
+        const char *path = weft_get_str(&it.value, "path", NULL);
+        if (path && strcmp(weft_get_str(&it.value, "type", ""), "diff") == 0)
+            add_path(files, hub, path, weft_typeof(&before) != WEFT_STRING);
+    }
+}
+
+static int put_name(weft_buf *out, const weft_alloc *alloc, bool first, const char *path) {
+    int r = first ? 0 : weft__buf_put(out, alloc, ",", 1);
+    return r < 0 ? r : weft__write_str(out, alloc, path, strlen(path));
+}
+
+static int write_told(const weft_buf *paths, const weft_alloc *alloc, weft_buf *out) {
+    const char *begin = weft__buf_head(paths), *end = weft__buf_tail(paths);
+    int r = 0;
+    for (const char *at = begin; r >= 0 && at && at < end; at += strlen(at) + 1)
+        r = put_name(out, alloc, at == begin, at);
+    return r;
+}
+
+static int write_compared(const weft_hub *hub, const char *task, bool created, weft_buf *out) {
+    const char *path;
+    int r = 0;
+    for (size_t n = 0; r >= 0 && (path = hub->task_file((weft_hub *) hub, task, created, n)); n++)
+        r = put_name(out, hub->alloc, n == 0, path);
+    return r;
+}
+
+int weft__planner_files_write(const weft_planner_files *files, const weft_hub *hub, const char *task, bool created,
+                              weft_buf *out) {
+    int r = weft__buf_put(out, hub->alloc, "[", 1);
+    if (r >= 0 && hub->task_file)
+        r = write_compared(hub, task, created, out);
+    else if (r >= 0)
+        r = write_told(created ? &files->created : &files->modified, hub->alloc, out);
+    return r < 0 ? r : weft__buf_put(out, hub->alloc, "]", 1);
+}
+
+void weft__planner_files_done(weft_planner_files *files, const weft_alloc *alloc) {
+    weft__buf_done(&files->modified, alloc);
+    weft__buf_done(&files->created, alloc);
+    files->count = 0;
+}
