@@ -225,8 +225,8 @@ static inline void hub_automate(hub_world *world, const char *rules) {
 
 /* 0, or -ENOMEM; in either case hub_done(). */
 static inline int hub_init(hub_world *world, const hub_opts *opts) {
-    static const weft_dialect *const all[] = {&weft__planner, &weft__aiwg,        &weft__cdev, &weft__acp,
-                                              &weft__tinyvex, &weft__hub_methods, NULL};
+    static const weft_dialect *const all[] = {&weft__aiwg,    &weft__cdev,        &weft__acp, &weft__tinyvex,
+                                              &weft__planner, &weft__hub_methods, NULL};
     static char why[WEFT_STORE_WHY];
     *world = (hub_world){.now = HUB_EPOCH_MS, .next_pid = 4000};
     hub_stage = world;

@@ -4,10 +4,11 @@ does not run again, and every step is one task."""
 import os
 import random
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from hub import SOAK, Hub, main, wait_until
+from hub import SOAK, Gone, Hub, Refused, main, wait_until
 
 KILLS = 12
 # It writes down that it began, waits a little, and writes down that it has ended; then it says what it did.
@@ -134,4 +135,71 @@ def cancelled_and_killed():
         assert is_now["state"] == "cancelled" and is_now["counts"]["skipped"] > 0, is_now
 
 
-main([killed_in_the_middle, killed_before_it_is_acknowledged, what_ran_has_failed, cancelled_and_killed])
+class Holder(threading.Thread):
+    """Somebody connected who holds a role, and answers what is asked of it by a function; that may also leave."""
+
+    def __init__(self, hub, role, answer, **more):
+        super().__init__(daemon=True)
+        self.connection = hub.connect()
+        self.connection.call("role.register", role=role, **more)
+        self.answer, self.asked = answer, []
+        self.start()
+
+    def run(self):
+        try:
+            while True:
+                message = self.connection.receive()
+                if "method" not in message or "id" not in message:
+                    continue
+                self.asked.append(message)
+                result = self.answer(message)
+                if result is None:
+                    self.connection.close()
+                    return
+                self.connection.send({"jsonrpc": "2.0", "id": message["id"], "result": result})
+        except (Gone, TimeoutError, OSError):
+            pass
+
+
+def executed(message):
+    return {"status": "success", "output": {"code": f"did: {message['params']['prompt'].split()[0]}", "explanation": "",
+                                            "files_modified": [], "files_created": []},
+            "metadata": {"execution_time_ms": 1, "tokens_used": 2, "model": "test"}}
+
+
+def somebody_connected_plans_and_executes():
+    """A planner that answers with the shape itself; one executor leaves in the middle of a task, the other one does it."""
+    plans = [{"plan": {"tasks": [{"id": "a", "type": "testing", "description": "a", "dependencies": ["z"]}]}},
+             {"plan": {"tasks": [{"id": "a", "type": "testing", "description": "first"},
+                                 {"id": "b", "type": "testing", "description": "second", "dependencies": ["a"]}],
+                       "estimated_time_seconds": 5, "explanation": "why"}}]
+    with Hub() as hub:
+        caller = hub.start().connect()
+        planner = Holder(hub, "planner", lambda message: plans[len(planner.asked) - 1])
+        leaves = Holder(hub, "executor", lambda message: None)
+        try:
+            caller.call("create_plan", user_request="wish", constraints={"max_tasks": 4})
+            raise AssertionError("a dependency that is not there")
+        except Refused as refused:
+            assert refused.code == -32000 and "a depends on z" in str(refused), refused
+        assert len(planner.asked) == 1, "somebody who speaks the protocol is not told to try again"
+        assert planner.asked[0]["method"] == "create_plan", planner.asked
+        assert planner.asked[0]["params"]["user_request"] == "wish", planner.asked
+        plan = caller.call("create_plan", user_request="wish")["plan"]
+        assert plan["explanation"] == "why" and plan["tasks"][1]["dependencies"] == ["a"], plan
+        runner = hub.connect()
+        runner.send({"jsonrpc": "2.0", "id": 7, "method": "run_plan", "params": {"planId": plan["plan_id"]}})
+        wait_until("the first one has the task", lambda: leaves.asked)
+        stays = Holder(hub, "executor", executed)
+        answer = runner.receive()
+        while answer.get("id") != 7:
+            answer = runner.receive()
+        assert answer["result"]["status"] == "success", answer
+        codes = [result["output"]["code"] for result in answer["result"]["results"]]
+        assert codes == ["did: first", "did: second"], codes
+        assert "did: first" in stays.asked[1]["params"]["prompt"], stays.asked
+        assert stays.asked[1]["params"]["task_type"] == "testing", stays.asked
+
+
+main([killed_in_the_middle, killed_before_it_is_acknowledged, what_ran_has_failed, cancelled_and_killed,
+      somebody_connected_plans_and_executes])

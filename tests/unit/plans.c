@@ -647,7 +647,8 @@ TEST(documents_that_cannot_be_read) {
     start(&w, DIAMOND, id);
     STATES_UNTIL(&w, id, "rwww");
     create(&w, DIAMOND, &other);
-    weft_document bad[] = {{"plan-state/plan_00000001", {"{\"state\":\"running\",\"steps\":[]}", 32}}};
+    static const char text[] = "{\"state\":\"running\",\"steps\":[]}";
+    weft_document bad[] = {{"plan-state/plan_00000001", {text, sizeof text - 1}}};
     CHECK_INT(
         weft__store_append(w.store.store, &(weft_append){.documents = bad, .document_count = 1}, world_appended, &done), 0);
     ENGINE_UNTIL(&w, done.times == 1);

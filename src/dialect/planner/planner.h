@@ -63,6 +63,10 @@ bool weft__planner_knows_type(const weft_hub *hub, const char *role, const char 
 weft_handler weft__planner_on_execute;
 extern const weft_param weft__planner_execute_params[];
 
+/* ---- planner_plan.c, planner_run.c ---- */
+weft_handler weft__planner_on_create, weft__planner_on_run;
+extern const weft_param weft__planner_create_params[], weft__planner_run_params[];
+
 /* ---- planner_stream.c ---- */
 
 /* What a task says, told to one client as it is stored: stream_start, stream_data, stream_end. */
@@ -115,9 +119,6 @@ typedef struct weft_planner_outcome {
 } weft_planner_outcome;
 /* Answer with a result or an error. req may be NULL. */
 int weft__planner_answer(weft_req *req, const weft_planner_outcome *of, const weft_task *task);
-/* ---- planner_plan.c, planner_run.c ---- */
-weft_handler weft__planner_on_create, weft__planner_on_run;
-extern const weft_param weft__planner_create_params[], weft__planner_run_params[];
 
 /* ---- planner_role.c ---- */
 weft_handler weft__planner_on_register, weft__planner_on_unregister, weft__planner_on_roles, weft__planner_on_stream;

@@ -18,7 +18,9 @@ struct running {
     const weft_hub *hub;
     weft_req *req; /* NULL: nobody waits for the answer any more */
     weft_plan_waiter waiter;
-    weft_event_listener listener; /* streams what happens; in no list unless that was asked for */
+    weft_event_listener listener; /* what its tasks write, and what is streamed */
+    weft_planner_files *files;    /* of each task, while somebody waits; NULL: not */
+    size_t file_count;
     uint64_t sequence;
     weft_buf said; /* everything that was streamed */
     bool waits, streams, withdrawn;
@@ -73,30 +75,50 @@ static const char *status_of_step(const weft_planned_step *step) {
     return late && step->state != WEFT_STEP_SKIPPED ? "timeout" : words[step->state];
 }
 
-static int write_result(weft_buf *out, const weft_hub *hub, const weft_planned *planned, size_t i) {
-    const weft_planned_step *step = &planned->steps[i];
-    const weft_task *task = *step->task ? weft__task_find(hub->engine, step->task) : NULL;
-    size_t most = ANSWER_BYTES / planned->plan->count;
+/* The end of what it said, its share of the answer. */
+static weft_bytes end_of_output(const weft_task *task, size_t most) {
     weft_bytes said = task ? task->tail : (weft_bytes){"", 0};
     size_t skip = said.len > most ? said.len - most : 0;
+    while (skip && skip < said.len && ((unsigned char) said.data[skip] & 0xc0) == 0x80)
+        skip++;
+    return (weft_bytes){said.data + skip, said.len - skip};
+}
+
+static int write_result(weft_buf *out, const struct running *running, const weft_planned *planned, size_t i) {
+    const weft_hub *hub = running->hub;
+    const weft_planned_step *step = &planned->steps[i];
+    const weft_task *task = *step->task ? weft__task_find(hub->engine, step->task) : NULL;
+    const weft_planner_files none = {0}, *files = i < running->file_count ? &running->files[i] : &none;
+    weft_bytes said = end_of_output(task, ANSWER_BYTES / planned->plan->count);
+    weft_buf modified = {0}, created = {0};
     int64_t took = step->started_ms && step->ended_ms > step->started_ms ? step->ended_ms - step->started_ms : 0;
+    int r = weft__planner_files_write(files, hub, step->task, false, &modified);
+    if (r >= 0)
+        r = weft__planner_files_write(files, hub, step->task, true, &created);
     weft_val error = WEFT_OBJ({"code", weft_str(step->reason)}, {"message", weft_str(step->error)});
     weft_val metadata =
         WEFT_OBJ({"execution_time_ms", weft_int(took)}, {"task_id", *step->task ? weft_str(step->task) : weft_none()},
                  {"model", task ? weft_str(task->runs_on) : weft_none()});
-    weft_val output = WEFT_OBJ({"code", weft_strn(said.data + skip, said.len - skip)},
-                               {"truncated", task && task->output_bytes > said.len - skip ? weft_bool(true) : weft_none()});
+    weft_val output = WEFT_OBJ({"code", weft_strn(said.data, said.len)}, {"explanation", weft_str("")},
+                               {"files_modified", weft_raw(weft__buf_head(&modified), weft__buf_len(&modified))},
+                               {"files_created", weft_raw(weft__buf_head(&created), weft__buf_len(&created))},
+                               {"truncated", task && task->output_bytes > said.len ? weft_bool(true) : weft_none()});
     weft_val value = WEFT_OBJ({"task_id", weft_str(planned->plan->steps[i].id)}, {"status", weft_str(status_of_step(step))},
                               {"output", output}, {"error", *step->reason ? error : weft_none()}, {"metadata", metadata});
-    return weft__write_val(out, hub->alloc, &value);
+    if (r >= 0)
+        r = weft__write_val(out, hub->alloc, &value);
+    weft__buf_done(&modified, hub->alloc);
+    weft__buf_done(&created, hub->alloc);
+    return r;
 }
 
-static int write_results(weft_buf *out, const weft_hub *hub, const weft_planned *planned) {
+static int write_results(weft_buf *out, const struct running *running, const weft_planned *planned) {
+    const weft_hub *hub = running->hub;
     int r = weft__buf_put(out, hub->alloc, "[", 1);
     for (size_t i = 0; r >= 0 && i < planned->plan->count; i++) {
         r = i ? weft__buf_put(out, hub->alloc, ",", 1) : 0;
         if (r >= 0)
-            r = write_result(out, hub, planned, i);
+            r = write_result(out, running, planned, i);
     }
     return r < 0 ? r : weft__buf_put(out, hub->alloc, "]", 1);
 }
@@ -117,7 +139,7 @@ static int reply_results(weft_req *req, const struct running *running, const wef
     const weft_hub *hub = running->hub;
     weft_buf results = {0};
     int64_t took = planned->ended_ms > planned->started_ms ? planned->ended_ms - planned->started_ms : 0;
-    int r = write_results(&results, hub, planned);
+    int r = write_results(&results, running, planned);
     if (r < 0)
         weft__reply_failure(req, r);
     else
@@ -172,15 +194,55 @@ static void end_stream(struct running *running) {
                     WEFT_OBJ({"stream_id", weft_str(id)}, {"total_chunks", weft_uint(running->sequence)}));
 }
 
-static void stream_event(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
-    struct running *running = WEFT_CONTAINER(listener, struct running, listener);
+static void stream_event(struct running *running, const weft_json *data) {
     char line[WEFT_PLAN_NAME + WEFT_STEP_ERROR + 64];
-    if (strcmp(event->type, "plan.task") != 0 || strcmp(weft_get_str(data, "planId", ""), running->id) != 0)
-        return;
     const char *error = weft_get_str(data, "error", "");
+    if (strcmp(weft_get_str(data, "planId", ""), running->id) != 0)
+        return;
     snprintf(line, sizeof line, "%s %s%s%s\n", weft_get_str(data, "id", ""), weft_get_str(data, "state", ""),
              *error ? ": " : "", error);
     stream_line(running, line);
+}
+
+/* ---- what its tasks write ---- */
+
+/* By its key, which it has before the plan knows which task it is. file_count: it is none of ours. */
+static size_t step_of_task(const struct running *running, const char *id) {
+    const weft_task *task = weft__task_find(running->hub->engine, id);
+    const weft_planned *planned = weft__plans_find(running->hub->plans, running->id);
+    size_t len = strlen("plan/") + strlen(running->id) + 1, i = 0;
+    char prefix[WEFT_PLAN_ID + 8];
+    snprintf(prefix, sizeof prefix, "plan/%s/", running->id);
+    if (!task || !planned || !task->key || strncmp(task->key, prefix, len) != 0)
+        return running->file_count;
+    while (i < running->file_count && strcmp(planned->plan->steps[i].id, task->key + len) != 0)
+        i++;
+    return i;
+}
+
+static void note_files(struct running *running, const weft_event *event, const weft_json *data) {
+    size_t i = step_of_task(running, weft_get_str(data, "taskId", ""));
+    if (i < running->file_count)
+        weft__planner_files_event(&running->files[i], running->hub, event, data);
+}
+
+static void on_running_event(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
+    struct running *running = WEFT_CONTAINER(listener, struct running, listener);
+    if (running->streams && strcmp(event->type, "plan.task") == 0)
+        stream_event(running, data);
+    else if (strcmp(event->type, "session.update") == 0)
+        note_files(running, event, data);
+}
+
+/* Without memory for it, what they write is not known. */
+static void listen_to_tasks(struct running *running) {
+    const weft_planned *planned = weft__plans_find(running->hub->plans, running->id);
+    size_t count = planned ? planned->plan->count : 0;
+    if (!running->waits || !count)
+        return;
+    running->files = weft__zalloc(running->hub->alloc, count * sizeof *running->files);
+    running->file_count = running->files ? count : 0;
+    weft__engine_listen(running->hub->engine, &running->listener);
 }
 
 /* ---- running ---- */
@@ -188,6 +250,9 @@ static void stream_event(weft_event_listener *listener, const weft_event *event,
 static void free_running(struct running *running) {
     weft__list_remove(&running->waiter.link);
     weft__engine_unlisten(&running->listener);
+    for (size_t i = 0; i < running->file_count; i++)
+        weft__planner_files_done(&running->files[i], running->hub->alloc);
+    weft__free(running->hub->alloc, running->files);
     weft__buf_done(&running->said, running->hub->alloc);
     weft__free(running->hub->alloc, running);
 }
@@ -245,8 +310,7 @@ static void on_plan_running(void *ctx, int r, const weft_planned *planned) {
 
 static void start_running(struct running *running) {
     start_stream(running);
-    if (running->streams)
-        weft__engine_listen(running->hub->engine, &running->listener);
+    listen_to_tasks(running);
     int r = weft__plans_run(running->hub->plans, running->id, running->time_limit_s, running->who, on_plan_running, running);
     if (r < 0)
         fail_running(running, r);
@@ -301,7 +365,7 @@ static struct running *new_running(weft_req *req, const weft_hub *hub, const str
     running->waits = weft_get_bool(&in->options, "wait", true);
     running->streams = running->waits && weft_get_bool(&in->options, "stream", false);
     running->waiter.on_end = on_plan_end;
-    running->listener.on_event = stream_event;
+    running->listener.on_event = on_running_event;
     weft__list_init(&running->waiter.link);
     weft__list_init(&running->listener.link);
     weft__who(weft_req_identity(req), running->who);
