@@ -41,8 +41,9 @@ typedef struct weft_schema_opts {
     void *ctx;
     /* Limits; 0 is the default. */
     size_t max_nodes; /* schemas within the schema and those it refers to (20,000) */
-    size_t max_bytes; /* of the texts of all of them (16 MiB) */
-    size_t max_depth; /* of schemas within schemas while checking, a "$ref" counted too (1,000) */
+    size_t max_bytes; /* of the texts of all of them (4 MiB) */
+    size_t max_depth; /* of schemas within schemas while checking, a "$ref" counted too (1,000); each takes up to 400 bytes
+                         of stack */
     size_t max_steps; /* of one check: schemas that are tried and members or items that are looked at (10,000,000) */
     size_t max_regex; /* steps of all patterns in one check (2,000,000) */
 } weft_schema_opts;

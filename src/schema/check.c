@@ -117,12 +117,12 @@ static WEFT_COLD const char *misfit_type(schema_run *run, const schema_node *nod
 /* ---- schemas for the same value ---- */
 
 /* The outermost resource with the anchor decides what "$dynamicRef" means. */
-static const schema_node *dynamic_target(const schema_run *run, const logic_rules *logic) {
+static const schema_node *dynamic_target(schema_run *run, const logic_rules *logic) {
     const schema_node *found = logic->dynamic;
     if (!logic->dynamic_name)
         return found;
     for (const schema_scope *scope = run->scope; scope; scope = scope->outer)
-        for (const schema_anchor *anchor = scope->resource->dynamic; anchor; anchor = anchor->next)
+        for (const schema_anchor *anchor = scope->resource->dynamic; anchor; anchor = anchor->next, run->steps++)
             if (strcmp(anchor->name, logic->dynamic_name) == 0)
                 found = anchor->node;
     return found;
@@ -147,14 +147,11 @@ static size_t count_fitting(schema_run *run, const schema_list *list, const char
     return count;
 }
 
-/* If one alternative of several is of the right type, or there is only one, say what is wrong with that. */
+/* If only one of the alternatives is for values of this type, say what is wrong with that. */
 static void tell_nearest(schema_run *run, const schema_list *list, const char *p) {
     const schema_node *nearest = NULL;
     for (size_t i = 0; i < list->count; i++) {
         const schema_node *node = list->nodes[i];
-        while (node->logic && node->logic->ref && node->types == TYPE_ALL && node != node->logic->ref &&
-               node->logic->ref->simple)
-            node = node->logic->ref;
         if (!fits_type(node, p))
             continue;
         if (nearest)
@@ -382,5 +379,9 @@ int weft_schema_check(const weft_schema *schema, const weft_json *value, weft_sc
     /* Once more, slower, to say why. */
     weft__report_begin(report, schema->alloc);
     r = check_once(schema, value->text, report);
-    return r == -E2BIG && report->count ? -EBADMSG : r;
+    if (r != -E2BIG)
+        return r;
+    if (!report->count)
+        r = weft__report_add(report, NULL, schema->root, NULL, "does not fit, and it would take too long to say why");
+    return r == -ENOMEM ? r : -EBADMSG;
 }

@@ -9,6 +9,8 @@
 #ifndef WEFT_SCHEMA_CHECK_H
 #define WEFT_SCHEMA_CHECK_H
 
+#include <errno.h>
+
 #include "report.h"
 #include "scan.h"
 
@@ -43,7 +45,7 @@ const char *weft__check_object(schema_run *run, const schema_node *node, const c
 const char *weft__check_array(schema_run *run, const schema_node *node, const char *p, schema_marks *marks);
 const char *weft__check_string(schema_run *run, const schema_node *node, const char *p);
 const char *weft__check_number(schema_run *run, const schema_node *node, const char *p);
-/* Does the value at p, which ends at end, equal one of these? NULL run->r aside: 1 yes, 0 no, <0. */
+/* Does the value at p, which ends at end, equal one of these? 1 yes, 0 no; <0: run->r says why that cannot be known. */
 int weft__check_enum(schema_run *run, const enum_rules *rules, const char *p, const char *end);
 /* The members or items that no mark is on. false: one does not fit. */
 bool weft__check_unevaluated_members(schema_run *run, const schema_node *node, const char *p, schema_marks *marks);
@@ -57,6 +59,12 @@ const char *weft__misfit(schema_run *run, const schema_node *node, const char *k
     WEFT_PRINTF(4, 5);
 /* It cannot be known whether the value fits. NULL. */
 const char *weft__check_fails(schema_run *run, int r);
+
+/* So many steps more. false: they are too many. */
+static inline bool weft__check_steps(schema_run *run, size_t steps) {
+    run->steps += steps;
+    return run->steps <= run->schema->max_steps || weft__check_fails(run, -E2BIG);
+}
 
 static inline const char *weft__skip_value(const char *p) {
     return weft__scan_value(p, WEFT_MAX_DEPTH);

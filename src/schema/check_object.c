@@ -54,7 +54,8 @@ static bool has_member_from(schema_run *run, const char *p, const char *name, si
         const char *end = weft__scan_any_string(p);
         if (is_named(p, end, name, len))
             return true;
-        run->steps++;
+        if (!weft__check_steps(run, 1))
+            return false;
         p = weft__next_value(weft__skip_value(weft__member_value(end)));
     }
     return false;
@@ -86,6 +87,8 @@ static int check_patterns(schema_run *run, const object_rules *rules, const memb
     int looked = 0;
     for (size_t i = 0; i < rules->pattern_count && run->r >= 0; i++) {
         const pattern_rule *rule = &rules->patterns[i];
+        if (!weft__check_steps(run, 1))
+            break;
         int r = weft__pattern_find(rule->pattern, &run->schema->patterns, &run->patterns, m->name, m->len);
         if (r < 0)
             weft__check_fails(run, r);
@@ -191,9 +194,9 @@ static bool check_dependent(schema_run *run, const schema_node *node, const depe
         return true;
     if (rule->node)
         return weft__check_node(run, rule->node, p, marks);
-    for (size_t i = 0; i < rule->count && (fits || run->report); i++) {
+    for (size_t i = 0; i < rule->count && run->r >= 0 && (fits || run->report); i++) {
         const weft_bytes *name = &rule->required[i];
-        if (has_member(run, p, *name))
+        if (has_member(run, p, *name) || run->r < 0)
             continue;
         weft__misfit(run, node, rule->keyword, "has \"%.*s\", but no \"%.*s\"",
                      (int) weft__utf8_fit(rule->name.data, rule->name.len, SHOWN_NAME), rule->name.data,
@@ -209,7 +212,7 @@ static bool check_whole(schema_run *run, const schema_node *node, const char *p,
     bool fits = check_required(run, node, seen);
     if (fits || run->report)
         fits = check_count(run, node, p, count) && fits;
-    for (size_t i = 0; i < rules->dependent_count && (fits || run->report); i++)
+    for (size_t i = 0; i < rules->dependent_count && run->r >= 0 && (fits || run->report); i++)
         fits = check_dependent(run, node, &rules->dependents[i], p, marks) && fits;
     return fits && run->r >= 0;
 }

@@ -13,7 +13,7 @@
 #include "scan.h"
 
 #define DEFAULT_NODES 20000
-#define DEFAULT_BYTES ((size_t) 16 << 20)
+#define DEFAULT_BYTES ((size_t) 4 << 20)
 #define DEFAULT_DEPTH 1000
 #define DEFAULT_STEPS 10000000
 #define DEFAULT_REGEX 2000000

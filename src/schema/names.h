@@ -63,7 +63,7 @@ static inline const schema_name *weft__names_find(const schema_names *names, con
     return NULL;
 }
 
-/* Add a name, which is copied, or find it if it is there. NULL: no memory. The entries move until weft__names_index(). */
+/* Add a name, which is copied, or find it if it is there. NULL: no memory. Adding another one may move it. */
 schema_name *weft__names_add(schema_names *names, weft_arena *arena, weft_bytes name);
 
 #endif

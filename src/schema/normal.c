@@ -8,32 +8,56 @@
 
 #include "decimal.h"
 #include "doc.h"
+#include "escape.h"
 #include "scan.h"
+
+/* What is compared at a time: a message of 32 MiB must not take a gigabyte. */
+#define MAX_FORMS ((size_t) 1000000)
+#define MAX_TEXT ((size_t) 64 << 20)
 
 /* A piece of the buffer. */
 struct span {
     size_t at, name_len, len;
 };
 
+/* A number in as few bytes as it takes, seven bits in each; all but the last have the eighth. */
+static size_t length_bytes(uint64_t n, unsigned char bytes[10]) {
+    size_t count = 0;
+    for (; n >= 0x80; n >>= 7)
+        bytes[count++] = (unsigned char) (n | 0x80);
+    bytes[count++] = (unsigned char) n;
+    return count;
+}
+
 static int write_length(weft_buf *out, const weft_alloc *alloc, uint64_t n) {
-    unsigned char bytes[8];
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (unsigned char) (n >> (56 - 8 * i));
-    return weft__buf_put(out, alloc, bytes, sizeof bytes);
+    unsigned char bytes[10];
+    return weft__buf_put(out, alloc, bytes, length_bytes(n, bytes));
+}
+
+static size_t decoded_length(const char *raw, size_t len) {
+    const char *end = raw + len;
+    size_t count = 0;
+    while (raw < end) {
+        char bytes[WEFT_ESCAPE_MAX];
+        count += weft__next_piece(&raw, end, bytes);
+    }
+    return count;
 }
 
 static int write_string(weft_buf *out, const weft_alloc *alloc, const char *raw, size_t len) {
-    size_t at = weft__buf_len(out);
-    int r = weft__buf_reserve(out, alloc, 1 + 8 + len + 1);
-    if (r < 0)
-        return r;
-    weft__buf_put(out, alloc, "s", 1);
-    write_length(out, alloc, 0);
-    size_t decoded = weft__unescape(raw, len, weft__buf_tail(out));
-    out->end = out->start + at + 1;
-    write_length(out, alloc, decoded);
-    out->end += decoded;
-    return 0;
+    int r = weft__buf_put(out, alloc, "s", 1);
+    if (r >= 0)
+        r = write_length(out, alloc, memchr(raw, '\\', len) ? decoded_length(raw, len) : len);
+    if (r >= 0)
+        r = weft__buf_reserve(out, alloc, len + 1);
+    if (r >= 0)
+        out->end += weft__unescape(raw, len, weft__buf_tail(out));
+    return r;
+}
+
+/* Exponents near zero, of either sign, are short. */
+static uint64_t fold_sign(int64_t i) {
+    return i < 0 ? ~((uint64_t) i << 1) : (uint64_t) i << 1;
 }
 
 static int write_number(weft_buf *out, const weft_alloc *alloc, const char *p, const char *end) {
@@ -46,7 +70,7 @@ static int write_number(weft_buf *out, const weft_alloc *alloc, const char *p, c
     if (r >= 0)
         r = write_length(out, alloc, d.count);
     if (r >= 0)
-        r = write_length(out, alloc, (uint64_t) d.exponent);
+        r = write_length(out, alloc, fold_sign(d.exponent));
     for (size_t i = 0; r >= 0 && i < d.count; i++, digit++) {
         digit += *digit == '.';
         r = weft__buf_put(out, alloc, digit, 1);
@@ -181,6 +205,8 @@ int weft__normal_write(weft_buf *out, const weft_alloc *alloc, const char *p, co
 /* ---- many ---- */
 
 int weft__forms_add(schema_forms *forms, const char *p, const char **ret_end) {
+    if (weft__buf_len(&forms->text) > MAX_TEXT || weft__buf_len(&forms->ends) >= MAX_FORMS * sizeof(size_t))
+        return -E2BIG;
     int r = weft__normal_write(&forms->text, forms->alloc, p, ret_end);
     size_t end = weft__buf_len(&forms->text);
     return r < 0 ? r : weft__buf_put(&forms->ends, forms->alloc, &end, sizeof end);

@@ -17,6 +17,7 @@ typedef struct schema_forms {
     const weft_alloc *alloc;
 } schema_forms;
 
+/* One more. -ENOMEM; -E2BIG: a million, or 64 MiB, are there already. */
 int weft__forms_add(schema_forms *forms, const char *p, const char **ret_end);
 /* How many different ones there are. Takes n log n comparisons, whatever they are. -ENOMEM. */
 int weft__forms_distinct(schema_forms *forms, size_t *ret);

@@ -22,11 +22,9 @@ typedef struct schema_node schema_node;
 
 /* What is known by one URI: a document, or a part of one that has an "$id". */
 typedef struct schema_resource {
-    struct schema_resource *next;
     const char *uri;       /* without fragment; "" if it has none */
     const char *shown;     /* before the pointers of its keywords; "" for the schema that was compiled */
     weft_json root;        /* the text of its schema */
-    const char *doc;       /* where the text of its document begins */
     unsigned vocabularies; /* those of its keywords that count */
     weft_draft draft;
     struct schema_anchor *dynamic; /* its dynamic anchors */
@@ -97,7 +95,7 @@ typedef struct object_rules {
 
 /* "enum" and "const": values by kind. */
 typedef struct enum_rules {
-    unsigned simple; /* bits of WEFT_NULL, and 1 for true, 2 << 16 ... see ENUM_TRUE */
+    unsigned simple; /* ENUM_NULL, ENUM_TRUE, ENUM_FALSE */
     schema_names strings;
     const schema_decimal *numbers;
     size_t number_count;

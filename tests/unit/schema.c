@@ -331,6 +331,18 @@ TEST(limits) {
          {.max_steps = 5000},
          0,
          -E2BIG},
+        {"patterns for each member",
+         "{\"patternProperties\":{\"^a\":{},\"^b\":{},\"^c\":{},\"^d\":{},\"^e\":{}}}",
+         "{\"1\":1,\"2\":2,\"3\":3,\"4\":4,\"5\":5,\"6\":6,\"7\":7,\"8\":8,\"9\":9}",
+         {.max_steps = 50},
+         0,
+         -E2BIG},
+        {"names that depend on others",
+         "{\"dependentRequired\":{\"a\":[],\"b\":[],\"c\":[],\"d\":[],\"e\":[],\"f\":[],\"g\":[]}}",
+         "{\"1\":1,\"2\":2,\"3\":3,\"4\":4,\"5\":5,\"6\":6,\"7\":7,\"8\":8,\"9\":9}",
+         {.max_steps = 50},
+         0,
+         -E2BIG},
         {"a pattern that goes back and forth",
          "{\"pattern\":\"^(a|a)*$\"}",
          "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\"",
@@ -380,6 +392,25 @@ TEST(large_values) {
     CHECK_INT(compile("{\"additionalProperties\":{\"type\":\"string\"}}", NULL, &schema, NULL), 0);
     CHECK_INT(weft_doc_parse(text, len, NULL, &doc), 0);
     CHECK_INT(weft_schema_check(schema, weft_doc_root(doc), NULL), -E2BIG); /* it would take half of COUNT squared */
+    weft_doc_free(doc);
+    weft_schema_free(schema);
+    free(text);
+}
+
+TEST(items_that_are_compared) {
+    enum { COUNT = 1000001 };
+    char *text = malloc(COUNT * 9);
+    size_t len = 0;
+    weft_schema *schema = NULL;
+    weft_doc *doc = NULL;
+    REQUIRE(text);
+    text[len++] = '[';
+    for (int i = 0; i < COUNT; i++)
+        len += (size_t) sprintf(text + len, i ? ",%d" : "%d", i);
+    text[len++] = ']';
+    CHECK_INT(compile("{\"uniqueItems\":true}", NULL, &schema, NULL), 0);
+    CHECK_INT(weft_doc_parse(text, len, NULL, &doc), 0);
+    CHECK_INT(weft_schema_check(schema, weft_doc_root(doc), NULL), -E2BIG);
     weft_doc_free(doc);
     weft_schema_free(schema);
     free(text);
@@ -536,5 +567,5 @@ TEST(every_allocation) {
 }
 
 TEST_MAIN(CASE(reports) CASE(all_misfits_are_told) CASE(refused) CASE(numbers) CASE(decimals_by_arithmetic) CASE(patterns)
-              CASE(duplicates) CASE(limits) CASE(large_values) CASE(many_names) CASE(others) CASE(metaschemas)
-                  CASE(formats_are_asked_for) CASE(absent) CASE(every_allocation))
+              CASE(duplicates) CASE(limits) CASE(large_values) CASE(items_that_are_compared) CASE(many_names) CASE(others)
+                  CASE(metaschemas) CASE(formats_are_asked_for) CASE(absent) CASE(every_allocation))
