@@ -46,6 +46,9 @@ like "and why that is wrong" "each key needs a secret of its own" "$err"
 cp kept.json "$XDG_CONFIG_HOME/weft/config.json"
 weft call unix:none.sock ping --key-id ci
 exits "a name without a key" 2
+weft bridge unix:a.sock unix:b.sock --key-file "$there/ci.key"
+exits "a bridge does not sign" 2
+like "and says so" "as they are" "$err"
 
 # ---- signing ----
 hub one

@@ -493,6 +493,9 @@ static weft_exit run_bridge(weft_app *app) {
     bool listens = self.how->listen;
     if (app->arg_count != (listens ? 1 : 2))
         return weft__misused(app, listens ? "with --listen there is one endpoint to bridge to" : "a bridge has two ends");
+    if (app->reach.key_file)
+        return weft__misused(
+            app, "a bridge passes messages on as they are: sign them where they are written, not with --key-file");
     weft_exit status = weft__target_of(app, app->args[app->arg_count - 1], &self.to);
     if (status == WEFT_DONE)
         status = listens ? check_listen(&self) : weft__target_of(app, app->args[0], &self.from);
