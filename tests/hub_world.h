@@ -265,6 +265,7 @@ static inline int hub_init(hub_world *world, const hub_opts *opts) {
     weft_service_opts service = {.methods = weft__dialects_methods(world->dialects),
                                  .gates = weft__dialects_gates(world->dialects),
                                  .alloc = opts->alloc,
+                                 .measure = true,
                                  .limits = opts->service,
                                  .check_results = !opts->unchecked};
     r = weft_service_new(&service, &world->service);

@@ -203,9 +203,12 @@ void weft__service_set_turn(weft_service *service, void (*on_turn)(void *ctx), v
     }
 }
 
+/* Nobody would end the turn that has begun. */
 void weft__service_unset_turn(weft_service *service, const void *ctx) {
-    if (service->turn_ctx == ctx)
-        service->on_turn = NULL;
+    if (!service->on_turn || service->turn_ctx != ctx)
+        return;
+    weft__service_settle(service);
+    service->on_turn = NULL;
 }
 
 void weft__meter_begin_turn(weft_peer *peer) {

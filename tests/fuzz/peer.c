@@ -251,6 +251,7 @@ static weft_service *serve(user *u) {
         .methods = methods,
         .ctx = u,
         .alloc = &counting,
+        .measure = true,
         .limits = {.out_soft = 2000, .max_body_stranger = 5000, .max_batch = 20, .max_answer = 20000, .max_requests = 8}};
     require(weft_service_new(&opts, &service) == 0);
     return service;

@@ -480,7 +480,7 @@ static void read_options(const scene *s, weft_service_opts *service, weft_peer_o
 
 static int open_play(play *p, const scene *s, test_memory *memory) {
     weft_identity who = {.transport = "tcp", .address = "127.0.0.1", .uid = -1, .pid = -1};
-    weft_service_opts service = {.methods = methods, .title = "Scenes", .alloc = &memory->alloc};
+    weft_service_opts service = {.methods = methods, .title = "Scenes", .alloc = &memory->alloc, .measure = true};
     weft_peer_opts peer = {.framing = &weft_ndjson, .identity = &who, .data = p, .on_notification = on_notification};
     read_options(s, &service, &peer, &who);
     int r = weft_service_new(&service, &p->service);

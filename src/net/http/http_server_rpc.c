@@ -1,5 +1,6 @@
 /* JSON-RPC by POST: one body in, one body out. One peer per connection does it, made again when another caller comes. */
 #include <errno.h>
+#include <string.h>
 
 #include "frame.h"
 #include "http_server.h"
@@ -87,7 +88,9 @@ void weft__web_rpc(weft_conn *conn, char *body, size_t len) {
     weft_peer *peer = web->rpc;
     weft_loop *loop = conn->stream.loop;
     weft__peer_lend(peer, loop->scratch + OUT_SHARE, OUT_SHARE);
-    weft__peer_set_trace(peer, *web->trace ? web->trace : NULL);
+    char trace[WEFT_TRACEPARENT]; /* a callback may end the connection, and web with it */
+    memcpy(trace, web->trace, sizeof trace);
+    weft__peer_set_trace(peer, *trace ? trace : NULL);
     int r = weft__peer_body(peer, body, len, weft_loop_now(loop));
     if (conn->web != web || web->rpc != peer)
         return; /* closed by a callback */
