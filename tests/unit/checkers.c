@@ -353,13 +353,15 @@ TEST(messages_are_cleaned_and_cut) {
     found->folder = "/private/check-1";
     static const char said[] = "/private/check-1/code.py:3:4: error: in /private/check-1/code.py \033[31mred\n"
                                "code.py:99999999999999999999:1: far\n"
+                               "code.py:7:1: error: //private/check-1/private/check-1 again\n"
                                "other.py:1:1: error: not ours\n"
                                "code.py:1\n";
     weft__parse_lines(found, &(weft_check_output){.out = {said, sizeof said - 1}});
-    if (CHECK_INT(found->count, 2)) {
+    if (CHECK_INT(found->count, 3)) {
         CHECK_STR(found->issues[0].message, "in code.py  [31mred");
         CHECK_INT(found->issues[0].line, 3);
         CHECK_INT(found->issues[1].line, 0);
+        CHECK_STR(found->issues[2].message, ""); /* what makes the folder's name anew is not shown */
     }
     char longest[5000] = "code.py:1:1: error: ";
     size_t at = strlen(longest);
@@ -368,7 +370,7 @@ TEST(messages_are_cleaned_and_cut) {
         at += 2;
     }
     weft__parse_lines(found, &(weft_check_output){.out = {longest, at}});
-    CHECK_INT(strlen(found->issues[2].message), 2048);
+    CHECK_INT(strlen(found->issues[3].message), 2048);
     char line[] = "code.py:1:1: error: x\n";
     while (found->count < WEFT_CHECK_ISSUES)
         weft__parse_lines(found, &(weft_check_output){.out = {line, sizeof line - 1}});
@@ -398,6 +400,7 @@ TEST(what_other_checkers_say_is_read) {
          "F401/warning/1:8 `os`", NULL, weft__parse_ruff},
         {"code.yaml", "code.yaml:1:1: [warning] missing document start \"---\" (document-start)\n",
          "document-start/warning/1:1 missing", NULL, weft__parse_lines},
+        {"code.c", "code.c:1:2: error: x [\033[31m]\n", "syntax/error/1:2 x", NULL, weft__parse_lines},
         {"code.py", "code.py:1:1 'os' imported but unused\n", "syntax/warning/1:1 'os'", NULL, weft__parse_lines},
         {"code.cjs", "[{\"messages\":7},3,\"", "", NULL, weft__parse_eslint},
         {"code.sh", "{\"comments\":{\"a\":[1]}}", "", NULL, weft__parse_shellcheck},

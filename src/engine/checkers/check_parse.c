@@ -35,6 +35,9 @@ static char *clean_message(weft_findings *findings, weft_bytes from) {
     }
     size_t len = weft__utf8_fit(made, (size_t) (to - made), MESSAGE);
     made[len] = '\0';
+    /* What is left may make the folder anew: nobody writes that by accident. */
+    if (hidden && strstr(made, findings->folder))
+        *made = '\0';
     return made;
 }
 
@@ -48,6 +51,14 @@ static char *copy_text(weft_findings *findings, const char *text, size_t len) {
     return made;
 }
 
+/* A name as programs have them: what can be seen, of ASCII. */
+static bool is_plain(const char *text, size_t len) {
+    for (size_t i = 0; i < len; i++)
+        if (text[i] <= ' ' || text[i] >= 0x7f)
+            return false;
+    return true;
+}
+
 void weft__findings_add(weft_findings *findings, const weft_found *found) {
     findings->error |= found->severity == WEFT_SEVERITY_ERROR;
     if (findings->count == WEFT_CHECK_ISSUES) {
@@ -55,7 +66,7 @@ void weft__findings_add(weft_findings *findings, const weft_found *found) {
         return;
     }
     size_t rule_len = found->rule ? found->rule_len : 0;
-    bool plain = rule_len && rule_len <= WEFT_CHECK_RULE;
+    bool plain = rule_len && rule_len <= WEFT_CHECK_RULE && is_plain(found->rule, rule_len);
     weft_issue issue = {
         .rule = plain ? copy_text(findings, found->rule, rule_len) : "syntax",
         .message = clean_message(findings, found->message),
