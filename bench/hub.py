@@ -60,7 +60,9 @@ class Hub:
         os.makedirs(self.home, 0o700, exist_ok=True)
         path = os.path.join(self.home, "config.json")
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            json.dump({"listen": [self.ws, self.acp, self.rest + "/rpc"], "auth": "none", "rate_per_minute": 0, **(config or {})}, file)
+            json.dump({"listen": [self.ws, self.acp, self.rest + "/rpc"], "auth": "none", "rate_per_minute": 0,
+                       "changes": {"enabled": False},  # what snapshots cost is in the section "git"
+                       **(config or {})}, file)
 
     def trust(self):
         """What was put there is the user's own."""

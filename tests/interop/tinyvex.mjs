@@ -104,7 +104,7 @@ for (const [name, connect] of [['WebSocket', phone], ['binary frames', () => pho
         const all = [...first, ...client.values.e];
         check(all.every(({ seq }, i) => !i || seq > all[i - 1].seq), 'not in order, or doubled');
         same(all.map(({ value }) => value.type).filter(type => type !== 'task.process'),
-            ['queued', 'started', 'completed', 'queued', 'started', 'completed'].map(type => `task.${type}`));
+            [1, 2].flatMap(() => ['queued', 'started', 'snapshot', 'changed', 'completed']).map(type => `task.${type}`));
         const viewed = await client.subscribe('t', 'tasks', {}, states.at(-1));
         same([viewed.resumed, viewed.mode], [true, 'state']);
         await client.until(() => client.last('t'), 'the value that has changed');

@@ -230,6 +230,107 @@ TEST(kinds_of_repositories) {
     snapshot_world_end(&s);
 }
 
+static void set_split_index(git_world *w) {
+    GIT(w, "update-index", "--split-index");
+}
+
+static void set_sparse_index(git_world *w) {
+    GIT(w, "sparse-checkout", "set", "--cone", "--sparse-index", "nothing");
+}
+
+static void set_index_v4(git_world *w) {
+    GIT(w, "update-index", "--index-version", "4");
+}
+
+static void set_intent_to_add(git_world *w) {
+    put(w, "repo/intended", "x\n");
+    GIT(w, "add", "-N", "intended");
+}
+
+static void set_rebase(git_world *w) {
+    GIT(w, "commit", "-q", "--allow-empty", "-m", "second");
+    CHECK_INT(git_in(w, "repo", "rebase", "-q", "--exec", "false", "HEAD^", NULL), 1);
+}
+
+static void set_unreadable(git_world *w) {
+    put(w, "repo/secret", "x\n");
+    CHECK_INT(chmod(at(w, "repo/secret"), 0), 0);
+}
+
+static void set_pipe(git_world *w) {
+    CHECK_INT(mkfifo(at(w, "repo/pipe"), 0600), 0);
+    CHECK_INT(mkfifo(at(w, "repo/.git/info/exclude.new"), 0600), 0);
+    CHECK_INT(rename(at(w, "repo/.git/info/exclude.new"), at(w, "repo/.git/info/exclude")), 0);
+}
+
+static void set_packed_refs(git_world *w) {
+    GIT(w, "pack-refs", "--all");
+    GIT(w, "gc", "-q");
+}
+
+/* However a repository is kept, the change of one file shows as that. */
+TEST(formats) {
+    static void (*const sets[])(git_world *) = {set_split_index, set_sparse_index, set_index_v4, set_intent_to_add,
+                                                set_rebase,      set_unreadable,   set_pipe,     set_packed_refs};
+    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
+        snapshot_world s;
+        char before[WEFT_SNAPSHOT_HEX];
+        snapshot_world_begin(&s);
+        sets[i](&s.w);
+        if (!CHECK_INT(snapshot_world_take(&s, "task-0001.before", before), 0))
+            printf("  %zu: %s\n", i, s.message);
+        put(&s.w, "repo/a", "changed\n");
+        CHECK_INT(COMPARE(&s, .from = before), 0);
+        CHECK_SNAP_SAID(&s, "M a +1-3");
+        CHECK_INT(UNDO(&s, .before = before, .after = s.tree), 0);
+        CHECK_INT(COMPARE(&s, .from = before), 0);
+        CHECK_SNAP_SAID(&s, "");
+        snapshot_world_end(&s);
+    }
+}
+
+/* Names of 64 digits. */
+TEST(sha256) {
+    snapshot_world s;
+    char before[WEFT_SNAPSHOT_HEX], large[200];
+    snapshot_world_begin(&s);
+    s.snapshots = weft__snapshots_free(s.snapshots);
+    dir(&s.w, "new");
+    if (git_in(&s.w, "new", "init", "-q", "--object-format=sha256", NULL) != 0) {
+        test_skip("this git has no sha256");
+        snapshot_world_end(&s);
+        return;
+    }
+    put(&s.w, "new/a", "a\n");
+    CHECK_INT(snapshot_world_open(&s, "new", (weft_snapshots_opts){.max_file = 100}), 0);
+    CHECK_INT(snapshot_world_take(&s, "task-0001.before", before), 0);
+    CHECK_INT(strlen(before), 64);
+    memset(large, 'l', sizeof large - 1);
+    large[sizeof large - 1] = '\0';
+    put(&s.w, "new/large", large);
+    put(&s.w, "new/a", "b\n");
+    CHECK_INT(COMPARE(&s, .from = before), 0);
+    CHECK_SNAP_SAID(&s, "M a +1-1|A large large");
+    snapshot_world_end(&s);
+}
+
+/* Somebody else's repository is refused in words, and nothing is written to it. */
+TEST(dubious_ownership) {
+    snapshot_world s;
+    snapshot_world_begin(&s);
+    if (geteuid() != 0) {
+        test_skip("only root can give files away");
+        snapshot_world_end(&s);
+        return;
+    }
+    CHECK_INT(chown(at(&s.w, "repo"), 12345, 12345), 0);
+    CHECK_INT(chown(at(&s.w, "repo/.git"), 12345, 12345), 0);
+    CHECK_INT(snapshot_world_take(&s, NULL, NULL), -EREMOTEIO);
+    CHECK(strstr(s.message, "dubious ownership") != NULL);
+    CHECK(!is_there(&s.w, "repo/.git/refs/weft"));
+    snapshot_world_end(&s);
+}
+
 /* Other repositories are not entered; a commit in one shows. */
 TEST(repositories_inside) {
     snapshot_world s;
@@ -408,6 +509,7 @@ TEST(memory_that_is_short) {
 }
 
 TEST_MAIN(CASE(what_differs) CASE(the_repository_is_left_alone) CASE(kept_and_forgotten) CASE(a_start_sweeps)
-              CASE(without_a_repository) CASE(large_files) CASE(kinds_of_repositories) CASE(repositories_inside)
-                  CASE(hidden_files) CASE(kinds_of_names_change) CASE(a_damaged_index) CASE(folders_of_somebody_else)
-                      CASE(no_git) CASE(many_share_one) CASE(who_waits_does_not_wait_for_ever) CASE(memory_that_is_short))
+              CASE(without_a_repository) CASE(large_files) CASE(kinds_of_repositories) CASE(formats) CASE(sha256)
+                  CASE(dubious_ownership) CASE(repositories_inside) CASE(hidden_files) CASE(kinds_of_names_change)
+                      CASE(a_damaged_index) CASE(folders_of_somebody_else) CASE(no_git) CASE(many_share_one)
+                          CASE(who_waits_does_not_wait_for_ever) CASE(memory_that_is_short))
