@@ -419,8 +419,11 @@ static void not_started(struct run *run, int r) {
     const weft_agent *agent = run->agent;
     const char *name = run->task->pub.runs_on;
     bool left = run->task->pub.role && (!agent || r == -EPIPE); /* between its choice and its start */
+    bool full = run->task->pub.role && r == -ENOBUFS;           /* its connection, or what was sent to it waits */
     if (left)
         snprintf(error, sizeof error, "%s has left before it began.", name);
+    else if (full)
+        snprintf(error, sizeof error, "%s does not read what it is sent.", name);
     else if (!agent)
         snprintf(error, sizeof error, "The agent %s is not configured any more.", name);
     else if (r == -ENOTSUP)
@@ -433,7 +436,7 @@ static void not_started(struct run *run, int r) {
                  agent->advice ? agent->advice : "");
     else
         snprintf(error, sizeof error, "%s could not be started: %s", name, weft_strerror(r));
-    bool passing = left || r == -EAGAIN || r == -ENOMEM || r == -EMFILE || r == -ENFILE;
+    bool passing = left || full || r == -EAGAIN || r == -ENOMEM || r == -EMFILE || r == -ENFILE;
     weft__run_ended(run, &(weft_turn_end){.retryable = passing, .reason = "spawnFailed", .error = error, .exit_code = -1});
 }
 
