@@ -312,8 +312,7 @@ TEST(what_is_said) {
         {"{\"checkers\": []}", -EBADMSG, "error 1:14 expected an object of arrays of strings for checkers\n"},
         {"{\"checkers\": {\"c\": \"cc\"}}", -EBADMSG, "error 1:20 expected an array of strings for checkers.c\n"},
         {"{\"checkers\": {\"c\": []}}", -EBADMSG, "error 1:20 expected at least one string for checkers.c\n"},
-        {"{\"checkers\": {\"c\": [\"\"]}}", -EBADMSG,
-         "error 1:21 expected the name of a program first for checkers.c\n"},
+        {"{\"checkers\": {\"c\": [\"\"]}}", -EBADMSG, "error 1:21 expected the name of a program first for checkers.c\n"},
         {"{\"agents\": {\"mine\": {\"driver\": \"planner\", \"command\": [\"x\"]}}, \"roles\": {\"executor\": [\"mine\", "
          "\"demo\"]}}",
          0, ""},
