@@ -493,6 +493,35 @@ static long memory_scene(snapshot_world *s, const char *before, long fail_at) {
     return memory.count;
 }
 
+/* At the limit nobody else may wait. */
+TEST(too_many_wait) {
+    static snapshot_asked asked[WEFT_SNAPSHOT_WAITING + 1];
+    snapshot_world s;
+    snapshot_world_begin(&s);
+    sleep_git(&s);
+    for (int i = 0; i <= WEFT_SNAPSHOT_WAITING; i++) {
+        asked[i] = (snapshot_asked){.wait.on_taken = snapshot_world_taken, .s = &s};
+        CHECK_INT(weft__snapshots_take(s.snapshots, NULL, 60000, &asked[i].wait), i < WEFT_SNAPSHOT_WAITING ? 0 : -EAGAIN);
+    }
+    snapshot_world_end(&s);
+    CHECK_INT(s.answers, 0);
+}
+
+/* Too much that is new is refused before any of it is read. */
+TEST(too_much) {
+    snapshot_world s;
+    snapshot_world_begin(&s);
+    for (int i = 0; i < 40; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "repo/sparse%d", i);
+        put(&s.w, name, "");
+        CHECK_INT(truncate(at(&s.w, name), 60 << 20), 0);
+    }
+    CHECK_INT(snapshot_world_take(&s, NULL, NULL), -EFBIG);
+    CHECK(strstr(s.message, "too much is new at once: 40 files of 2400 MiB") != NULL);
+    snapshot_world_end(&s);
+}
+
 /* Every allocation fails once, but those of the many lists of variables only now and then. */
 TEST(memory_that_is_short) {
     snapshot_world s;
@@ -512,4 +541,5 @@ TEST_MAIN(CASE(what_differs) CASE(the_repository_is_left_alone) CASE(kept_and_fo
               CASE(without_a_repository) CASE(large_files) CASE(kinds_of_repositories) CASE(formats) CASE(sha256)
                   CASE(dubious_ownership) CASE(repositories_inside) CASE(hidden_files) CASE(kinds_of_names_change)
                       CASE(a_damaged_index) CASE(folders_of_somebody_else) CASE(no_git) CASE(many_share_one)
-                          CASE(who_waits_does_not_wait_for_ever) CASE(memory_that_is_short))
+                          CASE(who_waits_does_not_wait_for_ever) CASE(too_many_wait) CASE(too_much)
+                              CASE(memory_that_is_short))

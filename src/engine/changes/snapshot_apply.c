@@ -287,16 +287,14 @@ static const char *reason_of(int r) {
 
 static bool is_conflict(int r) {
     return r == -ESTALE || r == -ENOENT || r == -EEXIST || r == -ENOTDIR || r == -EISDIR || r == -ENOTEMPTY || r == -ELOOP ||
-           r == -EXDEV || r == -EACCES;
+           r == -EACCES;
 }
 
 static bool fail_step(applying *a, size_t i, int r) {
     const char *path = a->plan->steps[i].path;
-    struct stat room, there;
-    bool other = r == -EXDEV && fstat(a->room, &room) == 0 && fstat(a->folder, &there) == 0;
     if (r == -EINVAL || r == -ENOSYS)
         return weft__snap_refuse(a->s, -EOPNOTSUPP, "this file system cannot exchange two files in one step");
-    if (other)
+    if (r == -EXDEV)
         return weft__snap_refuse(a->s, -EXDEV, "%s is on another file system than the hub's own folder", path);
     if (!is_conflict(r))
         return weft__snap_refuse(a->s, r, "%s: %s", path, weft_strerror(r));

@@ -180,14 +180,12 @@ static int open_parent(snap *s, candidates *c, const char *path, size_t len) {
 }
 
 static bool put_large(snap *s, candidates *c, const char *path, const struct stat *st) {
+    static const char zeros[] = "000000000000000000000000";
     char line[128];
-    size_t hex = strcmp(s->own->place.format, "sha256") == 0 ? 64 : 40;
+    bool longer = strcmp(s->own->place.format, "sha256") == 0;
     uint64_t time = (uint64_t) st->st_mtim.tv_sec * 1000000000u + (uint64_t) st->st_mtim.tv_nsec;
-    int n = snprintf(line, sizeof line, "160000 " SNAP_TOO_LARGE "%016llx%016llx%0*d 0\t", (unsigned long long) st->st_size,
-                     (unsigned long long) time, (int) hex - 40, 0);
-    if (hex == 40) /* "%0*d" prints at least one digit */
-        n = snprintf(line, sizeof line, "160000 " SNAP_TOO_LARGE "%016llx%016llx 0\t", (unsigned long long) st->st_size,
-                     (unsigned long long) time);
+    int n = snprintf(line, sizeof line, "160000 " SNAP_TOO_LARGE "%016llx%016llx%s 0\t", (unsigned long long) st->st_size,
+                     (unsigned long long) time, longer ? zeros : "");
     if (weft__buf_put(&c->large, s->own->alloc, line, (size_t) n) < 0)
         return weft__snap_fail(s, -ENOMEM);
     return put_path_end(s, &c->large, path, strlen(path));

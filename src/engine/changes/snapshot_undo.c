@@ -15,7 +15,6 @@
 
 #define PLAN_MAX (64u << 20)
 #define PLAN_WORD "weft-undo-1"
-#define BY_BYTES 256
 
 /* ---- conflicts ---- */
 

@@ -140,7 +140,6 @@ static void drop_take(weft_snapshots *own, take_job *take) {
 
 /* All who wait share one. */
 static void begin_taking(weft_snapshots *own) {
-    weft_link waits;
     if (own->taking || weft__list_empty(&own->waits))
         return;
     take_job *take = new_take(own);
@@ -151,7 +150,6 @@ static void begin_taking(weft_snapshots *own) {
         fail_waits(&own->waits, -ENOMEM);
         return;
     }
-    weft__list_init(&waits);
     own->wait_count = 0;
     while (!weft__list_empty(&own->waits)) {
         weft_link *first = own->waits.next;

@@ -273,6 +273,7 @@ struct weft_engine {
     void *ready_ctx;
     int ready_r;
     struct undo_record *undo; /* task_changes.c's: under way, or to be recorded; NULL: none */
+    weft_timer sweep_timer;   /* to forget snapshots of tasks that are not known any more; */
     weft_past_waiter swept;   /* it waits for the past */
     weft_link late_snapshots; /* that are being taken for what ran when a daemon ended */
     void (*on_stopped)(void *ctx);

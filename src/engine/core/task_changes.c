@@ -6,7 +6,8 @@
 
 #include "run.h"
 
-#define PAIRS 64 /* of trees between which others worked, of one session */
+#define SWEEP_MS 30000 /* behind a start, which has better things to do than to run git */
+#define PAIRS 64       /* of trees between which others worked, of one session */
 
 /* ---- what is known ---- */
 
@@ -441,6 +442,14 @@ static void sweep_snapshots(weft_past_waiter *swept, int r) {
         (void) weft__snapshots_sweep(engine->opts.snapshots, is_known_owner, engine);
 }
 
+static void sweep_due(weft_timer *timer) {
+    weft_engine *engine = WEFT_CONTAINER(timer, weft_engine, sweep_timer);
+    if (weft__engine_past(engine) == 0)
+        sweep_snapshots(&engine->swept, 0);
+    else
+        weft__engine_await_past(engine, &engine->swept);
+}
+
 /* Those that ran when the daemon ended have a first snapshot and no second one; it is taken now. */
 typedef struct late_snapshot {
     weft_snapshot_wait wait;
@@ -517,16 +526,16 @@ void weft__changes_started(weft_engine *engine) {
     if (engine->swept.on_past)
         return;
     engine->swept.on_past = sweep_snapshots;
-    if (weft__engine_past(engine) == 0)
-        sweep_snapshots(&engine->swept, 0);
-    else
-        weft__engine_await_past(engine, &engine->swept);
+    weft__timer_init(&engine->sweep_timer, sweep_due);
+    weft__timer_set(engine->loop, &engine->sweep_timer, weft__loop_fresh_now(engine->loop) + SWEEP_MS);
 }
 
 void weft__changes_drop(weft_engine *engine) {
     struct undo_record *record = engine->undo;
     while (!weft__list_empty(&engine->late_snapshots))
         free_late(WEFT_CONTAINER(engine->late_snapshots.next, late_snapshot, link));
+    if (engine->swept.on_past)
+        weft__timer_stop(engine->loop, &engine->sweep_timer);
     if (engine->swept.link.next)
         weft__list_remove(&engine->swept.link);
     if (!record)
