@@ -146,7 +146,7 @@ static unsigned sometimes(uint32_t percent) {
     return sim_chance(percent) ? sim_below(3) + 1 : 0;
 }
 
-/* Those were found before there were sessions, and are another run with them. */
+/* Those were found before there were sessions and plans, and are another run with them. */
 static bool was_found_once(void) {
     for (size_t i = 0; i < sizeof found_once / sizeof found_once[0]; i++)
         if (found_once[i] == sim.seed)
@@ -179,6 +179,7 @@ static sim_plan make_plan(void) {
     plan.idle_ms = sim_chance(30) ? -1 : 1 + (int64_t) sim_below(2000);
     plan.threads = sim_chance(50) && !was_found_once();
     plan.chunk = sim_chance(40) && !was_found_once() ? 60 + sim_below(400) : 0;
+    plan.plans = was_found_once() ? 0 : sometimes(35);
     return plan;
 }
 
@@ -193,6 +194,7 @@ static void run_seed(uint64_t seed, const bool *skip, bool loud) {
     sim.plan = make_plan();
     store_open_disk();
     driver_open();
+    plans_open();
     hub_open();
     clients_open(sim.plan.clients);
     sim_play(&sim.plan, skip);

@@ -7,7 +7,8 @@
  * interface sim_driver.c  adapter to drivers: agents that talk, ask, fail, crash and ignore. Only this file knows
  * weft_driver sim_store.c   the store's kind: the one in memory, which works when the scheduler says so and fails when it
  * says so sim_client.c  clients that speak JSON-RPC in bytes: they submit, cancel, answer, subscribe, read slowly, go and
- * resume sim_truth.c   what is on the disk, and the rules that it must obey
+ * resume sim_plans.c   plans that are made, run and cancelled, and what they must obey
+ *   sim_truth.c   what is on the disk, and the rules that it must obey
  *
  * Everything is called from one thread, and there is one run at a time, so its state is one static struct per file. */
 #ifndef SIM_H
@@ -16,6 +17,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <weft/json.h>
 
 #include "store_kind.h"
 
@@ -89,7 +92,10 @@ bool sim_memory_failed(void);
     X(SESSION_OPENED, "a session was opened without a task")                                                                \
     X(SESSION_CLOSED, "a session was closed while it had tasks")                                                            \
     X(SESSION_DELETED, "a session was deleted while it had tasks")                                                          \
-    X(SESSION_RESUMED, "a closed session was resumed")
+    X(SESSION_RESUMED, "a closed session was resumed")                                                                      \
+    X(PLAN, "a plan completed")                                                                                             \
+    X(PLAN_ENDED, "a plan failed or was cancelled")                                                                         \
+    X(PLAN_RESUMED, "a plan went on after a restart and completed")
 
 typedef enum sim_sight {
 #define X(name, words) SAW_##name,
@@ -102,7 +108,7 @@ void sim_saw(sim_sight sight);
 /* What a seed decides once, before the first step: how often which fault happens, and the limits. */
 typedef struct sim_plan {
     unsigned steps, clients;
-    unsigned store_faults, memory_faults, kills, stops, drops, trims, time_jumps; /* weights */
+    unsigned store_faults, memory_faults, kills, stops, drops, trims, time_jumps, plans; /* weights */
     bool requeue, slow_disk;
     bool sessions;   /* clients create, set, close and delete sessions, and agents live */
     int64_t idle_ms; /* how long those live without a turn */
@@ -190,6 +196,21 @@ void driver_begin(const char *task);
 void driver_check_output(const char *task, const char *text, size_t len);
 /* The end of a task was stored: all it said must have been. */
 void driver_check_end(const char *task, const char *reason);
+
+/* ---- sim_plans.c ---- */
+
+typedef struct weft_engine weft_engine;
+void plans_open(void);
+/* The daemon has its plans, or no longer. */
+void plans_start(weft_engine *engine);
+void plans_stop(void);
+/* Somebody makes one and runs it, or cancels one. */
+void plans_step(void);
+bool plans_at_rest(void);
+/* This was stored. */
+void plans_truth(const char *type, const weft_json *data);
+/* The disk is another. */
+void plans_forget(void);
 
 /* ---- sim_store.c ---- */
 

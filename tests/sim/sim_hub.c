@@ -343,6 +343,7 @@ static void start_clients(void) {
     weft__engine_listen(box.engine, &box.listener);
     if (weft__hub_clients_new(&box.hub, box.dialects, &box.hub.clients) < 0)
         abort();
+    plans_start(box.engine);
     ask_for_the_past();
 }
 
@@ -359,6 +360,7 @@ static void tear_down(void) {
     drop_conns();
     if (box.hub.clients)
         box.hub.clients = weft__hub_clients_free(box.hub.clients);
+    plans_stop();
     box.engine = weft__engine_free(box.engine);
     driver_killed();
     box.store = weft__store_close(box.store);

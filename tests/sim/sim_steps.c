@@ -6,6 +6,7 @@
 #include "sim.h"
 
 #define FAIR_ROUNDS 3000 /* more than any run needs; a run that needs them all is stuck */
+#define BUSY_ROUNDS 300  /* so many in a row take some time */
 #define FAIR_MS                                                                                                             \
     INT64_C(600000) /* no retry and no second attempt to store waits longer; retention would look at the queue              \
                      */
@@ -77,6 +78,11 @@ static void step_trim(void) {
         hub_trim(task->session, sim_below(6) + 1);
 }
 
+static void step_plan(void) {
+    if (hub_is_ready())
+        plans_step();
+}
+
 static void step_tend(void) {
     hub_tend();
 }
@@ -101,6 +107,7 @@ static void run_step(const sim_plan *plan) {
         {step_kill, plan->kills * 3},
         {step_stop, plan->stops * 2},
         {step_trim, plan->trims * 5},
+        {step_plan, plan->plans * 4},
     };
     unsigned total = 0;
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
@@ -136,7 +143,7 @@ static bool do_all(void) {
 
 static bool at_rest(void) {
     return hub_is_ready() && hub_knows_past() && hub_has_heard(truth_head()) && !truth_open_tasks() && !driver_runs() &&
-           truth_is_known() && hub_is_idle();
+           truth_is_known() && hub_is_idle() && plans_at_rest();
 }
 
 /* Time moves to the next deadline, and no further than FAIR_MS in all. */
@@ -160,7 +167,11 @@ static void tell_stuck(void) {
 
 static void come_to_rest(void) {
     int64_t until = hub_now() + FAIR_MS;
-    for (int round = 0; round < FAIR_ROUNDS && !sim_is_broken(); round++) {
+    for (int round = 1; round < FAIR_ROUNDS && !sim_is_broken(); round++) {
+        /* A client that catches up reads again and again until the engine has, which may wait for memory: time passes also
+         * while somebody is busy. */
+        if (round % BUSY_ROUNDS == 0)
+            (void) pass_time(until);
         if (do_all() || (hub_is_ready() && clients_mend()))
             continue;
         if (driver_runs() || driver_waiting())

@@ -219,6 +219,7 @@ static int new_disk(const weft_store_opts *opts, char *ret_why) {
     truth_close();
     truth_open(disk.store->epoch);
     driver_forget();
+    plans_forget();
     return 0;
 }
 

@@ -416,6 +416,7 @@ static void check_event(truth_event *event) {
     }
     const weft_json *data = weft_doc_root(doc);
     find_subject(event, data);
+    plans_truth(event->type, data);
     if (strncmp(event->type, "task.", 5) == 0)
         task_event(event, data);
     else if (strncmp(event->type, "question.", 9) == 0)

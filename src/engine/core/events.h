@@ -96,9 +96,9 @@
  *
  *   plan.created    {planId, request, tasks, by?}            tasks: how many
  *   plan.started    {planId, by?, timeLimitMs?}
- *   plan.task       {planId, id, state, taskId?, reason?, error?}   state: queued, running, completed, failed, cancelled,
- *                   skipped; taskId: the task of the queue; reason: of a task that failed, or dependencyFailed, timeLimit,
- *                   cancelled
+ *   plan.task       {planId, id, state, taskId?, sessionId?, reason?, error?}   state: queued, running, completed, failed,
+ *                   cancelled, skipped; taskId: the task of the queue; reason: of a task that failed, or
+ *                   dependencyFailed, timeLimit, cancelled
  *   plan.stopping   {planId, reason, by?}                    what has not ended is cancelled or skipped: timeLimit,
  *                   cancelled
  *   plan.finished   {planId, state, reason?, completed, failed, cancelled, skipped}   state: completed, failed,

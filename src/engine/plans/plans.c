@@ -444,13 +444,39 @@ static void on_past(weft_past_waiter *waiter, int r) {
         weft__plans_note(plans, "plans that were running cannot go on: what is known of old tasks is damaged");
 }
 
+static void read_later(weft_plans *plans, int r) {
+    int64_t wait = r == -ENOMEM ? PLANS_MEMORY_MS : weft__engine_limits(plans->engine)->again_ms;
+    weft__timer_set(plans->loop, &plans->read_again, weft__add_ms(weft_loop_now(plans->loop), wait));
+}
+
+static void on_read_due(weft_timer *timer) {
+    weft_plans *plans = WEFT_CONTAINER(timer, weft_plans, read_again);
+    int r = weft__plans_read(plans);
+    if (r < 0)
+        read_later(plans, r);
+}
+
+/* A part of them is none: it is all read again. */
+static void forget_read(weft_plans *plans) {
+    while (!weft__list_empty(&plans->all))
+        weft__plan_drop(WEFT_CONTAINER(plans->all.next, known_plan, link));
+    plans->running = 0;
+}
+
 /* What a plan was doing is found among the tasks, of which some may be of the past. */
 void weft__plans_read_end(weft_plans *plans, int r) {
     plans->ready = r >= 0;
-    plans->ready_r = r;
-    weft__later(plans->loop, &plans->ready_later);
-    if (r < 0)
+    if (!plans->ready_told) {
+        plans->ready_told = true;
+        plans->ready_r = r;
+        weft__later(plans->loop, &plans->ready_later);
+    }
+    if (r < 0) {
+        forget_read(plans);
+        if (r != -ECANCELED)
+            read_later(plans, r);
         return;
+    }
     weft__engine_listen(plans->engine, &plans->listener);
     if (plans->running && weft__engine_past(plans->engine) < 0)
         weft__engine_await_past(plans->engine, &plans->past);
@@ -477,6 +503,7 @@ int weft__plans_new(const weft_plans_opts *opts, void (*on_ready)(void *ctx, int
     weft__list_init(&plans->listener.link);
     weft__list_init(&plans->past.link);
     weft__later_init(&plans->ready_later, tell_ready);
+    weft__timer_init(&plans->read_again, on_read_due);
     int r = weft__plans_read(plans);
     if (r < 0)
         weft__free(alloc, plans);
@@ -506,6 +533,7 @@ weft_plans *weft__plans_free(weft_plans *plans) {
     weft__engine_unlisten(&plans->listener);
     weft__list_remove(&plans->past.link);
     weft__later_cancel(&plans->ready_later);
+    weft__timer_stop(plans->loop, &plans->read_again);
     while (!weft__list_empty(&plans->ops)) {
         plan_op *first = WEFT_CONTAINER(plans->ops.next, plan_op, link);
         weft__list_remove(&first->link);

@@ -74,7 +74,7 @@ typedef struct weft_plans_opts {
 } weft_plans_opts;
 
 /* After the engine is ready. What was stored is read; plans that ran go on. on_ready runs once, later: 0, or the store's
- * failure, and then there are no plans. */
+ * failure: then there are no plans until it could be read, which is tried again by itself. */
 int weft__plans_new(const weft_plans_opts *opts, void (*on_ready)(void *ctx, int r), void *ctx, weft_plans **ret);
 /* Before the engine. What is under way completes with -ECANCELED, unless the engine has told it otherwise. */
 weft_plans *weft__plans_free(weft_plans *plans);

@@ -16,6 +16,8 @@
 #define PLANS_TRIES 16           /* to take a number that another writer did not */
 #define PLANS_NUMBERS UINT32_MAX /* an id has eight hexadecimal digits */
 
+#define PLANS_MEMORY_MS 50 /* when memory was short, it is tried again after so long */
+
 /* What is under way for a step. */
 typedef struct step_work {
     bool submitting, cancelling;
@@ -75,6 +77,8 @@ struct weft_plans {
     weft_past_waiter past;
     weft_later ready_later;
     int ready_r;
+    bool ready_told;
+    weft_timer read_again;
 };
 
 /* A call of the engine's that is under way for a plan. */

@@ -15,7 +15,7 @@
 #include "utf8.h"
 #include "write.h"
 
-#define MEMORY_AGAIN_MS 50
+#define STEP_MEMBERS 7
 #define STEP_KEY (WEFT_PLAN_ID + WEFT_PLAN_NAME + 8)
 
 static void step_key(const known_plan *known, size_t i, char ret[STEP_KEY]) {
@@ -31,7 +31,7 @@ void weft__plan_look(known_plan *known) {
 /* Memory comes back soon, a disk that is full or broken does not. */
 static void look_again(known_plan *known, int r) {
     weft_plans *plans = known->plans;
-    int64_t wait = r == -ENOMEM ? MEMORY_AGAIN_MS : weft__engine_limits(plans->engine)->again_ms;
+    int64_t wait = r == -ENOMEM ? PLANS_MEMORY_MS : weft__engine_limits(plans->engine)->again_ms;
     weft__timer_set(plans->loop, &known->again, weft__add_ms(weft_loop_now(plans->loop), wait));
 }
 
@@ -219,7 +219,7 @@ typedef struct plan_changes {
     const char *types[WEFT_PLAN_STEPS + 3];
     weft_val data[WEFT_PLAN_STEPS + 3];
     size_t count;
-    weft_member members[WEFT_PLAN_STEPS][6];
+    weft_member members[WEFT_PLAN_STEPS][STEP_MEMBERS];
     weft_member started[3], stopping[3], finished[7];
 } plan_changes;
 
@@ -236,18 +236,21 @@ static bool step_differs(const known_plan *known, size_t i) {
     return known->steps[i].state != known->next[i].state || strcmp(known->steps[i].task, known->next[i].task) != 0;
 }
 
+/* With its task's session, as every event about a task: whoever follows a session hears of it, also later. */
 static void add_step(const known_plan *known, size_t i, plan_changes *changes) {
     const weft_planned_step *step = &known->next[i];
-    const weft_member members[6] = {
+    const weft_task *task = *step->task ? weft__task_find(known->plans->engine, step->task) : NULL;
+    const weft_member members[STEP_MEMBERS] = {
         {"planId", weft_str(known->id)},
         {"id", weft_str(known->plan->steps[i].id)},
         {"state", weft_str(weft__step_states[step->state])},
-        {"taskId", text_or_none(step->task)},
+        {"taskId", task ? weft_str(task->id) : weft_none()},
+        {"sessionId", task ? weft_str(task->session) : weft_none()},
         {"reason", text_or_none(step->reason)},
         {"error", text_or_none(step->error)},
     };
     memcpy(changes->members[i], members, sizeof members);
-    add_change(changes, "plan.task", changes->members[i], 6);
+    add_change(changes, "plan.task", changes->members[i], STEP_MEMBERS);
 }
 
 static const char *end_reason(const known_plan *known) {
