@@ -34,6 +34,7 @@ IDLE_MIB = 16
 STATUS_REST = 1.0             # CPU of status/get over a WebSocket: a multiple of that by REST
 WATCHERS, WATCHED_RATE = 1000, 1000
 WATCH_P99 = 1.0               # of a line to one of them: a multiple of the bare sockets'
+ONE_HOP = 3  # of the CPU of a call that the hub answers itself
 FIRST_UPDATE_MS = 10          # through the hub, more than from the agent itself
 PROCESS_MS = 2.5              # from a task's submission until its process is told of, two syncs of the disk among it
 
@@ -408,5 +409,16 @@ def acp(bench):
                f"  ≤ {FIRST_UPDATE_MS} ms more  {bench.verdict(first - first_direct <= FIRST_UPDATE_MS)}")
 
 
+def planner(bench):
+    yield "execute_task to an executor that registered, beside one call of the hub (echo): the hub's CPU, one call at a time; medians"
+    yield f"{'':28}{'CPU µs':>10}{'echo':>9}{'×':>8}{'time µs':>11}{'echo':>9}  target"
+    for title, kind in ("stored on the disk", "sqlite"), ("kept in memory", "memory"):
+        with Hub(bench, {"store": {"kind": kind}}) as hub:
+            r = hub.measure("planner", hub.ws, hub.process.pid, pid=False)
+        ratio = r["cpu_us"] / r["echo_cpu_us"]
+        yield (f"{title:28}{r['cpu_us']:>10.1f}{r['echo_cpu_us']:>9.1f}{ratio:>8.1f}{r['wall_us']:>11,.0f}{r['echo_wall_us']:>9,.0f}"
+               f"  ≤ {ONE_HOP} × echo  {bench.verdict(ratio <= ONE_HOP)}")
+
+
 SECTIONS = {"submit": submit, "mutate": mutate, "streams": streams, "journal": journal, "idlehub": idle, "agents": agents, "status": status,
-            "watchers": watchers, "acp": acp}
+            "watchers": watchers, "acp": acp, "planner": planner}

@@ -308,6 +308,12 @@ TEST(what_is_said) {
         {"{\"default_agent\":\n\"claud\"}", -EBADMSG,
          "error 2:1 there is no agent \"claud\" for default_agent; did you mean \"claude\"?\n"},
         {"{\"agents\": {\"mine\": {\"driver\": \"demo\"}}, \"default_agent\": \"mine\"}", 0, ""},
+        {"{\"agents\": {\"mine\": {\"driver\": \"planner\", \"command\": [\"x\"]}}, \"roles\": {\"executor\": [\"mine\", "
+         "\"demo\"]}}",
+         0, ""},
+        {"{\"roles\": {\"planner\":\n[\"claud\"]}}", -EBADMSG,
+         "error 2:1 there is no agent \"claud\" for roles.planner; did you mean \"claude\"?\n"},
+        {"{\"agents\": {\"mine\": {\"driver\": \"planner\"}}}", -EBADMSG, "error 1:21 agents.mine has no \"command\"\n"},
         {"{\"agents\": []}", -EBADMSG, "error 1:12 expected an object of objects for agents\n"},
         {"{\"agents\": {\"a\": 5}}", -EBADMSG, "error 1:18 expected an object for agents.a\n"},
         {"{\"agents\": {\"a\": {\"about\": \"b\"}}}", -EBADMSG,

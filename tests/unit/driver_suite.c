@@ -23,7 +23,8 @@ DRIVER_SUITE(demo, .say = "echo hello", .wait = "ask", .hang = "hang", .crash = 
 static const char *const planner_child[] = {
     "/bin/sh", "-c",
     "tell() { printf "
-    "'{\"jsonrpc\":\"2.0\",\"method\":\"stream_data\",\"params\":{\"stream_id\":\"s%s\",\"task_id\":%s,\"chunk\":\"%s\"}}\\n' $id $id \"$1\"; }\n"
+    "'{\"jsonrpc\":\"2.0\",\"method\":\"stream_data\",\"params\":{\"stream_id\":\"s%s\",\"task_id\":%s,\"chunk\":\"%s\"}}"
+    "\\n' $id $id \"$1\"; }\n"
     "while read -r line; do\n"
     "    id=${line#*'\"id\":'}; id=${id%%,*}\n"
     "    code=hello\n"

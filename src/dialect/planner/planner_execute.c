@@ -229,18 +229,19 @@ static bool on_executing(void *ctx, const weft_event *event, const weft_json *da
     return false;
 }
 
-/* Cancelled: the task ends, and that is the answer. The connection has gone: nobody would read what it does. */
+/* Cancelled: the task ends, and that is the answer. The connection has gone: nobody would read what it does, unless it gave
+ * a key: then the library keeps the answer for who asks again. */
 static void on_request_over(weft_req *req, int why, void *ctx) {
     struct execution *execution = ctx;
     char who[WEFT_WHO];
     bool gone = why != -ECANCELED && why != -ETIMEDOUT;
     weft__who(weft_req_identity(req), who);
+    if (gone && execution->keyed)
+        return;
     if (gone) {
         execution->req = NULL;
         weft_fail(req, WEFT_CANCELLED, "Request cancelled", weft_none());
     }
-    if (gone && execution->keyed)
-        return;
     execution->withdrawn = true;
     if (*execution->task)
         weft__task_cancel(execution->hub->engine, execution->task, who, ignore_end, NULL);

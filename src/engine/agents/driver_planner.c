@@ -75,10 +75,12 @@ void weft__planner_wire_lost(weft_planner_wire *wire) {
 }
 
 bool weft__planner_wire_hear(weft_planner_wire *wire, const char *method, const weft_json *params) {
-    bool only = wire->processes.next == wire->processes.prev;
+    size_t unnamed = 0;
+    for (weft_link *link = wire->processes.next; link != &wire->processes; link = link->next)
+        unnamed += weft__planner_unnamed(WEFT_CONTAINER(link, weft_driver_process, at_wire));
     for (weft_link *link = wire->processes.next, *next; link != &wire->processes; link = next) {
         next = link->next;
-        if (weft__planner_hear(WEFT_CONTAINER(link, weft_driver_process, at_wire), method, params, only))
+        if (weft__planner_hear(WEFT_CONTAINER(link, weft_driver_process, at_wire), method, params, unnamed == 1))
             return true;
     }
     return false;

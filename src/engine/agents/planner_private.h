@@ -103,7 +103,9 @@ void weft__planner_cancel(weft_driver_session *session);
 void weft__planner_finish_turns(weft_driver_process *process);
 /* The owner frees the process. */
 void weft__planner_drop_turns(weft_driver_process *process);
-/* A notification of a stream. */
+/* Turns that have no stream yet. */
+size_t weft__planner_unnamed(const weft_driver_process *process);
+/* A notification of a stream. only: where it does not say for which turn it is, it is for the one that has none yet. */
 bool weft__planner_hear(weft_driver_process *process, const char *method, const weft_json *params, bool only);
 
 /* planner_shape.c */

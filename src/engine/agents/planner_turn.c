@@ -293,6 +293,19 @@ static bool is_for_call(const weft_driver_session *session, const weft_json *tas
     return text.len == (size_t) n && memcmp(text.data, id, text.len) == 0;
 }
 
+static bool may_stream(const weft_driver_session *session) {
+    return session->busy && !session->decided && session->call;
+}
+
+size_t weft__planner_unnamed(const weft_driver_process *process) {
+    size_t count = 0;
+    for (weft_link *link = process->sessions.next; link != &process->sessions; link = link->next) {
+        const weft_driver_session *session = WEFT_CONTAINER(link, weft_driver_session, link);
+        count += may_stream(session) && !session->streams;
+    }
+    return count;
+}
+
 static weft_driver_session *session_of_stream(const weft_driver_process *process, const weft_json *params, bool only) {
     weft_driver_session *alone = NULL, *named = NULL;
     const char *id = weft_get_str(params, "stream_id", "");
@@ -300,7 +313,7 @@ static weft_driver_session *session_of_stream(const weft_driver_process *process
     size_t without = 0;
     for (weft_link *link = process->sessions.next; link != &process->sessions; link = link->next) {
         weft_driver_session *session = WEFT_CONTAINER(link, weft_driver_session, link);
-        if (!session->busy || session->decided || !session->call)
+        if (!may_stream(session))
             continue;
         if (is_stream(session, id))
             return session;

@@ -111,7 +111,11 @@ void weft__run_process(struct run *run, pid_t pid) {
                                                {"sessionId", weft_str(run->task->pub.session)}, {"pid", weft_int(pid)})));
 }
 
+/* That a session which had no name for its agent still has none is no news. */
 void weft__run_session(struct run *run, const weft_session_info *info) {
+    const known_session *session = run->task->session;
+    if (!info->agent_session && session && !session->pub.agent_session)
+        return;
     weft__run_kept(run, weft__outbox_event(run, true, "session.agent",
                                            WEFT_OBJ({"sessionId", weft_str(run->task->pub.session)},
                                                     {"agentSessionId", weft_str_or_none(info->agent_session)})));
@@ -372,7 +376,13 @@ static void not_started(struct run *run, int r) {
     char error[600];
     const weft_agent *agent = run->agent;
     const char *name = run->task->pub.runs_on;
-    if (!agent)
+    bool left = run->task->pub.role && (!agent || r == -EPIPE); /* between its choice and its start */
+    bool full = run->task->pub.role && r == -ENOBUFS;           /* its connection, or what was sent to it waits */
+    if (left)
+        snprintf(error, sizeof error, "%s has left before it began.", name);
+    else if (full)
+        snprintf(error, sizeof error, "%s does not read what it is sent.", name);
+    else if (!agent)
         snprintf(error, sizeof error, "The agent %s is not configured any more.", name);
     else if (r == -ENOTSUP)
         snprintf(error, sizeof error, "The agent %s needs the driver %s, which is not there.", name, agent->driver);
@@ -384,7 +394,7 @@ static void not_started(struct run *run, int r) {
                  agent->advice ? agent->advice : "");
     else
         snprintf(error, sizeof error, "%s could not be started: %s", name, weft_strerror(r));
-    bool passing = r == -EAGAIN || r == -ENOMEM || r == -EMFILE || r == -ENFILE;
+    bool passing = left || full || r == -EAGAIN || r == -ENOMEM || r == -EMFILE || r == -ENFILE;
     weft__run_ended(run, &(weft_turn_end){.retryable = passing, .reason = "spawnFailed", .error = error, .exit_code = -1});
 }
 
