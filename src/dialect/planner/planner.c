@@ -104,6 +104,7 @@
 
 static const weft_error_row execute_errors[] = {
     WEFT_ERROR_PARAMS,
+    PLANNER_GATE_ROWS,
     PLANNER_ERROR_ROWS,
     {WEFT_CANCELLED, "Request cancelled", "taskCancelled"},
     {PLANNER_FAILED, "The output does not fit into an answer", "outputTooLarge"},
@@ -117,6 +118,7 @@ static const weft_error_row execute_errors[] = {
 };
 static const weft_error_row validate_errors[] = {
     WEFT_ERROR_PARAMS,
+    PLANNER_GATE_ROWS,
     {PLANNER_UNAVAILABLE, "No checker for the language is installed", "noChecker"},
     {PLANNER_UNAVAILABLE, "Too many checks are waiting", "resourceUnavailable"},
     {PLANNER_FAILED, "A checker took too long", "executionTimeout"},
@@ -127,6 +129,7 @@ static const weft_error_row validate_errors[] = {
 };
 static const weft_error_row update_errors[] = {
     WEFT_ERROR_PARAMS,
+    PLANNER_GATE_ROWS,
     {WEFT_INVALID_PARAMS, "What is to be modified is not in the context", "notInContext"},
     {413, "There would be too much in the context", "contextFull"},
     {413, "What is said of an entry is too long", "tooLarge"},
@@ -138,6 +141,7 @@ static const weft_error_row update_errors[] = {
 };
 static const weft_error_row create_errors[] = {
     WEFT_ERROR_PARAMS,
+    PLANNER_GATE_ROWS,
     PLANNER_ERROR_ROWS,
     {WEFT_CANCELLED, "Request cancelled", "taskCancelled"},
     {413, "The prompt is too long", "tooLarge"},
@@ -147,6 +151,7 @@ static const weft_error_row create_errors[] = {
 };
 static const weft_error_row run_errors[] = {
     WEFT_ERROR_PARAMS,
+    PLANNER_GATE_ROWS,
     {PLANNER_UNAVAILABLE, "Resource unavailable", "resourceUnavailable"},
     {404, "There is no such plan", "planNotFound"},
     {409, "The plan runs already, or has run", "planHasRun"},
@@ -155,16 +160,17 @@ static const weft_error_row run_errors[] = {
     WEFT_ERROR_STORAGE,
     {0},
 };
-static const weft_error_row role_errors[] = {WEFT_ERROR_PARAMS, {0}};
+static const weft_error_row role_errors[] = {WEFT_ERROR_PARAMS, PLANNER_GATE_ROWS, {0}};
 static const weft_error_row register_errors[] = {
     WEFT_ERROR_PARAMS,
+    PLANNER_GATE_ROWS,
     {PLANNER_UNAVAILABLE, "Resource unavailable", "resourceUnavailable"},
     {WEFT_INVALID_REQUEST, "Nothing can be asked of this connection", "cannotListen"},
     WEFT_ERROR_AGENT,
     WEFT_ERROR_STOPPING,
     {0},
 };
-static const weft_error_row unregister_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, {0}};
+static const weft_error_row unregister_errors[] = {WEFT_ERROR_PARAMS, PLANNER_GATE_ROWS, WEFT_ERROR_AGENT, {0}};
 
 static const weft_method methods[] = {
     /* planner_execute.c */
