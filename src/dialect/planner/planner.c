@@ -2,6 +2,7 @@
  * that is named for what it is about. */
 #include "planner.h"
 
+#include "planner_schemas.h"
 #include "reply.h"
 #include "schemas.h"
 #include "transport.h"
@@ -177,6 +178,7 @@ static const weft_method methods[] = {
     {.name = "execute_task",
      .handler = weft__planner_on_execute,
      .params = weft__planner_execute_params,
+     .params_schema = weft__planner_execute_schema,
      .help = "give a task to whoever holds the role of the executor, and wait for what comes of it",
      .scope = WEFT_WORK,
      .result = S_EXECUTED,
@@ -186,6 +188,7 @@ static const weft_method methods[] = {
     {.name = "create_plan",
      .handler = weft__planner_on_create,
      .params = weft__planner_create_params,
+     .params_schema = weft__planner_create_schema,
      .help = "let whoever holds the role of the planner make a plan of a request; it is stored and does not run",
      .scope = WEFT_WORK,
      .result = S_OF(S_IS("plan", S_PLANNED), "\"plan\""),
@@ -195,6 +198,7 @@ static const weft_method methods[] = {
     {.name = "run_plan",
      .handler = weft__planner_on_run,
      .params = weft__planner_run_params,
+     .params_schema = weft__planner_run_schema,
      .help = "run a plan's tasks in the order of what they need, and wait for what comes of them",
      .scope = WEFT_WORK,
      .result = S_PLAN_RAN,
@@ -204,6 +208,7 @@ static const weft_method methods[] = {
     {.name = "validate_code",
      .handler = weft__planner_on_validate,
      .params = weft__planner_validate_params,
+     .params_schema = weft__planner_validate_schema,
      .help = "have the checkers that are installed here look at a piece of code; nothing of it is run",
      .scope = WEFT_WORK,
      .result = S_VALIDATED,
@@ -229,6 +234,7 @@ static const weft_method methods[] = {
     {.name = "role.register",
      .handler = weft__planner_on_register,
      .params = weft__planner_register_params,
+     .params_schema = weft__planner_register_schema,
      .help = "hold a role with this connection: its tasks are requests of the hub's, until role.unregister or the end",
      .scope = WEFT_WORK,
      .result = S_OF(S_IS("registered", S_TRUE) "," S_IS("holder", S_STRING), "\"registered\",\"holder\""),

@@ -169,6 +169,8 @@ static bool say_rest(weft_driver_session *session, weft_bytes code) {
 
 static void tell_usage(weft_driver_session *session, const weft_json *result) {
     weft_json tokens = weft_pointer(result, "/metadata/tokens_used");
+    if (!tokens.text)
+        tokens = weft_pointer(result, "/metrics/tokens_used");
     char text[64];
     weft_doc *doc = NULL;
     int64_t count = weft_int_of(&tokens, -1);
@@ -194,12 +196,16 @@ static void decide_by_status(weft_driver_session *session, const weft_json *resu
 static void take_executed(weft_driver_session *session, const weft_json *result) {
     weft_json code = weft_pointer(result, "/output/code");
     weft_bytes text = {"", 0};
-    const char *wrong = weft__planner_wrong(result);
-    if (wrong || weft_text(&code, &text) < 0) {
-        say_unreadable(session, wrong ? wrong : "memory is short");
+    char why[WEFT_SHAPE_WHY] = "memory is short";
+    if (weft__shape_check(session->process->executed, result, why) < 0 || (code.text && weft_text(&code, &text) < 0)) {
+        say_unreadable(session, why);
         return;
     }
-    if (!say_rest(session, text)) {
+    if (memchr(text.data, '\0', text.len)) {
+        say_unreadable(session, "/output/code has a NUL in it");
+        return;
+    }
+    if (code.text && !say_rest(session, text)) {
         say_unreadable(session, "output.code is not what it streamed");
         return;
     }
