@@ -6,6 +6,7 @@
 
 #include "alloc.h"
 #include "answer_shape.h"
+#include "plain_name.h"
 #include "planner.h"
 #include "reply.h"
 #include "write.h"
@@ -143,7 +144,10 @@ static int refuse_validation(weft_req *req, const weft_hub *hub, const struct va
     case -E2BIG:
         return weft__reply_invalid(req, "/rules", "at most %d rules", WEFT_CHECK_RULES);
     case -EINVAL:
-        return weft__reply_invalid(req, "/rules", "a rule is a name: letters, digits and @/_.+-");
+        return weft__reply_invalid(
+            req, "/rules",
+            "a rule is a name: words of letters, digits and . _ - + #, with / and : between them, and perhaps "
+            "an @ in front");
     case -EAGAIN:
         return weft__planner_fail_with(req,
                                        &(weft_planner_error){.code = PLANNER_UNAVAILABLE,
@@ -330,6 +334,9 @@ int weft__planner_on_validate(weft_req *req, const weft_json *params, void *ctx)
     (void) params;
     if (strnlen(in->language, LANGUAGE + 1) > LANGUAGE)
         return weft__reply_invalid(weft__req_keep(req), "/language", "language must be at most %d bytes", LANGUAGE);
+    const char *wrong = weft__name_wrong((weft_bytes){in->language, strlen(in->language)}, WEFT_NAME_LINE);
+    if (wrong)
+        return weft__reply_invalid(weft__req_keep(req), "/language", "language %s", wrong);
     if (weft_typeof(&in->rules) == WEFT_ARRAY)
         r = read_rules(&in->rules, rules);
     if (r >= 0)
