@@ -54,7 +54,7 @@ int weft__planner_not_submitted(weft_req *req, const weft_hub *hub, const char *
 
 /* What an agent that reads text is told: the prompt, then what else was said (task type, context, options). Ends with a NUL
  * that does not count. -ENOMEM. */
-int weft__planner_prompt(weft_buf *out, const weft_alloc *alloc, const char *prompt, const char *task_type,
+int weft__planner_prompt(weft_buf *out, const weft_hub *hub, const char *prompt, const char *task_type,
                          const weft_json *context, const weft_json *options);
 /* Is this a type of task that is known: the seed's, the stricter ones, or one that a holder registered? */
 bool weft__planner_knows_type(const weft_hub *hub, const char *role, const char *task_type);

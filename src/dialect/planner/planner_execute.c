@@ -13,6 +13,7 @@
 #include "doc.h"
 #include "planner.h"
 #include "reply.h"
+#include "tool_call.h"
 #include "write.h"
 
 /* Longer than any id of a task. */
@@ -365,6 +366,21 @@ static int refuse_type(weft_req *req, const char *task_type) {
                                task_type);
 }
 
+/* Files that lead out of the project are none of it. 0, or the answer was given. */
+static int check_files(weft_req *req, const weft_hub *hub, const weft_json *context) {
+    const char *root = weft__engine_folder(hub->engine);
+    weft_json files = weft_get(context, "files");
+    size_t i = 0;
+    for (weft_iter it = weft_iterate(&files); weft_typeof(&files) == WEFT_ARRAY && weft_next(&it); i++) {
+        char room[WEFT_TOOL_PATH], path[40];
+        const char *file = weft_str_of(&it.value, NULL);
+        snprintf(path, sizeof path, "/context/files/%zu", i);
+        if (!file || !weft__tool_path(root, root, file, room))
+            return weft__reply_invalid(req, path, "a file of the context must lie in the project") < 0 ? -ENOMEM : 1;
+    }
+    return 0;
+}
+
 int weft__planner_on_execute(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct execute *in = weft_req_params(req);
@@ -378,10 +394,13 @@ int weft__planner_on_execute(weft_req *req, const weft_json *params, void *ctx) 
         return weft__reply_invalid(req, "/options/timeout_ms", "the timeout must be a positive number of milliseconds");
     if (in->id && strnlen(in->id, CALLER_ID + 1) > CALLER_ID)
         return weft__reply_invalid(req, "/id", "id must be at most %d bytes", CALLER_ID);
-    int r = weft__idempotency_key(req, key);
+    int r = check_files(req, hub, &in->context);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    r = weft__idempotency_key(req, key);
     if (r < 0)
         return r;
-    r = weft__planner_prompt(&text, hub->alloc, in->prompt, in->task_type, &in->context, &in->options);
+    r = weft__planner_prompt(&text, hub, in->prompt, in->task_type, &in->context, &in->options);
     if (r >= 0)
         r = write_metadata(&metadata, hub->alloc, in);
     if (r >= 0)
