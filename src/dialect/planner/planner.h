@@ -94,7 +94,7 @@ weft_planner_stream *weft__planner_stream_free(weft_planner_stream *stream);
 
 /* ---- planner_files.c ---- */
 
-/* The files that a task's agent says it wrote, by the diffs of its tool calls. */
+/* The files that a task wrote: by the diffs of its tool calls, or by two snapshots. */
 typedef struct weft_planner_files {
     weft_buf modified, created; /* paths, each with a NUL behind it */
     size_t count;
@@ -102,9 +102,10 @@ typedef struct weft_planner_files {
 /* An event of the task. What there is no memory or room for is left out. */
 void weft__planner_files_event(weft_planner_files *files, const weft_hub *hub, const weft_event *event,
                                const weft_json *data);
+/* Two snapshots were compared: that says it better. */
+void weft__planner_files_compared(weft_planner_files *files, const weft_hub *hub, const weft_changed_list *list);
 /* As a JSON list, behind what is in out. */
-int weft__planner_files_write(const weft_planner_files *files, const weft_hub *hub, const char *task, bool created,
-                              weft_buf *out);
+int weft__planner_files_write(const weft_planner_files *files, const weft_hub *hub, bool created, weft_buf *out);
 void weft__planner_files_done(weft_planner_files *files, const weft_alloc *alloc);
 
 /* ---- planner_answer.c ---- */

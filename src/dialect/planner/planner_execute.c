@@ -1,6 +1,7 @@
 /* execute_task: a task for whoever holds the role of the executor. It is answered when the task has ended.
  *
- *     submitted ──stored──▶ awaited ──the task's end──▶ ended ──its stream was told, its output was read──▶ answered
+ *     submitted ──stored──▶ awaited ──the task's end──▶ ended ──its stream was told, its files were compared,──▶ answered
+ *                                                               its output was read
  *
  * A caller that goes away gives up the task as well, unless it gave an idempotency key: with that it can come back and ask
  * for the same. */
@@ -22,6 +23,7 @@
 #define MAX_OUTPUT ((size_t) 8 << 20)
 
 struct execution {
+    weft_hub_wait wait; /* for the comparison of its files */
     const weft_hub *hub;
     weft_req *req;  /* NULL: nobody waits for the answer any more */
     bool withdrawn; /* it was cancelled before there was a task */
@@ -113,7 +115,7 @@ static void refuse_large(struct execution *execution, const weft_task *task) {
 }
 
 /* All that it said is read back, unless its holder has answered it. */
-static void answer_execution(struct execution *execution) {
+static void answer_compared(struct execution *execution) {
     const weft_task *task = weft__task_find(execution->hub->engine, execution->task);
     bool reads = task && execution->req && task->state == WEFT_TASK_COMPLETED && !execution->result;
     if (reads && task->output_bytes > MAX_OUTPUT)
@@ -128,6 +130,38 @@ static void answer_execution(struct execution *execution) {
     else
         weft__reply_failure(take_request(execution), -ESRCH);
     free_execution(execution);
+}
+
+/* The hub stops meanwhile. */
+static void end_comparison(weft_hub_wait *wait) {
+    struct execution *execution = WEFT_CONTAINER(wait, struct execution, wait);
+    weft__reply_failure(take_request(execution), -ESHUTDOWN);
+    free_execution(execution);
+}
+
+/* What cannot be compared is as its agent says. */
+static void on_files_compared(void *ctx, const weft_compared *compared) {
+    struct execution *execution = ctx;
+    weft__hub_wait_over(&execution->wait);
+    if (compared->r >= 0 && compared->list)
+        weft__planner_files_compared(&execution->files, execution->hub, compared->list);
+    answer_compared(execution);
+}
+
+static bool says_files(const struct execution *execution) {
+    return execution->result && weft_pointer(weft_doc_root(execution->result), "/output/files_modified").text;
+}
+
+static void answer_execution(struct execution *execution) {
+    weft_engine *engine = execution->hub->engine;
+    const weft_task *task = weft__task_find(engine, execution->task);
+    bool compares = task && task->changes && task->state == WEFT_TASK_COMPLETED && execution->req && !says_files(execution);
+    execution->wait.on_end = end_comparison;
+    if (compares &&
+        weft__task_compare(engine, execution->task, false, &(weft_comparison){0}, on_files_compared, execution) >= 0)
+        weft__hub_wait(execution->hub->clients, &execution->wait);
+    else
+        answer_compared(execution);
 }
 
 /* ---- its stream ---- */
