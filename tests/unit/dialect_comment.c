@@ -135,6 +135,32 @@ TEST(a_closed_session_is_not_used) {
     end_comments(&w);
 }
 
+/* Who reads the diff of one file sees a renamed file as a new one, with all of its lines. */
+TEST(a_renamed_file) {
+    char from[160], to[160];
+    comment_world w;
+    begin_comments(&w, NULL);
+    put_file(&w, "long", "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n");
+    call(&w, "task.submit", "{\"prompt\":\"x\"}");
+    started(&w, "task-0000");
+    snprintf(from, sizeof from, "%s/long", w.project);
+    snprintf(to, sizeof to, "%s/moved", w.project);
+    CHECK_INT(rename(from, to), 0);
+    put_file(&w, "moved", "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\ntwelve\n");
+    finish(&w, "task-0000", true);
+    CHECK(strstr(call(&w, "task.comment",
+                      "{\"taskId\":\"task-0000\",\"comments\":[{\"path\":\"moved\",\"line\":12,\"text\":\"b\"},{"
+                      "\"path\":\"moved\",\"line\":2,\"text\":\"a\"},{\"path\":\"long\",\"line\":12,\"side\":"
+                      "\"old\",\"text\":\"c\"}]}"),
+                 "\"taskId\":\"task-0001\"") != NULL);
+    const char *prompt = started(&w, "task-0001")->prompt;
+    CHECK(strstr(prompt, "1. moved, line 12:\n\n       10\n       11\n      -12\n    > +twelve\n") != NULL);
+    CHECK(strstr(prompt, "2. moved, line 2:\n\n      +1\n    > +2\n      +3\n") != NULL);
+    CHECK(strstr(prompt, "3. long, line 12 of the file as it was before:\n\n       9\n       10\n       11\n    > -12\n") !=
+          NULL);
+    end_comments(&w);
+}
+
 TEST(while_it_runs) {
     comment_world w;
     begin_comments(&w, NULL);
@@ -269,5 +295,5 @@ TEST(without_memory) {
 }
 
 TEST_MAIN(CASE(it_goes_on_in_its_session) CASE(who_does_not_remember_is_told) CASE(a_closed_session_is_not_used)
-              CASE(while_it_runs) CASE(the_same_key_is_the_same_task) CASE(what_is_refused) CASE(there_is_a_limit)
-                  CASE(still_open_at_the_end) CASE(without_memory))
+              CASE(a_renamed_file) CASE(while_it_runs) CASE(the_same_key_is_the_same_task) CASE(what_is_refused)
+                  CASE(there_is_a_limit) CASE(still_open_at_the_end) CASE(without_memory))

@@ -319,11 +319,11 @@ static size_t first_missing(const struct comment_call *call) {
 
 static int ask_for_diff(struct comment_call *call, const char *path);
 
-/* 1: another diff is on its way. */
-static int look_further(struct comment_call *call, const weft_compared *compared) {
+/* 1: another diff is on its way. What is not in the diff of everything may be in that of its file: there a renamed file is a
+ * new one, and what did not fit into one answer fits. */
+static int look_further(struct comment_call *call) {
     size_t missing = first_missing(call);
-    /* The diff of everything did not fit into one answer: then file by file. */
-    if (missing == call->count || (!call->asked && !compared->truncated) || missing < call->asked)
+    if (missing == call->count || missing < call->asked)
         return 0;
     call->asked = missing + 1;
     int r = ask_for_diff(call, call->comments[missing].path);
@@ -334,7 +334,7 @@ static void on_comment_diff(void *ctx, const weft_compared *compared) {
     struct comment_call *call = ctx;
     int r =
         compared->r < 0 ? compared->r : weft__comments_find(call->comments, call->count, compared->text, call->hub->alloc);
-    if (r >= 0 && (r = look_further(call, compared)) == 1)
+    if (r >= 0 && (r = look_further(call)) == 1)
         return;
     weft__hub_wait_over(&call->wait);
     if (compared->r < 0)
