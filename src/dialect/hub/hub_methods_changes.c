@@ -190,7 +190,8 @@ static int reply_list(const struct changes_call *call, const weft_changed_list *
 
 static void on_listed(void *ctx, const weft_compared *compared) {
     struct changes_call *call = ctx;
-    int r = compared->r < 0 ? weft__hub_refuse_changes(call->req, compared->r, compared->message) : reply_list(call, compared->list);
+    int r = compared->r < 0 ? weft__hub_refuse_changes(call->req, compared->r, compared->message)
+                            : reply_list(call, compared->list);
     if (r < 0)
         weft__reply_failure(call->req, r);
     finish_changes_call(call);
