@@ -21,8 +21,10 @@
 /* What is under way for a step. */
 typedef struct step_work {
     bool submitting, cancelling;
-    char task[32]; /* it was submitted; that is not stored yet. "": it is, or was not */
-    int refused;   /* it cannot become a task, for this reason; 0: it can */
+    char task[32];          /* it was submitted; that is not stored yet. "": it is, or was not */
+    int refused;            /* it cannot become a task, for this reason; 0: it can */
+    weft_planned_step seen; /* how its task ended, kept from when that was heard: the task may be forgotten before it is
+                               stored. Waiting: it has not */
 } step_work;
 
 /* Somebody waits for a plan to start. */

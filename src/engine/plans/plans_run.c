@@ -57,34 +57,6 @@ static void set_limit(known_plan *known) {
     weft__timer_set(plans->loop, &known->limit, weft__add_ms(weft_loop_now(plans->loop), left));
 }
 
-static known_plan *find_by_task(const weft_plans *plans, const char *task) {
-    for (weft_link *link = plans->all.prev; link != &plans->all; link = link->prev) {
-        known_plan *known = WEFT_CONTAINER(link, known_plan, link);
-        if (known->pub.state != WEFT_PLAN_RUNNING)
-            continue;
-        for (size_t i = 0; i < known->plan->count; i++)
-            if (strcmp(known->steps[i].task, task) == 0)
-                return known;
-    }
-    return NULL;
-}
-
-void weft__plans_hear(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
-    weft_plans *plans = WEFT_CONTAINER(listener, weft_plans, listener);
-    if (!plans->running || strncmp(event->type, "task.", 5) != 0)
-        return;
-    weft_json member = weft_get(data, "taskId");
-    weft_bytes text;
-    char id[32];
-    if (weft_text(&member, &text) < 0 || text.len >= sizeof id)
-        return;
-    memcpy(id, text.data, text.len);
-    id[text.len] = '\0';
-    known_plan *known = find_by_task(plans, id);
-    if (known)
-        weft__plan_look(known);
-}
-
 /* ---- what has become of the steps ---- */
 
 static void end_step(weft_planned_step *step, weft_step_state state, const char *reason, const char *error, int64_t now) {
@@ -112,8 +84,48 @@ static void see_task_end(weft_planned_step *step, const weft_task *task, const c
              task->completed_ms);
 }
 
-static void see_task(const known_plan *known, weft_planned_step *step) {
+/* Also by a task that was submitted, which is not stored with the plan yet. */
+static known_plan *find_by_task(const weft_plans *plans, const char *task, size_t *ret) {
+    for (weft_link *link = plans->all.prev; link != &plans->all; link = link->prev) {
+        known_plan *known = WEFT_CONTAINER(link, known_plan, link);
+        if (known->pub.state != WEFT_PLAN_RUNNING)
+            continue;
+        for (size_t i = 0; i < known->plan->count; i++)
+            if (strcmp(known->steps[i].task, task) == 0 || strcmp(known->work[i].task, task) == 0) {
+                *ret = i;
+                return known;
+            }
+    }
+    return NULL;
+}
+
+void weft__plans_hear(weft_event_listener *listener, const weft_event *event, const weft_json *data) {
+    weft_plans *plans = WEFT_CONTAINER(listener, weft_plans, listener);
+    if (!plans->running || strncmp(event->type, "task.", 5) != 0)
+        return;
+    weft_json member = weft_get(data, "taskId");
+    weft_bytes text;
+    char id[32];
+    if (weft_text(&member, &text) < 0 || text.len >= sizeof id)
+        return;
+    memcpy(id, text.data, text.len);
+    id[text.len] = '\0';
+    size_t i;
+    known_plan *known = find_by_task(plans, id, &i);
+    if (!known)
+        return;
+    const weft_task *task = weft__task_find(plans->engine, id);
+    if (task && task->state >= WEFT_TASK_COMPLETED)
+        see_task_end(&known->work[i].seen, task, known->next_stopping);
+    weft__plan_look(known);
+}
+
+static void see_task(const known_plan *known, const step_work *work, weft_planned_step *step) {
     const weft_task *task = weft__task_find(known->plans->engine, step->task);
+    if (!task && weft__step_is_over(work->seen.state)) {
+        end_step(step, work->seen.state, work->seen.reason, work->seen.error, work->seen.ended_ms);
+        return;
+    }
     if (!task) {
         end_step(step, WEFT_STEP_FAILED, "forgotten", "What became of its task is no longer known.",
                  weft__engine_now(known->plans->engine));
@@ -163,15 +175,15 @@ static void see_waiting(known_plan *known, size_t i, int64_t now) {
 /* In an order in which each is behind what it needs, so that one that fails is seen by all behind it at once. */
 static void see_steps(known_plan *known) {
     int64_t now = weft__engine_now(known->plans->engine);
-    memcpy(known->next, known->steps, known->plan->count * sizeof *known->next);
     for (size_t n = 0; n < known->plan->count; n++) {
         size_t i = known->plan->order[n];
+        known->next[i] = known->steps[i];
         if (weft__step_is_over(known->next[i].state))
             continue;
         if (!*known->next[i].task)
             memcpy(known->next[i].task, known->work[i].task, sizeof known->next[i].task);
         if (*known->next[i].task)
-            see_task(known, &known->next[i]);
+            see_task(known, &known->work[i], &known->next[i]);
         else
             see_waiting(known, i, now);
     }
