@@ -33,9 +33,9 @@ def git(folder, *args):
 
 
 class World:
-    def __init__(self):
+    def __init__(self, **more):
         agent = {"driver": "cli", "command": [sys.executable, "-c", EDIT]}
-        self.hub = Hub({"agents": {"edits": agent}, "default_agent": "edits"})
+        self.hub = Hub({"agents": {"edits": agent}, "default_agent": "edits", **more})
         self.folder, self.tools = self.hub.folder, os.path.join(self.hub.folder, "tools")
         self.hub.env.update(GIT_CONFIG_GLOBAL="/dev/null", GIT_CONFIG_NOSYSTEM="1")
         outside = self.outside = os.path.join(os.path.dirname(self.folder), os.path.basename(self.folder) + "-git")
@@ -221,4 +221,6 @@ def killed_behind_git_in_an_undo():
     killed_in_an_undo("behind")
 
 
-main([killed_before_git_in_a_task, killed_behind_git_in_a_task, killed_before_git_in_an_undo, killed_behind_git_in_an_undo])
+if __name__ == "__main__":
+    main([killed_before_git_in_a_task, killed_behind_git_in_a_task, killed_before_git_in_an_undo,
+          killed_behind_git_in_an_undo])
