@@ -239,5 +239,18 @@ def test_holders_come_and_go():
         world.nothing_left()
 
 
-main([test_dies_in_the_middle_of_a_stream, test_says_nothing_and_is_ended, test_hub_is_killed_and_the_task_fails,
+def test_files_that_nobody_told_of():
+    """An agent of a command line says nothing of the files it writes: they are found by comparing."""
+    script = "echo new > new.txt; echo more >> old.txt; rm gone.txt; echo done"
+    with Hub() as hub:
+        for name in ("old.txt", "gone.txt"):
+            with open(os.path.join(hub.folder, name), "w") as file:
+                file.write("was there\n")
+        hub.configure({"agents": {"silent": {"driver": "cli", "command": ["/bin/sh", "-c", script]}}, "default_agent": "silent"})
+        output = hub.start().connect().call("execute_task", task_type="code_generation", prompt="x")["output"]
+        assert output["files_created"] == ["new.txt"] and output["files_modified"] == ["old.txt"], output
+        assert hub.stop() == 0
+
+
+main([test_files_that_nobody_told_of, test_dies_in_the_middle_of_a_stream, test_says_nothing_and_is_ended, test_hub_is_killed_and_the_task_fails,
       test_hub_is_killed_and_the_task_is_done_again, test_hub_is_killed_and_the_caller_comes_back, test_holders_come_and_go])

@@ -104,6 +104,15 @@ test("the document's client hears an error in the document's form", async () => 
     await hub.end();
 });
 
+test("the document's client has code checked, although there is no daemon's folder", async () => {
+    const hub = connect();
+    const { valid, issues } = await hub.request('validate_code', { code: '{"a": 1,}', language: 'json', rules: [] });
+    same([valid, issues.length, issues[0].line, issues[0].severity], [false, 1, 1, 'error']);
+    const outside = await hub.request('execute_task', { ...params, context: { files: ['../secret'] } }).catch(e => e);
+    same([outside.code, outside.data.path], [-32602, '/context/files/0']);
+    await hub.end();
+});
+
 test('what is streamed to it, concatenated, is the output', async () => {
     const hub = connect();
     const result = await hub.request('execute_task', { ...params, prompt: 'lines 200', options: { stream: true } });

@@ -5,8 +5,8 @@
 
 #include "sim.h"
 
-#define FAIR_ROUNDS 3000 /* more than any run needs; a run that needs them all is stuck */
-#define BUSY_ROUNDS 300  /* so many in a row take some time */
+#define FAIR_ROUNDS 20000 /* more than any run needs; a run that needs them all is stuck */
+#define BUSY_ROUNDS 300   /* so many in a row take some time */
 #define FAIR_MS                                                                                                             \
     INT64_C(600000) /* no retry and no second attempt to store waits longer; retention would look at the queue              \
                      */

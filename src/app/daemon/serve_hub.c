@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -47,6 +48,7 @@ struct weft_serve_hub {
     weft_files *files;
     weft_git *git;
     weft_checkers *checkers;
+    char checks[32];           /* the folder of this run for them; "": it is in the daemon's */
     weft_snapshots *snapshots; /* NULL: none are taken */
     weft_cdev_changes *changes;
     weft_agents agents; /* the lists stay when the configuration is read again, this does not */
@@ -401,11 +403,39 @@ static void serve_folder(weft_serve_hub *self) {
 }
 
 /* What is to be checked lies in the daemon's own folder meanwhile. What an earlier daemon left there is removed. */
+/* Where the copies of what is checked lie. A hub on standard input and output has no folder of its own: then it is one for
+ * this run. */
+static int find_checks_folder(weft_serve_hub *self, char ret[PATH_MAX]) {
+    char home[PATH_MAX];
+    int n = snprintf(home, sizeof home, "%s/%s", self->folder, self->opts.app->layout->home);
+    if (n < 0 || (size_t) n >= sizeof home)
+        return -ENAMETOOLONG;
+    if (access(home, F_OK) != 0) {
+        snprintf(self->checks, sizeof self->checks, "/tmp/weft-checks-XXXXXX");
+        if (!mkdtemp(self->checks)) {
+            *self->checks = '\0';
+            return -errno;
+        }
+    }
+    n = snprintf(ret, PATH_MAX, "%s/checks", *self->checks ? self->checks : home);
+    return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+static void leave_checks_folder(const weft_serve_hub *self) {
+    char folder[sizeof self->checks + 8];
+    if (!*self->checks)
+        return;
+    snprintf(folder, sizeof folder, "%s/checks", self->checks);
+    rmdir(folder);
+    rmdir(self->checks);
+}
+
 static void serve_checkers(weft_serve_hub *self) {
     char folder[PATH_MAX];
-    int n = snprintf(folder, sizeof folder, "%s/%s/checks", self->folder, self->opts.app->layout->home);
     weft_checkers_opts opts = {.loop = self->opts.loop, .folder = folder, .project = self->folder};
-    int r = n < 0 || (size_t) n >= sizeof folder ? -ENAMETOOLONG : weft__checkers_new(&opts, &self->checkers);
+    int r = find_checks_folder(self, folder);
+    if (r >= 0)
+        r = weft__checkers_new(&opts, &self->checkers);
     if (r >= 0)
         r = weft__checkers_set(self->checkers, &self->opts.how->checker_rows);
     if (r < 0)
@@ -538,6 +568,7 @@ weft_serve_hub *weft__serve_hub_close(weft_serve_hub *self) {
     weft__files_free(self->files); /* before the clients, who free what waits for them */
     weft__git_free(self->git);
     weft__checkers_free(self->checkers);
+    leave_checks_folder(self);
     weft__snapshots_free(self->snapshots);
     weft__acp_http_free(self->acp);
     weft__hub_clients_free(self->hub.clients);

@@ -54,9 +54,6 @@ struct weft_hub {
     size_t chunk_bytes;                     /* of a value of tinyvex that are sent at a time; 0: the usual 65536 */
     struct weft_tinyvex_late *tinyvex_late; /* what tinyvex's callers have not been told yet; NULL: nothing */
     weft_checkers *checkers;                /* NULL: code is not checked here */
-    /* Which files a task created (or changed, if not), the n-th; NULL past the last. Borrowed until the next call. NULL:
-     * nobody compares the tree before and after, and only what agents say of themselves is known. */
-    const char *(*task_file)(struct weft_hub *hub, const char *task, bool created, size_t n);
     bool watching; /* the project's files are watched for clients that show them */
     bool stopping;
 };

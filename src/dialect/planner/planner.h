@@ -54,7 +54,7 @@ int weft__planner_not_submitted(weft_req *req, const weft_hub *hub, const char *
 
 /* What an agent that reads text is told: the prompt, then what else was said (task type, context, options). Ends with a NUL
  * that does not count. -ENOMEM. */
-int weft__planner_prompt(weft_buf *out, const weft_alloc *alloc, const char *prompt, const char *task_type,
+int weft__planner_prompt(weft_buf *out, const weft_hub *hub, const char *prompt, const char *task_type,
                          const weft_json *context, const weft_json *options);
 /* Is this a type of task that is known: the seed's, the stricter ones, or one that a holder registered? */
 bool weft__planner_knows_type(const weft_hub *hub, const char *role, const char *task_type);
@@ -94,7 +94,7 @@ weft_planner_stream *weft__planner_stream_free(weft_planner_stream *stream);
 
 /* ---- planner_files.c ---- */
 
-/* The files that a task's agent says it wrote, by the diffs of its tool calls. */
+/* The files that a task wrote: by the diffs of its tool calls, or by two snapshots. */
 typedef struct weft_planner_files {
     weft_buf modified, created; /* paths, each with a NUL behind it */
     size_t count;
@@ -102,9 +102,10 @@ typedef struct weft_planner_files {
 /* An event of the task. What there is no memory or room for is left out. */
 void weft__planner_files_event(weft_planner_files *files, const weft_hub *hub, const weft_event *event,
                                const weft_json *data);
+/* Two snapshots were compared: that says it better. */
+void weft__planner_files_compared(weft_planner_files *files, const weft_hub *hub, const weft_changed_list *list);
 /* As a JSON list, behind what is in out. */
-int weft__planner_files_write(const weft_planner_files *files, const weft_hub *hub, const char *task, bool created,
-                              weft_buf *out);
+int weft__planner_files_write(const weft_planner_files *files, const weft_hub *hub, bool created, weft_buf *out);
 void weft__planner_files_done(weft_planner_files *files, const weft_alloc *alloc);
 
 /* ---- planner_answer.c ---- */

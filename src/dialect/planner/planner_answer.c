@@ -60,7 +60,7 @@ struct parts {
     weft_buf code, modified, created;
 };
 
-static int write_parts(const weft_planner_outcome *of, const weft_task *task, struct parts *to) {
+static int write_parts(const weft_planner_outcome *of, struct parts *to) {
     weft_json code = {0}, modified = {0}, created = {0};
     const weft_alloc *alloc = of->hub->alloc;
     if (of->result) {
@@ -72,10 +72,10 @@ static int write_parts(const weft_planner_outcome *of, const weft_task *task, st
                       : weft__write_str(&to->code, alloc, of->output.data ? of->output.data : "", of->output.len);
     if (r >= 0)
         r = modified.text ? weft__buf_put(&to->modified, alloc, modified.text, modified.len)
-                          : weft__planner_files_write(of->files, of->hub, task->id, false, &to->modified);
+                          : weft__planner_files_write(of->files, of->hub, false, &to->modified);
     if (r >= 0)
         r = created.text ? weft__buf_put(&to->created, alloc, created.text, created.len)
-                         : weft__planner_files_write(of->files, of->hub, task->id, true, &to->created);
+                         : weft__planner_files_write(of->files, of->hub, true, &to->created);
     return r;
 }
 
@@ -114,7 +114,7 @@ static int say_done(weft_req *req, const weft_planner_outcome *of, const weft_ta
 static int answer_done(weft_req *req, const weft_planner_outcome *of, const weft_task *task) {
     struct parts parts = {0};
     const weft_alloc *alloc = of->hub->alloc;
-    int r = write_parts(of, task, &parts);
+    int r = write_parts(of, &parts);
     if (r >= 0)
         say_done(req, of, task, &parts);
     else

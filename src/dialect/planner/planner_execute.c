@@ -1,6 +1,7 @@
 /* execute_task: a task for whoever holds the role of the executor. It is answered when the task has ended.
  *
- *     submitted ──stored──▶ awaited ──the task's end──▶ ended ──its stream was told, its output was read──▶ answered
+ *     submitted ──stored──▶ awaited ──the task's end──▶ ended ──its stream was told, its files were compared,──▶ answered
+ *                                                               its output was read
  *
  * A caller that goes away gives up the task as well, unless it gave an idempotency key: with that it can come back and ask
  * for the same. */
@@ -12,6 +13,7 @@
 #include "doc.h"
 #include "planner.h"
 #include "reply.h"
+#include "tool_call.h"
 #include "write.h"
 
 /* Longer than any id of a task. */
@@ -22,6 +24,7 @@
 #define MAX_OUTPUT ((size_t) 8 << 20)
 
 struct execution {
+    weft_hub_wait wait; /* for the comparison of its files */
     const weft_hub *hub;
     weft_req *req;  /* NULL: nobody waits for the answer any more */
     bool withdrawn; /* it was cancelled before there was a task */
@@ -113,7 +116,7 @@ static void refuse_large(struct execution *execution, const weft_task *task) {
 }
 
 /* All that it said is read back, unless its holder has answered it. */
-static void answer_execution(struct execution *execution) {
+static void answer_compared(struct execution *execution) {
     const weft_task *task = weft__task_find(execution->hub->engine, execution->task);
     bool reads = task && execution->req && task->state == WEFT_TASK_COMPLETED && !execution->result;
     if (reads && task->output_bytes > MAX_OUTPUT)
@@ -128,6 +131,38 @@ static void answer_execution(struct execution *execution) {
     else
         weft__reply_failure(take_request(execution), -ESRCH);
     free_execution(execution);
+}
+
+/* The hub stops meanwhile. */
+static void end_comparison(weft_hub_wait *wait) {
+    struct execution *execution = WEFT_CONTAINER(wait, struct execution, wait);
+    weft__reply_failure(take_request(execution), -ESHUTDOWN);
+    free_execution(execution);
+}
+
+/* What cannot be compared is as its agent says. */
+static void on_files_compared(void *ctx, const weft_compared *compared) {
+    struct execution *execution = ctx;
+    weft__hub_wait_over(&execution->wait);
+    if (compared->r >= 0 && compared->list)
+        weft__planner_files_compared(&execution->files, execution->hub, compared->list);
+    answer_compared(execution);
+}
+
+static bool says_files(const struct execution *execution) {
+    return execution->result && weft_pointer(weft_doc_root(execution->result), "/output/files_modified").text;
+}
+
+static void answer_execution(struct execution *execution) {
+    weft_engine *engine = execution->hub->engine;
+    const weft_task *task = weft__task_find(engine, execution->task);
+    bool compares = task && task->changes && task->state == WEFT_TASK_COMPLETED && execution->req && !says_files(execution);
+    execution->wait.on_end = end_comparison;
+    if (compares &&
+        weft__task_compare(engine, execution->task, false, &(weft_comparison){0}, on_files_compared, execution) >= 0)
+        weft__hub_wait(execution->hub->clients, &execution->wait);
+    else
+        answer_compared(execution);
 }
 
 /* ---- its stream ---- */
@@ -331,6 +366,21 @@ static int refuse_type(weft_req *req, const char *task_type) {
                                task_type);
 }
 
+/* Files that lead out of the project are none of it. 0, or the answer was given. */
+static int check_files(weft_req *req, const weft_hub *hub, const weft_json *context) {
+    const char *root = weft__engine_folder(hub->engine);
+    weft_json files = weft_get(context, "files");
+    size_t i = 0;
+    for (weft_iter it = weft_iterate(&files); weft_typeof(&files) == WEFT_ARRAY && weft_next(&it); i++) {
+        char room[WEFT_TOOL_PATH], path[40];
+        const char *file = weft_str_of(&it.value, NULL);
+        snprintf(path, sizeof path, "/context/files/%zu", i);
+        if (!file || !weft__tool_path(root, root, file, room))
+            return weft__reply_invalid(req, path, "a file of the context must lie in the project") < 0 ? -ENOMEM : 1;
+    }
+    return 0;
+}
+
 int weft__planner_on_execute(weft_req *req, const weft_json *params, void *ctx) {
     const weft_hub *hub = ctx;
     const struct execute *in = weft_req_params(req);
@@ -344,10 +394,13 @@ int weft__planner_on_execute(weft_req *req, const weft_json *params, void *ctx) 
         return weft__reply_invalid(req, "/options/timeout_ms", "the timeout must be a positive number of milliseconds");
     if (in->id && strnlen(in->id, CALLER_ID + 1) > CALLER_ID)
         return weft__reply_invalid(req, "/id", "id must be at most %d bytes", CALLER_ID);
-    int r = weft__idempotency_key(req, key);
+    int r = check_files(req, hub, &in->context);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    r = weft__idempotency_key(req, key);
     if (r < 0)
         return r;
-    r = weft__planner_prompt(&text, hub->alloc, in->prompt, in->task_type, &in->context, &in->options);
+    r = weft__planner_prompt(&text, hub, in->prompt, in->task_type, &in->context, &in->options);
     if (r >= 0)
         r = write_metadata(&metadata, hub->alloc, in);
     if (r >= 0)

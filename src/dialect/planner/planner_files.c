@@ -1,6 +1,6 @@
-/* The files that a task wrote. Where the tree is compared before and after (weft_hub.task_file), that says it; otherwise the
- * diffs that its agent shows with its tool calls do. An agent that shows none is believed to have written nothing: these
- * lists are what is known, not a proof. */
+/* The files that a task wrote. Where snapshots are taken before and after, comparing them says it; otherwise the diffs that
+ * its agent shows with its tool calls do. An agent that shows none is believed to have written nothing then: these lists are
+ * what is known, not a proof. */
 #include <string.h>
 
 #include "doc.h"
@@ -61,20 +61,19 @@ static int write_told(const weft_buf *paths, const weft_alloc *alloc, weft_buf *
     return r;
 }
 
-static int write_compared(const weft_hub *hub, const char *task, bool created, weft_buf *out) {
-    const char *path;
-    int r = 0;
-    for (size_t n = 0; r >= 0 && (path = hub->task_file((weft_hub *) hub, task, created, n)); n++)
-        r = put_name(out, hub->alloc, n == 0, path);
-    return r;
+/* What was renamed is there under its new name, and was not before. */
+void weft__planner_files_compared(weft_planner_files *files, const weft_hub *hub, const weft_changed_list *list) {
+    weft__planner_files_done(files, hub->alloc);
+    for (size_t i = 0; i < list->count; i++) {
+        weft_changed change = list->files[i].change;
+        if (change != WEFT_CHANGED_DELETED)
+            add_path(files, hub, list->files[i].path, change == WEFT_CHANGED_ADDED || change == WEFT_CHANGED_RENAMED);
+    }
 }
 
-int weft__planner_files_write(const weft_planner_files *files, const weft_hub *hub, const char *task, bool created,
-                              weft_buf *out) {
+int weft__planner_files_write(const weft_planner_files *files, const weft_hub *hub, bool created, weft_buf *out) {
     int r = weft__buf_put(out, hub->alloc, "[", 1);
-    if (r >= 0 && hub->task_file)
-        r = write_compared(hub, task, created, out);
-    else if (r >= 0)
+    if (r >= 0)
         r = write_told(created ? &files->created : &files->modified, hub->alloc, out);
     return r < 0 ? r : weft__buf_put(out, hub->alloc, "]", 1);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "planner.h"
+#include "tool_call.h"
 
 /* The seed's, and those of its stricter schema. */
 static const char *const task_types[] = {"code_generation",  "refactoring",   "analysis", "testing",
@@ -72,10 +73,18 @@ static int put_lines(weft_buf *out, const weft_alloc *alloc, const weft_json *ob
     return r;
 }
 
-int weft__planner_prompt(weft_buf *out, const weft_alloc *alloc, const char *prompt, const char *task_type,
+/* One that is elsewhere, on the caller's machine for instance, would lead an agent out of the project. */
+static int put_directory(weft_buf *out, const weft_hub *hub, const weft_json *context) {
+    weft_json directory = weft_get(context, "current_directory");
+    const char *root = weft__engine_folder(hub->engine), *path = weft_str_of(&directory, NULL);
+    char room[WEFT_TOOL_PATH];
+    bool inside = path && weft__tool_path(root, root, path, room);
+    return inside ? put_line(out, hub->alloc, "Directory", &directory) : 0;
+}
+
+int weft__planner_prompt(weft_buf *out, const weft_hub *hub, const char *prompt, const char *task_type,
                          const weft_json *context, const weft_json *options) {
     static const struct line of_context[] = {{"files", "Files"},
-                                             {"current_directory", "Directory"},
                                              {"language", "Language"},
                                              {"framework", "Framework"},
                                              {"dependencies", "Dependencies"},
@@ -83,6 +92,7 @@ int weft__planner_prompt(weft_buf *out, const weft_alloc *alloc, const char *pro
                                              {0}};
     static const struct line of_options[] = {
         {"language", "Language"}, {"framework", "Framework"}, {"style_guide", "Style guide"}, {0}};
+    const weft_alloc *alloc = hub->alloc;
     int r = put_text(out, alloc, prompt);
     size_t before = weft__buf_len(out);
     if (r >= 0 && task_type) {
@@ -90,6 +100,8 @@ int weft__planner_prompt(weft_buf *out, const weft_alloc *alloc, const char *pro
         if (r >= 0)
             r = put_text(out, alloc, task_type);
     }
+    if (r >= 0)
+        r = put_directory(out, hub, context);
     if (r >= 0)
         r = put_lines(out, alloc, context, of_context);
     if (r >= 0)

@@ -92,9 +92,9 @@ static int write_result(weft_buf *out, const struct running *running, const weft
     weft_bytes said = end_of_output(task, ANSWER_BYTES / planned->plan->count);
     weft_buf modified = {0}, created = {0};
     int64_t took = step->started_ms && step->ended_ms > step->started_ms ? step->ended_ms - step->started_ms : 0;
-    int r = weft__planner_files_write(files, hub, step->task, false, &modified);
+    int r = weft__planner_files_write(files, hub, false, &modified);
     if (r >= 0)
-        r = weft__planner_files_write(files, hub, step->task, true, &created);
+        r = weft__planner_files_write(files, hub, true, &created);
     weft_val error = WEFT_OBJ({"code", weft_str(step->reason)}, {"message", weft_str(step->error)});
     weft_val metadata =
         WEFT_OBJ({"execution_time_ms", weft_int(took)}, {"task_id", *step->task ? weft_str(step->task) : weft_none()},

@@ -534,6 +534,8 @@ void weft__run_begin(struct run *run) {
 void weft__run_go_on(struct run *run) {
     weft_engine *engine = run->engine;
     const known_task *task = run->task;
+    /* Who was to do it may have left while the snapshot was taken. */
+    run->agent = weft__agent_known(engine, task->pub.runs_on);
     int r = start_turn(run);
     if (r == -ENOMEM) {
         weft__run_free(run);
