@@ -15,8 +15,13 @@ EDIT = ("open('a', 'a').write('by the task\\n'); import os; os.makedirs('made/de
 FILES = {"a": "1\n2\n3\n", "gone": "x\n", "run": "#!/bin/sh\n", "crlf": "a\r\nb\r\n"}
 WRAPPER = """#!/bin/sh
 here=%s
-n=$(($(cat "$here/count") + 1))
-echo $n >"$here/count"
+n=$(
+    flock 9
+    n=$(($(cat "$here/count") + 1))
+    echo $n >"$here/count.new"
+    mv "$here/count.new" "$here/count"
+    echo $n
+) 9>"$here/lock"
 if [ "$n" = "$(cat "$here/at")" ]; then
     kill -9 "$(cat "$here/pid")"
     [ "$(cat "$here/how")" = before ] && exit 1

@@ -8,8 +8,9 @@
 
 #include "run.h"
 
-static void refuse_turn(struct run *run, const char *why) {
-    weft__run_ended(run, &(weft_turn_end){.reason = "worktreeRefused", .error = why, .exit_code = -1});
+static void refuse_turn(struct run *run, int r, const char *why) {
+    bool passing = r == -ENOMEM || r == -EAGAIN || r == -EMFILE || r == -ENFILE || r == -ETIMEDOUT;
+    weft__run_ended(run, &(weft_turn_end){.retryable = passing, .reason = "worktreeRefused", .error = why, .exit_code = -1});
 }
 
 static int tell_made(struct run *run, known_session *session, const weft_worktree *made) {
@@ -30,12 +31,12 @@ static void on_worktree(void *ctx, const weft_worktree *made) {
         return;
     run->awaits_worktree = false;
     if (made->r < 0) {
-        refuse_turn(run, made->message);
+        refuse_turn(run, made->r, made->message);
         return;
     }
     int r = task->session ? tell_made(run, task->session, made) : -ENOTDIR;
     if (r < 0)
-        refuse_turn(run, weft_strerror(r));
+        refuse_turn(run, r, weft_strerror(r));
     else
         weft__run_begin(run);
 }
@@ -56,14 +57,14 @@ bool weft__run_worktree_begin(struct run *run) {
     if (!session || !session->pub.isolation)
         return false;
     if (!engine->opts.snapshots) {
-        refuse_turn(run, "A worktree needs snapshots, which are switched off here (changes.enabled).");
+        refuse_turn(run, -EOPNOTSUPP, "A worktree needs snapshots, which are switched off here (changes.enabled).");
         return true;
     }
     char path[PATH_MAX], owner[ENGINE_ID];
     if (session->pub.worktree && weft__worktree_path(engine->opts.snapshots, session->pub.worktree, path) == 0)
         return false;
     if (session->pub.worktree) {
-        refuse_turn(run, "The worktree of its session is not there any more.");
+        refuse_turn(run, -ENOTDIR, "The worktree of its session is not there any more.");
         return true;
     }
     weft_worktree_order order = {.owner = name_owner(engine, session, owner),
@@ -71,7 +72,7 @@ bool weft__run_worktree_begin(struct run *run) {
                                  .changes = session->pub.isolation == WEFT_ISOLATION_WITH_CHANGES};
     int r = weft__worktree_make(engine->opts.snapshots, &order, on_worktree, run->engine);
     if (r < 0)
-        refuse_turn(run, weft_strerror(r));
+        refuse_turn(run, r, weft_strerror(r));
     else
         run->awaits_worktree = true;
     return true;
