@@ -23,7 +23,33 @@ static int answer_true(weft_req *req, const weft_json *params, void *ctx) {
     (void) params, (void) ctx;
     return weft_reply(req, weft_bool(true));
 }
-static const weft_method methods[] = {{"execute_task", answer_true}, {0}};
+
+/* As the hub's row has them: a table, and a schema for what is inside. */
+struct params {
+    const char *task_type, *prompt;
+    weft_json context, options;
+};
+static const weft_param params[] = {
+    WEFT_MUST(struct params, task_type, str, ""),
+    WEFT_MUST(struct params, prompt, str, ""),
+    WEFT_MAY(struct params, context, obj, ""),
+    WEFT_MAY(struct params, options, obj, ""),
+    WEFT_END(struct params),
+};
+/* clang-format off */
+#define TEXT "{\"type\":[\"string\",\"null\"]}"
+#define TEXTS "{\"type\":[\"array\",\"null\"],\"items\":{\"type\":\"string\"}}"
+static const char schema[] =
+    "{\"properties\":{"
+        "\"context\":{\"type\":[\"object\",\"null\"],\"properties\":{\"files\":" TEXTS ",\"current_directory\":" TEXT ","
+            "\"language\":" TEXT ",\"framework\":" TEXT ",\"dependencies\":" TEXTS ","
+            "\"constraints\":{\"type\":[\"array\",\"object\",\"string\",\"null\"]}}},"
+        "\"options\":{\"properties\":{\"language\":" TEXT ",\"framework\":" TEXT ",\"style_guide\":" TEXT ","
+            "\"timeout_ms\":{\"type\":\"integer\",\"minimum\":1},\"max_retries\":{\"type\":[\"integer\",\"null\"]},"
+            "\"stream\":{\"type\":[\"boolean\",\"null\"]}}}}}";
+/* clang-format on */
+static const weft_method methods[] = {{"execute_task", answer_true, params}, {0}};
+static const weft_method with_schema[] = {{"execute_task", answer_true, params, .params_schema = schema}, {0}};
 
 /* The clock of signatures: after their start, it stands still. */
 static int64_t wall_ms(void *ctx) {
@@ -60,9 +86,36 @@ static void add_signatures(setup *with) {
     with->opts.gates = with->gates;
 }
 
-static void add_both(setup *with) {
+static void add_signatures_and_rate(setup *with) {
     add_rate(with);
     add_signatures(with);
+}
+
+static void add_schema(setup *with) {
+    with->opts.methods = with_schema;
+}
+
+static void add_schema_and_signatures(setup *with) {
+    add_schema(with);
+    add_signatures(with);
+}
+
+static int64_t clock_us(void *ctx) {
+    struct timespec ts;
+    (void) ctx;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t) ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+static void add_metrics(setup *with) {
+    with->opts.measure = true;
+    with->opts.now_us = clock_us;
+}
+
+static void add_all(setup *with) {
+    add_schema_and_signatures(with);
+    add_rate(with);
+    add_metrics(with);
 }
 
 static const struct {
@@ -70,8 +123,15 @@ static const struct {
     void (*add)(setup *with);
     bool is_signed;
 } rows[] = {
-    {"none", add_nothing, false},   {"rate", add_rate, false},         {"HMAC, request not signed", add_signatures, false},
-    {"HMAC", add_signatures, true}, {"HMAC and rate", add_both, true},
+    {"none", add_nothing, false},
+    {"rate", add_rate, false},
+    {"schema", add_schema, false},
+    {"HMAC, request not signed", add_signatures, false},
+    {"HMAC", add_signatures, true},
+    {"HMAC and rate", add_signatures_and_rate, true},
+    {"schema and HMAC", add_schema_and_signatures, true},
+    {"metrics", add_metrics, false},
+    {"all of these", add_all, true},
 };
 #define ROWS (sizeof rows / sizeof rows[0])
 
@@ -80,19 +140,23 @@ static const struct {
 static char *plain[LINES], *with_auth[LINES];
 
 static void make_lines(size_t size) {
-    char params[LINE_SIZE], auth[WEFT_AUTH_MAX], id[16], nonce[16];
-    int n = snprintf(params, sizeof params, "{\"task_id\":\"task_001\",\"prompt\":\"%0*d\"}", (int) size, 1);
+    char text[LINE_SIZE], auth[WEFT_AUTH_MAX], id[16], nonce[16];
+    int n = snprintf(text, sizeof text,
+                     "{\"task_type\":\"testing\",\"prompt\":\"%0*d\",\"context\":{\"files\":[\"a.js\",\"b.js\"],"
+                     "\"current_directory\":\"/src\",\"dependencies\":[\"react\"],\"constraints\":[]},\"options\":"
+                     "{\"language\":\"javascript\",\"timeout_ms\":1000,\"stream\":false}}",
+                     (int) size, 1);
     for (int i = 0; i < LINES; i++) {
         snprintf(id, sizeof id, "%d", i + 1);
         snprintf(nonce, sizeof nonce, "n%d", i);
         free(plain[i]);
         free(with_auth[i]);
         if (weft_sign(&keys[0], STAMP, nonce, (weft_bytes){"execute_task", 12}, (weft_bytes){id, strlen(id)},
-                      (weft_bytes){params, (size_t) n}, auth, sizeof auth) < 0 ||
-            asprintf(&plain[i], "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"execute_task\",\"params\":%s}\n", id, params) <
+                      (weft_bytes){text, (size_t) n}, auth, sizeof auth) < 0 ||
+            asprintf(&plain[i], "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"execute_task\",\"params\":%s}\n", id, text) <
                 0 ||
             asprintf(&with_auth[i],
-                     "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"execute_task\",\"params\":%s,\"auth\":%s}\n", id, params,
+                     "{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"execute_task\",\"params\":%s,\"auth\":%s}\n", id, text,
                      auth) < 0)
             abort();
     }

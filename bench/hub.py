@@ -56,11 +56,12 @@ class Hub:
         self.unix = "unix:" + os.path.join(self.home, "daemon.sock")
         self.ws = f"ws://127.0.0.1:{self.port}/ws"
         self.acp = f"ws://127.0.0.1:{self.port}/acp"
+        self.quiet = f"ws://127.0.0.1:{self.port}/tinyvex"  # who connects here is told nothing unasked
         self.rest = f"http://127.0.0.1:{self.port}"
         os.makedirs(self.home, 0o700, exist_ok=True)
         path = os.path.join(self.home, "config.json")
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            json.dump({"listen": [self.ws, self.acp, self.rest + "/rpc"], "auth": "none", "rate_per_minute": 0,
+            json.dump({"listen": [self.ws, self.acp, self.quiet, self.rest + "/rpc"], "auth": "none", "rate_per_minute": 0,
                        "changes": {"enabled": False},  # what snapshots cost is in the section "git"
                        **(config or {})}, file)
 
@@ -425,11 +426,15 @@ def acp(bench):
 
 
 def planner(bench):
-    yield "execute_task to an executor that registered, beside one call of the hub (echo): the hub's CPU, one call at a time; medians"
+    yield "execute_task to an executor that registered, beside one call of the hub (echo) with the same params: the hub's CPU, one"
+    yield "call at a time; medians. An echo is one message in and one out and stores nothing. An execution is two in and two out, a"
+    yield "task of the queue, and two appends: before the executor is asked, and before its answer is passed on. A phone's"
+    yield "connections (/ws) are told of each task besides, three messages each; the others of nothing."
     yield f"{'':28}{'CPU µs':>10}{'echo':>9}{'×':>8}{'time µs':>11}{'echo':>9}  target"
-    for title, kind in ("stored on the disk", "sqlite"), ("kept in memory", "memory"):
+    for title, kind, phone in (("stored on the disk", "sqlite", False), ("kept in memory", "memory", False),
+                               ("in memory, by /ws", "memory", True)):
         with Hub(bench, {"store": {"kind": kind}}) as hub:
-            r = hub.measure("planner", hub.ws, hub.process.pid, pid=False)
+            r = hub.measure("planner", hub.ws if phone else hub.quiet, hub.process.pid, pid=False)
         ratio = r["cpu_us"] / r["echo_cpu_us"]
         yield (f"{title:28}{r['cpu_us']:>10.1f}{r['echo_cpu_us']:>9.1f}{ratio:>8.1f}{r['wall_us']:>11,.0f}{r['echo_wall_us']:>9,.0f}"
                f"  ≤ {ONE_HOP} × echo  {bench.verdict(ratio <= ONE_HOP)}")

@@ -1,6 +1,8 @@
 /* planner URL PID: execute_task through the hub to an executor that registered and answers at once, beside one call of the
- * hub itself (echo) with the same bytes: one hop. The caller and the executor are connections of this program. Rounds
- * alternate; each is so many calls, one after the other. Prints one JSON line: the hub's CPU and the time of each call. */
+ * hub itself (echo) with the same params: one hop, a message in and one out. An execution is two hops, and a task that is
+ * stored before the executor is asked and again before its answer is passed on. The caller and the executor are connections
+ * of this program. Rounds alternate; each is so many calls, one after the other. Prints one JSON line: the hub's CPU and the
+ * time of each call. */
 #include "lib/lines.h"
 #include "lib/median.h"
 #include "lib/net.h"

@@ -16,11 +16,13 @@ static struct {
     const char *test;
     char row[160];
     bool row_open, row_failed;
+    bool outside_failed; /* a check of this test that is in no row */
     long rows;
 } run;
 
 static void fail(const char *file, int line, const char *what) {
     run.test_failed = run.row_failed = true;
+    run.outside_failed |= !run.row_open;
     printf("FAIL %s%s%s\n  %s:%d: %s\n", run.test, run.row_open ? ": " : "", run.row_open ? run.row : "", file, line, what);
 }
 
@@ -155,14 +157,16 @@ int test_main(int argc, char **argv, const test_case *cases, size_t count) {
         if (argc > 1 && !strstr(cases[i].name, argv[1]))
             continue;
         run.test = cases[i].name;
-        run.test_failed = run.test_skipped = false;
+        run.test_failed = run.test_skipped = run.outside_failed = false;
         run.rows = 0;
         cases[i].run();
         close_row();
-        if (run.test_skipped)
+        if (run.outside_failed) /* whatever its rows say, and also if the rest was skipped */
+            run.failed++;
+        else if (run.test_skipped)
             run.skipped++;
         else if (run.rows == 0)
-            run.failed += run.test_failed, run.passed += !run.test_failed;
+            run.passed++;
     }
     printf("%ld passed, %ld failed, %ld skipped\n", run.passed, run.failed, run.skipped);
     return run.failed != 0;

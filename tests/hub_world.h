@@ -26,7 +26,7 @@
 
 struct weft_run {
     struct hub_world *world;
-    char task[64], prompt[256], agent_session[64];
+    char task[64], prompt[1024], agent_session[64];
     const weft_run_host *host;
     void *ctx;
     bool over, paused;
@@ -35,6 +35,7 @@ struct weft_run {
 typedef struct hub_world {
     weft_loop *loop;
     weft_store *store;
+    weft_snapshots *snapshots;
     weft_engine *engine;
     weft_service *service;
     weft_dialects *dialects;
@@ -203,6 +204,7 @@ typedef struct hub_opts {
     const weft_store_kind *kind; /* NULL: memory */
     const char *path, *vfs;
     const char *folder; /* of the project; NULL: one that is not there */
+    const char *state;  /* a folder for snapshots of it; NULL: none are taken */
     size_t store_queue; /* 0: as usual */
     weft_engine_limits limits;
     weft_limits service;
@@ -233,11 +235,17 @@ static inline int hub_init(hub_world *world, const hub_opts *opts) {
     CHECK_INT(weft_loop_new(NULL, &world->loop), 0);
     weft_store_opts store = {.path = opts->path, .vfs = opts->vfs, .max_queue = opts->store_queue};
     CHECK_INT(weft__store_open(opts->kind ? opts->kind : &weft__memory, &store, &world->store, why), 0);
+    if (opts->state)
+        CHECK_INT(
+            weft__snapshots_new(&(weft_snapshots_opts){.loop = world->loop, .folder = opts->folder, .state = opts->state},
+                                &world->snapshots),
+            0);
     weft_engine_opts engine = {.loop = world->loop,
                                .store = world->store,
                                .agents = &hub_agents,
                                .drivers = hub_drivers,
                                .folder = opts->folder ? opts->folder : "/srv/project",
+                               .snapshots = world->snapshots,
                                .limits = opts->limits,
                                .wall_ms = hub_wall,
                                .ctx = world};
@@ -278,6 +286,7 @@ static inline void hub_done(hub_world *world) {
         world->hub.clients = weft__hub_clients_free(world->hub.clients);
     world->hub.automation = weft__automation_free(world->hub.automation);
     world->hub.plans = weft__plans_free(world->hub.plans);
+    world->snapshots = weft__snapshots_free(world->snapshots);
     world->engine = weft__engine_free(world->engine);
     world->store = weft__store_close(world->store);
     weft_service_unref(world->service);

@@ -1,11 +1,13 @@
 /* The in-memory store: the reference for what the others must do, and what tests of everything above use. It works on the
- * owner's thread, at once, and is as simple as it can be: lists that are searched from the front.
+ * owner's thread, at once, and is as simple as it can be. Streams and documents are found by name, because a hub makes one
+ * or two of them for every task.
  *
  * Several stores may share a journal (opts.beside), as several writers share a database: each is told of what the others
  * wrote. Nothing survives the process, so every journal is a new epoch. */
 #include <errno.h>
 #include <string.h>
 
+#include "map.h"
 #include "store_kind.h"
 
 typedef struct entry {
@@ -25,6 +27,7 @@ struct row {
 
 typedef struct document {
     weft_link link; /* in the order of place */
+    weft_node node; /* once it is stored */
     uint64_t place;
     char *data;
     size_t len;
@@ -33,6 +36,7 @@ typedef struct document {
 
 typedef struct stream {
     weft_link link;
+    weft_node node;
     struct row row;
     char name[];
 } stream;
@@ -43,6 +47,7 @@ typedef struct journal {
     size_t users;
     weft_link stores; /* that are told of what comes */
     weft_link streams, documents;
+    weft_map stream_names, document_keys;
     uint64_t place; /* of the last document */
     weft_counters counters;
     struct row all;
@@ -95,12 +100,8 @@ static void drop_front(struct row *row, size_t n) {
 }
 
 static stream *find_stream(const journal *m, const char *name) {
-    for (weft_link *link = m->streams.next; link != &m->streams; link = link->next) {
-        stream *found = WEFT_CONTAINER(link, stream, link);
-        if (strcmp(found->name, name) == 0)
-            return found;
-    }
-    return NULL;
+    weft_node *found = weft__map_find(&m->stream_names, name);
+    return found ? WEFT_CONTAINER(found, stream, node) : NULL;
 }
 
 static stream *need_stream(journal *m, const char *name) {
@@ -112,6 +113,7 @@ static stream *need_stream(journal *m, const char *name) {
     if (made) {
         memcpy(made->name, name, len);
         weft__list_push(&m->streams, &made->link);
+        weft__map_put(&m->stream_names, &made->node, made->name);
     }
     return made;
 }
@@ -188,16 +190,13 @@ static int repeat_append(const journal *m, weft_append_job *job, uint64_t gseq) 
 /* Documents */
 
 static document *find_document(const journal *m, const char *key) {
-    for (weft_link *link = m->documents.next; link != &m->documents; link = link->next) {
-        document *found = WEFT_CONTAINER(link, document, link);
-        if (strcmp(found->key, key) == 0)
-            return found;
-    }
-    return NULL;
+    weft_node *found = weft__map_find(&m->document_keys, key);
+    return found ? WEFT_CONTAINER(found, document, node) : NULL;
 }
 
 static void drop_document(journal *m, document *old) {
     weft__list_remove(&old->link);
+    weft__map_remove(&m->document_keys, &old->node);
     weft__free(m->alloc, old->data);
     weft__free(m->alloc, old);
 }
@@ -235,6 +234,7 @@ static void put_document(journal *m, document *made) {
     weft__list_push(old ? &old->link : &m->documents, &made->link);
     if (old)
         drop_document(m, old);
+    weft__map_put(&m->document_keys, &made->node, made->key);
 }
 
 static void commit_documents(journal *m, const weft_append_job *job, weft_link *made) {
@@ -454,6 +454,7 @@ static journal *new_journal(const weft_alloc *alloc) {
     if (!made)
         return NULL;
     made->alloc = alloc;
+    made->stream_names.alloc = made->document_keys.alloc = alloc;
     weft__list_init(&made->streams);
     weft__list_init(&made->stores);
     weft__list_init(&made->documents);
@@ -471,6 +472,8 @@ static journal *free_journal(journal *m) {
         weft__free(m->alloc, old->row.entries);
         weft__free(m->alloc, old);
     }
+    weft__map_done(&m->stream_names);
+    weft__map_done(&m->document_keys);
     return weft__free(m->alloc, m);
 }
 

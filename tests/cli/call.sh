@@ -106,6 +106,10 @@ like "describe: help" "subtract: the difference of two numbers" "$out"
 like "describe: params" "minuend  number, required: from this" "$out"
 run "$weft" describe "$serve" ping
 like "describe: result" '"timestamp"' "$out"
+run "$weft" describe "$serve" execute_task
+like "describe: the schema of the params" 'params must fit: {' "$out"
+like "describe: what is in it" '"timeout_ms": {' "$out"
+like "describe: the code of a rate" "-32002  Too many requests  rateLimited" "$out"
 run "$weft" describe --json "$spec" subtract
 like "describe --json" '{"name":"subtract","summary":' "$out"
 run "$weft" describe "$spec" subtrcat

@@ -43,6 +43,7 @@ for method in task.submit question.answer event.subscribe agent.use; do
 done
 like "methods: params" "what the agent should do" "$out"
 like "methods: errors" "queueFull" "$out"
+like "methods: what is inside of params" '"timeout_ms": {' "$out"
 # The same script that a build for installing runs; a build with a sanitizer does not run it by itself.
 run cmake "-DWEFT=$weft" "-DTO=$there/man" -P "$SOURCE/cmake/man.cmake"
 exits "all pages are written" 0

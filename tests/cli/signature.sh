@@ -12,7 +12,8 @@ configure() { # JSON
 }
 configure '{"keys": {"ci": {"file": "'"$there"'/ci.key", "scopes": "read work", "unnamed": true}},
     "gates": [{"methods": ["echo"], "require": "signature"},
-              {"methods": ["task.stats"], "rate_per_minute": 2},
+              {"methods": ["task.stats", "context.get"], "rate_per_minute": 2},
+              {"methods": ["session.list"], "max_message": 100},
               {"token": "ci", "allow": ["echo", "task.*", "daemon.stop"]}]}'
 
 # ---- mistakes in files are explained ----
@@ -75,7 +76,7 @@ weft call "${host/http/ws}" echo '["x"]' --key-file "$there/ci.key" --key-id ci
 exits "a signature does not stand for a token" 4
 weft call token.list --key-file "$there/ci.key" --key-id ci
 exits "what the key does not allow" 4
-like "is refused by its list" "ci may not call token.list: gates[2]" "$err"
+like "is refused by its list" "ci may not call token.list: gates[3]" "$err"
 unlike "for which another token would not help" "Show a token" "$err"
 
 # ---- made with another program ----
@@ -120,6 +121,27 @@ exits "two" 0
 weft call task.stats --json
 exits "three in a minute" 6
 like "is told how long" retryAfterMs "$out$err"
+say '{"jsonrpc":"2.0","id":1,"method":"context.get"}'
+is "a method of the planner's has the planner's code" -32002 "$(field "$out" .error.code)"
+like "and is told how long" '"reason":"rateLimited","retryAfterMs":' "$out"
+
+# ---- what was refused is counted ----
+counted() { # NAME LABEL
+    weft call metrics.get "prefix=$1" --json
+    printf %s "$out" | grep -o "\"$2\"},\"value\":[0-9]*" | grep -o '[0-9]*$'
+}
+say '{"jsonrpc":"2.0","id":1,"method":"session.list","params":{"limit":1},"_meta":{"long":"0123456789012345678901234567890123456789"}}'
+is "too large for its method" tooLarge "$(field "$out" .error.data.reason)"
+is "rates" 2 "$(counted weft_gate_refusals_total rate)"
+is "sizes" 1 "$(counted weft_gate_refusals_total size)"
+is "methods that a list does not have" 0 "$(counted weft_gate_refusals_total method)"
+refused=$(counted weft_gate_refusals_total signature) accepted=$(counted weft_signatures_total accepted)
+say "$line"
+say "${line/日本/日木}"
+is "two signatures" $((refused + 2)) "$(counted weft_gate_refusals_total signature)"
+is "which are counted among those as well" $((refused + 2)) "$(counted weft_signatures_total refused)"
+weft call echo '["x"]' --key-file "$there/ci.key" --key-id ci
+is "and a good one" $((accepted + 1)) "$(counted weft_signatures_total accepted)"
 
 # ---- what is logged ----
 run timeout 60 env WEFT_DEBUG=1 "$program" call echo '["x"]' --key-file "$there/ci.key" --key-id ci

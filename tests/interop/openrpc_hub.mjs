@@ -59,6 +59,14 @@ else {
     const known = { sessionId: id, session_id: id, taskId, path: 'a.txt', prompt: 'echo hi', cwd: fs.realpathSync(folder), mcpServers: [], agent: 'demo',
         agent_type: 'demo', protocolVersion: 1, limit: 3, message: 'echo hi', state: undefined, after: 0 };
 
+    /* Where values that are known do not go together, or their names mean something else. */
+    const fitting = {
+        'task.changes': { taskId }, 'task.diff': { taskId }, 'task.comment': { taskId, comments: [], text: 'go on' },
+        'git.stage': { paths: ['a.txt'] }, 'git.unstage': { paths: ['a.txt'] },
+        'session/prompt': { sessionId: id, prompt: [{ type: 'text', text: 'echo hi' }] },
+        'session.set': { sessionId: id, name: 'title', value: 'a title' },
+    };
+
     /* Its rule, with values that this hub knows besides those that are made up, and with the errors that the document lists. */
     class ByDocument extends Faker {
         getCalls(whole, method) {
@@ -67,7 +75,8 @@ else {
                 .map(({ name }) => [name, name in known ? known[name] : params[name]]));
             const must = params => Object.fromEntries(method.params.filter(({ required }) => required).map(({ name }) => [name, name in known ? known[name] : params[name]]));
             const first = made[0];
-            return [...made, { ...first, title: 'known values', params: fill(first.params) }, { ...first, title: 'what must be', params: must(first.params) }]
+            const fits = fitting[method.name] ? [{ ...first, title: 'what fits', params: { ...fitting[method.name] } }] : [];
+            return [...made, { ...first, title: 'known values', params: fill(first.params) }, { ...first, title: 'what must be', params: must(first.params) }, ...fits]
                 .map(one => ({ ...one, method }));
         }
         /* The ones before may have closed or deleted it. */

@@ -140,6 +140,17 @@ test("the document's client, the hub, and the document's server as its executor"
     await hub.end();
 });
 
+test("the document's server by its address, beside another that is started so", async () => {
+    const one = `exec:/usr/bin/python3 '${serverFile}'`;
+    const hub = connect({ roles: { planner: [one], executor: [one, `${one} --key=secret`, one] } });
+    const { holders } = await hub.request('role.list', { role: 'executor' });
+    same(holders.slice(0, 2).map(holder => [holder.holder, holder.driver]), [['exec:python3', 'planner'], ['exec:python3#2', 'planner']]);
+    check(!JSON.stringify(holders).includes('secret'), 'arguments are not shown');
+    const result = await hub.request('execute_task', params);
+    same([result.status, result.output.code], ['success', 'ECHO HELLO']);
+    await hub.end();
+});
+
 test("the document's server without the method, and one that dies in it", async () => {
     const without = connect(python('without'));
     const refused = await without.request('execute_task', params).catch(e => e);

@@ -223,7 +223,10 @@ TEST(a_rule_is_no_option) {
                                       "../x,",
                                       "\"",
                                       ".x",
-                                      "/x"};
+                                      "/x",
+                                      "a/../b",
+                                      "a//b",
+                                      "a@b"};
     scene s;
     REQUIRE(open_scene(&s));
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

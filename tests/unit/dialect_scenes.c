@@ -389,15 +389,16 @@ static long perform(const scene *s, long fail_at) {
         snprintf(row, sizeof row, "%s", s->title);
     test_row(row);
     p = (play){.failing = fail_at > 0};
-    hub_opts opts = {.alloc = &memory.alloc,
-                     .limits = {.max_running = number(s, "max_running="),
-                                .max_queue = number(s, "max_queue="),
-                                .retry_ms = (int64_t) number(s, "retry_ms="),
-                                .max_turns = number(s, "max_turns="),
-                                .max_prompt = number(s, "max_prompt=")},
-                     .service = {.max_answer = number(s, "max_answer=")},
-                     .rules = has(s, " automation") ? rules : NULL,
-                     .unchecked = fail_at != CHECKED};
+    hub_opts opts = {
+        .alloc = &memory.alloc,
+        .limits = {.max_running = number(s, "max_running="),
+                   .max_queue = number(s, "max_queue="),
+                   .retry_ms = (int64_t) number(s, "retry_ms="),
+                   .max_turns = number(s, "max_turns="),
+                   .max_prompt = number(s, "max_prompt=")},
+        .service = {.max_answer = number(s, "max_answer="), .rate_per_minute = (int64_t) number(s, "rate_per_minute=")},
+        .rules = has(s, " automation") ? rules : NULL,
+        .unchecked = fail_at != CHECKED};
     int r = hub_init(&p.world, &opts);
     p.world.parallel = has(s, " parallel");
     CHECK(r >= 0 || p.failing);

@@ -208,6 +208,69 @@ TEST(a_start_is_stored_when_the_store_works_again) {
     engine_end(&w);
 }
 
+static uint64_t appends_of(engine_world *w) {
+    weft_store_stats stats;
+    weft__store_stats(weft__engine_store(w->engine), &stats);
+    return stats.appends;
+}
+
+static void say_and_end(engine_world *w, const char *task, int lines) {
+    ENGINE_UNTIL(w, play_of(task) != NULL);
+    uint64_t before = appends_of(w);
+    say_lines(play_of(task), lines);
+    play_end(play_of(task), true);
+    ENGINE_UNTIL(w, state_of(w, task) == WEFT_TASK_COMPLETED);
+    CHECK_INT(appends_of(w) - before, 1);
+}
+
+/* The end says where the output is before that has its place: more than the tail is read back from there. */
+TEST(the_last_words_and_the_end_are_one_append) {
+    engine_world w;
+    task_outcome a, b;
+    output_outcome o;
+    engine_begin(&w, &weft__sqlite);
+    CHECK_INT(submit(&w, "a", &a), 0);
+    world_forget(&w);
+    say_and_end(&w, a.id, 2000);
+    CHECK_STR(w.heard, "session.output task.completed ");
+    CHECK_INT(submit_spec(&w, &(weft_task_spec){.prompt = "b", .session = a.session}, &b), 0);
+    say_and_end(&w, b.id, 3000);
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(weft__task_find(w.engine, b.id)->output_bytes, 36000);
+        CHECK_INT(read_output(&w, a.id, SIZE_MAX, &o), 0);
+        CHECK_INT(o.len, 24000);
+        CHECK_STR(o.end, "98\nline 001999\n");
+        CHECK_INT(read_output(&w, b.id, SIZE_MAX, &o), 0);
+        CHECK_INT(o.len, 36000);
+        CHECK_STR(o.start, "line 000000\nlin");
+        if (i == 0)
+            engine_restart(&w);
+    }
+    engine_end(&w);
+}
+
+/* Both could not be stored together, so each is stored alone, in the same order. */
+TEST(the_last_words_are_stored_before_the_end) {
+    engine_world w;
+    task_outcome t;
+    engine_begin(&w, play_store());
+    CHECK_INT(submit(&w, "x", &t), 0);
+    world_forget(&w);
+    play_store_fails = -EIO;
+    play_say(play_of(t.id), "last words");
+    play_end(play_of(t.id), true);
+    ENGINE_UNTIL(&w, weft__engine_trouble(w.engine) == -EIO);
+    CHECK_STR(w.heard, "");
+    CHECK_INT(state_of(&w, t.id), WEFT_TASK_RUNNING);
+    play_store_fails = 0;
+    ENGINE_UNTIL(&w, state_of(&w, t.id) == WEFT_TASK_COMPLETED);
+    CHECK(strstr(w.heard, "session.output task.completed ") != NULL);
+    const weft_task *task = weft__task_find(w.engine, t.id);
+    CHECK_TEXT(task->tail.data, task->tail.len, "last words");
+    CHECK_INT(task->output_bytes, 10);
+    engine_end(&w);
+}
+
 /* With a store that stays broken the engine stops all the same, and the next start tells the truth. */
 TEST(stop_with_a_broken_store) {
     engine_world w;
@@ -284,6 +347,8 @@ TEST_MAIN(
     CASE(the_store_fails_and_nothing_is_lost)
     CASE(the_end_is_stored_when_the_store_works_again)
     CASE(a_start_is_stored_when_the_store_works_again)
+    CASE(the_last_words_and_the_end_are_one_append)
+    CASE(the_last_words_are_stored_before_the_end)
     CASE(stop_with_a_broken_store)
     CASE(stop_with_a_store_that_fails_once)
     CASE(a_session_keeps_its_share)

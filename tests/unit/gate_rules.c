@@ -244,6 +244,7 @@ TEST(a_row_has_its_own_code) {
     CHECK_INT(call_method(&w, "execute_task", &wait), -32002);
     CHECK_INT(wait, 60000);
     CHECK_INT(call_method(&w, "echo", NULL), 429);
+    CHECK_INT(weft__gate_rules_stats(w.rules).rates, 2);
     close_rules(&w);
 }
 
@@ -259,6 +260,22 @@ TEST(a_row_has_its_own_code_for_the_limit_of_all) {
     CHECK_INT(call_method(&w, "echo", NULL), 429);
     weft_peer_free(w.peer);
     weft_service_unref(service);
+}
+
+/* Notifications too, which nobody answers. */
+TEST(refusals_are_counted) {
+    world w;
+    REQUIRE(open_rules(&w, "[{\"methods\":[\"echo\"],\"max_message\":60},{\"allow\":[\"echo\"]}]", 0) >= 0);
+    come_as(&w, phone);
+    CHECK_INT(call_method(&w, "task.get", NULL), 403);
+    kit_say(w.peer, "{\"jsonrpc\":\"2.0\",\"method\":\"task.get\"}\n", w.now);
+    kit_say(w.peer, "{\"jsonrpc\":\"2.0\",\"method\":\"echo\",\"params\":[\"long enough to be too long\"]}\n", w.now);
+    CHECK_INT(call_method(&w, "echo", NULL), 0);
+    weft_gate_rules_stats stats = weft__gate_rules_stats(w.rules);
+    CHECK_INT(stats.methods, 2);
+    CHECK_INT(stats.sizes, 1);
+    CHECK_INT(stats.rates, 0);
+    close_rules(&w);
 }
 
 TEST(names_are_bounded) {
@@ -297,4 +314,5 @@ TEST(rules_without_memory) {
 
 TEST_MAIN(CASE(holds_for_what_it_says) CASE(a_refusal_says_why) CASE(signatures_are_asked_for) CASE(sizes_of_endpoints)
               CASE(a_peer_has_a_size_of_its_own) CASE(so_many_a_minute) CASE(a_row_has_its_own_code)
-                  CASE(a_row_has_its_own_code_for_the_limit_of_all) CASE(names_are_bounded) CASE(rules_without_memory))
+                  CASE(a_row_has_its_own_code_for_the_limit_of_all) CASE(refusals_are_counted) CASE(names_are_bounded)
+                      CASE(rules_without_memory))

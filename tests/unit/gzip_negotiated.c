@@ -390,7 +390,7 @@ TEST(over_connections) {
         const char *name, *url;
         const weft_framing *framing;
     } rows[] = {
-        {"unix", "unix:gzip-test.sock", &weft_content_length},
+        {"unix", "unix:build/tests/gzip-test.sock", &weft_content_length},
         {"tcp", "tcp://127.0.0.1:0", &weft_content_length},
         {"http", "http://127.0.0.1:0/rpc", NULL},
     };

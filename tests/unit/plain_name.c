@@ -68,53 +68,39 @@ TEST(rules) {
     ROWS(WEFT_NAME_RULE, rows);
 }
 
-TEST(files) {
+TEST(lines) {
     static const row rows[] = {
-        {"main.c", NULL},
-        {".gitignore", NULL},
-        {"Bericht \xc3\xbc"
+        {"PL/SQL", NULL},
+        {"Visual Basic .NET", NULL},
+        {"@types/node", NULL},
+        {"src/Bericht \xc3\xbc"
          "ber a.txt",
          NULL},
         {"\xe6\x97\xa5\xe6\x9c\xac.md", NULL},
-        {"...", NULL},
+        {"a\xe2\x80\x8c"
+         "b",
+         NULL}, /* letters that are not joined */
         {"", "empty"},
-        {".", "folder"},
-        {"..", "folder"},
-        {"-o", "dash"},
-        {"@file", "arguments"},
-        {"a/b", "slash"},
-        {"a\\b", "slash"},
-        {" a", "blank"},
-        {"a ", "blank"},
+        {"two\nlines", "control"},
         {"a\tb", "control"},
         {"a\x7f", "control"},
-        {"a\xc2\x9b", "control"}, /* the one-byte form of ESC [ */
+        {"\x1b]0;title\x07", "control"},
+        {"a\xc2\x9b"
+         "2J",
+         "control"}, /* the one-byte form of ESC [ */
+        {"a\xe2\x80\xa8"
+         "b",
+         "control"}, /* a line's end */
         {"a\xe2\x80\xae"
          "txt.exe",
-         "cannot be seen"},
+         "control"},
+        {"a\xe2\x81\xa6", "control"},
         {"a\xff", "UTF-8"},
         {"a\xed\xa0\x80", "UTF-8"},
-        {"a\xc0\xaf", "UTF-8"},
-    };
-    ROWS(WEFT_NAME_FILE, rows);
-}
-
-TEST(arguments) {
-    static const row rows[] = {
-        {"", NULL},
-        {"say hello", NULL},
-        {"two\nlines\r\n\tand a tab", NULL},
-        {"-x is text here", NULL},
-        {"\xe2\x80\x8f right to left", NULL},
-        {"\x1b]0;title\x07", "control"},
-        {"a\bb", "control"},
-        {"\xc2\x9b"
-         "2J",
-         "control"},
         {"\xf0\x9f\x98", "UTF-8"},
     };
-    ROWS(WEFT_NAME_ARGUMENT, rows);
-    CHECK(weft__name_wrong((weft_bytes){"a\0b", 3}, WEFT_NAME_ARGUMENT));
+    ROWS(WEFT_NAME_LINE, rows);
+    CHECK(weft__name_wrong((weft_bytes){"a\0b", 3}, WEFT_NAME_LINE));
 }
 
-TEST_MAIN(CASE(words) CASE(rules) CASE(files) CASE(arguments))
+TEST_MAIN(CASE(words) CASE(rules) CASE(lines))

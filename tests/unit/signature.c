@@ -612,8 +612,8 @@ static void on_answer(weft_peer *peer, int r, const weft_answer *answer, void *c
 
 /* A client on a loop signs all that it sends: calls, notifications, batches; over every framing. */
 TEST(a_client_signs) {
-    static const char *const urls[] = {"mem:signed", "unix:signed.sock", "tcp://127.0.0.1:0", "http://127.0.0.1:0/rpc",
-                                       "ws://127.0.0.1:0/ws"};
+    static const char *const urls[] = {"mem:signed", "unix:build/tests/signed.sock", "tcp://127.0.0.1:0",
+                                       "http://127.0.0.1:0/rpc", "ws://127.0.0.1:0/ws"};
     const weft_sign_key keys[] = {ci, {0}};
     for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
         world w;

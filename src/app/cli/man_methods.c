@@ -1,8 +1,10 @@
 /* weft-methods(7): what a hub answers, from the rows its dispatcher works with. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "failure.h"
 #include "man.h"
+#include "screen.h"
 #include "wiring.h"
 
 static const char *const types[] = {
@@ -38,6 +40,22 @@ static void put_params(FILE *to, const weft_param *table) {
             put_param(to, table);
 }
 
+/* What a table of params cannot say. Without memory it is left out. */
+static void put_schema(FILE *to, const char *schema) {
+    char *text = NULL;
+    size_t size;
+    FILE *memory = schema ? open_memstream(&text, &size) : NULL;
+    if (!memory)
+        return;
+    weft__put_pretty(&(weft_screen){.file = memory}, &(weft_json){.text = schema, .len = strlen(schema)});
+    if (fclose(memory) == 0) {
+        fputs(".PP\nThe params must fit this JSON Schema:\n.PP\n.nf\n", to);
+        weft__man_text(to, text);
+        fputs("\n.fi\n.PP\n", to);
+    }
+    free(text);
+}
+
 static void man_put_method(FILE *to, const weft_method *method) {
     fputs(".SS ", to);
     weft__man_text(to, method->name);
@@ -49,9 +67,11 @@ static void man_put_method(FILE *to, const weft_method *method) {
         fprintf(to, ".br\nScope: %s.\n", method->scope);
     fputs(".RS 4\n", to);
     put_params(to, method->params);
+    put_schema(to, method->params_schema);
     for (const weft_form *form = method->forms; form && form->name; form++) {
         fprintf(to, ".PP\nIn %s:\n", form->name);
         put_params(to, form->row->params);
+        put_schema(to, form->row->params_schema);
     }
     man_put_errors(to, method->errors);
     fputs(".RE\n", to);

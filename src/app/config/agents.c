@@ -13,6 +13,7 @@
 #include "alloc.h"
 #include "buf.h"
 #include "roles.h"
+#include "transport.h"
 #include "wiring.h"
 #include "write.h"
 
@@ -245,30 +246,120 @@ static int add_agent(weft_agent *list, size_t *count, const weft_iter *it, weft_
     return merge_agent(agent, &it->value, arena);
 }
 
-static const char *const *keep_texts(const weft_texts *from, weft_arena *arena) {
-    const char **list = weft__arena_alloc(arena, (from->count + 1) * sizeof *list);
-    if (!list)
-        return NULL;
-    for (size_t i = 0; i < from->count; i++)
-        if (!(list[i] = keep_text(arena, from->items[i], strlen(from->items[i]))))
+/* ---- programs by their address ---- */
+
+static bool is_address(const char *text) {
+    return strncmp(text, "exec:", 5) == 0;
+}
+
+int weft__agent_address(const char *text, const char **ret_why) {
+    weft_url url;
+    if (!is_address(text))
+        return 0;
+    int r = weft__transport_parse(NULL, text, NULL, &url, ret_why);
+    if (r >= 0)
+        weft__url_done(&url, NULL);
+    return r < 0 ? r : 1;
+}
+
+static const char *const *keep_argv(const weft_url *url, weft_arena *arena) {
+    size_t count = 0;
+    while (url->argv[count])
+        count++;
+    const char **argv = weft__arena_alloc(arena, (count + 1) * sizeof *argv);
+    for (size_t i = 0; argv && i < count; i++)
+        if (!(argv[i] = keep_text(arena, url->argv[i], strlen(url->argv[i]))))
             return NULL;
-    list[from->count] = NULL;
-    return list;
+    if (argv)
+        argv[count] = NULL;
+    return argv;
+}
+
+/* "exec:python3", and "exec:python3#2" for another with the same program. */
+static const char *name_program(const weft_agents *agents, const char *program, weft_arena *arena) {
+    char name[128];
+    const char *slash = strrchr(program, '/');
+    program = slash && slash[1] ? slash + 1 : program;
+    snprintf(name, sizeof name, "exec:%.64s", program);
+    for (int n = 2; weft__agent_find(agents, name); n++)
+        snprintf(name, sizeof name, "exec:%.64s#%d", program, n);
+    return keep_text(arena, name, strlen(name));
+}
+
+static bool has_same_argv(const weft_agent *agent, const weft_url *url) {
+    size_t i = 0;
+    if (!is_address(agent->name))
+        return false;
+    while (agent->argv[i] && url->argv[i] && strcmp(agent->argv[i], url->argv[i]) == 0)
+        i++;
+    return !agent->argv[i] && !url->argv[i];
+}
+
+/* One that is named twice is one. list has room for it. */
+static int add_program(weft_agents *agents, weft_agent *list, const weft_url *url, weft_arena *arena, const char **ret) {
+    for (size_t i = 0; i < agents->count; i++)
+        if (has_same_argv(&list[i], url)) {
+            *ret = list[i].name;
+            return 0;
+        }
+    weft_agent *agent = &list[agents->count];
+    *agent = (weft_agent){.name = name_program(agents, url->argv[0], arena),
+                          .driver = "planner",
+                          .argv = keep_argv(url, arena),
+                          .about = "a program that the configuration names for a role"};
+    if (!agent->name || !agent->argv)
+        return -ENOMEM;
+    agents->count++;
+    *ret = agent->name;
+    return 0;
+}
+
+static int name_holder(weft_agents *agents, weft_agent *list, const char *text, weft_arena *arena, const char **ret) {
+    weft_url url;
+    if (!is_address(text)) {
+        *ret = keep_text(arena, text, strlen(text));
+        return *ret ? 0 : -ENOMEM;
+    }
+    int r = weft__transport_parse(NULL, text, NULL, &url, NULL);
+    if (r < 0)
+        return r;
+    r = add_program(agents, list, &url, arena, ret);
+    weft__url_done(&url, NULL);
+    return r;
+}
+
+/* ---- roles ---- */
+
+static int keep_holders(weft_agents *agents, weft_agent *list, const weft_texts *from, weft_arena *arena,
+                        const char *const **ret) {
+    const char **names = weft__arena_alloc(arena, (from->count + 1) * sizeof *names);
+    int r = names ? 0 : -ENOMEM;
+    for (size_t i = 0; r >= 0 && i < from->count; i++)
+        r = name_holder(agents, list, from->items[i], arena, &names[i]);
+    if (r < 0)
+        return r;
+    names[from->count] = NULL;
+    *ret = names;
+    return 0;
 }
 
 int weft__agents_roles(const weft_texts *planners, const weft_texts *executors, weft_arena *arena, weft_agents *to) {
     const weft_texts *lists[] = {planners, executors};
     static const char *const roles[] = {WEFT_ROLE_PLANNER, WEFT_ROLE_EXECUTOR};
     weft_agent_role *rows = weft__arena_alloc(arena, 3 * sizeof *rows);
+    weft_agent *list = weft__arena_alloc(arena, (to->count + planners->count + executors->count) * sizeof *list);
     size_t count = 0;
-    if (!rows)
+    if (!rows || !list)
         return -ENOMEM;
+    memcpy(list, to->list, to->count * sizeof *list);
+    to->list = list;
     for (size_t i = 0; i < 2; i++) {
         if (!lists[i]->count)
             continue;
-        rows[count] = (weft_agent_role){.role = roles[i], .agents = keep_texts(lists[i], arena)};
-        if (!rows[count++].agents)
-            return -ENOMEM;
+        rows[count] = (weft_agent_role){.role = roles[i]};
+        int r = keep_holders(to, list, lists[i], arena, &rows[count++].agents);
+        if (r < 0)
+            return r;
     }
     rows[count] = (weft_agent_role){0};
     to->roles = rows;

@@ -20,7 +20,13 @@ void weft__agent_suggest(weft_suggestion *suggestion, const weft_json *configure
  * lies in the arena, nothing is borrowed from the configuration. fallback is the name of the default agent. -ENOMEM. */
 int weft__agents_make(const weft_json *configured, const char *fallback, weft_arena *arena, weft_agents *ret);
 
-/* Add who holds the roles of planner and executor; an empty list: nobody was named. -ENOMEM. */
+/* May this be in the list of a role though no agent is called so: exec:PROGRAM ARG..., a child that speaks the planner's
+ * protocol? 1 yes, 0 it is no such address; -EINVAL it is one with a mistake (*ret_why, static), -ENOMEM. */
+int weft__agent_address(const char *text, const char **ret_why);
+
+/* Add who holds the roles of planner and executor; an empty list: nobody was named. A program that is given by its address
+ * becomes an agent that is called after it, "exec:python3", and not with its arguments: they are not everybody's. -ENOMEM.
+ */
 int weft__agents_roles(const weft_texts *planners, const weft_texts *executors, weft_arena *arena, weft_agents *to);
 
 /* The object "agents" as it may be shown: what its variables are set to is hidden, since keys of services are given that

@@ -374,11 +374,21 @@ static int check_default_agent(loading *self) {
     return name ? check_agent_named(self, chosen, "default_agent", name) : -ENOMEM;
 }
 
+static int refuse_address(loading *self, const weft_setting *chosen, const char *key, const char *why) {
+    char text[256];
+    snprintf(text, sizeof text, "%s: %.200s", key, why);
+    return refuse_together(self, chosen, text);
+}
+
 static int check_role(loading *self, const char *key) {
     const weft_setting *chosen = setting_of(self->config, key);
     for (weft_iter it = weft_iterate(&chosen->value); weft_next(&it);) {
-        const char *name = weft_str_of(&it.value, "");
-        int r = check_agent_named(self, chosen, key, name);
+        const char *name = weft_str_of(&it.value, ""), *why = "";
+        int r = weft__agent_address(name, &why);
+        if (r == -EINVAL)
+            return refuse_address(self, chosen, key, why);
+        if (r == 0)
+            r = check_agent_named(self, chosen, key, name);
         if (r < 0)
             return r;
     }

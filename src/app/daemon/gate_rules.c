@@ -38,6 +38,7 @@ struct weft_gate_rules {
     size_t count;
     weft_rates *rates;
     weft_gate gate;
+    weft_gate_rules_stats stats;
     int64_t (*now_ms)(void *ctx);
     void *ctx;
 };
@@ -153,6 +154,7 @@ static int ask_rate(weft_gate_rules *self, const gate_rule *rule, const weft_gat
     int64_t wait = weft__rates_take(self->rates, client, rule->rate_per_minute, self->now_ms(self->ctx));
     if (!wait)
         return 0;
+    self->stats.rates++;
     weft_fail(request->req, weft__row_code(request->method, "rateLimited", 429), "Too many requests",
               WEFT_OBJ({"reason", weft_str("rateLimited")}, {"retryAfterMs", weft_int(wait)}));
     return -EACCES;
@@ -166,10 +168,14 @@ static int ask_rules(void *ctx, const weft_gate_request *request) {
         const gate_rule *rule = &self->rules[i];
         if (!(rule->max_message || rule->allow) || !holds_for(rule, request))
             continue;
-        if (rule->max_message && request->message.len > rule->max_message)
+        if (rule->max_message && request->message.len > rule->max_message) {
+            self->stats.sizes++;
             return refuse_size(rule, request);
-        if (rule->allow && !is_like_any(rule->allow, method_name(request)))
+        }
+        if (rule->allow && !is_like_any(rule->allow, method_name(request))) {
+            self->stats.methods++;
             return refuse_method(rule, request);
+        }
     }
     for (size_t i = 0; r >= 0 && i < self->count; i++)
         if (self->rules[i].rate_per_minute && holds_for(&self->rules[i], request))
@@ -292,6 +298,10 @@ weft_gate_rules *weft__gate_rules_free(weft_gate_rules *self) {
     weft__arena_done(&self->texts);
     weft__free(alloc, self->rules);
     return weft__free(alloc, self);
+}
+
+weft_gate_rules_stats weft__gate_rules_stats(const weft_gate_rules *self) {
+    return self->stats;
 }
 
 size_t weft__gate_rules_count(const weft_gate_rules *self) {

@@ -22,6 +22,11 @@ size_t weft__gate_rules_count(const weft_gate_rules *rules);
 bool weft__gate_rules_sign(const weft_gate_rules *rules);
 /* For weft_signatures_opts.required; ctx is the rules. */
 bool weft__gate_rules_required(void *ctx, const weft_gate_request *request);
+/* Requests and notifications that were refused so far, by what the rule asked. */
+typedef struct weft_gate_rules_stats {
+    uint64_t rates, sizes, methods;
+} weft_gate_rules_stats;
+weft_gate_rules_stats weft__gate_rules_stats(const weft_gate_rules *rules);
 /* Sizes, allow-lists and rates. Comes behind the gate of signatures: who has signed is who the rules see. Borrowed. */
 const weft_gate *weft__gate_rules_gate(weft_gate_rules *rules);
 /* The largest message for all connections of an endpoint, whoever they are; 0: no rule says. By the rules that name no

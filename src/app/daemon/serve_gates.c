@@ -117,6 +117,16 @@ const weft_gate *const *weft__serve_gates_list(weft_serve_gates *self, const wef
     return self->list;
 }
 
+void weft__serve_gates_counts(const weft_serve_gates *self, weft_gate_counts *ret) {
+    weft_signature_stats signatures = self->signatures ? weft_signatures_stats(self->signatures) : (weft_signature_stats){0};
+    weft_gate_rules_stats rules = weft__gate_rules_stats(self->rules);
+    *ret = (weft_gate_counts){.good_signatures = signatures.accepted,
+                              .bad_signatures = signatures.refused,
+                              .rates = rules.rates,
+                              .sizes = rules.sizes,
+                              .methods = rules.methods};
+}
+
 void weft__serve_gates_limit(const weft_serve_gates *self, const char *url, weft_listen_opts *opts) {
     opts->max_body = weft__gate_rules_max_body(self->rules, url, NULL);
     opts->dialect_max_body = weft__gate_rules_max_body(self->rules, url, opts->dialect);

@@ -2,6 +2,7 @@
 #ifndef WEFT_SERVE_GATES_H
 #define WEFT_SERVE_GATES_H
 
+#include "hub.h"
 #include "serve.h"
 
 typedef struct weft_serve_gates weft_serve_gates;
@@ -12,6 +13,8 @@ weft_exit weft__serve_gates_open(const weft_app *app, const weft_serve_settings 
 weft_serve_gates *weft__serve_gates_free(weft_serve_gates *self);
 /* For weft_service_opts.gates: ours, if the configuration has some, in front of these. Borrowed. */
 const weft_gate *const *weft__serve_gates_list(weft_serve_gates *self, const weft_gate *const *others);
+/* What they have let pass and refused so far. */
+void weft__serve_gates_counts(const weft_serve_gates *self, weft_gate_counts *ret);
 /* The largest messages on connections of this URL, which speak opts->dialect at first. */
 void weft__serve_gates_limit(const weft_serve_gates *self, const char *url, weft_listen_opts *opts);
 

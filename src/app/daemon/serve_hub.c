@@ -265,6 +265,11 @@ static bool read_flag(void *ctx, const char *name) {
     return weft__key_flag(self->opts.how, name);
 }
 
+static void count_gates(void *ctx, weft_gate_counts *ret) {
+    const weft_serve_hub *self = ctx;
+    weft__serve_gates_counts(self->opts.gates, ret);
+}
+
 weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub **ret) {
     weft_serve_hub *self = weft__zalloc(NULL, sizeof *self);
     if (!self)
@@ -278,6 +283,7 @@ weft_exit weft__serve_hub_open(const weft_serve_hub_opts *opts, weft_serve_hub *
                                  .is_agent = is_agent,
                                  .show = start_changes,
                                  .flag = read_flag,
+                                 .gates = count_gates,
                                  .ctx = self};
     self->hub.host = &self->host;
     self->request_log = weft__request_log(&opts->daemon->log);

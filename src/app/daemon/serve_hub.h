@@ -6,6 +6,7 @@
 #include "daemon.h"
 #include "hub.h"
 #include "serve.h"
+#include "serve_gates.h"
 
 /* How long a stop may take in all, unless limits.grace_ms says otherwise. */
 #define WEFT_SERVE_GRACE_MS 10000
@@ -17,7 +18,8 @@ typedef struct weft_serve_hub_opts {
     weft_loop *loop;
     weft_daemon *daemon;
     const weft_serve_settings *how;
-    const weft_store_kind *kind; /* of the journal; what does not last ends with us */
+    const weft_store_kind *kind;   /* of the journal; what does not last ends with us */
+    const weft_serve_gates *gates; /* for their figures */
     /* A client asked the daemon to stop; from the loop. */
     void (*on_stop)(void *ctx, bool force);
     void *ctx;

@@ -54,6 +54,26 @@ static void put_params(const weft_app *app, const weft_json *method) {
     }
 }
 
+/* What the params must fit besides, and what those of each dialect must. */
+static void put_params_schema(const weft_app *app, const weft_json *method) {
+    weft_json schema = weft_get(method, "x-paramsSchema"), dialects = weft_get(method, "x-dialects");
+    if (schema.text) {
+        fputs("params must fit: ", app->out.file);
+        weft__put_pretty(&app->out, &schema);
+        fputc('\n', app->out.file);
+    }
+    for (weft_iter it = weft_iterate(&dialects); dialects.text && weft_next(&it);) {
+        schema = weft_get(&it.value, "x-paramsSchema");
+        if (!schema.text)
+            continue;
+        fputs("params in ", app->out.file);
+        put_str(app, weft_str_of(&it.name, "?"));
+        fputs(" must fit: ", app->out.file);
+        weft__put_pretty(&app->out, &schema);
+        fputc('\n', app->out.file);
+    }
+}
+
 static void put_result_schema(const weft_app *app, const weft_json *method) {
     weft_json schema = weft_pointer(method, "/result/schema");
     fputs("result: ", app->out.file);
@@ -98,6 +118,7 @@ static void put_described_method(const weft_app *app, const weft_json *method) {
     fputc('\n', app->out.file);
     put_method_scope(app, method);
     put_params(app, method);
+    put_params_schema(app, method);
     put_result_schema(app, method);
     put_method_errors(app, method);
 }

@@ -388,6 +388,7 @@ static weft_exit open_hub(serving *self) {
                                 .daemon = &self->daemon,
                                 .how = self->how,
                                 .kind = store_kind(self),
+                                .gates = self->gates,
                                 .on_stop = stop_serving,
                                 .ctx = self};
     weft_exit status = weft__serve_hub_open(&opts, &self->hub);

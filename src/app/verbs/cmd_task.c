@@ -312,6 +312,7 @@ static const weft_subcommand words[] = {
     {"stats", " timeout url ", NULL, 0, 0, show_stats},
     {"diff", " stat context timeout url ", NULL, 0, 2, weft__task_diff_word},
     {"undo", " redo shared timeout url ", NULL, 0, 1, weft__task_undo_word},
+    {"review", " file context wait permission timeout url ", NULL, 0, 2, weft__task_review_word},
     {"watch", " timeout url ", NULL, 0, 1, weft__task_watch_word},
     {0},
 };
@@ -321,7 +322,8 @@ static weft_exit run_task(weft_app *app) {
 }
 
 static const weft_option options[] = {
-    WEFT_OPTION(weft_task_settings, wait, flag, "wait", 'w', NULL, "submit: stay until it has ended, show what it says"),
+    WEFT_OPTION(weft_task_settings, wait, flag, "wait", 'w', NULL,
+                "submit, review: stay until it has ended, show what it says"),
     WEFT_OPTION(weft_task_settings, agent, text, "agent", 'a', "NAME", "submit: by this agent (see \"weft agents\")"),
     WEFT_OPTION(weft_task_settings, priority, text, "priority", 'p', "N", "submit: higher runs first (default 0)"),
     WEFT_OPTION(weft_task_settings, timeout_ms, time, "timeout", 't', "TIME",
@@ -333,7 +335,7 @@ static const weft_option options[] = {
      .kind = WEFT_OPTION_text,
      .value = "WHAT",
      .offset = offsetof(weft_task_settings, permission),
-     .help = "submit: what its agent may do without asking, instead of what is configured",
+     .help = "submit, review: what its agent may do without asking, instead of what is configured",
      .choices = "ask read edit all"},
     WEFT_OPTION(weft_task_settings, worktree, flag, "worktree", 0, NULL,
                 "submit: in a git worktree of its own, on a branch of its own"),
@@ -348,7 +350,9 @@ static const weft_option options[] = {
     WEFT_OPTION(weft_task_settings, limit, number, "limit", 'n', "N", "list: at most so many, newest first (default 20)"),
     WEFT_OPTION(weft_task_settings, output, flag, "output", 'o', NULL, "get: only what it said"),
     WEFT_OPTION(weft_task_settings, stat, flag, "stat", 0, NULL, "diff: only which files, and how much of them"),
-    WEFT_OPTION(weft_task_settings, context, number, "context", 'U', "N", "diff: lines around each change (default 3)"),
+    WEFT_OPTION(weft_task_settings, context, number, "context", 'U', "N",
+                "diff, review: lines around each change (default 3)"),
+    WEFT_OPTION(weft_task_settings, file, text, "file", 0, "PATH", "review: send what was written there; no editor"),
     WEFT_OPTION(weft_task_settings, redo, flag, "redo", 0, NULL, "undo: put there again what was undone"),
     WEFT_OPTION(weft_task_settings, shared, flag, "shared", 0, NULL, "undo: also files that others may have changed"),
     WEFT_URL_OPTION(weft_task_settings),
@@ -370,6 +374,8 @@ static const char *const examples[] = {
     "end it, with everything it started",
     "weft task diff task-0003",
     "what it changed; without an id, the newest task",
+    "weft task review task-0003",
+    "write comments into what it changed, in $EDITOR; they become its next prompt",
     "weft task undo task-0003",
     "put that back, unless somebody has changed it since",
     "weft task watch",
@@ -381,8 +387,9 @@ const weft_verb weft__task_verb = {
     .name = "task",
     .help = "submit, list, watch, cancel, show and undo tasks",
     .begins = "agents and their work",
-    .usage = "submit PROMPT... | list | get ID | cancel ID | stats | diff [ID [PATH]] | undo [ID] | watch [ID]",
-    .words = "submit list get cancel stats diff undo watch",
+    .usage = "submit PROMPT... | list | get ID | cancel ID | stats | diff [ID [PATH]] | undo [ID] | "
+             "review [ID [PATH]] | watch [ID]",
+    .words = "submit list get cancel stats diff undo review watch",
     .examples = examples,
     .about = "With --wait a question of the agent is put to you if this is a terminal, otherwise it says how to answer it.\n"
              "The first Ctrl-C cancels the task and waits for its end. The second does not wait any longer; the task is\n"

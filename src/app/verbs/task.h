@@ -3,6 +3,7 @@
 #define WEFT_TASK_H
 
 #include "app.h"
+#include "connection.h"
 
 typedef struct weft_task_settings {
     const char *url;
@@ -15,9 +16,10 @@ typedef struct weft_task_settings {
     int64_t limit;
     /* get */
     bool output;
-    /* diff, undo */
+    /* diff, undo, review */
     bool stat, redo, shared;
     int64_t context;
+    const char *file;
 } weft_task_settings;
 
 /* task_submit.c */
@@ -29,7 +31,12 @@ weft_exit weft__prompt_read(const weft_app *app, char **ret);
 /* task_watch.c */
 weft_exit weft__task_watch_word(weft_app *app);
 
+/* task_review.c */
+weft_exit weft__task_review_word(weft_app *app);
+
 /* task_changes.c */
+/* The id that was named on the command line, else the newest task's; "" after an explanation. */
+weft_exit weft__task_find_id(weft_app *app, weft_connection *connection, char ret[64]);
 weft_exit weft__task_diff_word(weft_app *app);
 weft_exit weft__task_undo_word(weft_app *app);
 /* What task.about, or task.changed, says of what a task changed, in a few words. true: it changed something. */

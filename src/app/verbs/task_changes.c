@@ -9,8 +9,7 @@
 
 /* ---- which task ---- */
 
-/* The one that was named, else the newest. "" after an explanation. */
-static weft_exit find_task_id(weft_app *app, weft_connection *connection, char ret[64]) {
+weft_exit weft__task_find_id(weft_app *app, weft_connection *connection, char ret[64]) {
     WEFT_ANSWER answer = {0};
     *ret = '\0';
     if (app->arg_count) {
@@ -35,7 +34,7 @@ static weft_exit on_connection(weft_app *app, weft_exit (*run)(weft_app *app, we
     app->reach.timeout_ms = how->timeout_ms;
     weft_exit status = weft__hub_call_open(app, how->url, &connection);
     if (status == WEFT_DONE)
-        status = find_task_id(app, &connection, id);
+        status = weft__task_find_id(app, &connection, id);
     if (status == WEFT_DONE)
         status = run(app, &connection, id);
     weft__connection_done(&connection);

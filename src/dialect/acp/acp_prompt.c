@@ -3,7 +3,8 @@
  *
  *     submitted ──stored──▶ awaited ──the task's end──▶ ended ──the client was told all of it──▶ answered
  *
- * A client that leaves gives up its answer, and not the turn: it can come back and load the session. */
+ * A client that leaves gives up its answer, and not the turn: it can come back and load the session. With an idempotency key
+ * it can also say the same again, and gets what the turn came to: then the answer is waited for all the same. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@ struct prompt {
     weft_link unstored; /* in the client's list, until it is */
     const weft_hub *hub;
     bool old;           /* it is answered when it was accepted */
+    bool keyed;         /* its answer is kept, for who says it again */
     weft_req *req;      /* NULL: nobody waits for the answer any more */
     bool withdrawn;     /* it was cancelled before there was a task */
     char task[TASK_ID]; /* "": not stored yet */
@@ -117,6 +119,8 @@ static bool on_prompt_task(void *ctx, const weft_event *event, const weft_json *
 static void on_request_over(weft_req *req, int why, void *ctx) {
     struct prompt *prompt = ctx;
     char who[WEFT_WHO];
+    if (why == -EPIPE && prompt->keyed)
+        return;
     if (why != -ECANCELED) {
         prompt->req = NULL;
         weft_fail(req, WEFT_CANCELLED, "Request cancelled", weft_none());
@@ -197,7 +201,8 @@ static int submit_prompt(weft_req *req, const weft_hub *hub, const struct prompt
     struct prompt *prompt = weft__zalloc(hub->alloc, sizeof *prompt + size);
     if (!prompt)
         return -ENOMEM;
-    *prompt = (struct prompt){.hub = hub, .old = weft__acp_is_old(hub, req), .req = weft__req_keep(req)};
+    *prompt =
+        (struct prompt){.hub = hub, .old = weft__acp_is_old(hub, req), .keyed = *key != '\0', .req = weft__req_keep(req)};
     memcpy(prompt->session, in->sessionId, size);
     weft__list_init(&prompt->unstored);
     weft_trace trace;

@@ -16,6 +16,12 @@ typedef struct weft_dialect weft_dialect;
 typedef struct weft_hub_clients weft_hub_clients;
 typedef struct weft_rendering weft_rendering; /* hub_clients.h */
 
+/* What the gates of the configuration have let pass and refused, notifications too. */
+typedef struct weft_gate_counts {
+    uint64_t good_signatures, bad_signatures; /* bad: those that are missing too */
+    uint64_t rates, sizes, methods;           /* refused: too often, too large, not in a list */
+} weft_gate_counts;
+
 /* What only the program knows. Borrowed for the hub's life. */
 typedef struct weft_hub_host {
     const char *version;
@@ -31,6 +37,8 @@ typedef struct weft_hub_host {
     void (*show)(void *ctx);
     /* A flag of the configuration, by its name there: how a dialect reads what is set for it alone. NULL: none is set. */
     bool (*flag)(void *ctx, const char *name);
+    /* NULL: there are no such gates. */
+    void (*gates)(void *ctx, weft_gate_counts *ret);
     void *ctx;
 } weft_hub_host;
 

@@ -394,6 +394,18 @@ static const weft_error_row undo_errors[] = {WEFT_ERROR_PARAMS,
                                              WEFT_ERROR_STORAGE,
                                              ERRORS_CHANGES,
                                              {0}};
+static const weft_error_row comment_errors[] = {
+    WEFT_ERROR_PARAMS,
+    WEFT_ERROR_AGENT,
+    {409, "The task's agent is not configured any more", "agentNotConfigured"},
+    {409, "The idempotency key was used before, for a task with other params", "idempotencyKeyReused"},
+    {413, "What the comments become is longer than a prompt may be", "tooLarge"},
+    {429, "The session has too many tasks", "sessionQueueFull"},
+    {429, "The queue is full", "queueFull"},
+    WEFT_ERROR_STORAGE,
+    ERRORS_CHANGES,
+    {0},
+};
 static const weft_error_row no_errors[] = {{0}};
 #define ERROR_PLAN                                                                                                          \
     { 404, "There is no such plan", "planNotFound" }
@@ -603,6 +615,15 @@ static const weft_method methods[] = {
      .scope = WEFT_WORK,
      .result = S_UNDONE,
      .errors = undo_errors,
+     .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
+    {.name = "task.comment",
+     .handler = weft__hub_comment,
+     .params = weft__hub_comment_params,
+     .help = "comments on lines of a task's diff: they become the next prompt of its session",
+     .scope = WEFT_WORK,
+     .result = S_OF(S_IS("taskId", S_STRING) "," S_IS("sessionId", S_STRING) "," S_IS("state", S_STRING),
+                    "\"taskId\",\"sessionId\",\"state\""),
+     .errors = comment_errors,
      .flags = WEFT_CHANGES | WEFT_STRICT | WEFT_FOR_PEOPLE},
     {.name = "question.list",
      .handler = weft__hub_questions,

@@ -37,6 +37,13 @@ extern const weft_param weft__hub_cost_params[];
 /* ---- hub_methods_changes.c ---- */
 weft_handler weft__hub_changes, weft__hub_diff, weft__hub_undo;
 extern const weft_param weft__hub_changes_params[], weft__hub_diff_params[], weft__hub_undo_params[];
+/* Say why there is no diff: what weft__task_compare() returned for this task (NULL: for a session), or what came later. */
+int weft__hub_refuse_unknown(weft_req *req, const weft_hub *hub, const char *task, int r);
+int weft__hub_refuse_changes(weft_req *req, int r, const char *message);
+
+/* ---- hub_methods_comment.c ---- */
+weft_handler weft__hub_comment;
+extern const weft_param weft__hub_comment_params[];
 
 /* ---- hub_methods_question.c ---- */
 weft_handler weft__hub_questions, weft__hub_answer;

@@ -70,7 +70,7 @@ static void finish_changes_call(struct changes_call *call) {
 
 /* ---- refusals ---- */
 
-static int refuse_changes(weft_req *req, int r, const char *message) {
+int weft__hub_refuse_changes(weft_req *req, int r, const char *message) {
     switch (r) {
     case -ENOENT:
         return weft__reply_error(req, 501, "changesFailed", "%s", message);
@@ -86,7 +86,7 @@ static int refuse_changes(weft_req *req, int r, const char *message) {
     }
 }
 
-static int refuse_unknown(weft_req *req, const weft_hub *hub, const char *task, int r) {
+int weft__hub_refuse_unknown(weft_req *req, const weft_hub *hub, const char *task, int r) {
     const weft_task *found = task ? weft__task_find(hub->engine, task) : NULL;
     const char *why = found && found->changes && found->changes->why ? found->changes->why : NULL;
     bool waits = found && found->state == WEFT_TASK_QUEUED;
@@ -190,7 +190,8 @@ static int reply_list(const struct changes_call *call, const weft_changed_list *
 
 static void on_listed(void *ctx, const weft_compared *compared) {
     struct changes_call *call = ctx;
-    int r = compared->r < 0 ? refuse_changes(call->req, compared->r, compared->message) : reply_list(call, compared->list);
+    int r = compared->r < 0 ? weft__hub_refuse_changes(call->req, compared->r, compared->message)
+                            : reply_list(call, compared->list);
     if (r < 0)
         weft__reply_failure(call->req, r);
     finish_changes_call(call);
@@ -208,7 +209,7 @@ static void on_diffed(void *ctx, const weft_compared *compared) {
     struct changes_call *call = ctx;
     weft_bytes text = whole_lines(compared->text, compared->truncated);
     if (compared->r < 0)
-        refuse_changes(call->req, compared->r, compared->message);
+        weft__hub_refuse_changes(call->req, compared->r, compared->message);
     else
         weft__reply_val(call->req,
                         WEFT_OBJ({"taskId", id_or_none(call->taskId)}, {"sessionId", id_or_none(call->sessionId)},
@@ -265,7 +266,7 @@ static int ask_for_changes(weft_req *req, const weft_hub *hub, bool text) {
         return 0;
     }
     weft__free(hub->alloc, call);
-    return r == -ENOMEM ? r : refuse_unknown(weft__req_keep(req), hub, session ? NULL : id, r);
+    return r == -ENOMEM ? r : weft__hub_refuse_unknown(weft__req_keep(req), hub, session ? NULL : id, r);
 }
 
 int weft__hub_changes(weft_req *req, const weft_json *params, void *ctx) {
@@ -308,7 +309,7 @@ static int reply_undo(const struct changes_call *call, const weft_undo_result *r
 
 static void on_undo_over(void *ctx, const weft_undo_result *result) {
     struct changes_call *call = ctx;
-    int r = result->r < 0 ? refuse_changes(call->req, result->r, result->message) : reply_undo(call, result);
+    int r = result->r < 0 ? weft__hub_refuse_changes(call->req, result->r, result->message) : reply_undo(call, result);
     if (r < 0)
         weft__reply_failure(call->req, r);
     weft__free(call->hub->alloc, call);
@@ -329,5 +330,5 @@ int weft__hub_undo(weft_req *req, const weft_json *params, void *ctx) {
     if (r >= 0)
         return 0;
     weft__free(hub->alloc, call);
-    return r == -ENOMEM ? r : refuse_unknown(weft__req_keep(req), hub, in->taskId, r);
+    return r == -ENOMEM ? r : weft__hub_refuse_unknown(weft__req_keep(req), hub, in->taskId, r);
 }

@@ -52,6 +52,7 @@ typedef struct weft_metric_source {
     weft_store_stats store;
     weft_engine_figures engine;
     weft_clients_figures clients;
+    weft_gate_counts gates;
 } weft_metric_source;
 
 /* How a histogram is shown: so many of its values are a second, or a byte; whole: they are whole numbers and do not lie in

@@ -72,6 +72,20 @@ static void collect_troubles(weft_metric_out *out) {
     weft__sample_count(out, stats->stray_answers, "strayAnswer", NULL);
 }
 
+/* Those of the configuration, and the limits that every connection has. */
+static void collect_refusals(weft_metric_out *out) {
+    const weft_gate_counts *gates = &out->from->gates;
+    weft__sample_count(out, gates->bad_signatures, "signature", NULL);
+    weft__sample_count(out, stats_of(out)->rate_limited + gates->rates, "rate", NULL);
+    weft__sample_count(out, stats_of(out)->too_large + gates->sizes, "size", NULL);
+    weft__sample_count(out, gates->methods, "method", NULL);
+}
+
+static void collect_signatures(weft_metric_out *out) {
+    weft__sample_count(out, out->from->gates.good_signatures, "accepted", NULL);
+    weft__sample_count(out, out->from->gates.bad_signatures, "refused", NULL);
+}
+
 static const char *method_label(const weft_method_stats *stats) {
     return *stats->method ? stats->method : "unknown";
 }
@@ -301,6 +315,11 @@ const weft_metric weft__metrics[] = {
     {"weft_rpc_replays_total", COUNTER, "", "Retries of clients that were answered as the first time", collect_replays},
     {"weft_rpc_troubles_total", COUNTER, "kind",
      "Requests that were cancelled, expired or over the rate, and messages that were none", collect_troubles},
+    {"weft_gate_refusals_total", COUNTER, "kind",
+     "Requests and notifications without a good signature, over a rate, too large, or of a method that a list does not have",
+     collect_refusals},
+    {"weft_signatures_total", COUNTER, "outcome", "Signatures that were accepted; those that were wrong or missing, refused",
+     collect_signatures},
     {"weft_connections", GAUGE, "transport", "Clients that are connected", collect_connections},
     {"weft_connections_opened_total", COUNTER, "", "Clients that ever were", collect_opened},
     {"weft_connection_memory_bytes", GAUGE, "", "In the buffers of all connections", collect_connection_memory},
@@ -365,6 +384,8 @@ static void read_source(const weft_hub *hub, weft_metric_source *ret) {
     weft__store_stats(weft__engine_store(hub->engine), &ret->store);
     if (hub->clients)
         weft__hub_clients_figures(hub->clients, &ret->clients);
+    if (hub->host && hub->host->gates)
+        hub->host->gates(hub->host->ctx, &ret->gates);
 }
 
 int weft__metrics_write(const weft_hub *hub, const weft_metric_form *form, const char *prefix, weft_buf *ret) {

@@ -2,6 +2,7 @@
  * that is named for what it is about. */
 #include "planner.h"
 
+#include "planner_schemas.h"
 #include "reply.h"
 #include "schemas.h"
 #include "transport.h"
@@ -104,6 +105,7 @@
 
 static const weft_error_row execute_errors[] = {
     WEFT_ERROR_PARAMS,
+    PLANNER_GATE_ROWS,
     PLANNER_ERROR_ROWS,
     {WEFT_CANCELLED, "Request cancelled", "taskCancelled"},
     {PLANNER_FAILED, "The output does not fit into an answer", "outputTooLarge"},
@@ -117,6 +119,7 @@ static const weft_error_row execute_errors[] = {
 };
 static const weft_error_row validate_errors[] = {
     WEFT_ERROR_PARAMS,
+    PLANNER_GATE_ROWS,
     {PLANNER_UNAVAILABLE, "No checker for the language is installed", "noChecker"},
     {PLANNER_UNAVAILABLE, "Too many checks are waiting", "resourceUnavailable"},
     {PLANNER_FAILED, "A checker took too long", "executionTimeout"},
@@ -127,6 +130,7 @@ static const weft_error_row validate_errors[] = {
 };
 static const weft_error_row update_errors[] = {
     WEFT_ERROR_PARAMS,
+    PLANNER_GATE_ROWS,
     {WEFT_INVALID_PARAMS, "What is to be modified is not in the context", "notInContext"},
     {413, "There would be too much in the context", "contextFull"},
     {413, "What is said of an entry is too long", "tooLarge"},
@@ -138,6 +142,7 @@ static const weft_error_row update_errors[] = {
 };
 static const weft_error_row create_errors[] = {
     WEFT_ERROR_PARAMS,
+    PLANNER_GATE_ROWS,
     PLANNER_ERROR_ROWS,
     {WEFT_CANCELLED, "Request cancelled", "taskCancelled"},
     {413, "The prompt is too long", "tooLarge"},
@@ -147,6 +152,7 @@ static const weft_error_row create_errors[] = {
 };
 static const weft_error_row run_errors[] = {
     WEFT_ERROR_PARAMS,
+    PLANNER_GATE_ROWS,
     {PLANNER_UNAVAILABLE, "Resource unavailable", "resourceUnavailable"},
     {404, "There is no such plan", "planNotFound"},
     {409, "The plan runs already, or has run", "planHasRun"},
@@ -155,22 +161,24 @@ static const weft_error_row run_errors[] = {
     WEFT_ERROR_STORAGE,
     {0},
 };
-static const weft_error_row role_errors[] = {WEFT_ERROR_PARAMS, {0}};
+static const weft_error_row role_errors[] = {WEFT_ERROR_PARAMS, PLANNER_GATE_ROWS, {0}};
 static const weft_error_row register_errors[] = {
     WEFT_ERROR_PARAMS,
+    PLANNER_GATE_ROWS,
     {PLANNER_UNAVAILABLE, "Resource unavailable", "resourceUnavailable"},
     {WEFT_INVALID_REQUEST, "Nothing can be asked of this connection", "cannotListen"},
     WEFT_ERROR_AGENT,
     WEFT_ERROR_STOPPING,
     {0},
 };
-static const weft_error_row unregister_errors[] = {WEFT_ERROR_PARAMS, WEFT_ERROR_AGENT, {0}};
+static const weft_error_row unregister_errors[] = {WEFT_ERROR_PARAMS, PLANNER_GATE_ROWS, WEFT_ERROR_AGENT, {0}};
 
 static const weft_method methods[] = {
     /* planner_execute.c */
     {.name = "execute_task",
      .handler = weft__planner_on_execute,
      .params = weft__planner_execute_params,
+     .params_schema = weft__planner_execute_schema,
      .help = "give a task to whoever holds the role of the executor, and wait for what comes of it",
      .scope = WEFT_WORK,
      .result = S_EXECUTED,
@@ -180,6 +188,7 @@ static const weft_method methods[] = {
     {.name = "create_plan",
      .handler = weft__planner_on_create,
      .params = weft__planner_create_params,
+     .params_schema = weft__planner_create_schema,
      .help = "let whoever holds the role of the planner make a plan of a request; it is stored and does not run",
      .scope = WEFT_WORK,
      .result = S_OF(S_IS("plan", S_PLANNED), "\"plan\""),
@@ -189,6 +198,7 @@ static const weft_method methods[] = {
     {.name = "run_plan",
      .handler = weft__planner_on_run,
      .params = weft__planner_run_params,
+     .params_schema = weft__planner_run_schema,
      .help = "run a plan's tasks in the order of what they need, and wait for what comes of them",
      .scope = WEFT_WORK,
      .result = S_PLAN_RAN,
@@ -198,6 +208,7 @@ static const weft_method methods[] = {
     {.name = "validate_code",
      .handler = weft__planner_on_validate,
      .params = weft__planner_validate_params,
+     .params_schema = weft__planner_validate_schema,
      .help = "have the checkers that are installed here look at a piece of code; nothing of it is run",
      .scope = WEFT_WORK,
      .result = S_VALIDATED,
@@ -223,6 +234,7 @@ static const weft_method methods[] = {
     {.name = "role.register",
      .handler = weft__planner_on_register,
      .params = weft__planner_register_params,
+     .params_schema = weft__planner_register_schema,
      .help = "hold a role with this connection: its tasks are requests of the hub's, until role.unregister or the end",
      .scope = WEFT_WORK,
      .result = S_OF(S_IS("registered", S_TRUE) "," S_IS("holder", S_STRING), "\"registered\",\"holder\""),

@@ -22,6 +22,12 @@
 #define PLANNER_QUIET_MS 30000
 #define PLANNER_RETRIES 3
 
+/* What gates say of these methods (gates.md). The reasons of signatures are finer: this is the name of their code. */
+#define PLANNER_GATE_ROWS                                                                                                   \
+    {PLANNER_RATE_LIMITED, "Too many requests", "rateLimited"}, {                                                           \
+        PLANNER_UNAUTHENTICATED, "Authentication failed", "authenticationFailed"                                            \
+    }
+
 /* The errors that every row about roles has. */
 #define PLANNER_ERROR_ROWS                                                                                                  \
     {PLANNER_FAILED, "Execution timeout", "executionTimeout"}, {PLANNER_FAILED, "Execution failed", "executionFailed"},     \

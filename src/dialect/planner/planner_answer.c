@@ -83,21 +83,28 @@ static weft_val raw(const weft_buf *of) {
     return weft_raw(weft__buf_head(of), weft__buf_len(of));
 }
 
+/* A count that a holder gives of itself; the stricter form has them in "metrics". What is none is left out: a result that
+ * is good otherwise is not refused for it. */
+static int64_t count_of(const weft_json *result, const char *in_metadata, const char *in_metrics, int64_t usual) {
+    weft_json said = weft_pointer(result, in_metadata), strictly = weft_pointer(result, in_metrics);
+    int64_t count = weft_int_of(said.text ? &said : &strictly, -1);
+    return count < 0 ? usual : count;
+}
+
 static int say_done(weft_req *req, const weft_planner_outcome *of, const weft_task *task, const struct parts *parts) {
     weft_doc *models = NULL;
     const weft_json absent = {0}, *result = of->result ? of->result : &absent;
     weft_json explanation = weft_pointer(result, "/output/explanation"), status = weft_get(result, "status"),
-              time = weft_pointer(result, "/metadata/execution_time_ms"),
-              used = weft_pointer(result, "/metadata/tokens_used"), model = weft_pointer(result, "/metadata/model"),
+              model = weft_pointer(result, "/metadata/model"), strict_model = weft_pointer(result, "/metrics/model"),
               error = weft_get(result, "error");
-    int64_t tokens = tokens_of(task, of->hub->alloc), took = task->started_ms ? task->completed_ms - task->started_ms : 0;
+    int64_t took = task->started_ms ? task->completed_ms - task->started_ms : 0;
+    int64_t time = count_of(result, "/metadata/execution_time_ms", "/metrics/execution_time_ms", took > 0 ? took : 0);
+    int64_t tokens = count_of(result, "/metadata/tokens_used", "/metrics/tokens_used", tokens_of(task, of->hub->alloc));
     const char *usual = model_of(of->hub, task, &models);
+    usual = weft_str_of(&model, weft_str_of(&strict_model, usual));
     weft_val metadata =
-        WEFT_OBJ({"execution_time_ms", time.text ? weft_copy(&time) : weft_int(took > 0 ? took : 0)},
-                 {"tokens_used", used.text    ? weft_copy(&used)
-                                 : tokens < 0 ? weft_none()
-                                              : weft_int(tokens)},
-                 {"model", model.text ? weft_copy(&model) : weft_str(usual)}, {"task_id", weft_str(task->id)});
+        WEFT_OBJ({"execution_time_ms", weft_int(time)}, {"tokens_used", tokens < 0 ? weft_none() : weft_int(tokens)},
+                 {"model", weft_str(usual)}, {"task_id", weft_str(task->id)});
     int r = weft_reply(
         req,
         WEFT_OBJ({"task_id", weft_str_or_none(of->task_id)},

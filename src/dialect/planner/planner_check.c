@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "answer_shape.h"
+#include "plain_name.h"
 #include "planner.h"
 #include "reply.h"
 #include "write.h"
@@ -142,7 +144,10 @@ static int refuse_validation(weft_req *req, const weft_hub *hub, const struct va
     case -E2BIG:
         return weft__reply_invalid(req, "/rules", "at most %d rules", WEFT_CHECK_RULES);
     case -EINVAL:
-        return weft__reply_invalid(req, "/rules", "a rule is a name: letters, digits and @/_.+-");
+        return weft__reply_invalid(
+            req, "/rules",
+            "a rule is a name: words of letters, digits and . _ - + #, with / and : between them, and perhaps "
+            "an @ in front");
     case -EAGAIN:
         return weft__planner_fail_with(req,
                                        &(weft_planner_error){.code = PLANNER_UNAVAILABLE,
@@ -203,27 +208,15 @@ static void free_passing(struct passing *self) {
     weft__free(self->hub->alloc, self);
 }
 
-/* As our own answer would be. NULL: it is; else what is wrong. */
-static const char *wrong_issue(const weft_json *issue) {
-    weft_json message = weft_get(issue, "message"), line = weft_get(issue, "line"), column = weft_get(issue, "column");
-    weft_json rule = weft_get(issue, "rule"), severity = weft_get(issue, "severity");
-    return weft_typeof(issue) != WEFT_OBJECT                        ? "an issue is no object"
-           : weft_typeof(&message) != WEFT_STRING                   ? "an issue has no message"
-           : line.text && weft_typeof(&line) != WEFT_NUMBER         ? "the line of an issue is no number"
-           : column.text && weft_typeof(&column) != WEFT_NUMBER     ? "the column of an issue is no number"
-           : rule.text && weft_typeof(&rule) != WEFT_STRING         ? "the rule of an issue is no string"
-           : severity.text && weft_typeof(&severity) != WEFT_STRING ? "the severity of an issue is no string"
-                                                                    : NULL;
-}
-
-static const char *wrong_verdict(const weft_json *result) {
-    weft_json valid = weft_get(result, "valid"), issues = weft_get(result, "issues");
-    const char *wrong = weft_typeof(&valid) != WEFT_BOOL                    ? "valid is neither true nor false"
-                        : issues.text && weft_typeof(&issues) != WEFT_ARRAY ? "issues is no list"
-                                                                            : NULL;
-    for (weft_iter it = weft_iterate(&issues); !wrong && issues.text && weft_next(&it);)
-        wrong = wrong_issue(&it.value);
-    return wrong;
+/* The schema is compiled each time: programs that check take longer. */
+static int check_verdict(const weft_hub *hub, const weft_json *result, char why[WEFT_SHAPE_WHY]) {
+    weft_schema *shape;
+    int r = weft__shape_new(weft__validated_shape, hub->alloc, &shape);
+    if (r < 0)
+        return r;
+    r = weft__shape_check(shape, result, why);
+    weft_schema_free(shape);
+    return r;
 }
 
 static int write_passed_issue(weft_buf *out, const weft_alloc *alloc, const weft_json *issue, bool first) {
@@ -273,7 +266,7 @@ static void ask_next_executor(struct passing *self);
 
 static void on_executor_answered(void *ctx, int r, const weft_json *result, const char *error) {
     struct passing *self = ctx;
-    const char *wrong = r >= 0 ? wrong_verdict(result) : NULL;
+    char why[WEFT_SHAPE_WHY] = "";
     (void) error;
     if (r < 0 && r != -ECANCELED) {
         self->at++;
@@ -282,10 +275,12 @@ static void on_executor_answered(void *ctx, int r, const weft_json *result, cons
     }
     if (r < 0)
         weft__reply_failure(self->req, -ESHUTDOWN);
-    else if (wrong)
-        weft__planner_fail(self->req, PLANNER_FAILED, PLANNER_PARSE, wrong, NULL);
-    else
+    else if ((r = check_verdict(self->hub, result, why)) == 0)
         answer_passed(self, result);
+    else if (r == -ENOMEM)
+        weft__reply_failure(self->req, r);
+    else
+        weft__planner_fail(self->req, PLANNER_FAILED, PLANNER_PARSE, why, NULL);
     free_passing(self);
 }
 
@@ -339,6 +334,9 @@ int weft__planner_on_validate(weft_req *req, const weft_json *params, void *ctx)
     (void) params;
     if (strnlen(in->language, LANGUAGE + 1) > LANGUAGE)
         return weft__reply_invalid(weft__req_keep(req), "/language", "language must be at most %d bytes", LANGUAGE);
+    const char *wrong = weft__name_wrong((weft_bytes){in->language, strlen(in->language)}, WEFT_NAME_LINE);
+    if (wrong)
+        return weft__reply_invalid(weft__req_keep(req), "/language", "language %s", wrong);
     if (weft_typeof(&in->rules) == WEFT_ARRAY)
         r = read_rules(&in->rules, rules);
     if (r >= 0)

@@ -7,6 +7,7 @@
 #include "alloc.h"
 #include "arena.h"
 #include "context.h"
+#include "plain_name.h"
 #include "planner.h"
 #include "reply.h"
 #include "write.h"
@@ -41,6 +42,12 @@ static int refuse_part(reading *self, const char *path, const char *why) {
     return -EINVAL;
 }
 
+static int refuse_name(reading *self, const char *path, const char *wrong) {
+    char why[sizeof self->why];
+    snprintf(why, sizeof why, "its name %s", wrong);
+    return refuse_part(self, path, why);
+}
+
 /* Where a file is; what is removed may have become a link that leads elsewhere. */
 static int read_file_key(reading *self, const char *said, const char *path, const char **ret) {
     char *key = weft__arena_alloc(&self->arena, WEFT_CONTEXT_KEY + 1);
@@ -64,6 +71,11 @@ static int add_part(reading *self, const weft_json *key, const weft_json *data, 
         return refuse_part(self, "/data", "too many at once: at most 64");
     if (!text || !*text)
         return refuse_part(self, path, "it has no name: a string that is not empty");
+    /* What is there can be removed, whatever it is called. */
+    bool removes = self->change.action == WEFT_CONTEXT_REMOVE;
+    const char *wrong = removes ? NULL : weft__name_wrong((weft_bytes){text, strlen(text)}, WEFT_NAME_LINE);
+    if (wrong)
+        return refuse_name(self, path, wrong);
     int r = self->change.type == WEFT_CONTEXT_FILE ? read_file_key(self, text, path, &text) : 0;
     if (r >= 0)
         self->parts[self->change.count++] = (weft_context_part){.key = text, .data = data ? *data : (weft_json){0}};

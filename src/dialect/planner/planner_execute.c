@@ -115,10 +115,14 @@ static void refuse_large(struct execution *execution, const weft_task *task) {
                                                   .task = task->id});
 }
 
+static bool has_code(const weft_doc *result) {
+    return result && weft_pointer(weft_doc_root(result), "/output/code").text;
+}
+
 /* All that it said is read back, unless its holder has answered it. */
 static void answer_compared(struct execution *execution) {
     const weft_task *task = weft__task_find(execution->hub->engine, execution->task);
-    bool reads = task && execution->req && task->state == WEFT_TASK_COMPLETED && !execution->result;
+    bool reads = task && execution->req && task->state == WEFT_TASK_COMPLETED && !has_code(execution->result);
     if (reads && task->output_bytes > MAX_OUTPUT)
         refuse_large(execution, task);
     else if (reads) {

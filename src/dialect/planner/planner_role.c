@@ -5,6 +5,7 @@
 
 #include "alloc.h"
 #include "driver_planner.h"
+#include "plain_name.h"
 #include "planner.h"
 #include "reply.h"
 #include "write.h"
@@ -78,7 +79,12 @@ static int read_types(weft_req *req, const weft_json *list, const char *ret[WEFT
     size_t count = 0;
     for (weft_iter it = weft_iterate(list); list->text && weft_next(&it);) {
         const char *type = weft_str_of(&it.value, "");
-        if (!*type || strlen(type) > WEFT_TASK_TYPE || count == WEFT_TASK_TYPES) {
+        const char *wrong = weft__name_wrong((weft_bytes){type, strlen(type)}, WEFT_NAME_WORD);
+        if (wrong) {
+            weft__reply_invalid(req, "/task_types", "one of task_types %s", wrong);
+            return -EINVAL;
+        }
+        if (strlen(type) > WEFT_TASK_TYPE || count == WEFT_TASK_TYPES) {
             weft__reply_invalid(req, "/task_types", "task_types must be at most %d names of 1 to %d bytes", WEFT_TASK_TYPES,
                                 WEFT_TASK_TYPE);
             return -EINVAL;

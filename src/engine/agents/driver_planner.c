@@ -44,6 +44,7 @@ void weft__planner_release(weft_driver_process *process) {
         return;
     weft__output_done(&process->err);
     weft__buf_done(&process->err_tail, alloc);
+    weft_schema_free(process->executed);
     weft__free(alloc, process);
 }
 
@@ -399,7 +400,9 @@ static int planner_open(const weft_process_spec *spec, const weft_process_host *
     weft__planner_wire_init(&process->own, NULL);
     process->wire = wire ? wire : &process->own;
     weft__list_push(&process->wire->processes, &process->at_wire);
-    int r = wire ? 0 : start_child(process, spec);
+    int r = weft__shape_new(weft__executed_shape, spec->alloc, &process->executed);
+    if (r >= 0 && !wire)
+        r = start_child(process, spec);
     if (r < 0) {
         planner_free(process);
         return r;

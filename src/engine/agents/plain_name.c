@@ -1,4 +1,4 @@
-/* What is allowed is listed for words; for text, what is not. */
+/* What is allowed is listed for words; for lines, what is not. */
 #include "plain_name.h"
 
 #include <string.h>
@@ -7,7 +7,6 @@
 #include "visible.h"
 
 #define MAX_WORD 128
-#define MAX_FILE_NAME 255
 
 static bool is_alnum(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -49,40 +48,27 @@ static const char *rule_wrong(weft_bytes text) {
     return wrong;
 }
 
-/* ---- text ---- */
+/* ---- lines ---- */
 
-/* Is it UTF-8 without what a terminal would obey? lines: line ends and tabs are fine, and so is what only hides. */
-static const char *text_wrong(weft_bytes text, bool lines) {
+/* Control characters, ends of lines, and what changes the direction in which all that follows is read. */
+static bool steers(unsigned code) {
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x2028 && code <= 0x202e) ||
+           (code >= 0x2066 && code <= 0x2069);
+}
+
+static const char *line_wrong(weft_bytes text) {
+    if (!text.len)
+        return "is empty";
     for (size_t at = 0, n; at < text.len; at += n) {
-        unsigned char c = (unsigned char) text.data[at];
-        unsigned code;
-        n = c < 0x80 ? 1 : weft__utf8_len(text.data + at, text.len - at);
+        unsigned code = (unsigned char) text.data[at];
+        n = code < 0x80 ? 1 : weft__utf8_len(text.data + at, text.len - at);
         if (!n)
             return "is not valid UTF-8";
         weft__code_point(text.data + at, n, &code);
-        bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
-        if (lines ? control && code != '\n' && code != '\t' && code != '\r' : weft__is_unseen(code))
-            return control ? "has a control character" : "has a character that cannot be seen";
+        if (steers(code))
+            return "has a control character";
     }
     return NULL;
-}
-
-static const char *file_wrong(weft_bytes text) {
-    if (!text.len)
-        return "is empty";
-    if (text.len > MAX_FILE_NAME)
-        return "is longer than 255 bytes";
-    if (text.data[0] == '-')
-        return "begins with a dash";
-    if (text.data[0] == '@')
-        return "begins with an @, which some programs take for a file of arguments";
-    if (text.data[0] == ' ' || text.data[text.len - 1] == ' ')
-        return "begins or ends with a blank";
-    if (memchr(text.data, '/', text.len) || memchr(text.data, '\\', text.len))
-        return "has a slash: it is a path";
-    if ((text.len == 1 || (text.len == 2 && text.data[1] == '.')) && text.data[0] == '.')
-        return "is a folder";
-    return text_wrong(text, false);
 }
 
 const char *weft__name_wrong(weft_bytes text, weft_name_kind kind) {
@@ -91,10 +77,8 @@ const char *weft__name_wrong(weft_bytes text, weft_name_kind kind) {
         return word_wrong(text);
     case WEFT_NAME_RULE:
         return rule_wrong(text);
-    case WEFT_NAME_FILE:
-        return file_wrong(text);
-    case WEFT_NAME_ARGUMENT:
+    case WEFT_NAME_LINE:
         break;
     }
-    return text_wrong(text, true);
+    return line_wrong(text);
 }

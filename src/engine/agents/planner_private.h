@@ -1,11 +1,12 @@
 /* The inside of the driver for holders that speak the planner's protocol: driver_planner.c has the process, planner_turn.c
- * the turns, planner_shape.c what an answer must look like.
+ * the turns, answer_shape.c what an answer must look like.
  *
  * Every callback of the host may stop, close or free anything. Whoever calls one holds the process and does not go on with
  * it when it was freed, nor with a session that was closed. */
 #ifndef WEFT_PLANNER_PRIVATE_H
 #define WEFT_PLANNER_PRIVATE_H
 
+#include "answer_shape.h"
 #include "buf.h"
 #include "driver_planner.h"
 #include "loop.h"
@@ -39,7 +40,8 @@ struct weft_driver_process {
     weft_process *process;
     weft_process_end process_end;
     weft_service *service;
-    uint64_t noise; /* lines that were no messages */
+    weft_schema *executed; /* what results of execute_task must look like */
+    uint64_t noise;        /* lines that were no messages */
     weft_timer timer;
     weft_later later; /* tell the end */
     weft_link sessions, closed, asks;
@@ -107,9 +109,5 @@ void weft__planner_drop_turns(weft_driver_process *process);
 size_t weft__planner_unnamed(const weft_driver_process *process);
 /* A notification of a stream. only: where it does not say for which turn it is, it is for the one that has none yet. */
 bool weft__planner_hear(weft_driver_process *process, const char *method, const weft_json *params, bool only);
-
-/* planner_shape.c */
-/* NULL: a result of execute_task is as it must be; otherwise what is wrong with it, for people. */
-const char *weft__planner_wrong(const weft_json *result);
 
 #endif

@@ -29,9 +29,13 @@ struct planner_call {
 /* ---- its end ---- */
 
 /* A child is not heard of before its process is. */
+static bool may_be_heard(const weft_driver_process *process) {
+    return process->started || !weft__planner_is_child(process);
+}
+
 void weft__planner_session_soon(weft_driver_session *session) {
     const weft_driver_process *process = session->process;
-    if (process->started || !weft__planner_is_child(process))
+    if (may_be_heard(process))
         weft__later(process->loop, &session->later);
 }
 
@@ -97,14 +101,17 @@ static void tell_opened(weft_driver_session *session) {
     session->host->on_session(session->ctx, &(weft_session_info){0});
 }
 
-static void on_turn_due(weft_later *later) {
-    weft_driver_session *session = WEFT_CONTAINER(later, weft_driver_session, later);
+static void tell_turn(weft_driver_session *session) {
     weft_driver_process *process = session->process;
     weft__planner_hold(process);
     tell_opened(session);
     if (!session->closed && session->decided && !process->leaving)
         tell_turn_end(session, false);
     weft__planner_release(process);
+}
+
+static void on_turn_due(weft_later *later) {
+    tell_turn(WEFT_CONTAINER(later, weft_driver_session, later));
 }
 
 /* How the process ended says why. */
@@ -169,6 +176,8 @@ static bool say_rest(weft_driver_session *session, weft_bytes code) {
 
 static void tell_usage(weft_driver_session *session, const weft_json *result) {
     weft_json tokens = weft_pointer(result, "/metadata/tokens_used");
+    if (!tokens.text)
+        tokens = weft_pointer(result, "/metrics/tokens_used");
     char text[64];
     weft_doc *doc = NULL;
     int64_t count = weft_int_of(&tokens, -1);
@@ -194,12 +203,16 @@ static void decide_by_status(weft_driver_session *session, const weft_json *resu
 static void take_executed(weft_driver_session *session, const weft_json *result) {
     weft_json code = weft_pointer(result, "/output/code");
     weft_bytes text = {"", 0};
-    const char *wrong = weft__planner_wrong(result);
-    if (wrong || weft_text(&code, &text) < 0) {
-        say_unreadable(session, wrong ? wrong : "memory is short");
+    char why[WEFT_SHAPE_WHY] = "memory is short";
+    if (weft__shape_check(session->process->executed, result, why) < 0 || (code.text && weft_text(&code, &text) < 0)) {
+        say_unreadable(session, why);
         return;
     }
-    if (!say_rest(session, text)) {
+    if (memchr(text.data, '\0', text.len)) {
+        say_unreadable(session, "/output/code has a NUL in it");
+        return;
+    }
+    if (code.text && !say_rest(session, text)) {
         say_unreadable(session, "output.code is not what it streamed");
         return;
     }
@@ -272,6 +285,9 @@ static void on_turn_answered(weft_peer *peer, int r, const weft_answer *answer, 
             take_executed(session, answer->result);
         else
             take_other(session, answer->result);
+        /* At once, so that what it answered and its end can be stored together. */
+        if (r >= 0 && !session->closed && may_be_heard(process))
+            tell_turn(session);
         weft__planner_release(process);
     }
     weft__free(call->alloc, call);

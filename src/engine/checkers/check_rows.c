@@ -18,6 +18,7 @@
 
 #include "check_private.h"
 #include "fault.h"
+#include "plain_name.h"
 
 #define PYTHON_CHECK                                                                                                        \
     "import sys\n"                                                                                                          \
@@ -53,7 +54,7 @@ static bool has_only(const char *text, const char *extra) {
 
 bool weft__check_is_rule(const char *rule) {
     size_t len = strnlen(rule, WEFT_CHECK_RULE + 1);
-    return len && len <= WEFT_CHECK_RULE && (isalnum((unsigned char) *rule) || *rule == '@') && has_only(rule, "@/_.+-");
+    return len <= WEFT_CHECK_RULE && !weft__name_wrong((weft_bytes){rule, len}, WEFT_NAME_RULE);
 }
 
 /* -Wno-x says nothing about x when there is no x, and -Werror is no warning. */

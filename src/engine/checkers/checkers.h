@@ -78,7 +78,7 @@ int weft__check(weft_checkers *checkers, const weft_check_spec *spec, weft_check
 /* It completes with -ECANCELED, unless it is done already. */
 void weft__check_cancel(weft_checkers *checkers, uint64_t id);
 
-/* What a rule may be called at all: letters, digits and "@/_.+-", and it begins with a letter, a digit or "@". */
+/* What a rule may be called at all (plain_name.h), in so many bytes. */
 bool weft__check_is_rule(const char *rule);
 /* A sentence on what can be checked here now, and with what: for people who asked for something else. */
 #define WEFT_CHECK_SENTENCE 512

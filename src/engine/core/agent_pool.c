@@ -496,7 +496,9 @@ int weft__pool_session_open(pool_process *process, const known_session *known, c
     made->process = process;
     weft__list_push(&process->sessions, &made->link);
     process->session_count++;
-    process->retired |= ++process->opened >= MOST_OPENED;
+    /* Somebody connected keeps nothing of a session, and no task goes on with one. */
+    made->stale = process->agent->wire != NULL;
+    process->retired |= !made->stale && ++process->opened >= MOST_OPENED;
     int r = open_in_driver(made, known, must_exist);
     if (r < 0) {
         made->handle = NULL;

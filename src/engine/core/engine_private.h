@@ -85,6 +85,7 @@ typedef struct known_session {
     int64_t told_again;               /* no more of them are stored before this; monotonic */
     char task[ENGINE_ID];
     uint64_t bytes;       /* of its stream, since it was last trimmed */
+    uint64_t next_seq;    /* that the next event of its stream will have; 0: not known, after a start */
     weft_spent spent;     /* cost.c's, of the turns that have ended, */
     uint64_t spent_at;    /* up to this event */
     weft_money cost_told; /* by its agent, of the whole conversation */

@@ -11,6 +11,7 @@
 #define APPEND_BYTES ((size_t) 1 << 20)   /* of one append, about */
 #define PAUSE_ABOVE ((size_t) 256 * 1024) /* bytes that wait */
 #define RESUME_BELOW ((size_t) 64 * 1024)
+#define CLOSING_PARCELS 64 /* that are stored with the end: it has room in the append, whatever comes with it */
 
 struct parcel {
     weft_link link;
@@ -234,6 +235,62 @@ void weft__outbox_flush(struct run *run) {
         run->sending = false;
         retry_sending(run, r);
     }
+}
+
+/* ---- with the end ---- */
+
+/* The end says where in the session's stream the output is, so that must be known before it is stored. */
+bool weft__outbox_may_close(const struct run *run) {
+    size_t count = 0;
+    for (weft_link *link = run->outbox.next; link != &run->outbox; link = link->next)
+        if (WEFT_CONTAINER(link, struct parcel, link)->question || ++count > CLOSING_PARCELS)
+            return false;
+    const known_session *session = run->task->session;
+    return !run->apart && !run->sending && run->outbox_bytes < APPEND_BYTES && session && session->next_seq;
+}
+
+/* As weft__task_apply_output() will do it, from the same text. */
+static int count_parcel(const struct run *run, const struct parcel *parcel, weft_bytes json, uint64_t seq, run_said *said) {
+    const weft_alloc *alloc = run->engine->alloc;
+    weft_event event = {.type = parcel->type};
+    weft_doc *doc = NULL;
+    weft_bytes text;
+    if (strcmp(parcel->type, "session.output") != 0 && strcmp(parcel->type, "session.update") != 0)
+        return 0;
+    int r = weft_doc_parse(json.data, json.len, alloc, &doc);
+    if (r < 0)
+        return r;
+    r = weft__output_text(&event, weft_doc_root(doc), &text);
+    if (r > 0) {
+        said->bytes += text.len;
+        r = weft__buf_put(&said->text, alloc, text.data, text.len);
+    }
+    weft_doc_free(doc);
+    said->from = said->from ? said->from : seq;
+    said->to = seq;
+    return r;
+}
+
+void weft__outbox_close(struct run *run, struct draft *draft, run_said *said) {
+    uint64_t seq = run->task->session->next_seq;
+    while (!weft__list_empty(&run->outbox)) {
+        struct parcel *first = WEFT_CONTAINER(run->outbox.next, struct parcel, link);
+        size_t before = weft__buf_len(&draft->text);
+        weft__list_remove(&first->link);
+        weft__list_push(&run->sent, &first->link);
+        add_parcel_to(draft, run, first);
+        if (draft->r < 0 || first->hub)
+            continue;
+        weft_bytes json = {weft__buf_head(&draft->text) + before, weft__buf_len(&draft->text) - before};
+        int r = count_parcel(run, first, json, seq++, said);
+        draft->r = r < 0 ? r : draft->r;
+    }
+    run->sending = true;
+}
+
+void weft__outbox_closed(struct run *run, int r) {
+    run->apart |= r < 0;
+    on_parcels_stored(run, r);
 }
 
 void weft__outbox_drop(struct run *run) {

@@ -63,6 +63,7 @@ void weft__retention_count(weft_engine *engine, const weft_event *event) {
     engine->bytes_since += event->data.len;
     if (session) {
         session->bytes += event->data.len;
+        session->next_seq = event->seq + 1;
         trim_session(engine, session);
     }
     if (engine->bytes_since > engine->limits.keep_bytes / SLACK && engine->phase == READY)

@@ -13,6 +13,9 @@
 #include "run.h"
 #include "texts.h"
 
+/* What is kept of a connection between two turns is little, and to make it anew for each costs as much as the turn. */
+#define GUEST_IDLE_MS 300000
+
 struct weft_guest {
     weft_link link;
     weft_engine *engine;
@@ -200,6 +203,7 @@ static void fill_guest(weft_guest *guest, const weft_guest_spec *spec, uint64_t 
         .driver = "planner",
         .max_running = concurrency,
         .max_turns = concurrency,
+        .idle_ms = GUEST_IDLE_MS,
         .about = "somebody connected",
         .wire = spec->wire,
     };

@@ -1,7 +1,8 @@
 /* One turn of an agent, for one attempt of a task: started when task.started was delivered, over when the event of its end
- * was. What the driver tells goes to the outbox in the order it came; the end is stored after everything else was.
+ * was. What the driver tells goes to the outbox in the order it came; the end is stored after everything else was, or in
+ * one append with the last of it.
  *
- *     starts ──on_end, or it never started──▶ ended ──outbox empty──▶ closing ──stored──▶ freed
+ *     starts ──on_end, or it never started──▶ ended ──outbox empty, or goes with it──▶ closing ──stored──▶ freed
  *
  * A run that is asked to end (cancel, timeout, stop) ends the same way; what it was asked for decides how the task ends,
  * whatever the driver says of it. */
@@ -642,10 +643,12 @@ static void decide_outcome(const struct run *run, outcome *ret) {
     }
 }
 
-static void draft_end(struct draft *draft, const struct run *run, const outcome *end) {
+static void draft_end(struct draft *draft, const struct run *run, const outcome *end, const run_said *said) {
     const known_task *task = run->task;
     bool completed = strcmp(end->type, "task.completed") == 0, failed = strcmp(end->type, "task.failed") == 0;
     bool cancelled = !completed && !failed;
+    const char *text = weft__buf_head(&said->text);
+    weft_bytes tail = weft__text_end(text ? text : "", weft__buf_len(&said->text), WEFT_TASK_TAIL);
     usage_parts usage;
     weft__draft_add(
         draft, WEFT_STREAM_HUB, end->type,
@@ -654,10 +657,9 @@ static void draft_end(struct draft *draft, const struct run *run, const outcome 
                  {"reason", weft_str_or_none(end->reason)}, {"stopReason", weft_str_or_none(run->stop_reason)},
                  {"exitCode", run->exit_code >= 0 ? weft_int(run->exit_code) : weft_none()},
                  {"signal", failed && run->signal ? weft_int(run->signal) : weft_none()},
-                 {"usage", weft__usage_val(run, &usage)}, {"output", weft_strn(task->pub.tail.data, task->pub.tail.len)},
-                 {"outputBytes", weft_uint(task->pub.output_bytes)},
-                 {"outputFrom", task->output_from ? weft_uint(task->output_from) : weft_none()},
-                 {"outputTo", task->output_from ? weft_uint(task->output_to) : weft_none()},
+                 {"usage", weft__usage_val(run, &usage)}, {"output", weft_strn(tail.data, tail.len)},
+                 {"outputBytes", weft_uint(said->bytes)}, {"outputFrom", said->from ? weft_uint(said->from) : weft_none()},
+                 {"outputTo", said->from ? weft_uint(said->to) : weft_none()},
                  {"outputTruncated", run->cut || task->pub.output_cut ? weft_bool(true) : weft_none()}));
 }
 
@@ -676,7 +678,8 @@ static void draft_orphans(struct draft *draft, const struct run *run) {
     }
 }
 
-static void draft_retry(struct draft *draft, const struct run *run, const outcome *end) {
+static void draft_retry(struct draft *draft, const struct run *run, const outcome *end, const run_said *said) {
+    (void) said;
     usage_parts usage;
     weft__draft_add(draft, WEFT_STREAM_HUB, end->type,
                     WEFT_OBJ({"taskId", weft_str(run->task->id)}, {"sessionId", weft_str(run->task->pub.session)},
@@ -715,9 +718,33 @@ static void on_outcome_stored(void *ctx, int r) {
     weft__stop_check(engine);
 }
 
+static void on_rest_stored(void *ctx, int r) {
+    struct run *run = ctx;
+    weft_engine *engine = run->engine;
+    weft__outbox_closed(run, r);
+    if (r >= 0) {
+        on_outcome_stored(run, 0);
+        return;
+    }
+    engine->ends--;
+    run->closing = false;
+}
+
+/* What the task has said up to now, as far as it is stored, and then with what waits. */
+static void draft_rest(struct draft *draft, struct run *run, bool together, run_said *said) {
+    const known_task *task = run->task;
+    *said = (run_said){.bytes = task->pub.output_bytes, .from = task->output_from, .to = task->output_to};
+    if (task->pub.tail.len)
+        draft->r = weft__buf_put(&said->text, run->engine->alloc, task->pub.tail.data, task->pub.tail.len);
+    if (together)
+        weft__outbox_close(run, draft, said);
+}
+
 static void close_run(struct run *run) {
     weft_engine *engine = run->engine;
     struct draft draft = {.engine = engine};
+    bool together = !weft__outbox_empty(run);
+    run_said said;
     outcome end;
     if (run->lost < 0) {
         /* An end would say that what is stored is all it said. The next start fails it or queues it again. */
@@ -726,19 +753,30 @@ static void close_run(struct run *run) {
         on_outcome_stored(run, run->lost);
         return;
     }
+    draft_rest(&draft, run, together, &said);
     decide_outcome(run, &end);
     bool retries = strcmp(end.type, "task.retrying") == 0;
-    (retries ? draft_retry : draft_end)(&draft, run, &end);
+    (retries ? draft_retry : draft_end)(&draft, run, &end, &said);
     if (asks_again(run))
         draft_orphans(&draft, run);
     run->closing = true;
     engine->ends++;
-    int r = weft__draft_send(&draft, NULL, on_outcome_stored, run);
+    int r = weft__draft_send(&draft, NULL, together ? on_rest_stored : on_outcome_stored, run);
+    weft__buf_done(&said.text, engine->alloc);
     if (r >= 0)
         return;
+    if (together) {
+        on_rest_stored(run, r);
+        return;
+    }
     engine->ends--;
     run->closing = false;
     weft__again(engine, &run->again, r);
+}
+
+/* Nothing of it is on its way, and no failure is waited out. */
+static bool may_close(const struct run *run) {
+    return !run->closing && run->again.due == INT64_MAX && (weft__outbox_empty(run) || weft__outbox_may_close(run));
 }
 
 /* A flat list of steps; each is harmless when there is nothing to do. */
@@ -758,7 +796,8 @@ static void look_after_run(weft_later *later) {
     run->kill = false;
     tell_refusals(run);
     bool settled = !run->ended || weft__run_changes_end(run);
-    weft__outbox_flush(run);
-    if (run->ended && settled && !run->closing && weft__outbox_empty(run) && run->again.due == INT64_MAX)
+    if (run->ended && settled && may_close(run))
         close_run(run);
+    else
+        weft__outbox_flush(run);
 }

@@ -49,8 +49,9 @@ struct run {
     weft_link outbox, sent; /* parcels that wait, and those under way */
     size_t outbox_bytes;
     bool sending, paused;
-    int tries; /* to store it, that failed because a number was taken, one after the other */
-    int lost;  /* while stopping, something it said could not be stored: why; neither is its end then */
+    int tries;  /* to store it, that failed because a number was taken, one after the other */
+    bool apart; /* what it said and its end could not be stored together */
+    int lost;   /* while stopping, something it said could not be stored: why; neither is its end then */
     weft_link refusals;
 
     weft_terminals *terminals; /* that its agent has; NULL: none yet */
@@ -157,5 +158,17 @@ static inline bool weft__outbox_empty(const struct run *run) {
     return !run->sending && weft__list_empty(&run->outbox);
 }
 void weft__outbox_drop(struct run *run);
+
+/* What the end of a task says of its output. */
+typedef struct run_said {
+    weft_buf text; /* its end, and perhaps more before that */
+    uint64_t bytes, from, to;
+} run_said;
+/* May what waits be stored in one append with the end? */
+bool weft__outbox_may_close(const struct run *run);
+/* All that waits, into the draft of the end; said is then what it will be. What goes wrong is in the draft. */
+void weft__outbox_close(struct run *run, struct draft *draft, run_said *said);
+/* They are stored; or cannot be (<0), and what waited is stored alone, before the end. */
+void weft__outbox_closed(struct run *run, int r);
 
 #endif

@@ -253,6 +253,9 @@ int weft__session_apply_created(weft_engine *engine, const weft_event *event, co
     if (number > engine->next_task)
         engine->next_task = number;
     session->pub.first = event->gseq;
+    /* Of one that is read back at a start, what it said may come later, and is not read. */
+    if (engine->phase > FOLDING)
+        session->next_seq = 1;
     weft__session_stored(engine, session, event->time_ms);
     return 0;
 }
