@@ -15,8 +15,13 @@ EDIT = ("open('a', 'a').write('by the task\\n'); import os; os.makedirs('made/de
 FILES = {"a": "1\n2\n3\n", "gone": "x\n", "run": "#!/bin/sh\n", "crlf": "a\r\nb\r\n"}
 WRAPPER = """#!/bin/sh
 here=%s
-n=$(($(cat "$here/count") + 1))
-echo $n >"$here/count"
+n=$(
+    flock 9
+    n=$(($(cat "$here/count") + 1))
+    echo $n >"$here/count.new"
+    mv "$here/count.new" "$here/count"
+    echo $n
+) 9>"$here/lock"
 if [ "$n" = "$(cat "$here/at")" ]; then
     kill -9 "$(cat "$here/pid")"
     [ "$(cat "$here/how")" = before ] && exit 1
@@ -33,9 +38,9 @@ def git(folder, *args):
 
 
 class World:
-    def __init__(self):
+    def __init__(self, **more):
         agent = {"driver": "cli", "command": [sys.executable, "-c", EDIT]}
-        self.hub = Hub({"agents": {"edits": agent}, "default_agent": "edits"})
+        self.hub = Hub({"agents": {"edits": agent}, "default_agent": "edits", **more})
         self.folder, self.tools = self.hub.folder, os.path.join(self.hub.folder, "tools")
         self.hub.env.update(GIT_CONFIG_GLOBAL="/dev/null", GIT_CONFIG_NOSYSTEM="1")
         outside = self.outside = os.path.join(os.path.dirname(self.folder), os.path.basename(self.folder) + "-git")
@@ -221,4 +226,6 @@ def killed_behind_git_in_an_undo():
     killed_in_an_undo("behind")
 
 
-main([killed_before_git_in_a_task, killed_behind_git_in_a_task, killed_before_git_in_an_undo, killed_behind_git_in_an_undo])
+if __name__ == "__main__":
+    main([killed_before_git_in_a_task, killed_behind_git_in_a_task, killed_before_git_in_an_undo,
+          killed_behind_git_in_an_undo])

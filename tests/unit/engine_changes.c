@@ -258,6 +258,40 @@ TEST(cancelled_while_it_waits) {
     end_changes(&w);
 }
 
+/* The same of one that waits for its worktree. */
+TEST(cancelled_while_its_worktree_is_made) {
+    changes_world w;
+    task_outcome task, cancelled = {0};
+    const char *git = slow_git(&w);
+    begin_changes(&w, git);
+    CHECK_INT(submit_spec(&w.e, &(weft_task_spec){.prompt = "never", .isolation = WEFT_ISOLATION_WORKTREE}, &task), 0);
+    engine_settle(&w.e);
+    CHECK(play_of(task.id) == NULL);
+    CHECK_INT(weft__task_cancel(w.e.engine, task.id, "me", task_done, &cancelled), 0);
+    engine_wait(&w.e, &cancelled.times, 1);
+    CHECK_INT(cancelled.r, 0);
+    CHECK_INT(cancelled.state, WEFT_TASK_CANCELLED);
+    CHECK(play_of(task.id) == NULL);
+    unlink(git);
+    end_changes(&w);
+}
+
+/* Its agent does not work in the project's folder instead. */
+TEST(a_worktree_that_is_refused) {
+    changes_world w;
+    task_outcome task;
+    begin_changes(&w, NULL);
+    CHECK_INT(submit_spec(&w.e, &(weft_task_spec){.prompt = "never", .isolation = WEFT_ISOLATION_WORKTREE}, &task), 0);
+    ENGINE_UNTIL(&w.e, has_ended(&w, &task));
+    CHECK(play_of(task.id) == NULL);
+    const weft_task *found = weft__task_find(w.e.engine, task.id);
+    CHECK_STR(found->reason, "worktreeRefused");
+    CHECK(strstr(found->error, "not in a git repository") != NULL);
+    weft_task_spec other = {.prompt = "x", .session = found->session, .isolation = WEFT_ISOLATION_OFF};
+    CHECK_INT(weft__task_submit(w.e.engine, &other, NULL, NULL), -EINVAL);
+    end_changes(&w);
+}
+
 /* Without git the task runs, and says why nobody knows what it changed. */
 TEST(not_possible) {
     changes_world w;
@@ -354,4 +388,5 @@ TEST(memory_that_is_short) {
 }
 
 TEST_MAIN(CASE(before_and_after) CASE(undo_is_in_the_journal) CASE(two_at_once) CASE(of_a_session)
-              CASE(cancelled_while_it_waits) CASE(not_possible) CASE(after_a_crash) CASE(memory_that_is_short))
+              CASE(cancelled_while_it_waits) CASE(cancelled_while_its_worktree_is_made) CASE(a_worktree_that_is_refused)
+                  CASE(not_possible) CASE(after_a_crash) CASE(memory_that_is_short))

@@ -5,6 +5,7 @@
 
 #include "git_world.h"
 #include "snapshot_world.h"
+#include "worktrees.h"
 
 static void begin_evil(git_world *w) {
     char text[512];
@@ -224,6 +225,28 @@ static void look_at_snapshots(git_world *w) {
     weft__snapshots_free(s.snapshots);
 }
 
+static void on_worktree(void *ctx, const weft_worktree *made) {
+    snapshot_world *s = ctx;
+    s->answers++;
+    s->r = made->r;
+    snprintf(s->message, sizeof s->message, "%s", made->message);
+}
+
+/* A worktree writes a branch and git's own folder for it; it is made, or refused in words, and nothing runs. */
+static void look_at_worktrees(git_world *w) {
+    snapshot_world s = {.w = *w};
+    CHECK_INT(snapshot_world_open(&s, "repo", (weft_snapshots_opts){0}), 0);
+    for (int i = 0; i < 2; i++) {
+        weft_worktree_order order = {.owner = i ? "task-0002" : "task-0001", .asker = "x", .changes = i};
+        int before = s.answers;
+        CHECK_INT(weft__worktree_make(s.snapshots, &order, on_worktree, &s), 0);
+        GIT_UNTIL(&s.w, s.answers > before);
+        CHECK(s.r == 0 || (s.r == -EREMOTEIO && *s.message));
+        CHECK_INT(is_there(w, i ? "state/worktrees/task-0002/.git" : "state/worktrees/task-0001/.git"), s.r == 0);
+    }
+    weft__snapshots_free(s.snapshots);
+}
+
 static void look_at_everything(git_world *w) {
     static const weft_git_request requests[] = {
         {WEFT_GIT_STATUS, .untracked = true},
@@ -237,6 +260,7 @@ static void look_at_everything(git_world *w) {
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
         git_world_ask(w, requests[i]);
     look_at_snapshots(w);
+    look_at_worktrees(w);
 }
 
 TEST(programs_do_not_run) {

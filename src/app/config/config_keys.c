@@ -246,6 +246,9 @@ const weft_key weft__keys[] = {
          "tasks that ran when the daemon stopped or died: fail, requeue (begin again, with their open questions), or resume "
          "(go on, where the agent can; the others fail)"),
      .choices = {"fail requeue resume"}},
+    {KEY(text, "tasks.isolation", isolation, "\"none\"",
+         "where tasks work that do not say it: none (in the project's folder) or worktree (in a git worktree of their own)"),
+     .choices = {"none worktree"}},
     {KEY(flag, "tasks.paused", paused, "false", "nothing is started; tasks wait"), .live = true},
     TASKS(number, "sessions.idle_ms", talk_idle_ms, 0, DAY_MS, "120000",
           "how long an ACP agent's process is kept after a prompt in a session that goes on, if longer"),

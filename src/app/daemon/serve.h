@@ -33,6 +33,7 @@ typedef struct weft_serve_settings {
     weft_texts planners, executors; /* who holds the roles */
     bool paused;                    /* nothing is started */
     const char *on_restart;         /* "fail", "requeue" or "resume" */
+    const char *isolation;          /* "none" or "worktree" */
     bool requeue, resume;           /* the same */
     int64_t retention_days;
     const char *store_kind; /* the name of its row (wiring.h) */
@@ -43,7 +44,7 @@ typedef struct weft_serve_settings {
     bool log_requests;
     bool git_write;
     weft_json checker_rows; /* absent: none */
-    bool changes; /* snapshots before and after each turn */
+    bool changes;           /* snapshots before and after each turn */
     bool cdev_parallel;
     bool automation;
     bool automation_changed; /* after a reload: something that begins with "automation." has */

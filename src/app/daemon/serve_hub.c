@@ -247,6 +247,7 @@ static int make_engine(weft_serve_hub *self) {
                              .early = true,
                              .requeue = how->requeue,
                              .resume = how->resume,
+                             .isolate = how->isolation && strcmp(how->isolation, "worktree") == 0,
                              .limits = limits_of(how),
                              .on_note = warn_of_note,
                              .ctx = self};

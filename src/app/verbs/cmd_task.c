@@ -237,6 +237,8 @@ static void put_task(const weft_app *app, const weft_json *task, const weft_json
     char changed[200];
     weft__task_changes_text(&changes, changed, sizeof changed);
     put_task_text(app, "changed", changed);
+    put_task_text(app, "branch", weft_get_str(about, "branch", ""));
+    put_task_text(app, "worktree", weft_get_str(about, "worktree", ""));
     put_task_text(app, "took", time_taken(time, task));
     put_task_text(app, "prompt", weft_get_str(task, "prompt", ""));
     if (*weft_get_str(task, "output", ""))
@@ -302,8 +304,8 @@ static weft_exit show_stats(weft_app *app) {
 /* ---- the verb ---- */
 
 static const weft_subcommand words[] = {
-    {"submit", " agent priority timeout retries session permission wait once url ", "what is to be done?", 1, SIZE_MAX,
-     weft__task_submit_word},
+    {"submit", " agent priority timeout retries session permission worktree with-changes wait once url ",
+     "what is to be done?", 1, SIZE_MAX, weft__task_submit_word},
     {"list", " state limit timeout url ", NULL, 0, 0, list_tasks},
     {"get", " output timeout url ", "which task?", 1, 1, get_task},
     {"cancel", " timeout url ", "which task?", 1, 1, cancel_task},
@@ -335,6 +337,10 @@ static const weft_option options[] = {
      .offset = offsetof(weft_task_settings, permission),
      .help = "submit, review: what its agent may do without asking, instead of what is configured",
      .choices = "ask read edit all"},
+    WEFT_OPTION(weft_task_settings, worktree, flag, "worktree", 0, NULL,
+                "submit: in a git worktree of its own, on a branch of its own"),
+    WEFT_OPTION(weft_task_settings, with_changes, flag, "with-changes", 0, NULL,
+                "submit: the same, with your changes that are not committed"),
     {.name = "state",
      .kind = WEFT_OPTION_text,
      .value = "STATE",
@@ -358,6 +364,8 @@ static const char *const examples[] = {
     "do it, and show what the agent says until it is done",
     "weft task submit --agent claude --priority 5 @plan.md",
     "the prompt from a file (- for standard input); prints the task's id",
+    "weft task submit --worktree 'rewrite the parser'",
+    "in a git worktree, on a branch of its own; your files stay as they are",
     "weft task list --state running",
     "what runs now",
     "weft task get task-0003 --output",

@@ -10,7 +10,7 @@ typedef struct weft_task_settings {
     /* submit */
     const char *agent, *priority, *session, *once, *permission;
     int64_t timeout_ms, retries;
-    bool wait;
+    bool wait, worktree, with_changes;
     /* list */
     const char *state;
     int64_t limit;

@@ -26,7 +26,8 @@ struct submit {
     int64_t priority;
     weft_json metadata;
     int64_t timeoutMs, retries;
-    const char *sessionId, *permission;
+    const char *sessionId, *permission, *isolation;
+    bool withChanges;
 };
 const weft_param weft__aiwg_submit_params[] = {
     {"prompt", WEFT_PARAM_str, offsetof(struct submit, prompt), WEFT_REQUIRED | WEFT_NONEMPTY, "what the agent should do"},
@@ -40,6 +41,8 @@ const weft_param weft__aiwg_submit_params[] = {
     {"sessionId", WEFT_PARAM_str, offsetof(struct submit, sessionId), WEFT_NULLABLE | WEFT_NONEMPTY,
      "go on with this conversation"},
     {"permission", WEFT_PARAM_str, offsetof(struct submit, permission), WEFT_NULLABLE, WEFT_PERMISSION_HELP},
+    {"isolation", WEFT_PARAM_str, offsetof(struct submit, isolation), WEFT_NULLABLE, WEFT_ISOLATION_HELP},
+    {"withChanges", WEFT_PARAM_bool, offsetof(struct submit, withChanges), WEFT_NULLABLE, WEFT_WITH_CHANGES_HELP},
     WEFT_END(struct submit),
 };
 
@@ -139,6 +142,13 @@ int weft__aiwg_submit(weft_req *req, const weft_json *params, void *ctx) {
     weft_task_permission permission;
     if ((r = weft__permission_read(req, hub, in->permission, &permission)) != 0)
         return r < 0 ? r : 0;
+    weft_isolation isolation;
+    if ((r = weft__isolation_read(req, in->isolation, in->withChanges, &isolation)) != 0)
+        return r < 0 ? r : 0;
+    const weft_session *session = in->sessionId ? weft__session_find(hub->engine, in->sessionId) : NULL;
+    weft_isolation wanted = isolation == WEFT_ISOLATION_OFF ? WEFT_ISOLATION_NONE : isolation;
+    if (isolation && session && session->isolation != wanted)
+        return weft__reply_invalid(req, "/isolation", "where a session works is said when it is made");
     r = make_metadata(hub, params, &in->metadata, &metadata);
     if (r < 0)
         weft__buf_done(&metadata, hub->alloc);
@@ -157,6 +167,7 @@ int weft__aiwg_submit(weft_req *req, const weft_json *params, void *ctx) {
                            .timeout_ms = in->timeoutMs,
                            .retries = in->retries,
                            .permission = permission,
+                           .isolation = isolation,
                            .unless_busy = true};
     r = weft__task_submit(hub->engine, &spec, on_aiwg_submitted, weft__req_keep(req));
     weft__buf_done(&metadata, hub->alloc);

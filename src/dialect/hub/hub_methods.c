@@ -32,7 +32,8 @@
     S_IS("tasks", S_COUNT) "," \
     S_IS("title", S_TEXT_OR_NULL) "," \
     S_IS("folder", S_STRING) "," \
-    S_IS("closed", S_BOOL), \
+    S_IS("closed", S_BOOL) "," \
+    S_IS("branch", S_STRING), \
     "\"id\",\"agent\",\"createdAt\",\"updatedAt\",\"taskId\",\"busy\",\"tasks\"")
 
 #define S_WHOLE_SESSION S_OF( \
@@ -55,7 +56,10 @@
     S_IS("mode", S_STRING) "," \
     S_IS("models", S_OBJECT) "," \
     S_IS("options", S_LIST(S_OBJECT)) "," \
-    S_IS("commands", S_LIST(S_OBJECT)), \
+    S_IS("commands", S_LIST(S_OBJECT)) "," \
+    S_IS("isolation", S_STRING) "," \
+    S_IS("branch", S_STRING) "," \
+    S_IS("worktree", S_STRING), \
     "\"id\",\"agent\",\"createdAt\",\"updatedAt\",\"taskId\",\"busy\",\"tasks\",\"folder\",\"closed\",\"turn\"," \
     "\"turns\",\"agentSessionId\",\"settings\",\"mcpServers\"")
 #define S_ONE_SESSION S_OF(S_IS("session", S_WHOLE_SESSION), "\"session\"")
@@ -109,7 +113,9 @@
     S_IS("reason", S_TEXT_OR_NULL) "," \
     S_IS("stopReason", S_STRING) "," \
     S_IS("usage", S_OBJECT) "," \
-    S_IS("changes", S_OBJECT), \
+    S_IS("changes", S_OBJECT) "," \
+    S_IS("branch", S_STRING) "," \
+    S_IS("worktree", S_STRING), \
     "\"id\",\"agent\",\"sessionId\",\"attempt\",\"retries\",\"timeoutMs\",\"reason\"")
 
 #define S_MONEY S_OF(S_IS("amount", "{\"type\":\"number\",\"minimum\":0}") "," S_IS("currency", S_STRING), "\"amount\",\"currency\"")

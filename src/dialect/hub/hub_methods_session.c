@@ -50,7 +50,7 @@ static int write_row(weft_buf *out, const weft_alloc *alloc, const weft_session 
                  {"updatedAt", weft__stamp_val(session->updated_ms, updated)}, {"taskId", weft_str(session->task)},
                  {"busy", weft_bool(session->busy)}, {"tasks", weft_uint(session->tasks)}, {"title", title_of(session)},
                  {"folder", *session->folder ? weft_str(session->folder) : weft_none()},
-                 {"closed", session->closed ? weft_bool(true) : weft_none()});
+                 {"closed", session->closed ? weft_bool(true) : weft_none()}, {"branch", weft_str_or_none(session->branch)});
     return weft__write_val(out, alloc, &value);
 }
 
@@ -70,7 +70,9 @@ static int write_whole(weft_buf *out, const weft_alloc *alloc, const weft_sessio
         {"mcpServers", weft_raw(weft__buf_head(&servers), weft__buf_len(&servers))},
         {"modes", raw_or_none(facts[WEFT_SESSION_MODES])}, {"mode", raw_or_none(facts[WEFT_SESSION_MODE])},
         {"models", raw_or_none(facts[WEFT_SESSION_MODELS])}, {"options", raw_or_none(facts[WEFT_SESSION_OPTIONS])},
-        {"commands", raw_or_none(facts[WEFT_SESSION_COMMANDS])});
+        {"commands", raw_or_none(facts[WEFT_SESSION_COMMANDS])},
+        {"isolation", session->isolation ? weft_str("worktree") : weft_none()},
+        {"branch", weft_str_or_none(session->branch)}, {"worktree", weft_str_or_none(session->path)});
     if (r >= 0)
         r = weft__write_val(out, alloc, &value);
     weft__buf_done(&servers, alloc);
@@ -231,6 +233,8 @@ struct create {
     const char *agent, *folder, *title, *agentSessionId;
     const char *mode, *model;
     weft_json options, mcpServers;
+    const char *isolation;
+    bool withChanges;
 };
 const weft_param weft__hub_create_params[] = {
     {"agent", WEFT_PARAM_str, offsetof(struct create, agent), WEFT_NULLABLE | WEFT_NONEMPTY,
@@ -247,6 +251,8 @@ const weft_param weft__hub_create_params[] = {
      "likewise: values of the agent's options, by their ids"},
     {"mcpServers", WEFT_PARAM_arr, offsetof(struct create, mcpServers), WEFT_NULLABLE,
      "MCP servers for the agent, as ACP has them, at most 32; needs the scope exec"},
+    {"isolation", WEFT_PARAM_str, offsetof(struct create, isolation), WEFT_NULLABLE, WEFT_ISOLATION_HELP},
+    {"withChanges", WEFT_PARAM_bool, offsetof(struct create, withChanges), WEFT_NULLABLE, WEFT_WITH_CHANGES_HELP},
     WEFT_END(struct create),
 };
 
@@ -321,7 +327,13 @@ int weft__hub_session_create(weft_req *req, const weft_json *params, void *ctx) 
     (void) params;
     if ((in->mcpServers.text || in->folder) && !weft_has_scope(weft_req_identity(req), EXEC))
         return weft__reply_error(req, 403, "forbidden", "To name a folder or MCP servers the scope exec is needed");
-    int r = write_settings(in, hub->alloc, &settings);
+    weft_isolation isolation;
+    int r = weft__isolation_read(req, in->isolation, in->withChanges, &isolation);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    if (isolation && isolation != WEFT_ISOLATION_OFF && (in->folder || in->agentSessionId))
+        return weft__reply_invalid(req, "/isolation", "a worktree is not for a folder or a session of the agent's own");
+    r = write_settings(in, hub->alloc, &settings);
     if (r >= 0)
         r = write_copy(&in->mcpServers, hub->alloc, &servers);
     if (r >= 0)
@@ -331,7 +343,8 @@ int weft__hub_session_create(weft_req *req, const weft_json *params, void *ctx) 
                                                  .title = in->title,
                                                  .settings = weft__buf_len(&settings) ? weft__buf_head(&settings) : NULL,
                                                  .servers = weft__buf_len(&servers) ? weft__buf_head(&servers) : NULL,
-                                                 .agent_session = in->agentSessionId});
+                                                 .agent_session = in->agentSessionId,
+                                                 .isolation = isolation});
     weft__buf_done(&settings, hub->alloc);
     weft__buf_done(&servers, hub->alloc);
     return r;

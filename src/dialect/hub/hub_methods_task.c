@@ -15,15 +15,18 @@ const weft_param weft__hub_about_params[] = {
     WEFT_END(struct about),
 };
 
-static int write_about(weft_buf *out, const weft_alloc *alloc, const weft_task *task) {
+static int write_about(weft_buf *out, const weft_hub *hub, const weft_task *task) {
     weft_member changes[WEFT_CHANGES_MEMBERS];
+    const weft_session *session = weft__session_find(hub->engine, task->session);
     weft_val value =
         WEFT_OBJ({"id", weft_str(task->id)}, {"agent", weft_str(task->runs_on)}, {"sessionId", weft_str(task->session)},
                  {"attempt", weft_int(task->attempt)}, {"retries", weft_int(task->retries)},
                  {"timeoutMs", task->timeout_ms < 0 ? weft_null() : weft_int(task->timeout_ms)},
                  {"reason", weft_str(task->reason)}, {"stopReason", weft_str_or_none(task->stop_reason)},
-                 {"usage", weft__usage_or_none(task)}, {"changes", weft__changes_val(task->changes, false, changes)});
-    return weft__write_val(out, alloc, &value);
+                 {"usage", weft__usage_or_none(task)}, {"changes", weft__changes_val(task->changes, false, changes)},
+                 {"branch", weft_str_or_none(session ? session->branch : NULL)},
+                 {"worktree", weft_str_or_none(session ? session->path : NULL)});
+    return weft__write_val(out, hub->alloc, &value);
 }
 
 /* What is no id, or nobody's, is left out: a task may be forgotten between a list and this. */
@@ -38,7 +41,7 @@ static int write_found_tasks(weft_buf *out, const weft_hub *hub, const weft_json
         r = first ? 0 : weft__buf_put(out, hub->alloc, ",", 1);
         first = false;
         if (r >= 0)
-            r = write_about(out, hub->alloc, task);
+            r = write_about(out, hub, task);
     }
     return r < 0 ? r : weft__buf_put(out, hub->alloc, "]", 1);
 }

@@ -44,8 +44,10 @@ typedef struct file_request {
 
 /* However the agent wrote it. */
 static const char *whole_path(const weft_hub *hub, const file_request *request, char ret[WHOLE_PATH]) {
-    snprintf(ret, WHOLE_PATH, "%s/%.*s%s%.*s", weft__engine_folder(hub->engine), (int) request->folder.len,
-             request->folder.data, request->folder.len ? "/" : "", (int) request->beneath.len, request->beneath.data);
+    bool own = request->folder.len && *request->folder.data == '/'; /* a worktree */
+    snprintf(ret, WHOLE_PATH, "%s%s%.*s%s%.*s", own ? "" : weft__engine_folder(hub->engine), own ? "" : "/",
+             (int) request->folder.len, request->folder.data, request->folder.len ? "/" : "", (int) request->beneath.len,
+             request->beneath.data);
     return ret;
 }
 
@@ -373,10 +375,28 @@ static bool goes_up(weft_bytes path) {
     return false;
 }
 
+/* What follows the worktree's own path. */
+static int find_in_worktree(const char *worktree, file_request *ret) {
+    size_t len = strlen(worktree);
+    weft_bytes path = ret->path;
+    ret->folder = (weft_bytes){worktree, len};
+    ret->beneath = path;
+    if (!path.len || *path.data != '/')
+        return goes_up(path) ? -EXDEV : 0;
+    if (path.len < len || memcmp(path.data, worktree, len) != 0 || (path.len > len && path.data[len] != '/'))
+        return -EXDEV;
+    while (len < path.len && path.data[len] == '/')
+        len++;
+    ret->beneath = len == path.len ? (weft_bytes){".", 1} : (weft_bytes){path.data + len, path.len - len};
+    return goes_up(ret->beneath) ? -EXDEV : 0;
+}
+
 static int find_place(const weft_hub *hub, const char *session, file_request *ret) {
     const weft_session *known = weft__session_find(hub->engine, session);
     if (!known || !hub->files)
         return -EACCES;
+    if (known->isolation)
+        return known->path ? find_in_worktree(known->path, ret) : -EACCES;
     int r = weft__files_relative(hub->files, ret->path, &ret->beneath);
     size_t len = strlen(known->folder);
     if (r < 0)

@@ -125,6 +125,21 @@ weft_val weft__usage_or_none(const weft_task *task) {
     return task->usage ? weft_raw(task->usage, strlen(task->usage)) : weft_none();
 }
 
+int weft__isolation_read(weft_req *req, const char *said, bool with_changes, weft_isolation *ret) {
+    int r = 0;
+    *ret = WEFT_ISOLATION_NONE;
+    if (said && strcmp(said, "worktree") == 0)
+        *ret = with_changes ? WEFT_ISOLATION_WITH_CHANGES : WEFT_ISOLATION_WORKTREE;
+    else if (said && strcmp(said, "none") != 0)
+        r = weft__reply_invalid(req, "/isolation", "isolation must be none or worktree");
+    else if (!with_changes) {
+        *ret = said ? WEFT_ISOLATION_OFF : WEFT_ISOLATION_NONE;
+        return 0;
+    } else
+        r = weft__reply_invalid(req, "/withChanges", "withChanges is for isolation worktree");
+    return r < 0 ? r : *ret ? 0 : 1;
+}
+
 int weft__permission_read(weft_req *req, const weft_hub *hub, const char *said, weft_task_permission *ret) {
     const weft_hub_host *host = hub->host;
     *ret = WEFT_TASK_AS_CONFIGURED;

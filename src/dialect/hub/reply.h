@@ -30,6 +30,12 @@ int weft__reply_failure(weft_req *req, int r);
  * would allow itself what it should ask for. */
 #define WEFT_PERMISSION_HELP                                                                                                \
     "what its agent may do without asking: nothing (ask), read, edit in the project, or all; as configured when absent"
+/* isolation and withChanges as params: 1 it was refused, <0. */
+#define WEFT_ISOLATION_HELP                                                                                                 \
+    "worktree: in a git worktree of its own, on a branch of its own; none: in the project's folder; as configured when "    \
+    "absent"
+#define WEFT_WITH_CHANGES_HELP "the worktree gets the changes in the project's files that are not committed"
+int weft__isolation_read(weft_req *req, const char *said, bool with_changes, weft_isolation *ret);
 int weft__permission_read(weft_req *req, const weft_hub *hub, const char *said, weft_task_permission *ret);
 
 /* A task that could not be submitted, as far as all say it alike: its prompt, which has this path, or what is nobody's

@@ -93,12 +93,12 @@ static bool may_be_alternate(const char *path) {
     return !strpbrk(path, ":\"\n");
 }
 
-static void add_own_place(snap *s, extra *more, const char *index) {
+static void add_own_place(snap *s, extra *more, const char *index, const char *work_tree) {
     const snap_place *place = &s->own->place;
     char own_objects[PATH_MAX + 16];
     snprintf(own_objects, sizeof own_objects, "%s/objects", place->own);
     add_extra(s, more, "GIT_DIR", place->own);
-    add_extra(s, more, "GIT_WORK_TREE", place->repository.top);
+    add_extra(s, more, "GIT_WORK_TREE", work_tree ? work_tree : place->repository.top);
     add_extra(s, more, "GIT_INDEX_FILE", index ? index : place->index);
     if (!place->git)
         return;
@@ -109,7 +109,8 @@ static void add_own_place(snap *s, extra *more, const char *index) {
 
 static int run_with(snap *s, const snap_run *run, char *const *made, const extra *more) {
     const snap_place *place = &s->own->place;
-    const char *argv[MAX_ARGS] = {"git", "--no-pager", "--literal-pathspecs", "-c", "core.logAllRefUpdates=false", NULL};
+    const char *paths = run->magic ? "--no-pager" : "--literal-pathspecs";
+    const char *argv[MAX_ARGS] = {"git", "--no-pager", paths, "-c", "core.logAllRefUpdates=false", NULL};
     char shared[96], ignored[PATH_MAX + 32];
     size_t count = 5, have = weft__texts_count((const char *const *) made);
     if (*place->shared) {
@@ -155,7 +156,7 @@ static int run_in_place(snap *s, const snap_run *run) {
     extra more = {0};
     char **made = weft__git_env_make(&s->own->env, &place->repository, &none, false);
     if (!run->theirs)
-        add_own_place(s, &more, run->index);
+        add_own_place(s, &more, run->index, run->work_tree);
     int r = made && !more.failed ? run_with(s, run, made, &more) : -ENOMEM;
     for (size_t i = 0; i < more.count; i++)
         weft__free(s->own->alloc, more.list[i]);
@@ -335,7 +336,7 @@ static bool copy_excludes(snap *s) {
     return r == 0 || weft__snap_fail(s, r);
 }
 
-static bool make_folder_of_ours(snap *s, const char *path) {
+bool weft__snap_make_folder(snap *s, const char *path) {
     struct stat st;
     if (mkdir(path, 0700) < 0 && errno != EEXIST)
         return weft__snap_fail(s, -errno);
@@ -362,7 +363,7 @@ static bool make_own(snap *s) {
     struct stat st;
     snprintf(path, sizeof path, "%s/changes", s->own->state);
     snprintf(format, sizeof format, "--object-format=%s", place->format);
-    if (!make_folder_of_ours(s, path))
+    if (!weft__snap_make_folder(s, path))
         return false;
     if (strlen(path) + 16 >= sizeof place->own)
         return weft__snap_fail(s, -ENAMETOOLONG);
@@ -371,10 +372,10 @@ static bool make_own(snap *s) {
     snprintf(place->index, sizeof place->index, "%s/%s", place->own, place->git ? "index" : "own.index");
     snprintf(path, sizeof path, "%.4000s/info/attributes", place->own);
     if (stat(path, &st) < 0 || st.st_size != sizeof attributes - 1) {
-        if (!make_folder_of_ours(s, place->own) || !weft__snap_git(s, &(snap_run){.argv = init, .theirs = true}))
+        if (!weft__snap_make_folder(s, place->own) || !weft__snap_git(s, &(snap_run){.argv = init, .theirs = true}))
             return false;
         snprintf(path, sizeof path, "%.4000s/info", place->own);
-        if (!make_folder_of_ours(s, path))
+        if (!weft__snap_make_folder(s, path))
             return false;
         int r =
             write_small(place->own, "info/attributes", (weft_bytes){attributes, sizeof attributes - 1}, (weft_bytes){"", 0});

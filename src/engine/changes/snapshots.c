@@ -15,14 +15,6 @@
 #include "snapshots_private.h"
 #include "texts.h"
 
-/* One piece of work. Texts that belong to it lie behind it. */
-typedef struct snap_job {
-    weft_work work;
-    snap s;
-    void (*run)(struct snap_job *job);
-    void (*finish)(struct snap_job *job, bool lost); /* frees what is its own, not the job */
-} snap_job;
-
 static void run_job(weft_work *work) {
     snap_job *job = WEFT_CONTAINER(work, snap_job, work);
     job->run(job);
@@ -35,8 +27,7 @@ static void job_done(weft_work *work, bool lost) {
     weft__free(job->s.own->alloc, job);
 }
 
-/* The job is taken, also when this fails. */
-static int give_job(weft_snapshots *own, snap_job *job, void (*run)(snap_job *), void (*finish)(snap_job *, bool)) {
+int weft__snap_give(weft_snapshots *own, snap_job *job, void (*run)(snap_job *), void (*finish)(snap_job *, bool)) {
     job->work = (weft_work){.run = run_job, .done = job_done};
     job->s.own = own;
     job->run = run;
@@ -254,7 +245,7 @@ static void begin_forgetting(weft_snapshots *own) {
     own->forgotten = (weft_buf){0};
     own->forgetting = true;
     weft_buf owners = forget->owners;
-    if (give_job(own, &forget->job, run_forget, finish_forget) < 0) {
+    if (weft__snap_give(own, &forget->job, run_forget, finish_forget) < 0) {
         own->forgetting = false;
         own->forgotten = owners;
     }
@@ -265,6 +256,37 @@ int weft__snapshots_forget(weft_snapshots *own, const char *owner) {
     if (r == 0)
         begin_forgetting(own);
     return r;
+}
+
+/* ---- keeping what another took ---- */
+
+typedef struct adopt_job {
+    snap_job job;
+    char name[64], tree[WEFT_SNAPSHOT_HEX];
+} adopt_job;
+
+static void run_adopt(snap_job *job) {
+    const adopt_job *adopt = WEFT_CONTAINER(job, adopt_job, job);
+    snap_keep keep = {.name = adopt->name, .tree = adopt->tree};
+    if (weft__snap_find(&job->s))
+        weft__snap_keep(&job->s, &keep, 1);
+}
+
+/* What could not be kept is still kept by who took it. */
+static void finish_adopt(snap_job *job, bool lost) {
+    (void) job;
+    (void) lost;
+}
+
+int weft__snapshots_adopt(weft_snapshots *own, const char *name, const char *tree) {
+    if (!is_snapshot_name(name) || !weft__snap_is_hex(tree))
+        return -EINVAL;
+    adopt_job *adopt = weft__zalloc(own->alloc, sizeof *adopt);
+    if (!adopt)
+        return -ENOMEM;
+    snprintf(adopt->name, sizeof adopt->name, "%s", name);
+    snprintf(adopt->tree, sizeof adopt->tree, "%s", tree);
+    return weft__snap_give(own, &adopt->job, run_adopt, finish_adopt);
 }
 
 /* ---- sweeping ---- */
@@ -300,7 +322,7 @@ int weft__snapshots_sweep(weft_snapshots *own, bool (*known)(void *ctx, const ch
         return -ENOMEM;
     sweep->known = known;
     sweep->ctx = ctx;
-    return give_job(own, &sweep->job, run_sweep, finish_sweep);
+    return weft__snap_give(own, &sweep->job, run_sweep, finish_sweep);
 }
 
 /* ---- comparing ---- */
@@ -389,7 +411,7 @@ int weft__snapshots_compare(weft_snapshots *own, const weft_comparison *what, we
     compare->what.shared = shared;
     compare->done = done;
     compare->ctx = ctx;
-    return give_job(own, &compare->job, run_compare, finish_compare);
+    return weft__snap_give(own, &compare->job, run_compare, finish_compare);
 }
 
 /* ---- undoing ---- */
@@ -468,7 +490,7 @@ int weft__snapshots_undo(weft_snapshots *own, const weft_undo *what, weft_undo_d
     undo->what.shared = shared;
     undo->done = done;
     undo->ctx = ctx;
-    return give_job(own, &undo->job, run_undo, finish_undo);
+    return weft__snap_give(own, &undo->job, run_undo, finish_undo);
 }
 
 void weft__snapshots_undo_recorded(weft_snapshots *own) {
@@ -501,7 +523,7 @@ static int look_for_plan(weft_snapshots *own) {
     if (lstat(path, &st) < 0)
         return 0;
     undo_job *undo = weft__zalloc(own->alloc, sizeof *undo);
-    return undo ? give_job(own, &undo->job, run_recover, finish_recover) : -ENOMEM;
+    return undo ? weft__snap_give(own, &undo->job, run_recover, finish_recover) : -ENOMEM;
 }
 
 /* ---- whose it is ---- */
@@ -561,7 +583,7 @@ static int claim_folder(weft_snapshots *own, const char *mark) {
         return -errno;
     int r = write_mark(folder, path, mark);
     snap_job *job = r == 0 && was ? weft__zalloc(own->alloc, sizeof *job) : NULL;
-    return r < 0 ? r : job ? give_job(own, job, run_clear, finish_clear) : was ? -ENOMEM : 0;
+    return r < 0 ? r : job ? weft__snap_give(own, job, run_clear, finish_clear) : was ? -ENOMEM : 0;
 }
 
 /* ---- life ---- */
@@ -588,7 +610,8 @@ static int open_snapshots(weft_snapshots *own, const weft_snapshots_opts *opts) 
         return -ENAMETOOLONG;
     own->folder = weft__strndup(own->alloc, real, strlen(real));
     own->state = weft__strndup(own->alloc, opts->state, strlen(opts->state));
-    int r = own->folder && own->state ? find_git(own, opts->program) : -ENOMEM;
+    own->mark = opts->mark ? weft__strndup(own->alloc, opts->mark, strlen(opts->mark)) : NULL;
+    int r = own->folder && own->state && (own->mark || !opts->mark) ? find_git(own, opts->program) : -ENOMEM;
     if (r == 0)
         r = weft__git_env_init(&own->env, own->folder, own->alloc);
     if (r == 0 && (own->cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
@@ -616,10 +639,12 @@ int weft__snapshots_new(const weft_snapshots_opts *opts, weft_snapshots **ret) {
     own->max_file = opts->max_file ? opts->max_file : WEFT_SNAPSHOT_FILE;
     own->run_ms = opts->run_ms ? opts->run_ms : WEFT_SNAPSHOT_RUN_MS;
     own->umask = opts->set_umask ? opts->umask : 022;
+    own->set_umask = opts->set_umask;
     own->on_undone = opts->on_undone;
     own->ctx = opts->ctx;
     own->cancel = own->root = -1;
     weft__list_init(&own->waits);
+    weft__list_init(&own->trees);
     weft__later_init(&own->later, take_due);
     int r = open_snapshots(own, opts);
     if (r < 0) {
@@ -633,6 +658,7 @@ int weft__snapshots_new(const weft_snapshots_opts *opts, weft_snapshots **ret) {
 weft_snapshots *weft__snapshots_free(weft_snapshots *own) {
     if (!own)
         return NULL;
+    weft__snap_drop_trees(own);
     weft__later_cancel(&own->later);
     if (own->cancel >= 0)
         (void) eventfd_write(own->cancel, 1);
@@ -648,5 +674,6 @@ weft_snapshots *weft__snapshots_free(weft_snapshots *own) {
     weft__free(own->alloc, own->program);
     weft__free(own->alloc, own->folder);
     weft__free(own->alloc, own->state);
+    weft__free(own->alloc, own->mark);
     return weft__free(own->alloc, own);
 }

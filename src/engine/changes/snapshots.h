@@ -78,6 +78,8 @@ typedef struct weft_snapshot_wait {
  * another is being taken shares the next with all others. -EAGAIN: too much is waiting. */
 int weft__snapshots_take(weft_snapshots *snapshots, const char *name, int64_t wait_ms, weft_snapshot_wait *wait);
 void weft__snapshot_cancel(weft_snapshot_wait *wait);
+/* Keep a tree that the snapshots of one of our worktrees took, under a name as above. */
+int weft__snapshots_adopt(weft_snapshots *snapshots, const char *name, const char *tree);
 /* What is kept under names that begin with owner and a "." is no longer needed. owner is "task-0001". -ENOMEM: not now. */
 int weft__snapshots_forget(weft_snapshots *snapshots, const char *owner);
 /* The same for everybody for whom known, called later, says false: at a start. */

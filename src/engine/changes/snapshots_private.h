@@ -29,14 +29,23 @@ typedef struct snap_place {
     bool converts;           /* a setting of the user's may make git keep other bytes than are in the files */
 } snap_place;
 
+/* The snapshots of one worktree, with a thread of their own. */
+typedef struct snap_tree {
+    weft_link link;
+    weft_snapshots *snapshots;
+    char name[64];
+} snap_tree;
+
 struct weft_snapshots {
     weft_loop *loop;
     const weft_alloc *alloc;
     char *folder, *state, *program;
+    char *mark; /* NULL: none */
     int no_program;
     uint64_t max_file;
     int64_t run_ms;
     mode_t umask;
+    bool set_umask;
     weft_git_env env;
     weft_workers *workers;
     int cancel; /* an eventfd: everything is being freed */
@@ -49,6 +58,7 @@ struct weft_snapshots {
     bool taking;        /* one is under way */
     weft_buf forgotten; /* owners, each ends with NUL, for the next job that forgets */
     bool forgetting;
+    weft_link trees; /* of worktrees, see worktrees.c */
     /* Of the thread. */
     snap_place place;
     int root; /* the place's top, open; -1 */
@@ -64,6 +74,16 @@ typedef struct snap {
     weft_command_end end; /* of the last program */
 } snap;
 
+/* One piece of work. Texts that belong to it lie behind it. */
+typedef struct snap_job {
+    weft_work work;
+    snap s;
+    void (*run)(struct snap_job *job);
+    void (*finish)(struct snap_job *job, bool lost); /* frees what is its own, not the job */
+} snap_job;
+/* The job is taken, also when this fails. */
+int weft__snap_give(weft_snapshots *own, snap_job *job, void (*run)(snap_job *), void (*finish)(snap_job *, bool));
+
 void weft__snap_done(snap *s);
 /* Our failure, or a refusal in words. Both return false. */
 bool weft__snap_fail(snap *s, int r);
@@ -74,12 +94,14 @@ bool weft__snap_refuse(snap *s, int r, const char *format, ...) WEFT_PRINTF(3, 4
 typedef struct snap_run {
     const char *const *argv; /* behind "git" */
     weft_bytes input;
-    size_t max_output; /* 0: 64 KiB */
-    const char *index; /* another index; NULL: the place's */
-    bool theirs;       /* in the user's repository, with its configuration made harmless, and not in ours */
-    bool may_fail;     /* its exit code is for the caller */
-    bool may_cut;      /* so is too much output */
-    int folder;        /* -1 or 0: the place's top */
+    size_t max_output;     /* 0: 64 KiB */
+    const char *index;     /* another index; NULL: the place's */
+    bool theirs;           /* in the user's repository, with its configuration made harmless, and not in ours */
+    bool may_fail;         /* its exit code is for the caller */
+    bool may_cut;          /* so is too much output */
+    bool magic;            /* it refuses paths that mean only themselves */
+    int folder;            /* -1 or 0: the place's top */
+    const char *work_tree; /* of ours: whose files are meant; NULL: the place's */
 } snap_run;
 /* Find where the files and objects are, and make what is ours. */
 bool weft__snap_find(snap *s);
@@ -88,6 +110,19 @@ weft_bytes weft__snap_output(const snap *s);
 /* The name of an object that was printed. */
 bool weft__snap_take_hex(snap *s, char ret[WEFT_SNAPSHOT_HEX]);
 bool weft__snap_is_hex(const char *text);
+
+bool weft__snap_make_folder(snap *s, const char *path);
+
+/* ---- worktree_make.c ---- */
+
+typedef struct snap_worktree {
+    char owner[64];
+    bool changes;
+    char name[64], branch[96], base[WEFT_SNAPSHOT_HEX];
+} snap_worktree;
+bool weft__snap_worktree(snap *s, snap_worktree *tree);
+/* Free the snapshots of all worktrees: worktrees.c. */
+void weft__snap_drop_trees(weft_snapshots *own);
 
 /* ---- snapshot_take.c ---- */
 

@@ -16,6 +16,7 @@
 #include "agent_program.h"
 #include "beneath.h"
 #include "run.h"
+#include "worktrees.h"
 
 /* Sessions without a turn that a process keeps: agents hold the whole conversation in memory. */
 #define MOST_SESSIONS 32
@@ -438,6 +439,11 @@ static void close_oldest_session(pool_process *process) {
  * NULL: it is gone, or leads elsewhere. */
 static const char *find_folder(const weft_engine *engine, const known_session *known, char room[PATH_MAX]) {
     char found[WEFT_BENEATH_PATH];
+    if (known && known->pub.isolation)
+        return known->pub.worktree && engine->opts.snapshots &&
+                       weft__worktree_path(engine->opts.snapshots, known->pub.worktree, room) == 0
+                   ? room
+                   : NULL;
     if (!known || !*known->pub.folder)
         return engine->folder;
     if (weft__beneath_folder(engine->folder, known->pub.folder, false, found) < 0)

@@ -66,6 +66,7 @@ typedef struct weft_engine_opts {
     const weft_driver *const *drivers; /* NULL-terminated; borrowed */
     const char *program;               /* this binary; NULL: the one that runs */
     const char *folder;                /* absolute */
+    bool isolate;                      /* sessions that say nothing of it work in worktrees */
     const weft_passage *passages;      /* what agents may ask of their client; borrowed; NULL: nothing but permission */
     void *passage_ctx;                 /* for the handlers of these */
     weft_snapshots *snapshots;         /* of the folder, before and after each turn; borrowed, freed before the engine, which
@@ -240,6 +241,14 @@ typedef struct weft_task {
     bool output_cut;                  /* it said more than that, which could not be kept */
 } weft_task;
 
+/* Where the agent of a session works. */
+typedef enum weft_isolation {
+    WEFT_ISOLATION_NONE,         /* in the project's folder */
+    WEFT_ISOLATION_WORKTREE,     /* in a worktree of its own (worktrees.h), made before its first turn, */
+    WEFT_ISOLATION_WITH_CHANGES, /* with the changes in the project's files that are not committed */
+    WEFT_ISOLATION_OFF,          /* of an order: in the project's folder, whatever is configured; NONE is as configured */
+} weft_isolation;
+
 /* Zero means the default or none. Borrowed. */
 typedef struct weft_task_spec {
     const char *prompt;
@@ -256,16 +265,18 @@ typedef struct weft_task_spec {
     int64_t retries;
     int64_t depth;
     weft_task_permission permission;
-    const char *group;     /* refuse it with -EBUSY when a task of the same group is queued or running; NULL: of none */
-    bool unless_busy;      /* refuse it with -EBUSY when its session has one; otherwise it waits behind that */
-    weft_request *request; /* that this is done for (once.h), instead of a key; NULL: none. Its result is {taskId,
-                              sessionId} */
+    weft_isolation isolation; /* of the session that is made for it; one that is there has its own */
+    const char *group;        /* refuse it with -EBUSY when a task of the same group is queued or running; NULL: of none */
+    bool unless_busy;         /* refuse it with -EBUSY when its session has one; otherwise it waits behind that */
+    weft_request *request;    /* that this is done for (once.h), instead of a key; NULL: none. Its result is {taskId,
+                                 sessionId} */
 } weft_task_spec;
 
 /* r 0: the task as it is stored, running already if there was a slot. <0: nothing was stored. task is borrowed. */
 typedef void weft_task_done(void *ctx, int r, const weft_task *task);
 
-/* Fails now: -EINVAL an empty prompt, metadata that is no object, a key over 1 KiB, an agent that is not the session's;
+/* Fails now: -EINVAL an empty prompt, metadata that is no object, a key over 1 KiB, an agent that is not the session's, a
+ * worktree for a role or in a session that has none;
  * -EMSGSIZE a prompt or metadata (1 MiB) too long; -ENOENT no such agent; -ENODEV nobody holds the role; -ESRCH no such
  * session; -ESTALE that session is closed, or about to be; -EBUSY that session, or its group, has a task already; -EDQUOT so
  * many wait in that session already; -ENOBUFS the queue is full; -ESHUTDOWN the engine is stopping. Or later, with the
@@ -357,6 +368,8 @@ typedef struct weft_session {
     int64_t created_ms, updated_ms;
     uint64_t tasks;
     uint64_t first; /* the gseq of the event that made it: what was said in it is not before; 0: not known */
+    weft_isolation isolation;
+    const char *worktree, *branch, *path; /* its name, its branch and where it is; NULL: not made yet */
 } weft_session;
 /* A new one, on its own. Zero means none. Borrowed. */
 typedef struct weft_session_order {
@@ -367,6 +380,7 @@ typedef struct weft_session_order {
     const char *servers;       /* JSON: ACP's mcpServers, at most 32 and 64 KiB */
     const char *agent_session; /* a conversation that the agent knows of: it is opened before anything is stored */
     weft_request *request;     /* that this is done for (once.h); NULL: none. Its result is {sessionId} */
+    weft_isolation isolation;  /* not with a folder */
 } weft_session_order;
 
 /* r 0: the session as it is stored. <0: nothing was; error is a sentence of the agent's or NULL. Both are borrowed. */

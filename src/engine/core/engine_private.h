@@ -19,6 +19,7 @@
  *   past.c         what is old, read after the start   roles.c      who holds a role, and who of them is free
  *   task_changes.c what a task changed, and putting it back
  *   run_changes.c  snapshots before and after a run
+ *   task_worktree.c  a worktree for a session, before its first turn
  *   cost.c         what turns have cost, and the limits of it
  *
  * A thing that is being stored is in its map already, with stored false, so that what is in flight counts where it must; it
@@ -75,6 +76,7 @@ typedef struct known_session {
     struct session_job *job; /* it is being closed or deleted */
     saved_mark saved;
     char *agent_session, *folder, *title, *settings, *servers; /* the memory of pub's */
+    char *worktree, *branch, *path;                            /* likewise */
     char *agent;                     /* that of pub.agent, once it has become another one's; NULL: that is in text */
     char *facts[WEFT_SESSION_FACTS]; /* likewise, */
     char *told[WEFT_SESSION_FACTS],
@@ -414,6 +416,11 @@ int weft__task_restore_changes(weft_engine *engine, known_task *task, const weft
 /* The task goes, and what was kept for it. */
 void weft__task_forget_changes(weft_engine *engine, known_task *task);
 /* The engine is ready: what was left open is settled. */
+/* task_worktree.c: the snapshots of the files that a task works on, those of its worktree for instance; NULL: there are
+ * none.
+ */
+weft_snapshots *weft__task_snapshots(const weft_engine *engine, const known_task *task);
+int weft__session_apply_worktree(weft_engine *engine, const weft_event *event, const weft_json *data);
 void weft__changes_started(weft_engine *engine);
 void weft__changes_drop(weft_engine *engine);
 
@@ -452,6 +459,15 @@ known_session *weft__session_drop(weft_engine *engine, known_session *session);
 int weft__session_restore(weft_engine *engine, const weft_json *data);
 void weft__session_stored(weft_engine *engine, known_session *session, int64_t now);
 /* Title, folder, settings and servers; NULL: as it is. -ENOMEM. */
+/* What an order comes to, with the configuration. */
+static inline weft_isolation weft__isolation_meant(const weft_engine *engine, weft_isolation ordered) {
+    weft_isolation usual = engine->opts.isolate ? WEFT_ISOLATION_WORKTREE : WEFT_ISOLATION_NONE;
+    return ordered == WEFT_ISOLATION_OFF ? WEFT_ISOLATION_NONE : ordered ? ordered : usual;
+}
+/* "worktree", "worktree+changes"; NULL: none. */
+const char *weft__isolation_name(weft_isolation isolation);
+/* A worktree was made for it. */
+int weft__session_set_worktree(weft_engine *engine, known_session *session, const char *name, const char *branch);
 int weft__session_fill(weft_engine *engine, known_session *session, const weft_session *from);
 /* A task of it waits or runs, behind those with a lower number; it no longer does. */
 void weft__session_join(known_session *session, known_task *task);

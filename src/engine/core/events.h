@@ -4,7 +4,8 @@
  *
  * Stream "hub" (WEFT_STREAM_HUB): what the read models are folded from.
  *
- *   session.created      {sessionId, number?, agent, folder, beneath?, title?, settings?{}, servers?[], agentSessionId?}
+ *   session.created      {sessionId, number?, agent, folder, beneath?, isolation?, title?, settings?{}, servers?[],
+ *                        agentSessionId?}
  *                        beneath: where it works, beneath folder; servers: the names of its MCP servers, whose secrets are
  *                        in its document alone; number: of one that was made without a task
  *   session.agent        {sessionId, agentSessionId?}   the agent's own name for it; absent: it cannot be gone on with
@@ -23,6 +24,7 @@
  *                        its role it runs on, from here on its session's agent. Older journals have no
  *                        sessionId in events of a task's or a question's later life, nor a taskId in a question's
  *   task.process         {taskId, sessionId?, pid}
+ *   worktree.made        {taskId, sessionId, worktree, branch, base, path}   where the session works, before its first turn
  *   task.snapshot        {taskId, sessionId, before? | why?}   the project's files before its first turn, as a tree of git's
  *   task.changed         {taskId, sessionId, before, after?, files, added, modified, deleted, renamed, additions, deletions,
  *                        spans?[], others?[], late?, why?}   and behind its turn; why: nobody knows. spans: pairs of trees

@@ -112,6 +112,7 @@ static const fold folds[] = {
     {"session.closed", weft__session_apply_closed, NULL},
     {"session.resumed", weft__session_apply_closed, NULL},
     {"session.deleted", weft__session_apply_deleted, NULL},
+    {"worktree.made", weft__session_apply_worktree, NULL},
     {"task.queued", weft__task_apply_queued, act_queue},
     {"task.started", weft__task_apply_started, act_started},
     {"task.process", weft__task_apply_process, NULL},

@@ -45,7 +45,7 @@ static void stop_turn(struct run *run, run_stop why, bool force) {
     weft__run_stop_terminals(run);
     if (run->turn)
         weft__pool_cancel(run->turn, force);
-    else if (weft__run_changes_stop(run))
+    else if (weft__run_worktree_stop(run) || weft__run_changes_stop(run))
         weft__run_ended(run, &(weft_turn_end){.exit_code = -1});
 }
 
@@ -523,6 +523,11 @@ void weft__run_start(weft_engine *engine, known_task *task) {
         weft__run_ended(run, &(weft_turn_end){.exit_code = -1});
         return;
     }
+    if (!weft__run_worktree_begin(run))
+        weft__run_begin(run);
+}
+
+void weft__run_begin(struct run *run) {
     if (!weft__run_changes_begin(run))
         weft__run_go_on(run);
 }

@@ -24,6 +24,7 @@ typedef enum run_changes_step {
 typedef struct run_changes {
     run_changes_step step;
     weft_snapshot_wait wait;
+    weft_snapshots *of; /* the files that it works on; NULL: no snapshots are taken */
     char before[WEFT_SNAPSHOT_HEX], after[WEFT_SNAPSHOT_HEX];
     char last[WEFT_SNAPSHOT_HEX]; /* the last that was taken, by whoever */
     bool shared;                  /* others work too since then */
@@ -68,6 +69,7 @@ struct run {
     weft_money cost_now;           /* the session's sum, as it was told last */
     char over[200];                /* which limit of cost it has reached; "": none */
     run_changes changes;
+    bool awaits_worktree; /* it is being made; its turn starts behind it */
 };
 
 /* run.c: what the driver tells, by agent_pool.c */
@@ -130,8 +132,16 @@ bool weft__run_changes_stop(struct run *run);
 /* There is no time for it. */
 void weft__run_changes_give_up(struct run *run);
 /* An undo changed the files from one tree to another: what runs did not do that. */
-void weft__run_changes_foreign(weft_engine *engine, const char *from, const char *to);
+void weft__run_changes_foreign(weft_engine *engine, const weft_snapshots *of, const char *from, const char *to);
 void weft__run_go_on(struct run *run);
+
+/* task_worktree.c: where it works. */
+
+/* true: the turn has to wait for its worktree, or does not start; weft__run_begin() is called when it is there. */
+bool weft__run_worktree_begin(struct run *run);
+/* The turn is not to start any more. true: it was waiting to. */
+bool weft__run_worktree_stop(struct run *run);
+void weft__run_begin(struct run *run);
 
 /* outbox.c: what the run says, in order, as few appends as possible, nothing lost. */
 

@@ -10,7 +10,7 @@
 #include "run.h"
 
 static weft_snapshots *snapshots_of(const struct run *run) {
-    return run->engine->opts.snapshots;
+    return run->changes.of;
 }
 
 static void copy_tree(char to[WEFT_SNAPSHOT_HEX], const char *tree) {
@@ -23,8 +23,9 @@ static void name_snapshot(const struct run *run, const char *which, char ret[ENG
 
 /* ---- others ---- */
 
-static bool is_working(const struct run *run) {
-    return run && run->changes.step == CHANGES_WORKS;
+/* In these files. */
+static bool is_working(const struct run *run, const weft_snapshots *of) {
+    return run && run->changes.step == CHANGES_WORKS && run->changes.of == of;
 }
 
 /* From the last snapshot up to this one others may have changed files. Too many such spans become one long one. */
@@ -51,7 +52,7 @@ static void note_other(run_changes *changes, const char *id) {
 static bool others_work(weft_engine *engine, const struct run *a, const struct run *b) {
     for (weft_link *link = engine->slots.next; link != &engine->slots; link = link->next) {
         const struct run *run = WEFT_CONTAINER(link, known_task, slot)->run;
-        if (run != a && run != b && is_working(run))
+        if (run != a && run != b && is_working(run, a->changes.of))
             return true;
     }
     return false;
@@ -62,7 +63,7 @@ static void tell_others(struct run *run, const char *tree, bool begins) {
     weft_engine *engine = run->engine;
     for (weft_link *link = engine->slots.next; link != &engine->slots; link = link->next) {
         struct run *other = WEFT_CONTAINER(link, known_task, slot)->run;
-        if (other == run || !is_working(other))
+        if (other == run || !is_working(other, run->changes.of))
             continue;
         end_span(&other->changes, tree);
         other->changes.shared = begins || others_work(engine, other, run);
@@ -71,10 +72,10 @@ static void tell_others(struct run *run, const char *tree, bool begins) {
     }
 }
 
-void weft__run_changes_foreign(weft_engine *engine, const char *from, const char *to) {
+void weft__run_changes_foreign(weft_engine *engine, const weft_snapshots *of, const char *from, const char *to) {
     for (weft_link *link = engine->slots.next; link != &engine->slots; link = link->next) {
         struct run *run = WEFT_CONTAINER(link, known_task, slot)->run;
-        if (!is_working(run))
+        if (!is_working(run, of))
             continue;
         bool shared = run->changes.shared;
         end_span(&run->changes, from);
@@ -82,6 +83,15 @@ void weft__run_changes_foreign(weft_engine *engine, const char *from, const char
         end_span(&run->changes, to);
         run->changes.shared = shared;
     }
+}
+
+/* Those of a worktree are also kept with the project's, because the worktree goes and the task stays. */
+static void keep_with_project(const struct run *run, const char *which, const char *tree) {
+    weft_snapshots *project = run->engine->opts.snapshots;
+    char name[ENGINE_ID + 16];
+    name_snapshot(run, which, name);
+    if (project != run->changes.of && weft__snapshots_adopt(project, name, tree) < 0)
+        weft__note(run->engine, "%s: a snapshot is kept only as long as its worktree", run->task->id);
 }
 
 /* ---- before ---- */
@@ -103,9 +113,10 @@ static void begin_work(struct run *run, const char *tree) {
 
 static void on_before(weft_snapshot_wait *wait, const weft_snapshot *snapshot) {
     struct run *run = WEFT_CONTAINER(wait, struct run, changes.wait);
-    if (snapshot->r == 0)
+    if (snapshot->r == 0) {
+        keep_with_project(run, "before", snapshot->tree);
         begin_work(run, snapshot->tree);
-    else
+    } else
         run->changes.step = CHANGES_SETTLED;
     tell_before(run, snapshot->r == 0 ? snapshot->tree : NULL, snapshot->r == 0 ? NULL : snapshot->message);
     weft__run_go_on(run);
@@ -116,6 +127,7 @@ bool weft__run_changes_begin(struct run *run) {
     const weft_task_changes *known = run->task->changes;
     char name[ENGINE_ID + 16];
     run->changes.step = CHANGES_SETTLED;
+    run->changes.of = weft__task_snapshots(run->engine, run->task);
     if (!snapshots_of(run))
         return false;
     if (known && *known->before) {
@@ -206,6 +218,7 @@ static void on_after(weft_snapshot_wait *wait, const weft_snapshot *snapshot) {
         return;
     }
     copy_tree(changes->after, snapshot->tree);
+    keep_with_project(run, "after", snapshot->tree);
     end_span(changes, snapshot->tree);
     tell_others(run, snapshot->tree, false);
     changes->step = CHANGES_COMPARES;
@@ -214,8 +227,10 @@ static void on_after(weft_snapshot_wait *wait, const weft_snapshot *snapshot) {
     int r = same ? 0 : weft__snapshots_compare(snapshots_of(run), &what, on_after_compared, run);
     if (same || r < 0)
         settle(run, NULL, r < 0 ? weft_strerror(r) : NULL);
-    if (same && *run->changes.before) /* nothing to look at later */
+    if (same && *changes->before) /* nothing to look at later */
         (void) weft__snapshots_forget(snapshots_of(run), run->task->id);
+    if (same && *changes->before && snapshots_of(run) != run->engine->opts.snapshots)
+        (void) weft__snapshots_forget(run->engine->opts.snapshots, run->task->id);
 }
 
 bool weft__run_changes_end(struct run *run) {

@@ -11,6 +11,7 @@
 #include "beneath.h"
 #include "run.h"
 #include "terminals.h"
+#include "worktrees.h"
 
 /* A cancelled turn waits for its agent a third of the grace time (driver_acp.c). The agent may wait for its terminals, so
  * these are killed after half of that. */
@@ -25,6 +26,10 @@ static void on_shown(void *ctx, int r, weft_val update) {
 static int find_run_folder(const struct run *run, char ret[PATH_MAX]) {
     const known_session *session = run->task->session;
     char found[WEFT_BENEATH_PATH] = "";
+    if (session && session->pub.isolation)
+        return session->pub.worktree && run->engine->opts.snapshots
+                   ? weft__worktree_path(run->engine->opts.snapshots, session->pub.worktree, ret)
+                   : -ENOENT;
     int r =
         session && *session->pub.folder ? weft__beneath_folder(run->engine->folder, session->pub.folder, false, found) : 0;
     if (r < 0)

@@ -225,7 +225,7 @@ static void add_task(struct piece *piece, const known_task *task) {
     end_document(piece, TASK, task->pub.id, before);
 }
 
-#define SESSION_MEMBERS 17
+#define SESSION_MEMBERS 20
 /* What the document of a session is made of, until it is written. */
 struct session_parts {
     weft_member members[SESSION_MEMBERS], facts[WEFT_SESSION_FACTS], told[2];
@@ -261,6 +261,9 @@ static int session_data(const weft_engine *engine, const known_session *session,
         {"spent", weft__buf_len(&parts->spent) ? raw_of(&parts->spent) : weft_none()},
         {"spentAt", session->spent_at ? weft_uint(session->spent_at) : weft_none()},
         {"costTold", *currency ? weft_obj(parts->told, 2) : weft_none()},
+        {"isolation", weft_str_or_none(weft__isolation_name(pub->isolation))},
+        {"worktree", weft_str_or_none(pub->worktree)},
+        {"branch", weft_str_or_none(pub->branch)},
     };
     memcpy(parts->members, all, sizeof all);
     return r;

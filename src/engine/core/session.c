@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine_private.h"
+#include "worktrees.h"
 
 /* What agents say of all sessions together. It is said again whenever a session is opened, so the oldest goes first. */
 #define ALL_FACT_BYTES ((size_t) 64 << 20)
@@ -37,6 +38,9 @@ static void show_texts(known_session *session) {
     pub->title = session->title;
     pub->settings = session->settings;
     pub->servers = session->servers;
+    pub->worktree = session->worktree;
+    pub->branch = session->branch;
+    pub->path = session->path;
     for (size_t i = 0; i < WEFT_SESSION_FACTS; i++)
         pub->facts[i] = session->facts[i];
 }
@@ -47,7 +51,17 @@ static int set_session_text(weft_engine *engine, known_session *session, char **
     return r;
 }
 
+int weft__session_set_worktree(weft_engine *engine, known_session *session, const char *name, const char *branch) {
+    char path[PATH_MAX];
+    bool there = engine->opts.snapshots && weft__worktree_path(engine->opts.snapshots, name, path) == 0;
+    int r = set_session_text(engine, session, &session->worktree, name);
+    if (r >= 0)
+        r = set_session_text(engine, session, &session->branch, branch);
+    return r < 0 ? r : set_session_text(engine, session, &session->path, there ? path : NULL);
+}
+
 int weft__session_fill(weft_engine *engine, known_session *session, const weft_session *from) {
+    session->pub.isolation = from->isolation ? from->isolation : session->pub.isolation;
     int r = from->title ? set_session_text(engine, session, &session->title, from->title) : 0;
     if (r >= 0 && from->folder && *from->folder)
         r = set_session_text(engine, session, &session->folder, from->folder);
@@ -108,8 +122,8 @@ known_session *weft__session_drop(weft_engine *engine, known_session *session) {
         weft__free(engine->alloc, session->told[i]);
         weft__free(engine->alloc, session->telling[i]);
     }
-    char *texts[] = {session->agent_session, session->folder,  session->title,
-                     session->settings,      session->servers, session->agent};
+    char *texts[] = {session->agent_session, session->folder,   session->title,  session->settings, session->servers,
+                     session->agent,         session->worktree, session->branch, session->path};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         weft__free(engine->alloc, texts[i]);
     return weft__free(engine->alloc, session);
@@ -184,13 +198,28 @@ static known_session *session_of_event(const weft_engine *engine, const weft_jso
     return session && session->stored ? session : NULL;
 }
 
+static const char *const isolations[] = {
+    [WEFT_ISOLATION_WORKTREE] = "worktree", [WEFT_ISOLATION_WITH_CHANGES] = "worktree+changes", [WEFT_ISOLATION_OFF] = NULL};
+
+const char *weft__isolation_name(weft_isolation isolation) {
+    return isolations[isolation];
+}
+
+static weft_isolation isolation_of(const weft_json *value) {
+    for (weft_isolation i = WEFT_ISOLATION_WORKTREE; i <= WEFT_ISOLATION_WITH_CHANGES; i++)
+        if (weft__value_says(value, isolations[i]))
+            return i;
+    return WEFT_ISOLATION_NONE;
+}
+
 /* What session.created says besides who it is. */
 static int read_order(weft_engine *engine, known_session *session, const weft_json *data) {
     weft_session from = {0};
-    weft_json settings = weft_get(data, "settings");
+    weft_json settings = weft_get(data, "settings"), isolation = weft_get(data, "isolation");
     if (weft__member(data, "title", &from.title) < 0 || weft__member(data, "beneath", &from.folder) < 0 ||
         weft__member(data, "agentSessionId", &from.agent_session) < 0)
         return -ENOMEM;
+    from.isolation = isolation_of(&isolation);
     int r = weft__session_fill(engine, session, &from);
     if (r >= 0 && weft_typeof(&settings) == WEFT_OBJECT && settings.len <= WEFT_SETTINGS_BYTES)
         r = replace_text(engine, &session->settings, settings.text, settings.len);
@@ -229,6 +258,15 @@ int weft__session_apply_created(weft_engine *engine, const weft_event *event, co
         session->next_seq = 1;
     weft__session_stored(engine, session, event->time_ms);
     return 0;
+}
+
+int weft__session_apply_worktree(weft_engine *engine, const weft_event *event, const weft_json *data) {
+    const char *name, *branch;
+    known_session *session = session_of_event(engine, data);
+    (void) event;
+    if (weft__member(data, "worktree", &name) < 0 || weft__member(data, "branch", &branch) < 0)
+        return -ENOMEM;
+    return session && name && branch ? weft__session_set_worktree(engine, session, name, branch) : 0;
 }
 
 int weft__session_apply_agent(weft_engine *engine, const weft_event *event, const weft_json *data) {
@@ -348,7 +386,10 @@ enum {
     FIRST,
     SPENT,
     SPENT_AT,
-    COST_TOLD
+    COST_TOLD,
+    ISOLATION,
+    WORKTREE,
+    BRANCH
 };
 static const char *const saved_members[] = {
     [ID] = "sessionId",
@@ -368,6 +409,9 @@ static const char *const saved_members[] = {
     [SPENT] = "spent",
     [SPENT_AT] = "spentAt",
     [COST_TOLD] = "costTold",
+    [ISOLATION] = "isolation",
+    [WORKTREE] = "worktree",
+    [BRANCH] = "branch",
 };
 #define SAVED_MEMBERS (sizeof saved_members / sizeof saved_members[0])
 
@@ -384,9 +428,13 @@ static int restore_facts(weft_engine *engine, known_session *session, const weft
 static int restore_texts(weft_engine *engine, known_session *session, const weft_json *of) {
     weft_session from = {0};
     if (weft__value_string(&of[AGENT_SESSION], &from.agent_session) < 0 || weft__value_string(&of[TITLE], &from.title) < 0 ||
-        weft__value_string(&of[BENEATH], &from.folder) < 0)
+        weft__value_string(&of[BENEATH], &from.folder) < 0 || weft__value_string(&of[WORKTREE], &from.worktree) < 0 ||
+        weft__value_string(&of[BRANCH], &from.branch) < 0)
         return -ENOMEM;
+    from.isolation = isolation_of(&of[ISOLATION]);
     int r = weft__session_fill(engine, session, &from);
+    if (r >= 0 && from.worktree && from.branch)
+        r = weft__session_set_worktree(engine, session, from.worktree, from.branch);
     if (r >= 0 && weft_typeof(&of[SETTINGS]) == WEFT_OBJECT && of[SETTINGS].len <= WEFT_SETTINGS_BYTES)
         r = replace_text(engine, &session->settings, of[SETTINGS].text, of[SETTINGS].len);
     if (r >= 0 && weft_typeof(&of[SERVERS]) == WEFT_ARRAY)

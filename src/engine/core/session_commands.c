@@ -235,6 +235,7 @@ static int send_created(command *made) {
         &draft, WEFT_STREAM_HUB, "session.created",
         WEFT_OBJ({"sessionId", weft_str(pub->id)}, {"number", weft_uint(made->number)}, {"agent", weft_str(pub->agent)},
                  {"folder", weft_str(engine->folder)}, {"beneath", *pub->folder ? weft_str(pub->folder) : weft_none()},
+                 {"isolation", weft_str_or_none(weft__isolation_name(pub->isolation))},
                  {"title", weft_str_or_none(pub->title)},
                  {"settings", pub->settings ? weft_raw(pub->settings, strlen(pub->settings)) : weft_none()},
                  {"servers", pub->servers ? weft_raw(weft__buf_head(&servers), weft__buf_len(&servers)) : weft_none()},
@@ -281,16 +282,19 @@ static int take_session_number(weft_engine *engine, command *made) {
 
 static int begin_create(command *made, const weft_session_order *order, const weft_agent *agent, const char *folder) {
     weft_engine *engine = made->engine;
+    bool placed = order->folder || order->agent_session;
     int r = take_session_number(engine, made);
     if (r >= 0)
         r = weft__session_new(engine, made->id, agent->name, &made->made);
     if (r >= 0)
-        r = weft__session_fill(engine, made->made,
-                               &(weft_session){.title = order->title,
-                                               .folder = folder,
-                                               .settings = order->settings,
-                                               .servers = order->servers,
-                                               .agent_session = order->agent_session});
+        r = weft__session_fill(
+            engine, made->made,
+            &(weft_session){.title = order->title,
+                            .folder = folder,
+                            .settings = order->settings,
+                            .servers = order->servers,
+                            .agent_session = order->agent_session,
+                            .isolation = placed ? WEFT_ISOLATION_NONE : weft__isolation_meant(engine, order->isolation)});
     if (r >= 0)
         r = order->agent_session ? weft__pool_open(engine, agent, made->made, true, created_open, made) : send_created(made);
     if (r >= 0)
@@ -308,6 +312,9 @@ int weft__session_create(weft_engine *engine, const weft_session_order *order, w
         r = check_order(engine, order);
     if (r >= 0)
         r = check_driver(engine, order, agent);
+    /* An agent that knows the conversation already knows where it was held. */
+    if (r >= 0 && order->isolation && order->isolation != WEFT_ISOLATION_OFF && (order->folder || order->agent_session))
+        r = -EINVAL;
     if (r >= 0 && order->agent_session && weft__session_find_own(engine, agent->name, order->agent_session))
         r = -EEXIST;
     if (r >= 0 && order->folder)

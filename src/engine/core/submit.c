@@ -44,9 +44,10 @@ static int add_waiter(weft_engine *engine, weft_link *list, weft_task_done *done
 typedef struct submission {
     weft_engine *engine;
     known_task *task;
-    known_session *made; /* the session that is stored with it; NULL: it goes on with another */
-    bool waits;          /* it takes a place in the queue */
-    int tries;           /* that failed because another writer took its number */
+    known_session *made;      /* the session that is stored with it; NULL: it goes on with another */
+    bool waits;               /* it takes a place in the queue */
+    weft_isolation isolation; /* of made */
+    int tries;                /* that failed because another writer took its number */
     weft_request *request;
     weft_task_done *done;
     void *ctx;
@@ -73,7 +74,7 @@ static int choose_agent(weft_engine *engine, const weft_task_spec *spec, struct 
 
 /* One that could begin now, or else the one that it is expected to wait for: who is free first will have it. */
 static int choose_holder(const weft_engine *engine, const weft_task_spec *spec, struct choice *ret) {
-    if (spec->session || spec->agent)
+    if (spec->session || spec->agent || (spec->isolation && spec->isolation != WEFT_ISOLATION_OFF))
         return -EINVAL;
     ret->agent = weft__role_pick(engine, spec->role, spec->task_type, NULL, true);
     return ret->agent ? 0 : -ENODEV;
@@ -89,6 +90,8 @@ static int choose_session_and_agent(weft_engine *engine, const weft_task_spec *s
             return -ESRCH;
         if (ret->session->pub.closed || ret->session->job)
             return -ESTALE;
+        if (spec->isolation && ret->session->pub.isolation != weft__isolation_meant(engine, spec->isolation))
+            return -EINVAL;
     }
     int r = choose_agent(engine, spec, ret);
     if (r < 0)
@@ -163,10 +166,13 @@ static int send_submission(weft_engine *engine, submission *made) {
     char key[5 + 2 * SHA256_DIGEST_LENGTH + 1];
     weft_member members[TASK_DATA];
     struct draft draft = {.engine = engine, .counter = COUNTER_TASK, .number = task->pub.number};
-    if (made->made)
+    if (made->made) {
+        made->made->pub.isolation = made->isolation;
         weft__draft_add(&draft, WEFT_STREAM_HUB, "session.created",
                         WEFT_OBJ({"sessionId", weft_str(task->pub.session)}, {"agent", weft_str(task->pub.runs_on)},
-                                 {"folder", weft_str(engine->folder)}));
+                                 {"folder", weft_str(engine->folder)},
+                                 {"isolation", weft_str_or_none(weft__isolation_name(made->isolation))}));
+    }
     weft__draft_add(&draft, WEFT_STREAM_HUB, "task.queued", weft__task_data(task, members));
     if (!made->waits)
         weft__draft_add(&draft, WEFT_STREAM_HUB, "task.started",
@@ -361,10 +367,16 @@ static void finish_submit(void *ctx, int r) {
         weft__queue_run(engine);
 }
 
+static bool is_isolated_so(const known_task *task, weft_isolation isolation) {
+    const known_session *session = weft__session_known(task->engine, task->pub.session);
+    return !isolation || !session || session->pub.isolation == weft__isolation_meant(task->engine, isolation);
+}
+
 /* A key stands for one submission. What the caller left to us is not compared. */
 static bool is_repeat(const known_task *task, const weft_task_spec *spec) {
     const weft_task *pub = &task->pub;
-    return strcmp(pub->prompt, spec->prompt) == 0 && weft__texts_equal(pub->agent, spec->agent) &&
+    return is_isolated_so(task, spec->isolation) && strcmp(pub->prompt, spec->prompt) == 0 &&
+           weft__texts_equal(pub->agent, spec->agent) &&
            weft__texts_equal(pub->metadata, spec->metadata ? spec->metadata : "{}") &&
            (!spec->session || strcmp(pub->session, spec->session) == 0) && pub->priority == spec->priority &&
            pub->permission == spec->permission && pub->retries == (spec->retries > 0 ? spec->retries : 0) &&
@@ -416,7 +428,12 @@ int weft__task_submit(weft_engine *engine, const weft_task_spec *spec, weft_task
     submission *made = weft__zalloc(engine->alloc, sizeof *made);
     if (!made)
         return -ENOMEM;
-    *made = (submission){.engine = engine, .waits = waits, .request = spec->request, .done = done, .ctx = ctx};
+    *made = (submission){.engine = engine,
+                         .waits = waits,
+                         .isolation = spec->role ? WEFT_ISOLATION_NONE : weft__isolation_meant(engine, spec->isolation),
+                         .request = spec->request,
+                         .done = done,
+                         .ctx = ctx};
     r = submit_new(engine, spec, &choice, made);
     if (r < 0)
         weft__free(engine->alloc, made);

@@ -172,13 +172,14 @@ static int add_spans(weft_engine *engine, pairs *to, const weft_task_changes *ch
 
 /* ---- comparing ---- */
 
-static int compare_with(weft_engine *engine, const weft_comparison *how, const char *from, const char *to,
+/* Trees that were taken can be compared in any worktree of the repository; the files as they are only in their own. */
+static int compare_with(weft_snapshots *of, const weft_comparison *how, const char *from, const char *to,
                         const pairs *shared, weft_compared_done *done, void *ctx) {
     weft_comparison what = *how;
     what.from = from;
     what.to = to;
     what.shared = shared->count ? shared->list : NULL;
-    return weft__snapshots_compare(engine->opts.snapshots, &what, done, ctx);
+    return weft__snapshots_compare(of, &what, done, ctx);
 }
 
 static bool is_working(const known_task *task) {
@@ -204,13 +205,15 @@ static int compare_task(weft_engine *engine, const known_task *task, const weft_
         return r;
     for (size_t i = 0; works && i < task->run->changes.span_count; i++)
         add_pair(shared, task->run->changes.spans[i][0], task->run->changes.spans[i][1]);
-    return compare_with(engine, how, before, works ? NULL : changes->after, shared, done, ctx);
+    return compare_with(works ? task->run->changes.of : engine->opts.snapshots, how, before, works ? NULL : changes->after,
+                        shared, done, ctx);
 }
 
 /* From the first of its tasks to the last; what was done between two of them was done by somebody else. */
 static int compare_session(weft_engine *engine, const char *id, const weft_comparison *how, pairs *shared,
                            weft_compared_done *done, void *ctx) {
     const char *first = NULL, *last = NULL;
+    weft_snapshots *of = engine->opts.snapshots;
     bool works = false;
     for (weft_link *link = engine->all_tasks.next; link != &engine->all_tasks; link = link->next) {
         const known_task *task = WEFT_CONTAINER(link, known_task, all);
@@ -223,10 +226,11 @@ static int compare_session(weft_engine *engine, const char *id, const weft_compa
         if (r < 0)
             return r;
         works = is_working(task);
+        of = works ? task->run->changes.of : engine->opts.snapshots;
         first = first ? first : before;
         last = works ? before : task->changes->after;
     }
-    return first ? compare_with(engine, how, first, works ? NULL : last, shared, done, ctx) : -ENODATA;
+    return first ? compare_with(of, how, first, works ? NULL : last, shared, done, ctx) : -ENODATA;
 }
 
 int weft__task_compare(weft_engine *engine, const char *id, bool session, const weft_comparison *how,
@@ -259,6 +263,18 @@ struct undo_record {
     weft_undo_done *done; /* NULL: nobody waits */
     void *ctx;
 };
+
+/* Where the undo was done. */
+static weft_snapshots *record_place(const struct undo_record *record) {
+    const known_task *task = weft__task_known(record->engine, record->owner);
+    return task ? weft__task_snapshots(record->engine, task) : record->engine->opts.snapshots;
+}
+
+static void forget_plan(const struct undo_record *record) {
+    weft_snapshots *of = record_place(record);
+    if (of)
+        weft__snapshots_undo_recorded(of);
+}
 
 static void end_record(struct undo_record *record) {
     weft_engine *engine = record->engine;
@@ -297,8 +313,8 @@ static void on_record_stored(void *ctx, int r) {
         weft__again(engine, &record->again, r);
         return;
     }
-    if (r >= 0 && engine->opts.snapshots)
-        weft__snapshots_undo_recorded(engine->opts.snapshots);
+    if (r >= 0)
+        forget_plan(record);
     answer_record(record, r < 0 ? r : 0);
     end_record(record);
 }
@@ -339,8 +355,8 @@ static void fill_record(struct undo_record *record, const weft_undone *undone) {
 static void on_undo(void *ctx, const weft_undo_result *result) {
     struct undo_record *record = ctx;
     if (result->r == 0 && !result->conflict_count) {
-        weft__run_changes_foreign(record->engine, result->undone.from, result->undone.to);
         fill_record(record, &result->undone);
+        weft__run_changes_foreign(record->engine, record_place(record), record->from, record->to);
         send_record(record);
         return;
     }
@@ -360,6 +376,9 @@ static struct undo_record *new_record(weft_engine *engine) {
 static int start_undo(weft_engine *engine, const known_task *task, const weft_undo_order *order, pairs *shared,
                       weft_undo_done *done, void *ctx) {
     const weft_task_changes *changes = task->changes;
+    weft_snapshots *of = weft__task_snapshots(engine, task);
+    if (!of)
+        return -ENODATA;
     int r = order->redo ? 0 : add_spans(engine, shared, changes);
     if (r == 0 && shared->full)
         r = -EFBIG;
@@ -377,7 +396,7 @@ static int start_undo(weft_engine *engine, const known_task *task, const weft_un
         .allow_shared = order->shared,
         .redo = order->redo,
     };
-    r = weft__snapshots_undo(engine->opts.snapshots, &undo, on_undo, record);
+    r = weft__snapshots_undo(of, &undo, on_undo, record);
     if (r < 0)
         end_record(record);
     return r;
@@ -417,8 +436,7 @@ static void send_recovered(weft_engine *engine) {
         send_record(record);
         return;
     }
-    if (engine->opts.snapshots)
-        weft__snapshots_undo_recorded(engine->opts.snapshots);
+    forget_plan(record);
     end_record(record);
 }
 
@@ -489,7 +507,11 @@ static void on_late(weft_snapshot_wait *wait, const weft_snapshot *snapshot) {
     late_snapshot *late = WEFT_CONTAINER(wait, late_snapshot, wait);
     snprintf(late->after, sizeof late->after, "%s", snapshot->tree);
     weft_comparison what = {.from = late->before, .to = late->after};
+    char name[ENGINE_ID + 16];
     int r = snapshot->r;
+    snprintf(name, sizeof name, "%s.after", late->id);
+    if (r == 0) /* also where it was taken in a worktree */
+        (void) weft__snapshots_adopt(late->engine->opts.snapshots, name, late->after);
     if (r == 0)
         r = weft__snapshots_compare(late->engine->opts.snapshots, &what, on_late_compared, late);
     if (r < 0)
@@ -507,7 +529,8 @@ static void take_late(weft_engine *engine, const known_task *task) {
     snprintf(late->id, sizeof late->id, "%s", task->id);
     snprintf(late->before, sizeof late->before, "%s", task->changes->before);
     snprintf(name, sizeof name, "%s.after", task->id);
-    if (weft__snapshots_take(engine->opts.snapshots, name, 0, &late->wait) < 0)
+    weft_snapshots *of = weft__task_snapshots(engine, task);
+    if (!of || weft__snapshots_take(of, name, 0, &late->wait) < 0)
         free_late(late);
 }
 

@@ -47,11 +47,18 @@ static void free_file_call(file_call *call) {
     weft__free(files->alloc, call);
 }
 
+static int open_call_folder(const file_call *call) {
+    if (*call->folder != '/')
+        return weft__beneath_root(call->files->root, call->folder, call->files->how);
+    int root = open(call->folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return root < 0 ? -errno : root;
+}
+
 static void run_file_call(weft_work *work) {
     file_call *call = WEFT_CONTAINER(work, file_call, work);
     const weft_files *files = call->files;
     unsigned how = files->how | WEFT_BENEATH_LINKS;
-    int root = call->folder ? weft__beneath_root(files->root, call->folder, files->how) : files->root;
+    int root = call->folder ? open_call_folder(call) : files->root;
     if (root < 0)
         call->r = root;
     else if (call->kind == READ)
@@ -83,7 +90,7 @@ static int make_call(weft_files *files, call_kind kind, weft_bytes path, weft_by
                      file_call **ret) {
     char checked[PATH_MAX];
     int r = weft__beneath_check(path, checked);
-    if (r >= 0 && folder.len)
+    if (r >= 0 && folder.len && *folder.data != '/')
         r = weft__beneath_check(folder, checked);
     if (r < 0)
         return r;

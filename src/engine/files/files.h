@@ -26,7 +26,8 @@ typedef struct weft_file_read {
     weft_bytes path;
     size_t max;           /* bytes; 0: WEFT_FILE_READ */
     uint64_t line, limit; /* only limit lines from this one on, the first is 1; 0: from the first, all */
-    weft_bytes folder;    /* weft__files_read() only: beneath this folder, which is beneath the root; empty: the root */
+    weft_bytes folder;    /* weft__files_read() only: beneath this folder, which is beneath the root; empty: the root. An
+                             absolute one is a folder that the caller has made, wherever it is */
 } weft_file_read;
 
 typedef struct weft_file_content {
