@@ -15,7 +15,7 @@
 
 #include "harness.h"
 
-#define SEEDS 5000
+#define SEEDS 6000
 #define ENOUGH 1000          /* seeds in which everything should have happened */
 #define SEEDS_SANITIZED 1000 /* a sanitizer makes it about ten times as slow */
 #define SHRINK_RUNS 400
