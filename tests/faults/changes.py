@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from hub import Gone, Hub, Refused, main, wait_until
+from hub import SOAK, Gone, Hub, Refused, main, wait_until
 
 GIT = shutil.which("git")
 EDIT = ("open('a', 'a').write('by the task\\n'); import os; os.makedirs('made/deep'); open('made/deep/new', 'w').write('new\\n');"
@@ -128,6 +128,11 @@ class World:
         shutil.rmtree(self.outside, ignore_errors=True)
 
 
+def steps(how, most):
+    """Every program of git in "make soak", some of them otherwise; before and behind are not the same ones."""
+    return range(1 if how == "before" else 3, most, 1 if SOAK > 1 else 5)
+
+
 def survives(connection, call):
     try:
         return call()
@@ -138,7 +143,7 @@ def survives(connection, call):
 def killed_in_a_task(how):
     world = World()
     try:
-        for step in range(1, 60):
+        for step in steps(how, 60):
             connection = world.start()
             world.arm(step, how)
             task = survives(connection, lambda: connection.call("task.submit", prompt="go")["taskId"])
@@ -181,7 +186,7 @@ def changes_or_none(connection, task):
 def killed_in_an_undo(how):
     world = World()
     try:
-        for step in range(1, 60):
+        for step in steps(how, 60):
             connection = world.start()
             task = connection.call("task.submit", prompt="go")["taskId"]
             world.ended(connection, task)

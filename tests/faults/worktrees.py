@@ -6,7 +6,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from changes import World, git, survives
+from changes import World, git, steps, survives
 from hub import main
 
 # A task that is queued again may have done it already.
@@ -49,7 +49,7 @@ def forget_worktrees(world):
 def killed(how):
     world = World(agents={"edits": {"driver": "cli", "command": [sys.executable, "-c", EDIT]}}, tasks={"on_restart": "requeue"})
     try:
-        for step in range(1, 80):
+        for step in steps(how, 80):
             connection = world.start()
             last = newest(connection)
             world.arm(step, how)
