@@ -58,9 +58,9 @@ struct weft_req {
     weft_bytes message, name;
     int64_t began_us;
     size_t bytes_in;
-    int gone;         /* 0, or why the caller has given up */
-    int excuse;       /* 0, or the code of what was answered in place of what the handler said */
-    size_t bytes_out; /* written for every request, because that costs less than to ask */
+    int gone;                /* 0, or why the caller has given up */
+    int excuse;              /* 0, or the code of what was answered in place of what the handler said */
+    size_t bytes_out;        /* written for every request, because that costs less than to ask */
     weft_identity *identity; /* only with REQ_OWN_IDENTITY; owned */
     char trace_id[33];
 };

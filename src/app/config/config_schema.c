@@ -21,10 +21,9 @@ static int put_raw(weft_buf *out, const weft_alloc *alloc, const char *text) {
 
 static const char *type_of(const weft_key *key) {
     static const char *const types[] = {
-        [WEFT_KEY_text] = "string",  [WEFT_KEY_flag] = "boolean", [WEFT_KEY_number] = "integer",
-        [WEFT_KEY_size] = "integer", [WEFT_KEY_texts] = "array",  [WEFT_KEY_urls] = "array",
-        [WEFT_KEY_named] = "object", [WEFT_KEY_list] = "array",   [WEFT_KEY_money] = "string",
-        [WEFT_KEY_argvs] = "object",
+        [WEFT_KEY_text] = "string",  [WEFT_KEY_flag] = "boolean", [WEFT_KEY_number] = "integer", [WEFT_KEY_size] = "integer",
+        [WEFT_KEY_texts] = "array",  [WEFT_KEY_urls] = "array",   [WEFT_KEY_named] = "object",   [WEFT_KEY_list] = "array",
+        [WEFT_KEY_money] = "string", [WEFT_KEY_argvs] = "object",
     };
     return types[key->kind];
 }

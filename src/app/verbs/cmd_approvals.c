@@ -36,8 +36,8 @@ static int add_approval_row(weft_table *table, const weft_json *approval) {
                             ? "the project"
                             : weft_get_str(approval, "sessionId", "");
     const char *cells[] = {
-        weft_get_str(approval, "id", ""), weft_get_str(approval, "agent", ""),       where,
-        weft_get_str(approval, "by", ""), weft__time_of_day(time, when), allowed_words(approval, room)};
+        weft_get_str(approval, "id", ""), weft_get_str(approval, "agent", ""), where,
+        weft_get_str(approval, "by", ""), weft__time_of_day(time, when),       allowed_words(approval, room)};
     int r = 0;
     for (size_t i = 0; i < sizeof cells / sizeof cells[0] && r >= 0; i++)
         r = weft__table_add(table, cells[i]);

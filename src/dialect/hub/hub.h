@@ -62,7 +62,7 @@ struct weft_hub {
     size_t chunk_bytes;                     /* of a value of tinyvex that are sent at a time; 0: the usual 65536 */
     struct weft_tinyvex_late *tinyvex_late; /* what tinyvex's callers have not been told yet; NULL: nothing */
     weft_checkers *checkers;                /* NULL: code is not checked here */
-    bool watching; /* the project's files are watched for clients that show them */
+    bool watching;                          /* the project's files are watched for clients that show them */
     bool stopping;
 };
 
