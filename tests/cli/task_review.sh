@@ -97,12 +97,17 @@ like "what is mended is shown" "mended" "$err"
 weft task review task-0000 --file "$there/nothing"
 exits "a file that is not there" 2
 rm -f "$kept"
-export EDITOR='sh -c "echo \"> lost?\" >>\"\$1\"; exit 3" x'
+printf '#!/bin/sh\necho "> lost?" >>"$2"\nexit "$1"\n' >"$there/an editor"
+chmod +x "$there/an editor"
+export EDITOR="'$there/an editor' 3"
 weft task review task-0000
 exits "an editor that fails" 1
 like "an editor that fails: nothing is sent" "ended with status 3: nothing was sent" "$err"
 is "what was written stays" 1 "$(files)"
 rm -f "$TMPDIR"/weft-review-*
+EDITOR='vi; id' weft task review task-0000
+exits "an editor that only a shell would understand" 1
+like "it says so" "a program with arguments" "$err"
 EDITOR=/nothing/at/all weft task review task-0000
 exits "no such editor" 1
 is "no such editor: no file" 0 "$(files)"

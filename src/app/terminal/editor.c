@@ -12,11 +12,9 @@
 #include <unistd.h>
 
 #include "agent_program.h"
+#include "tool_call.h"
 
 extern char **environ;
-
-#define MAX_WORDS 32
-#define FOR_SHELL "\"'\\$`&|;<>()*?[]~#"
 
 static const char *chosen_editor(void) {
     static const char *const names[] = {"VISUAL", "EDITOR"};
@@ -37,25 +35,17 @@ static int find_editor(const char *name, char ret[PATH_MAX]) {
     return getcwd(folder, sizeof folder) ? weft__find_outside(name, folder, ret, PATH_MAX) : -errno;
 }
 
-/* 0: argv runs path. text is cut into words. */
-static int make_command(char *text, char *file, char path[PATH_MAX], char *argv[MAX_WORDS + 2]) {
-    static char shell[] = "sh", flag[] = "-c";
-    size_t count = 0;
-    if (strpbrk(text, FOR_SHELL)) {
-        size_t len = strlen(text);
-        memcpy(text + len, " \"$@\"", 6); /* there is room for it */
-        char *const words[] = {shell, flag, text, shell, file, NULL};
-        memcpy(argv, words, sizeof words);
-        snprintf(path, PATH_MAX, "/bin/sh");
-        return 0;
-    }
-    for (char *rest = text, *word; (word = strtok_r(rest, " \t", &rest));) {
-        if (count == MAX_WORDS)
-            return -E2BIG;
-        argv[count++] = word;
-    }
-    argv[count++] = file;
-    argv[count] = NULL;
+/* 0: argv runs path. Its words are in room. */
+static int make_command(const char *text, char room[WEFT_TOOL_ROOM], char *file, char path[PATH_MAX],
+                        char *argv[WEFT_TOOL_WORDS + 2]) {
+    const char *words[WEFT_TOOL_WORDS];
+    int count = weft__tool_words(text, room, WEFT_TOOL_ROOM, words);
+    if (count < 0)
+        return count;
+    for (int i = 0; i < count; i++)
+        argv[i] = room + (words[i] - room);
+    argv[count] = file;
+    argv[count + 1] = NULL;
     return find_editor(argv[0], path);
 }
 
@@ -93,12 +83,11 @@ static int start_and_wait(const char *path, char *const *argv) {
 
 int weft__editor_run(const char *file, char *name, size_t size) {
     const char *chosen = chosen_editor();
-    char *argv[MAX_WORDS + 2], path[PATH_MAX], text[1024], copy[PATH_MAX];
+    char *argv[WEFT_TOOL_WORDS + 2], path[PATH_MAX], room[WEFT_TOOL_ROOM], copy[PATH_MAX];
     snprintf(name, size, "%s", chosen);
-    if (strlen(chosen) + 8 > sizeof text || strlen(file) >= sizeof copy)
+    if (strlen(file) >= sizeof copy)
         return -ENAMETOOLONG;
-    snprintf(text, sizeof text, "%s", chosen);
     snprintf(copy, sizeof copy, "%s", file);
-    int r = make_command(text, copy, path, argv);
+    int r = make_command(chosen, room, copy, path, argv);
     return r < 0 ? r : start_and_wait(path, argv);
 }

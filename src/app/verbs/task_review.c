@@ -146,7 +146,7 @@ static weft_exit edit_file(task_review *self, weft_bytes before) {
         remove_file(self);
     if (ended < 0)
         return weft__fail(self->app, WEFT_FAILED, "Name an editor: export EDITOR=nano", "%.200s: %s", editor,
-                          weft_strerror(ended));
+                          ended == -EINVAL ? "it must be a program with arguments; no shell runs it" : weft_strerror(ended));
     if (r < 0)
         return weft__fail(self->app, WEFT_FAILED, NULL, "%s: %s", self->file, weft_strerror(r));
     if (ended > 0)
