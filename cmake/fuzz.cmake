@@ -11,3 +11,6 @@ foreach(source ${sources})
   target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
   set_target_properties(fuzz_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
 endforeach()
+# The program itself is not built here; what is read of a person's text in it is one file that stands alone.
+target_sources(fuzz_review PRIVATE src/app/verbs/review_text.c)
+target_include_directories(fuzz_review PRIVATE src/app/verbs)
