@@ -136,6 +136,9 @@ static const struct row {
     {EDIT("/tmp/src/a.c"), "{\"scope\":\"project\",\"path\":\"src\"}",
      "{\"kind\":\"delete\",\"locations\":[{\"path\":\"/tmp/src/a.c\"}]}", false},
     {EDIT("/tmp/src/a.c"), "{\"scope\":\"project\",\"path\":\".\"}", EDIT("/tmp/else/b.c"), true},
+    {EDIT("/tmp/src/a.c"), "{\"scope\":\"project\",\"path\":\".\"}", EDIT("/tmp/.git/hooks/pre-commit"), false},
+    {EDIT("/tmp/src/a.c"), "{\"scope\":\"project\",\"path\":\".\"}", EDIT("/tmp/sub/.Git/config"), false},
+    {EDIT("/tmp/src/a.c"), "{\"scope\":\"project\",\"path\":\".\"}", EDIT(".weft/config.json"), false},
     /* the kind of tool */
     {EDIT("/tmp/src/a.c"), "{\"scope\":\"session\"}", EDIT("/tmp/b.c"), true},
     {EDIT("/tmp/src/a.c"), "{\"scope\":\"session\"}", RUN("id"), false},
@@ -331,6 +334,8 @@ TEST(what_a_task_may_do) {
         {"{\"kind\":\"search\"}", WEFT_TASK_MAY_READ},
         {EDIT("/tmp/a"), WEFT_TASK_MAY_EDIT},
         {EDIT("/etc/passwd"), WEFT_TASK_MAY_ALL},
+        {EDIT("/tmp/.git/hooks/post-checkout"), WEFT_TASK_MAY_ALL},
+        {EDIT("/tmp/.weft/config.json"), WEFT_TASK_MAY_ALL},
         {"{\"kind\":\"edit\"}", WEFT_TASK_MAY_ALL},
         {"{\"kind\":\"delete\",\"locations\":[{\"path\":\"/tmp/a\"}]}", WEFT_TASK_MAY_ALL},
         {RUN("id"), WEFT_TASK_MAY_ALL},

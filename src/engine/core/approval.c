@@ -279,7 +279,7 @@ static const char *top_of(const weft_engine *engine, const weft_json *always, ch
     while (n > 1 && clean[n - 1] == '/')
         clean[--n] = '\0';
     if (strcmp(clean, ".") == 0 || !*clean)
-        return strcpy(ret, "");
+        return memcpy(ret, "", 1);
     return weft__tool_path(engine->folder, engine->folder, clean, ret);
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- a command's words ---- */
 
@@ -151,10 +152,19 @@ void weft__tool_call_read(const weft_json *detail, weft_tool_call *ret) {
 
 /* ---- paths ---- */
 
+/* What git or the hub acts upon is no file like others: who may edit these may run what he likes. */
+static bool is_closed(const char *name, size_t len) {
+    static const char *const closed[] = {".git", ".weft", ".aiwg"};
+    for (size_t i = 0; i < sizeof closed / sizeof closed[0]; i++)
+        if (strlen(closed[i]) == len && strncasecmp(closed[i], name, len) == 0)
+            return true;
+    return false;
+}
+
 static bool is_plain_path(const char *path) {
     for (const char *at = path; *at;) {
         size_t len = strcspn(at, "/");
-        if ((len == 1 && *at == '.') || (len == 2 && at[0] == '.' && at[1] == '.') || len == 0)
+        if (is_closed(at, len) || (len == 1 && *at == '.') || (len == 2 && at[0] == '.' && at[1] == '.') || len == 0)
             return false;
         at += len;
         at += *at == '/';

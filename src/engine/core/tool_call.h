@@ -33,7 +33,7 @@ int weft__tool_words(const char *text, char *room, size_t size, const char *word
 bool weft__tool_runs_others(const char *program);
 
 /* A path as the agent says it (absolute, or relative to folder, which is absolute), relative to root. NULL: it lies
- * elsewhere, or is not plain (.., control characters). The root itself is "". */
+ * elsewhere, in .git, .weft or .aiwg, or is not plain (.., control characters). The root itself is "". */
 #define WEFT_TOOL_PATH 4096
 const char *weft__tool_path(const char *root, const char *folder, const char *path, char ret[WEFT_TOOL_PATH]);
 /* Is a path, relative to the root, this one or beneath it? "" is everything. */
