@@ -588,17 +588,6 @@ static int claim_folder(weft_snapshots *own, const char *mark) {
 
 /* ---- life ---- */
 
-/* Not a program that came with the project. */
-static int find_git(weft_snapshots *own, const char *program) {
-    char path[PATH_MAX];
-    int r = program ? 0 : weft__find_outside("git", own->folder, path, sizeof path);
-    own->no_program = r;
-    if (r < 0)
-        return 0;
-    own->program = weft__strndup(own->alloc, program ? program : path, strlen(program ? program : path));
-    return own->program ? 0 : -ENOMEM;
-}
-
 static int open_snapshots(weft_snapshots *own, const weft_snapshots_opts *opts) {
     char real[PATH_MAX];
     struct stat st;
@@ -611,7 +600,9 @@ static int open_snapshots(weft_snapshots *own, const weft_snapshots_opts *opts) 
     own->folder = weft__strndup(own->alloc, real, strlen(real));
     own->state = weft__strndup(own->alloc, opts->state, strlen(opts->state));
     own->mark = opts->mark ? weft__strndup(own->alloc, opts->mark, strlen(opts->mark)) : NULL;
-    int r = own->folder && own->state && (own->mark || !opts->mark) ? find_git(own, opts->program) : -ENOMEM;
+    int r = own->folder && own->state && (own->mark || !opts->mark)
+                ? weft__git_find(opts->program, own->folder, own->alloc, &own->program, &own->no_program)
+                : -ENOMEM;
     if (r == 0)
         r = weft__git_env_init(&own->env, own->folder, own->alloc);
     if (r == 0 && (own->cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)

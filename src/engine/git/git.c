@@ -215,15 +215,13 @@ void weft__git_set_may_write(weft_git *git, bool may_write) {
 
 /* ---- life ---- */
 
-/* Not a program that came with the project. */
-static int find_program(weft_git *git, const char *program) {
+int weft__git_find(const char *program, const char *folder, const weft_alloc *alloc, char **ret, int *ret_why) {
     char path[PATH_MAX];
-    int r = program ? 0 : weft__find_outside("git", git->folder, path, sizeof path);
-    git->no_program = r;
-    if (r < 0)
+    *ret_why = program ? 0 : weft__find_outside("git", folder, path, sizeof path);
+    if (*ret_why < 0)
         return 0;
-    git->program = weft__strndup(git->alloc, program ? program : path, strlen(program ? program : path));
-    return git->program ? 0 : -ENOMEM;
+    *ret = weft__strndup(alloc, program ? program : path, strlen(program ? program : path));
+    return *ret ? 0 : -ENOMEM;
 }
 
 static int open_git(weft_git *git, const weft_git_opts *opts) {
@@ -237,7 +235,7 @@ static int open_git(weft_git *git, const weft_git_opts *opts) {
     if (git->root < 0)
         return -errno;
     git->folder = weft__strndup(git->alloc, real, strlen(real));
-    int r = git->folder ? find_program(git, opts->program) : -ENOMEM;
+    int r = git->folder ? weft__git_find(opts->program, git->folder, git->alloc, &git->program, &git->no_program) : -ENOMEM;
     if (r == 0)
         r = weft__git_env_init(&git->env, git->folder, git->alloc);
     if (r == 0)

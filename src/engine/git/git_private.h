@@ -114,4 +114,8 @@ void weft__git_fail(weft_git_call *call, int r);
 
 #define WEFT_GIT_ARGS 24 /* of one program, where they are not paths */
 
+/* The program: the given one, or one of the machine's, never one that came with the project in folder. *ret_why < 0: there
+ * is none, which is said when it is needed. -ENOMEM. */
+int weft__git_find(const char *program, const char *folder, const weft_alloc *alloc, char **ret, int *ret_why);
+
 #endif
